@@ -24,26 +24,26 @@ func Lifecycles() []Lifecycle {
 // IsKind tells whether an agent's kind can be called so.
 func IsKind(s string) bool { return slug.MatchString(s) }
 
-// Answer is what policy says of a call.
-type Answer string
+// PolicyAnswer is what policy says of a call.
+type PolicyAnswer string
 
 // Policy's answers.
 const (
-	Allow   Answer = "allow"
-	Ask     Answer = "ask"     // park the call until a person approves it
-	Propose Answer = "propose" // make the call an item of a change set, and go on; calls that change nothing pass
-	Deny    Answer = "deny"
+	Allow   PolicyAnswer = "allow"
+	Ask     PolicyAnswer = "ask"     // park the call until a person approves it
+	Propose PolicyAnswer = "propose" // make the call an item of a change set, and go on; calls that change nothing pass
+	Deny    PolicyAnswer = "deny"
 )
 
 // Policy says which calls a person must approve or accept. The most specific rule wins: tool, then tier; a tier that is not named
 // gets the built-in answer (read_only and side_effecting allow, privileged ask).
 type Policy struct {
-	Tools map[string]Answer `json:"tools,omitempty" doc:"By tool id"`
-	Tiers map[Tier]Answer   `json:"tiers,omitempty" doc:"By tier"`
+	Tools map[string]PolicyAnswer `json:"tools,omitempty" doc:"By tool id"`
+	Tiers map[Tier]PolicyAnswer   `json:"tiers,omitempty" doc:"By tier"`
 }
 
 // Answer gives the policy's answer for a tool, and the rule that gave it.
-func (p Policy) Answer(tool string, tier Tier) (Answer, string) {
+func (p Policy) Answer(tool string, tier Tier) (PolicyAnswer, string) {
 	if a, ok := p.Tools[tool]; ok {
 		return a, "the agent's policy says " + string(a) + " for this tool"
 	}
@@ -102,8 +102,8 @@ var lifecycles = map[Lifecycle][]Lifecycle{
 	AgentDormant: {AgentActive, AgentDestroyed},
 }
 
-// To checks one step of an agent's life. Staying where it is is always allowed.
-func (l Lifecycle) To(next Lifecycle) error {
+// CheckTransition checks one step of an agent's life. Staying where it is is always allowed.
+func (l Lifecycle) CheckTransition(next Lifecycle) error {
 	if l == next {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (l Lifecycle) To(next Lifecycle) error {
 
 // Validate checks that a policy's answers and tiers are known.
 func (p Policy) Validate() error {
-	known := func(a Answer) bool { return a == Allow || a == Ask || a == Propose || a == Deny }
+	known := func(a PolicyAnswer) bool { return a == Allow || a == Ask || a == Propose || a == Deny }
 	wrong := func(path string) error {
 		return &Error{Code: Validation, Message: "the policy is not valid", Fields: []Field{{Path: path, Message: "is not known", Expected: "allow, ask, propose or deny, by tool or by tier"}}}
 	}

@@ -43,12 +43,14 @@ type Approval struct {
 	CreatedAt   time.Time     `json:"created_at"`
 }
 
-// Late tells whether nobody has answered an approval and its time is over at a moment.
-func (a Approval) Late(now time.Time) bool { return a.State == Pending && !a.ExpiresAt.After(now) }
+// HasExpired tells whether nobody has answered an approval and its time is over at a moment.
+func (a Approval) HasExpired(now time.Time) bool {
+	return a.State == Pending && !a.ExpiresAt.After(now)
+}
 
-// At is the approval as it stands at a moment: one whose time is over has expired, though that may not be written down yet.
-func (a Approval) At(now time.Time) Approval {
-	if a.Late(now) {
+// AsOf is the approval as it stands at a moment: one whose time is over has expired, though that may not be written down yet.
+func (a Approval) AsOf(now time.Time) Approval {
+	if a.HasExpired(now) {
 		a.State = Expired
 	}
 	return a

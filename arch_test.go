@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 	"toolbox/mail":                    {".", "internal/store"},
 	"toolbox/mail/mailbox":            {"."},
 	"toolbox/mail/sample":             {".", "internal/store"},
-	"toolbox/oddment":                 {"."},
+	"toolbox/utils":                   {"."},
 	"toolbox/output":                  {".", "internal/store"},
 	"toolbox/media":                   {".", "internal/store"},
 	"toolbox/python":                  {".", "internal/sandbox", "internal/sandbox/py"},

@@ -23,7 +23,7 @@ type Automation struct {
 	UpdatedAt   time.Time  `json:"updated_at"`
 
 	Status  AutomationStatus `json:"status" doc:"draft, active, paused, retrying, repairing or stopped"`
-	Trouble *Trouble         `json:"trouble,omitempty" doc:"What its failures have led to, until a run succeeds"`
+	Failure *FailureState    `json:"failure,omitempty" doc:"What its failures have led to, until a run succeeds"`
 }
 
 // ScriptVersion is one script of an automation. It never changes. Major versions are written anew, minor ones repair them, and
@@ -38,7 +38,7 @@ type ScriptVersion struct {
 	Language    string    `json:"language" doc:"js or ts"`
 	Comment     string    `json:"comment,omitempty" doc:"What changed, and why"`
 	CreatedBy   string    `json:"created_by,omitempty"`
-	ErrandID    string    `json:"errand_id,omitempty" doc:"The errand that it came of, if the planner or the maintainer wrote it"`
+	ScriptJobID string    `json:"script_job_id,omitempty" doc:"The script job that it came of, if the planner or the maintainer wrote it"`
 	CreatedAt   time.Time `json:"created_at"`
 
 	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"The agents on whose behalf it was written, whose rights limit its runs"`
@@ -53,7 +53,7 @@ func ParseVersion(s string) (major, minor int, err error) {
 	major, err1 := strconv.Atoi(a)
 	minor, err2 := strconv.Atoi(b)
 	if !ok || err1 != nil || err2 != nil || major < 0 || minor < 0 {
-		return 0, 0, Wrong("/version", "is not a version", "major.minor, such as 2.1")
+		return 0, 0, InvalidField("/version", "is not a version", "major.minor, such as 2.1")
 	}
 	return major, minor, nil
 }
@@ -156,16 +156,16 @@ func ItemStates() []ItemState {
 	return []ItemState{ItemProcessing, ItemDone, ItemFailed, ItemSkipped, ItemNeedsAttention}
 }
 
-// To checks one step of an item's life. From done, skipped and needs_attention only a person leads on, with a new attempt.
-func (s ItemState) To(next ItemState) error {
+// CheckTransition checks one step of an item's life. From done, skipped and needs_attention only a person leads on, with a new attempt.
+func (s ItemState) CheckTransition(next ItemState) error {
 	if slices.Contains(itemTransitions[s], next) {
 		return nil
 	}
 	return Errorf(Conflict, "an item cannot go from %q to %q", s, next)
 }
 
-// Settled tells whether a run leaves an item in this state alone.
-func (s ItemState) Settled() bool {
+// IsSettled tells whether a run leaves an item in this state alone.
+func (s ItemState) IsSettled() bool {
 	return s == ItemDone || s == ItemSkipped || s == ItemNeedsAttention
 }
 

@@ -53,17 +53,17 @@ func (f *ItemFilter) Validate() error {
 		f.Limit = SomeItems
 	}
 	if f.Limit < 1 || f.Limit > MostItems {
-		return Wrong("/limit", "is out of bounds", "1 to 1000")
+		return InvalidField("/limit", "is out of bounds", "1 to 1000")
 	}
 	if f.Offset < 0 || f.Offset > 1<<40 {
-		return Wrong("/offset", "is out of bounds", "0 or more")
+		return InvalidField("/offset", "is out of bounds", "0 or more")
 	}
 	for _, s := range ItemStates() {
 		if f.State == "" || f.State == s {
 			return nil
 		}
 	}
-	return Wrong("/status", "is not the state of an item", "processing, done, failed, skipped or needs_attention")
+	return InvalidField("/status", "is not the state of an item", "processing, done, failed, skipped or needs_attention")
 }
 
 // ItemList is a page of an automation's items, newest first.

@@ -15,7 +15,7 @@ func (a Amount) IsZero() bool { return a == Amount{} }
 
 // Plus adds what was spent. What is more than can be counted stays the most that can.
 func (a Amount) Plus(b Amount) Amount {
-	return Amount{Calls: Add(a.Calls, b.Calls), Tokens: Add(a.Tokens, b.Tokens), Micros: Add(a.Micros, b.Micros), Millis: Add(a.Millis, b.Millis)}
+	return Amount{Calls: SaturatingAdd(a.Calls, b.Calls), Tokens: SaturatingAdd(a.Tokens, b.Tokens), Micros: SaturatingAdd(a.Micros, b.Micros), Millis: SaturatingAdd(a.Millis, b.Millis)}
 }
 
 // Minus is how much more a is than b.
@@ -23,8 +23,8 @@ func (a Amount) Minus(b Amount) Amount {
 	return Amount{Calls: a.Calls - b.Calls, Tokens: a.Tokens - b.Tokens, Micros: a.Micros - b.Micros, Millis: a.Millis - b.Millis}
 }
 
-// Add adds two counts without ever passing from the most that can be counted to less than nothing.
-func Add(a, b int64) int64 {
+// SaturatingAdd adds two counts without ever passing from the most that can be counted to less than nothing.
+func SaturatingAdd(a, b int64) int64 {
 	switch {
 	case b > 0 && a > math.MaxInt64-b:
 		return math.MaxInt64

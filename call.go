@@ -16,8 +16,8 @@ const (
 	ViaProposal Via = "proposal" // a person accepted what an agent had proposed
 )
 
-// Brain tells whether a call was made by the brain of a run, which makes none once the run is over.
-func (v Via) Brain() bool { return v == ViaRun || v == ViaScript }
+// FromBrain tells whether a call was made by the brain of a run, which makes none once the run is over.
+func (v Via) FromBrain() bool { return v == ViaRun || v == ViaScript }
 
 // Call is a request to pass the gate.
 type Call struct {
@@ -67,8 +67,8 @@ type Result struct {
 	Spent       Amount  `json:"spent,omitzero" doc:"What it cost"`
 }
 
-// Answered is one call's end in a batch.
-type Answered struct {
+// BatchResult is one call's end in a batch.
+type BatchResult struct {
 	Result Result
 	Err    error
 	Made   bool // false when it was not made, because one before it waits for a person
@@ -106,15 +106,15 @@ type Explanation struct {
 	Proposal     *Proposal  `json:"proposal,omitempty" doc:"The proposal that the call made, or applied"`
 }
 
-// CallEnd is what something came to that a call began and waits for.
-type CallEnd struct {
+// CallOutcome is what something came to that a call began and waits for.
+type CallOutcome struct {
 	Content string
 	Err     *Error // why it came to nothing; nil means that it did not
 	Spent   Amount // what it cost, which budgets have been charged with already
 }
 
-// Asking is what one agent asks another, by a call of its own.
-type Asking struct {
+// DelegationRequest is what one agent asks another, by a call of its own.
+type DelegationRequest struct {
 	Workspace    string
 	User         string // on whose behalf
 	Agent        Agent  // who is asked
@@ -125,5 +125,5 @@ type Asking struct {
 	OnBehalfOf   []Delegator
 }
 
-// By is who asks.
-func (a Asking) By() Ancestor { return a.Ancestors[len(a.Ancestors)-1] }
+// Requester is who asks.
+func (a DelegationRequest) Requester() Ancestor { return a.Ancestors[len(a.Ancestors)-1] }

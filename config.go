@@ -58,7 +58,7 @@ func ReadConfig(raw json.RawMessage) (c AgentConfig, err error) {
 		}
 	}
 	if err != nil {
-		return c, Wrong("/config", "cannot be read: "+err.Error(), "a config as /openapi.json has it")
+		return c, InvalidField("/config", "cannot be read: "+err.Error(), "a config as /openapi.json has it")
 	}
 	return c, c.validate()
 }
@@ -69,17 +69,17 @@ func (c AgentConfig) validate() error {
 	}
 	if c.Rehearsal != nil {
 		if n := len(c.Rehearsal.Steps); n > MaxSteps {
-			return Wrong("/config/rehearsal/steps", fmt.Sprintf("has %d steps", n), fmt.Sprintf("at most %d", MaxSteps))
+			return InvalidField("/config/rehearsal/steps", fmt.Sprintf("has %d steps", n), fmt.Sprintf("at most %d", MaxSteps))
 		}
 		for i, s := range c.Rehearsal.Steps {
 			at := "/config/rehearsal/steps/" + strconv.Itoa(i)
 			switch args := bytes.TrimSpace(s.Args); {
 			case s.Tool == "" && s.Fail == "":
-				return Wrong(at, "is neither a call nor a failure", `a tool to call, or words in "fail"`)
+				return InvalidField(at, "is neither a call nor a failure", `a tool to call, or words in "fail"`)
 			case s.Tool != "" && s.Fail != "":
-				return Wrong(at, "is a call and a failure", `a tool to call, or words in "fail"`)
+				return InvalidField(at, "is a call and a failure", `a tool to call, or words in "fail"`)
 			case len(args) > 0 && args[0] != '{' && string(args) != "null":
-				return Wrong(at+"/args", "is not an object", "an object with the tool's arguments")
+				return InvalidField(at+"/args", "is not an object", "an object with the tool's arguments")
 			}
 		}
 	}

@@ -91,19 +91,19 @@ type Turn struct {
 
 // TurnIssues is what went wrong in a turn without ending it.
 type TurnIssues struct {
-	ToolFailures     int  `json:"tool_failures,omitempty"`
-	ExtractionFailed bool `json:"memory_extraction_failed,omitempty"`
-	LimitReached     bool `json:"limit_reached,omitempty" doc:"It came to its limit of moves and was asked for a final answer"`
-	AnswerCut        Cut  `json:"answer_cut,omitempty" enum:"length,refused" doc:"An answer of the model's is not whole: length, it came to its limit of tokens; refused, the model or its provider's filter declined to go on"`
+	ToolFailures     int       `json:"tool_failures,omitempty"`
+	ExtractionFailed bool      `json:"memory_extraction_failed,omitempty"`
+	LimitReached     bool      `json:"limit_reached,omitempty" doc:"It came to its limit of moves and was asked for a final answer"`
+	AnswerCut        CutReason `json:"answer_cut,omitempty" enum:"length,refused" doc:"An answer of the model's is not whole: length, it came to its limit of tokens; refused, the model or its provider's filter declined to go on"`
 }
 
-// Cut is why an answer is not whole.
-type Cut string
+// CutReason is why an answer is not whole.
+type CutReason string
 
 // The reasons.
 const (
-	CutLength  Cut = "length"  // it came to its limit of tokens
-	CutRefused Cut = "refused" // the model, or a filter of its provider's, declined to go on
+	CutLength  CutReason = "length"  // it came to its limit of tokens
+	CutRefused CutReason = "refused" // the model, or a filter of its provider's, declined to go on
 )
 
 // Turn is how a run looks as a turn.
@@ -156,7 +156,7 @@ type Frame struct {
 	MessageID      string          `json:"message_id,omitempty"`
 	Text           string          `json:"text,omitempty" doc:"Of token: a piece of the answer; of message_complete: the whole; of turn_started: what was said"`
 	Final          bool            `json:"final,omitempty" doc:"Of message_complete: the agent has said all, unless something comes later"`
-	Cut            Cut             `json:"cut,omitempty" enum:"length,refused" doc:"Of message_complete: why the text is not whole, as answer_cut of the turn's issues has it"`
+	Cut            CutReason       `json:"cut,omitempty" enum:"length,refused" doc:"Of message_complete: why the text is not whole, as answer_cut of the turn's issues has it"`
 	Reasoning      bool            `json:"reasoning,omitempty" doc:"Of token: the piece is not of the answer but of the thinking before it"`
 	Discard        bool            `json:"discard,omitempty" doc:"Of token: forget the pieces of this turn's message so far; it is made anew"`
 	Attachments    []Attachment    `json:"attachments,omitempty" doc:"Of media: what the agent sent; the bytes are at /api/conversations/{id}/media/{hash}"`
@@ -201,11 +201,11 @@ type MessageInfo struct {
 	Awaits      []string          `json:"awaits,omitempty" doc:"Of an answer: calls, by their messages, whose results it did not know of"`
 	Spent       Amount            `json:"spent,omitzero" doc:"Of an answer: what it cost"`
 	Answer      json.RawMessage   `json:"answer,omitempty" doc:"Of an answer: the whole of it, as it goes back to the model"`
-	Given       *Given            `json:"given,omitempty" doc:"Of what a client with a history of its own said"`
+	Given       *ClientHistory    `json:"given,omitempty" doc:"Of what a client with a history of its own said"`
 }
 
-// Given is what a client brings along that keeps its own history, such as one that speaks OpenAI's language.
-type Given struct {
+// ClientHistory is what a client brings along that keeps its own history, such as one that speaks OpenAI's language.
+type ClientHistory struct {
 	History     string          `json:"history,omitempty" doc:"Where the history is kept, by hash: messages as models are told them"`
 	System      string          `json:"system,omitempty" doc:"Goes behind the agent's own instructions"`
 	Offered     json.RawMessage `json:"offered,omitempty" doc:"Tools that the client itself offers and answers"`

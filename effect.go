@@ -18,8 +18,8 @@ func Effects() []Effect { return []Effect{Read, Local, Keyed, Verifiable, Unsafe
 // Mutates tells whether calls of this class change something. An unknown class does.
 func (e Effect) Mutates() bool { return e != Read }
 
-// Leaves tells whether the effect happens outside Reeve's own database.
-func (e Effect) Leaves() bool { return e != Read && e != Local }
+// IsExternal tells whether the effect happens outside Reeve's own database.
+func (e Effect) IsExternal() bool { return e != Read && e != Local }
 
 // Tier is how much trust a tool needs.
 type Tier string

@@ -135,8 +135,8 @@ func Wrap(err *error, format string, args ...any) {
 	*err = &Error{Code: Internal, Op: op, Message: "internal error", Err: *err}
 }
 
-// Wrong is an error about one input.
-func Wrong(path, message, expected string) error {
+// InvalidField is an error about one input.
+func InvalidField(path, message, expected string) error {
 	what := path
 	if what == "" {
 		what = "the input"

@@ -48,9 +48,9 @@ func (w HeldWork) Skippable() bool {
 	return w.Kind == HeldRun || w.Kind == HeldWake || w.Kind == HeldSchedule && w.Overdue
 }
 
-// Doubtful tells whether nobody can say if an operation of a restored database has happened since the backup, and asking its tool
+// IsUncertainAfterRestore tells whether nobody can say if an operation of a restored database has happened since the backup, and asking its tool
 // would not tell either. Local effects are in the database itself, and so have not.
-func (o Operation) Doubtful() bool {
+func (o Operation) IsUncertainAfterRestore() bool {
 	switch {
 	case o.Effect == Local || o.Effect == Read || o.Awaited():
 		return false

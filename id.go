@@ -17,7 +17,7 @@ const (
 	PrefixChangeSet    = "cs"
 	PrefixConversation = "conv"
 	PrefixEntry        = "ent"
-	PrefixErrand       = "ern"
+	PrefixScriptJob    = "job"
 	PrefixFeedback     = "fb"
 	PrefixEvent        = "evt"
 	PrefixImport       = "imp"
@@ -63,8 +63,8 @@ func (s *IDs) New(prefix string, now time.Time) string {
 	return prefix + "_" + encodeID(uint64(ms), hi, lo)
 }
 
-// SameTime is the least id of a prefix that was issued at the time of another id, or later: where to begin reading what came after it.
-func SameTime(prefix, id string) string {
+// LowestIDAt is the least id of a prefix that was issued at the time of another id, or later: where to begin reading what came after it.
+func LowestIDAt(prefix, id string) string {
 	_, rest, _ := strings.Cut(id, "_")
 	return prefix + "_" + rest[:min(len(rest), timeDigits)]
 }
@@ -72,8 +72,8 @@ func SameTime(prefix, id string) string {
 // timeDigits is how many characters of an id are its time, in milliseconds.
 const timeDigits = 10
 
-// Secret returns n random bytes in text form, for credentials.
-func Secret(n int) string {
+// RandomSecret returns n random bytes in text form, for credentials.
+func RandomSecret(n int) string {
 	b := make([]byte, n)
 	rand.Read(b) // never fails, see crypto/rand
 	return strings.ToLower(idEncoding.EncodeToString(b))
@@ -130,7 +130,7 @@ func IsID(s string) bool {
 // CheckName refuses a name that has the form of an id: what is found by its id or its name could pass for another, once that one is gone.
 func CheckName(name string) error {
 	if IsID(name) {
-		return Wrong("/name", "has the form of an id", "a name that nobody takes for an id")
+		return InvalidField("/name", "has the form of an id", "a name that nobody takes for an id")
 	}
 	return nil
 }

@@ -110,13 +110,13 @@ func (i *Invocation) Spend(tokens, micros int64) {
 	i.note(func() { i.spent = i.spent.Plus(Amount{Tokens: max(0, tokens), Micros: max(0, micros)}) })
 }
 
-// Afterwards has something done once what the call did is committed, if it is.
-func (i *Invocation) Afterwards(f func()) {
+// AfterCommit has something done once what the call did is committed, if it is.
+func (i *Invocation) AfterCommit(f func()) {
 	i.note(func() { i.after = f })
 }
 
-// Committed does what was to be done then.
-func (i *Invocation) Committed() {
+// RunAfterCommit does what was to be done then.
+func (i *Invocation) RunAfterCommit() {
 	if i.after != nil {
 		i.after()
 	}

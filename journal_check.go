@@ -23,32 +23,32 @@ func CheckTitle(path, s string) (string, error) {
 	s = strings.TrimSpace(s)
 	switch n := utf8.RuneCountInString(s); {
 	case n == 0:
-		return "", Wrong(path, "is empty", "1 to "+strconv.Itoa(MaxTitle)+" characters")
+		return "", InvalidField(path, "is empty", "1 to "+strconv.Itoa(MaxTitle)+" characters")
 	case n > MaxTitle:
-		return "", Wrong(path, "is too long", "1 to "+strconv.Itoa(MaxTitle)+" characters")
+		return "", InvalidField(path, "is too long", "1 to "+strconv.Itoa(MaxTitle)+" characters")
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "", Wrong(path, "holds line breaks or other control characters", "one line of text")
+		return "", InvalidField(path, "holds line breaks or other control characters", "one line of text")
 	}
 	return s, nil
 }
 
-// CheckProse checks a longer text.
-func CheckProse(path, s string) error {
+// CheckText checks a longer text.
+func CheckText(path, s string) error {
 	if len(s) > MaxText {
-		return Wrong(path, "is too long", "at most "+strconv.Itoa(MaxText)+" bytes")
+		return InvalidField(path, "is too long", "at most "+strconv.Itoa(MaxText)+" bytes")
 	}
 	return nil
 }
 
-// ParseMoment reads a time that says its offset from UTC. The offset is kept: it says what people's clocks showed.
-func ParseMoment(path, s string) (time.Time, error) {
+// ParseTimeWithOffset reads a time that says its offset from UTC. The offset is kept: it says what people's clocks showed.
+func ParseTimeWithOffset(path, s string) (time.Time, error) {
 	const expected = "RFC 3339 with an offset, such as 2026-02-17T16:00:00-05:00"
 	t, err := ParseInstant(s)
 	if err != nil {
-		return time.Time{}, Wrong(path, "is not a time", expected)
+		return time.Time{}, InvalidField(path, "is not a time", expected)
 	}
 	if t.Year() < 1970 || t.Year() > 9998 {
-		return time.Time{}, Wrong(path, "is out of range", expected+"; years are 1970 to 9998")
+		return time.Time{}, InvalidField(path, "is out of range", expected+"; years are 1970 to 9998")
 	}
 	_, offset := t.Zone()
 	return InOffset(t.UnixMilli(), int64(offset)), nil
@@ -59,9 +59,9 @@ func CheckDay(path, s string) error {
 	t, err := time.Parse(time.DateOnly, s)
 	switch {
 	case err != nil:
-		return Wrong(path, "is not a day", "YYYY-MM-DD")
+		return InvalidField(path, "is not a day", "YYYY-MM-DD")
 	case t.Year() < 1970 || t.Year() > 9998:
-		return Wrong(path, "is out of range", "YYYY-MM-DD; years are 1970 to 9998")
+		return InvalidField(path, "is out of range", "YYYY-MM-DD; years are 1970 to 9998")
 	}
 	return nil
 }
@@ -76,17 +76,17 @@ func (t *Task) Validate() (err error) {
 	if t.Title, err = CheckTitle("/title", t.Title); err != nil {
 		return err
 	}
-	if err := CheckProse("/description", t.Description); err != nil {
+	if err := CheckText("/description", t.Description); err != nil {
 		return err
 	}
 	if !slices.Contains(TaskStatuses(), t.Status) {
-		return Wrong("/status", "is not a status", "open, groomed, in_progress, blocked, on_hold, done or rejected")
+		return InvalidField("/status", "is not a status", "open, groomed, in_progress, blocked, on_hold, done or rejected")
 	}
 	if !slices.Contains(Priorities(), t.Priority) {
-		return Wrong("/priority", "is not a priority", "urgent, high, medium or low")
+		return InvalidField("/priority", "is not a priority", "urgent, high, medium or low")
 	}
 	if t.EstimateMinutes < 0 || t.EstimateMinutes > 600_000 {
-		return Wrong("/estimate_minutes", "is out of range", "0 to 600000")
+		return InvalidField("/estimate_minutes", "is out of range", "0 to 600000")
 	}
 	if t.DueDate != "" {
 		if err := CheckDay("/due_date", t.DueDate); err != nil {
@@ -94,7 +94,7 @@ func (t *Task) Validate() (err error) {
 		}
 	}
 	if t.Language != "" && (len(t.Language) > 35 || !languageTag.MatchString(t.Language)) {
-		return Wrong("/language", "is not a language tag", "a tag such as en or pt-BR")
+		return InvalidField("/language", "is not a language tag", "a tag such as en or pt-BR")
 	}
 	return nil
 }
@@ -102,26 +102,26 @@ func (t *Task) Validate() (err error) {
 // Validate checks a rating's values.
 func (r *Rating) Validate() error {
 	if !slices.Contains(RatingTargets(), r.Target) {
-		return Wrong("/target_kind", "cannot be rated", "task, time_entry or plan_block")
+		return InvalidField("/target_kind", "cannot be rated", "task, time_entry or plan_block")
 	}
 	if len(r.Scores) == 0 || len(r.Scores) > MaxScores {
-		return Wrong("/scores", "has "+strconv.Itoa(len(r.Scores))+" scores", "1 to "+strconv.Itoa(MaxScores))
+		return InvalidField("/scores", "has "+strconv.Itoa(len(r.Scores))+" scores", "1 to "+strconv.Itoa(MaxScores))
 	}
 	for name, v := range r.Scores {
 		if !scoreName.MatchString(name) {
-			return Wrong("/scores/"+name, "is not a name of a score", "lower-case letters, digits and _")
+			return InvalidField("/scores/"+name, "is not a name of a score", "lower-case letters, digits and _")
 		}
 		if v < 0 || v > MaxScore {
-			return Wrong("/scores/"+name, "is out of range", "0 to 100")
+			return InvalidField("/scores/"+name, "is out of range", "0 to 100")
 		}
 	}
-	return CheckProse("/note", r.Note)
+	return CheckText("/note", r.Note)
 }
 
 // CheckCount refuses a list with more entries than one call may have.
 func CheckCount(path string, n int) error {
 	if n > MaxEntries {
-		return Wrong(path, "has "+strconv.Itoa(n)+" entries", "at most "+strconv.Itoa(MaxEntries))
+		return InvalidField(path, "has "+strconv.Itoa(n)+" entries", "at most "+strconv.Itoa(MaxEntries))
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func CheckDistinct(path string, ids []string) error {
 	seen := map[string]bool{}
 	for i, id := range ids {
 		if seen[id] {
-			return Wrong(path+"/"+strconv.Itoa(i), "is named twice", "each id once")
+			return InvalidField(path+"/"+strconv.Itoa(i), "is named twice", "each id once")
 		}
 		seen[id] = true
 	}

@@ -40,19 +40,19 @@ type TaskDraft struct {
 
 // TaskChange changes a task. What is left out stays; an empty text or a zero estimate takes the value away.
 type TaskChange struct {
-	Title           *string     `json:"title,omitempty" minLength:"1" maxLength:"500"`
-	Description     *string     `json:"description,omitempty" maxLength:"102400"`
-	Status          *TaskStatus `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected"`
-	Priority        *Priority   `json:"priority,omitempty" enum:"urgent,high,medium,low"`
-	EstimateMinutes *int64      `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 takes it away"`
-	DueDate         *string     `json:"due_date,omitempty" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
-	Language        *string     `json:"language,omitempty" maxLength:"35" doc:"A language tag; empty takes it away"`
-	CategoryID      *string     `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Moves it, with all it has, to another category"`
-	Rest            *TaskRest   `json:"-"` // only an undo has it
+	Title           *string        `json:"title,omitempty" minLength:"1" maxLength:"500"`
+	Description     *string        `json:"description,omitempty" maxLength:"102400"`
+	Status          *TaskStatus    `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected"`
+	Priority        *Priority      `json:"priority,omitempty" enum:"urgent,high,medium,low"`
+	EstimateMinutes *int64         `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 takes it away"`
+	DueDate         *string        `json:"due_date,omitempty" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
+	Language        *string        `json:"language,omitempty" maxLength:"35" doc:"A language tag; empty takes it away"`
+	CategoryID      *string        `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Moves it, with all it has, to another category"`
+	Rest            *TaskRemainder `json:"-"` // only an undo has it
 }
 
-// TaskRest is what a task had that is no field to be changed, and went with a change of one: labels of the category that it left, and when it was closed.
-type TaskRest struct {
+// TaskRemainder is what a task had that is no field to be changed, and went with a change of one: labels of the category that it left, and when it was closed.
+type TaskRemainder struct {
 	LabelIDs []string `json:"label_ids,omitempty" maxItems:"1000"`
 	ClosedAt string   `json:"closed_at,omitempty" maxLength:"40"`
 }

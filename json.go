@@ -153,11 +153,11 @@ func (p *parser) number() (n json.Number, err error) {
 	}
 	n = json.Number(p.src[at:p.at])
 	if len(n) > longest {
-		return n, wrongJSON(p.src, at, "the number "+Clip(string(n), 24)+", which is longer than "+strconv.Itoa(longest)+" characters")
+		return n, wrongJSON(p.src, at, "the number "+Truncate(string(n), 24)+", which is longer than "+strconv.Itoa(longest)+" characters")
 	}
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil || math.IsInf(f, 0) || f == 0 && !isZero(string(n)) {
-		return n, wrongJSON(p.src, at, "the number "+Clip(string(n), 24)+", which is out of range")
+		return n, wrongJSON(p.src, at, "the number "+Truncate(string(n), 24)+", which is out of range")
 	}
 	return n, nil
 }

@@ -49,7 +49,7 @@ func ItemKey(automation, item string, attempt int, tool, identity string, n int)
 	return Key(PrefixOperation, "item", automation, item, strconv.Itoa(attempt), tool, identity, strconv.Itoa(n))
 }
 
-// AgainKey is the operation id under which a call that is proven to have done nothing is made again.
-func AgainKey(operation string, time int) string {
+// RetryKey is the operation id under which a call that is proven to have done nothing is made again.
+func RetryKey(operation string, time int) string {
 	return Key(PrefixOperation, "again", operation, strconv.Itoa(time))
 }

@@ -136,8 +136,8 @@ func MailHash(e Email) string {
 	return Hash([]byte(b.String()))
 }
 
-// Note counts something that was found with a mail.
-func (m *MailImport) Note(reason, place string, bad bool) {
+// AddNote counts something that was found with a mail.
+func (m *MailImport) AddNote(reason, place string, bad bool) {
 	for i := range m.Notes {
 		if n := &m.Notes[i]; n.Reason == reason && n.Bad == bad {
 			if n.Count++; len(n.Examples) < mostExamples && place != "" {

@@ -87,7 +87,7 @@ func (k Token) Check() error {
 	if k.Class != SemanticKey && k.Class != Subtype && k.Class != EntityID {
 		return Errorf(Validation, "a token is of class key, subtype or id, and not %q", k.Class)
 	}
-	if !IsClean(k.Name) {
+	if !IsStorableText(k.Name) {
 		return Errorf(Validation, "the name of a token must be UTF-8 without NUL, and not %q", k.Name)
 	}
 	return nil

@@ -35,8 +35,8 @@ func States() []State {
 	return []State{Prepared, Parked, Dispatched, Committed, Failed, Unknown, DeniedOp, ProposedOp}
 }
 
-// To checks one step of an operation's life.
-func (s State) To(next State) error {
+// CheckTransition checks one step of an operation's life.
+func (s State) CheckTransition(next State) error {
 	if slices.Contains(transitions[s], next) {
 		return nil
 	}

@@ -23,8 +23,8 @@ func ProposalStates() []ProposalState {
 	return []ProposalState{ProposalPending, ProposalRejected, ProposalAccepted, ProposalApplied, ProposalFailed, ProposalDenied, ProposalStale, ProposalUnknown}
 }
 
-// Void tells whether a proposal came to nothing. A rejected one can still be reopened.
-func (s ProposalState) Void() bool {
+// IsVoid tells whether a proposal came to nothing. A rejected one can still be reopened.
+func (s ProposalState) IsVoid() bool {
 	return s == ProposalRejected || s == ProposalFailed || s == ProposalDenied || s == ProposalStale
 }
 

@@ -61,7 +61,7 @@ func TestOperationTransitions(t *testing.T) {
 			t.Errorf("%s: Final() = %v", s, s.Final())
 		}
 		for _, next := range reeve.States() {
-			if err := s.To(next); final[s] && err == nil {
+			if err := s.CheckTransition(next); final[s] && err == nil {
 				t.Errorf("%s is final, and yet goes to %s", s, next)
 			}
 		}
@@ -69,7 +69,7 @@ func TestOperationTransitions(t *testing.T) {
 	for _, c := range []struct{ from, to reeve.State }{
 		{reeve.Dispatched, reeve.Parked}, {reeve.Parked, reeve.Committed}, {reeve.Parked, reeve.Dispatched}, {reeve.Unknown, reeve.Failed}, {reeve.Dispatched, reeve.DeniedOp},
 	} {
-		if c.from.To(c.to) == nil {
+		if c.from.CheckTransition(c.to) == nil {
 			t.Errorf("%s may not go to %s", c.from, c.to)
 		}
 	}
@@ -95,12 +95,12 @@ func TestErrors(t *testing.T) {
 }
 
 func TestPolicyAnswers(t *testing.T) {
-	p := reeve.Policy{Tools: map[string]reeve.Answer{"rm": reeve.Deny}, Tiers: map[reeve.Tier]reeve.Answer{reeve.Privileged: reeve.Allow, reeve.SideEffecting: reeve.Ask}}
+	p := reeve.Policy{Tools: map[string]reeve.PolicyAnswer{"rm": reeve.Deny}, Tiers: map[reeve.Tier]reeve.PolicyAnswer{reeve.Privileged: reeve.Allow, reeve.SideEffecting: reeve.Ask}}
 	for _, c := range []struct {
 		policy reeve.Policy
 		tool   string
 		tier   reeve.Tier
-		want   reeve.Answer
+		want   reeve.PolicyAnswer
 	}{
 		{p, "rm", reeve.Privileged, reeve.Deny}, {p, "sh", reeve.Privileged, reeve.Allow}, {p, "x", reeve.SideEffecting, reeve.Ask}, {p, "x", reeve.ReadOnly, reeve.Allow},
 		{reeve.Policy{}, "x", reeve.Privileged, reeve.Ask}, {reeve.Policy{}, "x", reeve.SideEffecting, reeve.Allow}, {reeve.Policy{}, "x", "strange", reeve.Deny}, {reeve.Policy{}, "x", "", reeve.Deny},

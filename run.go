@@ -18,7 +18,7 @@ const (
 	ReasonCatchup      Reason = "recovery_catchup" // its time came while nobody was there
 	ReasonManual       Reason = "manual"           // a person wakes it
 	ReasonRetry        Reason = "retry"            // a run of it failed, and is made again
-	ReasonErrand       Reason = "errand"           // it was sent on an errand: to plan or mend an automation
+	ReasonScriptJob    Reason = "script_job"       // it was sent on a script job: to plan or mend an automation
 )
 
 // Mode is who may wake an agent.
@@ -107,8 +107,8 @@ func RunStates() []RunState {
 	return []RunState{RunRunning, RunParked, RunCompleted, RunFailed, RunSkipped, RunCancelled, RunPaused}
 }
 
-// To checks one step of a run's life.
-func (s RunState) To(next RunState) error {
+// CheckTransition checks one step of a run's life.
+func (s RunState) CheckTransition(next RunState) error {
 	if slices.Contains(runTransitions[s], next) {
 		return nil
 	}
@@ -161,8 +161,8 @@ type Run struct {
 	RetryAfter time.Duration `json:"-"` // of one that is just ending: what its error names
 }
 
-// Over says how a run that is over came to its end, in words that can begin a sentence.
-func (r Run) Over() string {
+// DescribeEnd says how a run that is over came to its end, in words that can begin a sentence.
+func (r Run) DescribeEnd() string {
 	what := "the run"
 	if r.Reason == ReasonUser {
 		what = "the turn"
@@ -185,8 +185,8 @@ type Ancestor struct {
 	Apart   bool     `json:"apart,omitempty" doc:"The other acts by its own rights, which an operator gave it; only its costs and its end are shared"`
 }
 
-// Chain is everybody who led to a run, and the run itself: what runs that it begins have for ancestors.
-func (r Run) Chain(tools []string) []Ancestor {
+// AncestorChain is everybody who led to a run, and the run itself: what runs that it begins have for ancestors.
+func (r Run) AncestorChain(tools []string) []Ancestor {
 	return append(slices.Clone(r.Ancestors), Ancestor{RunID: r.ID, AgentID: r.AgentID, Tools: tools})
 }
 
@@ -290,8 +290,8 @@ func (t Timer) Tokens() []Token {
 	return []Token{{Class: SemanticKey, Name: "SCHEDULE"}, {Class: EntityID, Name: t.ID}}
 }
 
-// Same tells whether nothing of a schedule has changed.
-func (t Timer) Same(was Timer) bool {
+// Equal tells whether nothing of a schedule has changed.
+func (t Timer) Equal(was Timer) bool {
 	same := func(a, b *time.Time) bool { return (a == nil) == (b == nil) && (a == nil || a.Equal(*b)) }
 	if !same(t.NextAt, was.NextAt) || !same(t.LastAt, was.LastAt) {
 		return false

@@ -19,7 +19,7 @@ type ScheduleRequest struct {
 func (q ScheduleRequest) Validate() error {
 	for _, f := range []struct{ path, said, expected string }{{"/name", q.Name, "a short name"}, {"/goal", q.Goal, "complete instructions for each run"}} {
 		if f.said != "" && strings.TrimSpace(f.said) == "" {
-			return Wrong(f.path, "is empty", f.expected)
+			return InvalidField(f.path, "is empty", f.expected)
 		}
 	}
 	return nil

@@ -18,11 +18,11 @@ func CheckSecret(value string) error {
 	value = strings.TrimRight(value, "\r\n")
 	switch {
 	case len(value) < redact.MinStored:
-		return Wrong("/value", "is too short for a secret: it would occur by chance and could not be redacted", SecretRule)
+		return InvalidField("/value", "is too short for a secret: it would occur by chance and could not be redacted", SecretRule)
 	case strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }):
-		return Wrong("/value", "cannot be used as a secret", SecretRule)
+		return InvalidField("/value", "cannot be used as a secret", SecretRule)
 	case strings.Contains(value, Redacted):
-		return Wrong("/value", "holds the mark that replaces a secret where it is shown", "the secret itself")
+		return InvalidField("/value", "holds the mark that replaces a secret where it is shown", "the secret itself")
 	}
 	return nil
 }

@@ -14,15 +14,15 @@ const StateVersion = 1
 
 // AgentState is what an agent remembers of itself between runs, the same on every node.
 type AgentState struct {
-	AgentID   string           `json:"agent_id"`
-	Revision  int64            `json:"revision" doc:"Counts the changes of slots; a change names the one it was made from"`
-	Slots     AgentSlots       `json:"slots"`
-	Stamps    map[string]Mark  `json:"slot_stamps" doc:"Who wrote each slot last, by path; a slot that was taken away keeps its mark"`
-	Head      string           `json:"head_message_id,omitempty" doc:"The last message of its newest run"`
-	Summary   string           `json:"summary_message_id,omitempty"`
-	Processed map[string]int64 `json:"processed" doc:"The changes it has seen: the last number of each node"`
-	Stamp     Stamp            `json:"stamp"`
-	UpdatedAt time.Time        `json:"updated_at"`
+	AgentID   string                `json:"agent_id"`
+	Revision  int64                 `json:"revision" doc:"Counts the changes of slots; a change names the one it was made from"`
+	Slots     AgentSlots            `json:"slots"`
+	Stamps    map[string]SlotWriter `json:"slot_stamps" doc:"Who wrote each slot last, by path; a slot that was taken away keeps its mark"`
+	Head      string                `json:"head_message_id,omitempty" doc:"The last message of its newest run"`
+	Summary   string                `json:"summary_message_id,omitempty"`
+	Processed map[string]int64      `json:"processed" doc:"The changes it has seen: the last number of each node"`
+	Stamp     Stamp                 `json:"stamp"`
+	UpdatedAt time.Time             `json:"updated_at"`
 }
 
 // AgentSlots are what an agent is after and how it is to go about it. What is not known here goes into Extension, by namespace.
@@ -35,8 +35,8 @@ type AgentSlots struct {
 	Extension     map[string]json.RawMessage `json:"extension,omitempty" doc:"By namespace, such as org.example.gym: an object that is kept as it is"`
 }
 
-// Mark is who wrote one slot, and their number by then.
-type Mark struct {
+// SlotWriter is who wrote one slot, and their number by then.
+type SlotWriter struct {
 	Node    string `json:"node"`
 	Counter int64  `json:"counter"`
 }
@@ -47,7 +47,7 @@ var namespace = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*
 // checkVersion refuses a schema version that this build does not know.
 func checkVersion(path string, v int) error {
 	if v != 0 && v != StateVersion {
-		return Wrong(path+"/schema_version", "is not known to this build", strconv.Itoa(StateVersion))
+		return InvalidField(path+"/schema_version", "is not known to this build", strconv.Itoa(StateVersion))
 	}
 	return nil
 }
@@ -57,12 +57,12 @@ func checkExtension(path string, e map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		at := path + "/extension/" + EscapePointer(name)
 		if !namespace.MatchString(name) || len(name) > MaxKey {
-			return Wrong(at, "is not a namespace", "lower-case words joined by dots, such as org.example.gym")
+			return InvalidField(at, "is not a namespace", "lower-case words joined by dots, such as org.example.gym")
 		}
 		if v, err := ParseJSON(e[name]); err != nil {
-			return Wrong(at, AsError(err).Message, "an object")
+			return InvalidField(at, AsError(err).Message, "an object")
 		} else if _, ok := v.(map[string]any); !ok {
-			return Wrong(at, "is not an object", "an object")
+			return InvalidField(at, "is not an object", "an object")
 		}
 	}
 	return nil
@@ -80,23 +80,23 @@ func (s AgentSlots) Validate() error {
 		return err
 	}
 	if s.ActiveTaskID != "" && !IsID(s.ActiveTaskID) {
-		return Wrong("/slots/active_task_id", "is not an id", "an id such as task_...")
+		return InvalidField("/slots/active_task_id", "is not an id", "an id such as task_...")
 	}
 	for i, id := range s.OpenLoopIDs {
 		at := "/slots/open_loop_ids/" + strconv.Itoa(i)
 		if !IsID(id) {
-			return Wrong(at, "is not an id", "an id such as task_...")
+			return InvalidField(at, "is not an id", "an id such as task_...")
 		}
 		if slices.Contains(s.OpenLoopIDs[:i], id) {
-			return Wrong(at, "is named twice", "each id once")
+			return InvalidField(at, "is named twice", "each id once")
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Preferences)) {
 		at := "/slots/preferences/" + EscapePointer(k)
 		if k == "" || len(k) > MaxKey {
-			return Wrong(at, "is not a key", "1 to "+strconv.Itoa(MaxKey)+" bytes")
+			return InvalidField(at, "is not a key", "1 to "+strconv.Itoa(MaxKey)+" bytes")
 		}
-		if err := CheckProse(at, s.Preferences[k]); err != nil {
+		if err := CheckText(at, s.Preferences[k]); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (s AgentSlots) Validate() error {
 		return err
 	}
 	if b, err := json.Marshal(s); err != nil || len(b) > MaxSlots {
-		return Wrong("/slots", "are too large", "at most "+strconv.Itoa(MaxSlots>>10)+" KiB")
+		return InvalidField("/slots", "are too large", "at most "+strconv.Itoa(MaxSlots>>10)+" KiB")
 	}
 	return nil
 }

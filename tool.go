@@ -54,16 +54,16 @@ type Tool struct {
 	Broken       string          `json:"broken,omitempty" doc:"Why it cannot be called"`
 	CreatedAt    time.Time       `json:"created_at"`
 
-	Handler    Handler    `json:"-"` // does the work
-	Awaits     bool       `json:"-"` // of a local tool: it begins something, and its callers wait for what that comes to, which is delivered later
-	Check      Check      `json:"-"` // security policy: refuses arguments before anything is run; may be nil
-	Settings   Check      `json:"-"` // refuses settings that name what there is not, when they are set; may be nil
-	Preview    Previewer  `json:"-"` // says what would change; nil means no preview
-	Verify     Verifier   `json:"-"` // of a verifiable tool: looks up what happened
-	Categories Classifier `json:"-"` // of a category-bound tool: which categories a call touches; nil means not bound
-	Reads      Reader     `json:"-"` // of a tool with methods: which calls change nothing, so that scripts may make them anywhere; nil means none
-	Names      []string   `json:"-"` // the fields of its results that name files: only stored secrets are removed from them
-	PassTokens bool       `json:"-"` // JSON Web Tokens in its results keep their signature, as confirm links need
+	Handler    Handler       `json:"-"` // does the work
+	Awaits     bool          `json:"-"` // of a local tool: it begins something, and its callers wait for what that comes to, which is delivered later
+	Check      SecurityCheck `json:"-"` // security policy: refuses arguments before anything is run; may be nil
+	Settings   SecurityCheck `json:"-"` // refuses settings that name what there is not, when they are set; may be nil
+	Preview    Previewer     `json:"-"` // says what would change; nil means no preview
+	Verify     Verifier      `json:"-"` // of a verifiable tool: looks up what happened
+	Categories Classifier    `json:"-"` // of a category-bound tool: which categories a call touches; nil means not bound
+	Reads      ReadDetector  `json:"-"` // of a tool with methods: which calls change nothing, so that scripts may make them anywhere; nil means none
+	Names      []string      `json:"-"` // the fields of its results that name files: only stored secrets are removed from them
+	PassTokens bool          `json:"-"` // JSON Web Tokens in its results keep their signature, as confirm links need
 }
 
 // Handler does a tool's work. The value it returns is shown to the caller: a string as it is, anything else as JSON.
@@ -74,8 +74,8 @@ type Tool struct {
 // understood by their type. Any other error is taken as the tool's own refusal.
 type Handler func(ctx context.Context, inv *Invocation) (any, error)
 
-// Check refuses arguments that security policy forbids. It must not change anything.
-type Check func(ctx context.Context, inv *Invocation) error
+// SecurityCheck refuses arguments that security policy forbids. It must not change anything.
+type SecurityCheck func(ctx context.Context, inv *Invocation) error
 
 // Previewer says what a call would change and what that is based on. It must not change anything.
 type Previewer func(ctx context.Context, inv *Invocation) (Preview, error)
@@ -92,8 +92,8 @@ type Verifier func(ctx context.Context, inv *Invocation) (Outcome, any, error)
 // Classifier gives the categories a call touches.
 type Classifier func(ctx context.Context, inv *Invocation) ([]string, error)
 
-// Reader tells whether a call with these arguments changes nothing.
-type Reader func(args json.RawMessage) bool
+// ReadDetector tells whether a call with these arguments changes nothing.
+type ReadDetector func(args json.RawMessage) bool
 
 var (
 	toolID     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)

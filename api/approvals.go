@@ -20,7 +20,7 @@ type Inbox struct {
 	Unknown   []reeve.Operation   `json:"unknown" doc:"Answer each with happened, retry or skip"`
 	Proposals []reeve.Proposal    `json:"proposals" doc:"Accept or reject each, or its whole change set"`
 	Items     []reeve.WaitingItem `json:"items" doc:"Items of automations that need attention: skip or reprocess each"`
-	Questions []reeve.Errand      `json:"questions" doc:"Questions of the planner: answer each"`
+	Questions []reeve.ScriptJob   `json:"questions" doc:"Questions of the planner: answer each"`
 	More      bool                `json:"more,omitempty" doc:"There are more of a kind than are shown"`
 
 	Hold *reeve.Hold `json:"hold,omitempty" doc:"Set while the server is held: nothing goes on until a person resumes it"`

@@ -72,12 +72,12 @@ type Plan struct {
 	Next    string              `json:"next_cursor,omitempty"`
 }
 
-// ErrandList is an automation's errands, newest first.
-type ErrandList struct {
-	Errands []reeve.Errand `json:"errands"`
+// ScriptJobList is an automation's script jobs, newest first.
+type ScriptJobList struct {
+	ScriptJobs []reeve.ScriptJob `json:"script_jobs"`
 }
 
-// AnswerRequest answers an errand's question.
+// AnswerRequest answers a script job's question.
 type AnswerRequest struct {
 	Answer string `json:"answer" minLength:"1" maxLength:"8000"`
 }

@@ -21,7 +21,7 @@ type Status struct {
 	Node      string          `json:"node" doc:"This node's id in the version vectors of what nodes share"`
 }
 
-// CheckUp is the health of a server's parts.
-type CheckUp struct {
+// DoctorReport is the health of a server's parts.
+type DoctorReport struct {
 	Checks []reeve.PartHealth `json:"checks"`
 }

@@ -92,7 +92,7 @@ func newRunWorld(ctx context.Context, c config, engine, name string, agents int)
 // prepare makes the scheduler that runs agents, n at once; 0 means as many as by default.
 func (r *runWorld) prepare(ctx context.Context, n int) {
 	process := fmt.Sprint("proc_", n) // PostgreSQL still knows the process of an earlier scheduler
-	check(r.db.Update(ctx, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, process) }))
+	check(r.db.Update(ctx, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, process) }))
 	r.brain = &idleBrain{pacer: peer.NewPacer()}
 	r.queue = wake.NewQueue(r.db)
 	r.scheduler = must(wake.NewScheduler(wake.Config{DB: r.db, Log: slog.New(slog.DiscardHandler), Process: process,
@@ -200,7 +200,7 @@ func timers(ctx context.Context, c config, engine string, t *table) {
 			if i/agents%2 == 0 {
 				timer.Goal = "look around"
 			}
-			if err := tx.Queue().MoveTimer(ctx, timer); err != nil {
+			if err := tx.Queue().UpdateTimer(ctx, timer); err != nil {
 				return err
 			}
 		}
@@ -257,7 +257,7 @@ func subscriptions(ctx context.Context, c config, engine string, t *table) {
 				}
 			}
 			return w.db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Queue().Notify(ctx, store.Change{Workspace: workspace, Operation: fmt.Sprint("op_", i), Tokens: tokens,
+				return tx.Queue().RecordChange(ctx, store.Change{Workspace: workspace, Operation: fmt.Sprint("op_", i), Tokens: tokens,
 					Window: time.Hour})
 			})
 		})

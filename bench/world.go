@@ -176,7 +176,7 @@ func (w *world) gated(n int) side {
 func (w *world) bare(ctx context.Context, n, extra int) side {
 	res := must(w.step(ctx, "template", 0))
 	var template store.Call
-	var judged store.Judged
+	var judged store.Preconditions
 	check(w.db.View(ctx, func(s *store.Snap) error {
 		ws, err := s.Agents().GetWorkspace(ctx, workspace)
 		if err != nil {

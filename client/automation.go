@@ -140,30 +140,30 @@ func (s AutomationService) ApplyRunPlan(ctx context.Context, run string) (reeve.
 }
 
 // Plan has the planner write an automation's script, or change it.
-func (s ErrandService) Plan(ctx context.Context, id, request string) (reeve.Errand, error) {
-	return post[reeve.Errand](ctx, s.conn, path("automations", id, "plan"), reeve.PlanRequest{Request: request})
+func (s ScriptJobService) Plan(ctx context.Context, id, request string) (reeve.ScriptJob, error) {
+	return post[reeve.ScriptJob](ctx, s.conn, path("automations", id, "plan"), reeve.PlanRequest{Request: request})
 }
 
 // List lists what the planner and the maintainer do for an automation, newest first.
-func (s ErrandService) List(ctx context.Context, id string) (api.ErrandList, error) {
-	return get[api.ErrandList](ctx, s.conn, path("automations", id, "errands"), nil)
+func (s ScriptJobService) List(ctx context.Context, id string) (api.ScriptJobList, error) {
+	return get[api.ScriptJobList](ctx, s.conn, path("automations", id, "script-jobs"), nil)
 }
 
-// Get gives an errand.
-func (s ErrandService) Get(ctx context.Context, id string) (reeve.Errand, error) {
-	return get[reeve.Errand](ctx, s.conn, path("errands", id), nil)
+// Get gives a script job.
+func (s ScriptJobService) Get(ctx context.Context, id string) (reeve.ScriptJob, error) {
+	return get[reeve.ScriptJob](ctx, s.conn, path("script-jobs", id), nil)
 }
 
-// Watch looks at an errand until it is over, or asks something.
-func (s ErrandService) Watch(ctx context.Context, id string) (k reeve.Errand, err error) {
-	err = patiently(ctx, "errand "+id+" is not over", false, func() (bool, error) {
+// Watch looks at a script job until it is over, or asks something.
+func (s ScriptJobService) Watch(ctx context.Context, id string) (k reeve.ScriptJob, err error) {
+	err = patiently(ctx, "script job "+id+" is not over", false, func() (bool, error) {
 		k, err = s.Get(ctx, id)
-		return k.State != reeve.ErrandOpen, err
+		return k.State != reeve.ScriptJobOpen, err
 	})
 	return k, err
 }
 
-// Answer answers the question of an errand.
-func (s ErrandService) Answer(ctx context.Context, id, answer string) (reeve.Errand, error) {
-	return post[reeve.Errand](ctx, s.conn, path("errands", id, "answer"), api.AnswerRequest{Answer: answer})
+// Answer answers the question of a script job.
+func (s ScriptJobService) Answer(ctx context.Context, id, answer string) (reeve.ScriptJob, error) {
+	return post[reeve.ScriptJob](ctx, s.conn, path("script-jobs", id, "answer"), api.AnswerRequest{Answer: answer})
 }

@@ -49,7 +49,7 @@ func New(cfg Config) (*Client, error) {
 		c.http = &http.Client{Transport: transport(), CheckRedirect: stay}
 	}
 	if c.key == nil {
-		c.key = func() string { return reeve.Secret(16) }
+		c.key = func() string { return reeve.RandomSecret(16) }
 	}
 	return &Client{conn: c}, nil
 }

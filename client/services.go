@@ -27,8 +27,8 @@ type (
 	ConversationService struct{ conn *conn }
 	// DayPlanService gives access to the day plans of the journal.
 	DayPlanService struct{ conn *conn }
-	// ErrandService gives access to the jobs of the planner and the maintainer of scripts.
-	ErrandService struct{ conn *conn }
+	// ScriptJobService gives access to the jobs of the planner and the maintainer of scripts.
+	ScriptJobService struct{ conn *conn }
 	// LabelService gives access to the labels of the journal.
 	LabelService struct{ conn *conn }
 	// MailService gives access to imported mail.
@@ -109,8 +109,8 @@ func (c *Client) Conversations() ConversationService { return ConversationServic
 // DayPlans gives access to the day plans of the journal.
 func (c *Client) DayPlans() DayPlanService { return DayPlanService{c.conn} }
 
-// Errands gives access to the jobs of the planner and the maintainer of scripts.
-func (c *Client) Errands() ErrandService { return ErrandService{c.conn} }
+// ScriptJobs gives access to the jobs of the planner and the maintainer of scripts.
+func (c *Client) ScriptJobs() ScriptJobService { return ScriptJobService{c.conn} }
 
 // Labels gives access to the labels of the journal.
 func (c *Client) Labels() LabelService { return LabelService{c.conn} }

@@ -15,8 +15,8 @@ func (s ServerService) Status(ctx context.Context) (api.Status, error) {
 }
 
 // Doctor has the server check its parts.
-func (s ServerService) Doctor(ctx context.Context) (api.CheckUp, error) {
-	return get[api.CheckUp](ctx, s.conn, path("doctor"), nil)
+func (s ServerService) Doctor(ctx context.Context) (api.DoctorReport, error) {
+	return get[api.DoctorReport](ctx, s.conn, path("doctor"), nil)
 }
 
 // Healthy gives nil when the server's process is up. It needs no token.

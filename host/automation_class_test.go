@@ -159,7 +159,7 @@ func TestG12_LostInAScript(t *testing.T) {
 			})
 			a.ends(reeve.RunParked)
 			effects, _ := w.total()
-			equal(t, spoken(effects, a.state("a"), a.items("").Total, listRuns(a)[0].Script.Log, a.get().Trouble == nil), "1 processing 1  true", "it may have happened")
+			equal(t, spoken(effects, a.state("a"), a.items("").Total, listRuns(a)[0].Script.Log, a.get().Failure == nil), "1 processing 1  true", "it may have happened")
 		})
 	}
 	t.Run("what never left is failed", func(t *testing.T) {

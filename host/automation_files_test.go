@@ -143,7 +143,7 @@ func TestK13_QuestionsAreInTheInbox(t *testing.T) {
 		if len(others.Questions) != 0 {
 			t.Errorf("another member sees %+v", others.Questions)
 		}
-		a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
+		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "every morning"})
 		raw := map[string]json.RawMessage{}
 		if a.Want(200, &raw, "GET", "/api/inbox", nil); string(raw["questions"]) != "[]" {
 			t.Errorf("after the answer: %s", raw["questions"])

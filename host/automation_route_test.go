@@ -60,11 +60,11 @@ func (a *auto) get() (m reeve.Automation) {
 	return m
 }
 
-func (a *auto) errands() []reeve.Errand {
+func (a *auto) jobs() []reeve.ScriptJob {
 	a.t.Helper()
-	var l api.ErrandList
-	a.Want(200, &l, "GET", a.at("/errands"), nil)
-	return l.Errands
+	var l api.ScriptJobList
+	a.Want(200, &l, "GET", a.at("/script-jobs"), nil)
+	return l.ScriptJobs
 }
 
 func (a *auto) told() []reeve.Notification {
@@ -120,12 +120,12 @@ func TestK18_StopAndTell(t *testing.T) {
 			r := a.fails(c.class)
 			equal(t, spoken(r.Script.Log, f.deeds, a.state("a")), "map[] failed", "nothing was swallowed")
 			m := a.get()
-			equal(t, spoken(m.Status, m.Trouble.Class, m.Trouble.Code, m.Trouble.RunID == r.Run.ID, m.Trouble.StoppedAt != nil), spoken("stopped", c.class, c.code, true, true), "the automation")
+			equal(t, spoken(m.Status, m.Failure.Class, m.Failure.Code, m.Failure.RunID == r.Run.ID, m.Failure.StoppedAt != nil), spoken("stopped", c.class, c.code, true, true), "the automation")
 			told := a.told()
 			if len(told) != 1 || !strings.Contains(told[0].Title, "mailer is stopped") || !strings.Contains(told[0].Title, c.says) || told[0].RunID != r.Run.ID {
 				t.Errorf("the person was told %+v", told)
 			}
-			equal(t, spoken(len(a.errands()), len(a.retries(reeve.WakeQueued))), "0 0", "neither repaired nor tried again")
+			equal(t, spoken(len(a.jobs()), len(a.retries(reeve.WakeQueued))), "0 0", "neither repaired nor tried again")
 
 			f.fail("")
 			a.soon("never")
@@ -137,7 +137,7 @@ func TestK18_StopAndTell(t *testing.T) {
 			equal(t, spoken(f.deeds, len(a.told())), "map[] 1", "while it is stopped, nothing but a person runs it")
 			a.Want(200, nil, "POST", a.at("/resume"), nil)
 			a.Settle(t.Context())
-			equal(t, spoken(f.deeds, a.state("a"), a.get().Status, a.get().Trouble == nil), "map[tried:1] done active true", "resumed, it carries on")
+			equal(t, spoken(f.deeds, a.state("a"), a.get().Status, a.get().Failure == nil), "map[tried:1] done active true", "resumed, it carries on")
 		})
 	}
 }
@@ -150,20 +150,20 @@ func TestK18_NetworkBacksOff(t *testing.T) {
 	for n, want := range []time.Duration{10, 20, 40, 80, 160} {
 		r := a.fails(reeve.NetworkFailure)
 		m := a.get()
-		equal(t, spoken(m.Status, m.Trouble.Tries, m.Trouble.RetryAt.Sub(*r.Run.FinishedAt)), spoken("retrying", n+1, want*time.Second), "after a failure")
+		equal(t, spoken(m.Status, m.Failure.NetworkFailures, m.Failure.RetryAt.Sub(*r.Run.FinishedAt)), spoken("retrying", n+1, want*time.Second), "after a failure")
 		equal(t, len(a.retries(reeve.WakeQueued)), n+1, "retries that wait: one for each run that failed")
 		equal(t, spoken(len(a.told()), r.Script.Log), "0", "nobody is told, and the script knows nothing")
 	}
 	a.fails(reeve.NetworkFailure)
-	equal(t, spoken(a.get().Status, len(a.retries(reeve.WakeQueued)), len(a.told()), len(a.errands())), "stopped 0 1 0", "the sixth")
+	equal(t, spoken(a.get().Status, len(a.retries(reeve.WakeQueued)), len(a.told()), len(a.jobs())), "stopped 0 1 0", "the sixth")
 	f.fail("")
 	a.completes()
-	equal(t, spoken(a.get().Status, a.get().Trouble == nil), "active true", "a person's run that succeeds resets the counters")
+	equal(t, spoken(a.get().Status, a.get().Failure == nil), "active true", "a person's run that succeeds resets the counters")
 	f.fail(reeve.Timeout)
 	a.save(strings.ReplaceAll(catchAll, "Mail.try", "Mail.look"), false)
 	a.Want(200, nil, "POST", a.at("/items/reprocess"), call{"item": "a"})
 	a.fails(reeve.NetworkFailure)
-	equal(t, a.get().Trouble.Tries, 1, "it counts anew")
+	equal(t, a.get().Failure.NetworkFailures, 1, "it counts anew")
 }
 
 // TestK18_RetriesByItself lets the network fail twice: the retries come by themselves, on a schedule's behalf, and its person is told
@@ -178,9 +178,9 @@ func TestK18_RetriesByItself(t *testing.T) {
 	a := &auto{Host: h, t: t, name: "mailer"}
 	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": catchAll, "tools": []string{"mail_try"}})
 	a.soon("always")
-	eventually(t, "it fails twice", func() bool { m := a.get(); return m.Trouble != nil && m.Trouble.Tries >= 2 })
+	eventually(t, "it fails twice", func() bool { m := a.get(); return m.Failure != nil && m.Failure.NetworkFailures >= 2 })
 	f.fail("")
-	eventually(t, "it succeeds", func() bool { return a.get().Trouble == nil && a.items("status=done").Total == 1 })
+	eventually(t, "it succeeds", func() bool { return a.get().Failure == nil && a.items("status=done").Total == 1 })
 	eventually(t, "its person is told", func() bool { return len(a.told()) == 1 })
 	equal(t, spoken(d, a.told()[0].Body), "map[tried:1] all is well", "what was done, and told")
 	var first string
@@ -207,7 +207,7 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 		a.Want(423, nil, "POST", a.at("/resume"), nil) // what would be skipped is not begun
 		a.Want(204, nil, "POST", "/api/resume", call{})
 		m := a.get()
-		equal(t, spoken(m.Status, m.Trouble.Class, m.Trouble.RetryAt == nil), "stopped network true", "the automation")
+		equal(t, spoken(m.Status, m.Failure.Class, m.Failure.RetryAt == nil), "stopped network true", "the automation")
 		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "it was not tried again, because everything in the workspace is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
@@ -231,8 +231,8 @@ answers:
 	a.fails(reeve.LogicFailure, "undefinedFunction")
 	a.Settle(t.Context())
 	m := a.get()
-	equal(t, spoken(m.Status, m.Version, m.Trouble.Fixes, m.Trouble.Class), "stopped 1.3 3 logic", "three fixes, then a person")
-	list := a.errands()
+	equal(t, spoken(m.Status, m.Version, m.Failure.Repairs, m.Failure.Class), "stopped 1.3 3 logic", "three fixes, then a person")
+	list := a.jobs()
 	for i, version := range []string{"1.2", "1.1", "1.0"} {
 		equal(t, spoken(list[i].Kind, list[i].Version, list[i].State), "repair "+version+" done", "the repairs")
 	}
@@ -243,7 +243,7 @@ answers:
 	}
 	// A person's own version counts anew.
 	a.save(`await Items.withItem('a', 'A', () => 1)`, false)
-	equal(t, spoken(a.get().Status, a.get().Trouble == nil), "active true", "after a person's version")
+	equal(t, spoken(a.get().Status, a.get().Failure == nil), "active true", "after a person's version")
 	a.completes()
 }
 
@@ -254,10 +254,10 @@ func TestK18_AttentionIsAPersons(t *testing.T) {
 	f.deeds.refuse("x", true)
 	a.fails(reeve.LogicFailure, "x was refused")
 	a.save(`await Items.withItem('5', 'Item 5', async () => { await Mail.send({ to: '5', text: 'two' }) })`, true)
-	before := len(a.errands())
+	before := len(a.jobs())
 	a.fails(reeve.LogicFailure)
 	told := a.told()
-	equal(t, spoken(len(a.errands())-before, a.state("5"), a.get().Status), "0 needs_attention active", "an item is set aside")
+	equal(t, spoken(len(a.jobs())-before, a.state("5"), a.get().Status), "0 needs_attention active", "an item is set aside")
 	if len(told) == 0 || !strings.Contains(told[0].Title, "an item needs you") {
 		t.Errorf("the person was told %+v", told)
 	}

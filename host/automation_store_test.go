@@ -105,7 +105,7 @@ func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
 	a := newAuto(t, reevetest.StartWith(t, cfg, newDeeds().tools()...), "mailer", `oops()`)
 	c := asked(t, cfg.Database, // whoever writes what a failure led to waits for us
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
-		`CREATE TRIGGER wait BEFORE INSERT ON troubles FOR EACH ROW EXECUTE FUNCTION wait()`, `SELECT pg_advisory_lock(1)`)
+		`CREATE TRIGGER wait BEFORE INSERT ON automation_failures FOR EACH ROW EXECUTE FUNCTION wait()`, `SELECT pg_advisory_lock(1)`)
 	var both sync.WaitGroup
 	both.Go(func() { a.run() })
 	eventually(t, "the failure is decided", func() bool { return locked(t, c) == 1 })
@@ -117,6 +117,6 @@ func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
 	}
 	both.Wait()
 	m := a.get()
-	equal(t, spoken(m.Version, m.Status, m.Trouble == nil), "2.0 active true", "the automation")
-	equal(t, a.errands()[0].State, reeve.ErrandStale, "the repair of the version before")
+	equal(t, spoken(m.Version, m.Status, m.Failure == nil), "2.0 active true", "the automation")
+	equal(t, a.jobs()[0].State, reeve.ScriptJobStale, "the repair of the version before")
 }

@@ -124,7 +124,7 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	}
 	target := filepath.Join(cfg.Dir, databaseFile)
 	part := filepath.Join(cfg.Dir, partFile)
-	if err := sqlite.Finish(target); err != nil {
+	if err := sqlite.FinishReplace(target); err != nil {
 		return "", reeve.Errorf(reeve.Unavailable, "an earlier restore that was interrupted cannot be ended: %w", err).
 			Hintf("check the permissions of the data directory and its disk")
 	}
@@ -137,9 +137,9 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 		_ = os.Remove(part) // the next start does, if this cannot
 		return "", reeve.Errorf(reeve.Unavailable, "the backup cannot be copied into the data directory: %w; nothing was changed", err).Hintf("check its permissions, its free space and the limit on the size of files (ulimit -f)")
 	}
-	if err := sqlite.Mark(ctx, part); err != nil { // so that the server that opens it knows that it was restored
+	if err := sqlite.AssignIdentity(ctx, part); err != nil { // so that the server that opens it knows that it was restored
 		_ = os.Remove(part)
-		return "", store.Explain(err)
+		return "", store.UserError(err)
 	}
 	return sqlite.Replace(target, part, cfg.OnFault.Before)
 }
@@ -159,7 +159,7 @@ func checkBackup(ctx context.Context, file string) error {
 		return reeve.Errorf(reeve.Unavailable, "%s cannot be read: %w; nothing was changed", file, errors.Unwrap(err))
 	}
 	info, err := f.Stat()
-	whole, cut := sqlite.Whole(f)
+	whole, cut := sqlite.IsComplete(f)
 	if err := errors.Join(err, cut, f.Close()); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func checkBackup(ctx context.Context, file string) error {
 		return reeve.Errorf(reeve.Unsupported, "%s cannot be restored: its schema version %d is of a newer Reeve; this one knows up to %d; nothing was changed", file, version, newest).
 			Hintf("restore it with the Reeve that made it, or a newer one")
 	}
-	why, err := sqlite.Misfit(ctx, file, version)
+	why, err := sqlite.CheckSchema(ctx, file, version)
 	if err == nil && why != "" {
 		return bad(why)
 	}

@@ -127,7 +127,7 @@ func listing(t testing.TB, dir string) string {
 // part is what the doctor says of one of its parts.
 func part(h *reevetest.Host, name string) reeve.PartHealth {
 	h.T.Helper()
-	var up api.CheckUp
+	var up api.DoctorReport
 	h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
 	for _, c := range up.Checks {
 		if c.Name == name {

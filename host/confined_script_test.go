@@ -36,7 +36,7 @@ func TestK23_WorkersHaveNothing(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	pool := js.New(js.Config{Binary: program, Warm: -1, Confine: confine.Worker})
+	pool := js.New(js.Config{Binary: program, Warm: -1, Confine: confine.ConfineWorker})
 	defer pool.Close()
 	looked := false
 	look := func() {

@@ -12,6 +12,6 @@ type (
 	ToolDefinition  = agent.ToolDefinition
 	Extractor       = agent.Extractor
 	ExtractionInput = agent.ExtractionInput
-	Move            = agent.Move
-	MoveCall        = agent.MoveCall
+	Move            = agent.Exchange
+	MoveCall        = agent.ExchangeCall
 )

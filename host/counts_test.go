@@ -106,7 +106,7 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 		s := h.Connect(c.ID, 0)
 		for i, want := range []struct {
 			reason string
-			cut    reeve.Cut
+			cut    reeve.CutReason
 		}{{"stop", ""}, {"length", reeve.CutLength}, {"content_filter", reeve.CutRefused}} {
 			reason = want.reason
 			turn := speak(h, c.ID, "tell")
@@ -136,7 +136,7 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 		chunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
 	})
 	for finish, want := range map[string]struct {
-		cut reeve.Cut
+		cut reeve.CutReason
 		why string
 	}{"length": {reeve.CutLength, "max_output_tokens"}, "content_filter": {reeve.CutRefused, "content_filter"}} {
 		reason = finish

@@ -199,5 +199,5 @@ func adopt(ctx context.Context, tx *store.Tx, text string) (known bool, err erro
 	return true, nil
 }
 
-// Renewed tells whether this start has put a new owner's token in the place of one that its database does not know, or no longer takes.
-func (h *Host) Renewed() bool { return h.renewed }
+// TokenRenewed tells whether this start has put a new owner's token in the place of one that its database does not know, or no longer takes.
+func (h *Host) TokenRenewed() bool { return h.renewed }

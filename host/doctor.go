@@ -19,7 +19,7 @@ import (
 
 // ready tells whether the store answers.
 func (h *Host) ready(ctx context.Context) error {
-	if err := h.db.Present(); err != nil {
+	if err := h.db.CheckPresent(); err != nil {
 		return err
 	}
 	return h.db.View(ctx, func(s *store.Snap) error {
@@ -141,7 +141,7 @@ func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
 	}
 	total, shut := 0, 0
 	err := h.db.View(ctx, func(s *store.Snap) (err error) {
-		total, shut, err = s.Agents().SealedSecrets(ctx)
+		total, shut, err = s.Agents().CountSecrets(ctx)
 		return err
 	})
 	if err == nil && shut > 0 {
@@ -199,7 +199,7 @@ func (h *Host) checkSandbox() reeve.PartHealth {
 	if mode == confine.Landlock {
 		part.Hint = "it holds, but user namespaces would hide the machine's paths and processes too; docs/shell.md says what they need"
 	}
-	if !confine.Carries() {
+	if !confine.HasSmallWorker() {
 		part.Detail += "; they start slowly, because this binary was not built with make build"
 	}
 	if _, err := exec.LookPath("git"); err != nil {

@@ -13,8 +13,8 @@ import (
 	"reeve/reevetest"
 )
 
-// errand is an asynchronous tool that somebody else brings to its end.
-func errand(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
+// asyncTool is an asynchronous tool that somebody else brings to its end.
+func asyncTool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
 	t := tool(id, effect, h)
 	t.Async, t.TimeoutMS = true, 60_000
 	if effect == reeve.Verifiable {
@@ -116,7 +116,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 		},
 		"agent removed": func(h *reevetest.Host, _ string) { h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/bot", nil) },
 	}
-	tools := []reeve.Tool{errand("look", reeve.Read, itWillCome), errand("send", reeve.Keyed, itWillCome), errand("check", reeve.Verifiable, itWillCome), errand("shoot", reeve.Unsafe, itWillCome)}
+	tools := []reeve.Tool{asyncTool("look", reeve.Read, itWillCome), asyncTool("send", reeve.Keyed, itWillCome), asyncTool("check", reeve.Verifiable, itWillCome), asyncTool("shoot", reeve.Unsafe, itWillCome)}
 	script := "- {when: begin, calls: [{name: look, args: {}}, {name: send, args: {}}, {name: check, args: {}}, {name: shoot, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n- {when: hello, text: 'Still here.'}\n"
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
 	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: started}, fail: {status: 400, message: broken}}\n"
-	eachTalker(t, script, []reeve.Tool{errand("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		turn := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
 		var op reeve.Operation
 		eventually(t, "the call to be settled", func() bool { op = operations(h)[0]; return op.ResultID != "" })
@@ -191,7 +191,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 			return answer()
 		}
 	}
-	tools := []reeve.Tool{errand("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })), errand("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(t.Context(), nil) }))}
+	tools := []reeve.Tool{asyncTool("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })), asyncTool("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(t.Context(), nil) }))}
 	script := "- {when: begin, calls: [{name: now, args: {}}, {name: later, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n"
 	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		finish = make(chan struct{})
@@ -218,7 +218,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has come, text: 'It is done.'}\n- {when: {result: started}, text: 'I have begun.'}\n"
-	eachTalker(t, script, []reeve.Tool{errand("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		for range 10 {
 			turn := speak(h, h.Talk("bot").ID, "begin")
 			op := awaits(h, turn.ID, 1)[0]
@@ -247,7 +247,7 @@ func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 		entered <- struct{}{}
 		<-finish
 		return "seen", nil
-	}), tool("note", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { return "noted", nil }), errand("send", reeve.Keyed, itWillCome)}
+	}), tool("note", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { return "noted", nil }), asyncTool("send", reeve.Keyed, itWillCome)}
 	script := "- {when: begin, calls: [{id: a, name: note, args: {}}]}\n- {when: {result: noted}, calls: [{id: a, name: look, args: {}}, {id: b, name: send, args: {}}]}\n"
 	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		finish = make(chan struct{})
@@ -403,7 +403,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	var tools []reeve.Tool
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Verifiable, reeve.Unsafe} {
-		tools = append(tools, errand(string(effect), effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+		tools = append(tools, asyncTool(string(effect), effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 			entered <- struct{}{}
 			<-finish
 			return itWillCome(ctx, inv)

@@ -116,7 +116,7 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 				c.setUp()
 			}
 			before := w.counts()
-			c.call.Workspace, c.call.Agent, c.call.Session = "default", c.agent.ID, reeve.Secret(8)
+			c.call.Workspace, c.call.Agent, c.call.Session = "default", c.agent.ID, reeve.RandomSecret(8)
 			res, err := h.Host.Call(t.Context(), c.call)
 			if reeve.CodeOf(err) != c.code || !res.IsError || res.Code != c.code || res.CallID == "" {
 				t.Fatalf("%+v, %v", res, err)

@@ -40,12 +40,12 @@ import (
 	"reeve/toolbox/journal"
 	"reeve/toolbox/mail"
 	"reeve/toolbox/media"
-	"reeve/toolbox/oddment"
 	"reeve/toolbox/output"
 	"reeve/toolbox/python"
 	"reeve/toolbox/schedules"
 	"reeve/toolbox/scratchpad"
 	"reeve/toolbox/users"
+	"reeve/toolbox/utils"
 	"reeve/toolbox/web"
 )
 
@@ -78,17 +78,17 @@ type parts struct {
 	queue       *wake.Queue
 	planner     *wake.Planner
 	gate        *gate.Gate
-	hub         *chat.Hub
-	desk        *chat.Desk
+	hub         *chat.Broadcaster
+	desk        *chat.Service
 	delegation  *agent.Delegation
-	automations *automation.Room
-	branches    *branch.Desk
+	automations *automation.Runner
+	branches    *branch.Service
 }
 
 // runs are what serves runs, with a model.
 type runs struct {
 	models    *model.Providers // nil when the program brought its own model
-	memory    *memory.Room
+	memory    *memory.Summarizer
 	scheduler *wake.Scheduler
 	deadlines *agent.Deadlines
 }
@@ -161,7 +161,7 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 		return postgres.Open(ctx, postgres.Config{URL: cfg.Database, Direct: cfg.DirectDB, Hook: cfg.OnFault})
 	}
 	file := filepath.Join(cfg.Dir, databaseFile)
-	if err := sqlite.Finish(file); err != nil {
+	if err := sqlite.FinishReplace(file); err != nil {
 		return nil, reeve.Errorf(reeve.Unavailable, "a restore that was interrupted cannot be ended: %w", err).
 			Hintf("check the permissions of the data directory and its disk, then start again")
 	}
@@ -171,19 +171,19 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 // assemble makes the parts, each from those before it, and registers the built-in tools.
 func (h *Host) assemble() (err error) {
 	cfg, guard, webhook := h.cfg, web.Guard{Allow: h.cfg.HTTPAllow}, h.cfg.Webhook != ""
-	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.Worker}), python: newPython(cfg)}
+	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.ConfineWorker}), python: newPython(cfg)}
 	p := &h.parts
 	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
 	items := automation.NewItems()
-	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, OnChange: p.queue.Nudge,
+	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, OnChange: p.queue.Wakeup,
 		Secrets: func() []string { return knownSecrets(cfg) }, OutputCap: cfg.OutputCap,
 		ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), Tracer: h.telemetry.tracer(),
 		OnCall: h.telemetry.metrics.called, RunBudgets: !cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{
 			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.secret},
 			reeve.ScriptTool: &automation.Builder{Pool: h.sandboxes.scripts}}})
-	p.hub = chat.NewHub(h.db, h.log)
-	p.desk = &chat.Desk{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue, Fetcher: web.NewFetcher(guard)}
+	p.hub = chat.NewBroadcaster(h.db, h.log)
+	p.desk = &chat.Service{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue, Fetcher: web.NewFetcher(guard)}
 	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
 	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
 		Items: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
@@ -206,7 +206,7 @@ func (h *Host) assemble() (err error) {
 func (h *Host) packs(guard web.Guard) ([]reeve.Tool, error) {
 	cfg, p := h.cfg, h.parts
 	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Keep: keeper{h.db},
-		Projects: worktrees{p.branches}, Made: confine.Spare})
+		Projects: worktrees{p.branches}, Made: confine.KeepServerFile})
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (h *Host) packs(guard web.Guard) ([]reeve.Tool, error) {
 		(&agents.Pack{Asker: p.delegation}).Tools(),
 		p.automations.Tools(),
 		(&users.Pack{Webhook: cfg.Webhook != ""}).Tools(),
-		(&oddment.Pack{Client: guard.Client(), Forecast: cfg.WeatherURL, Places: cfg.PlacesURL}).Tools(),
+		(&utils.Pack{Client: guard.Client(), Forecast: cfg.WeatherURL, Places: cfg.PlacesURL}).Tools(),
 	), nil
 }
 
@@ -275,26 +275,26 @@ func (h *Host) newRuns() (_ *runs, err error) {
 		if r.models, err = model.Open(cfg.modelConfig()); err != nil {
 			return nil, cfg.place(err)
 		}
-		mind, resolve, known = r.models, r.models.Resolve, r.models.Known
+		mind, resolve, known = r.models, r.models.Resolve, r.models.CanonicalName
 	} else {
-		mind = model.Counted(mind, h.log)
+		mind = model.CountUsage(mind, h.log)
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: mind, Log: h.log, Process: p.gate.Process()})
-	thinker := &agent.Thinker{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble,
-		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Nudge, Tracer: h.telemetry.tracer(), Resolve: resolve,
-		OnAnswer: func(a agent.Asked) { metrics.answered(a, known) }, Log: h.log}
+	thinker := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble,
+		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(), Resolve: resolve,
+		OnAnswer: func(a agent.ModelCall) { metrics.answered(a, known) }, Log: h.log}
 	brain := &agent.Brain{DB: h.db, Script: p.automations, Thinker: thinker,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
 		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
 		Webhook: cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
 		OnEnd: []wake.EndHandler{
-			wake.EachRun(p.delegation.Ending, p.gate.Lapse), // answers to callers, and calls that nobody needs
-			wake.EachRun(p.desk.Ending),                     // what clients are told, once all that came of the calls is written
-			p.automations.Ending,                            // retries, repairs and stops
+			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun), // answers to callers, and calls that nobody needs
+			wake.EachRun(p.desk.OnRunEnd),                            // what clients are told, once all that came of the calls is written
+			p.automations.OnRunsEnd,                                  // retries, repairs and stops
 		},
-		OnSkip:   []wake.SkipHandler{p.automations.Skipped},
-		AfterEnd: []func(reeve.Run){p.desk.Over, metrics.ended}})
+		OnSkip:   []wake.SkipHandler{p.automations.OnWakesSkipped},
+		AfterEnd: []func(reeve.Run){p.desk.AfterRunEnd, metrics.ended}})
 	if err != nil {
 		return nil, err
 	}
@@ -386,7 +386,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.parts.gate.Run(inner) })
 	group.Go(func() error { return h.runs.scheduler.Run(inner) })
-	group.Go(func() error { return h.runs.scheduler.Deliver(inner) })
+	group.Go(func() error { return h.runs.scheduler.RunDeliveries(inner) })
 	group.Go(func() error { return h.runs.deadlines.Run(inner) })
 	group.Go(func() error { return h.parts.hub.Run(inner) })
 	group.Go(func() error { return h.runs.memory.Run(inner) })
@@ -419,7 +419,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 func (h *Host) closeSilentDatabase(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience/2)
 	defer cancel()
-	if h.db.Alone() || h.ready(ctx) == nil {
+	if h.db.SingleProcess() || h.ready(ctx) == nil {
 		return nil
 	}
 	h.log.Warn("the database does not answer; what is under way is taken up after the next start")

@@ -22,7 +22,7 @@ func Init(ctx context.Context, cfg Config, sample bool) (dir string, put bool, e
 		return "", false, err
 	}
 	if sample {
-		if put, err = h.Sample(ctx); err != nil {
+		if put, err = h.InstallSample(ctx); err != nil {
 			return "", false, err
 		}
 	}

@@ -66,14 +66,14 @@ func (h *Host) forget(ctx context.Context) (n int, err error) {
 			return err
 		}
 		before = s.Now().Add(-time.Duration(h.cfg.Retention))
-		some, err = s.Ledger().HasForgettable(ctx, before)
+		some, err = s.Ledger().HasExpiredPayloads(ctx, before)
 		return err
 	})
 	if err != nil || !some {
 		return 0, err
 	}
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
-		gone, err := tx.Ledger().ForgetPayloads(ctx, before, atOnce)
+		gone, err := tx.Ledger().DeleteExpiredPayloads(ctx, before, atOnce)
 		n = int(gone)
 		return err
 	})

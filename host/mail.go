@@ -7,8 +7,8 @@ import (
 	mailsample "reeve/toolbox/mail/sample"
 )
 
-// SampleMail puts a small mailbox to try things with into a workspace. Doing it twice is doing it once.
-func (h *Host) SampleMail(ctx context.Context, workspace string) (reeve.MailImport, error) {
+// InstallSampleMail puts a small mailbox to try things with into a workspace. Doing it twice is doing it once.
+func (h *Host) InstallSampleMail(ctx context.Context, workspace string) (reeve.MailImport, error) {
 	if err := h.open(ctx); err != nil {
 		return reeve.MailImport{}, err
 	}

@@ -58,7 +58,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-func (m *metrics) called(s gate.Seen) {
+func (m *metrics) called(s gate.AttemptRecord) {
 	name := s.Tool
 	if !m.built[name] {
 		name = "user_defined"
@@ -71,7 +71,7 @@ func (m *metrics) called(s gate.Seen) {
 type modelNamer func(asked, provider, answered string) string
 
 // answered counts a question to a model. Without a namer, all models are counted together.
-func (m *metrics) answered(a agent.Asked, known modelNamer) {
+func (m *metrics) answered(a agent.ModelCall, known modelNamer) {
 	name := "other"
 	if known != nil {
 		name = known(a.For, a.Provider, a.Model)

@@ -26,7 +26,7 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	}
 	h := reevetest.Start(t)
 	dir, old := h.Dir(), h.Token
-	if h.Renewed() {
+	if h.TokenRenewed() {
 		t.Error("the first token of all is no new one")
 	}
 	h.Stop()
@@ -37,8 +37,8 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	h = reevetest.StartWith(t, host.Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	var list api.AgentList
 	h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
-	if len(list.Agents) != 1 || h.Token == old || !h.Renewed() || !strings.Contains(said.String(), "a new one was made") {
-		t.Errorf("%+v, %v, %s", list.Agents, h.Renewed(), said.String())
+	if len(list.Agents) != 1 || h.Token == old || !h.TokenRenewed() || !strings.Contains(said.String(), "a new one was made") {
+		t.Errorf("%+v, %v, %s", list.Agents, h.TokenRenewed(), said.String())
 	}
 	h.Want(http.StatusOK, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+other.Token)
 	h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)
@@ -47,7 +47,7 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	}
 	now := h.Token
 	h.Stop()
-	if h = reevetest.StartWith(t, host.Config{Dir: dir}); h.Token != now || h.Renewed() {
+	if h = reevetest.StartWith(t, host.Config{Dir: dir}); h.Token != now || h.TokenRenewed() {
 		t.Error("a token that is valid was made anew")
 	}
 }
@@ -100,7 +100,7 @@ func TestStart_ACorruptOwnerTokenIsReplaced(t *testing.T) {
 		}
 		h = reevetest.StartWith(t, host.Config{Dir: dir})
 		h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
-		if h.Token == old || !h.Renewed() {
+		if h.Token == old || !h.TokenRenewed() {
 			t.Errorf("%s: the token in the file is the old one", change)
 		}
 		h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)

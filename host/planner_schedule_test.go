@@ -71,8 +71,8 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	}
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
-		INSERT INTO errands (id, workspace_id, kind, agent_id, worker_id, script_id, run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries, created_at, closed_at)
-		SELECT 'ern_z' || i, workspace_id, 'repair', agent_id, '', 'scr_' || i, '', 'key_' || i, '', 'mend it', 'done', '', '', '', '', '', 0, 1, 1 FROM errands, n WHERE kind = 'plan' AND timer_id <> ''`); err != nil {
+		INSERT INTO script_jobs (id, workspace_id, kind, agent_id, worker_id, script_id, run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries, created_at, closed_at)
+		SELECT 'ern_z' || i, workspace_id, 'repair', agent_id, '', 'scr_' || i, '', 'key_' || i, '', 'mend it', 'done', '', '', '', '', '', 0, 1, 1 FROM script_jobs, n WHERE kind = 'plan' AND timer_id <> ''`); err != nil {
 		t.Fatal(err)
 	}
 	a.written(tell, "2.0")
@@ -83,8 +83,8 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "the schedules")
 	a.save("oops()", false)
 	a.fails(reeve.LogicFailure)
-	var k reeve.Errand
-	a.Want(200, &k, "GET", "/api/errands/"+a.get().Trouble.ErrandID, nil)
+	var k reeve.ScriptJob
+	a.Want(200, &k, "GET", "/api/script-jobs/"+a.get().Failure.ScriptJobID, nil)
 	if !strings.Contains(k.Request, "What the person asked for: says it") {
 		t.Errorf("the maintainer was told %s", k.Request)
 	}

@@ -45,12 +45,12 @@ func planning(t *testing.T, cfg host.Config) (*auto, *deeds) {
 	return a, d
 }
 
-func (a *auto) plan(request string) reeve.Errand {
+func (a *auto) plan(request string) reeve.ScriptJob {
 	a.t.Helper()
-	var k reeve.Errand
+	var k reeve.ScriptJob
 	a.Want(201, &k, "POST", a.at("/plan"), call{"request": request})
 	a.Settle(a.t.Context())
-	a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
+	a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 	return k
 }
 
@@ -95,11 +95,11 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		}
 		equal(t, watched(), "0 1", "who watches was told of the question")
 		a.Want(409, nil, "POST", a.at("/plan"), call{"request": "something else"})
-		a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
-		a.Want(409, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "twice"})
+		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "every morning"})
+		a.Want(409, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "twice"})
 		a.Settle(t.Context())
-		a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
-		equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every morning at seven, each letter gets an answer.", "the errand")
+		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
+		equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every morning at seven, each letter gets an answer.", "the script job")
 		m := a.get()
 		equal(t, spoken(m.Status, m.Version, d), "draft  map[]", "nothing is active, and nothing was done")
 		if told := a.told(); len(told) != 2 || !strings.Contains(told[0].Title, "wrote version 1.0 of letters") {
@@ -108,7 +108,7 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		equal(t, watched(), "1 2", "who watches was told of the schedule, and of the version")
 		var v reeve.ScriptVersion
 		a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
-		equal(t, spoken(v.Source == goodScript, v.CreatedBy, v.ErrandID == k.ID, v.Comment), "true planner true Answers every letter once.", "the version")
+		equal(t, spoken(v.Source == goodScript, v.CreatedBy, v.ScriptJobID == k.ID, v.Comment), "true planner true Answers every letter once.", "the version")
 		var s api.Schedule
 		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
 		equal(t, spoken(s.State, s.NextAt == nil, s.Zone, s.AgentID == m.AgentID, s.UserID), "paused true Europe/Vienna true owner", "the schedule waits")
@@ -141,11 +141,11 @@ answers:
 		a, d := planning(t, cfg)
 		a.save(broken, false)
 		a.fails(reeve.LogicFailure, "'there' of undefined")
-		equal(t, spoken(d, a.get().Status, a.get().Trouble.Fixes), "map[a:1] repairing 1", "one repair is under way")
+		equal(t, spoken(d, a.get().Status, a.get().Failure.Repairs), "map[a:1] repairing 1", "one repair is under way")
 		a.Settle(t.Context())
 		m := a.get()
-		equal(t, spoken(m.Status, m.Version, m.Trouble == nil, d), "active 1.1 true map[a:1 b:1 c:1]", "mended, it carried on")
-		list := a.errands()
+		equal(t, spoken(m.Status, m.Version, m.Failure == nil, d), "active 1.1 true map[a:1 b:1 c:1]", "mended, it carried on")
+		list := a.jobs()
 		equal(t, spoken(len(list), list[0].Kind, list[0].State, list[0].Version, list[0].Result, len(a.told())), "1 repair done 1.0 1.1 0", "nobody was bothered")
 		runs := listRuns(a)
 		equal(t, spoken(runs[0].Run.Reason, runs[0].Run.ReasonID == runs[1].Run.ID, runs[0].Script.Version), "retry true 1.1", "the run that carried on")
@@ -183,9 +183,9 @@ answers:
 			a.Settle(t.Context())
 			m := a.get()
 			equal(t, spoken(m.Status, m.Version, d), spoken("stopped", version, done), "nothing changed")
-			k := a.errands()[0]
-			if k.State != reeve.ErrandFailed || !strings.Contains(k.Message, "would change item identity") || !strings.Contains(k.Message, c.says) {
-				t.Errorf("the errand is %s: %s; want it to say %q", k.State, k.Message, c.says)
+			k := a.jobs()[0]
+			if k.State != reeve.ScriptJobFailed || !strings.Contains(k.Message, "would change item identity") || !strings.Contains(k.Message, c.says) {
+				t.Errorf("the script job is %s: %s; want it to say %q", k.State, k.Message, c.says)
 			}
 			if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "the maintainer has not mended it") || !strings.Contains(told[0].Body, "identity") {
 				t.Errorf("the person was told %+v", told)
@@ -205,7 +205,7 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 		a.fails(reeve.LogicFailure)
 		a.Settle(t.Context())
 		a.Want(204, nil, "POST", "/api/resume", call{"agent": "mender"})
-		k := a.errands()[0]
+		k := a.jobs()[0]
 		equal(t, spoken(k.State, k.Message, a.get().Status), "failed its run skipped: the agent is stopped stopped", "the repair")
 		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "the maintainer has not mended it") || !strings.Contains(told[0].Body, "the agent is stopped") {
 			t.Errorf("the person was told %+v", told)
@@ -213,7 +213,7 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 		a.Want(200, nil, "POST", a.at("/resume"), nil)
 		equal(t, len(a.retries(reeve.WakeQueued)), 1, "runs that carry on")
 		a.start(call{"input": "well"})
-		equal(t, spoken(d, a.get().Trouble == nil), "map[a:1 b:1 c:1] true", "after a run that succeeded")
+		equal(t, spoken(d, a.get().Failure == nil), "map[a:1 b:1 c:1] true", "after a run that succeeded")
 	})
 }
 
@@ -247,7 +247,7 @@ answers:
 	})
 }
 
-// TestK27_APlanThatNobodyMakes: whatever becomes of the planner, its errand ends, its person is told, and another can be asked for.
+// TestK27_APlanThatNobodyMakes: whatever becomes of the planner, its script job ends, its person is told, and another can be asked for.
 func TestK27_APlanThatNobodyMakes(t *testing.T) {
 	t.Parallel()
 	gone := func(a *auto) { a.Want(204, nil, "DELETE", "/api/agents/planner", nil) }
@@ -272,7 +272,7 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 				}}
 				defer func(f func(*auto)) { c.during = f }(c.during)
 				a, _ = planning(t, cfg)
-				var k reeve.Errand
+				var k reeve.ScriptJob
 				a.Want(201, &k, "POST", a.at("/plan"), call{"request": "answer my letters"})
 				if c.before != nil {
 					c.before(a)
@@ -281,18 +281,18 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 				if c.after != nil {
 					c.after(a)
 				}
-				a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
-				equal(t, spoken(k.State, k.Message), "failed its run "+c.want, "the errand")
+				a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
+				equal(t, spoken(k.State, k.Message), "failed its run "+c.want, "the script job")
 				if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "wrote no script for letters") || !strings.Contains(told[0].Body, c.want) {
 					t.Errorf("the person was told %+v", told)
 				}
-				equal(t, a.plan("answer my letters").State, reeve.ErrandAsking, "another errand")
+				equal(t, a.plan("answer my letters").State, reeve.ScriptJobAsking, "another script job")
 			})
 		})
 	}
 }
 
-// TestK27_APlanOfAnAutomationThatIsGone: it is removed when the planner has saved a version of it. The errand ends all the same, whether the planner is woken for it or not, and holds nobody up.
+// TestK27_APlanOfAnAutomationThatIsGone: it is removed when the planner has saved a version of it. The script job ends all the same, whether the planner is woken for it or not, and holds nobody up.
 func TestK27_APlanOfAnAutomationThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{true, false} {
@@ -305,14 +305,14 @@ answers:
 			a, _ := planning(t, cfg)
 			k := a.plan("answer my letters")
 			equal(t, spoken(k.State, k.Result), "asking 1.0", "before it is removed")
-			a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
+			a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "every morning"})
 			a.Want(204, nil, "DELETE", "/api/agents/letters", nil)
 			if stopped {
 				a.Want(204, nil, "POST", "/api/stop", call{"agent": "planner"})
 			}
 			a.Settle(t.Context())
-			a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
-			equal(t, k.State, reeve.ErrandDone, "the errand")
+			a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
+			equal(t, k.State, reeve.ScriptJobDone, "the script job")
 		})
 	}
 }
@@ -326,10 +326,10 @@ func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 		k := a.plan("answer my letters")
 		was := k.WorkerID
 		a.Want(204, nil, "DELETE", "/api/agents/planner", nil)
-		a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
+		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "every morning"})
 		a.Settle(t.Context())
-		a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
-		equal(t, spoken(k.State, k.Result, k.WorkerID != was), "done 1.0 true", "the errand")
+		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
+		equal(t, spoken(k.State, k.Result, k.WorkerID != was), "done 1.0 true", "the script job")
 	})
 }
 
@@ -405,11 +405,11 @@ answers:
 		want      string
 	}{
 		"the planner": {func(a *auto) {
-			var k reeve.Errand
+			var k reeve.ScriptJob
 			a.Want(201, &k, "POST", a.at("/plan"), call{"request": "write another"})
 			eventually(a.t, "the planner has saved", func() bool {
-				a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
-				return k.State == reeve.ErrandDone
+				a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
+				return k.State == reeve.ScriptJobDone
 			})
 		}, "stale 1.0 stopped 2.0"},
 		"a person":              {func(a *auto) { a.save(second, false) }, "stale 2.0 active 2.0"},
@@ -417,7 +417,7 @@ answers:
 		"a run that succeeds": {func(a *auto) {
 			a.Want(200, nil, "POST", a.at("/items/skip"), call{"item": "mail:a"})
 			a.Want(201, nil, "POST", a.at("/runs"), call{"input": "well"})
-			eventually(a.t, "it is well", func() bool { return a.get().Trouble == nil })
+			eventually(a.t, "it is well", func() bool { return a.get().Failure == nil })
 		}, "stale 1.0 active 1.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -435,9 +435,9 @@ answers:
 			a = &auto{Host: h, t: t, name: "letters"}
 			h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": mailTools, "source": strings.Replace(broken, "oops()", "if (input !== 'well') oops()", 1)})
 			h.Want(201, nil, "POST", a.at("/runs"), call{})
-			var repair reeve.Errand
+			var repair reeve.ScriptJob
 			eventually(t, "the maintainer has come to its end", func() bool {
-				list := a.errands()
+				list := a.jobs()
 				if len(list) == 0 {
 					return false
 				}
@@ -446,7 +446,7 @@ answers:
 				h.Want(200, &runs, "GET", "/api/runs?agent="+repair.WorkerID, nil)
 				return len(runs.Runs) == 1 && runs.Runs[0].State == reeve.RunCompleted && strings.Contains(runs.Runs[0].Output, "Discarded")
 			})
-			list := a.errands()
+			list := a.jobs()
 			repair = list[len(list)-1] // as it is when its run has ended
 			m := a.get()
 			var l api.ScriptVersionList
@@ -467,7 +467,7 @@ answers:
   - {when: {tool: scripts_fix}, text: "{{results}}"}`)
 	a, _ := planning(t, cfg)
 	k := a.plan("begin")
-	if k.State != reeve.ErrandFailed || !strings.Contains(k.Message, "not found") {
+	if k.State != reeve.ScriptJobFailed || !strings.Contains(k.Message, "not found") {
 		t.Errorf("the planner may fix: %s %s", k.State, k.Message)
 	}
 	h := a.Host

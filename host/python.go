@@ -38,7 +38,7 @@ func newPython(cfg Config) *py.Pool {
 	if c.Cache == "" {
 		c.Cache = filepath.Join(cfg.Dir, pythonFolder)
 	}
-	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.Worker})
+	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.ConfineWorker})
 }
 
 // pythonOff returns why there is no Python, and what to do. An empty reason means that there is Python.

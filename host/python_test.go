@@ -126,7 +126,7 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "switches it off") {
 		t.Errorf("%+v", p)
 	}
-	var up api.CheckUp
+	var up api.DoctorReport
 	h.Want(200, &up, "GET", "/api/doctor", nil)
 	found := false
 	for _, c := range up.Checks {

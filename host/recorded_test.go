@@ -27,13 +27,13 @@ func TestK27_RecordedTraffic(t *testing.T) {
 	cfg.Models.Default, cfg.Models.Anthropic = "anthropic/claude-sonnet-4-5", model.Endpoint{URL: provider.URL, Key: "not-a-real-key-0123"}
 	a, d := planning(t, cfg)
 	k := a.plan("answer my letters")
-	equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every letter gets one answer. Activate it when that is what you want.", "the errand")
+	equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every letter gets one answer. Activate it when that is what you want.", "the script job")
 	var v reeve.ScriptVersion
 	a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
 	equal(t, v.Source, goodScript, "what was written")
 	equal(t, spoken(a.get().Status, d), "draft map[]", "nothing is active, and nothing was done")
 	if *update {
-		if err := os.WriteFile(file, model.FormatExchanges(replay.Got()), 0o644); err != nil {
+		if err := os.WriteFile(file, model.FormatExchanges(replay.Received()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

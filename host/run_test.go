@@ -271,7 +271,7 @@ func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 	t.Parallel()
 	var begun counter
-	look := errand("look", reeve.Read, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+	look := asyncTool("look", reeve.Read, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		begun.n.Add(1)
 		return itWillCome(ctx, inv)
 	})

@@ -15,10 +15,10 @@ var sampleScript string
 // SampleName is what the sample automation is called.
 const SampleName = "triage"
 
-// Sample puts something to try things with into the workspace default, if no agent was ever made there: a small mailbox, and an automation
+// InstallSample puts something to try things with into the workspace default, if no agent was ever made there: a small mailbox, and an automation
 // that sorts it, ready to run without any key. It tells whether it did. Nothing calls it but a program that wants to: "reeve serve --sample"
 // and "reeve init --sample".
-func (h *Host) Sample(ctx context.Context) (put bool, err error) {
+func (h *Host) InstallSample(ctx context.Context) (put bool, err error) {
 	if err := h.open(ctx); err != nil {
 		return false, err
 	}
@@ -30,7 +30,7 @@ func (h *Host) Sample(ctx context.Context) (put bool, err error) {
 	}); err != nil || len(agents) > 0 {
 		return false, err
 	}
-	if _, err := h.SampleMail(ctx, workspace); err != nil {
+	if _, err := h.InstallSampleMail(ctx, workspace); err != nil {
 		return false, err
 	}
 	agent := reeve.Agent{WorkspaceID: workspace, Name: SampleName, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: json.RawMessage("{}")}

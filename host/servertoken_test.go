@@ -21,7 +21,7 @@ func TestI06_TheServersTokenIsAnOwners(t *testing.T) {
 	}
 	h = reevetest.StartWith(t, host.Config{Dir: dir})
 	h.Want(http.StatusOK, nil, "GET", "/api/tokens", nil)
-	if h.Token == member || !h.Renewed() {
+	if h.Token == member || !h.TokenRenewed() {
 		t.Error("a member's token is the server's")
 	}
 	h.Want(http.StatusForbidden, nil, "GET", "/api/tokens", nil, "Authorization", "Bearer "+member)

@@ -28,27 +28,27 @@ func (h *Host) shellEnv(name string) (string, bool) {
 }
 
 // projects lets commands work on branches.
-type projects struct{ *branch.Desk }
+type projects struct{ *branch.Service }
 
-// Enter gives a call its place.
-func (p projects) Enter(ctx context.Context, inv *reeve.Invocation, project string) (shell.Place, error) {
-	w, err := p.Desk.Enter(ctx, inv, project)
+// OpenWork gives a call its place.
+func (p projects) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (shell.WorkingTree, error) {
+	w, err := p.Service.OpenWork(ctx, inv, project)
 	if err != nil {
-		return shell.Place{}, err
+		return shell.WorkingTree{}, err
 	}
-	return shell.Place{Root: w.Root, ReadOnly: w.ReadOnly, Env: w.Env, Leave: w.Leave, Save: func(ctx context.Context, command string) (branch, commit, note string) {
+	return shell.WorkingTree{Root: w.Root, ReadOnly: w.ReadOnly, Env: w.Env, Leave: w.Leave, Save: func(ctx context.Context, command string) (branch, commit, note string) {
 		s := w.Save(ctx, "$ "+strings.TrimSpace(command))
 		return s.Branch, s.Commit, s.Note
 	}}, nil
 }
 
-// Look gives the folder that a call would work in.
-func (p projects) Look(ctx context.Context, inv *reeve.Invocation, project string) (string, error) {
-	return p.Desk.Look(ctx, inv, project, false)
+// ReadFolder returns the folder that a call would work in.
+func (p projects) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string) (string, error) {
+	return p.Service.ReadFolder(ctx, inv, project, false)
 }
 
 // worktrees shows branches to the file tools.
-type worktrees struct{ *branch.Desk }
+type worktrees struct{ *branch.Service }
 
 // Of gives the project that an agent's commands work on.
 func (w worktrees) Of(ctx context.Context, workspace, agent string) (project string, err error) {
@@ -66,13 +66,13 @@ func (w worktrees) Of(ctx context.Context, workspace, agent string) (project str
 	return project, err
 }
 
-// Enter gives a call its place.
-func (w worktrees) Enter(ctx context.Context, inv *reeve.Invocation, project string) (files.Work, error) {
-	at, err := w.Desk.Enter(ctx, inv, project)
+// OpenWork gives a call its place.
+func (w worktrees) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (files.WorkingTree, error) {
+	at, err := w.Service.OpenWork(ctx, inv, project)
 	if err != nil {
-		return files.Work{}, err
+		return files.WorkingTree{}, err
 	}
-	return files.Work{Dir: at.Root, Leave: at.Leave, Save: func(ctx context.Context, title string) (branch, commit, note string) {
+	return files.WorkingTree{Dir: at.Root, Leave: at.Leave, Save: func(ctx context.Context, title string) (branch, commit, note string) {
 		s := at.Save(ctx, title)
 		return s.Branch, s.Commit, s.Note
 	}}, nil

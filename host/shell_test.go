@@ -15,7 +15,7 @@ func shellBroken(h *reevetest.Host) string {
 	h.T.Helper()
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/shell_exec", nil)
-	var up api.CheckUp
+	var up api.DoctorReport
 	h.Want(200, &up, "GET", "/api/doctor", nil)
 	for _, c := range up.Checks {
 		if c.Name == "sandbox" && c.OK != (tool.Broken == "") {

@@ -58,7 +58,7 @@ func replayed(t *testing.T, provider, scenario string, s model.Server) model.Mod
 	t.Cleanup(func() {
 		server.Close()
 		if *update {
-			if err := os.WriteFile(file, model.FormatExchanges(replay.Got()), 0o644); err != nil {
+			if err := os.WriteFile(file, model.FormatExchanges(replay.Received()), 0o644); err != nil {
 				t.Error(err)
 			}
 			return
@@ -74,7 +74,7 @@ func replayed(t *testing.T, provider, scenario string, s model.Server) model.Mod
 var weather = model.Tool{Name: "weather.get", Description: "The weather of a city", Parameters: json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema",
 	"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}
 
-func ask(text string) []model.Message { return []model.Message{model.Said(model.User, text)} }
+func ask(text string) []model.Message { return []model.Message{model.NewTextMessage(model.User, text)} }
 
 func call(id, city string) model.Part {
 	return model.Part{Type: model.ToolCall, ID: id, Name: "weather.get", Args: json.RawMessage(`{"city":"` + city + `"}`)}
@@ -107,7 +107,7 @@ var scenes = map[string]scene{
 		usage: &model.Usage{Input: 25, Output: 40}},
 	"parallel": {request: model.Request{Messages: ask("weather in two cities?"), Tools: []model.Tool{weather}, Choice: model.MustCall}, calls: "Paris,Rome", stop: model.StopTools},
 	"result": {request: model.Request{Tools: []model.Tool{weather}, Choice: model.NoCall, Messages: []model.Message{
-		model.Said(model.User, "weather in two cities?"),
+		model.NewTextMessage(model.User, "weather in two cities?"),
 		{Role: model.Assistant, Parts: []model.Part{{Type: model.Text, Text: "I'll look."}, call("call_1", "Paris"), call("call_2", "Rome")}},
 		{Role: model.User, Parts: []model.Part{result("call_1", "21"), {Type: model.Result, ID: "call_2", Name: "weather.get", Text: "no such city", IsError: true}}},
 	}}, text: "Paris 21, Rome 24.", stop: model.StopEnd},

@@ -30,8 +30,8 @@ func (a Answer) Text() string {
 	return strings.Join(texts, "")
 }
 
-// Cut is why an answer is not whole; empty means that it is.
-func (a Answer) Cut() reeve.Cut {
+// CutReason is why an answer is not whole; empty means that it is.
+func (a Answer) CutReason() reeve.CutReason {
 	switch a.Stop {
 	case StopLength:
 		return reeve.CutLength
@@ -63,7 +63,7 @@ func (a *Answer) KeepOneCall() {
 	})
 }
 
-// Said makes a message of one text.
-func Said(role Role, text string) Message {
+// NewTextMessage makes a message of one text.
+func NewTextMessage(role Role, text string) Message {
 	return Message{Role: role, Parts: []Part{{Type: Text, Text: text}}}
 }

@@ -19,9 +19,9 @@ type counted struct {
 	log   *slog.Logger
 }
 
-// Counted makes sure that an answer costs something, and something that can be true. Where a model does not say what it read and wrote, says nonsense, or
+// CountUsage makes sure that an answer costs something, and something that can be true. Where a model does not say what it read and wrote, says nonsense, or
 // was given up in the middle of its answer, an estimate stands in.
-func Counted(m Model, log *slog.Logger) Model { return counted{m, log} }
+func CountUsage(m Model, log *slog.Logger) Model { return counted{m, log} }
 
 // Answer implements Model.
 func (m counted) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
@@ -97,12 +97,12 @@ func (a Answer) tokens() int64 {
 	return tokens(bytes)
 }
 
-// Foreseen is what a question may cost, as far as can be told before it is asked: what is read by an estimate, what is written only where that is limited, and the time of one try.
-func (r Request) Foreseen() reeve.Amount {
-	return reeve.Amount{Tokens: reeve.Add(r.tokens(), max(0, int64(r.MaxTokens))), Millis: tryLimit.Milliseconds()} // who asks may say any number
+// EstimateCost is what a question may cost, as far as can be told before it is asked: what is read by an estimate, what is written only where that is limited, and the time of one try.
+func (r Request) EstimateCost() reeve.Amount {
+	return reeve.Amount{Tokens: reeve.SaturatingAdd(r.tokens(), max(0, int64(r.MaxTokens))), Millis: tryLimit.Milliseconds()} // who asks may say any number
 }
 
-// Spent is what an answer cost that took so long.
-func (u Usage) Spent(took time.Duration) reeve.Amount {
-	return reeve.Amount{Tokens: reeve.Add(u.Input, u.Output), Micros: u.Micros, Millis: max(1, took.Milliseconds())}
+// Cost is what an answer cost that took so long.
+func (u Usage) Cost(took time.Duration) reeve.Amount {
+	return reeve.Amount{Tokens: reeve.SaturatingAdd(u.Input, u.Output), Micros: u.Micros, Millis: max(1, took.Milliseconds())}
 }

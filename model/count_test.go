@@ -48,7 +48,7 @@ func TestCountsThatCannotBe(t *testing.T) {
 			{"[1]", "{}", 250, 500, true, true},
 		} {
 			var log bytes.Buffer
-			m := model.Counted(speaks(provider, wire(provider, []string{`"` + strings.Repeat("x", 1000) + `"`, `"` + strings.Repeat("y", 1000) + `"`}, "stop", c.in, c.out)), slog.New(slog.NewTextHandler(&log, nil)))
+			m := model.CountUsage(speaks(provider, wire(provider, []string{`"` + strings.Repeat("x", 1000) + `"`, `"` + strings.Repeat("y", 1000) + `"`}, "stop", c.in, c.out)), slog.New(slog.NewTextHandler(&log, nil)))
 			a, err := m.Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask(strings.Repeat("z", 1000))}, nil)
 			if err != nil || len(a.Text()) != 2000 {
 				t.Fatalf("%s: %v, %d bytes", provider, err, len(a.Text()))
@@ -74,7 +74,7 @@ data: {"type":"message_stop"}
 		"gemini": `data: {"candidates":[{"index":0,"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":-50,"toolUsePromptTokenCount":60,"candidatesTokenCount":5}}
 `,
 	} {
-		m := model.Counted(speaks(provider, []byte(body)), slog.New(slog.DiscardHandler))
+		m := model.CountUsage(speaks(provider, []byte(body)), slog.New(slog.DiscardHandler))
 		a, err := m.Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("12345678")}, nil)
 		if err != nil || !a.Usage.Estimated || a.Usage.Input != 2 || a.Usage.Output != 2 {
 			t.Errorf("%s: %+v, %v", provider, a.Usage, err)
@@ -90,7 +90,7 @@ func TestCountsOfAnotherShape(t *testing.T) {
 		"openai_responses": `data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello"}` + "\n\n" + `data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":5,"input_tokens_details":[]}}}`,
 		"gemini":           `data: {"candidates":[{"index":0,"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}],"usageMetadata":7}`,
 	} {
-		m := model.Counted(speaks(provider, []byte(body+"\n\n")), slog.New(slog.DiscardHandler))
+		m := model.CountUsage(speaks(provider, []byte(body+"\n\n")), slog.New(slog.DiscardHandler))
 		a, err := m.Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("12345678")}, nil)
 		if err != nil || a.Text() != "Hello" || !a.Usage.Estimated || a.Usage.Input != 2 || a.Usage.Output != 2 {
 			t.Errorf("%s: %q, %+v, %v", provider, a.Text(), a.Usage, err)
@@ -136,7 +136,7 @@ func TestWhatMakesNoSenseCosts(t *testing.T) {
 		{"gemini", `{"candidates":[{"content":{},"finishReason":"OTHER"}],"usageMetadata":{"promptTokenCount":50000,"thoughtsTokenCount":9000}}`},
 		{"openai_responses", `{"type":"response.failed","response":{"error":{"code":"invalid_prompt","message":"no"},"usage":{"input_tokens":50000,"output_tokens":9000,"output_tokens_details":{"reasoning_tokens":9000}}}}`},
 	} {
-		m := model.Counted(model.Retrying(speaks(c.provider, []byte("data: "+c.body+"\n\n"))), slog.New(slog.DiscardHandler))
+		m := model.CountUsage(model.WithRetry(speaks(c.provider, []byte("data: "+c.body+"\n\n"))), slog.New(slog.DiscardHandler))
 		a, err := m.Answer(t.Context(), model.Request{Model: adapters[c.provider].model, Messages: ask("hi")}, nil)
 		if reeve.CodeOf(err) != reeve.ModelFailed || a.Usage != want || len(a.Parts) > 0 {
 			t.Errorf("%s: %+v, %v", c.body, a, err)
@@ -153,14 +153,14 @@ func (n numbers) Answer(context.Context, model.Request, func(model.Delta)) (mode
 
 // TestAbsurdMoney: neither a model's own word nor a price makes an answer cost less than nothing.
 func TestAbsurdMoney(t *testing.T) {
-	a, err := model.Counted(numbers{Input: 5, Output: 5, Micros: -7}, slog.New(slog.DiscardHandler)).Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
+	a, err := model.CountUsage(numbers{Input: 5, Output: 5, Micros: -7}, slog.New(slog.DiscardHandler)).Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
 	if err != nil || a.Usage.Micros != 0 {
 		t.Errorf("%+v, %v", a.Usage, err)
 	}
 	if n := (model.Price{Input: math.MaxFloat64}).Micros(model.Usage{Input: 1e12}); n <= 0 {
 		t.Errorf("%d millionths", n)
 	}
-	if n := (model.Usage{Input: math.MaxInt64, Output: 1}).Spent(0).Tokens; n != math.MaxInt64 {
+	if n := (model.Usage{Input: math.MaxInt64, Output: 1}).Cost(0).Tokens; n != math.MaxInt64 {
 		t.Errorf("%d tokens", n)
 	}
 }

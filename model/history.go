@@ -25,10 +25,10 @@ func history(ms []Message, provider string, refuses func(media Part) error) ([]M
 		return nil, reeve.Errorf(reeve.Validation, "there is nothing to ask: all messages are empty")
 	}
 	if ms[0].Role != User {
-		ms = slices.Insert(ms, 0, Said(User, "(The conversation goes on.)"))
+		ms = slices.Insert(ms, 0, NewTextMessage(User, "(The conversation goes on.)"))
 	}
 	if ms[len(ms)-1].Role != User {
-		ms = append(ms, Said(User, "Go on."))
+		ms = append(ms, NewTextMessage(User, "Go on."))
 	}
 	return ms, nil
 }

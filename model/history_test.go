@@ -44,7 +44,7 @@ func sent(t interface {
 func mixed() []model.Message {
 	return []model.Message{
 		{Role: model.Assistant, Parts: []model.Part{{Type: model.Text, Text: "Welcome."}}},
-		model.Said(model.User, "weather?"), model.Said(model.User, "in Paris"),
+		model.NewTextMessage(model.User, "weather?"), model.NewTextMessage(model.User, "in Paris"),
 		{Role: model.Assistant, Parts: []model.Part{
 			{Type: model.Reasoning, Text: "hm", Raw: json.RawMessage(`{"elsewhere":{"type":"thinking","signature":"FOREIGN"}}`)},
 			{Type: model.Text, Text: "  "}, call("call_1", "Paris"), {Type: model.ToolCall, ID: "call_1", Name: "weather.get", Args: json.RawMessage(`"{city: Rome"`)},
@@ -54,7 +54,7 @@ func mixed() []model.Message {
 		{Role: model.Assistant, Parts: []model.Part{{Type: model.Reasoning, Text: "only a thought", Raw: json.RawMessage(`{"elsewhere":1}`)}}},
 		{Role: model.User, Parts: []model.Part{result("call_1", ""), result("call_1", "late and double"), result("call_x", "of nobody's call")}},
 		{Role: model.Assistant},
-		model.Said(model.Assistant, "So far, so good."),
+		model.NewTextMessage(model.Assistant, "So far, so good."),
 	}
 }
 
@@ -211,7 +211,7 @@ func TestW23_AHistoryOfManyParts(t *testing.T) {
 		said = append(said, model.Part{Type: model.ToolCall, ID: id, Name: "look", Args: json.RawMessage("{}")})
 		results = append(results, model.Part{Type: model.Result, ID: id, Name: "look", Text: "seen"})
 	}
-	r := model.Request{Messages: []model.Message{model.Said(model.User, "go"), {Role: model.Assistant, Parts: said}, {Role: model.User, Parts: results}}}
+	r := model.Request{Messages: []model.Message{model.NewTextMessage(model.User, "go"), {Role: model.Assistant, Parts: said}, {Role: model.User, Parts: results}}}
 	for provider := range adapters {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -235,7 +235,7 @@ func TestMediaThatCannotBeSent(t *testing.T) {
 // TestEarlierMediaThatCannotBeSent: what was attached before is told in words where the model cannot be shown it, and is in nobody's way.
 func TestEarlierMediaThatCannotBeSent(t *testing.T) {
 	video := model.Part{Type: model.Media, Name: "a.mp4", MediaType: "video/mp4", Data: []byte("moov")}
-	before := []model.Message{{Role: model.User, Parts: []model.Part{video, {Type: model.Text, Text: "what is this?"}}}, model.Said(model.Assistant, "[This turn ended without an answer.]")}
+	before := []model.Message{{Role: model.User, Parts: []model.Part{video, {Type: model.Text, Text: "what is this?"}}}, model.NewTextMessage(model.Assistant, "[This turn ended without an answer.]")}
 	for provider := range adapters {
 		body, err := sent(t, provider, model.Request{Messages: append(before, ask("hi")...)})
 		if told := strings.Contains(body, "(The file a.mp4, which this model cannot be shown.)"); err != nil || told == (provider == "gemini") || !strings.Contains(body, "what is this?") {

@@ -70,7 +70,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	for name, k := range kinds {
 		t.Run(name, func(t *testing.T) {
 			source := &endless{begin: k.begin, again: k.again}
-			m := model.Counted(model.Retrying(adapters[k.provider].open(model.Server{Key: secret, Client: &http.Client{Transport: source}})), slog.New(slog.DiscardHandler))
+			m := model.CountUsage(model.WithRetry(adapters[k.provider].open(model.Server{Key: secret, Client: &http.Client{Transport: source}})), slog.New(slog.DiscardHandler))
 			heard := 0
 			a, err := m.Answer(t.Context(), model.Request{Model: adapters[k.provider].model, Messages: ask("hi")}, func(d model.Delta) { heard += len(d.Text) })
 			if reeve.CodeOf(err) != reeve.ModelFailed || !strings.Contains(err.Error(), "longer than") {

@@ -81,8 +81,8 @@ func (p Price) wrong() (float64, bool) {
 // edition is what follows a model's name without being another model: a date, a build, a stage.
 var edition = regexp.MustCompile(`^(-\d{3,8}|-\d{4}-\d{2}-\d{2}|-\d{2}-\d{4}|-\d{2}-\d{2}|-latest|-preview|-exp)+$`)
 
-// Of finds the price of a model: its own, that of the same name without an edition, or that of all of its provider's.
-func (ps Prices) Of(provider, model string) (Price, bool) {
+// Find finds the price of a model: its own, that of the same name without an edition, or that of all of its provider's.
+func (ps Prices) Find(provider, model string) (Price, bool) {
 	name, ok := ps.find(provider, model)
 	if !ok {
 		name = provider + "/*"

@@ -39,7 +39,7 @@ func TestPrices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, known := prices.Of(c.provider, c.model)
+		p, known := prices.Find(c.provider, c.model)
 		if got := p.Micros(c.usage); got != c.micros || known != c.known {
 			t.Errorf("%s/%s: %d, %v; want %d, %v", c.provider, c.model, got, known, c.micros, c.known)
 		}

@@ -170,7 +170,7 @@ func (p *Providers) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 		return Answer{}, err
 	}
 	r.Model = name
-	a, err := Counted(Retrying(pr.model), p.log).Answer(ctx, r, watch)
+	a, err := CountUsage(WithRetry(pr.model), p.log).Answer(ctx, r, watch)
 	if err != nil && a.Usage == (Usage{}) {
 		return Answer{}, err
 	}
@@ -186,9 +186,9 @@ const mostUnpriced = 100
 
 // cost is what an answer costs. A model without a price costs nothing, which is said once.
 func (p *Providers) cost(a Answer, asked string) int64 {
-	price, ok := p.prices.Of(a.Provider, a.Model)
+	price, ok := p.prices.Find(a.Provider, a.Model)
 	if !ok {
-		price, ok = p.prices.Of(a.Provider, asked)
+		price, ok = p.prices.Find(a.Provider, asked)
 	}
 	if !ok {
 		name := a.Provider + "/" + asked
@@ -224,9 +224,9 @@ func (p *Providers) Names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Known names a model for those who count answers by it: the one that answered, else the one that was asked for, as the config, the script or the
+// CanonicalName names a model for those who count answers by it: the one that answered, else the one that was asked for, as the config, the script or the
 // price table has it. All others are "other": people may ask for any name, and there are servers that answer to any.
-func (p *Providers) Known(asked, provider, answered string) string {
+func (p *Providers) CanonicalName(asked, provider, answered string) string {
 	if name, ok := p.known(provider, answered); ok {
 		return name
 	}

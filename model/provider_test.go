@@ -137,7 +137,7 @@ func TestI19_ModelsThatAreCounted(t *testing.T) {
 		{"ollama/*", "", "", "other"},
 		{"x", "", "", "other"},
 	} {
-		if got := p.Known(c.asked, c.provider, c.answered); got != c.want {
+		if got := p.CanonicalName(c.asked, c.provider, c.answered); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}

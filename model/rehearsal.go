@@ -143,9 +143,9 @@ func unscripted(r Request, h hearing) Line {
 			switch {
 			case p.Type != Result:
 			case p.IsError:
-				fmt.Fprintf(&b, "%s failed: %s\n", p.Name, reeve.Clip(p.Text, maxEcho))
+				fmt.Fprintf(&b, "%s failed: %s\n", p.Name, reeve.Truncate(p.Text, maxEcho))
 			default:
-				fmt.Fprintf(&b, "%s says: %s\n", p.Name, reeve.Clip(p.Text, maxEcho))
+				fmt.Fprintf(&b, "%s says: %s\n", p.Name, reeve.Truncate(p.Text, maxEcho))
 			}
 		}
 		return Line{Text: strings.TrimSpace(b.String())}
@@ -153,7 +153,7 @@ func unscripted(r Request, h hearing) Line {
 	if strings.TrimSpace(h.said) == "" {
 		return Line{Text: "This is the rehearsal model. Say something, or name a tool."}
 	}
-	return Line{Text: "You said: " + reeve.Clip(strings.TrimSpace(h.said), maxEcho)}
+	return Line{Text: "You said: " + reeve.Truncate(strings.TrimSpace(h.said), maxEcho)}
 }
 
 // chosen makes calls fit the request's choice of tools: none, or at least one, which may have to be of a certain tool.

@@ -91,8 +91,8 @@ func (p *Replay) Err() error {
 	return nil
 }
 
-// Got is what was asked, in the form of a recording: the requests that came with the responses they got.
-func (p *Replay) Got() []Exchange {
+// Received is what was asked, in the form of a recording: the requests that came with the responses they got.
+func (p *Replay) Received() []Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []Exchange

@@ -42,7 +42,7 @@ func TestRetrying(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
-				a, err := model.Retrying(rehearsed(t, c.script)).Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
+				a, err := model.WithRetry(rehearsed(t, c.script)).Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
 				if took := time.Since(begun); took != c.took {
 					t.Errorf("it took %v, want %v", took, c.took)
 				}
@@ -64,7 +64,7 @@ func TestRetryingDiscards(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			got := ""
-			_, _ = model.Retrying(rehearsed(t, script)).Answer(t.Context(), model.Request{Messages: ask("hi")}, func(d model.Delta) {
+			_, _ = model.WithRetry(rehearsed(t, script)).Answer(t.Context(), model.Request{Messages: ask("hi")}, func(d model.Delta) {
 				if d.Type == model.Discard {
 					d.Text = "|"
 				}
@@ -83,7 +83,7 @@ func TestRetryingStops(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(2*time.Second, cancel)
 		begun := time.Now()
-		_, err := model.Retrying(rehearsed(t, `answers: [{fail: {status: 429, retry_after: 20s}}, {text: yes}]`)).Answer(ctx, model.Request{Messages: ask("hi")}, nil)
+		_, err := model.WithRetry(rehearsed(t, `answers: [{fail: {status: 429, retry_after: 20s}}, {text: yes}]`)).Answer(ctx, model.Request{Messages: ask("hi")}, nil)
 		if reeve.CodeOf(err) != reeve.Canceled || time.Since(begun) != 2*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
@@ -91,7 +91,7 @@ func TestRetryingStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_, err := model.Retrying(rehearsed(t, `answers: [{fail: {status: 500}}, {text: yes}]`)).Answer(ctx, model.Request{Messages: ask("hi")}, nil)
+		_, err := model.WithRetry(rehearsed(t, `answers: [{fail: {status: 500}}, {text: yes}]`)).Answer(ctx, model.Request{Messages: ask("hi")}, nil)
 		if reeve.CodeOf(err) != reeve.Timeout {
 			t.Errorf("got %v", err)
 		}

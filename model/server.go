@@ -123,7 +123,7 @@ const maxQuote = 500
 // quote makes a provider's words fit for an error: short, on one line, without the key.
 func (s Server) quote(text string) string {
 	text = anonymize(redact.New([]string{s.Key}).Text(text))
-	return reeve.Clip(strings.Join(strings.Fields(text), " "), maxQuote)
+	return reeve.Truncate(strings.Join(strings.Fields(text), " "), maxQuote)
 }
 
 // retryAfter reads when to try again: milliseconds, seconds, or a date.

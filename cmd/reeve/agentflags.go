@@ -95,7 +95,7 @@ func parsePolicy(rules []string) (p reeve.Policy, err error) {
 			return p, usagef("--policy is empty; nothing was changed: to remove the whole policy, say --policy none")
 		}
 		subject, answer, ok := strings.Cut(rule, "=")
-		if !ok || subject == "" || !slices.Contains([]reeve.Answer{reeve.Allow, reeve.Ask, reeve.Propose, reeve.Deny}, reeve.Answer(answer)) {
+		if !ok || subject == "" || !slices.Contains([]reeve.PolicyAnswer{reeve.Allow, reeve.Ask, reeve.Propose, reeve.Deny}, reeve.PolicyAnswer(answer)) {
 			return p, usagef("--policy takes TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny, not %q", rule)
 		}
 		tier, isTier := strings.CutPrefix(subject, "tier:")
@@ -104,15 +104,15 @@ func parsePolicy(rules []string) (p reeve.Policy, err error) {
 		}
 		if isTier {
 			if p.Tiers == nil {
-				p.Tiers = map[reeve.Tier]reeve.Answer{}
+				p.Tiers = map[reeve.Tier]reeve.PolicyAnswer{}
 			}
-			p.Tiers[reeve.Tier(tier)] = reeve.Answer(answer)
+			p.Tiers[reeve.Tier(tier)] = reeve.PolicyAnswer(answer)
 			continue
 		}
 		if p.Tools == nil {
-			p.Tools = map[string]reeve.Answer{}
+			p.Tools = map[string]reeve.PolicyAnswer{}
 		}
-		p.Tools[subject] = reeve.Answer(answer)
+		p.Tools[subject] = reeve.PolicyAnswer(answer)
 	}
 	return p, nil
 }

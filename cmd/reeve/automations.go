@@ -19,7 +19,7 @@ func automationsCommand(a *app) *cobra.Command {
 	c := family("automations", "See, write and run automations", `An automation is an agent whose brain is a script. Its script calls the agent's tools as functions and works through items, each
 once: what is done stays done, whatever crashes. NAME is the agent's name or id.`,
 		automationsList(a), automationsGet(a), automationsCreate(a), automationsSave(a), automationsVersions(a), automationsShow(a), automationsActivate(a), automationsRun(a), automationsRuns(a),
-		automationsPause(a), automationsResume(a), automationsPlan(a), automationsAnswer(a), automationsErrands(a), automationsFiles(a))
+		automationsPause(a), automationsResume(a), automationsPlan(a), automationsAnswer(a), automationsScriptJobs(a), automationsFiles(a))
 	c.Example = `  reeve automations create mailer triage.js --tool mail_list --tool mail_send
   reeve automations run mailer --wait
   reeve automations save mailer triage.js --fix
@@ -91,7 +91,7 @@ func automationsList(a *app) *cobra.Command {
 func (a *app) printAutomation(m reeve.Automation) error {
 	return a.print(m, func(w io.Writer) {
 		details(w, append([]string{"name", m.Name, "agent", m.AgentID, "owner", m.Owner, "version", m.Version, "status", string(m.Status), "paused", whenSet(m.PausedAt), "paused run", m.PausedRun,
-			"created", when(m.CreatedAt), "updated", when(m.UpdatedAt)}, troubleOf(m)...)...)
+			"created", when(m.CreatedAt), "updated", when(m.UpdatedAt)}, failureDetails(m)...)...)
 	})
 }
 

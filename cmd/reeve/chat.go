@@ -221,7 +221,7 @@ func (t *talk) turn(ctx context.Context, content string, v view) error {
 
 // say says it once, however often the connection is lost meanwhile.
 func (t *talk) say(ctx context.Context, r reeve.TurnRequest) (turn reeve.Turn, err error) {
-	key := reeve.Secret(16)
+	key := reeve.RandomSecret(16)
 	for pause := 200 * time.Millisecond; ; pause *= 2 {
 		turn, err = t.client.Turns().Create(ctx, t.conversation.ID, key, r)
 		if c := reeve.CodeOf(err); c != reeve.Unavailable && c != reeve.UnknownOutcome || pause > 4*time.Second {

@@ -56,7 +56,7 @@ func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 	var err error
 	e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 		ctx := t.Context()
-		var up api.CheckUp
+		var up api.DoctorReport
 		if err := c.do(ctx, "GET", "/api/doctor", nil, &up); err != nil {
 			return err
 		}

@@ -26,8 +26,8 @@ const (
 
 // wrongRoutes lists what must not be when both automations have come to where their failures lead.
 var wrongRoutes = []struct{ what, query string }{
-	{"repairs beside the one", `SELECT count(*) - 1 FROM errands WHERE kind = 'repair' AND state = 'done'`},
-	{"errands beside the repair", `SELECT count(*) - 1 FROM errands`},
+	{"repairs beside the one", `SELECT count(*) - 1 FROM script_jobs WHERE kind = 'repair' AND state = 'done'`},
+	{"script jobs beside the repair", `SELECT count(*) - 1 FROM script_jobs`},
 	{"versions beside 1.0, 1.1 and the other's", `SELECT count(*) - 3 FROM scripts`},
 	{"maintainers beside the one", `SELECT count(*) - 1 FROM agents WHERE kind = 'maintainer'`},
 	{"runs that carry on after the fix beside the one", `SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'mender'`},
@@ -35,7 +35,7 @@ var wrongRoutes = []struct{ what, query string }{
 	{"failed runs beside two", `SELECT count(*) - 2 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'waiter'`},
 	{"failed runs of the one that was mended, beside the first", `SELECT count(*) - 1 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'mender'`},
 	{"notifications beside that of the one that is stopped", `SELECT count(*) - 1 FROM notifications`},
-	{"troubles beside its own", `SELECT count(*) - 1 FROM troubles WHERE stopped_at > 0 AND tries = 2`},
+	{"troubles beside its own", `SELECT count(*) - 1 FROM automation_failures WHERE stopped_at > 0 AND tries = 2`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state = 'queued'`},
 	{"runs that have no end", `SELECT count(*) FROM runs WHERE state IN ('running', 'parked')`},
 	{"items beside one that is done and one that failed", `SELECT count(*) - 2 FROM items WHERE state IN ('done', 'failed')`},
@@ -106,7 +106,7 @@ func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
 		if err := c.do(ctx, "GET", "/api/runs?state=running", nil, &runs); err != nil {
 			return false, err
 		}
-		return mender.Version == "1.1" && mender.Trouble == nil && waiter.Status == reeve.StatusStopped && len(runs.Runs) == 0, nil
+		return mender.Version == "1.1" && mender.Failure == nil && waiter.Status == reeve.StatusStopped && len(runs.Runs) == 0, nil
 	})
 }
 

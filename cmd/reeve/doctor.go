@@ -37,7 +37,7 @@ func doctorCommand(a *app) *cobra.Command {
 }
 
 // checkUp goes from here to the server's parts, and ends where it gets no further.
-func (a *app) checkUp(ctx context.Context) (up api.CheckUp) {
+func (a *app) checkUp(ctx context.Context) (up api.DoctorReport) {
 	add := func(name, detail string, err error) bool {
 		p := reeve.PartHealth{Name: name, OK: err == nil, Detail: detail}
 		if err != nil {
@@ -84,7 +84,7 @@ func private(name string) error {
 	return nil
 }
 
-func printCheckUp(w io.Writer, up api.CheckUp) {
+func printCheckUp(w io.Writer, up api.DoctorReport) {
 	for _, p := range up.Checks {
 		mark := "ok  "
 		if !p.OK {

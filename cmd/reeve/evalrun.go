@@ -75,7 +75,7 @@ func openRecord(name string, restart bool) (r *record, err error) {
 		return nil, errors.Join(reeve.Errorf(reeve.Validation, "%s holds something else than results", name).Hintf("name another file with --out, or begin again with --restart"), r.file.Close())
 	}
 	if len(b) == 0 {
-		r.id = reeve.Secret(8)
+		r.id = reeve.RandomSecret(8)
 		return r, r.write(map[string]string{"evaluation": r.id})
 	}
 	if b[len(b)-1] != '\n' {

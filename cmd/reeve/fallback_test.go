@@ -58,7 +58,7 @@ func (r *rig) ordinaryWith(t *testing.T, env ...string) (*process, caller, world
 // sandbox is what the doctor says of confinement.
 func sandbox(t *testing.T, c caller) reeve.PartHealth {
 	t.Helper()
-	var up api.CheckUp
+	var up api.DoctorReport
 	if err := c.do(t.Context(), "GET", "/api/doctor", nil, &up); err != nil {
 		t.Fatal(err)
 	}

@@ -57,8 +57,8 @@ func inboxCommand(a *app) *cobra.Command {
 						}))
 					}
 					if len(in.Questions) > 0 {
-						fmt.Fprintln(w, "Questions of the planner (reeve automations answer ERRAND ANSWER):")
-						a.table(w, "ERRAND AUTOMATION QUESTION", rows(in.Questions, func(k reeve.Errand) []string {
+						fmt.Fprintln(w, "Questions of the planner (reeve automations answer JOB ANSWER):")
+						a.table(w, "JOB AUTOMATION QUESTION", rows(in.Questions, func(k reeve.ScriptJob) []string {
 							return []string{k.ID, k.Automation, cut(k.Question, 80)}
 						}))
 					}

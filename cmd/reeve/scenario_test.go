@@ -53,7 +53,7 @@ func command(t *testing.T, h *reevetest.Host, out, errs io.Writer, args ...strin
 // when nobody says how many, --limit says how many, what is no number of mails is refused, and other agents have their own.
 func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 	h := reevetest.Start(t)
-	if _, err := h.SampleMail(t.Context(), "default"); err != nil {
+	if _, err := h.InstallSampleMail(t.Context(), "default"); err != nil {
 		t.Fatal(err)
 	}
 	h.Agent("plain", "email_search")

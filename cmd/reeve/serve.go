@@ -98,7 +98,7 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 	}
 	next := "reeve tools, reeve agents create NAME, reeve call NAME TOOL"
 	if sample {
-		put, err := h.Sample(ctx)
+		put, err := h.InstallSample(ctx)
 		if err != nil {
 			return errors.Join(err, h.Close())
 		}
@@ -108,7 +108,7 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 	}
 	return h.Run(ctx, func(url string) {
 		note := ""
-		if h.Renewed() {
+		if h.TokenRenewed() {
 			note = " (a new one: the one before is not valid in this database)"
 		}
 		if hold, err := h.Held(ctx); err == nil && hold != nil {

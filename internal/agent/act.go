@@ -11,13 +11,13 @@ import (
 // act makes calls of an answer through the gate, in order; reads that follow each other together. An end means that the run
 // waits: for a person, or for an outcome that is being found out.
 func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
-	ctx, cancel := reeve.Lasting(ctx)
+	ctx, cancel := reeve.DetachFromShutdown(ctx)
 	defer cancel()
 	if err := v.know(ctx); err != nil {
 		return v.fail(err)
 	}
 	for len(open) > 0 {
-		if why := reeve.WhyEnded(ctx); why != nil {
+		if why := reeve.CancelCause(ctx); why != nil {
 			return v.fail(why)
 		}
 		if n := v.front(open, func(t reeve.Tool) bool { return t.Awaits }); n > 1 {
@@ -48,7 +48,7 @@ func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
 func (v *turn) start(ctx context.Context, calls []*call) (waits *reeve.RunEnd) {
 	for _, c := range calls {
 		res, err := v.Gate.Call(ctx, v.request(c))
-		end := v.made(ctx, c, reeve.Answered{Result: res, Err: err, Made: true})
+		end := v.made(ctx, c, reeve.BatchResult{Result: res, Err: err, Made: true})
 		if end != nil && waits == nil {
 			waits = end
 		}
@@ -72,7 +72,7 @@ func (v *turn) front(calls []*call, such func(reeve.Tool) bool) int {
 // know reads which tools the agent has, once.
 func (v *turn) know(ctx context.Context) (err error) {
 	if v.tools == nil {
-		v.tools, err = v.Gate.Offer(ctx, v.who())
+		v.tools, err = v.Gate.CallableTools(ctx, v.who())
 	}
 	return err
 }
@@ -87,14 +87,14 @@ func (v *turn) request(c *call) reeve.Call {
 }
 
 // made looks at what a call came to.
-func (v *turn) made(ctx context.Context, c *call, a reeve.Answered) *reeve.RunEnd {
+func (v *turn) made(ctx context.Context, c *call, a reeve.BatchResult) *reeve.RunEnd {
 	switch {
 	case !a.Made:
 		return nil // one before it waits
 	case a.Err != nil && a.Result.CallID == "":
 		return v.fail(a.Err) // it could not even be recorded
 	case a.Err != nil:
-		if reeve.CodeOf(a.Err) == reeve.Stopped || reeve.WhyEnded(ctx) != nil { // told with the turn's end
+		if reeve.CodeOf(a.Err) == reeve.Stopped || reeve.CancelCause(ctx) != nil { // told with the turn's end
 			return v.fail(a.Err)
 		}
 		return v.failIf(v.tellResult(ctx, c, a.Result))

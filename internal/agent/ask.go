@@ -50,14 +50,14 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	var answer model.Answer
 	var spent reeve.Amount
-	err := v.Gate.Think(ctx, v.who(), r.Foreseen(), func(ctx context.Context) (_ reeve.Amount, err error) {
+	err := v.Gate.AskModel(ctx, v.who(), r.EstimateCost(), func(ctx context.Context) (_ reeve.Amount, err error) {
 		answer, spent, err = v.asked(ctx, r)
 		return spent, err
 	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })
 	if spent.Tokens == 0 && spent.Micros == 0 { // which is not charged, if it came to nothing
 		spent = reeve.Amount{}
 	}
-	if why := reeve.WhyEnded(ctx); err != nil && why != nil {
+	if why := reeve.CancelCause(ctx); err != nil && why != nil {
 		v.keepPart(context.WithoutCancel(ctx), spent)
 		err = why
 	}
@@ -82,7 +82,7 @@ func say(list []model.Message, text string) []model.Message {
 		list[n-1] = last
 		return list
 	}
-	return append(list, model.Said(model.User, text))
+	return append(list, model.NewTextMessage(model.User, text))
 }
 
 // check makes sure that an answer can be acted on: it says or wants something, or was cut off before it did, and its calls can be told apart. What a model, or its provider's filter, declined to go on with is not done.
@@ -104,7 +104,7 @@ func (v *turn) check(a *model.Answer) error {
 		}
 		seen[p.ID] = true
 	}
-	if len(a.Calls()) == 0 && a.Text() == "" && len(v.log.moves) == 0 && a.Cut() == "" {
+	if len(a.Calls()) == 0 && a.Text() == "" && len(v.log.moves) == 0 && a.CutReason() == "" {
 		return reeve.Errorf(reeve.ModelFailed, "the model's answer is empty")
 	}
 	return nil
@@ -113,7 +113,7 @@ func (v *turn) check(a *model.Answer) error {
 // keep writes an answer down, and what clients are told of it.
 func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
 	if c := v.conversation(); c != "" {
-		if err := tx.Chat().HoldConversation(ctx, c); err != nil { // so that it does not end before its clients are told
+		if err := tx.Chat().LockConversation(ctx, c); err != nil { // so that it does not end before its clients are told
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
 	text := strings.TrimSpace(v.words.String())
 	err := v.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Runs().SpendLate(ctx, v.run.ID, spent); err != nil {
+		if err := tx.Runs().AddLateSpending(ctx, v.run.ID, spent); err != nil {
 			return err
 		}
 		run, err := tx.Runs().GetRun(ctx, v.run.WorkspaceID, v.run.ID)

@@ -224,17 +224,17 @@ func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) 
 	return out, nil
 }
 
-// Assembly is the built-in assembler: instructions, what else is going on, notes, older turns in a few words, as many recent ones as fit, and what was said.
-type Assembly struct{}
+// DefaultAssembler is the built-in assembler: instructions, what else is going on, notes, older turns in a few words, as many recent ones as fit, and what was said.
+type DefaultAssembler struct{}
 
 // Assemble makes the request.
-func (Assembly) Assemble(_ context.Context, in AssemblyInput) (model.Request, error) {
+func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Request, error) {
 	r := model.Request{Model: in.ModelProfileID, System: in.Instructions, MaxTokens: in.Settings.MaxTokens, Temperature: in.Settings.Temperature, Effort: in.Settings.Effort}
 	if len(in.ActiveTurns) > 0 {
 		var b strings.Builder
 		b.WriteString("\n\nOther turns of this conversation are still under way; they are answered apart:\n")
 		for _, t := range in.ActiveTurns {
-			fmt.Fprintf(&b, "- %q", reeve.Clip(t.Input, 200))
+			fmt.Fprintf(&b, "- %q", reeve.Truncate(t.Input, 200))
 			for _, p := range t.Pending {
 				fmt.Fprintf(&b, "; waits for %s since %s", p.Tool, p.Since.Format(time.RFC3339))
 			}
@@ -259,10 +259,10 @@ func (Assembly) Assemble(_ context.Context, in AssemblyInput) (model.Request, er
 		for _, n := range in.Notes {
 			fmt.Fprintf(&b, "\n- %s", n.Content)
 		}
-		r.Messages = follow(r.Messages, model.Said(model.User, b.String()))
+		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, b.String()))
 	}
 	if in.Summary != "" {
-		r.Messages = follow(r.Messages, model.Said(model.User, "[What was said before, in short]\n"+in.Summary))
+		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, "[What was said before, in short]\n"+in.Summary))
 	}
 	for _, t := range in.RecentTurns {
 		for _, m := range t.Messages {

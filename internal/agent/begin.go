@@ -60,7 +60,7 @@ func (v *turn) woken(ctx context.Context, tx *store.Tx) (string, error) {
 			fmt.Fprintf(&b, "- and %d more\n", v.run.Wakes-len(wakes))
 		}
 		return b.String(), nil
-	case reeve.ReasonManual, reeve.ReasonUser, reeve.ReasonRetry, reeve.ReasonErrand:
+	case reeve.ReasonManual, reeve.ReasonUser, reeve.ReasonRetry, reeve.ReasonScriptJob:
 	}
 	if v.run.Input == "" {
 		return "Somebody woke you, without saying why. Do what your instructions say.", nil

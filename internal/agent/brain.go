@@ -12,7 +12,7 @@ type Brain struct {
 	DB        *store.DB
 	Script    Runner // runs automations. Default: there are none
 	Rehearsal *Rehearsal
-	Thinker   *Thinker
+	Thinker   *ModelRunner
 }
 
 // Runner runs an agent.
@@ -31,7 +31,7 @@ type start struct {
 // The server serves the runs that this one begins.
 func (b *Brain) Run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd {
 	end := b.run(ctx, run, server)
-	if why := reeve.WhyEnded(ctx); why != nil && (end.State == reeve.RunFailed || end.State == reeve.RunCancelled) {
+	if why := reeve.CancelCause(ctx); why != nil && (end.State == reeve.RunFailed || end.State == reeve.RunCancelled) {
 		end.State, end.Err = reeve.RunCancelled, why
 	}
 	return end

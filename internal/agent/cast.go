@@ -106,9 +106,9 @@ func (v *turn) overheard(ctx context.Context, s *store.Snap, people *cast, t Tur
 // spoken is what a turn's agent said, as another, or itself, is told it.
 func (t TurnSnapshot) spoken(to, name, text string) model.Message {
 	if t.AgentID == to {
-		return model.Said(model.Assistant, text)
+		return model.NewTextMessage(model.Assistant, text)
 	}
-	return marked(model.Said(model.User, text), name)
+	return marked(model.NewTextMessage(model.User, text), name)
 }
 
 // open tells whether a turn is still under way.

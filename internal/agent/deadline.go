@@ -9,13 +9,13 @@ import (
 	"reeve/internal/store"
 )
 
-// Ender ends runs.
-type Ender interface {
+// RunEnder ends runs.
+type RunEnder interface {
 	End(ctx context.Context, workspace, run string, why *reeve.Error) (reeve.Run, error)
 }
 
-// Queue makes the scheduler look for runs that can go on.
-type Queue interface{ Nudge() }
+// RunWaker makes the scheduler look for runs that can go on.
+type RunWaker interface{ Wakeup() }
 
 const (
 	deadlineBatch = 16               // calls that one step settles
@@ -28,13 +28,13 @@ const (
 // owns such a call: several servers may look at it, and what they write is refused when another was faster.
 type Deadlines struct {
 	calls *Delegation
-	runs  Ender
-	queue Queue
+	runs  RunEnder
+	queue RunWaker
 	log   *slog.Logger
 }
 
 // NewDeadlines makes what settles the overdue calls of a Delegation.
-func NewDeadlines(calls *Delegation, runs Ender, queue Queue, log *slog.Logger) *Deadlines {
+func NewDeadlines(calls *Delegation, runs RunEnder, queue RunWaker, log *slog.Logger) *Deadlines {
 	return &Deadlines{calls: calls, runs: runs, queue: queue, log: log}
 }
 
@@ -80,7 +80,7 @@ func (d *Deadlines) Step(ctx context.Context) (n int, next time.Duration, err er
 func (d *Deadlines) settle(ctx context.Context, op reeve.Operation) {
 	err := d.conclude(ctx, op)
 	if err == nil || reeve.CodeOf(err) == reeve.Conflict { // another was faster
-		d.queue.Nudge() // its caller may go on
+		d.queue.Wakeup() // its caller may go on
 		return
 	}
 	if ctx.Err() != nil {
@@ -98,10 +98,10 @@ func (d *Deadlines) conclude(ctx context.Context, op reeve.Operation) error {
 	var run reeve.Run
 	var begun, goesOn bool
 	err := d.calls.DB.View(ctx, func(s *store.Snap) (err error) {
-		if run, begun, err = s.Runs().RunAnswering(ctx, op.ID); err != nil {
+		if run, begun, err = s.Runs().FindDelegatedRun(ctx, op.ID); err != nil {
 			return err
 		}
-		goesOn, err = s.Runs().GoesOn(ctx, run)
+		goesOn, err = s.Runs().ResumesUnaided(ctx, run)
 		return err
 	})
 	switch {
@@ -115,10 +115,10 @@ func (d *Deadlines) conclude(ctx context.Context, op reeve.Operation) error {
 	}
 	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
 		if !begun {
-			gone := reeve.CallEnd{Err: reeve.Errorf(reeve.ToolFailed, "what it began is gone")}
-			return d.calls.Gate.Conclude(ctx, tx, op.WorkspaceID, op.ID, gone)
+			gone := reeve.CallOutcome{Err: reeve.Errorf(reeve.ToolFailed, "what it began is gone")}
+			return d.calls.Gate.CompleteAwaited(ctx, tx, op.WorkspaceID, op.ID, gone)
 		}
-		return d.calls.Ending(ctx, tx, run)
+		return d.calls.OnRunEnd(ctx, tx, run)
 	})
 }
 
@@ -127,6 +127,6 @@ func (d *Deadlines) putOff(ctx context.Context, op reeve.Operation, wait time.Du
 	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
 		is, next := op, tx.Now().Add(wait)
 		is.Owner, is.NextAttemptAt = "", &next
-		return tx.Ledger().MoveOperation(ctx, op, is, nil)
+		return tx.Ledger().TransitionOperation(ctx, op, is, nil)
 	})
 }

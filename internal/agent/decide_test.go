@@ -19,7 +19,7 @@ func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 	}{
 		"denied": {0, reeve.Privileged, func(w *world, op reeve.Operation) error {
 			f := w.frames()
-			_, err := w.gate.Inbox.Decide(t.Context(), home, f[len(f)-1].ApprovalID, false, "ann", "")
+			_, err := w.gate.Inbox.DecideApproval(t.Context(), home, f[len(f)-1].ApprovalID, false, "ann", "")
 			return err
 		}},
 		"expired": {-time.Hour, reeve.Privileged, func(w *world, _ reeve.Operation) error {
@@ -74,7 +74,7 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 	decide := func(yes bool) func(*world, reeve.Operation) error {
 		return func(w *world, _ reeve.Operation) error {
 			f := w.frames()
-			_, err := w.gate.Inbox.Decide(t.Context(), home, f[len(f)-1].ApprovalID, yes, "ann", "")
+			_, err := w.gate.Inbox.DecideApproval(t.Context(), home, f[len(f)-1].ApprovalID, yes, "ann", "")
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 		}},
 		"answered by what it began": {0, reeve.SideEffecting, true, func(w *world, op reeve.Operation) error {
 			return w.db.Update(t.Context(), func(tx *store.Tx) error {
-				return w.gate.Conclude(t.Context(), tx, home, op.ID, reeve.CallEnd{Content: "done"})
+				return w.gate.CompleteAwaited(t.Context(), tx, home, op.ID, reeve.CallOutcome{Content: "done"})
 			})
 		}},
 	} {

@@ -11,15 +11,15 @@ import (
 	"reeve/internal/store"
 )
 
-// Desk begins turns that agents ask for.
-type Desk interface {
-	Hand(ctx context.Context, tx *store.Tx, a reeve.Asking) (reeve.Run, error)
-	Serve(run reeve.Run)
+// TurnStarter begins turns that agents ask for.
+type TurnStarter interface {
+	BeginDelegatedTurn(ctx context.Context, tx *store.Tx, a reeve.DelegationRequest) (reeve.Run, error)
+	ServeDelegatedTurn(run reeve.Run)
 }
 
-// Concluder records what calls came to that wait.
-type Concluder interface {
-	Conclude(ctx context.Context, tx *store.Tx, workspace, operation string, end reeve.CallEnd) error
+// AwaitedCalls records what calls came to that wait.
+type AwaitedCalls interface {
+	CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, operation string, end reeve.CallOutcome) error
 }
 
 // DefaultDepth is how many calls of agents by agents may lie within each other when the operator does not say.
@@ -36,8 +36,8 @@ type Delegation struct {
 // DelegationConfig configures a Delegation.
 type DelegationConfig struct {
 	DB    *store.DB
-	Desk  Desk
-	Gate  Concluder
+	Desk  TurnStarter
+	Gate  AwaitedCalls
 	Depth int // how many calls of agents by agents may lie within each other. Default: DefaultDepth
 }
 
@@ -49,12 +49,12 @@ func NewDelegation(cfg DelegationConfig) *Delegation {
 	return &Delegation{DelegationConfig: cfg, changed: notify.New()}
 }
 
-// Nudge makes Deadlines look now.
-func (d *Delegation) Nudge() { d.changed.Notify() }
+// Wakeup makes Deadlines look now.
+func (d *Delegation) Wakeup() { d.changed.Notify() }
 
 // Delegate hands a task to another agent, which knows nothing but the input.
 func (d *Delegation) Delegate(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error {
-	return d.ask(ctx, inv, reeve.Asking{Input: input}, to, within)
+	return d.ask(ctx, inv, reeve.DelegationRequest{Input: input}, to, within)
 }
 
 // LoopIn calls another agent into the conversation that the call is made in.
@@ -70,11 +70,11 @@ func (d *Delegation) LoopIn(ctx context.Context, inv *reeve.Invocation, to, inpu
 	if err != nil || run.Reason != reeve.ReasonUser {
 		return reeve.Errorf(reeve.Conflict, "there is no conversation to call another agent into").Hintf("delegate the task instead")
 	}
-	return d.ask(ctx, inv, reeve.Asking{Input: input, Conversation: run.SessionID}, to, within)
+	return d.ask(ctx, inv, reeve.DelegationRequest{Input: input, Conversation: run.SessionID}, to, within)
 }
 
-// Among tells whether an agent is one of a list. Both may name it by its name or its id; one that is not there is none.
-func (d *Delegation) Among(ctx context.Context, workspace, agent string, list []string) (is bool, err error) {
+// IsListed tells whether an agent is one of a list. Both may name it by its name or its id; one that is not there is none.
+func (d *Delegation) IsListed(ctx context.Context, workspace, agent string, list []string) (is bool, err error) {
 	if slices.Contains(list, agent) {
 		return true, nil
 	}
@@ -89,8 +89,8 @@ func (d *Delegation) Among(ctx context.Context, workspace, agent string, list []
 	return is, err
 }
 
-// Known tells whether there is an agent of that name or id.
-func (d *Delegation) Known(ctx context.Context, workspace, agent string) (bool, error) {
+// Exists tells whether there is an agent of that name or id.
+func (d *Delegation) Exists(ctx context.Context, workspace, agent string) (bool, error) {
 	err := d.DB.View(ctx, func(s *store.Snap) error {
 		_, err := s.Agents().GetAgent(ctx, workspace, agent)
 		return err
@@ -101,7 +101,7 @@ func (d *Delegation) Known(ctx context.Context, workspace, agent string) (bool, 
 	return err == nil, err
 }
 
-func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Asking, to string, within time.Duration) error {
+func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.DelegationRequest, to string, within time.Duration) error {
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return err
@@ -114,14 +114,14 @@ func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Ask
 	if err := d.fits(ctx, tx, a); err != nil {
 		return err
 	}
-	run, err := d.Desk.Hand(ctx, tx, a)
+	run, err := d.Desk.BeginDelegatedTurn(ctx, tx, a)
 	if err != nil {
 		return err
 	}
-	inv.Afterwards(func() {
-		d.Desk.Serve(run)
+	inv.AfterCommit(func() {
+		d.Desk.ServeDelegatedTurn(run)
 		if within < deadlinePoll {
-			d.Nudge() // its time is up before Deadlines would look
+			d.Wakeup() // its time is up before Deadlines would look
 		}
 	})
 	waits := reeve.Errorf(reeve.InProgress, "%s has been asked, in %s", a.Agent.Name, run.ID)
@@ -170,7 +170,7 @@ func (d *Delegation) others(ctx context.Context, tx *store.Tx, workspace string)
 }
 
 // fits refuses circles, and calls that lie too deep within each other.
-func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.Asking) error {
+func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.DelegationRequest) error {
 	circle := slices.IndexFunc(a.Ancestors, func(b reeve.Ancestor) bool { return b.AgentID == a.Agent.ID })
 	if circle < 0 && len(a.Ancestors) <= d.Depth {
 		return nil
@@ -190,17 +190,17 @@ func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.Asking) err
 	return reeve.Errorf(reeve.Denied, "agents may call each other %d deep, and this would be deeper: %s", d.Depth, path).Hintf("do it yourself, or answer with what you have")
 }
 
-// Ending delivers what a run came to that another's call began, in the transaction that ends it.
-func (d *Delegation) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+// OnRunEnd delivers what a run came to that another's call began, in the transaction that ends it.
+func (d *Delegation) OnRunEnd(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if run.Answers == "" || !run.State.Final() {
 		return nil
 	}
-	return d.Gate.Conclude(ctx, tx, run.WorkspaceID, run.Answers, d.outcome(ctx, tx, run))
+	return d.Gate.CompleteAwaited(ctx, tx, run.WorkspaceID, run.Answers, d.outcome(ctx, tx, run))
 }
 
 // outcome is a run's end as the call that began it is told.
-func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) reeve.CallEnd {
-	end := reeve.CallEnd{Content: run.Output, Spent: run.Spent}
+func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) reeve.CallOutcome {
+	end := reeve.CallOutcome{Content: run.Output, Spent: run.Spent}
 	if run.State == reeve.RunCompleted {
 		return end
 	}

@@ -18,24 +18,24 @@ type Extractor interface {
 
 // ExtractionInput is what an extractor is given.
 type ExtractionInput struct {
-	WorkspaceID    string `json:"workspace_id"`
-	AgentID        string `json:"agent_id"`
-	ConversationID string `json:"conversation_id,omitempty"`
-	TurnID         string `json:"turn_id"`
-	UserID         string `json:"user_id,omitempty"`
-	Input          string `json:"input"`
-	Transcript     []Move `json:"transcript"`
+	WorkspaceID    string     `json:"workspace_id"`
+	AgentID        string     `json:"agent_id"`
+	ConversationID string     `json:"conversation_id,omitempty"`
+	TurnID         string     `json:"turn_id"`
+	UserID         string     `json:"user_id,omitempty"`
+	Input          string     `json:"input"`
+	Transcript     []Exchange `json:"transcript"`
 }
 
-// Move is one answer of a turn with its calls.
-type Move struct {
-	Sequence int        `json:"sequence"`
-	Text     string     `json:"text,omitempty"`
-	Calls    []MoveCall `json:"calls,omitempty"`
+// Exchange is one answer of a turn with its calls.
+type Exchange struct {
+	Sequence int            `json:"sequence"`
+	Text     string         `json:"text,omitempty"`
+	Calls    []ExchangeCall `json:"calls,omitempty"`
 }
 
-// MoveCall is a call of a move with its result.
-type MoveCall struct {
+// ExchangeCall is a call of a move with its result.
+type ExchangeCall struct {
 	ID      string          `json:"id"`
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args"`

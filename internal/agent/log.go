@@ -50,13 +50,13 @@ type call struct {
 
 // readRun reads a run's log.
 func readRun(ctx context.Context, s *store.Snap, run reeve.Run) (*log, error) {
-	list, err := s.Ledger().WholeRun(ctx, run.WorkspaceID, run.ID)
+	list, err := s.Ledger().AllRunMessages(ctx, run.WorkspaceID, run.ID)
 	if err != nil {
 		return nil, err
 	}
 	l, err := readLog(list)
 	if err == nil && len(l.awaited()) > 0 {
-		l.results, err = s.Runs().LaterResults(ctx, run.ID)
+		l.results, err = s.Runs().CountDeferredResults(ctx, run.ID)
 	}
 	return l, err
 }
@@ -213,9 +213,9 @@ func (l *log) failures() (n int) {
 }
 
 // cut is why an answer is not whole, the last one if there are several.
-func (l *log) cut() reeve.Cut {
+func (l *log) cut() reeve.CutReason {
 	for _, m := range slices.Backward(l.moves) {
-		if why := m.answer.Cut(); why != "" {
+		if why := m.answer.CutReason(); why != "" {
 			return why
 		}
 	}

@@ -72,7 +72,7 @@ func (v *turn) stretches(ctx context.Context, s *store.Snap, p past, left int) (
 		if len(some) < stretch {
 			return list, true, nil
 		}
-		last = store.Place(some[stretch-1])
+		last = store.MessageCursor(some[stretch-1])
 	}
 	end, err := s.Ledger().TurnMessages(ctx, v.run.WorkspaceID, []string{p.ID}, window)
 	return append(list[:1], end...), false, err

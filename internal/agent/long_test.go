@@ -120,13 +120,13 @@ func (w *world) past(agent string, calls, bytes int) {
 			last = tx.NewID(reeve.PrefixMessage)
 			c := store.Call{Operation: op, Args: "{}", Request: []byte(`{"type":"tool_call","tool":"look","ref":"c"}`),
 				Result: &store.CallResult{ID: last, Content: strings.Repeat("x", bytes), Info: []byte(`{"status":"success"}`)}}
-			if err := tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: ws.Revision}); err != nil {
+			if err := tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: ws.Revision}); err != nil {
 				return err
 			}
 		}
 		is := run
 		is.State, is.Output, is.Owner = reeve.RunCompleted, "all done", ""
-		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}), tx.Runs().MoveRun(ctx, run, is))
+		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}), tx.Runs().TransitionRun(ctx, run, is))
 	})
 }
 

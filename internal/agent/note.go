@@ -45,18 +45,18 @@ func (v *turn) takeNotes(ctx context.Context, in ExtractionInput) error {
 	for _, n := range known {
 		fmt.Fprintf(&b, "Known: %s\n", n.Content)
 	}
-	fmt.Fprintf(&b, "\nPerson: %s\n", reeve.Clip(in.Input, mostStory/2))
+	fmt.Fprintf(&b, "\nPerson: %s\n", reeve.Truncate(in.Input, mostStory/2))
 	for _, m := range in.Transcript {
 		if m.Text != "" {
-			fmt.Fprintf(&b, "Agent: %s\n", reeve.Clip(m.Text, mostStory/(2*len(in.Transcript))))
+			fmt.Fprintf(&b, "Agent: %s\n", reeve.Truncate(m.Text, mostStory/(2*len(in.Transcript))))
 		}
 	}
-	r := model.Request{Model: v.set.Model, System: takes, MaxTokens: noteAnswer, Format: &noteShape, Messages: []model.Message{model.Said(model.User, b.String())}}
+	r := model.Request{Model: v.set.Model, System: takes, MaxTokens: noteAnswer, Format: &noteShape, Messages: []model.Message{model.NewTextMessage(model.User, b.String())}}
 	var notes []string
-	return v.Gate.Think(ctx, v.who(), r.Foreseen(), func(ctx context.Context) (spent reeve.Amount, err error) {
+	return v.Gate.AskModel(ctx, v.who(), r.EstimateCost(), func(ctx context.Context) (spent reeve.Amount, err error) {
 		start := reeve.Monotonic()
 		a, err := v.Model.Answer(ctx, r, nil)
-		spent = a.Usage.Spent(reeve.Since(start))
+		spent = a.Usage.Cost(reeve.Since(start))
 		if err == nil {
 			notes, err = readNotes(a.Text())
 		}
@@ -71,7 +71,7 @@ func readNotes(text string) ([]string, error) {
 	}
 	from, to := strings.Index(text, "{"), strings.LastIndex(text, "}")
 	if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &out) != nil {
-		return nil, reeve.Errorf(reeve.ModelFailed, "the model gave no notes, but %q", reeve.Clip(text, 100))
+		return nil, reeve.Errorf(reeve.ModelFailed, "the model gave no notes, but %q", reeve.Truncate(text, 100))
 	}
 	return out.Notes, nil
 }
@@ -80,10 +80,10 @@ func readNotes(text string) ([]string, error) {
 func (v *turn) noted(ctx context.Context, tx *store.Tx, notes []string) error {
 	if v.set.Notes {
 		for i, text := range notes {
-			if text = reeve.Clip(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" || i >= mostTaken {
+			if text = reeve.Truncate(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" || i >= mostTaken {
 				continue
 			}
-			if err := tx.Notes().InsertNote(ctx, v.run.WorkspaceID, reeve.Note{ID: store.TakenNote(v.run.WorkspaceID, v.run.AgentID, v.run.UserID, text), UserID: v.run.UserID, AgentID: v.run.AgentID,
+			if err := tx.Notes().InsertNote(ctx, v.run.WorkspaceID, reeve.Note{ID: store.ExtractedNoteID(v.run.WorkspaceID, v.run.AgentID, v.run.UserID, text), UserID: v.run.UserID, AgentID: v.run.AgentID,
 				ConversationID: v.conversation(), TurnID: v.run.ID, Content: text}); err != nil {
 				return err
 			}

@@ -40,12 +40,12 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 		return nil, err
 	}
 	oldest := slices.MinFunc(turns, func(a, b reeve.Run) int { return cmp.Compare(a.ID, b.ID) })
-	told, err := s.Ledger().Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.SameTime(reeve.PrefixMessage, oldest.ID), v.log.said[0].ID, n)
+	told, err := s.Ledger().Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.LowestIDAt(reeve.PrefixMessage, oldest.ID), v.log.said[0].ID, n)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range told {
-		t := TurnSnapshot{ID: m.ID, Input: m.Content, AgentID: v.run.AgentID, Messages: []model.Message{model.Said(model.User, "[Notice] "+m.Content)}}
+		t := TurnSnapshot{ID: m.ID, Input: m.Content, AgentID: v.run.AgentID, Messages: []model.Message{model.NewTextMessage(model.User, "[Notice] "+m.Content)}}
 		found = append(found, past{TurnSnapshot: t, first: m.ID, tokens: tokens(t.Messages)})
 	}
 	slices.SortFunc(found, func(a, b past) int { return cmp.Compare(b.first, a.first) })
@@ -154,7 +154,7 @@ func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, t Turn
 	}
 	t.Messages = append([]model.Message{said}, l.messages()...)
 	if n := len(t.Messages); t.Messages[n-1].Role == model.User {
-		t.Messages = append(t.Messages, model.Said(model.Assistant, strings.TrimSpace(l.part+"\n["+ending(t.State)+"]")))
+		t.Messages = append(t.Messages, model.NewTextMessage(model.Assistant, strings.TrimSpace(l.part+"\n["+ending(t.State)+"]")))
 	}
 	p.TurnSnapshot, p.tokens = t, tokens(t.Messages)
 	p.settled = l.settled() && (t.State != reeve.RunCancelled || l.part != "") // what was said of one that was cancelled may still come
@@ -175,7 +175,7 @@ func brief(t TurnSnapshot) []model.Message {
 	if output == "" {
 		output = "[" + ending(t.State) + "]"
 	}
-	return []model.Message{model.Said(model.User, reeve.Clip(t.Input, 4000)), model.Said(model.Assistant, reeve.Clip(output, 4000))}
+	return []model.Message{model.NewTextMessage(model.User, reeve.Truncate(t.Input, 4000)), model.NewTextMessage(model.Assistant, reeve.Truncate(output, 4000))}
 }
 
 const (
@@ -197,12 +197,12 @@ func tokens(list []model.Message) (n int) {
 }
 
 // transcript is a turn as an extractor is given it.
-func transcript(l *log) []Move {
-	var out []Move
+func transcript(l *log) []Exchange {
+	var out []Exchange
 	for i, m := range l.moves {
-		mv := Move{Sequence: i + 1, Text: m.answer.Text()}
+		mv := Exchange{Sequence: i + 1, Text: m.answer.Text()}
 		for _, c := range m.calls {
-			mc := MoveCall{ID: c.ID, Tool: c.Name, Args: readable(c.Args)}
+			mc := ExchangeCall{ID: c.ID, Tool: c.Name, Args: readable(c.Args)}
 			if c.result != nil {
 				mc.Result, mc.IsError = c.result.Content, c.info.Status == "error"
 			}

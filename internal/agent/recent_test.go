@@ -15,7 +15,7 @@ func told(r model.Request) string {
 	var said []string
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
-			said = append(said, reeve.Clip(p.Text, 20))
+			said = append(said, reeve.Truncate(p.Text, 20))
 		}
 	}
 	return strings.Join(said, "|")
@@ -52,14 +52,14 @@ func TestL13_TheLastTurnsAndNoticesInOrder(t *testing.T) {
 	warm := w.last()
 	wellFormed(t, warm)
 	result := warm.Messages[4].Parts[0].Text
-	if got := told(warm); got != fmt.Sprintf(want, reeve.Clip(result, 20)) {
+	if got := told(warm); got != fmt.Sprintf(want, reeve.Truncate(result, 20)) {
 		t.Errorf("the model was told\n%s", got)
 	}
 	w.start(tools) // and by a server that knows nothing yet, it is told the same, one turn later
 	w.say("question 7")
 	w.work()
 	wellFormed(t, w.last())
-	if got := told(w.last()); got != fmt.Sprintf("question 4||%s|answer 5|[Notice] the report …|question 5|answer 6|question 6|answer 7|question 7", reeve.Clip(result, 20)) {
+	if got := told(w.last()); got != fmt.Sprintf("question 4||%s|answer 5|[Notice] the report …|question 5|answer 6|question 6|answer 7|question 7", reeve.Truncate(result, 20)) {
 		t.Errorf("a server that has just started told the model\n%s", got)
 	}
 }

@@ -34,7 +34,7 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	for i := at.step; i < len(plan.Steps); i++ {
 		s := plan.Steps[i]
 		if !notify.Sleep(ctx, time.Duration(s.DelayMS)*time.Millisecond) {
-			if why := reeve.WhyEnded(ctx); why != nil {
+			if why := reeve.CancelCause(ctx); why != nil {
 				return reeve.RunEnd{State: reeve.RunCancelled, Err: why}
 			}
 			return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))
@@ -125,7 +125,7 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 					return err
 				}
 				if at, err = find(run, plan, list); err == nil {
-					at.results, err = tx.Runs().LaterResults(ctx, run.ID)
+					at.results, err = tx.Runs().CountDeferredResults(ctx, run.ID)
 				}
 				return err
 			}

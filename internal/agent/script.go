@@ -12,14 +12,14 @@ import (
 	"reeve/model"
 )
 
-// Steps runs automations as steps of turns.
-type Steps interface {
-	Compute(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error)
+// AutomationRunner runs automations as steps of turns.
+type AutomationRunner interface {
+	RunAsStep(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error)
 }
 
 // scripted is an automation in place of a built-in step, which an agent's config names.
 type scripted struct {
-	steps      Steps
+	steps      AutomationRunner
 	server     reeve.RunServer
 	run        reeve.Run
 	automation string
@@ -34,7 +34,7 @@ func (v *turn) assembler() Assembler {
 	case v.Assemble != nil:
 		return v.Assemble
 	}
-	return Assembly{}
+	return DefaultAssembler{}
 }
 
 // extractor gives who takes notes of the turn; nil means nobody.
@@ -62,7 +62,7 @@ type scriptedRequest struct {
 
 // Assemble has the automation make the request. What is attached stays here: the script is given names for it, and uses those.
 func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Request, err error) {
-	ask, err := Assembly{}.Assemble(ctx, in)
+	ask, err := DefaultAssembler{}.Assemble(ctx, in)
 	if err != nil {
 		return r, err
 	}
@@ -78,7 +78,7 @@ func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Requ
 	if err != nil {
 		return r, err
 	}
-	value, err := s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Input: text}, s.server)
+	value, err := s.steps.RunAsStep(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Input: text}, s.server)
 	if err != nil {
 		return r, err
 	}
@@ -148,7 +148,7 @@ func (s *scripted) Extract(ctx context.Context, in ExtractionInput) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	value, err := s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" + strconv.Itoa(s.tries), Input: text}, s.server)
+	value, err := s.steps.RunAsStep(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" + strconv.Itoa(s.tries), Input: text}, s.server)
 	if err != nil {
 		return nil, err
 	}

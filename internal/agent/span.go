@@ -13,8 +13,8 @@ import (
 	"reeve/model"
 )
 
-// Asked is one question to a model, as those who measure see it.
-type Asked struct {
+// ModelCall is one question to a model, as those who measure see it.
+type ModelCall struct {
 	For      string     // the model that was asked for, as somebody named it
 	Provider string     // of Model
 	Model    string     // the one that answered; empty when none did
@@ -23,7 +23,7 @@ type Asked struct {
 	Usage    model.Usage
 }
 
-func (t *Thinker) tracer() trace.Tracer {
+func (t *ModelRunner) tracer() trace.Tracer {
 	if t.Tracer == nil {
 		return noop.Tracer{}
 	}
@@ -34,7 +34,7 @@ func (t *Thinker) tracer() trace.Tracer {
 type Resolver func(name string) (provider, own string)
 
 // resolved gives the provider that a model belongs to and the provider's own name of it, as far as they are known.
-func (t *Thinker) resolved(name string) (provider, own string) {
+func (t *ModelRunner) resolved(name string) (provider, own string) {
 	if t.Resolve == nil {
 		return "", name
 	}
@@ -108,8 +108,8 @@ func (v *turn) asked(ctx context.Context, r model.Request) (a model.Answer, spen
 		}
 		err = v.check(&a)
 	}
-	spent = a.Usage.Spent(reeve.Since(start))
-	seen := Asked{For: r.Model, Provider: a.Provider, Model: a.Model, Spent: spent, Usage: a.Usage}
+	spent = a.Usage.Cost(reeve.Since(start))
+	seen := ModelCall{For: r.Model, Provider: a.Provider, Model: a.Model, Spent: spent, Usage: a.Usage}
 	if err != nil {
 		seen.Code = reeve.CodeOf(err)
 	}

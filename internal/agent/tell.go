@@ -56,7 +56,7 @@ func (v *turn) tell(ctx context.Context, tx *store.Tx, key string, f reeve.Frame
 // tellAnswer tells what the model said, and which calls it wants.
 func (v *turn) tellAnswer(ctx context.Context, tx *store.Tx, id string, n int, a model.Answer, spent reeve.Amount) error {
 	if text := a.Text(); text != "" || len(a.Calls()) == 0 {
-		if err := v.tell(ctx, tx, fmt.Sprint("answer:", n), reeve.Frame{Type: reeve.FrameMessage, MessageID: id, Text: text, Final: len(a.Calls()) == 0, Cut: a.Cut(), Spent: &spent}); err != nil {
+		if err := v.tell(ctx, tx, fmt.Sprint("answer:", n), reeve.Frame{Type: reeve.FrameMessage, MessageID: id, Text: text, Final: len(a.Calls()) == 0, Cut: a.CutReason(), Spent: &spent}); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (v *turn) tellFirst(ctx context.Context, key string, f reeve.Frame) error {
 	keep := context.WithoutCancel(ctx)
 	var first reeve.Run
 	err := v.DB.Update(keep, func(tx *store.Tx) (err error) {
-		if state, err := tx.Runs().HoldRun(keep, v.run.WorkspaceID, v.run.ID); err != nil || state.Final() {
+		if state, err := tx.Runs().LockRun(keep, v.run.WorkspaceID, v.run.ID); err != nil || state.Final() {
 			return err
 		}
 		first, err = tx.Runs().GetRun(keep, v.run.WorkspaceID, v.run.Ancestors[0].RunID)

@@ -258,7 +258,7 @@ func TestG14_AnApprovalParksTheTurnAndItGoesOn(t *testing.T) {
 		t.Fatalf("clients were told %+v", ask)
 	}
 	w.start([]reeve.Tool{risky, tool("look", reeve.Read, echo)}) // the server is gone meanwhile
-	if _, err := w.gate.Inbox.Decide(t.Context(), home, ask.ApprovalID, true, "ann", ""); err != nil {
+	if _, err := w.gate.Inbox.DecideApproval(t.Context(), home, ask.ApprovalID, true, "ann", ""); err != nil {
 		t.Fatal(err)
 	}
 	w.work()
@@ -280,7 +280,7 @@ func TestL09_ARestartReplaysThePlan(t *testing.T) {
 	w := newWorld(t, `{}`, []reeve.Tool{write}, calls("write", `{"n":1}`, "write", `{"n":2}`), says("Done."))
 	run := w.say("Write twice.")
 	// The server dies between the first call's result and the second: only the first call is made.
-	v := &turn{Thinker: w.think, run: run, agent: w.agent, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
+	v := &turn{ModelRunner: w.think, run: run, agent: w.agent, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
 	var err error
 	v.set, err = readSettings(w.agent.Config)
 	w.must(err)

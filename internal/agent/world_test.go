@@ -66,7 +66,7 @@ type world struct {
 	gate  *gate.Gate
 	queue *wake.Queue
 	room  *wake.Scheduler
-	think *Thinker
+	think *ModelRunner
 	model *script
 	agent reeve.Agent
 	conv  reeve.Conversation
@@ -109,7 +109,7 @@ func (w *world) start(tools []reeve.Tool) {
 		w.must(w.gate.Catalogue.AddTool(tool))
 	}
 	w.must(w.gate.Open(w.t.Context()))
-	w.think = &Thinker{DB: w.db, Gate: w.gate, Model: w.model, Log: slog.New(slog.DiscardHandler)}
+	w.think = &ModelRunner{DB: w.db, Gate: w.gate, Model: w.model, Log: slog.New(slog.DiscardHandler)}
 	w.queue = wake.NewQueue(w.db)
 	brain := &Brain{DB: w.db, Thinker: w.think, Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}
 	room, err := wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: w.gate.Process(), Queue: w.queue,
@@ -150,7 +150,7 @@ func (w *world) say(text string) (run reeve.Run) {
 		_, err = tx.Runs().InsertRun(ctx, run)
 		return err
 	})
-	w.queue.Take(run)
+	w.queue.Enqueue(run)
 	return run
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Run runs an automation: the version that the run is pinned to since it first began. A run that is taken up again starts its
 // script from the top, and passes over what is done.
-func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+func (r *Runner) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if run.Reason == reeve.ReasonUser {
 		return failed(reeve.Errorf(reeve.Unsupported, "an automation holds no conversation").Hintf("run it: reeve automations run"))
 	}
@@ -40,7 +40,7 @@ func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 }
 
 // begin reads what the run is to do, and notes it the first time. Held says why it does nothing.
-func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, err error) {
+func (r *Runner) begin(ctx context.Context, run reeve.Run) (w *work, held string, err error) {
 	w = r.newWork(ctx, run)
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Automations().GetAutomation(ctx, run.WorkspaceID, run.AgentID)
@@ -67,21 +67,21 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 				return err
 			}
 		}
-		if m.Trouble != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual { // a person may always try
-			held = m.Trouble.Held()
+		if m.Failure != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual { // a person may always try
+			held = m.Failure.BlockedReason()
 		}
 		if err := w.narrow(ctx, tx); err != nil {
 			return err
 		}
 		if w.note.Type == reeve.DryRun { // one that is taken up plans anew
-			return tx.Automations().DropPlanned(ctx, run.ID)
+			return tx.Automations().DeletePlannedCalls(ctx, run.ID)
 		}
 		return nil
 	})
 	if err != nil || held != "" {
 		return nil, held, err
 	}
-	r.Gate.Meet(w.run)
+	r.Gate.CacheAncestry(w.run)
 	w.note.Progress = reeve.Progress{Total: w.note.Progress.Total, Spent: w.note.Progress.Spent}
 	if w.note.ScriptID == "" && w.note.Type != reeve.ApplyRun {
 		return nil, "", reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one: reeve automations save")
@@ -94,7 +94,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 			return nil, "", err
 		}
 	}
-	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID})
+	tools, err := r.Gate.CallableTools(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID})
 	w.names = nameTools(tools)
 	return w, "", err
 }
@@ -173,14 +173,14 @@ func noteHeld(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
 	if store.IsStep(run) {
 		return true, nil
 	}
-	return tx.Automations().PausedIn(ctx, run.AgentID, run.ID)
+	return tx.Automations().RecordPausedRun(ctx, run.AgentID, run.ID)
 }
 
 // verdict says how the run ended.
 func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) reeve.RunEnd {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ended := reeve.WhyEnded(ctx)
+	ended := reeve.CancelCause(ctx)
 	switch {
 	case w.stop != nil:
 		return *w.stop
@@ -206,7 +206,7 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 	if value != nil && string(value) != "null" && json.Unmarshal(value, &out) != nil {
 		out = string(value)
 	}
-	return reeve.RunEnd{State: reeve.RunCompleted, Output: reeve.Clip(out, 16<<10), Notify: out != ""}
+	return reeve.RunEnd{State: reeve.RunCompleted, Output: reeve.Truncate(out, 16<<10), Notify: out != ""}
 }
 
 // placed says where in the script a call was made that ended the run, if that is known.

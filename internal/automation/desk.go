@@ -13,7 +13,7 @@ import (
 
 // Save writes a version of an automation's script: the next major one, which becomes active; with Fix the next minor one of the
 // active major version, which does too; with Draft one to be tried. A script that cannot be read is refused.
-func (r *Room) Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
+func (r *Runner) Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
 	if err := r.DB.View(ctx, func(s *store.Snap) error {
 		_, err := s.Automations().GetAutomation(ctx, workspace, id)
 		return err
@@ -27,13 +27,13 @@ func (r *Room) Save(ctx context.Context, workspace, id, user string, q reeve.Scr
 		if v, err = r.save(ctx, tx, workspace, id, user, q); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, v)
+		return tx.Ledger().SaveResponse(ctx, v)
 	})
 	return v, err
 }
 
-func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
-	m, err := tx.Automations().HoldAutomation(ctx, workspace, id)
+func (r *Runner) save(ctx context.Context, tx *store.Tx, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
+	m, err := tx.Automations().LockAutomation(ctx, workspace, id)
 	if err != nil {
 		return v, err
 	}
@@ -70,20 +70,20 @@ func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user strin
 
 // replaced notes that a person chose the version that runs: nobody need repair the one before, and failures count anew. A credential, or
 // what else a script cannot help, is no better for it.
-func (r *Room) replaced(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
-	if m.Trouble == nil || m.Trouble.Class != reeve.LogicFailure {
+func (r *Runner) replaced(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+	if m.Failure == nil || m.Failure.Class != reeve.LogicFailure {
 		return nil
 	}
 	return r.wellAgain(ctx, tx, m.AgentID, "a person chose version "+v.Version()+" meanwhile")
 }
 
 // check refuses a script that cannot be one, or cannot be read.
-func (r *Room) check(ctx context.Context, q *reeve.ScriptRequest) error {
+func (r *Runner) check(ctx context.Context, q *reeve.ScriptRequest) error {
 	if q.Language == "" {
 		q.Language = string(js.JavaScript)
 	}
 	if q.Fix && q.Draft {
-		return reeve.Wrong("/fix", "cannot be said of a draft", "fix or draft")
+		return reeve.InvalidField("/fix", "cannot be said of a draft", "fix or draft")
 	}
 	return readable(ctx, r.Pool, q.Source, q.Language, "/source")
 }
@@ -92,9 +92,9 @@ func (r *Room) check(ctx context.Context, q *reeve.ScriptRequest) error {
 func readable(ctx context.Context, pool *js.Pool, source, language, at string) error {
 	switch {
 	case strings.TrimSpace(source) == "":
-		return reeve.Wrong(at, "is empty", "a script")
+		return reeve.InvalidField(at, "is empty", "a script")
 	case len(source) > reeve.MaxSource:
-		return reeve.Wrong(at, "is too long", "at most 1 MiB")
+		return reeve.InvalidField(at, "is too long", "at most 1 MiB")
 	}
 	const before = "(async()=>{" // inside a function that nobody calls, it is read and not run
 	_, err := pool.Run(ctx, js.Script{Source: before + source + "\n});0", Name: "script." + language, Language: js.Language(language)}, js.Limits{}, nobody{})
@@ -132,7 +132,7 @@ func thinks(ctx context.Context, tx *store.Tx, a reeve.Agent) (bool, error) {
 }
 
 // Create makes an automation: of the agent of that name, or of a new one. With a script, that becomes its first version.
-func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (m reeve.Automation, err error) {
+func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (m reeve.Automation, err error) {
 	if q.Source != "" {
 		if err := r.check(ctx, &q.ScriptRequest); err != nil {
 			return m, err
@@ -189,15 +189,15 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 		if m, err = tx.Automations().GetAutomation(ctx, workspace, a.ID); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, m)
+		return tx.Ledger().SaveResponse(ctx, m)
 	})
 	return m, err
 }
 
 // change changes an automation in one transaction, and gives it as it is then.
-func (r *Room) change(ctx context.Context, workspace, id string, f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
+func (r *Runner) change(ctx context.Context, workspace, id string, f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		if m, err = tx.Automations().HoldAutomation(ctx, workspace, id); err != nil {
+		if m, err = tx.Automations().LockAutomation(ctx, workspace, id); err != nil {
 			return err
 		}
 		if err := f(tx, &m); err != nil {
@@ -209,13 +209,13 @@ func (r *Room) change(ctx context.Context, workspace, id string, f func(tx *stor
 		if m, err = tx.Automations().GetAutomation(ctx, workspace, m.AgentID); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, m)
+		return tx.Ledger().SaveResponse(ctx, m)
 	})
 	return m, err
 }
 
 // Activate makes a version the one that runs: an older one too. The items stay as they are.
-func (r *Room) Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error) {
+func (r *Runner) Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error) {
 	major, minor, err := reeve.ParseVersion(version)
 	if err != nil {
 		return reeve.Automation{}, err
@@ -228,7 +228,7 @@ func (r *Room) Activate(ctx context.Context, workspace, id, version string) (ree
 		if err != nil {
 			return err
 		}
-		if v.ErrandID != "" && v.ID != m.ScriptID {
+		if v.ScriptJobID != "" && v.ID != m.ScriptID {
 			if err := r.started(ctx, tx, *m, v); err != nil {
 				return err
 			}
@@ -239,12 +239,12 @@ func (r *Room) Activate(ctx context.Context, workspace, id, version string) (ree
 }
 
 // started activates what the planner wrote: it must have been tried, and its schedule begins. That of another plan ends.
-func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
-	k, err := tx.Automations().GetErrand(ctx, m.WorkspaceID, v.ErrandID)
-	if err != nil || k.Kind != reeve.PlanErrand {
+func (r *Runner) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+	k, err := tx.Automations().GetScriptJob(ctx, m.WorkspaceID, v.ScriptJobID)
+	if err != nil || k.Kind != reeve.PlanJob {
 		return err
 	}
-	if ok, err := tx.Runs().Tried(ctx, m.AgentID, v.ID); err != nil {
+	if ok, err := tx.Runs().WasTested(ctx, m.AgentID, v.ID); err != nil {
 		return err
 	} else if !ok {
 		return reeve.Errorf(reeve.Conflict, "version %s was written by the planner, and nobody has tried it", v.Version()).
@@ -261,7 +261,7 @@ func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v 
 	if err != nil {
 		return err
 	}
-	return tx.Queue().Tell(ctx, m.WorkspaceID, append(ended, begun...), store.Window)
+	return tx.Queue().RecordPersonChange(ctx, m.WorkspaceID, append(ended, begun...), store.Window)
 }
 
 // endOthers ends the schedules of an automation's other plans: they are over until their version is activated again.
@@ -292,7 +292,7 @@ func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string)
 
 // beginTimer begins the schedule of a plan: for the first time, or again after it has ended with another's activation. One that a person deleted, or paused since it
 // began, stays so.
-func (r *Room) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
+func (r *Runner) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
 	t, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", id)
 	over := t.State == reeve.TimerCompleted
 	switch {
@@ -310,7 +310,7 @@ func (r *Room) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation,
 		return nil, err
 	}
 	if over {
-		if err := r.Timers.Admit(ctx, tx, t); err != nil {
+		if err := r.Timers.CheckScheduleCount(ctx, tx, t); err != nil {
 			return nil, err
 		}
 	}

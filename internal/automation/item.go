@@ -55,7 +55,7 @@ func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	return nil, handler.Become(func(err error) { w.leave(o, err) }, argument)
+	return nil, handler.CallAndReturn(func(err error) { w.leave(o, err) }, argument)
 }
 
 func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
@@ -128,7 +128,7 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 		w.note.Progress.Skipped++
 		w.tick()
 		return o, nil
-	case found && was.State.Settled():
+	case found && was.State.IsSettled():
 		w.open = nil
 		w.noteTried(o, true)
 		w.note.Progress.Skipped++
@@ -230,7 +230,7 @@ func (w *work) shut(o *opened) {
 func (w *work) close(v reeve.Item, state reeve.ItemState, why *reeve.Error) {
 	v.State = state
 	if why != nil {
-		v.Code, v.Message = why.Code, reeve.Clip(why.Message, 4000)
+		v.Code, v.Message = why.Code, reeve.Truncate(why.Message, 4000)
 	}
 	w.noteEntry(entry{item: v})
 	if w.dry() {
@@ -249,7 +249,7 @@ func (w *work) listItems(ctx context.Context, input json.RawMessage) (json.RawMe
 		}
 		var said struct{ Limit *int }
 		if json.Unmarshal(input, &said) == nil && said.Limit != nil && *said.Limit == 0 {
-			return nil, reeve.Wrong("/limit", "is out of bounds", "1 to 1000")
+			return nil, reeve.InvalidField("/limit", "is out of bounds", "1 to 1000")
 		}
 	}
 	if err := f.Validate(); err != nil {
@@ -263,7 +263,7 @@ func (w *work) listItems(ctx context.Context, input json.RawMessage) (json.RawMe
 	}
 	var l reeve.ItemList
 	if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		l, err = s.Automations().ListLedger(ctx, w.run.AgentID, f)
+		l, err = s.Automations().ListItems(ctx, w.run.AgentID, f)
 		return err
 	}); err != nil {
 		return nil, err

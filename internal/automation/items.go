@@ -19,9 +19,9 @@ type Items struct {
 // NewItems makes an Items that knows no script yet.
 func NewItems() *Items { return &Items{live: map[string]*work{}} }
 
-// Allow is the item rule: a call that changes something is made inside one item that is not settled, and its operation
+// CheckCall is the item rule: a call that changes something is made inside one item that is not settled, and its operation
 // id derives from that item. A script that breaks the rule has its run aborted.
-func (i *Items) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (op string, err error) {
+func (i *Items) CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (op string, err error) {
 	w := i.working(c.Run)
 	if w == nil {
 		return "", reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
@@ -50,8 +50,8 @@ func (i *Items) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json
 	return op, nil
 }
 
-// Admit writes the unwritten records of a run's items into the transaction of the call that carries them.
-func (i *Items) Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error {
+// WriteItems writes the unwritten records of a run's items into the transaction of the call that carries them.
+func (i *Items) WriteItems(ctx context.Context, tx *store.Tx, c reeve.Call) error {
 	w := i.working(c.Run)
 	if w == nil || !w.carries(c.Ref) {
 		return nil

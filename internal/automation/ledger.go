@@ -73,7 +73,7 @@ func (w *work) due() {
 	w.ledger.timer = nil
 	w.mu.Unlock()
 	if err := w.flush(context.WithoutCancel(w.ctx)); err != nil {
-		w.Room.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID, "error", err)
+		w.Runner.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID, "error", err)
 	}
 }
 
@@ -115,11 +115,11 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 		var err error
 		switch {
 		case e.planned != nil:
-			err = tx.Automations().InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, *e.planned)
+			err = tx.Automations().InsertPlannedCall(ctx, w.run.WorkspaceID, w.run.ID, *e.planned)
 		case e.enter:
-			err = tx.Automations().EnterItem(ctx, e.item, w.script.ID)
+			err = tx.Automations().StartItem(ctx, e.item, w.script.ID)
 		default:
-			err = tx.Automations().LeaveItem(ctx, e.item)
+			err = tx.Automations().FinishItem(ctx, e.item)
 		}
 		if err != nil {
 			w.mu.Lock()
@@ -134,7 +134,7 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 	if !progress {
 		return nil
 	}
-	return tx.Automations().MoveScriptRun(ctx, note)
+	return tx.Automations().UpdateScriptRun(ctx, note)
 }
 
 // wrote notes that what the last transaction wrote is committed. The caller holds w.ledger.writing.

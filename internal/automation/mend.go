@@ -14,7 +14,7 @@ import (
 
 // mending is a repair and what it is about.
 type mending struct {
-	errand reeve.Errand
+	job    reeve.ScriptJob
 	m      reeve.Automation
 	base   reeve.ScriptVersion
 	run    reeve.Run // that failed
@@ -23,7 +23,7 @@ type mending struct {
 
 // checkFix refuses a fix that cannot be read, or that names items in another way than the version it mends. It compares what the two do, on
 // the same data; nobody's word counts.
-func (r *Room) checkFix(ctx context.Context, inv *reeve.Invocation) error {
+func (r *Runner) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[fixArgs](inv)
 	if err != nil {
 		return err
@@ -31,19 +31,19 @@ func (r *Room) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	x := mending{behalf: inv.OnBehalfOf(false)}
 	open := false
 	err = r.DB.View(ctx, func(s *store.Snap) (err error) {
-		if x.errand, open, err = s.Automations().FindErrandOf(ctx, inv.Workspace, inv.Run); err != nil || !open {
+		if x.job, open, err = s.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run); err != nil || !open {
 			return err
 		}
-		if open = x.errand.Kind == reeve.RepairErrand && x.errand.State == reeve.ErrandOpen; !open {
+		if open = x.job.Kind == reeve.RepairJob && x.job.State == reeve.ScriptJobOpen; !open {
 			return nil // the handler says what is wrong
 		}
-		if x.m, err = s.Automations().GetAutomation(ctx, inv.Workspace, x.errand.AgentID); err != nil {
+		if x.m, err = s.Automations().GetAutomation(ctx, inv.Workspace, x.job.AgentID); err != nil {
 			return err
 		}
-		if x.base, err = s.Automations().GetScript(ctx, inv.Workspace, x.errand.ScriptID); err != nil {
+		if x.base, err = s.Automations().GetScript(ctx, inv.Workspace, x.job.ScriptID); err != nil {
 			return err
 		}
-		x.run, err = s.Runs().GetRun(ctx, inv.Workspace, x.errand.RunID)
+		x.run, err = s.Runs().GetRun(ctx, inv.Workspace, x.job.RunID)
 		return err
 	})
 	if err != nil || !open {
@@ -59,7 +59,7 @@ func (r *Room) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 // unless it works on every item that the old one worked on, by the same id. Where the old one came to its end, the fix may have no other
 // items either. Where it failed before its first item, it is compared with the ledger: the fix is run on what the last run that worked on
 // items had read, and must work on those.
-func (r *Room) compare(ctx context.Context, x mending, source string) error {
+func (r *Runner) compare(ctx context.Context, x mending, source string) error {
 	heard := newTape()
 	t := trial{automation: x.m, source: x.base.Source, language: x.base.Language, input: x.run.Input, user: x.run.UserID, like: &x.run, tape: heard, behalf: x.behalf}
 	old, err := r.try(ctx, t)
@@ -110,12 +110,12 @@ func covers(ids []string, is tried) error {
 }
 
 // compareRecorded compares a fix with the ledger: with the items of the last run that worked on some.
-func (r *Room) compareRecorded(ctx context.Context, x mending, t trial, is tried) error {
+func (r *Runner) compareRecorded(ctx context.Context, x mending, t trial, is tried) error {
 	var past reeve.Run
 	var ids []string
 	var list []reeve.Message
 	err := r.DB.View(ctx, func(s *store.Snap) error {
-		l, err := s.Automations().ListLedger(ctx, x.m.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
+		l, err := s.Automations().ListItems(ctx, x.m.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
 		if err != nil {
 			return err
 		}
@@ -151,10 +151,10 @@ func (r *Room) compareRecorded(ctx context.Context, x mending, t trial, is tried
 const mostHeard = 5000
 
 // recorded makes a tape of what a run read.
-func (r *Room) recorded(ctx context.Context, m reeve.Automation, list []reeve.Message) (*tape, error) {
+func (r *Runner) recorded(ctx context.Context, m reeve.Automation, list []reeve.Message) (*tape, error) {
 	t := newTape()
 	calls := map[string]string{}
-	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: m.WorkspaceID, Agent: m.AgentID})
+	tools, err := r.Gate.CallableTools(ctx, reeve.Call{Workspace: m.WorkspaceID, Agent: m.AgentID})
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (r *Room) recorded(ctx context.Context, m reeve.Automation, list []reeve.Me
 			}
 			content := v.Content
 			if info.Truncated {
-				w := work{Room: r, run: reeve.Run{WorkspaceID: m.WorkspaceID}}
+				w := work{Runner: r, run: reeve.Run{WorkspaceID: m.WorkspaceID}}
 				if content, err = w.whole(ctx, info.Hash); err != nil {
 					return nil, err
 				}
@@ -204,24 +204,24 @@ type fixed struct {
 
 // toolFix saves a fix, if the version that it mends is still the one that counts: otherwise the fix is discarded. The automation goes on
 // with it at once, where it had failed.
-func (r *Room) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
+func (r *Runner) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return out, err
 	}
-	k, ok, err := tx.Automations().FindErrandOf(ctx, inv.Workspace, inv.Run)
-	if err == nil && (!ok || k.Kind != reeve.RepairErrand) {
+	k, ok, err := tx.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run)
+	if err == nil && (!ok || k.Kind != reeve.RepairJob) {
 		err = reeve.Errorf(reeve.Denied, "there is no repair under way here")
 	}
 	if err != nil {
 		return out, err
 	}
-	m, err := tx.Automations().HoldAutomation(ctx, k.WorkspaceID, k.AgentID)
+	m, err := tx.Automations().LockAutomation(ctx, k.WorkspaceID, k.AgentID)
 	if err != nil {
 		return out, err
 	}
-	if k, err = tx.Automations().GetErrand(ctx, k.WorkspaceID, k.ID); err != nil { // as it is, now that nobody else changes it
+	if k, err = tx.Automations().GetScriptJob(ctx, k.WorkspaceID, k.ID); err != nil { // as it is, now that nobody else changes it
 		return out, err
 	}
 	base, err := tx.Automations().GetScript(ctx, k.WorkspaceID, k.ScriptID)
@@ -233,7 +233,7 @@ func (r *Room) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 		return out, err
 	}
 	switch {
-	case k.State != reeve.ErrandOpen:
+	case k.State != reeve.ScriptJobOpen:
 		return fixed{Message: "Discarded: the repair is over: " + k.Message}, nil
 	case last.Major > base.Major:
 		return r.discard(ctx, tx, m, k, inv, "version "+last.Version()+" was saved meanwhile")
@@ -244,23 +244,23 @@ func (r *Room) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 }
 
 // discard ends a repair that was overtaken. If the version that fails is still the active one, a person must choose.
-func (r *Room) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.Errand, inv *reeve.Invocation, why string) (fixed, error) {
-	k.State, k.Message = reeve.ErrandStale, why
-	if _, err := tx.Automations().MoveErrand(ctx, reeve.ErrandOpen, k); err != nil {
+func (r *Runner) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob, inv *reeve.Invocation, why string) (fixed, error) {
+	k.State, k.Message = reeve.ScriptJobStale, why
+	if _, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil {
 		return fixed{}, err
 	}
 	out := fixed{Message: "Discarded: " + why + ". Stop here."}
 	return out, r.unmended(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed, and "+why, "")
 }
 
-func (r *Room) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.Errand, base reeve.ScriptVersion, in fixArgs,
+func (r *Runner) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob, base reeve.ScriptVersion, in fixArgs,
 	behalf []reeve.Delegator) (out fixed, err error) {
 	last, err := tx.Automations().LastVersion(ctx, m.AgentID, base.Major)
 	if err != nil {
 		return out, err
 	}
 	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: base.Major, Minor: last.Minor + 1, Source: in.Source, Language: base.Language,
-		Comment: in.Comment, CreatedBy: MaintainerKind, ErrandID: k.ID, OnBehalfOf: reeve.JoinDelegators(base.OnBehalfOf, behalf)}
+		Comment: in.Comment, CreatedBy: MaintainerKind, ScriptJobID: k.ID, OnBehalfOf: reeve.JoinDelegators(base.OnBehalfOf, behalf)}
 	if err := tx.Automations().InsertScript(ctx, v); err != nil {
 		return out, err
 	}
@@ -268,14 +268,14 @@ func (r *Room) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 	if err := tx.Automations().PutAutomation(ctx, m); err != nil {
 		return out, err
 	}
-	k.State, k.ResultID, k.Message = reeve.ErrandDone, v.ID, in.Comment
-	if moved, err := tx.Automations().MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
+	k.State, k.ResultID, k.Message = reeve.ScriptJobDone, v.ID, in.Comment
+	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
 		return out, overtaken(err)
 	}
 	again := reeve.Key("wake", string(reeve.ReasonRetry), k.ID)
-	if t := m.Trouble; t != nil && t.ErrandID == k.ID {
-		t.ErrandID, t.RetryKey = "", again
-		if err := tx.Runs().PutTrouble(ctx, *t); err != nil {
+	if t := m.Failure; t != nil && t.ScriptJobID == k.ID {
+		t.ScriptJobID, t.RetryKey = "", again
+		if err := tx.Runs().PutFailure(ctx, *t); err != nil {
 			return out, err
 		}
 	}

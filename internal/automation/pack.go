@@ -27,31 +27,31 @@ var (
 type nothing struct{}
 
 type which struct {
-	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id; the one that the errand is about if left out"`
+	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id; the one that the script job is about if left out"`
 	Version    string `json:"version,omitempty" maxLength:"20" doc:"Such as 1.0; the active one if left out, and the newest if none is active"`
 }
 
 type whichRun struct {
-	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id; the one that the errand is about if left out"`
+	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id; the one that the script job is about if left out"`
 	Run        string `json:"run,omitempty" maxLength:"64" doc:"One run, with its log; the last ones if left out"`
 }
 
 type evalArgs struct {
-	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Whose tools it has; the one that the errand is about if left out"`
+	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Whose tools it has; the one that the script job is about if left out"`
 	Source     string `json:"source" minLength:"1" maxLength:"1048576" doc:"JavaScript; its last expression is the value"`
 	Language   string `json:"language,omitempty" enum:"js,ts"`
 	Input      string `json:"input,omitempty" maxLength:"100000" doc:"JSON that the script finds as input; of a repair, what the failed run had if left out"`
 }
 
 type saveArgs struct {
-	Automation string `json:"automation,omitempty" maxLength:"128" doc:"The one that the errand is about if left out"`
+	Automation string `json:"automation,omitempty" maxLength:"128" doc:"The one that the script job is about if left out"`
 	Source     string `json:"source" minLength:"1" maxLength:"1048576"`
 	Language   string `json:"language,omitempty" enum:"js,ts"`
 	Comment    string `json:"comment" minLength:"1" maxLength:"4000" doc:"What it does, in a sentence a person understands"`
 }
 
 type scheduleArgs struct {
-	Automation   string `json:"automation,omitempty" maxLength:"128" doc:"The one that the errand is about if left out"`
+	Automation   string `json:"automation,omitempty" maxLength:"128" doc:"The one that the script job is about if left out"`
 	CadenceType  string `json:"cadence_type" enum:"cron,once,interval"`
 	CadenceValue string `json:"cadence_value" minLength:"1" maxLength:"200" doc:"cron: five fields, such as 0 7 * * 1-5; once: a time, such as 2026-03-01T07:00; interval: a span, such as 2h"`
 	Timezone     string `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone, such as Europe/Berlin; UTC if left out"`
@@ -70,7 +70,7 @@ type fixArgs struct {
 const inTask = " Only for planning and mending; a script cannot call it."
 
 // Tools gives the pack.
-func (r *Room) Tools() []reeve.Tool {
+func (r *Runner) Tools() []reeve.Tool {
 	tool := func(id, name, what, capability string, effect reeve.Effect) reeve.Tool {
 		note := " " + notMutation
 		if effect.Mutates() {
@@ -98,14 +98,14 @@ func (r *Room) Tools() []reeve.Tool {
 	}
 }
 
-// target is the automation that a call is about: the one it names, else the one of its errand.
-func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation, name string) (m reeve.Automation, k reeve.Errand, err error) {
-	k, ok, err := s.Automations().FindErrandOf(ctx, inv.Workspace, inv.Run)
+// target is the automation that a call is about: the one it names, else the one of its script job.
+func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation, name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
+	k, ok, err := s.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run)
 	if err != nil {
 		return m, k, err
 	}
 	if name == "" && !ok {
-		return m, k, reeve.Wrong("/automation", "is missing", "an automation's name: this is no errand")
+		return m, k, reeve.InvalidField("/automation", "is missing", "an automation's name: this is no script job")
 	}
 	if name == "" {
 		name = k.AgentID
@@ -116,11 +116,11 @@ func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation, name stri
 	return m, k, err
 }
 
-func (r *Room) toolList(ctx context.Context, _ nothing) (out any, err error) {
+func (r *Runner) toolList(ctx context.Context, _ nothing) (out any, err error) {
 	return r.listAll(ctx, reeve.InvocationFrom(ctx).Workspace)
 }
 
-func (r *Room) listAll(ctx context.Context, workspace string) (any, error) {
+func (r *Runner) listAll(ctx context.Context, workspace string) (any, error) {
 	type row struct {
 		Name    string                 `json:"name"`
 		Version string                 `json:"version,omitempty"`
@@ -137,7 +137,7 @@ func (r *Room) listAll(ctx context.Context, workspace string) (any, error) {
 	return list, err
 }
 
-func (r *Room) toolGet(ctx context.Context, in which) (out any, err error) {
+func (r *Runner) toolGet(ctx context.Context, in which) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	err = r.DB.View(ctx, func(s *store.Snap) error {
 		m, _, err := target(ctx, s, inv, in.Automation)
@@ -150,7 +150,7 @@ func (r *Room) toolGet(ctx context.Context, in which) (out any, err error) {
 }
 
 // getVersion gives a version with what it may call.
-func (r *Room) getVersion(ctx context.Context, s *store.Snap, m reeve.Automation, version string) (out any, err error) {
+func (r *Runner) getVersion(ctx context.Context, s *store.Snap, m reeve.Automation, version string) (out any, err error) {
 	var v reeve.ScriptVersion
 	switch {
 	case version != "":
@@ -176,7 +176,7 @@ func (r *Room) getVersion(ctx context.Context, s *store.Snap, m reeve.Automation
 	return map[string]any{"automation": m.Name, "version": v.Version(), "active": v.ID == m.ScriptID, "language": v.Language, "comment": v.Comment, "tools": ids, "source": v.Source}, err
 }
 
-func (r *Room) toolHistory(ctx context.Context, in which) (out any, err error) {
+func (r *Runner) toolHistory(ctx context.Context, in which) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	err = r.DB.View(ctx, func(s *store.Snap) error {
 		m, _, err := target(ctx, s, inv, in.Automation)
@@ -188,7 +188,7 @@ func (r *Room) toolHistory(ctx context.Context, in which) (out any, err error) {
 	return out, err
 }
 
-func (r *Room) history(ctx context.Context, s *store.Snap, m reeve.Automation) (any, error) {
+func (r *Runner) history(ctx context.Context, s *store.Snap, m reeve.Automation) (any, error) {
 	type row struct {
 		Version string `json:"version"`
 		Active  bool   `json:"active,omitempty"`
@@ -201,10 +201,10 @@ func (r *Room) history(ctx context.Context, s *store.Snap, m reeve.Automation) (
 	for _, v := range all {
 		list = append(list, row{v.Version(), v.ID == m.ScriptID, v.CreatedBy, v.Comment, v.CreatedAt.Format("2006-01-02 15:04")})
 	}
-	return map[string]any{"automation": m.Name, "status": m.Status, "versions": list, "trouble": m.Trouble}, err
+	return map[string]any{"automation": m.Name, "status": m.Status, "versions": list, "failure": m.Failure}, err
 }
 
-func (r *Room) toolRuns(ctx context.Context, in whichRun) (out any, err error) {
+func (r *Runner) toolRuns(ctx context.Context, in whichRun) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	err = r.DB.View(ctx, func(s *store.Snap) error {
 		m, _, err := target(ctx, s, inv, in.Automation)
@@ -216,7 +216,7 @@ func (r *Room) toolRuns(ctx context.Context, in whichRun) (out any, err error) {
 	return out, err
 }
 
-func (r *Room) runs(ctx context.Context, s *store.Snap, m reeve.Automation, one string) (any, error) {
+func (r *Runner) runs(ctx context.Context, s *store.Snap, m reeve.Automation, one string) (any, error) {
 	type row struct {
 		Run      string             `json:"run"`
 		Type     reeve.RunType      `json:"type,omitempty"`
@@ -233,7 +233,7 @@ func (r *Room) runs(ctx context.Context, s *store.Snap, m reeve.Automation, one 
 	list := []row{}
 	add := func(v reeve.Run, whole bool) error {
 		note, _, err := s.Automations().FindScriptRunOf(ctx, m.WorkspaceID, v.ID)
-		x := row{Run: v.ID, Type: note.Type, Version: note.Version, State: v.State, Class: note.Class, Code: v.Code, Message: reeve.Clip(v.Message, 1000), Started: v.StartedAt.Format("2006-01-02 15:04:05"), Progress: note.Progress}
+		x := row{Run: v.ID, Type: note.Type, Version: note.Version, State: v.State, Class: note.Class, Code: v.Code, Message: reeve.Truncate(v.Message, 1000), Started: v.StartedAt.Format("2006-01-02 15:04:05"), Progress: note.Progress}
 		if whole {
 			x.Log, x.Output = note.Log, v.Output
 		}

@@ -11,7 +11,7 @@ import (
 const paused = "paused"
 
 // Pause keeps an automation from making calls: a run under way ends at its next.
-func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+func (r *Runner) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
 	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if m.PausedAt == nil {
 			now := tx.Now()
@@ -22,9 +22,9 @@ func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automatio
 }
 
 // Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input; so it is for those that the pause kept from beginning.
-func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
+func (r *Runner) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
 	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
-		stopped := m.Trouble != nil && m.Trouble.StoppedAt != nil
+		stopped := m.Failure != nil && m.Failure.StoppedAt != nil
 		held, err := heldRuns(ctx, tx, *m)
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 			}
 		}
 		if m.PausedAt != nil {
-			if err := tx.Automations().CarriedOn(ctx, *m); err != nil {
+			if err := tx.Automations().ClearHeldRuns(ctx, *m); err != nil {
 				return err
 			}
 		}
@@ -51,7 +51,7 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 		return r.goOn(ctx, tx, *m, user)
 	})
 	if err == nil {
-		r.Waker.Nudge()
+		r.Waker.Wakeup()
 	}
 	return m, err
 }
@@ -69,7 +69,7 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 	if err != nil || noted.State.Final() && !ended {
 		m.PausedRun = "" // it is not there, or was cancelled: others are to do the same
 	}
-	kept, err := tx.Automations().KeptFrom(ctx, m)
+	kept, err := tx.Automations().RunsHeldByPause(ctx, m)
 	if ended {
 		kept = append([]string{noted.ID}, kept...)
 	}
@@ -77,8 +77,8 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 }
 
 // released carries on with a run that ends as paused when its automation is so no more: whoever resumed that did not find this run among the ended ones.
-func (r *Room) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	m, err := tx.Automations().HoldAutomation(ctx, run.WorkspaceID, run.AgentID)
+func (r *Runner) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	m, err := tx.Automations().LockAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (r *Room) released(ctx context.Context, tx *store.Tx, run reeve.Run) error 
 	if err := r.carryOn(ctx, tx, run.WorkspaceID, run.ID, run.UserID); err != nil {
 		return err
 	}
-	return tx.Automations().CarriedOnWith(ctx, run.ID)
+	return tx.Automations().ClearHeldRun(ctx, run.ID)
 }
 
 // mayRun refuses to begin a run that would be skipped: nobody would have it made again.
@@ -116,7 +116,7 @@ func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 }
 
 // carryOn begins a run that carries on with the one that a pause ended.
-func (r *Room) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user string) error {
+func (r *Runner) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user string) error {
 	run, err := tx.Runs().GetRun(ctx, workspace, id)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
@@ -138,11 +138,11 @@ func (r *Room) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user st
 }
 
 // goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with the one that failed.
-func (r *Room) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
+func (r *Runner) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
 	if err := r.wellAgain(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
 		return err
 	}
-	run, err := tx.Runs().GetRun(ctx, m.WorkspaceID, m.Trouble.RunID)
+	run, err := tx.Runs().GetRun(ctx, m.WorkspaceID, m.Failure.RunID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
 	}

@@ -24,7 +24,7 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 			}
 		}
 	} else {
-		x, err := w.Gate.Judge(ctx, c)
+		x, err := w.Gate.Preview(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -45,12 +45,14 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 	w.rows++
 	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.rows, o.ID, o.Title, o.Attempt, w.named[c.Ref]
 	if w.trial != nil {
-		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args), reeve.Clip(p.Preview, 2000)})
+		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args), reeve.Truncate(p.Preview, 2000)})
 		w.mu.Unlock()
 		return nil, nil
 	}
 	w.mu.Unlock()
-	return nil, w.DB.Update(ctx, func(tx *store.Tx) error { return tx.Automations().InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, p) })
+	return nil, w.DB.Update(ctx, func(tx *store.Tx) error {
+		return tx.Automations().InsertPlannedCall(ctx, w.run.WorkspaceID, w.run.ID, p)
+	})
 }
 
 // noteUnchanged notes in a plan that an item would be done without any change. The caller holds w.mu.
@@ -73,7 +75,7 @@ func (w *work) apply(ctx context.Context) error {
 	for after := 0; ; after = list[len(list)-1].Ordinal {
 		var page []reeve.PlannedCall
 		if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-			page, err = s.Automations().ListPlanned(ctx, w.run.WorkspaceID, w.note.PlanOf, after, somePlanned)
+			page, err = s.Automations().ListPlannedCalls(ctx, w.run.WorkspaceID, w.note.PlanOf, after, somePlanned)
 			return err
 		}); err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 
 const mostShown = 100 // items and changes of a trial that are shown
 
-func (r *Room) toolEval(ctx context.Context, in evalArgs) (any, error) {
+func (r *Runner) toolEval(ctx context.Context, in evalArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, task: true, behalf: inv.OnBehalfOf(false)}
 	if t.language == "" {
@@ -51,7 +51,7 @@ func (r *Room) toolEval(ctx context.Context, in evalArgs) (any, error) {
 }
 
 // checkSaved refuses a script that cannot be read. It runs before the transaction, as reading takes a process.
-func (r *Room) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
+func (r *Runner) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[saveArgs](inv)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *Room) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
 	return readable(ctx, r.Pool, in.Source, in.Language, "/source")
 }
 
-func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
+func (r *Runner) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -72,16 +72,16 @@ func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, err = tx.Automations().HoldAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
+	if m, err = tx.Automations().LockAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
 		return nil, err
 	}
 	if k.ID == "" { // in a conversation: what was said there is what is wanted
-		k = reeve.Errand{ID: tx.NewID(reeve.PrefixErrand), WorkspaceID: m.WorkspaceID, Kind: reeve.PlanErrand, AgentID: m.AgentID, WorkerID: inv.Agent, ScriptID: m.ScriptID, RunKey: inv.Operation,
-			UserID: inv.User, Request: in.Comment, State: reeve.ErrandOpen}
-		if _, err := tx.Automations().InsertErrand(ctx, k); err != nil {
+		k = reeve.ScriptJob{ID: tx.NewID(reeve.PrefixScriptJob), WorkspaceID: m.WorkspaceID, Kind: reeve.PlanJob, AgentID: m.AgentID, WorkerID: inv.Agent, ScriptID: m.ScriptID, RunKey: inv.Operation,
+			UserID: inv.User, Request: in.Comment, State: reeve.ScriptJobOpen}
+		if _, err := tx.Automations().InsertScriptJob(ctx, k); err != nil {
 			return nil, err
 		}
-		k.State = reeve.ErrandDone
+		k.State = reeve.ScriptJobDone
 	}
 	last, err := tx.Automations().LastVersion(ctx, m.AgentID, -1)
 	if err != nil {
@@ -91,12 +91,12 @@ func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
 		in.Language = string(js.JavaScript)
 	}
 	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
-		CreatedBy: PlannerKind, ErrandID: k.ID, OnBehalfOf: inv.OnBehalfOf(false)}
+		CreatedBy: PlannerKind, ScriptJobID: k.ID, OnBehalfOf: inv.OnBehalfOf(false)}
 	if err := tx.Automations().InsertScript(ctx, v); err != nil {
 		return nil, err
 	}
 	k.ResultID = v.ID
-	if moved, err := tx.Automations().MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
+	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
 	return map[string]any{"version": v.Version(), "active": false, "message": "Saved. A person activates it."}, nil
@@ -106,24 +106,24 @@ func overtaken(err error) error {
 	if err != nil {
 		return err
 	}
-	return reeve.Errorf(reeve.Conflict, "the errand is over").Hintf("answer in words")
+	return reeve.Errorf(reeve.Conflict, "the script job is over").Hintf("answer in words")
 }
 
-// planned is target for the planner, which within an errand works on that automation only.
-func (r *Room) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocation, name string) (m reeve.Automation, k reeve.Errand, err error) {
+// planned is target for the planner, which within a script job works on that automation only.
+func (r *Runner) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocation, name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
 	m, k, err = target(ctx, &tx.Snap, inv, name)
 	switch {
 	case err != nil:
 	case k.ID == "":
 	case k.AgentID != m.AgentID:
-		err = reeve.Errorf(reeve.Denied, "this errand is about the automation %q", k.Automation)
-	case k.State != reeve.ErrandOpen:
+		err = reeve.Errorf(reeve.Denied, "this script job is about the automation %q", k.Automation)
+	case k.State != reeve.ScriptJobOpen:
 		err = overtaken(nil)
 	}
 	return m, k, err
 }
 
-func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
+func (r *Runner) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, err = tx.Automations().HoldAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
+	if m, err = tx.Automations().LockAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
 		return nil, err
 	}
 	if k.ID == "" {
@@ -142,7 +142,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 		}
 	}
 	if inv.User == "" {
-		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule belongs to a person, and this errand is nobody's")
+		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule belongs to a person, and this script job is nobody's")
 	}
 	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, UserID: inv.User, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
 		Misfire: reeve.CatchUpOnce, Notify: reeve.Notify(in.Notification), State: reeve.TimerPaused, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
@@ -161,7 +161,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 		inv.EmitAll(was.Tokens())
 		t.OnBehalfOf = reeve.JoinDelegators(was.OnBehalfOf, t.OnBehalfOf)
 	}
-	if err := r.Timers.Admit(ctx, tx, t); err != nil {
+	if err := r.Timers.CheckScheduleCount(ctx, tx, t); err != nil {
 		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
 	}
 	t, upcoming, err := r.Timers.Plan(t, tx.Now())
@@ -187,47 +187,47 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	}
 	inv.EmitAll(t.Tokens())
 	k.TimerID = t.ID
-	if moved, err := tx.Automations().MoveErrand(ctx, k.State, k); err != nil || !moved {
+	if moved, err := tx.Automations().TransitionScriptJob(ctx, k.State, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
 	return map[string]any{"schedule": t.ID, "timezone": t.Zone, "would_run_at": upcoming, "message": said}, nil
 }
 
 // runs tells whether what came of a plan is active, or a repair of it.
-func runs(m reeve.Automation, k reeve.Errand) bool {
+func runs(m reeve.Automation, k reeve.ScriptJob) bool {
 	is, _, _ := strings.Cut(m.Version, ".")
 	of, _, saved := strings.Cut(k.Result, ".")
 	return saved && is == of
 }
 
 // lastPlan is what the planner last did for an automation.
-func lastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.Errand, error) {
-	k, ok, err := tx.Automations().LastSaved(ctx, m.AgentID)
+func lastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.ScriptJob, error) {
+	k, ok, err := tx.Automations().LastSavedPlan(ctx, m.AgentID)
 	if err == nil && !ok {
 		err = reeve.Errorf(reeve.Conflict, "there is no version of yours to schedule").Hintf("save one first")
 	}
 	return k, err
 }
 
-func (r *Room) toolAsk(ctx context.Context, in askArgs) (any, error) {
+func (r *Runner) toolAsk(ctx context.Context, in askArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
-	k, ok, err := tx.Automations().FindErrandOf(ctx, inv.Workspace, inv.Run)
+	k, ok, err := tx.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
 		return nil, reeve.Errorf(reeve.Unsupported, "this is a conversation").Hintf("ask in your answer")
-	case k.State != reeve.ErrandOpen:
+	case k.State != reeve.ScriptJobOpen:
 		return nil, overtaken(nil)
 	case k.UserID == "":
-		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to ask: the errand is nobody's")
+		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to ask: the script job is nobody's")
 	}
-	k.State, k.Question = reeve.ErrandAsking, in.Question
-	if moved, err := tx.Automations().MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
+	k.State, k.Question = reeve.ScriptJobAsking, in.Question
+	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: k.WorkspaceID, UserID: k.UserID, RunID: inv.Run, AgentID: k.AgentID,

@@ -93,7 +93,7 @@ func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args jso
 		case !found:
 			return op, nil
 		case (was.State == reeve.Failed || was.State == reeve.DeniedOp) && was.RunID != w.run.ID:
-			op = reeve.AgainKey(c.operation, again)
+			op = reeve.RetryKey(c.operation, again)
 			continue
 		case was.ArgsHash != reeve.Hash(args):
 			w.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Settle is a person's word on an item: skip it, or do it anew.
-func (r *Room) Settle(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (v reeve.Item, err error) {
+// ResolveItem is a person's word on an item: skip it, or do it anew.
+func (r *Runner) ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (v reeve.Item, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Automations().GetAutomation(ctx, workspace, id)
 		if err != nil {
@@ -19,17 +19,17 @@ func (r *Room) Settle(ctx context.Context, workspace, id, item string, to reeve.
 		if err != nil {
 			return err
 		}
-		if v, err = tx.Automations().SettleItem(ctx, was, to, why); err != nil {
+		if v, err = tx.Automations().ResolveItem(ctx, was, to, why); err != nil {
 			return err
 		}
 		said := "a person skipped the item " + strconv.Quote(was.ID)
 		if to == reeve.ItemProcessing {
 			said = "a person began the item " + strconv.Quote(was.ID) + " anew"
 		}
-		if err := r.Gate.Withdraw(ctx, tx, was, said); err != nil {
+		if err := r.Gate.CancelForItem(ctx, tx, was, said); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, v)
+		return tx.Ledger().SaveResponse(ctx, v)
 	})
 	return v, err
 }

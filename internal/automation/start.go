@@ -10,7 +10,7 @@ import (
 )
 
 // Start asks for a run by hand.
-func (r *Room) Start(ctx context.Context, workspace, id, user string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
+func (r *Runner) Start(ctx context.Context, workspace, id, user string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
 	note := reeve.ScriptRun{Type: q.Type}
 	if q.Type == "" {
 		note.Type = reeve.ProductionRun
@@ -49,7 +49,7 @@ func (r *Room) Start(ctx context.Context, workspace, id, user string, q reeve.Au
 }
 
 // Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again, or at the same moment and is not the first, is shown the run that did.
-func (r *Room) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
+func (r *Runner) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
 	var note reeve.ScriptRun
 	look := func(s *store.Snap) (err error) {
 		note, out, err = applied(ctx, s, workspace, run)
@@ -64,7 +64,7 @@ func (r *Room) Apply(ctx context.Context, workspace, run, user string) (out reev
 			if err := look(&tx.Snap); err != nil {
 				return err
 			}
-			return tx.Ledger().Answer(ctx, out)
+			return tx.Ledger().SaveResponse(ctx, out)
 		})
 	}
 	return out, err
@@ -99,7 +99,7 @@ func applied(ctx context.Context, s *store.Snap, workspace, run string) (note re
 
 // wake asks for a run, notes what it is to be, and reads what is noted, in one transaction: whoever is told of a failure has asked for none. Of a run that applies a plan it tells
 // whether it was asked for before.
-func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
+func (r *Runner) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		w, fresh, err := r.Waker.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user, Input: input}, key)
 		if err == nil && fresh {
@@ -112,10 +112,10 @@ func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input stri
 		if out.Script, _, err = tx.Automations().FindScriptRun(ctx, w.RunKey); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out)
+		return tx.Ledger().SaveResponse(ctx, out)
 	})
 	if err == nil {
-		r.Waker.Nudge()
+		r.Waker.Wakeup()
 	}
 	return out, err
 }
@@ -123,7 +123,7 @@ func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input stri
 // noted notes what the run of a new wake is to be.
 func noted(ctx context.Context, tx *store.Tx, w reeve.Wake, note reeve.ScriptRun) error {
 	if note.PlanOf != "" {
-		if err := tx.Automations().HoldScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
+		if err := tx.Automations().LockScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
 			return err
 		}
 		if _, faster, err := tx.Automations().FindApplied(ctx, w.WorkspaceID, note.PlanOf); err != nil || faster {

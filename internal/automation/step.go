@@ -17,10 +17,10 @@ type step struct {
 	value json.RawMessage
 }
 
-// Compute runs an automation as a step of another run, at once and beside whatever else it does, and gives what its script came to. The run draws on the
+// RunAsStep runs an automation as a step of another run, at once and beside whatever else it does, and gives what its script came to. The run draws on the
 // other's budgets and ends with it, but acts by the automation's own rights. A step that has a key is run once under it: the same again
 // waits for that run, and gives how it ended. The server serves the run, and ends it when nobody waits for it any more.
-func (r *Room) Compute(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error) {
+func (r *Runner) RunAsStep(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error) {
 	run, fresh, err := r.beginStep(ctx, s)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (r *Room) Compute(ctx context.Context, s reeve.AutomationStep, server reeve
 }
 
 // endStep ends a step's run that took too long, or that nobody wants any more.
-func (r *Room) endStep(ctx context.Context, run reeve.Run, server reeve.RunServer) {
+func (r *Runner) endStep(ctx context.Context, run reeve.Run, server reeve.RunServer) {
 	why := reeve.Errorf(reeve.Timeout, "it took too long")
 	if context.Cause(ctx) != context.DeadlineExceeded { //nolint:errorlint // the context's own
 		why = reeve.Errorf(reeve.Canceled, "nobody waits for it any more")
@@ -68,7 +68,7 @@ func (r *Room) endStep(ctx context.Context, run reeve.Run, server reeve.RunServe
 const lookEvery = 25 * time.Millisecond
 
 // awaitStep waits until a step's run has ended; when ctx ends first, it ends it.
-func (r *Room) awaitStep(ctx context.Context, run reeve.Run, server reeve.RunServer) (reeve.Run, error) {
+func (r *Runner) awaitStep(ctx context.Context, run reeve.Run, server reeve.RunServer) (reeve.Run, error) {
 	keep := context.WithoutCancel(ctx)
 	for {
 		err := r.DB.View(keep, func(s *store.Snap) (err error) {
@@ -86,7 +86,7 @@ func (r *Room) awaitStep(ctx context.Context, run reeve.Run, server reeve.RunSer
 }
 
 // beginStep writes the run of a step, ours to serve; false means that it was begun before.
-func (r *Room) beginStep(ctx context.Context, s reeve.AutomationStep) (run reeve.Run, fresh bool, err error) {
+func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run reeve.Run, fresh bool, err error) {
 	of := s.Run
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := r.stepper(ctx, tx, of.WorkspaceID, s.Automation)
@@ -94,7 +94,7 @@ func (r *Room) beginStep(ctx context.Context, s reeve.AutomationStep) (run reeve
 			return err
 		}
 		run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: of.WorkspaceID, AgentID: m.AgentID, Reason: reeve.ReasonManual, ReasonID: of.ID, UserID: of.UserID, ParentID: of.ID,
-			State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: r.Process, Ancestors: of.Chain(nil)}
+			State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: r.Process, Ancestors: of.AncestorChain(nil)}
 		run.Ancestors[len(run.Ancestors)-1].Apart = true
 		run.ThreadID = reeve.RunThread(run.AgentID, run.ID)
 		key := run.ID
@@ -120,7 +120,7 @@ func (r *Room) beginStep(ctx context.Context, s reeve.AutomationStep) (run reeve
 }
 
 // stepper finds an automation that can be run as a step. What will not change by trying again is a mistake in the settings.
-func (r *Room) stepper(ctx context.Context, tx *store.Tx, workspace, name string) (m reeve.Automation, err error) {
+func (r *Runner) stepper(ctx context.Context, tx *store.Tx, workspace, name string) (m reeve.Automation, err error) {
 	a, err := tx.Agents().GetAgent(ctx, workspace, name)
 	if err == nil {
 		m, err = tx.Automations().GetAutomation(ctx, workspace, a.ID)
@@ -137,7 +137,7 @@ func (r *Room) stepper(ctx context.Context, tx *store.Tx, workspace, name string
 }
 
 // given is what a run's script finds as its input.
-func (r *Room) given(run reeve.Run) json.RawMessage {
+func (r *Runner) given(run reeve.Run) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch s := r.steps[run.ID]; {
@@ -150,7 +150,7 @@ func (r *Room) given(run reeve.Run) json.RawMessage {
 }
 
 // came notes what the script of a step came to.
-func (r *Room) came(run reeve.Run, value json.RawMessage) {
+func (r *Runner) came(run reeve.Run, value json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.steps[run.ID]; s != nil {
@@ -160,7 +160,7 @@ func (r *Room) came(run reeve.Run, value json.RawMessage) {
 
 // forsaken tells whether a run is a step that nobody waits for any more, because its server is gone: whoever took up the run that it was a step of
 // has begun another.
-func (r *Room) forsaken(run reeve.Run) bool {
+func (r *Runner) forsaken(run reeve.Run) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return store.IsStep(run) && run.Input == "" && r.steps[run.ID] == nil

@@ -37,10 +37,10 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 		spec.Language = string(js.JavaScript)
 	}
 	if spec.Language != string(js.JavaScript) && spec.Language != string(js.TypeScript) {
-		return t, reeve.Wrong("/spec/language", "is not a language", "js or ts")
+		return t, reeve.InvalidField("/spec/language", "is not a language", "js or ts")
 	}
 	if t.Effect != reeve.Read {
-		return t, reeve.Wrong("/effect", "a script tool can call nothing, and so changes nothing", "read")
+		return t, reeve.InvalidField("/effect", "a script tool can call nothing, and so changes nothing", "read")
 	}
 	if err := b.check(spec); err != nil {
 		return t, err
@@ -63,10 +63,10 @@ func misfit(err error) error {
 	why := strings.TrimPrefix(err.Error(), "json: ")
 	if errors.As(err, &wrong) {
 		if why = "it is no object"; wrong.Field != "" {
-			return reeve.Wrong("/spec/"+wrong.Field, "is not text", "text")
+			return reeve.InvalidField("/spec/"+wrong.Field, "is not text", "text")
 		}
 	}
-	return reeve.Wrong("/spec", "is not the spec of a script: "+why, `{"source": "...", "language": "js"}`)
+	return reeve.InvalidField("/spec", "is not the spec of a script: "+why, `{"source": "...", "language": "js"}`)
 }
 
 // check reads a source once in the life of this process.

@@ -60,7 +60,7 @@ type rehearsed struct {
 }
 
 // try tries a script. The error is ours; what the script failed with is in what it came to.
-func (r *Room) try(ctx context.Context, t trial) (tried, error) {
+func (r *Runner) try(ctx context.Context, t trial) (tried, error) {
 	now := reeve.Now()
 	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixTrial), WorkspaceID: t.automation.WorkspaceID, AgentID: t.automation.AgentID, Reason: reeve.ReasonManual, UserID: t.user, Input: t.input, StartedAt: now}
 	run.Key = run.ID
@@ -74,7 +74,7 @@ func (r *Room) try(ctx context.Context, t trial) (tried, error) {
 	if t.tape != nil {
 		w.trial.player = &player{t.tape, map[string]int{}}
 	}
-	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, OnBehalfOf: t.behalf})
+	tools, err := r.Gate.CallableTools(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, OnBehalfOf: t.behalf})
 	if err != nil {
 		return tried{}, err
 	}

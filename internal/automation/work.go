@@ -16,7 +16,7 @@ import (
 
 // work is one run under way: what its script can call, and where it is.
 type work struct {
-	*Room
+	*Runner
 	ctx    context.Context
 	run    reeve.Run
 	script reeve.ScriptVersion
@@ -52,8 +52,8 @@ type work struct {
 }
 
 // newWork is a run that begins.
-func (r *Room) newWork(ctx context.Context, run reeve.Run) *work {
-	w := &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, places: map[string]*opened{}, closed: map[string]reeve.Item{}}
+func (r *Runner) newWork(ctx context.Context, run reeve.Run) *work {
+	w := &work{Runner: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, places: map[string]*opened{}, closed: map[string]reeve.Item{}}
 	w.idle = sync.NewCond(&w.mu)
 	return w
 }
@@ -200,7 +200,7 @@ func (w *work) Log(level, text string) {
 	if level != "log" && level != "info" {
 		text = level + ": " + text
 	}
-	text = reeve.Clip(text, mostLogged/4)
+	text = reeve.Truncate(text, mostLogged/4)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log, w.logged = append(w.log, text), w.logged+len(text)+1
@@ -330,7 +330,7 @@ func (w *work) change(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Raw
 
 // lastingCall makes a call that was decided on, also when the server is told to stop meanwhile.
 func (w *work) lastingCall(ctx context.Context, c reeve.Call) (reeve.Result, error) {
-	ctx, done := reeve.Lasting(ctx)
+	ctx, done := reeve.DetachFromShutdown(ctx)
 	defer done()
 	return w.Gate.Call(ctx, c)
 }

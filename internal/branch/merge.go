@@ -34,7 +34,7 @@ printf '%s\n^%s\n^%s\n' "$commit" "$INTO" "$TIP" | git pack-objects -q --revs --
 const conflicted = 9
 
 // Merge merges a branch into its project's default branch, on a person's word. If it cannot, the default branch is as it was.
-func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, message string) (out reeve.MergeResult, err error) {
+func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, message string) (out reeve.MergeResult, err error) {
 	leave, err := d.take(b, "merged")
 	if err != nil {
 		return out, err
@@ -104,7 +104,7 @@ func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, m
 }
 
 // noted notes a merge that was made and not noted, because the server stopped in between. What is left to read says which.
-func (d *Desk) noted(ctx context.Context, b reeve.Branch, rest io.Reader) (reeve.Branch, error) {
+func (d *Service) noted(ctx context.Context, b reeve.Branch, rest io.Reader) (reeve.Branch, error) {
 	line, err := io.ReadAll(io.LimitReader(rest, 4096))
 	last := strings.SplitN(strings.TrimSpace(string(line)), " ", 3)
 	if err != nil || len(last) < 3 || !isCommit(last[0]) || last[0] == b.Merged {
@@ -120,7 +120,7 @@ func (d *Desk) noted(ctx context.Context, b reeve.Branch, rest io.Reader) (reeve
 }
 
 // take has nobody else work on a branch while a person's word is done, and refuses if somebody does. What is done is told those who come meanwhile.
-func (d *Desk) take(b reeve.Branch, what string) (leave func(), err error) {
+func (d *Service) take(b reeve.Branch, what string) (leave func(), err error) {
 	free := d.locks.Try(b.ID)
 	if free == nil {
 		return nil, d.busy(b)
@@ -129,7 +129,7 @@ func (d *Desk) take(b reeve.Branch, what string) (leave func(), err error) {
 	return func() { d.doing.Delete(b.ID); free() }, nil
 }
 
-func (d *Desk) busy(b reeve.Branch) error {
+func (d *Service) busy(b reeve.Branch) error {
 	if what, ok := d.doing.Load(b.ID); ok {
 		return reeve.Errorf(reeve.Conflict, "branch %s is just being %s, by another request", b.Name, what).Hintf("look at it when that has ended")
 	}
@@ -141,7 +141,7 @@ func conflict(b reeve.Branch, into, list string) error {
 	e := reeve.Errorf(reeve.Conflict, "branch %s and %s changed the same places; %s is as it was", b.Name, into, into).
 		Hintf("let the agent settle them (git fetch, then git merge origin/%s), or merge the branch by hand in the repository", into)
 	for line := range strings.Lines(list) {
-		if p := reeve.Clean(strings.TrimSuffix(line, "\n")); p != "" && len(e.Fields) < 100 {
+		if p := reeve.SanitizeText(strings.TrimSuffix(line, "\n")); p != "" && len(e.Fields) < 100 {
 			e.Fields = append(e.Fields, reeve.Field{Path: p, Message: "is in conflict"})
 		}
 	}
@@ -149,7 +149,7 @@ func conflict(b reeve.Branch, into, list string) error {
 }
 
 // caughtUp commits what a command that was killed left in the branch's folder, and brings it in.
-func (d *Desk) caughtUp(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+func (d *Service) caughtUp(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
 	if b.State != reeve.BranchReady {
 		return b, nil
 	}
@@ -170,7 +170,7 @@ func (d *Desk) caughtUp(ctx context.Context, b reeve.Branch) (reeve.Branch, erro
 }
 
 // Discard deletes a branch and its folder, on a person's word. The next command of whose it was begins it anew.
-func (d *Desk) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+func (d *Service) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
 	leave, err := d.take(b, "discarded")
 	if err != nil {
 		return b, err
@@ -208,7 +208,7 @@ func (d *Desk) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error
 }
 
 // drop finishes a discard.
-func (d *Desk) drop(ctx context.Context, r repository, b reeve.Branch) (reeve.Branch, error) {
+func (d *Service) drop(ctx context.Context, r repository, b reeve.Branch) (reeve.Branch, error) {
 	if r.Path != "" && b.Base != "" { // one that was never begun is not ours to delete
 		if err := r.remove(ctx, b.Name); err != nil {
 			return b, err
@@ -222,9 +222,9 @@ func (d *Desk) drop(ctx context.Context, r repository, b reeve.Branch) (reeve.Br
 }
 
 // NewProject checks that a folder is a repository on which agents can work, and gives the project that it would be.
-func (d *Desk) NewProject(ctx context.Context, who reeve.Principal, q reeve.ProjectRequest) (p reeve.Project, err error) {
+func (d *Service) NewProject(ctx context.Context, who reeve.Principal, q reeve.ProjectRequest) (p reeve.Project, err error) {
 	p = reeve.Project{WorkspaceID: who.Workspace, Name: q.Name, DefaultBranch: q.DefaultBranch, CreatedBy: who.User}
-	wrong := func(message, expected string) error { return reeve.Wrong("/path", message, expected) }
+	wrong := func(message, expected string) error { return reeve.InvalidField("/path", message, expected) }
 	if !filepath.IsAbs(q.Path) || strings.ContainsAny(q.Path, "\x00\n") {
 		return p, wrong("is not an absolute path", "the repository's folder on the server's disk, such as /srv/site")
 	}
@@ -258,13 +258,13 @@ func (d *Desk) NewProject(ctx context.Context, who reeve.Principal, q reeve.Proj
 	head, onBranch := strings.CutPrefix(f.head, "refs/heads/")
 	switch {
 	case p.DefaultBranch == "" && !onBranch:
-		return p, reeve.Wrong("/default_branch", "is missing, and the repository's head is detached", "the branch that others begin at and are merged into")
+		return p, reeve.InvalidField("/default_branch", "is missing, and the repository's head is detached", "the branch that others begin at and are merged into")
 	case p.DefaultBranch == "":
 		p.DefaultBranch = head
 	case badBranch(p.DefaultBranch):
-		return p, reeve.Wrong("/default_branch", "is not the name of a branch", "a name such as main")
+		return p, reeve.InvalidField("/default_branch", "is not the name of a branch", "a name such as main")
 	case f.tip == "" && !f.empty:
-		return p, reeve.Wrong("/default_branch", "is not in the repository", "one of its branches")
+		return p, reeve.InvalidField("/default_branch", "is not in the repository", "one of its branches")
 	}
 	return p, nil
 }

@@ -18,7 +18,7 @@ type scratch struct {
 	repository
 }
 
-func (d *Desk) scratch(r repository, hexes int) (scratch, error) {
+func (d *Service) scratch(r repository, hexes int) (scratch, error) {
 	dir, err := os.MkdirTemp(d.Dir, "scratch-")
 	if err != nil {
 		return scratch{}, unwritable(err)
@@ -44,7 +44,7 @@ type against struct {
 }
 
 // compare opens a branch for comparison with the default branch. Close it.
-func (d *Desk) compare(ctx context.Context, b reeve.Branch) (a against, err error) {
+func (d *Service) compare(ctx context.Context, b reeve.Branch) (a against, err error) {
 	r, err := d.find(ctx, b.WorkspaceID, b.ProjectID)
 	if err != nil {
 		return a, err
@@ -70,7 +70,7 @@ func (d *Desk) compare(ctx context.Context, b reeve.Branch) (a against, err erro
 const span = `base=$(git merge-base "$INTO" "$TIP") || base=$INTO; `
 
 // Diff gives what a branch would change.
-func (d *Desk) Diff(ctx context.Context, b reeve.Branch) (out reeve.BranchDiff, err error) {
+func (d *Service) Diff(ctx context.Context, b reeve.Branch) (out reeve.BranchDiff, err error) {
 	a, err := d.compare(ctx, b)
 	if err != nil {
 		return out, err
@@ -86,13 +86,13 @@ func (d *Desk) Diff(ctx context.Context, b reeve.Branch) (out reeve.BranchDiff, 
 		if len(f) != 3 {
 			continue
 		}
-		c := reeve.FileChange{Path: reeve.Clean(f[2]), Binary: f[0] == "-"}
+		c := reeve.FileChange{Path: reeve.SanitizeText(f[2]), Binary: f[0] == "-"}
 		c.Added, _ = strconv.Atoi(f[0])
 		c.Removed, _ = strconv.Atoi(f[1])
 		out.Files = append(out.Files, c)
 	}
 	patch, err := a.ask(ctx, span+`git diff --no-ext-diff --no-textconv --no-renames --no-color "$base" "$TIP"`)
-	out.Patch, out.Truncated = reeve.Clean(string(patch.Stdout)), patch.Truncated || stat.Truncated
+	out.Patch, out.Truncated = reeve.SanitizeText(string(patch.Stdout)), patch.Truncated || stat.Truncated
 	return out, err
 }
 
@@ -108,7 +108,7 @@ func (a against) ask(ctx context.Context, script string) (confine.Result, error)
 const mostCommits = 200
 
 // Log gives the commits that a branch has and the default branch has not, newest first.
-func (d *Desk) Log(ctx context.Context, b reeve.Branch) (out reeve.BranchLog, err error) {
+func (d *Service) Log(ctx context.Context, b reeve.Branch) (out reeve.BranchLog, err error) {
 	a, err := d.compare(ctx, b)
 	if err != nil {
 		return out, err
@@ -125,7 +125,7 @@ func (d *Desk) Log(ctx context.Context, b reeve.Branch) (out reeve.BranchLog, er
 			continue
 		}
 		at, _ := strconv.ParseInt(f[2], 10, 64)
-		out.Commits = append(out.Commits, reeve.Commit{ID: f[0], Author: reeve.Clean(f[1]), At: time.Unix(at, 0).UTC(), Message: reeve.Clean(strings.TrimSpace(f[3]))})
+		out.Commits = append(out.Commits, reeve.Commit{ID: f[0], Author: reeve.SanitizeText(f[1]), At: time.Unix(at, 0).UTC(), Message: reeve.SanitizeText(strings.TrimSpace(f[3]))})
 	}
 	return out, nil
 }

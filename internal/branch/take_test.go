@@ -9,7 +9,7 @@ import (
 // Who cannot have a branch is told who has it: a command, or another request.
 func TestWhoHasABranch(t *testing.T) {
 	t.Parallel()
-	var d Desk
+	var d Service
 	b := reeve.Branch{ID: "brn_1", Name: "reeve/one"}
 	refused := func(want string) {
 		t.Helper()

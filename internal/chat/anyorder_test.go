@@ -19,7 +19,7 @@ type crowd struct {
 	*world
 	*rand.Rand
 	id      string
-	hubs    [2]*Hub
+	hubs    [2]*Broadcaster
 	kept    int64 // frames that are committed
 	clients []*listener
 }
@@ -36,7 +36,7 @@ type listener struct {
 func newCrowd(w *world, seed uint64) *crowd {
 	c := &crowd{world: w, Rand: rand.New(rand.NewPCG(seed, 12)), id: w.talk().ID}
 	for i := range c.hubs {
-		c.hubs[i] = NewHub(w.DB, slog.New(slog.DiscardHandler))
+		c.hubs[i] = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
 		c.hubs[i].stream(c.id, 0)
 		c.hubs[i].share.Store(1000) // a few lines, so that many must catch up
 	}
@@ -54,7 +54,7 @@ func newCrowd(w *world, seed uint64) *crowd {
 	return c
 }
 
-func (c *crowd) hub() *Hub { return c.hubs[c.IntN(len(c.hubs))] }
+func (c *crowd) hub() *Broadcaster { return c.hubs[c.IntN(len(c.hubs))] }
 
 // subscribe puts a client somewhere.
 func (c *crowd) subscribe(l *listener, after int64) {
@@ -144,7 +144,7 @@ func (c *crowd) meanwhile(l *listener) {
 }
 
 // take is what a client does with what it is told.
-func (l *listener) take(t testing.TB, lines []Line) {
+func (l *listener) take(t testing.TB, lines []EncodedFrame) {
 	t.Helper()
 	for _, f := range lines {
 		if f.Seq <= l.last {

@@ -26,24 +26,24 @@ func TestDesk_Begin(t *testing.T) {
 	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 20)...)
 	say := reeve.TurnRequest{Content: "hello", Variables: map[string]string{"name": "{{x}}"}, Tools: []string{"file_list"}, Model: "m",
 		Attachments: []reeve.Attachment{{Name: "a.png", MediaType: "image/png", Data: png}, {MediaType: "image/png", URL: "https://example.com/b.png"}}}
-	_, _, err := w.Begin(ctx, ada, c.ID, "k1", say)
+	_, _, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
 	code(t, err, reeve.Validation) // there is no such tool yet
 	w.must(w.DB.Update(ctx, func(tx *store.Tx) error {
 		return tx.Agents().PutTool(ctx, reeve.Tool{ID: "file_list", Parameters: []byte(`{"type":"object"}`)}.WithDefaults())
 	}))
-	turn, fresh, err := w.Begin(ctx, ada, c.ID, "k1", say)
+	turn, fresh, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
 	w.must(err)
 	if !fresh || turn.State != reeve.RunRunning || turn.ConversationID != c.ID || turn.Input != "hello" || len(w.taken) != 1 || w.taken[0].ID != turn.ID {
 		t.Fatalf("turn %+v, fresh %v, taken %d", turn, fresh, len(w.taken))
 	}
-	again, fresh, err := w.Begin(ctx, ada, c.ID, "k1", say)
+	again, fresh, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
 	w.must(err)
 	if fresh || again.ID != turn.ID || len(w.taken) != 1 {
 		t.Errorf("again: %+v, fresh %v", again, fresh)
 	}
 	other := say
 	other.Model = "n"
-	_, _, err = w.Begin(ctx, ada, c.ID, "k1", other)
+	_, _, err = w.BeginTurn(ctx, ada, c.ID, "k1", other)
 	code(t, err, reeve.Conflict)
 
 	w.must(w.DB.View(ctx, func(s *store.Snap) error {
@@ -85,7 +85,7 @@ func TestDesk_WhoMayNotSpeak(t *testing.T) {
 	c := w.talk()
 	hello := reeve.TurnRequest{Content: "hello"}
 	try := func(who reeve.Principal) error {
-		_, _, err := w.Begin(ctx, who, c.ID, "", hello)
+		_, _, err := w.BeginTurn(ctx, who, c.ID, "", hello)
 		return err
 	}
 	code(t, try(bob), reeve.NotFound)
@@ -164,13 +164,13 @@ func TestDesk_WhatCannotBeSaid(t *testing.T) {
 		"not text":         {file(reeve.Attachment{MediaType: "text/plain", Data: []byte{0xff, 0xfe}}), "/attachments/0/data"},
 		"a very long name": {file(reeve.Attachment{MediaType: "text/plain", Name: strings.Repeat("n", 256), Data: []byte("x")}), "/attachments/0/name"},
 	} {
-		_, _, err := w.Begin(t.Context(), ada, c.ID, "", c2.say)
+		_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "", c2.say)
 		e := reeve.AsError(err)
 		if e.Code != reeve.Validation || len(e.Fields) != 1 || e.Fields[0].Path != c2.path || e.Fields[0].Expected == "" {
 			t.Errorf("%s: %v %+v", name, err, e.Fields)
 		}
 	}
-	_, _, err := w.Begin(t.Context(), ada, c.ID, "", file(reeve.Attachment{MediaType: "audio/wav", Data: make([]byte, MostBytes+1)}))
+	_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "", file(reeve.Attachment{MediaType: "audio/wav", Data: make([]byte, MostBytes+1)}))
 	code(t, err, reeve.TooLarge)
 	if len(w.taken) != 0 {
 		t.Errorf("%d turns were begun", len(w.taken))
@@ -185,13 +185,13 @@ func TestDesk_HowTurnsEnd(t *testing.T) {
 	c := w.talk()
 	r := w.subscribe(c.ID, 0)
 	for range 3 {
-		_, _, err := w.Begin(ctx, ada, c.ID, "", reeve.TurnRequest{Content: "hello"})
+		_, _, err := w.BeginTurn(ctx, ada, c.ID, "", reeve.TurnRequest{Content: "hello"})
 		w.must(err)
 	}
 	end := func(run reeve.Run, state reeve.RunState, why reeve.Code) {
 		run.State, run.Code, run.Spent = state, why, reeve.Amount{Calls: 2}
-		w.update(func(tx *store.Tx) error { return w.Ending(ctx, tx, run) })
-		w.Over(run)
+		w.update(func(tx *store.Tx) error { return w.OnRunEnd(ctx, tx, run) })
+		w.AfterRunEnd(run)
 	}
 	end(w.taken[0], reeve.RunParked, "")
 	end(w.taken[0], reeve.RunCompleted, "")

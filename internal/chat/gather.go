@@ -21,9 +21,9 @@ type Fetcher interface {
 	Fetch(ctx context.Context, address string, most int) ([]byte, error)
 }
 
-// Gather fetches attachments that are said to be somewhere, so that every model can be shown them, and checks what came. Paths are where errors say they are. An attachment
+// FetchAttachments fetches attachments that are said to be somewhere, so that every model can be shown them, and checks what came. Paths are where errors say they are. An attachment
 // of the type image/* gets the type that it has.
-func (d *Desk) Gather(ctx context.Context, list []reeve.Attachment, path func(i int) string) error {
+func (d *Service) FetchAttachments(ctx context.Context, list []reeve.Attachment, path func(i int) string) error {
 	ctx, cancel := context.WithTimeout(ctx, gatherTime)
 	defer cancel()
 	left := MostBytes
@@ -64,7 +64,7 @@ func elsewhere(list []reeve.Attachment) bool {
 }
 
 // gather fetches what a turn has attached, unless that turn has begun before: what was at an address then counts.
-func (d *Desk) gather(ctx context.Context, who reeve.Principal, conversation, key string, r *reeve.TurnRequest) error {
+func (d *Service) gather(ctx context.Context, who reeve.Principal, conversation, key string, r *reeve.TurnRequest) error {
 	if !elsewhere(r.Attachments) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (d *Desk) gather(ctx context.Context, who reeve.Principal, conversation, ke
 		return err
 	}
 	r.Attachments = slices.Clone(r.Attachments)
-	return d.Gather(ctx, r.Attachments, func(i int) string { return fmt.Sprintf("/attachments/%d", i) })
+	return d.FetchAttachments(ctx, r.Attachments, func(i int) string { return fmt.Sprintf("/attachments/%d", i) })
 }
 
 // same tells whether two messages say the same. What was found at an address is not said.

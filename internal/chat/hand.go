@@ -11,11 +11,11 @@ import (
 // OriginDelegate is the origin of conversations that agents begin among themselves.
 const OriginDelegate = "delegate"
 
-// Hand begins a turn that another agent asks for: in a conversation of its own, which holds nothing but what is asked and what was attached to the
+// BeginDelegatedTurn begins a turn that another agent asks for: in a conversation of its own, which holds nothing but what is asked and what was attached to the
 // turn that asks, or in the one in which it is asked, where the agent takes part from then on and sees all that. It belongs to the caller's transaction; once that is committed, the
 // run is served by Serve.
-func (d *Desk) Hand(ctx context.Context, tx *store.Tx, a reeve.Asking) (run reeve.Run, err error) {
-	by, task := a.By(), reeve.TurnRequest{Content: a.Input}
+func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx, a reeve.DelegationRequest) (run reeve.Run, err error) {
+	by, task := a.Requester(), reeve.TurnRequest{Content: a.Input}
 	c := reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: a.Workspace, AgentID: a.Agent.ID, UserID: a.User, Origin: OriginDelegate,
 		State: reeve.ConversationActive}
 	if a.Conversation != "" {
@@ -55,10 +55,10 @@ func attached(ctx context.Context, tx *store.Tx, workspace, run string) ([]reeve
 	return info.Attachments, err
 }
 
-// Serve serves a run that Hand began.
-func (d *Desk) Serve(run reeve.Run) {
+// ServeDelegatedTurn serves a run that Hand began.
+func (d *Service) ServeDelegatedTurn(run reeve.Run) {
 	d.Hub.Changed(run.SessionID)
-	d.Server.Take(run)
+	d.Server.Enqueue(run)
 }
 
 // by is the agent that asks for a run; empty means that it is a person.

@@ -64,7 +64,7 @@ func TestHub_ResumeIsExact(t *testing.T) {
 			t.Errorf("after %d: %d frames, want %d", f.Seq, len(rest), 9-i)
 		}
 	}
-	w.Hub = NewHub(w.DB, slog.New(slog.DiscardHandler))
+	w.Hub = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
 	for i, f := range all {
 		r := w.subscribe(c.ID, f.Seq)
 		w.keep(c.ID, message("z", fmt.Sprint(i)))
@@ -92,7 +92,7 @@ func TestHub_NumbersGrowAcrossARestart(t *testing.T) {
 	list := w.read(r, withText("end"))
 	last := list[len(list)-1].Seq
 
-	w.Hub = NewHub(w.DB, slog.New(slog.DiscardHandler))
+	w.Hub = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
 	r = w.subscribe(c.ID, last)
 	w.keep(c.ID, reeve.Frame{Type: reeve.FrameToken, TurnID: "a", Discard: true}) // which whoever takes up a turn says first
 	w.Hub.Changed(c.ID)
@@ -345,9 +345,9 @@ func TestHub_TokensWaitForWhatIsExpected(t *testing.T) {
 	r := w.subscribe(c.ID, 0)
 	for i := range 3 {
 		w.keep(c.ID, message("a", fmt.Sprint("kept ", i)))
-		w.Hub.Expect(c.ID)
+		w.Hub.MarkPending(c.ID)
 		w.Hub.Token(c.ID, reeve.Frame{TurnID: "a", Text: fmt.Sprint("token ", i)})
-		w.Hub.Settle(c.ID) // has nothing left to tell
+		w.Hub.Flush(c.ID) // has nothing left to tell
 	}
 	var got []string
 	last := int64(0)

@@ -13,7 +13,7 @@ const most = 128
 
 // Reader is one client's place in a conversation. It is used by one goroutine.
 type Reader struct {
-	hub    *Hub
+	hub    *Broadcaster
 	stream *stream
 	at     int64
 
@@ -25,7 +25,7 @@ type Reader struct {
 // Subscribe reads a conversation after a sequence number; 0 means from its beginning, below 0 from now on. Close it. What is
 // committed by now counts as there, whichever server did it: a client must not be told again what it saw elsewhere, nor be told
 // that there is no more.
-func (h *Hub) Subscribe(ctx context.Context, conversation string, after int64) (*Reader, error) {
+func (h *Broadcaster) Subscribe(ctx context.Context, conversation string, after int64) (*Reader, error) {
 	s := h.stream(conversation, 1)
 	err := s.refresh(ctx)
 	r := &Reader{hub: h, stream: s, lost: map[string]bool{}}
@@ -40,9 +40,9 @@ func (h *Hub) Subscribe(ctx context.Context, conversation string, after int64) (
 	return r, nil
 }
 
-// Reached refuses a place in a conversation that nobody can have come to: it is beyond the last kept frame and all tokens that
+// CheckPosition refuses a place in a conversation that nobody can have come to: it is beyond the last kept frame and all tokens that
 // may follow that. None comes before the first frame.
-func Reached(after, last int64) error {
+func CheckPosition(after, last int64) error {
 	if after == 0 || last > 0 && after < last+store.FrameStep {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (r *Reader) Idle() bool {
 func (r *Reader) Close() { r.hub.leave(r.stream) }
 
 // Next gives what comes next, in order, and waits for it. The lines belong to everybody: do not change them.
-func (r *Reader) Next(ctx context.Context) ([]Line, error) {
+func (r *Reader) Next(ctx context.Context) ([]EncodedFrame, error) {
 	for {
 		lines, more, err := r.now(ctx)
 		if err == nil && more != nil {
@@ -79,7 +79,7 @@ func (r *Reader) Next(ctx context.Context) ([]Line, error) {
 }
 
 // now gives what can be told at once, or where to wait when nothing is left. It may give neither, and then wants to be asked again.
-func (r *Reader) now(ctx context.Context) (lines []Line, more <-chan struct{}, err error) {
+func (r *Reader) now(ctx context.Context) (lines []EncodedFrame, more <-chan struct{}, err error) {
 	if _, _, stale := r.stream.state(); stale {
 		r.hub.refresh(ctx, r.stream)
 	}
@@ -112,7 +112,7 @@ func (r *Reader) rest(ctx context.Context, more <-chan struct{}) error {
 }
 
 // catchUp gives the kept frames that are no longer in memory.
-func (r *Reader) catchUp(ctx context.Context) ([]Line, error) {
+func (r *Reader) catchUp(ctx context.Context) ([]EncodedFrame, error) {
 	_, floor, _ := r.stream.state()
 	frames, err := kept(ctx, r.hub.db, r.stream.id, r.at)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Reader) catchUp(ctx context.Context) ([]Line, error) {
 }
 
 // caughtUp gives frames that were read up to where memory began before that: what it has let go since is for the next time.
-func (r *Reader) caughtUp(frames []reeve.Frame, floor int64) ([]Line, error) {
+func (r *Reader) caughtUp(frames []reeve.Frame, floor int64) ([]EncodedFrame, error) {
 	if r.from < 0 {
 		r.from = r.at
 	}
@@ -142,7 +142,7 @@ func (r *Reader) caughtUp(frames []reeve.Frame, floor int64) ([]Line, error) {
 }
 
 // whole leaves out the tokens of messages whose earlier ones this client has not been told.
-func (r *Reader) whole(lines []Line) []Line {
+func (r *Reader) whole(lines []EncodedFrame) []EncodedFrame {
 	if r.from < 0 {
 		return lines
 	}

@@ -19,8 +19,8 @@ const (
 	page       = 200      // kept frames that are read at once
 )
 
-// Line is a frame as it is sent: encoded once, for every client.
-type Line struct {
+// EncodedFrame is a frame as it is sent: encoded once, for every client.
+type EncodedFrame struct {
 	Seq  int64
 	Type reeve.FrameType
 	Turn string
@@ -29,9 +29,9 @@ type Line struct {
 	prev int64 // of a token: the one before it of the same message; 0 means that it is the first
 }
 
-func encode(f reeve.Frame) (Line, error) {
+func encode(f reeve.Frame) (EncodedFrame, error) {
 	b, err := json.Marshal(f)
-	return Line{Seq: f.Seq, Type: f.Type, Turn: f.TurnID, Data: b}, err
+	return EncodedFrame{Seq: f.Seq, Type: f.Type, Turn: f.TurnID, Data: b}, err
 }
 
 // stream is the latest of one conversation.
@@ -46,15 +46,15 @@ type stream struct {
 
 	mu     sync.Mutex
 	opened bool
-	stale  bool   // what was committed could not be read
-	owed   int    // how often somebody said that there is something to read
-	paid   int    // up to which of those it was read
-	asked  int    // how often somebody wanted to know what is committed
-	known  int    // up to which of those it was read
-	last   int64  // number of the last kept frame that was told
-	number int64  // the last number that was given
-	floor  int64  // everything after it is in lines
-	lines  []Line // in order
+	stale  bool           // what was committed could not be read
+	owed   int            // how often somebody said that there is something to read
+	paid   int            // up to which of those it was read
+	asked  int            // how often somebody wanted to know what is committed
+	known  int            // up to which of those it was read
+	last   int64          // number of the last kept frame that was told
+	number int64          // the last number that was given
+	floor  int64          // everything after it is in lines
+	lines  []EncodedFrame // in order
 	bytes  int
 	tail   map[string]int64 // by turn: the number of the last token of the message that is being made
 	wait   chan struct{}    // closed when there is more
@@ -176,8 +176,8 @@ func kept(ctx context.Context, db *store.DB, conversation string, after int64) (
 	return list, err
 }
 
-func encodeAll(conversation string, frames []reeve.Frame) ([]Line, error) {
-	lines := make([]Line, len(frames))
+func encodeAll(conversation string, frames []reeve.Frame) ([]EncodedFrame, error) {
+	lines := make([]EncodedFrame, len(frames))
 	for i, f := range frames {
 		f.ConversationID = conversation
 		var err error
@@ -189,7 +189,7 @@ func encodeAll(conversation string, frames []reeve.Frame) ([]Line, error) {
 }
 
 // tell publishes kept frames.
-func (s *stream) tell(lines []Line) {
+func (s *stream) tell(lines []EncodedFrame) {
 	if len(lines) == 0 {
 		return
 	}
@@ -231,13 +231,13 @@ func (s *stream) token(f reeve.Frame) {
 }
 
 // push adds a line, and lets the oldest go when there are too many. The caller holds the lock.
-func (s *stream) push(l Line) {
+func (s *stream) push(l EncodedFrame) {
 	s.lines = append(s.lines, l)
 	s.bytes += len(l.Data) + lineCost
 	for most := int(s.share.Load()); len(s.lines) > 1 && s.bytes > most; {
 		old := s.lines[0]
 		s.floor, s.bytes = old.Seq, s.bytes-len(old.Data)-lineCost
-		s.lines[0] = Line{}
+		s.lines[0] = EncodedFrame{}
 		s.lines = s.lines[1:]
 	}
 }
@@ -252,13 +252,13 @@ func (s *stream) call() {
 
 // after gives up to most lines after a number, and where to wait when there is none. False means that they are no longer all
 // here.
-func (s *stream) after(number int64, most int) (lines []Line, more <-chan struct{}, here bool) {
+func (s *stream) after(number int64, most int) (lines []EncodedFrame, more <-chan struct{}, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if number < s.floor {
 		return nil, nil, false
 	}
-	i, _ := slices.BinarySearchFunc(s.lines, number+1, func(l Line, n int64) int { return int(l.Seq - n) })
+	i, _ := slices.BinarySearchFunc(s.lines, number+1, func(l EncodedFrame, n int64) int { return int(l.Seq - n) })
 	if i < len(s.lines) {
 		return slices.Clone(s.lines[i:min(len(s.lines), i+most)]), nil, true
 	}
@@ -281,7 +281,7 @@ func (s *stream) place(after int64) (at, from int64, err error) {
 	case after <= s.number:
 		return after, -1, nil
 	}
-	return after, s.last, Reached(after, s.last)
+	return after, s.last, CheckPosition(after, s.last)
 }
 
 func (s *stream) behind(seq int64) bool {

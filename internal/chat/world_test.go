@@ -19,14 +19,14 @@ const home = "default"
 
 // world is a desk on a real store, with an agent and two people. Runs that are begun are only written down.
 type world struct {
-	*Desk
+	*Service
 	t     testing.TB
 	mu    sync.Mutex
 	taken []reeve.Run
 	n     int
 }
 
-func (w *world) Take(run reeve.Run) {
+func (w *world) Enqueue(run reeve.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.taken = append(w.taken, run)
@@ -68,12 +68,12 @@ func worldOn(t testing.TB, e store.Engine) *world {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	w := &world{t: t}
-	w.Desk = &Desk{DB: db, Hub: NewHub(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w, Fetcher: shelf{"https://example.com/b.png": append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 40)...)}}
+	w.Service = &Service{DB: db, Hub: NewBroadcaster(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w, Fetcher: shelf{"https://example.com/b.png": append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 40)...)}}
 	w.update(func(tx *store.Tx) error {
 		if _, err := tx.Agents().InsertWorkspace(ctx, home, "Home"); err != nil {
 			return err
 		}
-		if err := tx.System().JoinProcess(ctx, "proc_1"); err != nil {
+		if err := tx.System().RegisterProcess(ctx, "proc_1"); err != nil {
 			return err
 		}
 		if err := tx.Agents().InsertCredential(ctx, store.Credential{AccessToken: reeve.AccessToken{ID: "tok_bob", User: "bob", Role: reeve.Member, Workspaces: []string{home}}}); err != nil {

@@ -469,7 +469,7 @@ func Latest(next func(time.Time) (time.Time, bool), floor, now time.Time) (time.
 	}
 }
 
-func brief(s string) string { return reeve.Clip(s, 60) }
+func brief(s string) string { return reeve.Truncate(s, 60) }
 
 func invalid(path, expected, format string, args ...any) *reeve.Error {
 	m := fmt.Sprintf(format, args...)

@@ -29,21 +29,21 @@ func (i *Inbox) AcceptProposal(ctx context.Context, workspace, id, by, comment s
 		return reeve.Errorf(reeve.Conflict, "%s, and it is %s: %s", verdictOn(p, "accepted the proposal"), p.State, p.Message).Hintf("the agent must propose it again")
 	})
 	if err == nil {
-		i.g.Nudge()
+		i.g.Wakeup()
 	}
 	return p, err
 }
 
 // apply writes the acceptance, and the call to be made: by the same agent, in the same thread, with the same arguments.
 func (i *Inbox) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error {
-	if err := tx.Ledger().MoveProposal(ctx, p, reeve.ProposalPending); err != nil {
+	if err := tx.Ledger().TransitionProposal(ctx, p, reeve.ProposalPending); err != nil {
 		return err
 	}
 	asked, err := tx.Ledger().GetCall(ctx, p.WorkspaceID, p.CallID)
 	if err != nil {
 		return err
 	}
-	info, err := asked.Asked()
+	info, err := asked.RequestInfo()
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (i *Inbox) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error
 	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID, CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID,
 		RunID: p.RunID, Tool: p.Tool, ToolVersion: p.ToolVersion, Policy: asked.Operation.Policy, Effect: asked.Operation.Effect, State: reeve.Prepared,
 		ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt}
-	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)}, store.Judged{Revision: w.Revision})
+	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)}, store.Preconditions{Revision: w.Revision})
 }
 
 // RejectProposal says no, for good: the agent is told so whenever it proposes the same again, until a person reopens it.
@@ -74,7 +74,7 @@ func (i *Inbox) RejectProposal(ctx context.Context, workspace, id, by, comment s
 		case reeve.ProposalPending:
 			now := tx.Now()
 			p.State, p.DecidedBy, p.Comment, p.DecidedAt = reeve.ProposalRejected, by, comment, &now
-			return tx.Ledger().MoveProposal(ctx, p, reeve.ProposalPending)
+			return tx.Ledger().TransitionProposal(ctx, p, reeve.ProposalPending)
 		case reeve.ProposalRejected:
 			return nil
 		case reeve.ProposalStale:
@@ -96,7 +96,7 @@ func (i *Inbox) ReopenProposal(ctx context.Context, workspace, id, by string) (r
 		case reeve.ProposalRejected:
 			now := tx.Now()
 			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.ReopenedBy, p.ReopenedAt = reeve.ProposalPending, "", "", nil, by, &now
-			return tx.Ledger().MoveProposal(ctx, p, reeve.ProposalRejected)
+			return tx.Ledger().TransitionProposal(ctx, p, reeve.ProposalRejected)
 		case reeve.ProposalPending:
 			return nil
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown:
@@ -119,7 +119,7 @@ func (i *Inbox) decideOn(ctx context.Context, workspace, id string, word func(*s
 			if p, err = tx.Ledger().GetProposal(ctx, workspace, id); err != nil {
 				return err
 			}
-			return tx.Ledger().Answer(ctx, p)
+			return tx.Ledger().SaveResponse(ctx, p)
 		})
 		if !overtaken(err) {
 			return p, err
@@ -131,9 +131,9 @@ func (i *Inbox) decideOn(ctx context.Context, workspace, id string, word func(*s
 // someItems is how many items of a set are read at once.
 const someItems = 100
 
-// DecideSet takes a person's word on several items of a change set or, with nil, on all that are pending. Each is decided on its own: that
+// DecideChangeSet takes a person's word on several items of a change set or, with nil, on all that are pending. Each is decided on its own: that
 // one cannot be is said of that one.
-func (i *Inbox) DecideSet(ctx context.Context, workspace, set string, items []string, accept bool, by, comment string) (out reeve.SetDecision, err error) {
+func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, items []string, accept bool, by, comment string) (out reeve.SetDecision, err error) {
 	out.Items = []reeve.ItemDecision{}
 	one := func(id string) error {
 		d, err := i.decideItem(ctx, workspace, set, id, accept, by, comment)
@@ -150,7 +150,7 @@ func (i *Inbox) DecideSet(ctx context.Context, workspace, set string, items []st
 	for place := 0; err == nil && items == nil; {
 		var page []reeve.Proposal
 		err = i.g.DB.View(ctx, func(s *store.Snap) (err error) {
-			page, err = s.Ledger().ListItems(ctx, workspace, set, true, place, someItems)
+			page, err = s.Ledger().ListChangeSetItems(ctx, workspace, set, true, place, someItems)
 			return err
 		})
 		for i := 0; i < len(page) && err == nil; i++ {

@@ -79,7 +79,7 @@ func (c *ancestryCache) put(key string, found ancestry) {
 	c.runs[key] = found
 }
 
-// Meet caches the ancestry of a run that was just read, which saves the gate from reading the run again.
-func (g *Gate) Meet(run reeve.Run) {
+// CacheAncestry caches the ancestry of a run that was just read, which saves the gate from reading the run again.
+func (g *Gate) CacheAncestry(run reeve.Run) {
 	g.ancestry.put(run.WorkspaceID+"\x00"+run.ID, ancestryOf(run))
 }

@@ -37,7 +37,7 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 		return reeve.Result{}, err
 	}
 	if r.g.ApprovalTTL < poll {
-		r.g.Nudge() // its time is up before the loop would look
+		r.g.Wakeup() // its time is up before the loop would look
 	}
 	return res, nil
 }
@@ -46,7 +46,7 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 func (r *Recorder) parkIn(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if r.resumed != nil {
 		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Tries, r.resumed.ResolvedBy, r.resumed.Resolution
-		return tx.Ledger().MoveOperation(ctx, *r.resumed, op, nil)
+		return tx.Ledger().TransitionOperation(ctx, *r.resumed, op, nil)
 	}
 	return r.insert(ctx, tx, op, nil)
 }
@@ -87,9 +87,9 @@ func (d *decider) letThrough() (string, error) {
 // Inbox takes people's decisions: on approvals, on proposals, and on operations whose outcome is unknown.
 type Inbox struct{ g *Gate }
 
-// Decide answers an approval. The first answer counts. An approved call is run by the loop, here or on another server. One that
+// DecideApproval answers an approval. The first answer counts. An approved call is run by the loop, here or on another server. One that
 // can run no more, because its run has ended, lapses instead.
-func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, by, comment string) (a reeve.Approval, err error) {
+func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approve bool, by, comment string) (a reeve.Approval, err error) {
 	var void error
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		void = nil
@@ -120,7 +120,7 @@ func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, 
 		} else if approve {
 			a.State = reeve.Approved
 		}
-		if err := tx.Ledger().MoveApproval(ctx, a, reeve.Pending); err != nil {
+		if err := tx.Ledger().TransitionApproval(ctx, a, reeve.Pending); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -134,10 +134,10 @@ func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, 
 			if is.Code != reeve.BudgetExceeded { // which tells the budget step what the person was asked
 				is.Code = ""
 			}
-			if err := tx.Ledger().MoveOperation(ctx, op, is, nil); err != nil {
+			if err := tx.Ledger().TransitionOperation(ctx, op, is, nil); err != nil {
 				return err
 			}
-			return tx.Ledger().Answer(ctx, a)
+			return tx.Ledger().SaveResponse(ctx, a)
 		}
 		why := "a person denied it"
 		if comment != "" {
@@ -147,13 +147,13 @@ func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, 
 		if err := deny(ctx, tx, op, said, unwanted(said)); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, a)
+		return tx.Ledger().SaveResponse(ctx, a)
 	})
 	if err != nil {
 		return a, err
 	}
 	if approve && void == nil {
-		i.g.Nudge()
+		i.g.Wakeup()
 		return a, nil
 	}
 	i.g.changed() // the run that waits for the answer goes on
@@ -167,7 +167,7 @@ func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, 
 func unasked(a reeve.Approval, now time.Time) error {
 	why := ""
 	switch {
-	case a.At(now).State == reeve.Expired:
+	case a.AsOf(now).State == reeve.Expired:
 		why = "expired"
 	case a.State == reeve.Lapsed && a.Comment != "":
 		why = "lapsed: " + a.Comment
@@ -185,7 +185,7 @@ func shows(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operat
 	if err != nil {
 		return err
 	}
-	info, err := c.Asked()
+	info, err := c.RequestInfo()
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err 
 		return nil, nil
 	}
 	info, err := askedAs(ctx, &tx.Snap, op)
-	if err != nil || !info.Via.Brain() {
+	if err != nil || !info.Via.FromBrain() {
 		return nil, err
 	}
 	if void, err = settled(ctx, tx, op, info); void != nil || err != nil {
@@ -226,10 +226,10 @@ func deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Erro
 	r := personResult(tx, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
 		Step: step, Spent: op.Spent})
 	is.ResultID = r.ID
-	if err := tx.Ledger().MoveOperation(ctx, op, is, r); err != nil {
+	if err := tx.Ledger().TransitionOperation(ctx, op, is, r); err != nil {
 		return err
 	}
-	return tx.Ledger().Late(ctx, op, is)
+	return tx.Ledger().FinishAfterRun(ctx, op, is)
 }
 
 // personResult is the result of an operation that was ended by a person and not by its tool.
@@ -254,7 +254,7 @@ func (i *Inbox) expire(ctx context.Context) error {
 func (i *Inbox) expireOf(ctx context.Context, operation string) error {
 	_, err := i.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
 		a, asked, err := tx.Ledger().LastApproval(ctx, operation)
-		if err != nil || !asked || !a.Late(tx.Now()) {
+		if err != nil || !asked || !a.HasExpired(tx.Now()) {
 			return nil, err
 		}
 		return []reeve.Approval{a}, nil
@@ -279,7 +279,7 @@ func (i *Inbox) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Appro
 				continue
 			}
 			a.State = reeve.Expired
-			if err := tx.Ledger().MoveApproval(ctx, a, reeve.Pending); reeve.CodeOf(err) == reeve.Conflict {
+			if err := tx.Ledger().TransitionApproval(ctx, a, reeve.Pending); reeve.CodeOf(err) == reeve.Conflict {
 				continue
 			} else if err != nil {
 				return err
@@ -350,16 +350,16 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 			is.ResultID = r.ID
 		}
 		op = is
-		if err := tx.Ledger().MoveOperation(ctx, was, is, r); err != nil {
+		if err := tx.Ledger().TransitionOperation(ctx, was, is, r); err != nil {
 			return err
 		}
-		if err := tx.Ledger().Late(ctx, was, is); err != nil {
+		if err := tx.Ledger().FinishAfterRun(ctx, was, is); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, op)
+		return tx.Ledger().SaveResponse(ctx, op)
 	})
 	if err == nil {
-		i.g.Nudge()
+		i.g.Wakeup()
 		i.g.changed()
 	}
 	return op, err

@@ -76,11 +76,11 @@ func (a *Attempt) runOnce(ctx context.Context, n int) outcome {
 	var o outcome
 	if e := judgeError(err); e != succeeded {
 		o = a.failure(e, err)
-		if tx, none := store.TxFrom(ctx); none == nil && reeve.CodeOf(err) == reeve.Timeout && tx.Stalled() {
+		if tx, none := store.TxFrom(ctx); none == nil && reeve.CodeOf(err) == reeve.Timeout && tx.TimedOut() {
 			err = store.Fault{Kind: store.FaultDown, Err: errors.New(err.Error())}
 		}
-		if store.Passing(err) {
-			o.store = store.Explain(err)
+		if store.IsTransient(err) {
+			o.store = store.UserError(err)
 		}
 	} else {
 		o = outcome{out: a.output(text), changed: a.recordable(changed), undo: undo}
@@ -153,7 +153,7 @@ func (a *Attempt) mayStillChange(ctx context.Context) bool {
 			return false
 		}
 	}
-	if a.call.Run == "" || !a.call.Via.Brain() {
+	if a.call.Run == "" || !a.call.Via.FromBrain() {
 		return true
 	}
 	var over error
@@ -167,7 +167,7 @@ func (a *Attempt) mayStillChange(ctx context.Context) bool {
 // combine returns what all attempts together prove, given the last one. If an earlier attempt may have had its effect, a
 // refusal of the last one says nothing of the earlier.
 func (a *Attempt) combine(o outcome) outcome {
-	if a.doubt && a.tool().Effect.Leaves() && (o.ending == refused || o.ending == unsent) {
+	if a.doubt && a.tool().Effect.IsExternal() && (o.ending == refused || o.ending == unsent) {
 		last := o.err.Message
 		o.ending, o.err = ambiguous, o.err.Hintf("")
 		o.err.Code, o.err.Message = reeve.UnknownOutcome, "an earlier attempt may have had its effect; the last one did not: "+last

@@ -8,9 +8,9 @@ import (
 	"reeve/internal/store"
 )
 
-// Conclude records what a waiting call came to, in the transaction that ends what it waits for. One that does not wait any more is
+// CompleteAwaited records what a waiting call came to, in the transaction that ends what it waits for. One that does not wait any more is
 // left alone: late and second outcomes are ignored, and logged.
-func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string, o reeve.CallEnd) error {
+func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id string, o reeve.CallOutcome) error {
 	was, found, err := tx.Ledger().FindOperation(ctx, workspace, id)
 	if err != nil {
 		return err
@@ -41,13 +41,13 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	}
 	r := personResult(tx, out.content, info)
 	is.ResultID = r.ID
-	if err := tx.Ledger().MoveOperation(ctx, was, is, r); err != nil {
+	if err := tx.Ledger().TransitionOperation(ctx, was, is, r); err != nil {
 		if reeve.CodeOf(err) == reeve.Conflict {
 			return nil // somebody was faster
 		}
 		return err
 	}
-	return tx.Ledger().Late(ctx, was, is)
+	return tx.Ledger().FinishAfterRun(ctx, was, is)
 }
 
 // tellUnknown tells the clients of the conversation that a call was made in that a person must say what became of it: with the row that says so,
@@ -67,7 +67,7 @@ func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 	if err != nil {
 		return err
 	}
-	info, err := c.Asked()
+	info, err := c.RequestInfo()
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 
 // CallAll takes the calls of one model response. Reads that follow each other run together; anything else runs alone, in
 // order; all are recorded in the order of the calls. Within a run, nothing is made after a call that waits.
-func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.Answered {
-	out := make([]reeve.Answered, len(calls))
+func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult {
+	out := make([]reeve.BatchResult, len(calls))
 	for i := 0; i < len(calls); {
 		n := g.reads(ctx, calls[i:])
 		if n < 2 {
@@ -59,7 +59,7 @@ func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
 }
 
 // together decides on reads one by one, runs those that pass side by side, and records them in order.
-func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []reeve.Answered) {
+func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []reeve.BatchResult) {
 	type run struct {
 		*Attempt
 		outcome outcome

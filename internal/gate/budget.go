@@ -137,7 +137,7 @@ func (r *reservation) hasTime(took time.Duration) bool { return r.allowed == 0 |
 // shortOf names what a budget has too little of. Empty means that it has enough. Of time any rest is enough.
 func shortOf(b reeve.Budget, c reeve.Amount) string {
 	short := func(limit, used, reserved, want int64) bool {
-		return limit > 0 && reeve.Add(reeve.Add(used, reserved), want) > limit
+		return limit > 0 && reeve.SaturatingAdd(reeve.SaturatingAdd(used, reserved), want) > limit
 	}
 	switch {
 	case short(b.Limit.Calls, b.Used.Calls, b.Reserved.Calls, c.Calls):
@@ -302,7 +302,7 @@ func (r *reservation) spendIn(ctx context.Context, tx *store.Tx, a reeve.Amount)
 // again.
 func asStale(err error) error {
 	if errors.As(err, new(*exhausted)) {
-		return store.Stale{}
+		return store.ErrStaleDecision{}
 	}
 	return err
 }

@@ -164,10 +164,10 @@ func (c *caller) categories() []string {
 }
 
 // strictness orders the answers of policies. With several agents the strictest answer counts.
-var strictness = map[reeve.Answer]int{reeve.Allow: 0, reeve.Ask: 1, reeve.Propose: 2, reeve.Deny: 3}
+var strictness = map[reeve.PolicyAnswer]int{reeve.Allow: 0, reeve.Ask: 1, reeve.Propose: 2, reeve.Deny: 3}
 
 // policyAnswer returns the strictest answer of the policies of the caller and its principals, and why.
-func (c *caller) policyAnswer(t *reeve.Tool) (reeve.Answer, string) {
+func (c *caller) policyAnswer(t *reeve.Tool) (reeve.PolicyAnswer, string) {
 	answer, why := c.view.agent.Policy.Answer(t.ID, t.Tier)
 	for _, p := range c.principals() {
 		if a, reason := p.agent.Policy.Answer(t.ID, t.Tier); strictness[a] > strictness[answer] {

@@ -60,7 +60,7 @@ func (g *Gate) Open(ctx context.Context) error {
 		if shadowed, err = g.Catalogue.sync(ctx, tx); err != nil {
 			return err
 		}
-		return tx.System().JoinProcess(ctx, g.process)
+		return tx.System().RegisterProcess(ctx, g.process)
 	})
 	for _, t := range shadowed {
 		g.Log.Warn("a stored tool cannot be called: "+takenID, "tool", t.ID, "workspace", t.WorkspaceID)
@@ -227,8 +227,8 @@ func (c *Catalogue) Tool(ctx context.Context, workspace, id string) (t reeve.Too
 	return t, err
 }
 
-// Owners lists the settings in an agent's config for a tool that only an owner may make. One that opens nothing is anybody's.
-func (c *Catalogue) Owners(t reeve.Tool, config []byte) (names []string) {
+// OwnerOnlySettings lists the settings in an agent's config for a tool that only an owner may make. One that opens nothing is anybody's.
+func (c *Catalogue) OwnerOnlySettings(t reeve.Tool, config []byte) (names []string) {
 	var given map[string]any
 	e := c.entry(t)
 	if e.config == nil || json.Unmarshal(config, &given) != nil {
@@ -308,8 +308,10 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 	return reeve.CanonicalValue(given), nil
 }
 
-// Unfit says why an agent cannot call a tool with the settings that it has for it; empty means that it can.
-func (c *Catalogue) Unfit(t reeve.Tool, config []byte) string { return c.entry(t).unfit(config) }
+// WhyNotCallable says why an agent cannot call a tool with the settings that it has for it; empty means that it can.
+func (c *Catalogue) WhyNotCallable(t reeve.Tool, config []byte) string {
+	return c.entry(t).unfit(config)
+}
 
 func (e *entry) unfit(config []byte) string {
 	if _, err := e.settings(config); err != nil && e.tool.Broken == "" {
@@ -318,8 +320,8 @@ func (e *entry) unfit(config []byte) string {
 	return ""
 }
 
-// Broken says why a tool cannot be called; empty means that it can.
-func (c *Catalogue) Broken(t reeve.Tool) string { return c.entry(t).tool.Broken }
+// WhyBroken says why a tool cannot be called; empty means that it can.
+func (c *Catalogue) WhyBroken(t reeve.Tool) string { return c.entry(t).tool.Broken }
 
 // Profiles lists the capability profiles in force: the workspace's own, and the built-in ones it has not replaced.
 func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace string) ([]reeve.Profile, error) {

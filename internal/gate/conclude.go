@@ -26,11 +26,11 @@ func (r *Recorder) conclude(ctx context.Context, was reeve.Operation, o outcome)
 		}
 		r.g.Log.Error("could not record the outcome of an operation; trying again until it is", "operation", was.ID, "error", err)
 		r.g.pending.add(was.ID, record)
-		r.g.Nudge()
+		r.g.Wakeup()
 		return pendingResult(was), nil
 	}
 	if is.State == reeve.Dispatched {
-		r.g.Nudge()
+		r.g.Wakeup()
 	}
 	if res.CallID == "" {
 		res = pendingResult(is)
@@ -103,7 +103,7 @@ func (r *Recorder) writeConclusion(ctx context.Context, was, is reeve.Operation,
 				return err
 			}
 		}
-		if err := tx.Ledger().MoveOperation(ctx, was, is, row); err != nil {
+		if err := tx.Ledger().TransitionOperation(ctx, was, is, row); err != nil {
 			return err
 		}
 		if is.State == reeve.Unknown {
@@ -111,14 +111,14 @@ func (r *Recorder) writeConclusion(ctx context.Context, was, is reeve.Operation,
 				return err
 			}
 		}
-		if err := tx.Ledger().Late(ctx, was, is); err != nil || !r.delivered {
+		if err := tx.Ledger().FinishAfterRun(ctx, was, is); err != nil || !r.delivered {
 			return err
 		}
 		now, err := tx.Ledger().GetOperation(ctx, was.WorkspaceID, was.ID)
 		if err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, now)
+		return tx.Ledger().SaveResponse(ctx, now)
 	})
 	return res, err
 }

@@ -93,9 +93,9 @@ func (d *decider) runSteps(ctx context.Context) error {
 // clip returns the beginning of a text.
 func clip(text string, most int) string {
 	if short := head(text, most); len(short) < len(text) {
-		return reeve.Clean(short) + "…"
+		return reeve.SanitizeText(short) + "…"
 	}
-	return reeve.Clean(text)
+	return reeve.SanitizeText(text)
 }
 
 // lookup finds the tool in the workspace's catalogue.
@@ -208,7 +208,7 @@ func (d *decider) item(ctx context.Context) (string, error) {
 	if d.g.ItemRule == nil {
 		return "", reeve.Errorf(reeve.Denied, "scripts cannot call tools here")
 	}
-	op, err := d.g.ItemRule.Allow(ctx, d.call, *d.tool(), d.args)
+	op, err := d.g.ItemRule.CheckCall(ctx, d.call, *d.tool(), d.args)
 	if op != "" {
 		d.operation, d.chosen = op, true
 	}

@@ -56,7 +56,7 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 		if err := tx.Agents().PutTool(ctx, t); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, t)
+		return tx.Ledger().SaveResponse(ctx, t)
 	})
 	return t, err
 }

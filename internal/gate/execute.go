@@ -59,7 +59,7 @@ func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error
 	})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
-		a.began.Committed()
+		a.began.RunAfterCommit()
 		return res, nil
 	case o.store != nil: // a fault of the store, though the tool reported it first
 		return reeve.Result{}, asStale(o.store)

@@ -25,7 +25,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		if err != nil {
 			return err
 		}
-		info, err := c.Asked()
+		info, err := c.RequestInfo()
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		x = reeve.Explanation{CallID: op.CallID, OperationID: op.ID, Agent: op.AgentID, Tool: info.Tool, Steps: info.Trail}
 		var asked []reeve.Approval
 		if op.ID != "" {
-			shown, err := g.Shown(ctx, s, workspace)
+			shown, err := g.Redaction(ctx, s, workspace)
 			if err != nil {
 				return err
 			}
@@ -43,12 +43,12 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 				return err
 			}
 			if n := len(asked); n > 0 {
-				x.Approval = new(asked[n-1].At(s.Now()))
+				x.Approval = new(asked[n-1].AsOf(s.Now()))
 			}
 		}
 		var r reeve.ResultInfo
 		if c.Result != nil {
-			if r, err = c.Result.Outcome(); err != nil {
+			if r, err = c.Result.ResultInfo(); err != nil {
 				return err
 			}
 		}
@@ -63,14 +63,14 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 	return x, err
 }
 
-// Judge returns the gate's decision on a call without making the call.
-func (g *Gate) Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
+// Preview returns the gate's decision on a call without making the call.
+func (g *Gate) Preview(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
 	return g.explainDecision(ctx, c, g.decide)
 }
 
-// JudgeAlone is Judge without the tool's own checks, for callers who may not call it: a tool looks at the data that the call
+// PreviewWithoutTool is Judge without the tool's own checks, for callers who may not call it: a tool looks at the data that the call
 // is about, and its answer would tell what is there.
-func (g *Gate) JudgeAlone(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
+func (g *Gate) PreviewWithoutTool(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
 	return g.explainDecision(ctx, c, g.decideWithoutTool)
 }
 

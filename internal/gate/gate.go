@@ -31,16 +31,16 @@ type Config struct {
 	RunBudgets  bool                       // whether runs have budgets of their own. Default: no
 	Window      time.Duration              // how long more changes may join before a watcher wakes. Default: 100 ms
 	Tracer      trace.Tracer               // gets a span for each attempt. Default: none
-	OnCall      func(Seen)                 // called after each attempt. Default: nothing
+	OnCall      func(AttemptRecord)        // called after each attempt. Default: nothing
 }
 
 // ItemRule decides on calls of scripts and keeps the records of their items.
 type ItemRule interface {
-	// Allow refuses a call that the script may not make now. It returns the operation id of a call that changes something.
+	// CheckCall refuses a call that the script may not make now. It returns the operation id of a call that changes something.
 	// The gate asks again when a call is decided again; a call with the same Ref gets the same operation id.
-	Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, err error)
-	// Admit writes the item's part of the transaction that lets a call go.
-	Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error
+	CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, err error)
+	// WriteItems writes the item's part of the transaction that lets a call go.
+	WriteItems(ctx context.Context, tx *store.Tx, c reeve.Call) error
 }
 
 // Builder makes a handler from a user-defined tool's row.
@@ -160,14 +160,14 @@ func (g *Gate) carryOut(ctx context.Context, d *Decision) (reeve.Result, error) 
 
 // overtaken reports whether a call must be decided again: its workspace changed, or its operation id was used meanwhile.
 func overtaken(err error) bool {
-	return errors.As(err, new(store.Stale)) || errors.As(err, new(store.Taken))
+	return errors.As(err, new(store.ErrStaleDecision)) || errors.As(err, new(store.ErrDuplicateOperation))
 }
 
 var errKeepsChanging = reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
 
 // errCallerGone returns why the caller of a call is not there any more.
 func errCallerGone(ctx context.Context) error {
-	if why := reeve.WhyEnded(ctx); why != nil {
+	if why := reeve.CancelCause(ctx); why != nil {
 		return why
 	}
 	return reeve.Errorf(reeve.Canceled, "the caller went away before anything was done")

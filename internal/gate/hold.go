@@ -7,26 +7,26 @@ import (
 	"reeve/internal/store"
 )
 
-// Doubt makes every operation of a restored database unknown that may have happened since the backup and whose tool cannot tell: a
+// MarkUncertainUnknown makes every operation of a restored database unknown that may have happened since the backup and whose tool cannot tell: a
 // person says what became of it, and nothing is sent a second time. It is part of the transaction that resumes a held server.
-func (g *Gate) Doubt(ctx context.Context, tx *store.Tx) error {
+func (g *Gate) MarkUncertainUnknown(ctx context.Context, tx *store.Tx) error {
 	workspaces, err := tx.Agents().WorkspaceIDs(ctx)
 	if err != nil {
 		return err
 	}
 	for _, w := range workspaces {
-		ops, err := tx.System().UnderWay(ctx, w)
+		ops, err := tx.System().OperationsInProgress(ctx, w)
 		if err != nil {
 			return err
 		}
 		for _, op := range ops {
-			if !op.Doubtful() {
+			if !op.IsUncertainAfterRestore() {
 				continue
 			}
 			if op.State == reeve.Prepared { // it may have left since the backup
 				sent := op
 				sent.State = reeve.Dispatched
-				if err := tx.Ledger().MoveOperation(ctx, op, sent, nil); err != nil {
+				if err := tx.Ledger().TransitionOperation(ctx, op, sent, nil); err != nil {
 					return err
 				}
 				op = sent
@@ -48,7 +48,7 @@ func (g *Gate) setUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	if err := tx.Ledger().Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}); err != nil {
 		return err
 	}
-	if err := tx.Ledger().MoveOperation(ctx, op, is, nil); err != nil {
+	if err := tx.Ledger().TransitionOperation(ctx, op, is, nil); err != nil {
 		return err
 	}
 	return g.tellUnknown(ctx, tx, is)

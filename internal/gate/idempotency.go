@@ -23,7 +23,7 @@ func (d *decider) findExisting(ctx context.Context) error {
 				return err
 			}
 		}
-		if d.call.Via.Brain() || d.undoes != "" {
+		if d.call.Via.FromBrain() || d.undoes != "" {
 			return nil
 		}
 		info, err := askedAs(ctx, s, op)
@@ -35,7 +35,7 @@ func (d *decider) findExisting(ctx context.Context) error {
 // inTime notes an operation that waits for an approval whose time is over.
 func (d *decider) inTime(ctx context.Context, s *store.Snap, operation string) error {
 	a, _, err := s.Ledger().LastApproval(ctx, operation)
-	if err == nil && a.Late(s.Now()) {
+	if err == nil && a.HasExpired(s.Now()) {
 		d.expired = operation
 	}
 	return err
@@ -56,7 +56,7 @@ func (d *decider) idempotency(context.Context) (string, error) {
 		return "", errAnothers
 	case d.existing.AgentID != d.call.Agent || d.existing.Tool != d.tool().ID || d.existing.ArgsHash != d.argsHash:
 		return "", errUsed
-	case !d.call.Via.Brain() && d.existing.ThreadID != d.thread: // a script's items are done once, in whichever of its runs that was
+	case !d.call.Via.FromBrain() && d.existing.ThreadID != d.thread: // a script's items are done once, in whichever of its runs that was
 		return "", usedIn(d.existing.ThreadID, d.call.Agent)
 	}
 	return "the same call was made before: its stored result counts", nil
@@ -80,7 +80,7 @@ func usedIn(thread, agent string) error {
 // was taken by another workspace, which no judging again would show.
 func (d *Decision) catchUp(ctx context.Context, by error) (elsewhere bool, err error) {
 	err = d.g.catchUp(ctx, d.call.Workspace, func(tx *store.Tx) error {
-		if errors.As(by, new(store.Taken)) {
+		if errors.As(by, new(store.ErrDuplicateOperation)) {
 			_, mine, err := tx.Ledger().FindOperation(ctx, d.call.Workspace, d.operation)
 			elsewhere = !mine
 			return err
@@ -104,8 +104,8 @@ func (d *Decision) replay(ctx context.Context) (res reeve.Result, err error) {
 	return res, err
 }
 
-// Stands is what whoever makes a call again is told: what has become of its operation. If nobody approved it in time and the loop has not noticed yet, what it would have done counts.
-func (g *Gate) Stands(ctx context.Context, workspace, operation string) (res reeve.Result, err error) {
+// CurrentResult is what whoever makes a call again is told: what has become of its operation. If nobody approved it in time and the loop has not noticed yet, what it would have done counts.
+func (g *Gate) CurrentResult(ctx context.Context, workspace, operation string) (res reeve.Result, err error) {
 	if err := g.Inbox.expireOf(ctx, operation); err != nil {
 		return res, err
 	}
@@ -148,7 +148,7 @@ func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve
 
 // stored is the result of a call as its caller was shown it.
 func stored(c store.Call) (reeve.Result, error) {
-	info, err := c.Result.Outcome()
+	info, err := c.Result.ResultInfo()
 	if err != nil {
 		return reeve.Result{}, err
 	}
@@ -160,7 +160,7 @@ func stored(c store.Call) (reeve.Result, error) {
 // checkRun refuses calls of a run that waits for a person, and new calls in one that has ended. That this still holds is checked again when
 // the call is written: see Recorder.insert.
 func (d *decider) checkRun(ctx context.Context) error {
-	brain := d.call.Via.Brain()
+	brain := d.call.Via.FromBrain()
 	return d.g.DB.View(ctx, func(s *store.Snap) error {
 		if brain || d.resumed == nil {
 			over, err := runEnded(ctx, s, d.call.Workspace, d.call.Run)

@@ -49,7 +49,7 @@ func (a *Attempt) renewInFlight(ctx context.Context, was reeve.Operation) (is re
 	err = a.g.DB.Update(ctx, func(tx *store.Tx) error {
 		is = was
 		a.setInFlight(&is, tx.Now())
-		return tx.Ledger().MoveOperation(ctx, was, is, nil)
+		return tx.Ledger().TransitionOperation(ctx, was, is, nil)
 	})
 	return is, err
 }
@@ -85,10 +85,10 @@ func (a *Attempt) lookLater(ctx context.Context, was reeve.Operation) (reeve.Res
 		next = *was.InFlightUntil
 	}
 	is.Owner, is.NextAttemptAt = "", &next
-	err := a.g.DB.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveOperation(ctx, was, is, nil) })
+	err := a.g.DB.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, was, is, nil) })
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	a.g.Nudge()
+	a.g.Wakeup()
 	return pendingResult(is), nil
 }

@@ -82,7 +82,7 @@ func (g *Gate) unawaited(ctx context.Context, op reeve.Operation) error {
 	if err := g.DB.View(ctx, func(s *store.Snap) error {
 		run, err := s.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
 		if err == nil && run.State.Final() {
-			why = fmt.Sprintf("%s, and %s", run.Over(), why)
+			why = fmt.Sprintf("%s, and %s", run.DescribeEnd(), why)
 		}
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return nil

@@ -26,5 +26,5 @@ func (l *lease) renew(at time.Time, known bool) {
 func (r *request) leaseLost() bool {
 	l := &r.g.lease
 	heard := l.heard.Load()
-	return !r.g.DB.Alone() && (l.lapses.Load() != r.lapses || heard != 0 && reeve.Now().Sub(reeve.FromMillis(heard)) > r.g.Patience)
+	return !r.g.DB.SingleProcess() && (l.lapses.Load() != r.lapses || heard != 0 && reeve.Now().Sub(reeve.FromMillis(heard)) > r.g.Patience)
 }

@@ -48,7 +48,7 @@ func (u unanswered) Affect(ctx context.Context, query string, args ...any) (int6
 	return u.Conn.Affect(ctx, query, args...)
 }
 
-func (s *shared) Alone() bool { return !s.ready }
+func (s *shared) SingleProcess() bool { return !s.ready }
 
 func (s *shared) Update(ctx context.Context, f func(store.Conn) error) error {
 	err := s.Engine.Update(ctx, func(c store.Conn) error { return f(unanswered{c, s}) })

@@ -8,9 +8,9 @@ import (
 	"reeve"
 )
 
-// Offer lists the tools that a caller can call: its explicit list, else its agent's attachments, else the default set; of those only
+// CallableTools lists the tools that a caller can call: its explicit list, else its agent's attachments, else the default set; of those only
 // what everybody has on whose behalf it calls. Broken ones are left out.
-func (g *Gate) Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error) {
+func (g *Gate) CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool, error) {
 	req, err := g.newRequest(ctx, who)
 	if err != nil {
 		return nil, err

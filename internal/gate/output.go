@@ -84,7 +84,7 @@ func encodeSafely(enc *json.Encoder, v any) (err error) {
 }
 
 // readable makes any bytes storable as text in both engines.
-func (g *Gate) readable(s string) string { return reeve.Clean(head(s, g.OutputCap)) }
+func (g *Gate) readable(s string) string { return reeve.SanitizeText(head(s, g.OutputCap)) }
 
 // cut bounds an output, keeping the whole of it aside.
 func (g *Gate) cut(s string) output { return cutAfter(s, g.OutputCap) }
@@ -93,7 +93,7 @@ func (g *Gate) cut(s string) output { return cutAfter(s, g.OutputCap) }
 func cutAfter(s string, most int) output {
 	o := output{size: len(s)}
 	shown := head(s, most)
-	if o.content = reeve.Clean(shown); len(shown) == len(s) {
+	if o.content = reeve.SanitizeText(shown); len(shown) == len(s) {
 		return o
 	}
 	o.full, o.truncated = []byte(s), true
@@ -106,7 +106,7 @@ func cutAfter(s string, most int) output {
 func head(s string, n int) string {
 	s = cutAt(s, n)
 	for {
-		over := len(reeve.Clean(s)) - n
+		over := len(reeve.SanitizeText(s)) - n
 		if over <= 0 {
 			return s
 		}

@@ -61,8 +61,8 @@ func (g *Gate) releaseLater(op reeve.Operation) {
 			}
 			free, now := is, tx.Now()
 			free.Owner, free.NextAttemptAt = "", &now
-			return tx.Ledger().MoveOperation(ctx, is, free, nil)
+			return tx.Ledger().TransitionOperation(ctx, is, free, nil)
 		})
 	})
-	g.Nudge()
+	g.Wakeup()
 }

@@ -82,7 +82,7 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 				return g.DB.Update(ctx, func(tx *store.Tx) error {
 					is, r := op, personResult(tx, "said", c.info)
 					is.State, is.Resolution, is.ResultID, is.Owner = c.ends, c.word, r.ID, ""
-					return tx.Ledger().MoveOperation(ctx, op, is, r)
+					return tx.Ledger().TransitionOperation(ctx, op, is, r)
 				})
 			})
 			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})

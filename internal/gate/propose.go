@@ -89,7 +89,7 @@ func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item r
 	if ok {
 		switch last.State {
 		case reeve.ProposalRejected:
-			return item, "", store.Stale{} // a person was faster: it is judged again
+			return item, "", store.ErrStaleDecision{} // a person was faster: it is judged again
 		case reeve.ProposalAccepted:
 			return last, fmt.Sprintf("This is item %d of change set %s already, and a person accepted it: it is being applied.", last.Ordinal, last.SetID), nil
 		case reeve.ProposalPending:
@@ -98,7 +98,7 @@ func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item r
 			}
 			was := last // what a person may be looking at is left as it is, and cannot be accepted any more
 			was.State, was.Comment = reeve.ProposalStale, "the agent proposed it again: what it was based on had changed"
-			if err := tx.Ledger().MoveProposal(ctx, was, reeve.ProposalPending); err != nil {
+			if err := tx.Ledger().TransitionProposal(ctx, was, reeve.ProposalPending); err != nil {
 				return item, "", err
 			}
 		case reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown: // over: this is another

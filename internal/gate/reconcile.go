@@ -19,15 +19,15 @@ const (
 
 // Run takes up operations that are due, until ctx ends: calls that were approved, and calls whose outcome a crash or a lost
 // connection left open. It returns when all that it started has ended.
-func (g *Gate) Run(ctx context.Context) error { return (&loop{g}).run(ctx) }
+func (g *Gate) Run(ctx context.Context) error { return (&operationWorker{g}).run(ctx) }
 
 // Step does once what Run does again and again, and waits for it. It returns how many operations it took up.
-func (g *Gate) Step(ctx context.Context) (int, error) { return (&loop{g}).step(ctx) }
+func (g *Gate) Step(ctx context.Context) (int, error) { return (&operationWorker{g}).step(ctx) }
 
-// loop takes up operations that are due. It also keeps this process's lease alive.
-type loop struct{ *Gate }
+// operationWorker takes up operations that are due. It also keeps this process's lease alive.
+type operationWorker struct{ *Gate }
 
-func (l *loop) run(ctx context.Context) error {
+func (l *operationWorker) run(ctx context.Context) error {
 	alive, silent := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
 	go func() { defer close(over); l.keepBeating(alive) }() // on its own: it must go on while the loop is busy, and until the last is done
@@ -45,7 +45,7 @@ func (l *loop) run(ctx context.Context) error {
 			work.Go(func() error {
 				l.takeUp(alive, op)
 				if busy.Add(-1) == together-1 {
-					l.Nudge() // there was no room for more, and now there is
+					l.Wakeup() // there was no room for more, and now there is
 				}
 				return nil
 			})
@@ -57,7 +57,7 @@ func (l *loop) run(ctx context.Context) error {
 	return work.Wait()
 }
 
-func (l *loop) keepBeating(ctx context.Context) {
+func (l *operationWorker) keepBeating(ctx context.Context) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
@@ -70,7 +70,7 @@ func (l *loop) keepBeating(ctx context.Context) {
 	}
 }
 
-func (l *loop) step(ctx context.Context) (int, error) {
+func (l *operationWorker) step(ctx context.Context) (int, error) {
 	ops, _, err := l.claim(ctx, together)
 	for _, op := range ops {
 		l.takeUp(ctx, op)
@@ -87,7 +87,7 @@ func (g *Gate) Close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	keep := context.WithoutCancel(ctx)
-	return g.DB.Update(keep, func(tx *store.Tx) error { return tx.System().LeaveProcess(keep, g.process) })
+	return g.DB.Update(keep, func(tx *store.Tx) error { return tx.System().UnregisterProcess(keep, g.process) })
 }
 
 // changed says that something was committed that somebody may wait for.
@@ -97,17 +97,17 @@ func (g *Gate) changed() {
 	}
 }
 
-// Nudge makes the loop look now.
-func (g *Gate) Nudge() { g.nudged.Notify() }
+// Wakeup makes the loop look now.
+func (g *Gate) Wakeup() { g.nudged.Notify() }
 
 // beat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its hands has
 // been taken, and its late answers will be refused.
-func (l *loop) beat(ctx context.Context) {
+func (l *operationWorker) beat(ctx context.Context) {
 	at, known := reeve.Now(), false
 	err := l.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		known, err = tx.System().Heartbeat(ctx, l.process, l.Patience)
 		if err == nil && !known {
-			err = tx.System().JoinProcess(ctx, l.process)
+			err = tx.System().RegisterProcess(ctx, l.process)
 		}
 		return err
 	})
@@ -120,7 +120,7 @@ func (l *loop) beat(ctx context.Context) {
 }
 
 // claim closes what has expired, takes what is due, and says how long until the next.
-func (l *loop) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
+func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
 	next = poll
 	if l.pending.flush(ctx) {
 		next = heartbeat / 5
@@ -160,7 +160,7 @@ func (l *loop) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 }
 
 // takeUp brings one operation further. Its failure is logged: the operation stays due.
-func (l *loop) takeUp(ctx context.Context, op reeve.Operation) {
+func (l *operationWorker) takeUp(ctx context.Context, op reeve.Operation) {
 	var err error
 	for range maxDecisions {
 		if _, err = l.resume(ctx, op); !overtaken(err) {
@@ -181,11 +181,11 @@ func (l *loop) takeUp(ctx context.Context, op reeve.Operation) {
 }
 
 // release puts an operation that could not be taken up back, to be tried again later. False means that somebody has settled it.
-func (l *loop) release(ctx context.Context, op reeve.Operation) bool {
+func (l *operationWorker) release(ctx context.Context, op reeve.Operation) bool {
 	is := op
 	next := reeve.Now().Add(l.Backoff.First)
 	is.Owner, is.NextAttemptAt = "", &next
-	err := l.DB.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveOperation(ctx, op, is, nil) })
+	err := l.DB.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, op, is, nil) })
 	if reeve.CodeOf(err) == reeve.Conflict {
 		return false
 	}
@@ -196,7 +196,7 @@ func (l *loop) release(ctx context.Context, op reeve.Operation) bool {
 }
 
 // resume takes up an operation from its rows.
-func (l *loop) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+func (l *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	if op.State != reeve.Prepared { // which is judged, and so found out
 		l.views.doubt(op.WorkspaceID)
 	}
@@ -273,7 +273,7 @@ func (r *request) asDecided() (d *Decision, callable bool) {
 var errGone = reeve.Errorf(reeve.Denied, "the agent is gone").Hintf("another agent must do it")
 
 // orphan ends an operation whose agent is gone, or one on whose behalf it runs: one that may have left is unknown, one that has not is denied.
-func (l *loop) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
+func (l *operationWorker) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
 	err := l.DB.Update(ctx, func(tx *store.Tx) error {
 		if op.State == reeve.Prepared {
 			return takeBack(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})

@@ -47,7 +47,7 @@ func (r *Recorder) operationIn(s reeve.State) reeve.Operation {
 func (r *Recorder) admit(ctx context.Context, tx *store.Tx) error {
 	r.assignID(tx)
 	if r.call.Automation != "" {
-		if err := r.g.ItemRule.Admit(ctx, tx, r.call); err != nil {
+		if err := r.g.ItemRule.WriteItems(ctx, tx, r.call); err != nil {
 			return err
 		}
 	}
@@ -60,8 +60,8 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	if r.args == nil { // they could not be read
 		args = r.g.readable(r.redact(string(r.call.Args)))
 	}
-	judged := store.Judged{Revision: r.view.ws.Revision}
-	inOpenRun, brain := r.inOpenRun && !r.refused, r.call.Via.Brain()
+	judged := store.Preconditions{Revision: r.view.ws.Revision}
+	inOpenRun, brain := r.inOpenRun && !r.refused, r.call.Via.FromBrain()
 	if inOpenRun && brain {
 		judged.Run, judged.Automation = r.call.Run, r.call.Agent
 	}
@@ -69,9 +69,9 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	if err := tx.Ledger().InsertCall(ctx, row, judged); err != nil || !inOpenRun || brain {
 		return err
 	}
-	state, err := tx.Runs().HoldRun(ctx, r.call.Workspace, r.call.Run) // keeps the run from ending before the call is committed
+	state, err := tx.Runs().LockRun(ctx, r.call.Workspace, r.call.Run) // keeps the run from ending before the call is committed
 	if err == nil && state != "" && state.Final() {
-		return store.Stale{}
+		return store.ErrStaleDecision{}
 	}
 	return err
 }
@@ -92,15 +92,15 @@ func (r *Recorder) move(ctx context.Context, tx *store.Tx, op reeve.Operation, r
 	if result != nil {
 		op.ResultID = result.ID
 	}
-	return tx.Ledger().MoveOperation(ctx, *r.resumed, op, result)
+	return tx.Ledger().TransitionOperation(ctx, *r.resumed, op, result)
 }
 
 // checkRevision fails if the workspace changed since the decision. It locks the workspace until the transaction ends, so
 // that a stop comes either before it or after it.
 func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
-	w, err := tx.Queue().HoldWorkspace(ctx, r.call.Workspace)
+	w, err := tx.Queue().LockWorkspace(ctx, r.call.Workspace)
 	if err == nil && w.Revision != r.view.ws.Revision {
-		return store.Stale{}
+		return store.ErrStaleDecision{}
 	}
 	return err
 }
@@ -153,7 +153,7 @@ func (r *Recorder) notify(ctx context.Context, tx *store.Tx, operation string, c
 	if !r.view.workspace.watched {
 		return tx.Ledger().InsertEvents(ctx, r.call.Workspace, r.call.Agent, operation, changed)
 	}
-	return tx.Queue().Notify(ctx, store.Change{Workspace: r.call.Workspace, Agent: r.call.Agent, Run: r.call.Run, Operation: operation,
+	return tx.Queue().RecordChange(ctx, store.Change{Workspace: r.call.Workspace, Agent: r.call.Agent, Run: r.call.Run, Operation: operation,
 		Tokens: changed, Window: r.g.Window})
 }
 
@@ -244,7 +244,7 @@ func (r *Recorder) enqueue(ctx context.Context) (res reeve.Result, err error) {
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	r.g.Nudge()
+	r.g.Wakeup()
 	return res, nil
 }
 

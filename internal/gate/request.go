@@ -85,7 +85,7 @@ func (r *request) findPrincipals(ctx context.Context) error {
 		if a, err = r.g.ancestry.of(ctx, r.g.DB, r.call.Workspace, r.call.Run); err != nil {
 			return err
 		}
-		if r.call.Via.Brain() && a.agent == r.call.Agent { // in a conversation led by another agent the thread is that agent's
+		if r.call.Via.FromBrain() && a.agent == r.call.Agent { // in a conversation led by another agent the thread is that agent's
 			r.thread = a.thread
 		}
 		if r.call.Via == reeve.ViaScript && a.agent == "" { // a dry run has no run row
@@ -146,7 +146,7 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*request, error)
 	if err != nil {
 		return nil, err
 	}
-	info, err := c.Asked()
+	info, err := c.RequestInfo()
 	if err != nil {
 		return nil, err
 	}

@@ -13,9 +13,9 @@ type retiring struct {
 	end string
 }
 
-// Retire takes back what waits for a person of an agent that was destroyed or removed, as end says, and what others asked for or proposed on its behalf: none of it can run any more. Approvals lapse,
+// CancelForAgent takes back what waits for a person of an agent that was destroyed or removed, as end says, and what others asked for or proposed on its behalf: none of it can run any more. Approvals lapse,
 // and proposals are stale. What a person has answered before is refused when it is taken up.
-func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
+func (g *Gate) CancelForAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	r := retiring{a, end}
 	parked, err := tx.Ledger().ParkedOperations(ctx, a.WorkspaceID)
 	if err != nil {
@@ -40,7 +40,7 @@ func forgo(ctx context.Context, tx *store.Tx, r retiring) error {
 		before = list[len(list)-1].ID
 		err = endWith(ctx, tx, r, list, func(p reeve.Proposal) (string, string) { return p.AgentID, p.RunID }, func(p reeve.Proposal, why *reeve.Error) error {
 			p.State, p.Comment = reeve.ProposalStale, why.Message
-			if err := tx.Ledger().MoveProposal(ctx, p, reeve.ProposalPending); !overtaken(err) { // by a person's answer
+			if err := tx.Ledger().TransitionProposal(ctx, p, reeve.ProposalPending); !overtaken(err) { // by a person's answer
 				return err
 			}
 			return nil
@@ -59,7 +59,7 @@ func endWith[T any](ctx context.Context, tx *store.Tx, r retiring, list []T, who
 			runs = append(runs, run)
 		}
 	}
-	led, err := tx.Runs().RunsFor(ctx, r.ID, runs)
+	led, err := tx.Runs().RunsActingFor(ctx, r.ID, runs)
 	for i := 0; i < len(list) && err == nil; i++ {
 		switch agent, run := whose(list[i]); {
 		case agent == r.ID:

@@ -10,62 +10,62 @@ import (
 	"reeve/internal/store"
 )
 
-// Shown redacts what is shown of a workspace besides the results of calls.
-type Shown struct{ view *workspaceView }
+// Redaction redacts what is shown of a workspace besides the results of calls.
+type Redaction struct{ view *workspaceView }
 
-// Shown returns the Shown of a workspace as of a snapshot.
-func (g *Gate) Shown(ctx context.Context, s *store.Snap, workspace string) (Shown, error) {
+// Redaction returns the Shown of a workspace as of a snapshot.
+func (g *Gate) Redaction(ctx context.Context, s *store.Snap, workspace string) (Redaction, error) {
 	w, err := g.views.workspace(ctx, g, s, workspace)
 	if err != nil {
-		return Shown{}, err
+		return Redaction{}, err
 	}
 	g.views.mu.Lock()
 	defer g.views.mu.Unlock()
 	g.views.workspaces[workspace] = w // to read it anew takes a tenth of a second
-	return Shown{w}, nil
+	return Redaction{w}, nil
 }
 
 // Operation is an operation as it is shown. What it keeps is what takes it back, to the byte.
-func (v Shown) Operation(op *reeve.Operation) { op.Undo = v.view.shownUndo(op.Undo) }
+func (v Redaction) Operation(op *reeve.Operation) { op.Undo = v.view.shownUndo(op.Undo) }
 
 // Invocation returns an invocation of no tool, for its RedactedSlice and RedactedHead.
-func (v Shown) Invocation() *reeve.Invocation {
+func (v Redaction) Invocation() *reeve.Invocation {
 	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.view.redactor}
 }
 
-// Deciding is like Invocation, for persons who may decide on calls: it removes stored secrets only. The rest of a
+// DeciderInvocation is like Invocation, for persons who may decide on calls: it removes stored secrets only. The rest of a
 // change that is too long for its card is read this way.
-func (v Shown) Deciding() *reeve.Invocation {
-	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.stored()}
+func (v Redaction) DeciderInvocation() *reeve.Invocation {
+	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.storedSecretsOnly()}
 }
 
-// stored removes the workspace's stored secrets and nothing else.
-func (v Shown) stored() *redact.Redactor { return v.view.redactor.StoredOnly() }
+// storedSecretsOnly removes the workspace's stored secrets and nothing else.
+func (v Redaction) storedSecretsOnly() *redact.Redactor { return v.view.redactor.StoredOnly() }
 
-// Stored returns a text for persons who judge it, such as a diff: without stored secrets, but with everything that
+// StoredSecretsOnly returns a text for persons who judge it, such as a diff: without stored secrets, but with everything that
 // only looks like one. A text that was cut does not end within a secret.
-func (v Shown) Stored(text string, cut bool) string {
+func (v Redaction) StoredSecretsOnly(text string, cut bool) string {
 	if cut {
-		return v.stored().Head(text, len(text))
+		return v.storedSecretsOnly().Head(text, len(text))
 	}
-	return redact.Replace(text, v.stored().Find(text))
+	return redact.Replace(text, v.storedSecretsOnly().Find(text))
 }
 
-// Overseen returns the preview of an approval or a proposal for persons who may look but not decide: without secrets
+// ForObservers returns the preview of an approval or a proposal for persons who may look but not decide: without secrets
 // of any kind.
-func (v Shown) Overseen(preview string) string { return v.view.redactor.Text(preview) }
+func (v Redaction) ForObservers(preview string) string { return v.view.redactor.Text(preview) }
 
-// Change redacts the texts that are shown of one change, each of which may hold a part of a secret in another.
-type Change struct {
-	Shown
+// ChangeRedaction redacts the texts that are shown of one change, each of which may hold a part of a secret in another.
+type ChangeRedaction struct {
+	Redaction
 	fragments redact.Fragments // of the stored secrets in all texts
 }
 
 // Change collects the secrets in all texts that are shown of a change.
-func (v Shown) Change(texts ...string) Change {
-	c := Change{v, redact.Fragments{}}
+func (v Redaction) Change(texts ...string) ChangeRedaction {
+	c := ChangeRedaction{v, redact.Fragments{}}
 	for _, text := range texts {
-		for _, s := range v.stored().Find(text) {
+		for _, s := range v.storedSecretsOnly().Find(text) {
 			c.fragments.Add(text[s.From:s.To])
 		}
 	}
@@ -77,7 +77,7 @@ func (v Shown) Change(texts ...string) Change {
 const longPart = 8
 
 // longParts finds long parts of the change's secrets.
-func (v Change) longParts(text string) (found []redact.Range) {
+func (v ChangeRedaction) longParts(text string) (found []redact.Range) {
 	at := 0
 	for line := range strings.SplitAfterSeq(text, "\n") {
 		for _, s := range v.fragments.Find(line) {
@@ -91,13 +91,13 @@ func (v Change) longParts(text string) (found []redact.Range) {
 }
 
 // Text redacts a name or a message: stored secrets and long parts of the change's secrets.
-func (v Change) Text(text string) string {
-	shown, _ := redact.Line(text, append(v.stored().Find(text), v.longParts(text)...))
-	return v.Stored(shown, false)
+func (v ChangeRedaction) Text(text string) string {
+	shown, _ := redact.Line(text, append(v.storedSecretsOnly().Find(text), v.longParts(text)...))
+	return v.StoredSecretsOnly(shown, false)
 }
 
 // Patch redacts a diff by git: as Text does, and also what the change leaves of a secret in other lines of a file.
-func (v Change) Patch(text string, cut bool) string {
+func (v ChangeRedaction) Patch(text string, cut bool) string {
 	var out strings.Builder
 	for text != "" {
 		file := text
@@ -105,7 +105,7 @@ func (v Change) Patch(text string, cut bool) string {
 			file = text[:next+1]
 		}
 		text = text[len(file):]
-		hidden := v.stored().Find(file)
+		hidden := v.storedSecretsOnly().Find(file)
 		fragments := redact.Fragments{}
 		for _, s := range hidden {
 			fragments.Add(file[s.From:s.To])
@@ -120,7 +120,7 @@ func (v Change) Patch(text string, cut bool) string {
 		shown, _ := redact.Line(file, append(hidden, v.longParts(file)...))
 		out.WriteString(shown)
 	}
-	return v.Stored(out.String(), cut)
+	return v.StoredSecretsOnly(out.String(), cut)
 }
 
 // shownUndo returns the call that undoes an operation as it is shown: what it restores may be a secret.

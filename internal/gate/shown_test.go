@@ -33,9 +33,9 @@ func TestG21_ALookThatIsBrokenOffForgetsNoSecret(t *testing.T) {
 	}
 	look := func(ctx context.Context) (shown string, err error) {
 		err = g.DB.View(ctx, func(s *store.Snap) error {
-			v, err := g.Shown(ctx, s, "home")
+			v, err := g.Redaction(ctx, s, "home")
 			if err == nil {
-				shown = v.Stored("a "+secret, false)
+				shown = v.StoredSecretsOnly("a "+secret, false)
 			}
 			return err
 		})

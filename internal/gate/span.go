@@ -11,8 +11,8 @@ import (
 	"reeve"
 )
 
-// Seen is one attempt of a call, as those who measure see it.
-type Seen struct {
+// AttemptRecord is one attempt of a call, as those who measure see it.
+type AttemptRecord struct {
 	Tool  string
 	Code  reeve.Code // empty when it succeeded
 	Spent reeve.Amount
@@ -23,7 +23,7 @@ type Seen struct {
 func (a *Attempt) observe(ctx context.Context, n int, do func(context.Context) outcome) outcome {
 	ctx, span := a.span(ctx)
 	o := do(ctx)
-	seen := Seen{Tool: a.tool().ID, Spent: o.spent}
+	seen := AttemptRecord{Tool: a.tool().ID, Spent: o.spent}
 	if o.err != nil {
 		seen.Code = o.err.Code
 	}

@@ -16,14 +16,14 @@ func (g *Gate) Stop(ctx context.Context, workspace, agent, reason string) error 
 // Resume turns the kill switch off. What was due meanwhile is taken up.
 func (g *Gate) Resume(ctx context.Context, workspace, agent string) error {
 	err := g.flip(ctx, workspace, agent, "", false)
-	g.Nudge()
+	g.Wakeup()
 	return err
 }
 
-// Resumed has the loop look at once, and every call judged anew, after a held server was resumed.
-func (g *Gate) Resumed() {
+// AfterResume has the loop look at once, and every call judged anew, after a held server was resumed.
+func (g *Gate) AfterResume() {
 	g.views.forgetAll()
-	g.Nudge()
+	g.Wakeup()
 }
 
 func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on bool) error {
@@ -37,7 +37,7 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 			if err := tx.Agents().StopWorkspace(ctx, workspace, at, reason); err != nil {
 				return err
 			}
-			return tx.Ledger().Answer(ctx, nil)
+			return tx.Ledger().SaveResponse(ctx, nil)
 		}
 		if err := tx.Touch(ctx, workspace); err != nil { // before it is read: see Tx.Revise
 			return err
@@ -54,6 +54,6 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 		if err := tx.Agents().UpdateAgent(ctx, a); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, nil)
+		return tx.Ledger().SaveResponse(ctx, nil)
 	})
 }

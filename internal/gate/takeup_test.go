@@ -38,12 +38,12 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			change(func(a *reeve.Agent) { a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask} })
+			change(func(a *reeve.Agent) { a.Policy.Tools = map[string]reeve.PolicyAnswer{"send": reeve.Ask} })
 			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
 			if err != nil || res.State != reeve.Parked {
 				t.Fatalf("%+v, %v", res, err)
 			}
-			if _, err := g.Inbox.Decide(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
+			if _, err := g.Inbox.DecideApproval(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
 				t.Fatal(err)
 			}
 			var op reeve.Operation
@@ -55,7 +55,7 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 			}
 			read()
 			change(c.change)
-			(&loop{g}).takeUp(ctx, op) // as one that was claimed right before
+			(&operationWorker{g}).takeUp(ctx, op) // as one that was claimed right before
 			if read(); op.State != reeve.Prepared || op.NextAttemptAt == nil || sent.Load() != 0 {
 				t.Errorf("%d sent: %+v", sent.Load(), op)
 			}
@@ -76,7 +76,7 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask}
+		a.Policy.Tools = map[string]reeve.PolicyAnswer{"send": reeve.Ask}
 		return tx.Agents().UpdateAgent(ctx, a)
 	}); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 			t.Errorf("an approval for %s: the loop was nudged %d times, want %d", c.ttl, len(g.nudged), c.nudged)
 		}
 		for _, free := range []int{together, 0} {
-			if _, next, err := (&loop{g}).claim(ctx, free); err != nil || next > c.most {
+			if _, next, err := (&operationWorker{g}).claim(ctx, free); err != nil || next > c.most {
 				t.Errorf("an approval for %s, room for %d: the loop rests for %s, want at most %s; %v", c.ttl, free, next, c.most, err)
 			}
 		}
@@ -111,7 +111,7 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask}
+		a.Policy.Tools = map[string]reeve.PolicyAnswer{"send": reeve.Ask}
 		return tx.Agents().UpdateAgent(ctx, a)
 	}); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 	}
-	if _, _, err := (&loop{g}).claim(ctx, 0); err != nil {
+	if _, _, err := (&operationWorker{g}).claim(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.DB.View(ctx, func(s *store.Snap) error {
@@ -157,7 +157,7 @@ func TestI09_ACorrectedAgentIsNotRefused(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			g.Meet(reeve.Run{ID: "run_1", WorkspaceID: "home", AgentID: "agt_one", Ancestors: []reeve.Ancestor{{AgentID: "agt_boss", Tools: []string{"send"}}}})
+			g.CacheAncestry(reeve.Run{ID: "run_1", WorkspaceID: "home", AgentID: "agt_one", Ancestors: []reeve.Ancestor{{AgentID: "agt_boss", Tools: []string{"send"}}}})
 			call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Run: "run_1", Via: reeve.ViaGo}
 			var a reeve.Agent
 			if err := g.DB.View(ctx, func(s *store.Snap) (err error) { a, err = s.Agents().GetAgent(ctx, "home", who); return err }); err != nil {

@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// Think lets a model be asked within the budgets of the caller. It reserves what the question may cost at the most, and
+// AskModel lets a model be asked within the budgets of the caller. It reserves what the question may cost at the most, and
 // charges what it cost in the transaction in which keep stores the answer. It refuses while the kill switch is on.
-func (g *Gate) Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
+func (g *Gate) AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
 	keep func(context.Context, *store.Tx) error) error {
 	req, err := g.newRequest(ctx, who)
 	if err != nil {

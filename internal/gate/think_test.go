@@ -45,7 +45,7 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 			}
 			func() {
 				defer func() { _ = recover() }()
-				_ = g.Think(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun}, reeve.Amount{Tokens: 100, Millis: 1000}, func(ctx context.Context) (reeve.Amount, error) {
+				_ = g.AskModel(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun}, reeve.Amount{Tokens: 100, Millis: 1000}, func(ctx context.Context) (reeve.Amount, error) {
 					if err := read(); err != nil || b.Reserved.Tokens != 100 {
 						t.Errorf("while it is asked: %+v, %v", b, err)
 					}
@@ -67,7 +67,7 @@ func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
 	}
 	kept := func(context.Context, *store.Tx) error { return nil }
 	asks := func(g *Gate, ask func(context.Context) (reeve.Amount, error)) error {
-		return g.Think(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun}, reeve.Amount{Tokens: 100, Millis: 1000}, ask, kept)
+		return g.AskModel(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun}, reeve.Amount{Tokens: 100, Millis: 1000}, ask, kept)
 	}
 	for name, c := range map[string]struct {
 		do   func(*Gate, *shared) error

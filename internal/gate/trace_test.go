@@ -36,7 +36,7 @@ func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 				}
 				c, err := s.Ledger().GetCall(ctx, "home", o.CallID)
 				if err == nil {
-					info, err = c.Asked()
+					info, err = c.RequestInfo()
 				}
 				return err
 			}); err != nil {

@@ -69,7 +69,7 @@ func unspent(ctx context.Context, s *store.Snap, workspace, first string) (strin
 		if err != nil || !void {
 			return key, err
 		}
-		key = reeve.AgainKey(first, again)
+		key = reeve.RetryKey(first, again)
 	}
 }
 
@@ -83,7 +83,7 @@ func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool
 	case reeve.ProposedOp:
 		item, err := proposalOf(ctx, s, op)
 		if err != nil || item.State != reeve.ProposalApplied {
-			return item.State.Void(), err
+			return item.State.IsVoid(), err
 		}
 		applied, err := s.Ledger().GetOperation(ctx, op.WorkspaceID, item.OperationID)
 		if err != nil {
@@ -92,7 +92,7 @@ func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool
 		return wasUndone(ctx, s, applied)
 	case reeve.Parked: // it is over if nobody has answered in time
 		a, _, err := s.Ledger().LastApproval(ctx, op.ID)
-		return a.Late(s.Now()), err
+		return a.HasExpired(s.Now()), err
 	case reeve.Prepared, reeve.Dispatched, reeve.Unknown:
 	}
 	return false, nil

@@ -124,7 +124,7 @@ func (v *views) current(ctx context.Context, g *Gate, was *agentView, agent stri
 // model, which is no tool's.
 func (v *agentView) runsFirst(c reeve.Call) bool {
 	e, ok := v.workspace.tools[c.Tool]
-	return c.Tool == "" || ok && (e.tool.Effect == reeve.Read || e.tool.Preview != nil && (c.PreviewOnly || c.Base != "" || e.tool.Effect.Leaves()))
+	return c.Tool == "" || ok && (e.tool.Effect == reeve.Read || e.tool.Preview != nil && (c.PreviewOnly || c.Base != "" || e.tool.Effect.IsExternal()))
 }
 
 func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, agent string) (*agentView, error) {
@@ -198,7 +198,7 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 	if w.watched, err = s.Queue().Watched(ctx, id); err != nil {
 		return nil, err
 	}
-	stored, err := s.Agents().OpenSecrets(ctx, id)
+	stored, err := s.Agents().SecretValues(ctx, id)
 	if err != nil {
 		return nil, err
 	}

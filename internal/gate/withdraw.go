@@ -7,9 +7,9 @@ import (
 	"reeve/internal/store"
 )
 
-// Withdraw takes back the calls of an automation's item that wait for a person, or that were approved and have not begun: a person has settled the item otherwise. Their approvals lapse,
+// CancelForItem takes back the calls of an automation's item that wait for a person, or that were approved and have not begun: a person has settled the item otherwise. Their approvals lapse,
 // and say why.
-func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error {
+func (g *Gate) CancelForItem(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error {
 	list, err := tx.Ledger().WaitingOperations(ctx, v.WorkspaceID, v.LastRun)
 	if err != nil {
 		return err
@@ -30,10 +30,10 @@ func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why str
 	return nil
 }
 
-// Lapse takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can run no more. What a run that is over waits for from outside, it does not wait for any more.
-func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+// CancelForRun takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can run no more. What a run that is over waits for from outside, it does not wait for any more.
+func (g *Gate) CancelForRun(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if run.State.Final() && (run.State != reeve.RunCompleted || run.Pending > 0) {
-		if err := tx.Ledger().Forgo(ctx, run); err != nil {
+		if err := tx.Ledger().CancelAwaited(ctx, run); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,7 @@ func takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.
 		if a.State = reeve.Lapsed; was == reeve.Pending { // otherwise what the person said stays
 			a.Comment = why.Message
 		}
-		if err := tx.Ledger().MoveApproval(ctx, a, was); err != nil {
+		if err := tx.Ledger().TransitionApproval(ctx, a, was); err != nil {
 			return err
 		}
 	}
@@ -116,5 +116,5 @@ func askedAs(ctx context.Context, s *store.Snap, op reeve.Operation) (info reeve
 	if err != nil {
 		return info, err
 	}
-	return c.Asked()
+	return c.RequestInfo()
 }

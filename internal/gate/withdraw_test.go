@@ -23,7 +23,7 @@ func TestG15_ApprovedWhileItIsTakenBack(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask}
+		a.Policy.Tools = map[string]reeve.PolicyAnswer{"send": reeve.Ask}
 		return tx.Agents().UpdateAgent(ctx, a)
 	})
 	res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
@@ -45,7 +45,7 @@ func TestG15_ApprovedWhileItIsTakenBack(t *testing.T) {
 	}
 	read()
 	seen := op
-	if _, err := g.Inbox.Decide(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
+	if _, err := g.Inbox.DecideApproval(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
 		t.Fatal(err)
 	}
 	update(func(tx *store.Tx) error { return unask(ctx, tx, seen, reeve.Errorf(reeve.Denied, "gone")) })

@@ -64,7 +64,7 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	if l := in.Body.Lifecycle; l == nil {
 		in.Body.Lifecycle = new(reeve.AgentActive)
 	} else if *l == reeve.AgentDestroyed {
-		return nil, reeve.Wrong("/lifecycle", "is the end of an agent", "created, active or dormant")
+		return nil, reeve.InvalidField("/lifecycle", "is the end of an agent", "created, active or dormant")
 	}
 	out := &body[reeve.Agent]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
@@ -82,7 +82,7 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID); err != nil { // as the store has it
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }
 
@@ -128,7 +128,7 @@ func change(a *reeve.Agent, r api.AgentRequest) error {
 		a.Kind = *r.Kind
 	}
 	if r.Lifecycle != nil {
-		if err := a.Lifecycle.To(*r.Lifecycle); err != nil {
+		if err := a.Lifecycle.CheckTransition(*r.Lifecycle); err != nil {
 			return err
 		}
 		a.Lifecycle = *r.Lifecycle
@@ -194,17 +194,17 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 	})
 	if err == nil && out.Body.Lifecycle == reeve.AgentDestroyed {
 		h.scheduler.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
-		h.delegations.Nudge() // a call may wait for its answer
+		h.delegations.Wakeup() // a call may wait for its answer
 	}
 	return out, err
 }
 
 // retire settles what an agent leaves that is about to be destroyed or removed, as end says.
 func (h *agentHandlers) retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
-	if err := h.gate.Retire(ctx, tx, a, end); err != nil {
+	if err := h.gate.CancelForAgent(ctx, tx, a, end); err != nil {
 		return err
 	}
-	return h.automations.Retire(ctx, tx, a, end)
+	return h.automations.CloseJobsOfAgent(ctx, tx, a, end)
 }
 
 func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
@@ -223,7 +223,7 @@ func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *Age
 	})
 	if err == nil {
 		h.scheduler.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
-		h.delegations.Nudge() // a call may wait for its answer
+		h.delegations.Wakeup() // a call may wait for its answer
 	}
 	return nil, err
 }
@@ -258,7 +258,7 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 		return err
 	})
 	if n := len(out.Body.Messages); n == in.Limit {
-		out.Body.Next = store.Place(out.Body.Messages[n-1])
+		out.Body.Next = store.MessageCursor(out.Body.Messages[n-1])
 	}
 	return out, err
 }

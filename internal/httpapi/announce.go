@@ -22,7 +22,7 @@ func (a changeAnnouncer) update(ctx context.Context, who reeve.Principal, change
 		if told = len(tokens) > 0; err != nil || !told {
 			return err
 		}
-		return tx.Queue().Tell(ctx, who.Workspace, tokens, a.gate.Window)
+		return tx.Queue().RecordPersonChange(ctx, who.Workspace, tokens, a.gate.Window)
 	})
 	if err == nil && told && a.gate.OnChange != nil {
 		a.gate.OnChange()

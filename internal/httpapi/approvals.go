@@ -50,7 +50,7 @@ func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api
 	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, most); err != nil {
 		return in, err
 	}
-	in.Questions, err = snap.Automations().AskingErrands(ctx, who.Workspace, eyes(who), most)
+	in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, eyes(who), most)
 	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions)) > inboxLimit
 	in.Approvals, in.Unknown, in.Proposals = shownOf(in.Approvals), shownOf(in.Unknown), shownOf(in.Proposals)
 	in.Items, in.Questions = shownOf(in.Items), shownOf(in.Questions)
@@ -87,7 +87,7 @@ func (h *approvalHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 		if err != nil {
 			return err
 		}
-		out.Body = a.At(snap.Now())
+		out.Body = a.AsOf(snap.Now())
 		return h.redactor.overseeOne(ctx, snap, who, &out.Body, nil)
 	})
 }
@@ -96,6 +96,6 @@ func (h *approvalHandlers) decide(ctx context.Context, who reeve.Principal, in *
 	IDPath
 	Body api.DecisionRequest
 }) (*body[reeve.Approval], error) {
-	a, err := h.gate.Inbox.Decide(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User, in.Body.Comment)
+	a, err := h.gate.Inbox.DecideApproval(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User, in.Body.Comment)
 	return &body[reeve.Approval]{a}, err
 }

@@ -104,7 +104,7 @@ const tokenPrefix = "reeve_"
 
 // newCredential makes a token: its text, to be shown once, and what is kept of it.
 func newCredential(id string, t reeve.AccessToken) (string, store.Credential) {
-	secret := reeve.Secret(32)
+	secret := reeve.RandomSecret(32)
 	t.ID = id
 	return tokenPrefix + id + "_" + secret, store.Credential{AccessToken: t, Hash: hashSecret(secret)}
 }

@@ -65,11 +65,11 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 		if err != nil {
 			return err
 		}
-		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
+		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}
-		out.Body = api.SessionFileContent{SessionFile: f, Content: shown.Stored(string(text), false)}
+		out.Body = api.SessionFileContent{SessionFile: f, Content: shown.StoredSecretsOnly(string(text), false)}
 		return nil
 	})
 }

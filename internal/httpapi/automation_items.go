@@ -27,7 +27,7 @@ func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 		if err != nil {
 			return err
 		}
-		out.Body, err = snap.Automations().ListLedger(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item, Limit: in.Limit, Offset: in.Offset})
+		out.Body, err = snap.Automations().ListItems(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item, Limit: in.Limit, Offset: in.Offset})
 		return err
 	})
 }
@@ -66,8 +66,8 @@ func (h *itemHandlers) reprocess(ctx context.Context, who reeve.Principal, in *I
 
 func (h *itemHandlers) settle(ctx context.Context, who reeve.Principal, in *ItemBody, to reeve.ItemState) (*body[reeve.Item], error) {
 	if err := reeve.CheckItemName("id", in.Body.Item); err != nil {
-		return nil, reeve.Wrong("/item", reeve.AsError(err).Message, "an item's id")
+		return nil, reeve.InvalidField("/item", reeve.AsError(err).Message, "an item's id")
 	}
-	v, err := h.automations.Settle(ctx, who.Workspace, in.ID, in.Body.Item, to, in.Body.Reason)
+	v, err := h.automations.ResolveItem(ctx, who.Workspace, in.ID, in.Body.Item, to, in.Body.Reason)
 	return &body[reeve.Item]{v}, err
 }

@@ -43,7 +43,7 @@ func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal, i
 			return err
 		}
 		out.Run = &r
-		if r.GoesOn, err = snap.Runs().GoesOn(ctx, r); err != nil {
+		if r.GoesOn, err = snap.Runs().ResumesUnaided(ctx, r); err != nil {
 			return err
 		}
 		out.Script, _, err = snap.Automations().FindScriptRunOf(ctx, who.Workspace, r.ID)

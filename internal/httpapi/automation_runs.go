@@ -75,7 +75,7 @@ func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal
 			return err
 		}
 		out.Body.RunID, out.Body.AgentID = note.RunID, note.AgentID
-		out.Body.Calls, err = snap.Automations().ListPlanned(ctx, who.Workspace, in.ID, int(after), in.Limit)
+		out.Body.Calls, err = snap.Automations().ListPlannedCalls(ctx, who.Workspace, in.ID, int(after), in.Limit)
 		return err
 	})
 	if n := len(out.Body.Calls); n == in.Limit {

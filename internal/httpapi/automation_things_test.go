@@ -11,9 +11,9 @@ import (
 )
 
 // automationThings names an automation and what belongs to it.
-type automationThings struct{ automation, paused, item, failed, run, plan, errand string }
+type automationThings struct{ automation, paused, item, failed, run, plan, job string }
 
-var noAutomation = automationThings{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing", run: "run_none", plan: "run_none", errand: "ern_none"}
+var noAutomation = automationThings{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing", run: "run_none", plan: "run_none", job: "ern_none"}
 
 // furnishAutomation makes an automation with an item, a run and a plan.
 func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
@@ -34,8 +34,8 @@ func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
 	}
 	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan", object{"request": "scripts_ask {\"question\": \"alpha's?\"}"}) // which the rehearsal model does
 	h.Settle(t.Context())
-	for _, k := range decode[api.ErrandList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/errands", nil)).Errands {
-		if x.errand = k.ID; k.State != reeve.ErrandAsking {
+	for _, k := range decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/script-jobs", nil)).ScriptJobs {
+		if x.job = k.ID; k.State != reeve.ScriptJobAsking {
 			t.Fatalf("the planner asks nothing: %+v", k)
 		}
 	}
@@ -43,7 +43,7 @@ func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
 }
 
 func (x automationThings) blot(s string) string {
-	for _, id := range []string{x.run, x.plan, x.errand, x.automation, x.paused, x.item, x.failed} {
+	for _, id := range []string{x.run, x.plan, x.job, x.automation, x.paused, x.item, x.failed} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
 	return s
@@ -69,9 +69,9 @@ func (x automationThings) samples(kind string) map[string]sample {
 		"getItem":             {at + "/items/" + url.PathEscape(x.item), nil, true, reeve.Viewer},
 		"reprocessItem":       {at + "/items/reprocess", object{"item": x.item}, true, reeve.Member},
 		"skipItem":            {at + "/items/skip", object{"item": x.failed}, true, reeve.Member},
-		"listErrands":         {at + "/errands", nil, true, reeve.Viewer},
-		"getErrand":           {"/api/errands/" + x.errand, nil, true, reeve.Viewer},
-		"answerErrand":        {"/api/errands/" + x.errand + "/answer", object{"answer": "yes"}, true, reeve.Member},
+		"listScriptJobs":      {at + "/script-jobs", nil, true, reeve.Viewer},
+		"getScriptJob":        {"/api/script-jobs/" + x.job, nil, true, reeve.Viewer},
+		"answerScriptJob":     {"/api/script-jobs/" + x.job + "/answer", object{"answer": "yes"}, true, reeve.Member},
 		"planAutomation":      {at + "/plan", object{"request": "do it"}, true, reeve.Member},
 		"getRunPlan":          {"/api/plans/" + x.plan, nil, true, reeve.Viewer},
 		"applyRunPlan":        {"/api/plans/" + x.plan + "/apply", nil, true, reeve.Member},

@@ -16,15 +16,15 @@ import (
 type Automations interface {
 	Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (reeve.Automation, error)
 	Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (reeve.ScriptVersion, error)
-	Errands
+	ScriptJobs
 	Steer
 }
 
-// Errands is what the planner and the maintainer are sent to do.
-type Errands interface {
-	Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (reeve.Errand, error)
-	Answer(ctx context.Context, workspace, id, answer string) (reeve.Errand, error)
-	Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error
+// ScriptJobs is what the planner and the maintainer are sent to do.
+type ScriptJobs interface {
+	Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (reeve.ScriptJob, error)
+	Answer(ctx context.Context, workspace, id, answer string) (reeve.ScriptJob, error)
+	CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error
 }
 
 // Steer is what people do with an automation that is there.
@@ -32,7 +32,7 @@ type Steer interface {
 	Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error)
 	Pause(ctx context.Context, workspace, id string) (reeve.Automation, error)
 	Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error)
-	Settle(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (reeve.Item, error)
+	ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (reeve.Item, error)
 	Begin
 }
 
@@ -53,7 +53,7 @@ func automationRoutes(router huma.API, s *services) {
 	automationRuns := newAutomationRunHandlers(s)
 	items := &itemHandlers{db: s.DB, automations: s.Automations}
 	automationFiles := &automationFileHandlers{db: s.DB, gate: s.Gate}
-	errands := &errandHandlers{db: s.DB, automations: s.Automations}
+	jobs := &scriptJobHandlers{db: s.DB, automations: s.Automations}
 	handle(router, route{get, at, "listAutomations", "List automations", tag, viewer, 0}, automations.list)
 	handle(router, route{post, at, "createAutomation", "Make an automation, of a new agent or of one that is there", tag, member, made}, automations.create)
 	handle(router, route{get, at + "/{id}", "getAutomation", "Get an automation", tag, viewer, 0}, automations.get)
@@ -74,10 +74,10 @@ func automationRoutes(router huma.API, s *services) {
 	handle(router, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Begin another attempt at an item", tag, member, 0}, items.reprocess)
 	handle(router, route{get, at + "/{id}/files", "listAutomationFiles", "List the files that it has written", tag, viewer, 0}, automationFiles.list)
 	handle(router, route{get, at + "/{id}/files/content", "getAutomationFile", "Read one of its files", tag, viewer, 0}, automationFiles.get)
-	handle(router, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member, made}, errands.plan)
-	handle(router, route{get, at + "/{id}/errands", "listErrands", "List what the planner and the maintainer do for it", tag, viewer, 0}, errands.list)
-	handle(router, route{get, "/api/errands/{id}", "getErrand", "Get an errand", tag, viewer, 0}, errands.get)
-	handle(router, route{post, "/api/errands/{id}/answer", "answerErrand", "Answer the question of an errand", tag, member, 0}, errands.answer)
+	handle(router, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member, made}, jobs.plan)
+	handle(router, route{get, at + "/{id}/script-jobs", "listScriptJobs", "List what the planner and the maintainer do for it", tag, viewer, 0}, jobs.list)
+	handle(router, route{get, "/api/script-jobs/{id}", "getScriptJob", "Get a script job", tag, viewer, 0}, jobs.get)
+	handle(router, route{post, "/api/script-jobs/{id}/answer", "answerScriptJob", "Answer the question of a script job", tag, member, 0}, jobs.answer)
 	handle(router, route{get, "/api/plans/{id}", "getRunPlan", "What a dry run would have done", tag, viewer, 0}, automationRuns.getPlan)
 	handle(router, route{post, "/api/plans/{id}/apply", "applyRunPlan", "Do exactly that", tag, member, made}, automationRuns.applyPlan)
 }
@@ -112,7 +112,7 @@ func (h *automationHandlers) create(ctx context.Context, who reeve.Principal, in
 	Body reeve.AutomationRequest
 }) (*body[reeve.Automation], error) {
 	if !agentName.MatchString(in.Body.Name) {
-		return nil, reeve.Wrong("/name", "is not a name", "letters, digits, and _ . - inside")
+		return nil, reeve.InvalidField("/name", "is not a name", "letters, digits, and _ . - inside")
 	}
 	a := reeve.Agent{WorkspaceID: who.Workspace, Name: in.Body.Name, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: json.RawMessage("{}")}
 	m, err := h.automations.Create(ctx, who.Workspace, who.User, a, in.Body)

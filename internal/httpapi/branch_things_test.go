@@ -34,7 +34,7 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "sandbox" && !c.OK {
 			t.Log("no branches here: ", c.Detail)
 			return noBranch

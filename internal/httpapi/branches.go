@@ -61,7 +61,7 @@ func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 	}
 	out := &body[api.BranchList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		f := store.BranchFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
+		f := store.BranchFilter{User: chat.VisibleTo(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if in.Project != "" {
 			p, err := snap.Agents().GetProject(ctx, who.Workspace, in.Project)
 			if err != nil {
@@ -81,7 +81,7 @@ func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 // find reads a branch that the caller may see.
 func (h *branchHandlers) find(ctx context.Context, who reeve.Principal, id string) (b reeve.Branch, err error) {
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		b, err = snap.Agents().GetBranch(ctx, who.Workspace, chat.Sees(who), id)
+		b, err = snap.Agents().GetBranch(ctx, who.Workspace, chat.VisibleTo(who), id)
 		return err
 	})
 	return b, err
@@ -118,9 +118,9 @@ func (h *branchHandlers) diff(ctx context.Context, who reeve.Principal, in *IDPa
 }
 
 // shown gives what takes the workspace's secrets out.
-func (h *branchHandlers) shown(ctx context.Context, who reeve.Principal) (v gate.Shown, err error) {
+func (h *branchHandlers) shown(ctx context.Context, who reeve.Principal) (v gate.Redaction, err error) {
 	return v, h.db.View(ctx, func(snap *store.Snap) error {
-		v, err = h.gate.Shown(ctx, snap, who.Workspace)
+		v, err = h.gate.Redaction(ctx, snap, who.Workspace)
 		return err
 	})
 }

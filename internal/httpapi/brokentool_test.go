@@ -101,7 +101,7 @@ func brokenTools(t *testing.T, h *reevetest.Host) map[string]string {
 		}
 	}
 	said := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
-	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name != "tools" {
 			continue
 		}

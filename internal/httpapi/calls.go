@@ -132,9 +132,9 @@ func (h *callHandlers) judge(ctx context.Context, who reeve.Principal, in *callI
 	if err != nil {
 		return nil, err
 	}
-	judge := h.gate.JudgeAlone // what takes the tool to find out is for those who may call it
+	judge := h.gate.PreviewWithoutTool // what takes the tool to find out is for those who may call it
 	if who.Role.Allows(reeve.Member) {
-		judge = h.gate.Judge
+		judge = h.gate.Preview
 	}
 	x, err := judge(ctx, c)
 	return &body[reeve.Explanation]{x}, err
@@ -158,25 +158,25 @@ func (h *callHandlers) readOutput(ctx context.Context, who reeve.Principal, in *
 }) (*body[api.OutputSlice], error) {
 	out := &body[api.OutputSlice]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
+		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}
 		inv := shown.Invocation()
 		if who.Role.Allows(reeve.Member) {
-			inv = shown.Deciding()
+			inv = shown.DeciderInvocation()
 		}
 		got, err := snap.Ledger().GetOutput(ctx, inv, in.Hash, in.Offset, in.Limit)
 		if err != nil {
 			return err
 		}
-		b := got.Any(in.Limit)
-		if whole := got.First(in.Limit); len(whole) > 0 && utf8.Valid(whole) { // else the bytes are given as they are
+		b := got.BytePrefix(in.Limit)
+		if whole := got.TextPrefix(in.Limit); len(whole) > 0 && utf8.Valid(whole) { // else the bytes are given as they are
 			b = whole
 		}
 		out.Body = api.OutputSlice{Offset: in.Offset, Size: got.Size}
 		if len(b) > 0 {
-			from, to, text := got.Part(len(b))
+			from, to, text := got.RedactedPart(len(b))
 			out.Body = api.NewOutputSlice([]byte(text), from, to, got.Size)
 		}
 		return nil

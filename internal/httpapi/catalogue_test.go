@@ -195,7 +195,7 @@ func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
 		t.Errorf("status says %v", s.Broken)
 	}
 	var found bool
-	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "tools" {
 			found = true
 			if c.OK || !strings.Contains(c.Detail, "extra") || c.Hint == "" {

@@ -21,7 +21,7 @@ const mostEchoed = 200
 // readClientFrame decodes what a client sent. It is strict: what is not understood is refused and not guessed at.
 func readClientFrame(b []byte) (f api.ClientFrame, err error) {
 	wrong := func(path, message, expected string) (api.ClientFrame, error) {
-		path, message = reeve.Clip(path, mostEchoed), reeve.Clip(message, mostEchoed) // a name, or a type, may be as long as a frame
+		path, message = reeve.Truncate(path, mostEchoed), reeve.Truncate(message, mostEchoed) // a name, or a type, may be as long as a frame
 		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " + strings.TrimSpace(path+" "+message),
 			Hint: "docs/conversations.md says what frames look like", Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}

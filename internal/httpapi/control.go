@@ -67,14 +67,14 @@ const heldText = 200
 // heldFor makes a workspace's held work fit for a caller. All of it is listed; what it is about is left out where the
 // caller could not read it elsewhere, and those who may look but not decide are not shown what looks like a secret.
 func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who reeve.Principal, workspace string,
-	work []store.Held) ([]reeve.HeldWork, error) {
+	work []store.HeldItem) ([]reeve.HeldWork, error) {
 	hide := func(text string) string { return text }
 	if !who.Role.Allows(reeve.Member) && len(work) > 0 {
-		shown, err := h.gate.Shown(ctx, snap, workspace)
+		shown, err := h.gate.Redaction(ctx, snap, workspace)
 		if err != nil {
 			return nil, err
 		}
-		hide = shown.Overseen
+		hide = shown.ForObservers
 	}
 	list := make([]reeve.HeldWork, 0, len(work))
 	for _, w := range work {
@@ -89,7 +89,7 @@ func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who ree
 		if private {
 			text = "(another user's; what it is about is not shown)"
 		}
-		w.What = reeve.Clip(strings.TrimSpace(w.What+" "+text), heldText)
+		w.What = reeve.Truncate(strings.TrimSpace(w.What+" "+text), heldText)
 		list = append(list, w.HeldWork)
 	}
 	return list, nil
@@ -144,21 +144,21 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r ap
 		if err != nil {
 			return err
 		}
-		if err := h.gate.Doubt(ctx, tx); err != nil {
+		if err := h.gate.MarkUncertainUnknown(ctx, tx); err != nil {
 			return err
 		}
-		if over, err = h.scheduler.Skip(ctx, tx, skip); err != nil {
+		if over, err = h.scheduler.SkipHeldWork(ctx, tx, skip); err != nil {
 			return err
 		}
 		released = true
 		if err := tx.System().Release(ctx); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, nil)
+		return tx.Ledger().SaveResponse(ctx, nil)
 	})
 	if err == nil && released {
-		h.scheduler.Resumed(over)
-		h.gate.Resumed()
+		h.scheduler.AfterResume(over)
+		h.gate.AfterResume()
 	}
 	return released, err
 }

@@ -74,13 +74,13 @@ func schemaOf[T any](router huma.API) *huma.Schema {
 
 // see reads a conversation that somebody may see.
 func see(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.Conversation, error) {
-	return snap.Chat().GetConversation(ctx, who.Workspace, chat.Sees(who), id)
+	return snap.Chat().GetConversation(ctx, who.Workspace, chat.VisibleTo(who), id)
 }
 
 // conversationHandlers serves conversations, their participants, messages, frames and files.
 type conversationHandlers struct {
 	db       *store.DB
-	desk     *chat.Desk
+	desk     *chat.Service
 	follower eventStreamer
 	streams  *Streams
 	log      *slog.Logger
@@ -98,7 +98,7 @@ func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in
 	}
 	out := &body[api.ConversationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		f := store.ConversationFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
+		f := store.ConversationFilter{User: chat.VisibleTo(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if f.User == "" && in.User != "" {
 			if known, err := snap.Agents().HasUser(ctx, who.Workspace, in.User); err != nil {
 				return err
@@ -178,7 +178,7 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 				return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
 			}
 			p.ID = a.ID
-		} else if err := chat.Knows(ctx, &tx.Snap, who.Workspace, p.ID, "/id"); err != nil {
+		} else if err := chat.CheckUser(ctx, &tx.Snap, who.Workspace, p.ID, "/id"); err != nil {
 			return err
 		}
 		fresh, err := tx.Chat().AddParticipant(ctx, in.ID, p)
@@ -191,7 +191,7 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 		if out.Body, err = tx.Chat().GetConversation(ctx, who.Workspace, "", in.ID); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }
 
@@ -203,7 +203,7 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 }) (*none, error) {
 	defer h.streams.Recheck()
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Chat().HoldConversation(ctx, in.ID); err != nil { // so that of two who go at once, one sees that the other has gone
+		if err := tx.Chat().LockConversation(ctx, in.ID); err != nil { // so that of two who go at once, one sees that the other has gone
 			return err
 		}
 		c, err := see(ctx, &tx.Snap, who, in.ID)
@@ -247,7 +247,7 @@ func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Princ
 		return err
 	})
 	if n := len(out.Body.Messages); n == in.Limit {
-		out.Body.Next = store.Place(out.Body.Messages[n-1])
+		out.Body.Next = store.MessageCursor(out.Body.Messages[n-1])
 	}
 	return out, err
 }
@@ -272,6 +272,6 @@ func (h *conversationHandlers) listFrames(ctx context.Context, who reeve.Princip
 		if out.Body.Last, err = snap.Chat().LastFrame(ctx, c.ID); err != nil {
 			return err
 		}
-		return chat.Reached(in.After, out.Body.Last)
+		return chat.CheckPosition(in.After, out.Body.Last)
 	})
 }

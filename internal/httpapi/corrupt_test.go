@@ -116,7 +116,7 @@ func listed(t *testing.T, h *reevetest.Host, table, id string) {
 // reread makes the gate read again what it judges calls by.
 func reread(t *testing.T, h *reevetest.Host) {
 	t.Helper()
-	define(t, h, object{"id": "fresh_" + reeve.Secret(4)})
+	define(t, h, object{"id": "fresh_" + reeve.RandomSecret(4)})
 }
 
 // A single read and a list of a row that cannot be read fail and name the row; the doctor lists it, and says nothing of

@@ -22,8 +22,8 @@ type doctorHandlers struct {
 
 // doctor has the server check its parts, then looks at what is wrong in the workspace. A check that meets a row that
 // cannot be read says so, and the others go on.
-func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.CheckUp], error) {
-	out := &body[api.CheckUp]{}
+func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.DoctorReport], error) {
+	out := &body[api.DoctorReport]{}
 	if h.checkParts != nil {
 		out.Body.Checks = h.checkParts(ctx)
 	}
@@ -54,7 +54,7 @@ func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (
 		var said, hints []string
 		settings, err := snap.Agents().ListSettings(ctx, who.Workspace)
 		for _, v := range settings {
-			if why := h.gate.Catalogue.Unfit(v.Tool, v.Config); why != "" {
+			if why := h.gate.Catalogue.WhyNotCallable(v.Tool, v.Config); why != "" {
 				said = append(said, v.Agent+": the tool "+v.Tool.ID+": "+why)
 				hints = append(hints, fmt.Sprintf("reeve agents detach %s %s, then reeve agents attach %s %s --config with the "+
 					"settings that reeve tools get %s shows", v.Agent, v.Tool.ID, v.Agent, v.Tool.ID, v.Tool.ID))
@@ -73,7 +73,7 @@ func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal
 		list, total, err := snap.Queue().ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled, Limit: disabledShown})
 		var said []string
 		for _, t := range list {
-			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.Why(t)))
+			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.WhyDisabled(t)))
 		}
 		if more := total - len(list); more > 0 {
 			said = append(said, fmt.Sprintf("and %d more", more))

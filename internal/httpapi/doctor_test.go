@@ -13,7 +13,7 @@ import (
 // ailing gives what the doctor says is wrong with a part.
 func ailing(t *testing.T, h *reevetest.Host, part string, who ...string) []string {
 	t.Helper()
-	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil, who...)).Checks {
+	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil, who...)).Checks {
 		if c.Name == part && !c.OK {
 			return strings.Split(c.Detail, "; ")
 		}

@@ -18,7 +18,7 @@ type following struct {
 	conversation string
 	turn         string // only this one, to its end. Default: all
 	follow       bool   // wait for more
-	translate    func(e *events, l chat.Line) error
+	translate    func(e *events, l chat.EncodedFrame) error
 	greet, end   func(e *events)
 	broken       func(ctx context.Context, e *events, err error) // it ended before the turn did
 }
@@ -133,7 +133,7 @@ func (s eventStreamer) stream(ctx context.Context, e *events, f *following) erro
 	}
 }
 
-func (f *following) write(e *events, l chat.Line) error {
+func (f *following) write(e *events, l chat.EncodedFrame) error {
 	if f.translate != nil {
 		return f.translate(e, l)
 	}

@@ -70,7 +70,7 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 				t.Errorf("readyz: %+v", p)
 			}
 			if name != "cut off" { // of which nothing can be read any more
-				var up api.CheckUp
+				var up api.DoctorReport
 				h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
 				for _, c := range up.Checks {
 					if c.Name == "database" && (c.OK || !strings.Contains(c.Detail, "reeve.db")) {

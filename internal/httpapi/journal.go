@@ -76,8 +76,8 @@ func journalRoutes(router huma.API, s *services) {
 }
 
 // person is the hand of somebody who uses the journal directly: every category is open to them.
-func person(who reeve.Principal) store.Hand {
-	return store.Hand{Workspace: who.Workspace, User: who.User, All: true}
+func person(who reeve.Principal) store.JournalScope {
+	return store.JournalScope{Workspace: who.Workspace, User: who.User, All: true}
 }
 
 // journal reads and writes the journal for a person.
@@ -123,6 +123,6 @@ func wrote[T any](ctx context.Context, j journal, who reeve.Principal, f func(*s
 		if out.Body, err = f(w); err != nil {
 			return nil, err
 		}
-		return w.Tokens(), tx.Ledger().Answer(ctx, out.Body)
+		return w.Tokens(), tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }

@@ -32,7 +32,7 @@ func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	f := store.TaskFilter{Category: in.Category, Open: in.Open, DueAfter: in.DueAfter, DueBefore: in.DueBefore, Label: in.Label, Text: in.Text, Before: before, Limit: in.Limit}
 	for _, v := range in.Status {
 		if !slices.Contains(reeve.TaskStatuses(), reeve.TaskStatus(v)) {
-			return nil, reeve.Wrong("query/status", "is not a status", "open, groomed, in_progress, blocked, on_hold, done or rejected")
+			return nil, reeve.InvalidField("query/status", "is not a status", "open, groomed, in_progress, blocked, on_hold, done or rejected")
 		}
 		f.Status = append(f.Status, reeve.TaskStatus(v))
 	}

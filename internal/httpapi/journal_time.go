@@ -17,12 +17,12 @@ type Span struct {
 // times reads a span; what was left out is the zero time.
 func (s Span) times() (from, to time.Time, err error) {
 	if s.From != "" {
-		if from, err = reeve.ParseMoment("query/from", s.From); err != nil {
+		if from, err = reeve.ParseTimeWithOffset("query/from", s.From); err != nil {
 			return from, to, err
 		}
 	}
 	if s.To != "" {
-		to, err = reeve.ParseMoment("query/to", s.To)
+		to, err = reeve.ParseTimeWithOffset("query/to", s.To)
 	}
 	return from, to, err
 }

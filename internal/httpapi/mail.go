@@ -66,7 +66,7 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 	for {
 		var n int64
 		if err := h.db.Update(ctx, func(tx *store.Tx) error {
-			box, err := tx.Mail().HoldInbox(ctx, who.Workspace, in.Name)
+			box, err := tx.Mail().LockInbox(ctx, who.Workspace, in.Name)
 			if err != nil {
 				return err
 			}
@@ -97,14 +97,14 @@ func (h *mailHandlers) beginImport(ctx context.Context, who reeve.Principal, in 
 	Body reeve.MailImportRequest
 }) (*body[reeve.MailImport], error) {
 	if strings.TrimSpace(in.Body.Source) == "" {
-		return nil, reeve.Wrong("/source", "is blank", "what is read, such as the host and the path")
+		return nil, reeve.InvalidField("/source", "is blank", "what is read, such as the host and the path")
 	}
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
 		if out.Body, err = tx.Mail().BeginImport(ctx, who.Workspace, self(who), in.Body); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }
 
@@ -129,7 +129,7 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 	RawBody []byte `contentType:"application/x-ndjson" doc:"A line for each mail: {\"email\": {...}}, or {\"place\": ..., \"bad\": why it could not be read}; both may have notes"`
 }) (*body[reeve.MailImport], error) {
 	if in.After == in.Position.Position {
-		return nil, reeve.Wrong("query/position", "is where the import stands before", "another position: each is used once")
+		return nil, reeve.InvalidField("query/position", "is where the import stands before", "another position: each is used once")
 	}
 	lines, err := mailLines(in.RawBody)
 	if err != nil {
@@ -146,7 +146,7 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 				return err
 			}
 		}
-		out.Body, err = tx.Mail().TakeBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After, Position: in.Position.Position, Hash: reeve.Hash(in.RawBody), Lines: lines})
+		out.Body, err = tx.Mail().AddBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After, Position: in.Position.Position, Hash: reeve.Hash(in.RawBody), Lines: lines})
 		return err
 	})
 }
@@ -200,7 +200,7 @@ func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in
 		if out.Body, err = tx.Mail().FinishImport(ctx, who.Workspace, in.ID, in.Position); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }
 

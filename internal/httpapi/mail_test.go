@@ -51,7 +51,7 @@ func newPost(t *testing.T, w world) post {
 // sampled is a post with the sample's mail.
 func (p post) sampled() post {
 	p.t.Helper()
-	v, err := p.SampleMail(p.t.Context(), "default")
+	v, err := p.InstallSampleMail(p.t.Context(), "default")
 	if err != nil || v.Seen != 24 || v.State != reeve.ImportDone {
 		p.t.Fatalf("%+v: %v", v, err)
 	}

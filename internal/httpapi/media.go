@@ -18,7 +18,7 @@ func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal
 	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
 }) (*huma.StreamResponse, error) {
 	var a reeve.Attachment
-	var got store.Slice
+	var got store.PayloadSlice
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {

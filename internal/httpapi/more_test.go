@@ -22,8 +22,8 @@ func copies(t *testing.T, w world, table string, n int, set string) {
 	file(t, w, b.String())
 }
 
-// A member's errands are not crowded out of the list by those of others.
-func TestO11_ErrandsAmongMany(t *testing.T) {
+// A member's script jobs are not crowded out of the list by those of others.
+func TestO11_ScriptJobsAmongMany(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
@@ -31,10 +31,10 @@ func TestO11_ErrandsAmongMany(t *testing.T) {
 	h.Want(201, nil, "POST", "/api/automations", object{"name": "mill"})
 	h.Want(201, nil, "POST", "/api/automations/mill/plan", object{"request": "grind"}, ann...)
 	h.Stop()
-	copies(t, w, "errands", 250, "id = 'z#', run_key = 'z#', user_id = 'bob'")
+	copies(t, w, "script_jobs", 250, "id = 'z#', run_key = 'z#', user_id = 'bob'")
 	h = w.start(t)
-	if list := decode[api.ErrandList](t, h.Want(200, nil, "GET", "/api/automations/mill/errands", nil, ann...)).Errands; len(list) != 1 || list[0].UserID != "ann" {
-		t.Errorf("ann sees %d errands", len(list))
+	if list := decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/mill/script-jobs", nil, ann...)).ScriptJobs; len(list) != 1 || list[0].UserID != "ann" {
+		t.Errorf("ann sees %d script jobs", len(list))
 	}
 }
 

@@ -25,7 +25,7 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	if err != nil {
 		return nil, err
 	}
-	f := store.NoteFilter{User: chat.Sees(who), Before: before, Limit: in.Limit}
+	f := store.NoteFilter{User: chat.VisibleTo(who), Before: before, Limit: in.Limit}
 	out := &body[api.NoteList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		var next int64
@@ -49,7 +49,7 @@ func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 }) (*body[reeve.Note], error) {
 	out := &body[reeve.Note]{}
 	if strings.TrimSpace(in.Body.Content) == "" || len(in.Body.Content) > reeve.MostNote {
-		return nil, reeve.Wrong("/content", "is empty or too long", "up to 2000 bytes")
+		return nil, reeve.InvalidField("/content", "is empty or too long", "up to 2000 bytes")
 	}
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
@@ -60,11 +60,11 @@ func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 		if err := tx.Notes().InsertNote(ctx, who.Workspace, out.Body); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 	return out, err
 }
 
 func (h *noteHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Notes().DeleteNote(ctx, who.Workspace, chat.Sees(who), in.ID) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Notes().DeleteNote(ctx, who.Workspace, chat.VisibleTo(who), in.ID) })
 }

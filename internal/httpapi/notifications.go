@@ -44,9 +44,9 @@ func (h *notificationHandlers) get(ctx context.Context, who reeve.Principal, in 
 
 func (h *notificationHandlers) markRead(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Queue().ReadNotification(ctx, who.Workspace, who.User, in.ID); err != nil {
+		if err := tx.Queue().MarkNotificationRead(ctx, who.Workspace, who.User, in.ID); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, nil)
+		return tx.Ledger().SaveResponse(ctx, nil)
 	})
 }

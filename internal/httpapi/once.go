@@ -80,7 +80,7 @@ var keyRules = map[string]keyRule{
 	"createAutomation": inTransaction, "saveVersion": inTransaction, "activateVersion": inTransaction,
 	"pauseAutomation": inTransaction, "resumeAutomation": inTransaction, "startAutomation": inTransaction,
 	"skipItem": inTransaction, "reprocessItem": inTransaction, "planAutomation": inTransaction,
-	"answerErrand": inTransaction, "applyRunPlan": inTransaction,
+	"answerScriptJob": inTransaction, "applyRunPlan": inTransaction,
 
 	"beginImport": inTransaction, "finishImport": inTransaction, "createProject": inTransaction,
 
@@ -96,7 +96,7 @@ var keyRules = map[string]keyRule{
 // attempt is one attempt at a request with a key.
 type attempt struct {
 	request   store.Request
-	answering *store.Answering // of a route that keeps its answer in its transaction
+	answering *store.IdempotentRequest // of a route that keeps its answer in its transaction
 }
 
 // answering has the route's transaction keep the answer of a request with a key, if the route's rule says so.
@@ -105,7 +105,7 @@ func (r route) answering(ctx context.Context) context.Context {
 	if !ok || keyRules[r.id] != inTransaction {
 		return ctx
 	}
-	a.answering = &store.Answering{Request: a.request, Encode: func(v any) (int, []byte, error) {
+	a.answering = &store.IdempotentRequest{Request: a.request, Encode: func(v any) (int, []byte, error) {
 		status := cmp.Or(r.status, http.StatusOK)
 		if v == nil {
 			return status, nil, nil
@@ -114,12 +114,12 @@ func (r route) answering(ctx context.Context) context.Context {
 		err := marshal(&b, v)
 		return status, b.Bytes(), err
 	}}
-	return store.WithAnswering(ctx, a.answering)
+	return store.WithIdempotentRequest(ctx, a.answering)
 }
 
 // answerAs has what a room keeps as the answer shown as the route shows it.
 func answerAs[T any](ctx context.Context, shown func(T) any) {
-	if a := store.AnsweringFrom(ctx); a != nil {
+	if a := store.IdempotentRequestFrom(ctx); a != nil {
 		encode := a.Encode
 		a.Encode = func(v any) (int, []byte, error) { return encode(shown(v.(T))) }
 	}
@@ -261,9 +261,9 @@ func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
 	ctx := context.WithoutCancel(r.Context())
 	err := i.db.Update(ctx, func(tx *store.Tx) error {
 		if got.status >= http.StatusBadRequest {
-			return tx.Ledger().DropRequest(ctx, req)
+			return tx.Ledger().ReleaseRequest(ctx, req)
 		}
-		return tx.Ledger().AnswerRequest(ctx, req)
+		return tx.Ledger().CompleteRequest(ctx, req)
 	})
 	switch {
 	case err != nil:
@@ -311,7 +311,7 @@ func (i *idempotency) since(ctx context.Context, old *store.Request) error {
 	if err := json.Unmarshal(old.Body, &was); err != nil {
 		return err
 	}
-	now, err := i.gate.Stands(ctx, principal(ctx).Workspace, was.OperationID)
+	now, err := i.gate.CurrentResult(ctx, principal(ctx).Workspace, was.OperationID)
 	if err != nil {
 		return err
 	}

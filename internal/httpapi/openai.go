@@ -22,7 +22,7 @@ import (
 // openaiHandlers serves the OpenAI-compatible routes.
 type openaiHandlers struct {
 	db       *store.DB
-	desk     *chat.Desk
+	desk     *chat.Service
 	auth     *authenticator
 	permits  permitIssuer
 	canceler turnCanceler

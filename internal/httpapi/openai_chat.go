@@ -106,7 +106,7 @@ type v1Usage struct {
 }
 
 func v1UsageOf(u model.Usage) *v1Usage {
-	out := &v1Usage{Prompt: u.Input, Completion: u.Output, Total: reeve.Add(u.Input, u.Output)}
+	out := &v1Usage{Prompt: u.Input, Completion: u.Output, Total: reeve.SaturatingAdd(u.Input, u.Output)}
 	out.PromptDetails.Cached, out.CompletionDetails.Reasoning = u.CacheRead, u.Reasoning
 	return out
 }

@@ -224,7 +224,7 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 	if len(list) > chat.MostAttachments {
 		return wrongV1("messages", "%d pictures are to be fetched, and at most %d are", len(list), chat.MostAttachments)
 	}
-	if err := h.desk.Gather(ctx, list, func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {
+	if err := h.desk.FetchAttachments(ctx, list, func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {
 		return err
 	}
 	for i, p := range parts {
@@ -260,7 +260,7 @@ func (t *v1Talk) split() (request reeve.TurnRequest, history []model.Message) {
 }
 
 // brought is what the client brings along besides.
-func (t *v1Talk) brought(history []model.Message) (b chat.Brought, err error) {
+func (t *v1Talk) brought(history []model.Message) (b chat.HistoryInput, err error) {
 	b.System = strings.Join(t.system, "\n\n")
 	if history == nil {
 		history = []model.Message{}

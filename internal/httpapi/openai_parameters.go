@@ -161,7 +161,7 @@ func v1Metadata(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	for name, text := range texts {
 		if len(name) > 64 || len(text) > 512 || strings.ContainsRune(name+text, 0) {
-			return nil, wrongV1("metadata."+reeve.Clip(name, 64),
+			return nil, wrongV1("metadata."+reeve.Truncate(name, 64),
 				"a name has up to 64 characters, and a text up to 512")
 		}
 	}

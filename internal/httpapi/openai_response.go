@@ -110,7 +110,7 @@ type v1ResponseCost struct {
 }
 
 // newResponse is a response to a request, before anything was said.
-func newResponse(t reeve.Turn, name string, g reeve.Given, instructions string) *v1ResponseBody {
+func newResponse(t reeve.Turn, name string, g reeve.ClientHistory, instructions string) *v1ResponseBody {
 	b := &v1ResponseBody{ID: v1ResponseID + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(),
 		Status: "in_progress", Model: name, Output: []any{}, Parallel: !g.OneCall, Temperature: g.Temperature, TopP: g.TopP,
 		Truncation: "disabled", Metadata: g.Metadata, Tools: []v1FunctionTool{}, ToolChoice: cmp.Or(g.Choice, "auto"),
@@ -190,7 +190,7 @@ func (b *v1ResponseBody) conclude(u model.Usage, stop model.Stop, failure error)
 			b.Error.Code = "invalid_prompt"
 		}
 	}
-	b.Usage = &v1ResponseCost{Input: u.Input, Output: u.Output, Total: reeve.Add(u.Input, u.Output)}
+	b.Usage = &v1ResponseCost{Input: u.Input, Output: u.Output, Total: reeve.SaturatingAdd(u.Input, u.Output)}
 	b.Usage.InputDetails.Cached, b.Usage.InputDetails.CacheWrite = u.CacheRead, u.CacheWrite
 	b.Usage.OutputDetails.Reasoning = u.Reasoning
 }

@@ -138,7 +138,7 @@ func (h *openaiHandlers) v1Respond(w http.ResponseWriter, r *http.Request, who r
 }
 
 // given reads what goes along with the request as it is.
-func (q v1RespondRequest) given() (g reeve.Given, err error) {
+func (q v1RespondRequest) given() (g reeve.ClientHistory, err error) {
 	g.OneCall = q.Parallel != nil && !*q.Parallel
 	if slices.Contains(q.Include, "message.output_text.logprobs") {
 		return g, v1Unsupported("include", "log probabilities are not supported")

@@ -20,7 +20,7 @@ type v1Asked struct {
 	talk        *v1Talk
 	tools       []v1Tool // that the client offers
 	choice      json.RawMessage
-	given       reeve.Given // what else goes along with the request as it is
+	given       reeve.ClientHistory // what else goes along with the request as it is
 	temperature *float64
 	topP        *float64
 	limits      map[string]*int // of the answer's length, by their names
@@ -63,7 +63,7 @@ func (h *openaiHandlers) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) 
 		return nil, err
 	}
 	q.given.System = b.System
-	b.Given = q.given
+	b.ClientHistory = q.given
 	b.Choice, b.ChoiceTool = string(choice), tool
 	b.MaxTokens, b.Temperature, b.TopP, b.Previous = most, q.temperature, q.topP, q.previous
 	return h.v1Begin(r.Context(), who, a, conversation, request, b, offers)
@@ -106,13 +106,13 @@ type v1Turn struct {
 	h       *openaiHandlers
 	who     reeve.Principal
 	turn    reeve.Turn
-	given   reeve.Given // what the request brought along
+	given   reeve.ClientHistory // what the request brought along
 	offered map[string]bool
 	reader  *chat.Reader
 }
 
 // v1Begin begins one, in a conversation of its own or in one that is there.
-func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string, r reeve.TurnRequest, b chat.Brought, offers []model.Tool) (*v1Turn, error) {
+func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string, r reeve.TurnRequest, b chat.HistoryInput, offers []model.Tool) (*v1Turn, error) {
 	var err error
 	after := int64(0)
 	if b.With = a.ID; conversation != "" {
@@ -134,8 +134,8 @@ func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a ree
 	for _, o := range offers {
 		t.offered[o.Name] = true
 	}
-	t.given = b.Given
-	if t.turn, err = h.desk.Relay(ctx, who, conversation, r, b); err != nil {
+	t.given = b.ClientHistory
+	if t.turn, err = h.desk.BeginTurnWithHistory(ctx, who, conversation, r, b); err != nil {
 		return nil, err
 	}
 	if t.reader, err = h.desk.Hub.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
@@ -243,7 +243,7 @@ func (t *v1Turn) heard(ctx context.Context, tell func(v1Seen) error) (u model.Us
 
 // v1Past is what a turn has come to so far.
 type v1Past struct {
-	given   reeve.Given // what its request brought along
+	given   reeve.ClientHistory // what its request brought along
 	answers []model.Answer
 	last    model.Answer
 	usage   model.Usage // of all answers
@@ -252,7 +252,7 @@ type v1Past struct {
 // past reads what the turn has come to.
 func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
 	err = t.h.db.View(ctx, func(snap *store.Snap) error {
-		list, err := snap.Ledger().WholeRun(ctx, t.who.Workspace, t.turn.ID)
+		list, err := snap.Ledger().AllRunMessages(ctx, t.who.Workspace, t.turn.ID)
 		if err != nil {
 			return err
 		}
@@ -270,10 +270,10 @@ func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
 			}
 			p.answers, p.last = append(p.answers, a), a
 			u := &p.usage
-			u.Input, u.Output = reeve.Add(u.Input, a.Usage.Input), reeve.Add(u.Output, a.Usage.Output)
-			u.CacheRead, u.CacheWrite = reeve.Add(u.CacheRead, a.Usage.CacheRead), reeve.Add(u.CacheWrite,
+			u.Input, u.Output = reeve.SaturatingAdd(u.Input, a.Usage.Input), reeve.SaturatingAdd(u.Output, a.Usage.Output)
+			u.CacheRead, u.CacheWrite = reeve.SaturatingAdd(u.CacheRead, a.Usage.CacheRead), reeve.SaturatingAdd(u.CacheWrite,
 				a.Usage.CacheWrite)
-			u.Reasoning = reeve.Add(u.Reasoning, a.Usage.Reasoning)
+			u.Reasoning = reeve.SaturatingAdd(u.Reasoning, a.Usage.Reasoning)
 		}
 		return nil
 	})

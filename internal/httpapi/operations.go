@@ -36,7 +36,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 		if out.Body.Operations, err = snap.Ledger().ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
 			return err
 		}
-		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
+		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (h *operationHandlers) get(ctx context.Context, who reeve.Principal, in *ID
 		if out.Body, err = snap.Ledger().GetOperation(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
+		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}

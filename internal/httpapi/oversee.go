@@ -25,15 +25,15 @@ func (v viewRedactor) oversee(ctx context.Context, snap *store.Snap, who reeve.P
 	if who.Role.Allows(reeve.Member) || len(approvals)+len(items) == 0 {
 		return nil
 	}
-	shown, err := v.gate.Shown(ctx, snap, who.Workspace)
+	shown, err := v.gate.Redaction(ctx, snap, who.Workspace)
 	if err != nil {
 		return err
 	}
 	for i := range approvals {
-		approvals[i].Args, approvals[i].Preview = shown.Overseen(approvals[i].Args), shown.Overseen(approvals[i].Preview)
+		approvals[i].Args, approvals[i].Preview = shown.ForObservers(approvals[i].Args), shown.ForObservers(approvals[i].Preview)
 	}
 	for i := range items {
-		items[i].Args, items[i].Preview = shown.Overseen(items[i].Args), shown.Overseen(items[i].Preview)
+		items[i].Args, items[i].Preview = shown.ForObservers(items[i].Args), shown.ForObservers(items[i].Preview)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (v viewRedactor) overseeOne(ctx context.Context, snap *store.Snap, who reev
 }
 
 // overseen makes one line of a conversation fit for who listens.
-func (v viewRedactor) overseen(ctx context.Context, who reeve.Principal, l chat.Line) (json.RawMessage, error) {
+func (v viewRedactor) overseen(ctx context.Context, who reeve.Principal, l chat.EncodedFrame) (json.RawMessage, error) {
 	if l.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {
 		return l.Data, nil
 	}
@@ -69,9 +69,9 @@ func (v viewRedactor) overseen(ctx context.Context, who reeve.Principal, l chat.
 		return nil, err
 	}
 	err := v.db.View(ctx, func(snap *store.Snap) error {
-		shown, err := v.gate.Shown(ctx, snap, who.Workspace)
+		shown, err := v.gate.Redaction(ctx, snap, who.Workspace)
 		if err == nil {
-			f.Preview = shown.Overseen(f.Preview)
+			f.Preview = shown.ForObservers(f.Preview)
 		}
 		return err
 	})

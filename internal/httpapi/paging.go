@@ -30,7 +30,7 @@ func checkCursor(c string) error {
 
 // checkPlace refuses a cursor that is not a place in a log.
 func checkPlace(c string) error {
-	if c == "" || store.IsPlace(c) {
+	if c == "" || store.IsMessageCursor(c) {
 		return nil
 	}
 	return badCursor()

@@ -87,7 +87,7 @@ func (p *permit) close() {
 }
 
 // next waits for what the client is to hear. Nothing means that there was none for a while.
-func (p *permit) next(ctx context.Context, r *chat.Reader) ([]chat.Line, error) {
+func (p *permit) next(ctx context.Context, r *chat.Reader) ([]chat.EncodedFrame, error) {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.due, cancel)()

@@ -34,7 +34,7 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 	}
 	say := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
 	if in.Body.Detach {
-		turn, _, err := h.desk.Begin(ctx, who, c.ID, in.Key, say)
+		turn, _, err := h.desk.BeginTurn(ctx, who, c.ID, in.Key, say)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ type play struct {
 }
 
 // translate writes the events that a frame is in the playground.
-func (p *player) translate(e *events, l chat.Line) error {
+func (p *player) translate(e *events, l chat.EncodedFrame) error {
 	var f reeve.Frame
 	if err := json.Unmarshal(l.Data, &f); err != nil {
 		return err

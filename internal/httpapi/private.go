@@ -14,7 +14,7 @@ import (
 // sessionFor is the session that a caller means by a name. By "default" everybody means their own, but owners, who see all, mean
 // the one that is stored under that name: everybody's once, and the server owner's now.
 func sessionFor(who reeve.Principal, name string) string {
-	if name == reeve.SharedDefault && chat.Sees(who) != "" {
+	if name == reeve.SharedDefault && chat.VisibleTo(who) != "" {
 		return reeve.DefaultSession(who.User)
 	}
 	return name
@@ -22,7 +22,7 @@ func sessionFor(who reeve.Principal, name string) string {
 
 // hidden tells whether a session is another user's default session, or a conversation that somebody does not see.
 func hidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session string) (bool, error) {
-	if session == "" || chat.Sees(who) == "" {
+	if session == "" || chat.VisibleTo(who) == "" {
 		return false, nil
 	}
 	if reeve.IsDefaultSession(session) {
@@ -43,7 +43,7 @@ func hidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session 
 
 // hiddenRun tells whether a run is another user's, or a turn of a conversation that somebody does not see.
 func hiddenRun(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (bool, error) {
-	if id == "" || chat.Sees(who) == "" {
+	if id == "" || chat.VisibleTo(who) == "" {
 		return false, nil
 	}
 	run, err := snap.Runs().GetRun(ctx, who.Workspace, id)

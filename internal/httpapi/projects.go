@@ -55,7 +55,7 @@ func (h *projectHandlers) create(ctx context.Context, who reeve.Principal, in *s
 		if err := tx.Agents().InsertProject(ctx, p); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }
 

@@ -121,7 +121,7 @@ func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal, in *
 		if out.Body, err = snap.Ledger().GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		if out.Body.Items, err = snap.Ledger().ListItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
+		if out.Body.Items, err = snap.Ledger().ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
 			return err
 		}
 		return h.redactor.oversee(ctx, snap, who, nil, out.Body.Items)
@@ -135,11 +135,11 @@ type setDecision struct {
 }
 
 func (h *proposalHandlers) acceptSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
-	d, err := h.gate.Inbox.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
+	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }
 
 func (h *proposalHandlers) rejectSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
-	d, err := h.gate.Inbox.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
+	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }

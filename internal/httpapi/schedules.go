@@ -48,7 +48,7 @@ func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 		if err != nil {
 			return err
 		}
-		out.Body.Timer, out.Body.Why = t, h.planner.Why(t)
+		out.Body.Timer, out.Body.Why = t, h.planner.WhyDisabled(t)
 		if t.State == reeve.TimerActive {
 			out.Body.Upcoming = h.planner.Upcoming(t, snap.Now())
 		}
@@ -75,20 +75,20 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 		}
 		t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
 			Notify: reeve.NotifyAlways, State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		if t, out.Body.Upcoming, err = h.planner.Change(t, in.Body, tx.Now()); err != nil {
+		if t, out.Body.Upcoming, err = h.planner.Apply(t, in.Body, tx.Now()); err != nil {
 			return nil, err
 		}
-		if err := h.planner.Admit(ctx, tx, t); err != nil {
+		if err := h.planner.CheckScheduleCount(ctx, tx, t); err != nil {
 			return nil, err
 		}
 		out.Body.Timer = t
 		if err := tx.Queue().PutTimer(ctx, t); err != nil {
 			return nil, err
 		}
-		return t.Tokens(), tx.Ledger().Answer(ctx, out.Body)
+		return t.Tokens(), tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 	if err == nil {
-		h.queue.Nudge()
+		h.queue.Wakeup()
 	}
 	return out, err
 }
@@ -111,17 +111,17 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 			}
 			t.AgentID = a.ID
 		}
-		if t, out.Body.Upcoming, err = h.planner.Revise(ctx, tx, t, in.Body); err != nil {
+		if t, out.Body.Upcoming, err = h.planner.ApplyToExisting(ctx, tx, t, in.Body); err != nil {
 			return nil, err
 		}
-		if out.Body.Timer = t; t.Same(was) {
+		if out.Body.Timer = t; t.Equal(was) {
 			return nil, nil
 		}
 		out.Body.UpdatedAt = tx.Now()
 		return t.Tokens(), tx.Queue().PutTimer(ctx, t)
 	})
 	if err == nil {
-		h.queue.Nudge()
+		h.queue.Wakeup()
 	}
 	return out, err
 }

@@ -26,7 +26,7 @@ type Config struct {
 	Scheduler   *wake.Scheduler
 	Queue       *wake.Queue
 	Planner     *wake.Planner
-	Desk        *chat.Desk
+	Desk        *chat.Service
 	Automations Automations
 	Delegations Delegations
 	Branches    Branches
@@ -50,7 +50,7 @@ type Config struct {
 }
 
 // Delegations looks at once whether calls of agents by agents wait for a run that has ended.
-type Delegations interface{ Nudge() }
+type Delegations interface{ Wakeup() }
 
 // services is what the handlers of several resources share.
 type services struct {

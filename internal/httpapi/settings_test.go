@@ -64,7 +64,7 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 			if p := refused(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") || strings.Contains(string(r.Body), "/safe") {
 				t.Errorf("%s: %+v", id, p)
 			}
-			for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+			for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 				if c.Name == "agents" && (!strings.Contains(c.Hint, "reeve agents detach clerk "+id) || strings.Contains(c.Hint, "damaged")) {
 					t.Errorf("%s: the doctor's hint is %q", id, c.Hint)
 				}

@@ -34,7 +34,7 @@ const (
 type conversationSockets struct {
 	db       *store.DB
 	gate     *gate.Gate
-	desk     *chat.Desk
+	desk     *chat.Service
 	auth     *authenticator
 	permits  permitIssuer
 	redactor viewRedactor
@@ -296,11 +296,11 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	}
 	switch f.Type {
 	case api.ClientMessage:
-		_, _, err = l.desk.Begin(ctx, who, l.conversation, f.ID, f.TurnRequest)
+		_, _, err = l.desk.BeginTurn(ctx, who, l.conversation, f.ID, f.TurnRequest)
 	case api.ClientCancel:
 		_, err = l.canceler.cancel(ctx, who, l.conversation, f.TurnID)
 	case api.ClientApprove, api.ClientDeny:
-		_, err = l.gate.Inbox.Decide(ctx, who.Workspace, f.ApprovalID, f.Type == api.ClientApprove, who.User, f.Comment)
+		_, err = l.gate.Inbox.DecideApproval(ctx, who.Workspace, f.ApprovalID, f.Type == api.ClientApprove, who.User, f.Comment)
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 	AgentPath
 	Body api.SubscriptionRequest
 }) (*body[reeve.Subscription], error) {
-	if err := h.scheduler.Check(in.Body.Predicate); err != nil {
+	if err := h.scheduler.CheckPredicate(in.Body.Predicate); err != nil {
 		return nil, err
 	}
 	out := &body[reeve.Subscription]{}
@@ -55,7 +55,7 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 		if err := tx.Queue().InsertSubscription(ctx, out.Body); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }
 
@@ -99,7 +99,7 @@ func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap,
 	if h.openTokens && !slip {
 		return nil
 	}
-	return reeve.Wrong("/name", "is no "+string(t.Class)+" that anything tells of", "one of "+strings.Join(known, ", "))
+	return reeve.InvalidField("/name", "is no "+string(t.Class)+" that anything tells of", "one of "+strings.Join(known, ", "))
 }
 
 // checkID refuses the id of a thing that is not there. Files are watched by their path, there or not.
@@ -123,5 +123,5 @@ func (h *subscriptionHandlers) checkID(ctx context.Context, snap *store.Snap, wh
 			return err
 		}
 	}
-	return reeve.Wrong("/name", "is the id of nothing that there is", "the id of a thing of the journal, an agent, a schedule or a conversation, or the path of a file")
+	return reeve.InvalidField("/name", "is the id of nothing that there is", "the id of a thing of the journal, an agent, a schedule or a conversation, or the path of a file")
 }

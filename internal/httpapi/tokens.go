@@ -39,7 +39,7 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 }) (*body[api.NewToken], error) {
 	var expires *time.Time
 	if in.Body.ExpiresAt != "" {
-		at, err := reeve.ParseMoment("/expires_at", in.Body.ExpiresAt)
+		at, err := reeve.ParseTimeWithOffset("/expires_at", in.Body.ExpiresAt)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if err := tx.Agents().InsertCredential(ctx, c); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, nil) // its text is not kept
+		return tx.Ledger().SaveResponse(ctx, nil) // its text is not kept
 	})
 }
 

@@ -83,7 +83,7 @@ func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in
 		list, err := snap.Agents().ListAttachments(ctx, a.ID)
 		for _, t := range list {
 			if t.Tool.Broken == "" {
-				t.Tool.Broken = h.gate.Catalogue.Unfit(t.Tool, t.Config)
+				t.Tool.Broken = h.gate.Catalogue.WhyNotCallable(t.Tool, t.Config)
 			}
 			out.Body.Tools = append(out.Body.Tools, showAttached(t.Tool, t.Config))
 		}
@@ -103,7 +103,7 @@ func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in
 		return nil
 	})
 	for i := range out.Body.Tools {
-		out.Body.Tools[i].Broken = h.gate.Catalogue.Broken(out.Body.Tools[i].Tool)
+		out.Body.Tools[i].Broken = h.gate.Catalogue.WhyBroken(out.Body.Tools[i].Tool)
 	}
 	return out, err
 }
@@ -128,13 +128,13 @@ func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *stru
 		if config, err = h.gate.Catalogue.CheckConfig(t, in.Body.Config); err != nil {
 			return err
 		}
-		if names := h.gate.Catalogue.Owners(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
+		if names := h.gate.Catalogue.OwnerOnlySettings(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
 			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role, strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
 		}
 		if err := tx.Agents().Attach(ctx, a, t, config); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, showAttached(t, config))
+		return tx.Ledger().SaveResponse(ctx, showAttached(t, config))
 	})
 	return &body[api.ToolView]{showAttached(t, config)}, err
 }

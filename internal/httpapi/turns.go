@@ -21,7 +21,7 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // turnHandlers serves the turns of conversations.
 type turnHandlers struct {
 	db       *store.DB
-	desk     *chat.Desk
+	desk     *chat.Service
 	canceler turnCanceler
 	follower eventStreamer
 	log      *slog.Logger
@@ -60,7 +60,7 @@ func (h *turnHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 	Body   reeve.TurnRequest
 }) (*huma.StreamResponse, error) {
 	if !strings.Contains(in.Accept, eventType) {
-		turn, fresh, err := h.desk.Begin(ctx, who, in.ID, in.Key, in.Body)
+		turn, fresh, err := h.desk.BeginTurn(ctx, who, in.ID, in.Key, in.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func (h *turnHandlers) begin(ctx context.Context, who reeve.Principal, conversat
 	if err != nil {
 		return nil, err
 	}
-	turn, fresh, err := h.desk.Begin(ctx, who, conversation, key, r)
+	turn, fresh, err := h.desk.BeginTurn(ctx, who, conversation, key, r)
 	if err == nil && !fresh {
 		reader.Close()
 		reader, err = h.rejoin(ctx, conversation, turn.ID)
@@ -141,7 +141,7 @@ func (h *turnHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath)
 			return err
 		}
 		out.Body.Turn = run.Turn()
-		if out.Body.Messages, err = snap.Ledger().WholeRun(ctx, who.Workspace, run.ID); err != nil {
+		if out.Body.Messages, err = snap.Ledger().AllRunMessages(ctx, who.Workspace, run.ID); err != nil {
 			return err
 		}
 		if err := snap.Ledger().SetPrevious(ctx, out.Body.Messages); err != nil {
@@ -173,6 +173,6 @@ func (h *turnHandlers) rate(ctx context.Context, who reeve.Principal, in *struct
 		if err := tx.Chat().InsertFeedback(ctx, who.Workspace, out.Body); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }

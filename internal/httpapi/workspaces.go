@@ -48,6 +48,6 @@ func (h *workspaceHandlers) create(ctx context.Context, who reeve.Principal, in 
 		if out.Body, err = tx.Agents().InsertWorkspace(ctx, in.Body.ID, name); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, out.Body)
+		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }

@@ -38,7 +38,7 @@ func (s Agents) AgentState(ctx context.Context, agent string) (reeve.AgentState,
 		v.Processed = map[string]int64{}
 	}
 	if v.Stamps == nil {
-		v.Stamps = map[string]reeve.Mark{}
+		v.Stamps = map[string]reeve.SlotWriter{}
 	}
 	if v.Stamp.Clock == nil {
 		v.Stamp.Clock = map[string]int64{}
@@ -73,7 +73,7 @@ func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, s
 	for _, paths := range []map[string]string{was, will} {
 		for p := range paths {
 			if old, ok := was[p]; !ok || will[p] != old {
-				is.Stamps[p] = reeve.Mark{Node: stamp.Node, Counter: stamp.Counter}
+				is.Stamps[p] = reeve.SlotWriter{Node: stamp.Node, Counter: stamp.Counter}
 			}
 		}
 	}

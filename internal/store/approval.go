@@ -22,7 +22,7 @@ func scanApproval(r scanner) (a reeve.Approval, err error) {
 func (t LedgerTx) InsertApproval(ctx context.Context, a reeve.Approval) error {
 	return t.tx.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', '', 0, $15, $16)`,
-		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, reeve.Clean(a.Args), a.ArgsHash, a.ToolVersion, a.Policy, a.Why, reeve.Clean(a.Reason), reeve.Clean(a.Preview),
+		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, reeve.SanitizeText(a.Args), a.ArgsHash, a.ToolVersion, a.Policy, a.Why, reeve.SanitizeText(a.Reason), reeve.SanitizeText(a.Preview),
 		string(a.State), reeve.Millis(a.ExpiresAt), reeve.Millis(t.now))
 }
 
@@ -55,7 +55,7 @@ func (s Ledger) ListApprovals(ctx context.Context, workspace string, state reeve
 	if before != "" { // a condition of its own, so that the index begins there
 		where, args = where+` AND id < $5`, append(args, before)
 	}
-	return all(ctx, s.Snap, func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.At(s.now), err }, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
+	return all(ctx, s.Snap, func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.AsOf(s.now), err }, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // DueApprovals reads pending approvals that have expired.
@@ -69,10 +69,10 @@ func (s Ledger) NextExpiry(ctx context.Context) (int64, bool, error) {
 	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("approvals"), nil), `SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`, reeve.Millis(s.now))
 }
 
-// MoveApproval answers an approval, provided nobody has since: the first answer wins.
-func (t LedgerTx) MoveApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
+// TransitionApproval answers an approval, provided nobody has since: the first answer wins.
+func (t LedgerTx) TransitionApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
 	n, err := t.tx.affect(ctx, `UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
-		a.ID, string(from), string(a.State), a.DecidedBy, reeve.Clean(a.Comment), reeve.Millis(t.now))
+		a.ID, string(from), string(a.State), a.DecidedBy, reeve.SanitizeText(a.Comment), reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.Conflict, "the approval %s has been answered already", a.ID).Hintf("look at it to see the answer; the first one counts")
 	}

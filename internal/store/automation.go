@@ -9,23 +9,23 @@ import (
 
 const selectAutomation = `SELECT m.agent_id, m.workspace_id, a.name, m.owner, m.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), m.paused_at, m.paused_run, m.created_at, m.updated_at,
 	COALESCE(t.class, ''), COALESCE(t.code, ''), COALESCE(t.message, ''), COALESCE(t.run_id, ''), COALESCE(t.root_id, ''), COALESCE(t.tries, 0), COALESCE(t.fixes, 0), COALESCE(t.retry_at, 0),
-	COALESCE(t.retry_key, ''), COALESCE(t.stopped_at, 0), COALESCE(t.errand_id, ''), COALESCE(t.updated_at, 0)
-	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id LEFT JOIN troubles t ON t.agent_id = m.agent_id `
+	COALESCE(t.retry_key, ''), COALESCE(t.stopped_at, 0), COALESCE(t.script_job_id, ''), COALESCE(t.updated_at, 0)
+	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id LEFT JOIN automation_failures t ON t.agent_id = m.agent_id `
 
 func scanAutomation(r scanner) (m reeve.Automation, err error) {
 	defer wrapCorrupt("automations", &m.AgentID, &err)
 	var v reeve.ScriptVersion
 	var paused, created, updated, retry, stopped, changed int64
-	t := reeve.Trouble{}
+	t := reeve.FailureState{}
 	err = r.Scan(&m.AgentID, &m.WorkspaceID, &m.Name, &m.Owner, &m.ScriptID, &v.Major, &v.Minor, &paused, &m.PausedRun, &created, &updated,
-		&t.Class, &t.Code, &t.Message, &t.RunID, &t.RootID, &t.Tries, &t.Fixes, &retry, &t.RetryKey, &stopped, &t.ErrandID, &changed)
+		&t.Class, &t.Code, &t.Message, &t.RunID, &t.RootID, &t.NetworkFailures, &t.Repairs, &retry, &t.RetryKey, &stopped, &t.ScriptJobID, &changed)
 	if m.ScriptID != "" {
 		m.Version = v.Version()
 	}
 	m.PausedAt, m.CreatedAt, m.UpdatedAt = optional(paused), reeve.FromMillis(created), reeve.FromMillis(updated)
 	if t.RunID != "" {
 		t.AgentID, t.WorkspaceID, t.RetryAt, t.StoppedAt, t.UpdatedAt = m.AgentID, m.WorkspaceID, optional(retry), optional(stopped), reeve.FromMillis(changed)
-		m.Trouble = &t
+		m.Failure = &t
 	}
 	return m.WithStatus(), err
 }
@@ -37,8 +37,8 @@ func (t AutomationsTx) PutAutomation(ctx context.Context, m reeve.Automation) er
 		m.AgentID, m.WorkspaceID, m.ScriptID, orZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now), m.Owner)
 }
 
-// HoldAutomation reads an automation by its agent's id or name, and keeps others from changing it, or what versions there are of it, until the transaction ends.
-func (t AutomationsTx) HoldAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+// LockAutomation reads an automation by its agent's id or name, and keeps others from changing it, or what versions there are of it, until the transaction ends.
+func (t AutomationsTx) LockAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
 	m, err := t.GetAutomation(ctx, workspace, id)
 	if err != nil {
 		return m, err
@@ -49,8 +49,8 @@ func (t AutomationsTx) HoldAutomation(ctx context.Context, workspace, id string)
 	return t.GetAutomation(ctx, workspace, m.AgentID) // as it is now
 }
 
-// PausedIn notes which run a pause ended: the last, but one that the pause kept from beginning does not take the place of one that was under way. False means that the automation is not paused any more.
-func (t AutomationsTx) PausedIn(ctx context.Context, agent, run string) (bool, error) {
+// RecordPausedRun notes which run a pause ended: the last, but one that the pause kept from beginning does not take the place of one that was under way. False means that the automation is not paused any more.
+func (t AutomationsTx) RecordPausedRun(ctx context.Context, agent, run string) (bool, error) {
 	n, err := t.tx.affect(ctx, `UPDATE automations SET paused_run = CASE WHEN EXISTS (SELECT 1 FROM runs a, runs b WHERE a.id = paused_run AND a.started_at < paused_at AND b.id = $2 AND b.started_at >= paused_at)
 		THEN paused_run ELSE $2 END WHERE agent_id = $1 AND paused_at > 0`, agent, run)
 	return n == 1, err
@@ -59,27 +59,27 @@ func (t AutomationsTx) PausedIn(ctx context.Context, agent, run string) (bool, e
 // heldRuns are runs that a pause ended, or kept from beginning, and that nobody has carried on with. $2 bounds how far back is looked.
 const heldRuns = `r.agent_id = $1 AND r.id >= $2 AND r.state = 'paused' AND r.output = 'paused' AND substr(r.session_id, 1, 5) <> 'step:'`
 
-// KeptFrom lists the runs that a pause held, of those that were to do the same the last, oldest first. Those that were to do what the run does that is noted of it are left out.
-func (s Automations) KeptFrom(ctx context.Context, m reeve.Automation) ([]string, error) {
+// RunsHeldByPause lists the runs that a pause held, of those that were to do the same the last, oldest first. Those that were to do what the run does that is noted of it are left out.
+func (s Automations) RunsHeldByPause(ctx context.Context, m reeve.Automation) ([]string, error) {
 	return all(ctx, s.Snap, value[string], `SELECT max(r.id) FROM runs r JOIN script_runs q ON q.run_key = r.run_key WHERE `+heldRuns+`
 		AND NOT EXISTS (SELECT 1 FROM runs a JOIN script_runs b ON b.run_key = a.run_key WHERE a.id = $3 AND a.input = r.input AND b.type = q.type AND b.plan_of = q.plan_of)
 		GROUP BY r.input, q.type, q.plan_of ORDER BY 1`, m.AgentID, dayBefore(*m.PausedAt), m.PausedRun)
 }
 
-// CarriedOn notes that the runs that a pause held are carried on with.
-func (t AutomationsTx) CarriedOn(ctx context.Context, m reeve.Automation) error {
-	return first(t.tx.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+heldRuns, m.AgentID, dayBefore(*m.PausedAt)), t.CarriedOnWith(ctx, m.PausedRun))
+// ClearHeldRuns notes that the runs that a pause held are carried on with.
+func (t AutomationsTx) ClearHeldRuns(ctx context.Context, m reeve.Automation) error {
+	return first(t.tx.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+heldRuns, m.AgentID, dayBefore(*m.PausedAt)), t.ClearHeldRun(ctx, m.PausedRun))
 }
 
-// CarriedOnWith is CarriedOn for one of them.
-func (t AutomationsTx) CarriedOnWith(ctx context.Context, run string) error {
+// ClearHeldRun is CarriedOn for one of them.
+func (t AutomationsTx) ClearHeldRun(ctx context.Context, run string) error {
 	return t.tx.exec(ctx, `UPDATE runs SET output = 'resumed' WHERE id = $1 AND state = 'paused' AND output = 'paused'`, run)
 }
 
 // dayBefore is older than the ids of all runs that began within a day of a moment.
 func dayBefore(at time.Time) string {
 	var ids reeve.IDs
-	return reeve.SameTime(reeve.PrefixRun, ids.New(reeve.PrefixRun, at.Add(-24*time.Hour)))
+	return reeve.LowestIDAt(reeve.PrefixRun, ids.New(reeve.PrefixRun, at.Add(-24*time.Hour)))
 }
 
 // GetAutomation reads an automation of a workspace, by its agent's id or name.
@@ -120,13 +120,13 @@ func (s Automations) ListAutomations(ctx context.Context, workspace, after strin
 	return all(ctx, s.Snap, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
 }
 
-const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, errand_id, on_behalf_of`
+const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, script_job_id, on_behalf_of`
 
 func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 	defer wrapCorrupt("scripts", &v.ID, &err)
 	var created int64
 	var behalf string
-	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created, &v.ErrandID, &behalf); err != nil {
+	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created, &v.ScriptJobID, &behalf); err != nil {
 		return v, err
 	}
 	v.CreatedAt = reeve.FromMillis(created)
@@ -142,7 +142,7 @@ func (t AutomationsTx) InsertScript(ctx context.Context, v reeve.ScriptVersion) 
 		}
 		return nil
 	}, `INSERT INTO scripts (`+scriptColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy, reeve.Millis(t.now), v.ErrandID, delegatorsText(v.OnBehalfOf))
+		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy, reeve.Millis(t.now), v.ScriptJobID, delegatorsText(v.OnBehalfOf))
 }
 
 // LastVersion gives the highest version there is; with a major number of 0 or more, the highest of that. 0.0 means none.
@@ -171,6 +171,6 @@ func (s Automations) GetVersion(ctx context.Context, agent string, major, minor 
 
 // ListVersions reads an automation's versions without their text, newest first.
 func (s Automations) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
-	return all(ctx, s.Snap, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id, on_behalf_of FROM scripts
+	return all(ctx, s.Snap, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, script_job_id, on_behalf_of FROM scripts
 		WHERE agent_id = $1 ORDER BY major DESC, minor DESC LIMIT $2`, agent, limit)
 }

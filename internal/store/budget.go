@@ -45,7 +45,7 @@ const mostClaimed = 1 << 53
 // workspace is touched before anything is read: of two changes that would make a circle together, the second finds the
 // first. The budget is held before that, as by a call that draws on it: one order of locks.
 func (t LedgerTx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
-	if err := first(t.holdBudget(ctx, workspace, b.Subject), t.tx.Touch(ctx, workspace), t.leadsOut(ctx, workspace, b)); err != nil {
+	if err := first(t.lockBudgetRow(ctx, workspace, b.Subject), t.tx.Touch(ctx, workspace), t.leadsOut(ctx, workspace, b)); err != nil {
 		return err
 	}
 	return t.tx.exec(ctx, `INSERT INTO budgets (workspace_id, subject, parent, on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis,
@@ -77,7 +77,7 @@ func (t LedgerTx) leadsOut(ctx context.Context, workspace string, b reeve.Budget
 
 // DeleteBudget removes a subject's limits.
 func (t LedgerTx) DeleteBudget(ctx context.Context, workspace, subject string) error {
-	if err := first(t.holdBudget(ctx, workspace, subject), t.tx.Touch(ctx, workspace)); err != nil {
+	if err := first(t.lockBudgetRow(ctx, workspace, subject), t.tx.Touch(ctx, workspace)); err != nil {
 		return err
 	}
 	n, err := t.tx.affect(ctx, `DELETE FROM budgets WHERE workspace_id = $1 AND subject = $2`, workspace, subject)
@@ -105,13 +105,13 @@ func (s Ledger) GetBudget(ctx context.Context, workspace, subject string) (reeve
 
 // LockBudget is GetBudget for a transaction that will reserve or spend: others that would wait.
 func (t LedgerTx) LockBudget(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error) {
-	if err := t.holdBudget(ctx, workspace, subject); err != nil {
+	if err := t.lockBudgetRow(ctx, workspace, subject); err != nil {
 		return reeve.Budget{}, false, err
 	}
 	return t.GetBudget(ctx, workspace, subject)
 }
 
-func (t LedgerTx) holdBudget(ctx context.Context, workspace, subject string) error {
+func (t LedgerTx) lockBudgetRow(ctx context.Context, workspace, subject string) error {
 	return t.tx.exec(ctx, `UPDATE budgets SET parent = parent WHERE workspace_id = $1 AND subject = $2`, workspace, subject)
 }
 

@@ -23,13 +23,13 @@ type CallResult struct {
 	Info    json.RawMessage // a reeve.ResultInfo
 }
 
-// Asked decodes who asked for the call, how and why, and what each step of the gate decided.
-func (c Call) Asked() (info reeve.ActionInfo, err error) {
+// RequestInfo decodes who asked for the call, how and why, and what each step of the gate decided.
+func (c Call) RequestInfo() (info reeve.ActionInfo, err error) {
 	return info, json.Unmarshal(c.Request, &info)
 }
 
-// Outcome decodes what is known of the result beside its content.
-func (r CallResult) Outcome() (info reeve.ResultInfo, err error) {
+// ResultInfo decodes what is known of the result beside its content.
+func (r CallResult) ResultInfo() (info reeve.ResultInfo, err error) {
 	return info, json.Unmarshal(r.Info, &info)
 }
 
@@ -58,22 +58,22 @@ type columnsThen struct {
 
 func (c columnsThen) Scan(dest ...any) error { return c.row.Scan(append(dest, c.more...)...) }
 
-// Judged is what must still hold when a call is written.
-type Judged struct {
+// Preconditions is what must still hold when a call is written.
+type Preconditions struct {
 	Revision   int64  // of the workspace, when the gate decided
 	Run        string // must not have ended, nor wait for a person; empty means that it is not looked at
 	Automation string // the agent whose automation must not be paused; empty means that it is not looked at
 }
 
-// Stale means that the workspace, the run or the automation has changed since the gate decided on a call: decide again.
-type Stale struct{}
+// ErrStaleDecision means that the workspace, the run or the automation has changed since the gate decided on a call: decide again.
+type ErrStaleDecision struct{}
 
-func (Stale) Error() string { return "the workspace has changed since the call was judged" }
+func (ErrStaleDecision) Error() string { return "the workspace has changed since the call was judged" }
 
-// Taken means that the operation id was used before: look at what came of it.
-type Taken struct{}
+// ErrDuplicateOperation means that the operation id was used before: look at what came of it.
+type ErrDuplicateOperation struct{}
 
-func (Taken) Error() string { return "the operation id has been used" }
+func (ErrDuplicateOperation) Error() string { return "the operation id has been used" }
 
 // newCall inserts a row. The workspace comes from a sub-select that finds nothing if what the gate decided by holds no longer, and a row
 // without a workspace is refused. So the gate decides from a cached view, without a read, and no change is missed: on PostgreSQL the
@@ -82,16 +82,16 @@ func newCall(e Engine) string {
 	return `INSERT INTO calls (` + callColumns + `) VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3
 			AND NOT EXISTS (SELECT 1 FROM runs WHERE id = $4 AND state NOT IN ('running', 'parked'))
 			AND NOT EXISTS (SELECT 1 FROM calls WHERE run_id = $4 AND ` + awaitsPerson + `)
-			AND NOT EXISTS (SELECT 1 FROM automations WHERE agent_id = $5 AND paused_at > 0)` + e.Share() + `),
+			AND NOT EXISTS (SELECT 1 FROM automations WHERE agent_id = $5 AND paused_at > 0)` + e.ShareClause() + `),
 		$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $27, $28, $29, $30, $31, $32, $33, $34)`
 }
 
 // InsertCall writes a new call. It returns Stale if the workspace, run or automation has changed since the decision, and Taken if the
 // operation id was used before.
-func (t LedgerTx) InsertCall(ctx context.Context, c Call, j Judged) error {
+func (t LedgerTx) InsertCall(ctx context.Context, c Call, j Preconditions) error {
 	o, result := c.Operation, CallResult{}
 	if o.ID != "" {
-		if err := reeve.State("").To(o.State); err != nil {
+		if err := reeve.State("").CheckTransition(o.State); err != nil {
 			return err
 		}
 	}
@@ -101,18 +101,18 @@ func (t LedgerTx) InsertCall(ctx context.Context, c Call, j Judged) error {
 	refused := func(f Fault) error {
 		switch f.Kind {
 		case FaultNotNull:
-			return Stale{}
+			return ErrStaleDecision{}
 		case FaultUnique:
-			return Taken{}
+			return ErrDuplicateOperation{}
 		default:
 			return nil
 		}
 	}
 	return t.tx.execOr(ctx, refused, t.db.newCall, o.CallID, o.WorkspaceID, j.Revision, j.Run, j.Automation, o.AgentID, orNull(o.ID), result.ID, o.ThreadID,
-		o.RunID, reeve.Clean(o.Tool), o.ToolVersion, o.Policy, string(o.Effect), string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries,
+		o.RunID, reeve.SanitizeText(o.Tool), o.ToolVersion, o.Policy, string(o.Effect), string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.SanitizeText(o.Message), o.Tries,
 		orZero(o.NextAttemptAt), o.Owner, string(o.Resolution), o.ResolvedBy, undoText(o.Undo), spentText(o.Spent), reeve.Millis(t.now), flag(o.Deferred),
-		orZero(o.TimeoutAt), orZero(o.InFlightUntil), reeve.Clean(c.Args), reeve.Clean(string(c.Request)), reeve.Clean(result.Content),
-		reeve.Clean(string(result.Info)))
+		orZero(o.TimeoutAt), orZero(o.InFlightUntil), reeve.SanitizeText(c.Args), reeve.SanitizeText(string(c.Request)), reeve.SanitizeText(result.Content),
+		reeve.SanitizeText(string(result.Info)))
 }
 
 // orNull is NULL for an empty text.

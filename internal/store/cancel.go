@@ -53,13 +53,13 @@ func (t RunsTx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is
 	is = was
 	now := t.now
 	is.State, is.FinishedAt, is.Owner, is.Code, is.Message = reeve.RunCancelled, &now, "", why.Code, why.Message
-	if err := t.tx.Ledger().Forgo(ctx, is); err != nil {
+	if err := t.tx.Ledger().CancelAwaited(ctx, is); err != nil {
 		return was, err
 	}
 	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil { // when its calls are held: one that is recorded at this moment is counted here, or by Late
 		return was, err
 	}
-	if err := t.MoveRun(ctx, was, is); err != nil {
+	if err := t.TransitionRun(ctx, was, is); err != nil {
 		return was, err
 	}
 	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" { // one that was begun just now has its own still
@@ -100,8 +100,8 @@ func (s Runs) children(ctx context.Context, run string) ([]reeve.Run, error) {
 	return all(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE parent_id = $1 AND parent_id <> '') ORDER BY id`, run)
 }
 
-// GoesOn tells whether a run that is parked goes on without anybody's word: everything it waits for is a run that does.
-func (s Runs) GoesOn(ctx context.Context, run reeve.Run) (bool, error) {
+// ResumesUnaided tells whether a run that is parked goes on without anybody's word: everything it waits for is a run that does.
+func (s Runs) ResumesUnaided(ctx context.Context, run reeve.Run) (bool, error) {
 	if run.State != reeve.RunParked {
 		return false, nil
 	}
@@ -110,10 +110,10 @@ func (s Runs) GoesOn(ctx context.Context, run reeve.Run) (bool, error) {
 		return false, err
 	}
 	for _, op := range waiting {
-		child, begun, err := s.RunAnswering(ctx, op.ID)
+		child, begun, err := s.FindDelegatedRun(ctx, op.ID)
 		on := begun && child.State != reeve.RunParked
 		if err == nil && begun && !on {
-			on, err = s.GoesOn(ctx, child)
+			on, err = s.ResumesUnaided(ctx, child)
 		}
 		if err != nil || !on {
 			return false, err
@@ -122,18 +122,18 @@ func (s Runs) GoesOn(ctx context.Context, run reeve.Run) (bool, error) {
 	return true, nil
 }
 
-// RunAnswering reads the run that a call began and waits for; false means that there is none.
-func (s Runs) RunAnswering(ctx context.Context, operation string) (reeve.Run, bool, error) {
+// FindDelegatedRun reads the run that a call began and waits for; false means that there is none.
+func (s Runs) FindDelegatedRun(ctx context.Context, operation string) (reeve.Run, bool, error) {
 	return one(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE answers = $1 AND answers <> ''`, operation)
 }
 
-// RunsOver tells which of some runs have ended.
-func (s Runs) RunsOver(ctx context.Context, runs []string) ([]string, error) {
+// EndedRuns tells which of some runs have ended.
+func (s Runs) EndedRuns(ctx context.Context, runs []string) ([]string, error) {
 	return among(ctx, s.Snap, value[string], `SELECT id FROM runs WHERE id IN (?) AND state NOT IN ('running', 'parked')`, runs)
 }
 
-// RunsFor tells which of some runs act on behalf of an agent: by a call of its own, or by what such a call left behind.
-func (s Runs) RunsFor(ctx context.Context, agent string, runs []string) (map[string]bool, error) {
+// RunsActingFor tells which of some runs act on behalf of an agent: by a call of its own, or by what such a call left behind.
+func (s Runs) RunsActingFor(ctx context.Context, agent string, runs []string) (map[string]bool, error) {
 	led := map[string]bool{}
 	_, err := among(ctx, s.Snap, func(r scanner) (none struct{}, err error) {
 		var run reeve.Run

@@ -100,9 +100,9 @@ var tableChecks = []tableCheck{
 	decoded("items", `SELECT `+ledgerColumns+` FROM items`, scanLedger),
 	typed("item_attempts", 2, `agent_id, item_id, state, first_run, last_run, script_id, code, message`, `attempt, started_at, finished_at`),
 	typed("planned_calls", 1, `run_id, workspace_id, item_id, title, tool, args, preview, base, operation_id`, `ordinal, attempt`),
-	typed("troubles", 1, `agent_id, workspace_id, class, code, message, run_id, root_id, retry_key, errand_id`,
+	typed("automation_failures", 1, `agent_id, workspace_id, class, code, message, run_id, root_id, retry_key, script_job_id`,
 		`tries, fixes, retry_at, stopped_at, updated_at`),
-	decoded("errands", selectErrand, scanErrand),
+	decoded("script_jobs", selectScriptJob, scanScriptJob),
 
 	decoded("projects", `SELECT `+projectColumns+` FROM projects`, scanProject),
 	decoded("branches", selectBranch, scanBranch),

@@ -20,7 +20,7 @@ func scanConversation(r scanner) (c reeve.Conversation, err error) {
 func (t ChatTx) InsertConversation(ctx context.Context, c reeve.Conversation) error {
 	if err := t.tx.exec(ctx, `INSERT INTO conversations (id, workspace_id, agent_id, user_id, title, origin, state, turns, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8)`,
-		c.ID, c.WorkspaceID, c.AgentID, c.UserID, reeve.Clean(c.Title), c.Origin, c.State, reeve.Millis(t.now)); err != nil {
+		c.ID, c.WorkspaceID, c.AgentID, c.UserID, reeve.SanitizeText(c.Title), c.Origin, c.State, reeve.Millis(t.now)); err != nil {
 		return err
 	}
 	for _, p := range c.Members {
@@ -34,7 +34,7 @@ func (t ChatTx) InsertConversation(ctx context.Context, c reeve.Conversation) er
 // AddParticipant lets somebody take part; false means that they did already.
 func (t ChatTx) AddParticipant(ctx context.Context, conversation string, p reeve.Participant) (bool, error) {
 	n, err := t.tx.affect(ctx, `INSERT INTO participants (conversation_id, kind, id, added_by, created_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (conversation_id, kind, id) DO NOTHING`, conversation, p.Kind, reeve.Clean(p.ID), p.AddedBy, reeve.Millis(t.now))
+		ON CONFLICT (conversation_id, kind, id) DO NOTHING`, conversation, p.Kind, reeve.SanitizeText(p.ID), p.AddedBy, reeve.Millis(t.now))
 	return n == 1, err
 }
 
@@ -48,7 +48,7 @@ func (t ChatTx) RemoveParticipant(ctx context.Context, conversation, kind, id st
 func (t ChatTx) ChangeConversation(ctx context.Context, id string, c reeve.ConversationChange) error {
 	title := ""
 	if c.Title != nil {
-		title = reeve.Clean(*c.Title)
+		title = reeve.SanitizeText(*c.Title)
 	}
 	return t.tx.exec(ctx, `UPDATE conversations SET title = CASE WHEN $2 = 1 THEN $3 ELSE title END, state = CASE WHEN $4 = '' THEN state ELSE $4 END, updated_at = $5 WHERE id = $1`,
 		id, flag(c.Title != nil), title, c.State, reeve.Millis(t.now))
@@ -104,7 +104,7 @@ func (s Chat) ListTurns(ctx context.Context, conversation, before string, limit 
 // InsertFeedback writes what a person thinks of a turn.
 func (t ChatTx) InsertFeedback(ctx context.Context, workspace string, f reeve.Feedback) error {
 	return t.tx.exec(ctx, `INSERT INTO feedback (id, workspace_id, turn_id, user_id, score, comment, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		f.ID, workspace, f.TurnID, f.UserID, f.Score, reeve.Clean(f.Comment), reeve.Millis(t.now))
+		f.ID, workspace, f.TurnID, f.UserID, f.Score, reeve.SanitizeText(f.Comment), reeve.Millis(t.now))
 }
 
 // ListFeedback reads what people think of a turn, oldest first.

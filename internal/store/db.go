@@ -69,12 +69,12 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 	if why, ok := errors.AsType[Fault](err); ok && why.Kind == FaultUnsure {
 		db.unsure.Add(1)
 	}
-	return Explain(err)
+	return UserError(err)
 }
 
-// Unsure counts the commits of which nobody can tell whether they were made. What one of them put into this process's hands is in nobody's: whoever looks for such things
+// UncertainCommits counts the commits of which nobody can tell whether they were made. What one of them put into this process's hands is in nobody's: whoever looks for such things
 // does so when it has grown.
-func (db *DB) Unsure() int64 { return db.unsure.Load() }
+func (db *DB) UncertainCommits() int64 { return db.unsure.Load() }
 
 // View runs f on one snapshot.
 func (db *DB) View(ctx context.Context, f func(*Snap) error) error {
@@ -83,7 +83,7 @@ func (db *DB) View(ctx context.Context, f func(*Snap) error) error {
 		defer func() { _ = g.end() }()
 		return f(&Snap{conn: g, now: reeve.Now(), db: db})
 	})
-	return Explain(err)
+	return UserError(err)
 }
 
 // NewID issues an id outside a transaction.
@@ -92,12 +92,12 @@ func (db *DB) NewID(prefix string) string { return db.ids.New(prefix, reeve.Now(
 // Engine is "sqlite" or "postgres".
 func (db *DB) Engine() string { return db.engine.Name() }
 
-// Alone tells whether no other process can be using this store.
-func (db *DB) Alone() bool { return db.engine.Alone() }
+// SingleProcess tells whether no other process can be using this store.
+func (db *DB) SingleProcess() bool { return db.engine.SingleProcess() }
 
 // Backup writes a consistent copy to a new file.
 func (db *DB) Backup(ctx context.Context, file string) error {
-	return Explain(db.engine.Backup(ctx, file))
+	return UserError(db.engine.Backup(ctx, file))
 }
 
 // Close ends the store.
@@ -116,8 +116,8 @@ func TxFrom(ctx context.Context) (*Tx, error) {
 	return nil, reeve.Errorf(reeve.Internal, "a local tool was called outside a transaction")
 }
 
-// Within tells whether a context is lent by a transaction that is not over: who waited for another one with it could wait for ever.
-func Within(ctx context.Context) bool {
+// InTransaction tells whether a context is lent by a transaction that is not over: who waited for another one with it could wait for ever.
+func InTransaction(ctx context.Context) bool {
 	tx, ok := ctx.Value(txKey{}).(*Tx)
 	if !ok {
 		return false
@@ -166,8 +166,8 @@ func (g *guarded) use(ctx context.Context, f func(Conn) error) error {
 	return g.failed
 }
 
-// Stalled tells whether the transaction failed waiting for the store: whoever ran out of time meanwhile did not take it.
-func (t *Tx) Stalled() bool {
+// TimedOut tells whether the transaction failed waiting for the store: whoever ran out of time meanwhile did not take it.
+func (t *Tx) TimedOut() bool {
 	t.conn.mu.Lock()
 	defer t.conn.mu.Unlock()
 	return t.conn.stalled
@@ -180,12 +180,12 @@ func checkText(args []any) error {
 	for _, a := range args {
 		switch a := a.(type) {
 		case string:
-			if !reeve.IsClean(a) {
+			if !reeve.IsStorableText(a) {
 				return errText
 			}
 		case []string:
 			for _, s := range a {
-				if !reeve.IsClean(s) {
+				if !reeve.IsStorableText(s) {
 					return errText
 				}
 			}
@@ -275,7 +275,7 @@ func ask[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), int
 		return err
 	}
 	return s.conn.use(ctx, func(c Conn) error {
-		return c.Ask(ctx, func(rows Rows) (err error) {
+		return c.QueueQuery(ctx, func(rows Rows) (err error) {
 			*into, err = scanned(rows, scan)
 			return err
 		}, query, args...)
@@ -294,7 +294,7 @@ func first(errs ...error) error {
 
 // settle waits for what was asked: all of it in one round trip.
 func (s *Snap) settle(ctx context.Context) error {
-	return s.conn.use(ctx, func(c Conn) error { return c.Settle(ctx) })
+	return s.conn.use(ctx, func(c Conn) error { return c.Flush(ctx) })
 }
 
 // one reads the first row of a query; false means there is none.

@@ -16,28 +16,28 @@ type Engine interface {
 	Update(ctx context.Context, f func(Conn) error) error
 	// View runs f on one consistent snapshot. A query that still runs when ctx ends is stopped.
 	View(ctx context.Context, f func(Conn) error) error
-	// Lock is the clause that lets several processes claim rows of one table without waiting for each other, or "".
-	Lock() string
-	// Share is the clause that keeps a row that was read from being changed until the transaction ends, or "".
-	Share() string
+	// LockClause is the clause that lets several processes claim rows of one table without waiting for each other, or "".
+	LockClause() string
+	// ShareClause is the clause that keeps a row that was read from being changed until the transaction ends, or "".
+	ShareClause() string
 	// Migrator opens a database/sql handle for migrations, with the name goose knows the engine by.
 	Migrator(ctx context.Context) (*sql.DB, string, error)
 	// Fault names an error of that handle.
 	Fault(error) error
 	// Backup writes a consistent copy to a new file while others go on writing.
 	Backup(ctx context.Context, file string) error
-	// Alone tells whether no other process can be using this database.
-	Alone() bool
+	// SingleProcess tells whether no other process can be using this database.
+	SingleProcess() bool
 	// Close ends it. No call may be under way, unless Alone is false: then those under way fail.
 	Close() error
 }
 
-// Placed is an engine that knows which database it has open.
-type Placed interface {
+// Identified is an engine that knows which database it has open.
+type Identified interface {
 	// Identity names this database, as distinct from a copy of it: a copy that was restored has another one.
 	Identity(ctx context.Context) (string, error)
-	// Present refuses when the database's files are gone, replaced or cut off, although those that are open still answer.
-	Present() error
+	// CheckPresent refuses when the database's files are gone, replaced or cut off, although those that are open still answer.
+	CheckPresent() error
 }
 
 // Conn is a transaction as the engine gives it.
@@ -49,10 +49,10 @@ type Conn interface {
 	Affect(ctx context.Context, query string, args ...any) (int64, error)
 	// Query runs a statement that gives rows. They must be closed before the next call.
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
-	// Ask runs a statement that gives rows which nobody waits for yet. They are read by this call, a later one or the commit; perhaps again, if the commit is.
-	Ask(ctx context.Context, read func(Rows) error, query string, args ...any) error
-	// Settle waits for what was asked.
-	Settle(ctx context.Context) error
+	// QueueQuery runs a statement that gives rows which nobody waits for yet. They are read by this call, a later one or the commit; perhaps again, if the commit is.
+	QueueQuery(ctx context.Context, read func(Rows) error, query string, args ...any) error
+	// Flush waits for what was asked.
+	Flush(ctx context.Context) error
 }
 
 // Rows is the part of *sql.Rows that we use.
@@ -99,16 +99,16 @@ const keepFile = "check the disk, quotas and limits on the size of files (the ke
 	"nothing says that it is damaged"
 
 // diskError is the cause of a disk's failure in the engine's words.
-func diskError(f Fault) string { return reeve.Clean(f.Err.Error()) }
+func diskError(f Fault) string { return reeve.SanitizeText(f.Err.Error()) }
 
-// Passing tells whether an error is the store's own, and not for long: it could not be reached, was busy, or went away. What was asked of it can be asked again.
-func Passing(err error) bool {
+// IsTransient tells whether an error is the store's own, and not for long: it could not be reached, was busy, or went away. What was asked of it can be asked again.
+func IsTransient(err error) bool {
 	var f Fault
 	return errors.As(err, &f) && (f.Kind == FaultBusy || f.Kind == FaultDown || f.Kind == FaultUnsure)
 }
 
-// Explain turns a fault into an error fit for people. Any other error stays as it is.
-func Explain(err error) error {
+// UserError turns a fault into an error fit for people. Any other error stays as it is.
+func UserError(err error) error {
 	if err == nil {
 		return nil
 	}

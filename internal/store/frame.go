@@ -27,16 +27,16 @@ func (t ChatTx) AppendLast(ctx context.Context, conversation, key string, f reev
 
 func (t ChatTx) appendFrame(ctx context.Context, conversation, key string, f reeve.Frame, provided string) error {
 	f.Seq, f.ConversationID = 0, ""
-	if err := t.HoldConversation(ctx, conversation); err != nil {
+	if err := t.LockConversation(ctx, conversation); err != nil {
 		return err
 	}
 	return t.tx.exec(ctx, `INSERT INTO frames (conversation_id, n, frame_key, turn_id, body, created_at)
 		SELECT c.id, COALESCE((SELECT max(n) FROM frames WHERE conversation_id = $1), 0) + 1, $2, $3, $4, $5 FROM conversations c WHERE c.id = $1`+provided+`
-		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, reeve.Clean(text(f)), reeve.Millis(t.now))
+		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, reeve.SanitizeText(text(f)), reeve.Millis(t.now))
 }
 
-// HoldConversation keeps all others from telling anything in a conversation until the transaction is over: a turn of it that has not ended does not end meanwhile.
-func (t ChatTx) HoldConversation(ctx context.Context, id string) error {
+// LockConversation keeps all others from telling anything in a conversation until the transaction is over: a turn of it that has not ended does not end meanwhile.
+func (t ChatTx) LockConversation(ctx context.Context, id string) error {
 	return t.tx.exec(ctx, `UPDATE conversations SET updated_at = $2 WHERE id = $1`, id, reeve.Millis(t.now))
 }
 
@@ -67,11 +67,11 @@ func ResultFrame(ref, tool string, r reeve.Result) (key string, f reeve.Frame) {
 
 // tellResult keeps what a call of a turn came to, unless its brain has told it. What others did in the turn was never told to begin.
 func (t ChatTx) tellResult(ctx context.Context, run reeve.Run, c Call) error {
-	asked, err := c.Asked()
+	asked, err := c.RequestInfo()
 	if err != nil {
 		return err
 	}
-	info, err := c.Result.Outcome()
+	info, err := c.Result.ResultInfo()
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (t ChatTx) tellResults(ctx context.Context, run reeve.Run) error {
 		return err
 	}
 	for _, c := range made {
-		asked, err := c.Asked()
+		asked, err := c.RequestInfo()
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (s Chat) begun(ctx context.Context, run reeve.Run) ([]reeve.Frame, error) {
 func (t ChatTx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Frame) error {
 	slices.SortFunc(begun, func(a, b reeve.Frame) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, c := range begun {
-		f := reeve.Frame{Type: reeve.FrameResult, TurnID: run.ID, AgentID: run.AgentID, ToolCallID: c.ToolCallID, Tool: c.Tool, Content: run.Over() + " before its outcome came", IsError: true, Code: reeve.Canceled}
+		f := reeve.Frame{Type: reeve.FrameResult, TurnID: run.ID, AgentID: run.AgentID, ToolCallID: c.ToolCallID, Tool: c.Tool, Content: run.DescribeEnd() + " before its outcome came", IsError: true, Code: reeve.Canceled}
 		if err := t.AppendLast(ctx, run.SessionID, fmt.Sprint(run.ID, ":unmade:", c.Seq), f); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (t ChatTx) AppendEnd(ctx context.Context, run reeve.Run) error {
 		return nil
 	}
 	if run.State != reeve.RunCompleted || run.Pending > 0 {
-		if err := first(t.HoldConversation(ctx, run.SessionID), t.tellResults(ctx, run)); err != nil {
+		if err := first(t.LockConversation(ctx, run.SessionID), t.tellResults(ctx, run)); err != nil {
 			return err
 		}
 	}

@@ -11,10 +11,10 @@ import (
 // selectHeld gives a row while the server is held.
 const selectHeld = `SELECT held_at FROM database_state WHERE id = 1 AND held_at <> 0`
 
-// Present refuses when the database's files are gone, replaced or cut off; see [Placed].
-func (db *DB) Present() error {
-	if e, ok := db.engine.(Placed); ok {
-		return Explain(e.Present())
+// CheckPresent refuses when the database's files are gone, replaced or cut off; see [Placed].
+func (db *DB) CheckPresent() error {
+	if e, ok := db.engine.(Identified); ok {
+		return UserError(e.CheckPresent())
 	}
 	return nil
 }
@@ -22,9 +22,9 @@ func (db *DB) Present() error {
 // Adopt finds out which database this is before anything is done with it; see [Tx.Adopt]. It says why it is held, if it is.
 func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err error) {
 	identity := ""
-	if e, ok := db.engine.(Placed); ok {
+	if e, ok := db.engine.(Identified); ok {
 		if identity, err = e.Identity(ctx); err != nil {
-			return nil, Explain(err)
+			return nil, UserError(err)
 		}
 	}
 	err = db.Update(ctx, func(tx *Tx) error {
@@ -47,7 +47,7 @@ func (t SystemTx) Adopt(ctx context.Context, identity, reason string) error {
 		return err
 	}
 	// On PostgreSQL a database that no server has named yet is new, or was upgraded. On SQLite only copies have a name.
-	if copied := was != identity && (was != "" || t.db.engine.Alone()); copied && reason == "" {
+	if copied := was != identity && (was != "" || t.db.engine.SingleProcess()); copied && reason == "" {
 		reason = "its database was restored from a backup or copied, and what happened after that is not in it"
 	}
 	if reason == "" {
@@ -103,9 +103,9 @@ func (s System) Node(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// Held is work that a held server would go on with, and who may read what it is about. [reeve.HeldWork].What is for
+// HeldItem is work that a held server would go on with, and who may read what it is about. [reeve.HeldWork].What is for
 // everybody in the workspace; Text is for those who see the user's things and, of a turn, the session.
-type Held struct {
+type HeldItem struct {
 	reeve.HeldWork
 	UserID    string // on whose behalf it is; empty means nobody's
 	SessionID string // of a conversation's turn
@@ -141,7 +141,7 @@ var heldQueries = []heldQuery{
 	{reeve.HeldAutomation, `automations x WHERE x.workspace_id = $1 AND x.paused_at = 0`, `x.agent_id`,
 		`x.agent_id, ` + agentName + `, 'automation', '', '', '', 0`,
 		"runs when it is woken; items that it has done since the backup are done again"},
-	{reeve.HeldScriptJob, `errands x WHERE x.workspace_id = $1 AND x.closed_at = 0`, `x.id`,
+	{reeve.HeldScriptJob, `script jobs x WHERE x.workspace_id = $1 AND x.closed_at = 0`, `x.id`,
 		`x.id, ` + agentName + `, x.kind || ' (' || x.state || ')', x.request, x.user_id, '', x.created_at`,
 		"goes on, although its script may have been written since the backup"},
 	{reeve.HeldNotification, `notifications x WHERE x.delivered_at = 0 AND x.next_at > 0 AND x.workspace_id || '' = $1`, `x.next_at`,
@@ -153,10 +153,10 @@ var heldQueries = []heldQuery{
 var dueKinds = []reeve.HeldKind{reeve.HeldWake, reeve.HeldSchedule, reeve.HeldNotification}
 
 // HeldWork lists up to limit things of each kind that go on in a workspace when the server does, and counts all of them.
-func (s System) HeldWork(ctx context.Context, workspace string, limit int) (work []Held, counts map[reeve.HeldKind]int, err error) {
+func (s System) HeldWork(ctx context.Context, workspace string, limit int) (work []HeldItem, counts map[reeve.HeldKind]int, err error) {
 	counts = map[reeve.HeldKind]int{}
 	for _, q := range heldQueries {
-		list, err := all(ctx, s.Snap, func(r scanner) (w Held, err error) {
+		list, err := all(ctx, s.Snap, func(r scanner) (w HeldItem, err error) {
 			var at int64
 			err = r.Scan(&w.ID, &w.Agent, &w.What, &w.Text, &w.UserID, &w.SessionID, &at)
 			w.Kind, w.WorkspaceID, w.Then, w.At = q.kind, workspace, q.then, optional(at)
@@ -177,7 +177,7 @@ func (s System) HeldWork(ctx context.Context, workspace string, limit int) (work
 			counts[q.kind] = int(n)
 		}
 	}
-	ops, err := s.UnderWay(ctx, workspace)
+	ops, err := s.OperationsInProgress(ctx, workspace)
 	if err != nil || len(ops) == 0 {
 		return work, counts, err
 	}
@@ -190,10 +190,10 @@ func (s System) HeldWork(ctx context.Context, workspace string, limit int) (work
 		at := op.CreatedAt
 		w := reeve.HeldWork{Kind: reeve.HeldOperation, ID: op.ID, WorkspaceID: workspace, Agent: names[op.AgentID], At: &at, Overdue: true,
 			What: string(op.State) + ", " + string(op.Effect) + ": " + op.Tool, Then: "is taken up again"}
-		if op.Doubtful() {
+		if op.IsUncertainAfterRestore() {
 			w.Then = "becomes unknown: a person says whether it happened since the backup"
 		}
-		work = append(work, Held{HeldWork: w})
+		work = append(work, HeldItem{HeldWork: w})
 	}
 	return work, counts, nil
 }
@@ -210,9 +210,9 @@ func (s System) agentNames(ctx context.Context, workspace string) (map[string]st
 	return names, err
 }
 
-// UnderWay lists a workspace's operations that were let through and are not over: approved and not begun, or sent without an
+// OperationsInProgress lists a workspace's operations that were let through and are not over: approved and not begun, or sent without an
 // outcome so far. Rows that cannot be read are skipped: a person's answer to the others must not depend on them.
-func (s System) UnderWay(ctx context.Context, workspace string) ([]reeve.Operation, error) {
+func (s System) OperationsInProgress(ctx context.Context, workspace string) ([]reeve.Operation, error) {
 	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND workspace_id || '' = $1 ORDER BY next_attempt_at, id LIMIT $2`, workspace, math.MaxInt32)
 }

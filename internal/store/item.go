@@ -16,9 +16,9 @@ func scanLedger(r scanner) (v reeve.Item, err error) {
 	return v, err
 }
 
-// EnterItem begins, or goes on with, an attempt at an item. Doing it twice is doing it once. One that is settled by now, or at
+// StartItem begins, or goes on with, an attempt at an item. Doing it twice is doing it once. One that is settled by now, or at
 // another attempt, or that another run is at, is a conflict: somebody was faster.
-func (t AutomationsTx) EnterItem(ctx context.Context, v reeve.Item, script string) error {
+func (t AutomationsTx) StartItem(ctx context.Context, v reeve.Item, script string) error {
 	n, err := t.tx.affect(ctx, `INSERT INTO items (`+ledgerColumns+`, attempt_run, script_id, started_at, finished_at, entry_id)
 			VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8, $7, $9, $8, 0, $10)
 		ON CONFLICT (agent_id, item_id) DO UPDATE SET title = $4, state = 'processing', first_run = CASE WHEN items.first_run = '' THEN $7 ELSE items.first_run END,
@@ -33,20 +33,20 @@ func (t AutomationsTx) EnterItem(ctx context.Context, v reeve.Item, script strin
 	return err
 }
 
-// LeaveItem writes how a run left an item that it was at: done, failed or needs_attention. Doing it twice is doing it once; what a
+// FinishItem writes how a run left an item that it was at: done, failed or needs_attention. Doing it twice is doing it once; what a
 // person has settled meanwhile stays.
-func (t AutomationsTx) LeaveItem(ctx context.Context, v reeve.Item) error {
-	if err := reeve.ItemProcessing.To(v.State); err != nil {
+func (t AutomationsTx) FinishItem(ctx context.Context, v reeve.Item) error {
+	if err := reeve.ItemProcessing.CheckTransition(v.State); err != nil {
 		return err
 	}
 	return t.tx.exec(ctx, `UPDATE items SET state = $4, code = $5, message = $6, updated_at = $7, finished_at = $7
 		WHERE agent_id = $1 AND item_id = $2 AND attempt = $3 AND state = 'processing'`,
-		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), reeve.Clean(v.Message), reeve.Millis(t.now))
+		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), reeve.SanitizeText(v.Message), reeve.Millis(t.now))
 }
 
-// SettleItem is a person's word on an item: to leave it, or to begin another attempt, which puts the one it was at aside.
-func (t AutomationsTx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState, why string) (reeve.Item, error) {
-	if err := was.State.To(to); err != nil {
+// ResolveItem is a person's word on an item: to leave it, or to begin another attempt, which puts the one it was at aside.
+func (t AutomationsTx) ResolveItem(ctx context.Context, was reeve.Item, to reeve.ItemState, why string) (reeve.Item, error) {
+	if err := was.State.CheckTransition(to); err != nil {
 		return was, err
 	}
 	is := was
@@ -62,7 +62,7 @@ func (t AutomationsTx) SettleItem(ctx context.Context, was reeve.Item, to reeve.
 		}
 	}
 	n, err := t.tx.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8, `+set+` WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
-		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, reeve.Clean(why), reeve.Millis(t.now))
+		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, reeve.SanitizeText(why), reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.Conflict, "item %q changed meanwhile", was.ID).Hintf("look at it again")
 	}
@@ -96,9 +96,9 @@ func (s Automations) WaitingItems(ctx context.Context, workspace string, limit i
 		ORDER BY i.created_at DESC, i.entry_id DESC, i.item_id DESC LIMIT $2`, workspace, limit)
 }
 
-// ListLedger reads a page of an automation's items, newest first, and how many there are in all. Of those that were entered at one time, the
+// ListItems reads a page of an automation's items, newest first, and how many there are in all. Of those that were entered at one time, the
 // last is the newest.
-func (s Automations) ListLedger(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
+func (s Automations) ListItems(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
 	const where = ` FROM items WHERE agent_id = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR item_id = $3)`
 	if l.Items, err = all(ctx, s.Snap, scanLedger, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, entry_id DESC, item_id DESC LIMIT $4 OFFSET $5`,
 		agent, string(f.State), f.ID, f.Limit, f.Offset); err != nil {

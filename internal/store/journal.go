@@ -10,9 +10,9 @@ import (
 	"reeve"
 )
 
-// Hand is who reads or writes the journal, and what of it they may see. Time entries, day plans and ratings are a user's own:
+// JournalScope is who reads or writes the journal, and what of it they may see. Time entries, day plans and ratings are a user's own:
 // those of another do not exist for them.
-type Hand struct {
+type JournalScope struct {
 	Workspace  string
 	User       string
 	Agent      string   // set for an agent
@@ -25,17 +25,17 @@ type Hand struct {
 // judged by working it out without making it.
 type JournalReader struct {
 	snap *Snap
-	who  Hand
+	who  JournalScope
 	seen map[string]bool
 }
 
 // Journal gives the journal as a hand sees it.
-func (s *Snap) Journal(who Hand) *JournalReader {
+func (s *Snap) Journal(who JournalScope) *JournalReader {
 	return &JournalReader{snap: s, who: who, seen: map[string]bool{}}
 }
 
-// Seen gives the categories that were come across, in order.
-func (r *JournalReader) Seen() []string { return slices.Sorted(maps.Keys(r.seen)) }
+// SeenCategories gives the categories that were come across, in order.
+func (r *JournalReader) SeenCategories() []string { return slices.Sorted(maps.Keys(r.seen)) }
 
 // see notes a category, and refuses one that the hand may not touch.
 func (r *JournalReader) see(category string) error {
@@ -58,7 +58,7 @@ type JournalWriter struct {
 
 // JournalWriter begins a change of the journal. Changes are made one after another: rules about several rows, such as that a
 // user has one running timer, could not be kept otherwise.
-func (t *Tx) JournalWriter(ctx context.Context, who Hand) (*JournalWriter, error) {
+func (t *Tx) JournalWriter(ctx context.Context, who JournalScope) (*JournalWriter, error) {
 	if err := t.lockNode(ctx); err != nil {
 		return nil, err
 	}

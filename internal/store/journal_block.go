@@ -86,15 +86,15 @@ func blockText(b reeve.PlanBlock) string {
 	return s
 }
 
-// Planning is a change of a day's blocks that was worked out and not made.
-type Planning struct {
+// PlanDraft is a change of a day's blocks that was worked out and not made.
+type PlanDraft struct {
 	Draft
 	plan  reeve.DayPlan
 	edits []blockEdit
 }
 
 // tell writes the change in words.
-func (p *Planning) tell() {
+func (p *PlanDraft) tell() {
 	p.edits = slices.DeleteFunc(p.edits, blockEdit.same)
 	for _, e := range p.edits {
 		switch {
@@ -110,12 +110,12 @@ func (p *Planning) tell() {
 }
 
 // PlanBlocks works out a change of some blocks of a day.
-func (r *JournalReader) PlanBlocks(ctx context.Context, day string, in reeve.PlanChange) (p Planning, err error) {
+func (r *JournalReader) PlanBlocks(ctx context.Context, day string, in reeve.PlanChange) (p PlanDraft, err error) {
 	if err := reeve.CheckDistinct("/deletes", in.Deletes); err != nil {
 		return p, err
 	}
 	if len(in.Upserts)+len(in.Deletes) == 0 {
-		return p, reeve.Wrong("", "names no block", "upserts or deletes")
+		return p, reeve.InvalidField("", "names no block", "upserts or deletes")
 	}
 	if p.plan, err = r.Plan(ctx, day); err != nil {
 		return p, err
@@ -129,7 +129,7 @@ func (r *JournalReader) PlanBlocks(ctx context.Context, day string, in reeve.Pla
 			return p, err
 		}
 		if slices.ContainsFunc(in.Upserts, func(d reeve.BlockDraft) bool { return d.ID == id }) {
-			return p, reeve.Wrong("/deletes", "names a block that upserts replaces", "each block once")
+			return p, reeve.InvalidField("/deletes", "names a block that upserts replaces", "each block once")
 		}
 		p.edits = append(p.edits, blockEdit{was: &b})
 	}
@@ -138,10 +138,10 @@ func (r *JournalReader) PlanBlocks(ctx context.Context, day string, in reeve.Pla
 }
 
 // Replan works out a new plan of a day, of the blocks that the hand sees: the others are not its to plan.
-func (r *JournalReader) Replan(ctx context.Context, day string, in reeve.Replan) (p Planning, err error) {
+func (r *JournalReader) Replan(ctx context.Context, day string, in reeve.Replan) (p PlanDraft, err error) {
 	var from time.Time
 	if in.From != "" {
-		if from, err = reeve.ParseMoment("/from", in.From); err != nil {
+		if from, err = reeve.ParseTimeWithOffset("/from", in.From); err != nil {
 			return p, err
 		}
 	}
@@ -175,7 +175,7 @@ func (w *JournalWriter) UpsertBlocks(ctx context.Context, day string, in reeve.P
 func (w *JournalWriter) ApplyReplan(ctx context.Context, day string, in reeve.Replan, base string) (reeve.DayPlan, error) {
 	p, err := w.Replan(ctx, day, in)
 	if err == nil {
-		err = p.Holds(base)
+		err = p.CheckBase(base)
 	}
 	if err != nil {
 		return p.plan, err
@@ -184,7 +184,7 @@ func (w *JournalWriter) ApplyReplan(ctx context.Context, day string, in reeve.Re
 }
 
 // plan writes a change of blocks.
-func (w *JournalWriter) plan(ctx context.Context, p Planning) (reeve.DayPlan, error) {
+func (w *JournalWriter) plan(ctx context.Context, p PlanDraft) (reeve.DayPlan, error) {
 	if len(p.edits) == 0 {
 		return p.plan, nil
 	}

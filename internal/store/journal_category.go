@@ -51,7 +51,7 @@ func (s *Snap) ResolveCategories(ctx context.Context, workspace string, names, k
 		}
 		if list == nil {
 			var err error
-			if list, err = s.Journal(Hand{Workspace: workspace, All: true}).Categories(ctx); err != nil {
+			if list, err = s.Journal(JournalScope{Workspace: workspace, All: true}).Categories(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -103,7 +103,7 @@ func (w *JournalWriter) freeName(ctx context.Context, table, what, id, name stri
 		return "", err
 	}
 	if len([]rune(name)) > maxName {
-		return "", reeve.Wrong("/name", "is too long", "1 to 100 characters")
+		return "", reeve.InvalidField("/name", "is too long", "1 to 100 characters")
 	}
 	other, taken, err := one(ctx, w.snap, value[string], `SELECT id FROM `+table+` WHERE workspace_id = $1 AND folded = $2 AND deleted_at = 0 AND id <> $3`,
 		w.who.Workspace, fold(name), id)

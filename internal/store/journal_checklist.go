@@ -149,7 +149,7 @@ func after(c reeve.Checklist) int64 {
 }
 
 func tooMany(path string) error {
-	return reeve.Wrong(path, "would make the checklist too long", "at most "+strconv.Itoa(maxItems)+" items on one checklist")
+	return reeve.InvalidField(path, "would make the checklist too long", "at most "+strconv.Itoa(maxItems)+" items on one checklist")
 }
 
 // AddItems adds items to a checklist and gives them.
@@ -162,7 +162,7 @@ func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.Item
 		return c, err
 	}
 	if len(in.Items) == 0 {
-		return c, reeve.Wrong("/items", "is empty", "one item or more")
+		return c, reeve.InvalidField("/items", "is empty", "one item or more")
 	}
 	if len(c.Items)+len(in.Items) > maxItems {
 		return c, tooMany("/items")

@@ -36,8 +36,8 @@ func (d *Draft) Base() string {
 	return reeve.Hash([]byte(strings.Join(slices.Sorted(slices.Values(d.rests)), "\n")))
 }
 
-// Holds refuses to make a change that is not the one a preview with this base showed.
-func (d *Draft) Holds(base string) error {
+// CheckBase refuses to make a change that is not the one a preview with this base showed.
+func (d *Draft) CheckBase(base string) error {
 	if base == "" || base == d.Base() {
 		return nil
 	}

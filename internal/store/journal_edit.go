@@ -48,7 +48,7 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 			return e, err
 		}
 	}
-	rest := reeve.TaskRest{LabelIDs: e.lost}
+	rest := reeve.TaskRemainder{LabelIDs: e.lost}
 	if was.ClosedAt != nil && !is.Status.Closed() {
 		rest.ClosedAt = was.ClosedAt.Format(time.RFC3339Nano)
 	}
@@ -60,7 +60,7 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 
 // restoreTask works out what an undo puts back besides fields. A label that is gone, or that the task can have no more, cannot be put back, and
 // then nothing is.
-func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reeve.TaskRest) error {
+func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reeve.TaskRemainder) error {
 	if rest == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reev
 	if rest.ClosedAt == "" || e.Before.Status.Closed() || !e.After.Status.Closed() {
 		return nil
 	}
-	at, err := reeve.ParseMoment("/restore/closed_at", rest.ClosedAt)
+	at, err := reeve.ParseTimeWithOffset("/restore/closed_at", rest.ClosedAt)
 	if at = at.UTC(); at.After(r.snap.now) {
 		at = r.snap.now
 	}
@@ -90,12 +90,12 @@ func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reev
 	return err
 }
 
-// Leaves is what the edit leaves, and what an undo of it must find: what was changed, and all labels of the task where some were taken off or put
+// NewValues is what the edit leaves, and what an undo of it must find: what was changed, and all labels of the task where some were taken off or put
 // on with that.
-func (e *TaskEdit) Leaves() any { return e.told(e.Made, e.After.LabelIDs) }
+func (e *TaskEdit) NewValues() any { return e.told(e.Made, e.After.LabelIDs) }
 
-// Replaces is what was there before, in the same words.
-func (e *TaskEdit) Replaces() any { return e.told(e.Undo, e.Before.LabelIDs) }
+// OldValues is what was there before, in the same words.
+func (e *TaskEdit) OldValues() any { return e.told(e.Undo, e.Before.LabelIDs) }
 
 func (e *TaskEdit) told(c reeve.TaskChange, labels []string) any {
 	out := struct {
@@ -150,16 +150,16 @@ func (r *JournalReader) moveTask(ctx context.Context, e *TaskEdit, to string) er
 	return nil
 }
 
-// Same tells whether the edit changes nothing.
-func (e *TaskEdit) Same() bool { return len(e.lines) == 0 }
+// IsNoop tells whether the edit changes nothing.
+func (e *TaskEdit) IsNoop() bool { return len(e.lines) == 0 }
 
 // UpdateTask changes a task, if base is empty or still holds.
 func (w *JournalWriter) UpdateTask(ctx context.Context, id string, in reeve.TaskChange, base string) (TaskEdit, error) {
 	e, err := w.EditTask(ctx, id, in)
 	if err == nil {
-		err = e.Holds(base)
+		err = e.CheckBase(base)
 	}
-	if err != nil || e.Same() {
+	if err != nil || e.IsNoop() {
 		return e, err
 	}
 	if err := w.setLabels(ctx, &e.After, reeve.LabelAssignment{Add: e.back, Remove: e.lost}); err != nil {

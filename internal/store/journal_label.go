@@ -118,7 +118,7 @@ func (r *JournalReader) fit(ctx context.Context, path, id, category string) erro
 		return err
 	}
 	if l.CategoryID != "" && l.CategoryID != category {
-		return reeve.Wrong(path, "is a label of another category", "a label of the task's category, or of none")
+		return reeve.InvalidField(path, "is a label of another category", "a label of the task's category, or of none")
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// Moving is a move of checklist items that was worked out and not made.
-type Moving struct {
+// ItemMoveDraft is a move of checklist items that was worked out and not made.
+type ItemMoveDraft struct {
 	Draft
 	from   reeve.Checklist
 	source reeve.Task
@@ -19,12 +19,12 @@ type Moving struct {
 }
 
 // pick finds the items of a move on their checklist, in the order they have there, whatever the order they were named in.
-func (m *Moving) pick(ids []string) error {
+func (m *ItemMoveDraft) pick(ids []string) error {
 	if err := reeve.CheckDistinct("/item_ids", ids); err != nil {
 		return err
 	}
 	if len(ids) == 0 {
-		return reeve.Wrong("/item_ids", "is empty", "one item or more")
+		return reeve.InvalidField("/item_ids", "is empty", "one item or more")
 	}
 	for _, i := range m.from.Items {
 		if slices.Contains(ids, i.ID) {
@@ -44,7 +44,7 @@ func (m *Moving) pick(ids []string) error {
 }
 
 // begin reads where items come from.
-func (m *Moving) begin(ctx context.Context, r *JournalReader, list string, items []string, preserve *bool) (err error) {
+func (m *ItemMoveDraft) begin(ctx context.Context, r *JournalReader, list string, items []string, preserve *bool) (err error) {
 	if m.from, m.source, err = r.Checklist(ctx, list); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (m *Moving) begin(ctx context.Context, r *JournalReader, list string, items
 }
 
 // tell writes the move in words.
-func (m *Moving) tell(to string) {
+func (m *ItemMoveDraft) tell(to string) {
 	m.say("Move %d of %d items from checklist %q (%s) of task %q to %s:", len(m.items), len(m.from.Items), m.from.Title, m.from.ID, m.source.Title, to)
 	for _, i := range m.items {
 		m.say("  %s %s (%s)", box(i.Checked && !m.reopen), i.Title, i.ID)
@@ -70,9 +70,9 @@ func box(checked bool) string {
 }
 
 // MoveItems works out a move of items to the end of another checklist.
-func (r *JournalReader) MoveItems(ctx context.Context, in reeve.ItemMove) (m Moving, err error) {
+func (r *JournalReader) MoveItems(ctx context.Context, in reeve.ItemMove) (m ItemMoveDraft, err error) {
 	if in.FromID == in.ToID {
-		return m, reeve.Wrong("/to_checklist_id", "is where the items are", "another checklist")
+		return m, reeve.InvalidField("/to_checklist_id", "is where the items are", "another checklist")
 	}
 	if err := m.begin(ctx, r, in.FromID, in.ItemIDs, in.PreserveState); err != nil {
 		return m, err
@@ -95,7 +95,7 @@ func (r *JournalReader) MoveItems(ctx context.Context, in reeve.ItemMove) (m Mov
 func quoted(title, id string) string { return "\"" + title + "\" (" + id + ")" }
 
 // SplitItems works out a move of items to a new task of their own.
-func (r *JournalReader) SplitItems(ctx context.Context, in reeve.ItemSplit) (m Moving, err error) {
+func (r *JournalReader) SplitItems(ctx context.Context, in reeve.ItemSplit) (m ItemMoveDraft, err error) {
 	if err := m.begin(ctx, r, in.FromID, in.ItemIDs, in.PreserveState); err != nil {
 		return m, err
 	}
@@ -116,7 +116,7 @@ func (r *JournalReader) SplitItems(ctx context.Context, in reeve.ItemSplit) (m M
 }
 
 // move writes the items of a move where they go.
-func (w *JournalWriter) move(ctx context.Context, m *Moving) error {
+func (w *JournalWriter) move(ctx context.Context, m *ItemMoveDraft) error {
 	w.touchList(m.from, m.source.CategoryID)
 	w.touchList(m.to, m.dest.CategoryID)
 	next := after(m.to)
@@ -139,7 +139,7 @@ func (w *JournalWriter) move(ctx context.Context, m *Moving) error {
 func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ItemMove, base string) ([]reeve.Checklist, error) {
 	m, err := w.MoveItems(ctx, in)
 	if err == nil {
-		err = m.Holds(base)
+		err = m.CheckBase(base)
 	}
 	if err == nil {
 		err = w.move(ctx, &m)
@@ -151,7 +151,7 @@ func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ItemMove, base s
 func (w *JournalWriter) ApplySplit(ctx context.Context, in reeve.ItemSplit, base string) (out reeve.TasksChanged, err error) {
 	m, err := w.SplitItems(ctx, in)
 	if err == nil {
-		err = m.Holds(base)
+		err = m.CheckBase(base)
 	}
 	if err != nil {
 		return out, err

@@ -87,7 +87,7 @@ func (w *JournalWriter) PinTasks(ctx context.Context, day string, in reeve.PinCh
 		return p, undo, err
 	}
 	if len(in.At) > 0 && (len(in.At) != len(in.Pin) || slices.Min(in.At) < 1) {
-		return p, undo, reeve.Wrong("/positions", "does not fit task_ids", "a number from 1 for each of them")
+		return p, undo, reeve.InvalidField("/positions", "does not fit task_ids", "a number from 1 for each of them")
 	}
 	if p, err = w.Plan(ctx, day); err != nil {
 		return p, undo, err
@@ -174,25 +174,25 @@ func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path
 			return b, was, err
 		}
 		if t.CategoryID != in.CategoryID {
-			return b, was, reeve.Wrong(path+"/task_id", "is a task of another category", "a task of the block's category")
+			return b, was, reeve.InvalidField(path+"/task_id", "is a task of another category", "a task of the block's category")
 		}
 	}
-	if b.StartsAt, err = reeve.ParseMoment(path+"/start_time", in.StartsAt); err != nil {
+	if b.StartsAt, err = reeve.ParseTimeWithOffset(path+"/start_time", in.StartsAt); err != nil {
 		return b, was, err
 	}
-	if b.EndsAt, err = reeve.ParseMoment(path+"/end_time", in.EndsAt); err != nil {
+	if b.EndsAt, err = reeve.ParseTimeWithOffset(path+"/end_time", in.EndsAt); err != nil {
 		return b, was, err
 	}
 	switch {
 	case b.StartsAt.Format(time.DateOnly) != plan.Day:
-		return b, was, reeve.Wrong(path+"/start_time", "is not on the plan's day", "a time on "+plan.Day+", by its own offset")
+		return b, was, reeve.InvalidField(path+"/start_time", "is not on the plan's day", "a time on "+plan.Day+", by its own offset")
 	case !b.EndsAt.After(b.StartsAt):
-		return b, was, reeve.Wrong(path+"/end_time", "is not after start_time", "a time after start_time")
+		return b, was, reeve.InvalidField(path+"/end_time", "is not after start_time", "a time after start_time")
 	case b.EndsAt.Sub(b.StartsAt) > longestBlock:
-		return b, was, reeve.Wrong(path+"/end_time", "makes the block too long", "at most 24 hours after start_time")
+		return b, was, reeve.InvalidField(path+"/end_time", "makes the block too long", "at most 24 hours after start_time")
 	}
 	b.PlanID, b.CategoryID, b.TaskID, b.Note = plan.ID, in.CategoryID, in.TaskID, in.Note
-	return b, was, reeve.CheckProse(path+"/note", in.Note)
+	return b, was, reeve.CheckText(path+"/note", in.Note)
 }
 
 // draftBlocks checks a list of blocks that may name each block once.
@@ -204,7 +204,7 @@ func (r *JournalReader) draftBlocks(ctx context.Context, plan reeve.DayPlan, pat
 	for i, d := range in {
 		at := path + "/" + strconv.Itoa(i)
 		if d.ID != "" && slices.Contains(named, d.ID) {
-			return nil, reeve.Wrong(at+"/id", "is named twice", "each id once")
+			return nil, reeve.InvalidField(at+"/id", "is named twice", "each id once")
 		}
 		named = append(named, d.ID)
 		b, was, err := r.draftBlock(ctx, plan, at, d)

@@ -39,7 +39,7 @@ func (r *JournalReader) rated(ctx context.Context, kind reeve.RatingTarget, id s
 		b, err := r.ownBlock(ctx, id)
 		return b.CategoryID, err
 	}
-	return "", reeve.Wrong("/target_kind", "cannot be rated", "task, time_entry or plan_block")
+	return "", reeve.InvalidField("/target_kind", "cannot be rated", "task, time_entry or plan_block")
 }
 
 func (r *JournalReader) ratingID(kind reeve.RatingTarget, id string) string {

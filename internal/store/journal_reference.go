@@ -28,7 +28,7 @@ func (r *JournalReader) ResolveTask(ctx context.Context, reference string, close
 	out := reeve.TaskCandidates{Candidates: []reeve.TaskCandidate{}, Ambiguous: true}
 	want := words(reference)
 	if len(want) == 0 && reference != "" {
-		return out, reeve.Wrong("/reference", "has no words", "part of a task's title, or its id")
+		return out, reeve.InvalidField("/reference", "has no words", "part of a task's title, or its id")
 	}
 	pool, err := r.taskPool(ctx, strings.TrimSpace(reference), want, closedToo)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"reeve"
 )
 
-// Carrying is a follow-up or a rollover that was worked out and not made: open items go from one task to another, which may be
+// CarryOverDraft is a follow-up or a rollover that was worked out and not made: open items go from one task to another, which may be
 // a new one.
-type Carrying struct {
+type CarryOverDraft struct {
 	Draft
 	source  reeve.Task
 	closeAs reeve.TaskStatus // empty leaves it as it is
@@ -27,7 +27,7 @@ type carriedList struct {
 }
 
 // gather reads the task and its open items, checklist by checklist, in order.
-func (c *Carrying) gather(ctx context.Context, r *JournalReader, task string) (err error) {
+func (c *CarryOverDraft) gather(ctx context.Context, r *JournalReader, task string) (err error) {
 	if c.source, err = r.Task(ctx, task); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *Carrying) gather(ctx context.Context, r *JournalReader, task string) (e
 }
 
 // tell writes the change in words.
-func (c *Carrying) tell() {
+func (c *CarryOverDraft) tell() {
 	switch {
 	case c.dest == nil:
 	case c.dest.ID == "":
@@ -74,13 +74,13 @@ func (c *Carrying) tell() {
 
 func checkClosing(path string, s reeve.TaskStatus) error {
 	if s != "" && !s.Closed() {
-		return reeve.Wrong(path, "does not close a task", "done or rejected")
+		return reeve.InvalidField(path, "does not close a task", "done or rejected")
 	}
 	return nil
 }
 
 // FollowUp works out a task that goes on where another ends.
-func (r *JournalReader) FollowUp(ctx context.Context, in reeve.FollowUp) (c Carrying, err error) {
+func (r *JournalReader) FollowUp(ctx context.Context, in reeve.FollowUp) (c CarryOverDraft, err error) {
 	c.there, c.back, c.closeAs = reeve.FollowedBy, reeve.Follows, in.CloseAs
 	if err := checkClosing("/close_source_task_as", in.CloseAs); err != nil {
 		return c, err
@@ -97,9 +97,9 @@ func (r *JournalReader) FollowUp(ctx context.Context, in reeve.FollowUp) (c Carr
 	draft := reeve.TaskDraft{CategoryID: c.source.CategoryID, Title: in.Title, Language: c.source.Language, Priority: c.source.Priority, LabelIDs: c.source.LabelIDs}
 	switch preserve := in.Preserve == nil || *in.Preserve; {
 	case preserve && in.CategoryID != "" && in.CategoryID != c.source.CategoryID:
-		return c, reeve.Wrong("/category_id", "is not the source task's", "preserve_category_and_labels false to choose another")
+		return c, reeve.InvalidField("/category_id", "is not the source task's", "preserve_category_and_labels false to choose another")
 	case !preserve && in.CategoryID == "":
-		return c, reeve.Wrong("/category_id", "is missing", "the category of the new task")
+		return c, reeve.InvalidField("/category_id", "is missing", "the category of the new task")
 	case !preserve:
 		draft.CategoryID, draft.LabelIDs = in.CategoryID, nil
 	}
@@ -107,7 +107,7 @@ func (r *JournalReader) FollowUp(ctx context.Context, in reeve.FollowUp) (c Carr
 }
 
 // draft makes the task that the items go to.
-func (c *Carrying) draft(ctx context.Context, r *JournalReader, in reeve.TaskDraft) error {
+func (c *CarryOverDraft) draft(ctx context.Context, r *JournalReader, in reeve.TaskDraft) error {
 	t, err := r.draftTask(ctx, in)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *Carrying) draft(ctx context.Context, r *JournalReader, in reeve.TaskDra
 }
 
 // Rollover works out the conclusion of a task whose open items go on. Without any, the task is closed and that is all.
-func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c Carrying, err error) {
+func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c CarryOverDraft, err error) {
 	c.there, c.back, c.closeAs = reeve.RolledOverTo, reeve.RolledOverFrom, in.CloseAs
 	if c.closeAs == "" {
 		c.closeAs = reeve.TaskDone
@@ -128,7 +128,7 @@ func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c Carr
 		return c, err
 	}
 	if in.TargetTaskID != "" && in.Title != "" {
-		return c, reeve.Wrong("/new_task_title", "is for a new task", "either target_task_id or new_task_title")
+		return c, reeve.InvalidField("/new_task_title", "is for a new task", "either target_task_id or new_task_title")
 	}
 	if err := c.gather(ctx, r, in.TaskID); err != nil {
 		return c, err
@@ -154,16 +154,16 @@ func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c Carr
 }
 
 // target reads the existing task that the items go to.
-func (c *Carrying) target(ctx context.Context, r *JournalReader, id string) error {
+func (c *CarryOverDraft) target(ctx context.Context, r *JournalReader, id string) error {
 	if id == c.source.ID {
-		return reeve.Wrong("/target_task_id", "is the task itself", "another task")
+		return reeve.InvalidField("/target_task_id", "is the task itself", "another task")
 	}
 	t, err := r.Task(ctx, id)
 	if err != nil {
 		return err
 	}
 	if t.Status.Closed() {
-		return reeve.Wrong("/target_task_id", "is a task that is "+string(t.Status), "a task that is not closed")
+		return reeve.InvalidField("/target_task_id", "is a task that is "+string(t.Status), "a task that is not closed")
 	}
 	c.rest(t.Record)
 	if c.moved > 0 {
@@ -191,8 +191,8 @@ func (w *JournalWriter) ApplyRollover(ctx context.Context, in reeve.Rollover, ba
 	return w.carry(ctx, c, base)
 }
 
-func (w *JournalWriter) carry(ctx context.Context, c Carrying, base string) (out reeve.TasksChanged, err error) {
-	if err := c.Holds(base); err != nil {
+func (w *JournalWriter) carry(ctx context.Context, c CarryOverDraft, base string) (out reeve.TasksChanged, err error) {
+	if err := c.CheckBase(base); err != nil {
 		return out, err
 	}
 	if c.dest != nil {
@@ -211,7 +211,7 @@ func (w *JournalWriter) carry(ctx context.Context, c Carrying, base string) (out
 }
 
 // carryTo makes the other task where it is new, and gives it the items.
-func (w *JournalWriter) carryTo(ctx context.Context, c *Carrying) ([]reeve.Link, error) {
+func (w *JournalWriter) carryTo(ctx context.Context, c *CarryOverDraft) ([]reeve.Link, error) {
 	if c.dest.ID == "" {
 		c.dest.ID = w.newID(reeve.PrefixTask)
 		labels := c.dest.LabelIDs
@@ -228,7 +228,7 @@ func (w *JournalWriter) carryTo(ctx context.Context, c *Carrying) ([]reeve.Link,
 		if err != nil {
 			return nil, err
 		}
-		if err := w.move(ctx, &Moving{from: l.from, source: c.source, to: to, dest: *c.dest, items: l.open}); err != nil {
+		if err := w.move(ctx, &ItemMoveDraft{from: l.from, source: c.source, to: to, dest: *c.dest, items: l.open}); err != nil {
 			return nil, err
 		}
 	}

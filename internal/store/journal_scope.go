@@ -79,7 +79,7 @@ func (r *JournalReader) TouchTarget(ctx context.Context, kind reeve.RatingTarget
 	case reeve.RatedPlanBlock:
 		return r.TouchBlock(ctx, id)
 	}
-	return reeve.Wrong("/target_kind", "cannot be rated", "task, time_entry or plan_block")
+	return reeve.InvalidField("/target_kind", "cannot be rated", "task, time_entry or plan_block")
 }
 
 func touch(ids []string, what string, r *JournalReader, category func(id string) (string, bool, error)) error {

@@ -100,10 +100,10 @@ func (r *JournalReader) TimeEntries(ctx context.Context, f TimeFilter) ([]reeve.
 
 // span checks when time was spent: it has an end, the end is behind its start, and neither is in the future.
 func (r *JournalReader) span(start, end string) (from, to time.Time, err error) {
-	if from, err = reeve.ParseMoment("/started_at", start); err != nil {
+	if from, err = reeve.ParseTimeWithOffset("/started_at", start); err != nil {
 		return from, to, err
 	}
-	if to, err = reeve.ParseMoment("/ended_at", end); err != nil {
+	if to, err = reeve.ParseTimeWithOffset("/ended_at", end); err != nil {
 		return from, to, err
 	}
 	return from, to, r.checkSpan(from, to)
@@ -111,10 +111,10 @@ func (r *JournalReader) span(start, end string) (from, to time.Time, err error) 
 
 func (r *JournalReader) checkSpan(from, to time.Time) error {
 	if !to.After(from) {
-		return reeve.Wrong("/ended_at", "is not after started_at", "a time after started_at")
+		return reeve.InvalidField("/ended_at", "is not after started_at", "a time after started_at")
 	}
 	if to.After(r.snap.now) {
-		return reeve.Wrong("/ended_at", "is in the future", "a time that has passed")
+		return reeve.InvalidField("/ended_at", "is in the future", "a time that has passed")
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (w *JournalWriter) CreateTimeEntry(ctx context.Context, in reeve.TimeDraft)
 	if err != nil {
 		return e, err
 	}
-	if err := reeve.CheckProse("/description", in.Note); err != nil {
+	if err := reeve.CheckText("/description", in.Note); err != nil {
 		return e, err
 	}
 	if err := w.free(ctx, from, to, ""); err != nil {
@@ -160,21 +160,21 @@ func (w *JournalWriter) UpdateTimeEntry(ctx context.Context, id string, in reeve
 	}
 	was := e
 	if in.Note != nil {
-		if err := reeve.CheckProse("/description", *in.Note); err != nil {
+		if err := reeve.CheckText("/description", *in.Note); err != nil {
 			return e, err
 		}
 		e.Note = *in.Note
 	}
 	if in.StartedAt != nil {
-		if e.StartedAt, err = reeve.ParseMoment("/started_at", *in.StartedAt); err != nil {
+		if e.StartedAt, err = reeve.ParseTimeWithOffset("/started_at", *in.StartedAt); err != nil {
 			return e, err
 		}
 	}
 	if in.EndedAt != nil {
 		if e.EndedAt == nil {
-			return e, reeve.Wrong("/ended_at", "is not set while the timer runs", "stop the timer first")
+			return e, reeve.InvalidField("/ended_at", "is not set while the timer runs", "stop the timer first")
 		}
-		end, err := reeve.ParseMoment("/ended_at", *in.EndedAt)
+		end, err := reeve.ParseTimeWithOffset("/ended_at", *in.EndedAt)
 		if err != nil {
 			return e, err
 		}
@@ -205,7 +205,7 @@ func (w *JournalWriter) checkTimes(ctx context.Context, e reeve.TimeEntry) error
 			return err
 		}
 	} else if e.StartedAt.After(to) {
-		return reeve.Wrong("/started_at", "is in the future", "a time that has passed")
+		return reeve.InvalidField("/started_at", "is in the future", "a time that has passed")
 	}
 	return w.free(ctx, e.StartedAt, to, e.ID)
 }

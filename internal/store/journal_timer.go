@@ -20,7 +20,7 @@ func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e 
 	if err != nil {
 		return e, err
 	}
-	if err := reeve.CheckProse("/description", in.Note); err != nil {
+	if err := reeve.CheckText("/description", in.Note); err != nil {
 		return e, err
 	}
 	running, ok, err := w.Running(ctx)
@@ -61,7 +61,7 @@ func (w *JournalWriter) StopTimer(ctx context.Context, in reeve.TimerStop) (e re
 	if err != nil {
 		return e, err
 	}
-	if err := reeve.CheckProse("/description", in.Note); err != nil {
+	if err := reeve.CheckText("/description", in.Note); err != nil {
 		return e, err
 	}
 	if e.EndedAt != nil && (in.Note == "" || in.Note == e.Note) {

@@ -53,9 +53,9 @@ func (s Mail) GetInbox(ctx context.Context, workspace, name string) (Inbox, erro
 	return v, err
 }
 
-// HoldInbox is GetInbox for a transaction that removes mail of it: whoever adds some waits until it is over, and was waited for.
-func (t MailTx) HoldInbox(ctx context.Context, workspace, name string) (Inbox, error) {
-	if !t.db.engine.Alone() {
+// LockInbox is GetInbox for a transaction that removes mail of it: whoever adds some waits until it is over, and was waited for.
+func (t MailTx) LockInbox(ctx context.Context, workspace, name string) (Inbox, error) {
+	if !t.db.engine.SingleProcess() {
 		if err := t.tx.exec(ctx, `UPDATE inboxes SET last = last WHERE workspace_id = $1 AND name = $2`, workspace, name); err != nil {
 			return Inbox{}, err
 		}
@@ -244,7 +244,7 @@ func newMailRow(e reeve.Email) mailRow {
 		}
 		e.Cut, e.Body = e.Cut+int64(len(e.Body)-end), e.Body[:end]
 	}
-	m := mailRow{id: reeve.Clean(e.MessageID), hash: reeve.MailHash(e)[:32], folder: line(e.Folder), subject: line(e.Subject), sender: line(reeve.FullAddress(e.Sender, e.SenderName)), body: reeve.Clean(e.Body)}
+	m := mailRow{id: reeve.SanitizeText(e.MessageID), hash: reeve.MailHash(e)[:32], folder: line(e.Folder), subject: line(e.Subject), sender: line(reeve.FullAddress(e.Sender, e.SenderName)), body: reeve.SanitizeText(e.Body)}
 	if m.id == "" {
 		m.id = reeve.MailKey(e)
 	}
@@ -258,13 +258,13 @@ func newMailRow(e reeve.Email) mailRow {
 	for i, r := range recipients {
 		recipients[i] = spaced(r)
 	}
-	m.recipients = reeve.Clean(verbatim(recipients))
+	m.recipients = reeve.SanitizeText(verbatim(recipients))
 	var names []string
 	for _, a := range e.Attachments {
 		names = append(names, a.Name)
 	}
-	m.attached = reeve.Clean(strings.Join(names, "\n"))
-	m.detail = reeve.Clean(verbatim(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.Cut, Attachments: e.Attachments}))
+	m.attached = reeve.SanitizeText(strings.Join(names, "\n"))
+	m.detail = reeve.SanitizeText(verbatim(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.Cut, Attachments: e.Attachments}))
 	return m
 }
 
@@ -281,7 +281,7 @@ func spaced(s string) string {
 
 // line is a text that belongs on one line.
 func line(s string) string {
-	if s = reeve.Clean(s); len(s) > mostMailLine {
+	if s = reeve.SanitizeText(s); len(s) > mostMailLine {
 		s = strings.ToValidUTF8(s[:mostMailLine], "")
 	}
 	return s
@@ -290,7 +290,7 @@ func line(s string) string {
 // GetMail gives a mail by its id: of these inboxes, the first that has it.
 func (s Mail) GetMail(ctx context.Context, inboxes []Inbox, id string) (reeve.Email, error) {
 	for _, box := range inboxes {
-		e, ok, err := one(ctx, s.Snap, scanMail, `SELECT `+mailColumns+` FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.Clean(id))
+		e, ok, err := one(ctx, s.Snap, scanMail, `SELECT `+mailColumns+` FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.SanitizeText(id))
 		if err != nil || ok {
 			e.Inbox = box.Name
 			return e, err

@@ -64,7 +64,7 @@ func (t MailTx) putImport(ctx context.Context, workspace string, v reeve.MailImp
 		finished = reeve.Millis(*v.FinishedAt)
 	}
 	return t.tx.exec(ctx, `UPDATE mail_imports SET state = $3, position = $4, seen = $5, added = $6, replaced = $7, duplicate = $8, bad = $9, notes = $10, updated_at = $11, finished_at = $12
-		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad, reeve.Clean(verbatim(v.Notes)), reeve.Millis(t.now), finished)
+		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad, reeve.SanitizeText(verbatim(v.Notes)), reeve.Millis(t.now), finished)
 }
 
 // MailBatch is what was read between two positions of an import.
@@ -75,9 +75,9 @@ type MailBatch struct {
 	Lines    []reeve.MailLine
 }
 
-// TakeBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it is all there or none of it. A batch that
+// AddBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it is all there or none of it. A batch that
 // was taken before changes nothing; one that begins elsewhere than the import stands, or says something else under a position that was reached, is refused.
-func (t MailTx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch) (reeve.MailImport, error) {
+func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch) (reeve.MailImport, error) {
 	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil {
 		return v, err
@@ -102,11 +102,11 @@ func (t MailTx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch
 	for _, l := range b.Lines {
 		v.Seen++
 		for _, n := range l.Notes {
-			v.Note(n, l.Place, false)
+			v.AddNote(n, l.Place, false)
 		}
 		if l.Email == nil {
 			v.Bad++
-			v.Note(l.Bad, l.Place, true)
+			v.AddNote(l.Bad, l.Place, true)
 			continue
 		}
 		mails = append(mails, *l.Email)
@@ -118,7 +118,7 @@ func (t MailTx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch
 	}
 	v.Added, v.Replaced, v.Duplicate, v.Position, v.UpdatedAt = v.Added+n.Added, v.Replaced+n.Replaced, v.Duplicate+n.Duplicate, b.Position, t.now
 	for _, id := range n.Renamed {
-		v.Note("its Message-ID is taken by another mail; it was given an id of its own", places[id], false)
+		v.AddNote("its Message-ID is taken by another mail; it was given an id of its own", places[id], false)
 	}
 	if err := t.tx.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id, b.key()); err != nil {
 		return v, err

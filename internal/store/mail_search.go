@@ -21,13 +21,13 @@ type MailSearch struct {
 	Newest  bool    // the newest first, not the best
 	From    time.Time
 	To      time.Time // not included. Default: no end
-	After   *MailPlace
+	After   *MailCursor
 	Limit   int
 	Most    int // how many matches are ranked; when there are more, the newest come first. Default: what the engine ranks in less than a second
 }
 
-// MailPlace is where a page ended: behind a mail, in the order of its search.
-type MailPlace struct {
+// MailCursor is where a page ended: behind a mail, in the order of its search.
+type MailCursor struct {
 	Newest bool    // the newest came first
 	Walk   bool    // there were too many to put them in order, and they were read by date
 	Score  float64 // the mail's, the least first
@@ -36,20 +36,20 @@ type MailPlace struct {
 
 // MailPage is what a search found.
 type MailPage struct {
-	Mails   []MailFound
-	Next    *MailPlace // nil when there are no others
-	Crowded bool       // so many match that the newest are given first
+	Mails   []MailMatch
+	Next    *MailCursor // nil when there are no others
+	Crowded bool        // so many match that the newest are given first
 }
 
-// MailFound is a mail that was found, with the text to show of it.
-type MailFound struct {
+// MailMatch is a mail that was found, with the text to show of it.
+type MailMatch struct {
 	reeve.MailHit
 	From       string   // the sender with its name
 	Recipients []string // with names
 	Attached   string   // names of files, a line each
 	Body       string   // the beginning of it
 	More       bool     // there is more of it: of the last [reeve.RedactWindow] bytes nothing is to be shown
-	Place      MailPlace
+	Place      MailCursor
 
 	row int64
 }
@@ -61,8 +61,8 @@ type ranked struct {
 	of    int // how many there are
 }
 
-func (r ranked) place(newest, walk bool) MailPlace {
-	return MailPlace{Newest: newest, Walk: walk, Score: r.score, ID: r.id}
+func (r ranked) place(newest, walk bool) MailCursor {
+	return MailCursor{Newest: newest, Walk: walk, Score: r.score, ID: r.id}
 }
 
 // SearchMail finds mails: the best first, or the newest first. No search reads more than the index says of its words, and none ranks more than so many mails: of a word that
@@ -116,7 +116,7 @@ func (s Mail) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked
 		}
 	}
 	from, to := q.times()
-	after := MailPlace{Score: -math.MaxFloat64}
+	after := MailCursor{Score: -math.MaxFloat64}
 	if q.After != nil {
 		after = *q.After
 	}
@@ -166,7 +166,7 @@ func (s Mail) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked
 }
 
 // foundMail reads the mails of a page.
-func (s Mail) foundMail(ctx context.Context, w mailWords, q MailSearch, list []ranked, walk bool) ([]MailFound, error) {
+func (s Mail) foundMail(ctx context.Context, w mailWords, q MailSearch, list []ranked, walk bool) ([]MailMatch, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -186,7 +186,7 @@ func (s Mail) foundMail(ctx context.Context, w mailWords, q MailSearch, list []r
 	for i, f := range found {
 		found[i].Place = list[place[f.row]].place(q.Newest, walk)
 	}
-	slices.SortFunc(found, func(a, b MailFound) int { return cmp.Compare(place[a.row], place[b.row]) })
+	slices.SortFunc(found, func(a, b MailMatch) int { return cmp.Compare(place[a.row], place[b.row]) })
 	return found, nil
 }
 
@@ -210,8 +210,8 @@ func (q MailSearch) times() (from, to int64) {
 	return from, to
 }
 
-func scanFound(inboxes []Inbox, most int) func(scanner) (MailFound, error) {
-	return func(r scanner) (m MailFound, err error) {
+func scanFound(inboxes []Inbox, most int) func(scanner) (MailMatch, error) {
+	return func(r scanner) (m MailMatch, err error) {
 		defer wrapCorrupt("emails", &m.MessageID, &err)
 		var inbox, sent int64
 		var recipients string

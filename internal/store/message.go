@@ -26,7 +26,7 @@ func scanMessage(r scanner) (m reeve.Message, err error) {
 // AppendMessage writes what was said: a thought, an observation, a message of a person, a summary or a note of the system.
 func (t LedgerTx) AppendMessage(ctx context.Context, m reeve.Message) error {
 	return t.tx.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, m.ID, m.WorkspaceID, m.ThreadID,
-		m.AgentID, m.RunID, string(m.Kind), reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now))
+		m.AgentID, m.RunID, string(m.Kind), reeve.SanitizeText(m.Content), reeve.SanitizeText(string(m.Metadata)), reeve.Millis(t.now))
 }
 
 // A log is what was said and done in a thread or a run: messages and calls, in the order of their ids. The result of a call has its place right
@@ -34,16 +34,16 @@ func (t LedgerTx) AppendMessage(ctx context.Context, m reeve.Message) error {
 
 const resultMark = "~" // comes after no mark, and before the next id
 
-// Place returns the position of an entry in its log, to be passed as after when the next page is read.
-func Place(m reeve.Message) string {
+// MessageCursor returns the position of an entry in its log, to be passed as after when the next page is read.
+func MessageCursor(m reeve.Message) string {
 	if m.Kind == reeve.ToolResult {
 		return m.ActionID + resultMark
 	}
 	return m.ID
 }
 
-// IsPlace tells whether s has the form of a place in a log.
-func IsPlace(s string) bool { return reeve.IsID(strings.TrimSuffix(s, resultMark)) }
+// IsMessageCursor tells whether s has the form of a place in a log.
+func IsMessageCursor(s string) bool { return reeve.IsID(strings.TrimSuffix(s, resultMark)) }
 
 // entryColumns are what a log shows of a call, and messageEntry what it shows of a message, in the same order.
 const (
@@ -101,7 +101,7 @@ var (
 // behind gives the entries behind a place, up to a limit, of rows that were read from there on.
 func behind(rows [][]reeve.Message, after string, limit int) []reeve.Message {
 	log := slices.Concat(rows...)
-	log = slices.DeleteFunc(log, func(m reeve.Message) bool { return Place(m) <= after })
+	log = slices.DeleteFunc(log, func(m reeve.Message) bool { return MessageCursor(m) <= after })
 	return log[:min(limit, len(log))]
 }
 
@@ -132,15 +132,15 @@ func (s Ledger) RunMessages(ctx context.Context, workspace, run, after string, l
 	return behind(rows, after, limit), err
 }
 
-// WholeRun reads all that was written in a run, oldest first.
-func (s Ledger) WholeRun(ctx context.Context, workspace, run string) ([]reeve.Message, error) {
+// AllRunMessages reads all that was written in a run, oldest first.
+func (s Ledger) AllRunMessages(ctx context.Context, workspace, run string) ([]reeve.Message, error) {
 	var list []reeve.Message
 	for after := ""; ; {
 		page, err := s.RunMessages(ctx, workspace, run, after, somePage)
 		if list = append(list, page...); err != nil || len(page) < somePage {
 			return list, err
 		}
-		after = Place(page[somePage-1])
+		after = MessageCursor(page[somePage-1])
 	}
 }
 
@@ -210,7 +210,7 @@ func (s Ledger) TurnMessages(ctx context.Context, workspace string, runs []strin
 	rows, err := among(ctx, s.Snap, scanEntries, `SELECT * FROM (SELECT `+messageEntry+` FROM messages WHERE run_id IN (?) AND run_id <> ''
 		UNION ALL SELECT `+entryColumns+` FROM calls WHERE run_id IN (?) AND run_id <> '') AS log ORDER BY id || '' DESC LIMIT $1`, runs, limit)
 	list := slices.Concat(rows...)
-	slices.SortFunc(list, func(a, b reeve.Message) int { return cmp.Compare(Place(a), Place(b)) })
+	slices.SortFunc(list, func(a, b reeve.Message) int { return cmp.Compare(MessageCursor(a), MessageCursor(b)) })
 	list = list[max(0, len(list)-limit):]
 	return slices.DeleteFunc(list, func(m reeve.Message) bool { return m.WorkspaceID != workspace }), err
 }

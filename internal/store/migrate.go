@@ -25,14 +25,14 @@ var migrations embed.FS
 func migrate(ctx context.Context, e Engine) (err error) {
 	handle, dialect, err := e.Migrator(ctx)
 	if err != nil {
-		return Explain(err)
+		return UserError(err)
 	}
 	defer func() { err = errors.Join(err, handle.Close()) }()
 	files, err := scripts(e.Name())
 	if err != nil {
 		return err
 	}
-	if !e.Alone() {
+	if !e.SingleProcess() {
 		unlock, err := lockMigrations(ctx, handle)
 		if err != nil {
 			return told(e, err)
@@ -194,7 +194,7 @@ func names(ctx context.Context, handle *sql.DB, query string) (list []string, er
 
 // told says why the tables could not be brought up to date. Whoever starts a server may know the cause, whatever it is.
 func told(e Engine, err error) error {
-	why := Explain(e.Fault(err))
+	why := UserError(e.Fault(err))
 	if reeve.CodeOf(why) != reeve.Internal {
 		return why
 	}

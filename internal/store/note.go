@@ -28,8 +28,8 @@ func noteOwner(workspace, agent, user string) string {
 	return strings.ReplaceAll(reeve.Key("o", workspace, agent, user), "_", "")
 }
 
-// TakenNote is the id of a note that was taken of a turn: what an agent remembers already is not taken again.
-func TakenNote(workspace, agent, user, content string) string {
+// ExtractedNoteID is the id of a note that was taken of a turn: what an agent remembers already is not taken again.
+func ExtractedNoteID(workspace, agent, user, content string) string {
 	return reeve.Key(reeve.PrefixNote, workspace, agent, user, content)
 }
 
@@ -37,7 +37,7 @@ func TakenNote(workspace, agent, user, content string) string {
 func (t NotesTx) InsertNote(ctx context.Context, workspace string, n reeve.Note) error {
 	return t.tx.exec(ctx, `INSERT INTO notes (id, workspace_id, owner, user_id, agent_id, conversation_id, turn_id, content, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`,
-		n.ID, workspace, noteOwner(workspace, n.AgentID, n.UserID), n.UserID, n.AgentID, n.ConversationID, n.TurnID, reeve.Clean(n.Content), reeve.Millis(t.now))
+		n.ID, workspace, noteOwner(workspace, n.AgentID, n.UserID), n.UserID, n.AgentID, n.ConversationID, n.TurnID, reeve.SanitizeText(n.Content), reeve.Millis(t.now))
 }
 
 // DeleteNote removes a note of a workspace, of a user if one is named.

@@ -29,13 +29,13 @@ func (t QueueTx) InsertNotification(ctx context.Context, v reeve.Notification, d
 	return n == 1, err
 }
 
-// Announce is InsertNotification for what no call tells of: who watches notifications is told with it, but for those whose own work led to it.
-func (t QueueTx) Announce(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
+// InsertNotificationAndEvents is InsertNotification for what no call tells of: who watches notifications is told with it, but for those whose own work led to it.
+func (t QueueTx) InsertNotificationAndEvents(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
 	told, err := t.InsertNotification(ctx, v, deliver)
 	if err != nil || !told {
 		return false, err
 	}
-	return true, t.Notify(ctx, Change{Workspace: v.WorkspaceID, Agent: v.AgentID, Run: v.RunID, Operation: reeve.Key("chg", v.ID), Tokens: v.Tokens(), Window: Window})
+	return true, t.RecordChange(ctx, Change{Workspace: v.WorkspaceID, Agent: v.AgentID, Run: v.RunID, Operation: reeve.Key("chg", v.ID), Tokens: v.Tokens(), Window: Window})
 }
 
 // GetNotification reads a notification of a workspace.
@@ -57,8 +57,8 @@ func (s Queue) ListNotifications(ctx context.Context, workspace, user string, un
 		AND ($4 = '' OR id < $4) ORDER BY id DESC LIMIT $5`, workspace, user, only, before, limit)
 }
 
-// ReadNotification notes that a person has seen it.
-func (t QueueTx) ReadNotification(ctx context.Context, workspace, user, id string) error {
+// MarkNotificationRead notes that a person has seen it.
+func (t QueueTx) MarkNotificationRead(ctx context.Context, workspace, user, id string) error {
 	n, err := t.tx.affect(ctx, `UPDATE notifications SET read_at = CASE WHEN read_at = 0 THEN CAST($4 AS BIGINT) ELSE read_at END
 		WHERE workspace_id = $1 AND user_id = $2 AND id = $3`, workspace, user, id, reeve.Millis(t.now))
 	if err == nil && n == 0 {
@@ -74,7 +74,7 @@ const maxTries = 10
 // that a crash on the way only delays it.
 func (t QueueTx) ClaimDeliveries(ctx context.Context, putOff time.Duration, limit int) ([]reeve.Notification, error) {
 	return all(ctx, t.Snap, skipCorrupt(t.Snap, scanNotification, nil), `WITH due AS MATERIALIZED (SELECT id FROM notifications WHERE delivered_at = 0 AND next_at > 0 AND next_at <= $1
-			ORDER BY next_at LIMIT $3`+t.db.engine.Lock()+`)
+			ORDER BY next_at LIMIT $3`+t.db.engine.LockClause()+`)
 		UPDATE notifications SET tries = tries + 1, next_at = CASE WHEN tries + 1 >= $4 THEN 0 ELSE $1 + $2 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)) END
 		WHERE id IN (SELECT id FROM due) RETURNING `+notificationColumns,
 		reeve.Millis(t.now), putOff.Milliseconds(), limit, maxTries)
@@ -85,7 +85,7 @@ func (s Queue) NextDelivery(ctx context.Context) (int64, bool, error) {
 	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("notifications"), nil), `SELECT id, next_at FROM notifications WHERE delivered_at = 0 AND next_at > 0 ORDER BY next_at LIMIT 1`)
 }
 
-// Delivered notes that a webhook took a notification.
-func (t QueueTx) Delivered(ctx context.Context, id string) error {
+// MarkDelivered notes that a webhook took a notification.
+func (t QueueTx) MarkDelivered(ctx context.Context, id string) error {
 	return t.tx.exec(ctx, `UPDATE notifications SET delivered_at = $2 WHERE id = $1 AND delivered_at = 0`, id, reeve.Millis(t.now))
 }

@@ -33,20 +33,20 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 	return o, decode("spent", spent, &o.Spent)
 }
 
-// MoveOperation takes an operation from one state to another, and gives its call a result if there is one. It is a Conflict if the row is
+// TransitionOperation takes an operation from one state to another, and gives its call a result if there is one. It is a Conflict if the row is
 // not as it was read: its state, owner, tries, resolution and result must be those of was. Skipping an operation leaves its state as it is.
-func (t LedgerTx) MoveOperation(ctx context.Context, was, is reeve.Operation, result *CallResult) error {
+func (t LedgerTx) TransitionOperation(ctx context.Context, was, is reeve.Operation, result *CallResult) error {
 	if was.State != is.State {
-		if err := was.State.To(is.State); err != nil {
+		if err := was.State.CheckTransition(is.State); err != nil {
 			return err
 		}
 	}
 	change, args := "", []any{is.ID, string(was.State), was.Owner, was.Tries, string(was.Resolution), was.ResultID, string(is.State), is.Base,
-		string(is.Code), reeve.Clean(is.Message), is.Tries, orZero(is.NextAttemptAt), is.Owner, string(is.Resolution), is.ResolvedBy, undoText(is.Undo),
+		string(is.Code), reeve.SanitizeText(is.Message), is.Tries, orZero(is.NextAttemptAt), is.Owner, string(is.Resolution), is.ResolvedBy, undoText(is.Undo),
 		spentText(is.Spent), reeve.Millis(t.now), is.ToolVersion, is.Policy, orZero(is.TimeoutAt), orZero(is.InFlightUntil)}
 	if result != nil {
 		change, args = `, result_id = $23, result = $24, result_info = $25`,
-			append(args, result.ID, reeve.Clean(result.Content), reeve.Clean(string(result.Info)))
+			append(args, result.ID, reeve.SanitizeText(result.Content), reeve.SanitizeText(string(result.Info)))
 	}
 	n, err := t.tx.affect(ctx, `UPDATE calls SET state = $7, base = $8, code = $9, message = $10, tries = $11, next_attempt_at = $12, owner = $13,
 			resolution = $14, resolved_by = $15, undo = $16, spent = $17, updated_at = $18, tool_version = $19, policy = $20, timeout_at = $21,
@@ -163,7 +163,7 @@ func (t LedgerTx) ClaimOperations(ctx context.Context, process string, n int) ([
 				AND ((owner = '' AND next_attempt_at <= $2)
 					OR (owner <> '' AND updated_at <= $2 AND owner NOT IN (SELECT id FROM processes)))
 				AND NOT (`+awaitsRun+`) AND `+mayGo+`
-			ORDER BY next_attempt_at LIMIT $3`+t.db.engine.Lock()+`)
+			ORDER BY next_attempt_at LIMIT $3`+t.db.engine.LockClause()+`)
 		UPDATE calls SET owner = $1, updated_at = $2 WHERE id IN (SELECT id FROM due) RETURNING `+operationColumns,
 		process, reeve.Millis(t.now), n)
 	slices.SortFunc(list, func(a, b reeve.Operation) int {

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// Kept is an output that was cut, from an offset on, with what stands around it: it was redacted when it was kept, and secrets that were stored since are looked for.
-type Kept struct {
+// StoredOutput is an output that was cut, from an offset on, with what stands around it: it was redacted when it was kept, and secrets that were stored since are looked for.
+type StoredOutput struct {
 	Size   int // of the whole
 	lo, at int // where what was read begins, and where in it the offset is
 	body   []byte
@@ -16,8 +16,8 @@ type Kept struct {
 }
 
 // GetOutput reads a kept output from an offset on, to give parts of up to some bytes.
-func (s Ledger) GetOutput(ctx context.Context, inv *reeve.Invocation, hash string, offset, limit int) (Kept, error) {
-	k := Kept{lo: max(0, offset-reeve.RedactWindow)}
+func (s Ledger) GetOutput(ctx context.Context, inv *reeve.Invocation, hash string, offset, limit int) (StoredOutput, error) {
+	k := StoredOutput{lo: max(0, offset-reeve.RedactWindow)}
 	k.at = offset - k.lo
 	got, err := s.GetPayload(ctx, inv.Workspace, Output, hash, k.lo, k.at+max(limit, utf8.UTFMax)+reeve.RedactWindow) // a character at least, or nobody would get on
 	if err != nil {
@@ -28,16 +28,16 @@ func (s Ledger) GetOutput(ctx context.Context, inv *reeve.Invocation, hash strin
 	return k, nil
 }
 
-// First gives the whole characters in the first n bytes from the offset on.
-func (k Kept) First(n int) []byte {
-	return Slice{Body: k.body[:min(n, len(k.body))], Size: k.Size}.Whole(k.lo + k.at)
+// TextPrefix gives the whole characters in the first n bytes from the offset on.
+func (k StoredOutput) TextPrefix(n int) []byte {
+	return PayloadSlice{Body: k.body[:min(n, len(k.body))], Size: k.Size}.WholeCharacters(k.lo + k.at)
 }
 
-// Any gives the first n bytes from the offset on, whatever they are.
-func (k Kept) Any(n int) []byte { return k.body[:min(n, len(k.body))] }
+// BytePrefix gives the first n bytes from the offset on, whatever they are.
+func (k StoredOutput) BytePrefix(n int) []byte { return k.body[:min(n, len(k.body))] }
 
-// Part gives the first n bytes from the offset on as they may be shown, and where in the whole they then begin and end.
-func (k Kept) Part(n int) (from, to int, shown string) {
+// RedactedPart gives the first n bytes from the offset on as they may be shown, and where in the whole they then begin and end.
+func (k StoredOutput) RedactedPart(n int) (from, to int, shown string) {
 	from, to, shown = k.cut(k.at, k.at+n)
 	return k.lo + from, k.lo + to, shown
 }

@@ -7,9 +7,9 @@ import (
 	"reeve"
 )
 
-// JoinProcess announces this process, which may have announced itself before. On a store that nobody else can be using, all earlier ones are gone.
-func (t SystemTx) JoinProcess(ctx context.Context, id string) error {
-	if t.db.engine.Alone() {
+// RegisterProcess announces this process, which may have announced itself before. On a store that nobody else can be using, all earlier ones are gone.
+func (t SystemTx) RegisterProcess(ctx context.Context, id string) error {
+	if t.db.engine.SingleProcess() {
 		if err := t.tx.exec(ctx, `DELETE FROM processes`); err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (t SystemTx) Heartbeat(ctx context.Context, id string, patience time.Durati
 	return n == 1, t.tx.exec(ctx, `DELETE FROM processes WHERE heartbeat_at < $1`, reeve.Millis(t.now.Add(-patience)))
 }
 
-// LeaveProcess says goodbye.
-func (t SystemTx) LeaveProcess(ctx context.Context, id string) error {
+// UnregisterProcess says goodbye.
+func (t SystemTx) UnregisterProcess(ctx context.Context, id string) error {
 	return t.tx.exec(ctx, `DELETE FROM processes WHERE id = $1`, id)
 }

@@ -34,13 +34,13 @@ func scanProposal(r scanner) (p reeve.Proposal, err error) {
 func (t LedgerTx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
 	return t.tx.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
-			return Stale{}
+			return ErrStaleDecision{}
 		}
 		return nil
 	}, `INSERT INTO proposals (`+proposalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, '', '', 0, '', 0, '', $20)`,
-		p.ID, p.WorkspaceID, p.SetID, p.Ordinal, p.Round, p.AgentID, p.RunID, p.ThreadID, p.CallID, p.Tool, reeve.Clean(p.Args), p.ArgsHash, p.ToolVersion, p.Settings,
-		p.Base, reeve.Clean(p.Preview), reeve.Clean(p.Reason), p.UserID, string(p.State), reeve.Millis(t.now))
+		p.ID, p.WorkspaceID, p.SetID, p.Ordinal, p.Round, p.AgentID, p.RunID, p.ThreadID, p.CallID, p.Tool, reeve.SanitizeText(p.Args), p.ArgsHash, p.ToolVersion, p.Settings,
+		p.Base, reeve.SanitizeText(p.Preview), reeve.SanitizeText(p.Reason), p.UserID, string(p.State), reeve.Millis(t.now))
 }
 
 // GetProposal reads a proposal of a workspace.
@@ -71,12 +71,12 @@ func (s Ledger) LastOrdinal(ctx context.Context, set string) (int, error) {
 	return n, err
 }
 
-// MoveProposal answers a proposal, provided nobody has since. Otherwise it is Stale: look again.
-func (t LedgerTx) MoveProposal(ctx context.Context, p reeve.Proposal, from reeve.ProposalState) error {
+// TransitionProposal answers a proposal, provided nobody has since. Otherwise it is Stale: look again.
+func (t LedgerTx) TransitionProposal(ctx context.Context, p reeve.Proposal, from reeve.ProposalState) error {
 	n, err := t.tx.affect(ctx, `UPDATE proposals SET state = $3, decided_by = $4, comment = $5, decided_at = $6, reopened_by = $7, reopened_at = $8, operation_id = $9
-		WHERE id = $1 AND state = $2`, p.ID, string(from), string(p.State), p.DecidedBy, reeve.Clean(p.Comment), orZero(p.DecidedAt), p.ReopenedBy, orZero(p.ReopenedAt), p.OperationID)
+		WHERE id = $1 AND state = $2`, p.ID, string(from), string(p.State), p.DecidedBy, reeve.SanitizeText(p.Comment), orZero(p.DecidedAt), p.ReopenedBy, orZero(p.ReopenedAt), p.OperationID)
 	if err == nil && n == 0 {
-		return Stale{}
+		return ErrStaleDecision{}
 	}
 	return err
 }
@@ -109,8 +109,8 @@ func begins(with, column, parameter string) string {
 	return ` AND ` + column + parameter
 }
 
-// ListItems reads the items of a change set in order, behind a place in it. With pending, only those that wait for a person.
-func (s Ledger) ListItems(ctx context.Context, workspace, set string, pending bool, after, limit int) ([]reeve.Proposal, error) {
+// ListChangeSetItems reads the items of a change set in order, behind a place in it. With pending, only those that wait for a person.
+func (s Ledger) ListChangeSetItems(ctx context.Context, workspace, set string, pending bool, after, limit int) ([]reeve.Proposal, error) {
 	where := `WHERE p.workspace_id = $1 AND p.set_id = $2 AND p.ordinal > $3`
 	if pending {
 		where += ` AND p.state = 'pending'`

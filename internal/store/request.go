@@ -57,8 +57,8 @@ func (t LedgerTx) ClaimRequest(ctx context.Context, r Request, forget time.Time,
 	}
 }
 
-// AnswerRequest keeps the answer of an attempt. It fails if the attempt does not have the key any more.
-func (t LedgerTx) AnswerRequest(ctx context.Context, r Request) error {
+// CompleteRequest keeps the answer of an attempt. It fails if the attempt does not have the key any more.
+func (t LedgerTx) CompleteRequest(ctx context.Context, r Request) error {
 	n, err := t.tx.affect(ctx, `UPDATE requests SET status = $3, body = $4 WHERE id = $1 AND claim = $2 AND status = 0`,
 		r.ID, r.Claim, r.Status, some(r.Body))
 	if err == nil && n == 0 {
@@ -68,13 +68,13 @@ func (t LedgerTx) AnswerRequest(ctx context.Context, r Request) error {
 	return err
 }
 
-// DropRequest gives the key of an attempt back if no answer is kept: nothing came of it.
-func (t LedgerTx) DropRequest(ctx context.Context, r Request) error {
+// ReleaseRequest gives the key of an attempt back if no answer is kept: nothing came of it.
+func (t LedgerTx) ReleaseRequest(ctx context.Context, r Request) error {
 	return t.tx.exec(ctx, `DELETE FROM requests WHERE id = $1 AND claim = $2 AND status = 0`, r.ID, r.Claim)
 }
 
-// Answering is a request with a key whose answer is kept by the transaction that makes its change.
-type Answering struct {
+// IdempotentRequest is a request with a key whose answer is kept by the transaction that makes its change.
+type IdempotentRequest struct {
 	Request Request
 	Encode  func(v any) (status int, body []byte, err error)
 	Kept    bool // a transaction has written the answer
@@ -82,21 +82,21 @@ type Answering struct {
 
 type answeringKey struct{}
 
-// WithAnswering has the transaction that calls Answer with this context keep the answer of a request.
-func WithAnswering(ctx context.Context, a *Answering) context.Context {
+// WithIdempotentRequest has the transaction that calls Answer with this context keep the answer of a request.
+func WithIdempotentRequest(ctx context.Context, a *IdempotentRequest) context.Context {
 	return context.WithValue(ctx, answeringKey{}, a)
 }
 
-// AnsweringFrom returns the request whose answer Answer would keep, or nil.
-func AnsweringFrom(ctx context.Context) *Answering {
-	a, _ := ctx.Value(answeringKey{}).(*Answering)
+// IdempotentRequestFrom returns the request whose answer Answer would keep, or nil.
+func IdempotentRequestFrom(ctx context.Context) *IdempotentRequest {
+	a, _ := ctx.Value(answeringKey{}).(*IdempotentRequest)
 	return a
 }
 
-// Answer keeps v as the answer of the request that this transaction makes the change for. Key, change and answer commit
+// SaveResponse keeps v as the answer of the request that this transaction makes the change for. Key, change and answer commit
 // together or not at all. It does nothing if the context is of no request with a key.
-func (t LedgerTx) Answer(ctx context.Context, v any) error {
-	a := AnsweringFrom(ctx)
+func (t LedgerTx) SaveResponse(ctx context.Context, v any) error {
+	a := IdempotentRequestFrom(ctx)
 	if a == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (t LedgerTx) Answer(ctx context.Context, v any) error {
 	if r.Status, r.Body, err = a.Encode(v); err != nil {
 		return err
 	}
-	if err := t.AnswerRequest(ctx, r); err != nil {
+	if err := t.CompleteRequest(ctx, r); err != nil {
 		return err
 	}
 	a.Kept = true

@@ -110,21 +110,21 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// MoveRun takes a run from one state to another, provided it is still in the state and hands it was read in. A run that ends
+// TransitionRun takes a run from one state to another, provided it is still in the state and hands it was read in. A run that ends
 // moves its agent's pointers, and frees it.
-func (t RunsTx) MoveRun(ctx context.Context, was, is reeve.Run) error {
-	moved, err := t.MoveRuns(ctx, []RunMove{{was, is}})
+func (t RunsTx) TransitionRun(ctx context.Context, was, is reeve.Run) error {
+	moved, err := t.TransitionRuns(ctx, []RunTransition{{was, is}})
 	if err == nil && !moved[is.ID] {
 		return reeve.Errorf(reeve.Conflict, "run %s is no longer %s", is.ID, was.State)
 	}
 	return err
 }
 
-// RunMove is a run as it was read, and as it is to be.
-type RunMove struct{ Was, Is reeve.Run }
+// RunTransition is a run as it was read, and as it is to be.
+type RunTransition struct{ Was, Is reeve.Run }
 
-// MoveRuns is MoveRun for several. It gives the ids of those that were still as they were read.
-func (t RunsTx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
+// TransitionRuns is MoveRun for several. It gives the ids of those that were still as they were read.
+func (t RunsTx) TransitionRuns(ctx context.Context, moves []RunTransition) (moved map[string]bool, err error) {
 	var ids lists[string]
 	if err := first(t.askMoves(ctx, &ids, moves), t.settle(ctx)); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (t RunsTx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string
 }
 
 // EndRuns is MoveRuns for runs whose brains are done: what their messages and operations say that they spent is added to the moves.
-func (t RunsTx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
+func (t RunsTx) EndRuns(ctx context.Context, moves []RunTransition) (moved map[string]bool, err error) {
 	var ids lists[string]
 	var parts []spending
 	runs := make([]string, len(moves))
@@ -160,11 +160,11 @@ func (t RunsTx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]
 }
 
 // askMoves writes runs as they are to be, and asks which of them were still as they were read.
-func (t RunsTx) askMoves(ctx context.Context, into *lists[string], moves []RunMove) error {
+func (t RunsTx) askMoves(ctx context.Context, into *lists[string], moves []RunTransition) error {
 	rows := make([][]any, len(moves))
 	for i, m := range moves {
 		if m.Was.State != m.Is.State {
-			if err := m.Was.State.To(m.Is.State); err != nil {
+			if err := m.Was.State.CheckTransition(m.Is.State); err != nil {
 				return err
 			}
 		}
@@ -181,7 +181,7 @@ func (t RunsTx) askMoves(ctx context.Context, into *lists[string], moves []RunMo
 }
 
 // close moves the pointers of the agents of runs that have ended, and frees them.
-func (t RunsTx) close(ctx context.Context, moves []RunMove, moved map[string]bool) error {
+func (t RunsTx) close(ctx context.Context, moves []RunTransition, moved map[string]bool) error {
 	var ended []reeve.Run
 	var closed, freed [][]any
 	for _, m := range moves {
@@ -221,9 +221,9 @@ func (s Runs) RunState(ctx context.Context, workspace, id string) (reeve.RunStat
 	return reeve.RunState(v), err
 }
 
-// HoldRun is RunState for a run that is to stay there until the transaction is over.
-func (t RunsTx) HoldRun(ctx context.Context, workspace, id string) (reeve.RunState, error) {
-	v, _, err := one(ctx, t.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`+t.db.engine.Share(), workspace, id)
+// LockRun is RunState for a run that is to stay there until the transaction is over.
+func (t RunsTx) LockRun(ctx context.Context, workspace, id string) (reeve.RunState, error) {
+	v, _, err := one(ctx, t.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`+t.db.engine.ShareClause(), workspace, id)
 	return reeve.RunState(v), err
 }
 
@@ -277,7 +277,7 @@ func (t RunsTx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.R
 		`SELECT id, state FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND `+left+`
 		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at <> 0)
 		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at <> 0)
-		ORDER BY id LIMIT $1`+t.db.engine.Lock(), n)
+		ORDER BY id LIMIT $1`+t.db.engine.LockClause(), n)
 	if err != nil {
 		return nil, err
 	}
@@ -295,8 +295,8 @@ func (t RunsTx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.R
 	return out, nil
 }
 
-// LaterResults counts the results of a run's calls that are answered later.
-func (s Runs) LaterResults(ctx context.Context, run string) (int, error) {
+// CountDeferredResults counts the results of a run's calls that are answered later.
+func (s Runs) CountDeferredResults(ctx context.Context, run string) (int, error) {
 	n, _, err := one(ctx, s.Snap, value[int], `SELECT count(*) FROM calls WHERE run_id = $1 AND run_id <> '' AND deferred = 1 AND result_id <> ''`, run)
 	return n, err
 }
@@ -306,8 +306,8 @@ func (t RunsTx) ReleaseRun(ctx context.Context, v reeve.Run) error {
 	return t.tx.exec(ctx, `UPDATE runs SET owner = '' WHERE id = $1 AND state = 'running' AND owner = $2`, v.ID, v.Owner)
 }
 
-// RunsOf lists the runs that a process has in its hands.
-func (s Runs) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) {
+// RunsOwnedBy lists the runs that a process has in its hands.
+func (s Runs) RunsOwnedBy(ctx context.Context, process string) ([]reeve.Run, error) {
 	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanRun, nil), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
 }
 
@@ -320,8 +320,8 @@ func (s Runs) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
 	return summed(parts)[run], nil
 }
 
-// SpendLate adds what a run cost after it was over. One that is not over counts it at its end.
-func (t RunsTx) SpendLate(ctx context.Context, run string, more reeve.Amount) error {
+// AddLateSpending adds what a run cost after it was over. One that is not over counts it at its end.
+func (t RunsTx) AddLateSpending(ctx context.Context, run string, more reeve.Amount) error {
 	if more.IsZero() {
 		return nil
 	}

@@ -29,8 +29,8 @@ func (t AutomationsTx) InsertScriptRun(ctx context.Context, v reeve.ScriptRun) (
 	return n == 1, err
 }
 
-// HoldScriptRun has others who would hold it wait until the transaction ends.
-func (t AutomationsTx) HoldScriptRun(ctx context.Context, key string) error {
+// LockScriptRun has others who would hold it wait until the transaction ends.
+func (t AutomationsTx) LockScriptRun(ctx context.Context, key string) error {
 	return t.tx.exec(ctx, `UPDATE script_runs SET type = type WHERE run_key = $1`, key)
 }
 
@@ -39,9 +39,9 @@ func (t AutomationsTx) BeginScriptRun(ctx context.Context, key, run, script stri
 	return t.tx.exec(ctx, `UPDATE script_runs SET run_id = $2, script_id = CASE WHEN script_id = '' THEN $3 ELSE script_id END WHERE run_key = $1`, key, run, script)
 }
 
-// MoveScriptRun writes how far a run has come.
-func (t AutomationsTx) MoveScriptRun(ctx context.Context, v reeve.ScriptRun) error {
-	return t.tx.exec(ctx, `UPDATE script_runs SET class = $2, progress = $3, log = $4 WHERE run_key = $1`, v.RunKey, string(v.Class), text(v.Progress), reeve.Clean(v.Log))
+// UpdateScriptRun writes how far a run has come.
+func (t AutomationsTx) UpdateScriptRun(ctx context.Context, v reeve.ScriptRun) error {
+	return t.tx.exec(ctx, `UPDATE script_runs SET class = $2, progress = $3, log = $4 WHERE run_key = $1`, v.RunKey, string(v.Class), text(v.Progress), reeve.SanitizeText(v.Log))
 }
 
 // FindScriptRun reads what is noted under a run key; false means nothing.
@@ -76,21 +76,21 @@ func (s Automations) FindApplied(ctx context.Context, workspace, plan string) (r
 	return one(ctx, s.Snap, scanScriptRun, selectScriptRun+`WHERE q.workspace_id = $1 AND q.plan_of = $2 AND q.plan_of <> '' ORDER BY q.run_key LIMIT 1`, workspace, plan)
 }
 
-// DropPlanned forgets what a dry run has planned so far.
-func (t AutomationsTx) DropPlanned(ctx context.Context, run string) error {
+// DeletePlannedCalls forgets what a dry run has planned so far.
+func (t AutomationsTx) DeletePlannedCalls(ctx context.Context, run string) error {
 	return t.tx.exec(ctx, `DELETE FROM planned_calls WHERE run_id = $1`, run)
 }
 
-// InsertPlanned writes a call of a dry run. One that is written again, because nobody could tell whether it was, is there once.
-func (t AutomationsTx) InsertPlanned(ctx context.Context, workspace, run string, c reeve.PlannedCall) error {
+// InsertPlannedCall writes a call of a dry run. One that is written again, because nobody could tell whether it was, is there once.
+func (t AutomationsTx) InsertPlannedCall(ctx context.Context, workspace, run string, c reeve.PlannedCall) error {
 	return t.tx.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool, args, preview, base, operation_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4, title = $5, attempt = $6, tool = $7, args = $8,
 			preview = $9, base = $10, operation_id = $11`,
-		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, reeve.Clean(c.Args), reeve.Clean(c.Preview), c.Base, c.Operation)
+		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, reeve.SanitizeText(c.Args), reeve.SanitizeText(c.Preview), c.Base, c.Operation)
 }
 
-// ListPlanned reads the calls of a dry run, in order, behind a place, with what became of them.
-func (s Automations) ListPlanned(ctx context.Context, workspace, run string, after, limit int) ([]reeve.PlannedCall, error) {
+// ListPlannedCalls reads the calls of a dry run, in order, behind a place, with what became of them.
+func (s Automations) ListPlannedCalls(ctx context.Context, workspace, run string, after, limit int) ([]reeve.PlannedCall, error) {
 	return all(ctx, s.Snap, func(r scanner) (c reeve.PlannedCall, err error) {
 		return c, r.Scan(&c.Ordinal, &c.ItemID, &c.Title, &c.Attempt, &c.Tool, &c.Args, &c.Preview, &c.Base, &c.Operation, &c.State, &c.Code, &c.Message)
 	}, `SELECT p.ordinal, p.item_id, p.title, p.attempt, p.tool, p.args, p.preview, p.base, p.operation_id, COALESCE(o.state, ''), COALESCE(o.code, ''), COALESCE(o.message, '')

@@ -71,8 +71,8 @@ func (s Agents) ListSecrets(ctx context.Context, workspace string) ([]reeve.Secr
 	}, `SELECT name, updated_at FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
 }
 
-// OpenSecrets reads the values of a workspace's secrets, in the order of their names. One that this server's key does not open is left out: it cannot be shown either.
-func (s Agents) OpenSecrets(ctx context.Context, workspace string) ([]string, error) {
+// SecretValues reads the values of a workspace's secrets, in the order of their names. One that this server's key does not open is left out: it cannot be shown either.
+func (s Agents) SecretValues(ctx context.Context, workspace string) ([]string, error) {
 	return all(ctx, s.Snap, func(r scanner) (string, error) {
 		var name string
 		var sealed []byte
@@ -87,8 +87,8 @@ func (s Agents) OpenSecrets(ctx context.Context, workspace string) ([]string, er
 	}, `SELECT name, sealed FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
 }
 
-// SealedSecrets counts the secrets of all workspaces, and those of them that this server's key does not open.
-func (s Agents) SealedSecrets(ctx context.Context) (total, shut int, err error) {
+// CountSecrets counts the secrets of all workspaces, and those of them that this server's key does not open.
+func (s Agents) CountSecrets(ctx context.Context) (total, shut int, err error) {
 	opened, err := all(ctx, s.Snap, func(r scanner) (bool, error) {
 		var workspace, name string
 		var sealed []byte

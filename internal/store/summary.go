@@ -55,7 +55,7 @@ const free = `state = 'queued' AND (owner = '' OR owner = $1 OR NOT EXISTS (SELE
 func (t ChatTx) ClaimSummary(ctx context.Context, process string) (v Summary, ok bool, err error) {
 	var skipped []string
 	v, ok, err = one(ctx, t.Snap, skipCorrupt(t.Snap, scanSummary, &skipped), `WITH due AS MATERIALIZED (
-			SELECT thread_id, up_to FROM summaries WHERE `+free+` AND due_at <= $2 ORDER BY due_at LIMIT 1`+t.db.engine.Lock()+`)
+			SELECT thread_id, up_to FROM summaries WHERE `+free+` AND due_at <= $2 ORDER BY due_at LIMIT 1`+t.db.engine.LockClause()+`)
 		UPDATE summaries SET attempts = attempts + 1, owner = $1 WHERE (thread_id, up_to) IN (SELECT thread_id, up_to FROM due) RETURNING `+summaryColumns,
 		process, reeve.Millis(t.now))
 	for _, thread := range skipped {
@@ -90,7 +90,7 @@ func (t ChatTx) DelaySummary(ctx context.Context, s Summary, again time.Time, wh
 		state = SummaryFailed
 	}
 	return t.tx.exec(ctx, `UPDATE summaries SET state = $4, owner = '', due_at = $5, code = $6, message = $7 WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
-		s.ThreadID, s.UpTo, s.Attempts, string(state), reeve.Millis(again), string(why.Code), reeve.Clean(why.Message))
+		s.ThreadID, s.UpTo, s.Attempts, string(state), reeve.Millis(again), string(why.Code), reeve.SanitizeText(why.Message))
 }
 
 // LastSummary gives the summary of a thread that goes furthest, with its words, and up to where one was asked for, whatever came of that. A thread that has

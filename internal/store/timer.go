@@ -35,7 +35,7 @@ func (t QueueTx) PutTimer(ctx context.Context, v reeve.Timer) error {
 			return err
 		}
 	}
-	if err := t.MoveTimer(ctx, v); err != nil {
+	if err := t.UpdateTimer(ctx, v); err != nil {
 		return err
 	}
 	if v.State == reeve.TimerPaused {
@@ -54,10 +54,10 @@ func (t QueueTx) SkipFirings(ctx context.Context, id, why string) error {
 
 // alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends. The workspace is held before it, as in every change of an agent.
 func (t QueueTx) alive(ctx context.Context, workspace, agent string) error {
-	if _, err := t.HoldWorkspace(ctx, workspace); err != nil {
+	if _, err := t.LockWorkspace(ctx, workspace); err != nil {
 		return err
 	}
-	l, ok, err := one(ctx, t.Snap, value[string], `SELECT lifecycle FROM agents WHERE workspace_id = $1 AND id = $2`+t.db.engine.Share(), workspace, agent)
+	l, ok, err := one(ctx, t.Snap, value[string], `SELECT lifecycle FROM agents WHERE workspace_id = $1 AND id = $2`+t.db.engine.ShareClause(), workspace, agent)
 	switch {
 	case err != nil:
 		return err
@@ -69,8 +69,8 @@ func (t QueueTx) alive(ctx context.Context, workspace, agent string) error {
 	return nil
 }
 
-// MoveTimer writes a timer's row as the clock or a run's end left it.
-func (t QueueTx) MoveTimer(ctx context.Context, v reeve.Timer) error {
+// UpdateTimer writes a timer's row as the clock or a run's end left it.
+func (t QueueTx) UpdateTimer(ctx context.Context, v reeve.Timer) error {
 	return t.tx.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 		ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, name = excluded.name, goal = excluded.goal, kind = excluded.kind, value = excluded.value,
 			zone = excluded.zone, misfire = excluded.misfire, notify = excluded.notify, state = excluded.state, next_at = excluded.next_at, last_at = excluded.last_at,
@@ -94,7 +94,7 @@ func (t QueueTx) AdvanceTimers(ctx context.Context, fired []reeve.Timer) error {
 // GetTimer is a Snap's for a transaction that will change it: others that would wait, so that nobody overwrites what somebody
 // else has just written.
 func (t QueueTx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
-	if !t.db.engine.Alone() { // a writer that is alone needs to hold nothing
+	if !t.db.engine.SingleProcess() { // a writer that is alone needs to hold nothing
 		if err := t.tx.lockNode(ctx); err != nil { // as a change of its agent does, which may end it
 			return reeve.Timer{}, err
 		}
@@ -105,12 +105,12 @@ func (t QueueTx) GetTimer(ctx context.Context, workspace, user, id string) (reev
 	return t.Snap.Queue().GetTimer(ctx, workspace, user, id)
 }
 
-// HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see
+// LockTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see
 // [Tx.CountFailures]. Those that are gone are left out, and so are those whose rows cannot be read: a run ends without
 // its schedule.
-func (t QueueTx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
+func (t QueueTx) LockTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
 	slices.Sort(ids) // two servers that hold some of the same do it in one order
-	if !t.db.engine.Alone() {
+	if !t.db.engine.SingleProcess() {
 		rows := make([][]any, len(ids))
 		for i, id := range ids {
 			rows[i] = []any{id}
@@ -215,7 +215,7 @@ func (t QueueTx) tellGone(ctx context.Context, workspace string, timers []reeve.
 	if len(timers) == 0 {
 		return nil
 	}
-	return t.Notify(ctx, Change{Workspace: workspace, Operation: t.NewID(reeve.PrefixChange), Tokens: timers, Window: Window})
+	return t.RecordChange(ctx, Change{Workspace: workspace, Operation: t.NewID(reeve.PrefixChange), Tokens: timers, Window: Window})
 }
 
 // InsertMissed notes a firing that nobody was there for. Run keys of those that one catch-up serves are given.

@@ -48,9 +48,9 @@ type Change struct {
 	Window    time.Duration // how long more changes may join before somebody is woken
 }
 
-// Notify writes a change's events, and a wake for each agent that watches one of its tokens, unless that agent's own work led
+// RecordChange writes a change's events, and a wake for each agent that watches one of its tokens, unless that agent's own work led
 // to the change. One statement does it, so that telling costs no round trip; predicates are asked when the window is over.
-func (t QueueTx) Notify(ctx context.Context, c Change) error {
+func (t QueueTx) RecordChange(ctx context.Context, c Change) error {
 	if err := t.tx.Ledger().InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (t QueueTx) Notify(ctx context.Context, c Change) error {
 // Window is how long changes made here join before somebody is woken.
 const Window = 100 * time.Millisecond
 
-// Tell is Notify for a change that a person made. Its provenance is the number that this node gave it: the same wherever it becomes known.
-func (t QueueTx) Tell(ctx context.Context, workspace string, tokens []reeve.Token, window time.Duration) error {
+// RecordPersonChange is Notify for a change that a person made. Its provenance is the number that this node gave it: the same wherever it becomes known.
+func (t QueueTx) RecordPersonChange(ctx context.Context, workspace string, tokens []reeve.Token, window time.Duration) error {
 	if len(tokens) == 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (t QueueTx) Tell(ctx context.Context, workspace string, tokens []reeve.Toke
 	if err != nil {
 		return err
 	}
-	return t.Notify(ctx, Change{Workspace: workspace, Operation: reeve.Key("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)), Tokens: tokens, Window: window})
+	return t.RecordChange(ctx, Change{Workspace: workspace, Operation: reeve.Key("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)), Tokens: tokens, Window: window})
 }
 
 // InsertWake queues a wake; false means that its run key has been queued before.
@@ -125,11 +125,11 @@ func (s Queue) GetWake(ctx context.Context, key string) (reeve.Wake, error) {
 // watches can be served together, but a timer's firing or a person's demand cannot be mixed with anything. Runs of an agent
 // take turns, except that a schedule's run waits for no other schedule's: a slow one must not delay the rest.
 const (
-	ScheduleLane = "schedule:"        // and the timer's id: a goal, which a run serves that knows of nothing else
-	TimerLane    = "timer:"           // and the timer's id: the agent is to look around
-	ManualLane   = "manual:"          // and the run key
-	StepLane     = "step:"            // and the run key: a step of another run, which waits for it
-	ErrandLane   = "schedule:errand:" // and the errand's id: like a schedule's goal, it is served beside the agent's other work
+	ScheduleLane  = "schedule:"            // and the timer's id: a goal, which a run serves that knows of nothing else
+	TimerLane     = "timer:"               // and the timer's id: the agent is to look around
+	ManualLane    = "manual:"              // and the run key
+	StepLane      = "step:"                // and the run key: a step of another run, which waits for it
+	ScriptJobLane = "schedule:script_job:" // and the script job's id: like a schedule's goal, it is served beside the agent's other work
 )
 
 // IsStep tells whether a run is a step of another.
@@ -148,8 +148,8 @@ func ownLane(why reeve.Reason, session string) bool {
 	return why == reeve.ReasonUser || strings.HasPrefix(session, ScheduleLane) || strings.HasPrefix(session, StepLane)
 }
 
-// Caller is an agent that is due to run: alone for a session, or for all its other wakes together.
-type Caller struct {
+// DueAgent is an agent that is due to run: alone for a session, or for all its other wakes together.
+type DueAgent struct {
 	AgentID     string
 	WorkspaceID string
 	SessionID   string
@@ -180,35 +180,35 @@ func Lane(w reeve.Wake) string {
 
 // QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are
 // left until their time.
-func (t QueueTx) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
+func (t QueueTx) QueuedWakes(ctx context.Context, c DueAgent, limit int) ([]reeve.Wake, error) {
 	return all(ctx, t.Snap, skipCorrupt(t.Snap, scanWake, nil), `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
-		AND (tries = 0 OR due_at <= $4) ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.Lock(), c.AgentID, c.SessionID, limit, reeve.Millis(t.now))
+		AND (tries = 0 OR due_at <= $4) ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.LockClause(), c.AgentID, c.SessionID, limit, reeve.Millis(t.now))
 }
 
-// PutOffWake looks at a wake again later, by twice as long each time; after so many tries it is skipped.
-func (t QueueTx) PutOffWake(ctx context.Context, key string, first time.Duration, tries int, why string) error {
+// DelayWake looks at a wake again later, by twice as long each time; after so many tries it is skipped.
+func (t QueueTx) DelayWake(ctx context.Context, key string, first time.Duration, tries int, why string) error {
 	return t.tx.exec(ctx, `UPDATE wakes SET tries = tries + 1, due_at = $2 + $3 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)),
 			state = CASE WHEN tries + 1 >= $4 THEN 'skipped' ELSE state END, why = CASE WHEN tries + 1 >= $4 THEN $5 ELSE why END
 		WHERE run_key = $1 AND state = 'queued'`, key, reeve.Millis(t.now), first.Milliseconds(), tries, why)
 }
 
-// HoldWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts before it
+// LockWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts before it
 // is stopped, or not at all.
-func (t QueueTx) HoldWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
-	w, ok, err := one(ctx, t.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`+t.db.engine.Share(), id)
+func (t QueueTx) LockWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
+	w, ok, err := one(ctx, t.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`+t.db.engine.ShareClause(), id)
 	if err == nil && !ok {
 		err = notFound("workspace", id)
 	}
 	return w, err
 }
 
-// skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. Errands and retries stay: more follows from it when they are skipped, which is
+// skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. ScriptJobs and retries stay: more follows from it when they are skipped, which is
 // decided when they are due.
 func (t QueueTx) skipWakes(ctx context.Context, workspace, agent, why string) error {
-	return t.tx.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('errand', 'retry')`, workspace, agent, why)
+	return t.tx.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('script job', 'retry')`, workspace, agent, why)
 }
 
-// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but errands and retries. One that is destroyed
+// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but script jobs and retries. One that is destroyed
 // watches nothing, has no firings, and its runs are over: what they still try to write is refused.
 func (t QueueTx) settleAgent(ctx context.Context, a reeve.Agent) error {
 	if a.Lifecycle != reeve.AgentDestroyed {
@@ -244,7 +244,7 @@ func (t QueueTx) EndWakes(ctx context.Context, keys []string, state reeve.WakeSt
 	for i, k := range keys {
 		ends[i] = WakeEnd{k, state, run, why}
 	}
-	return t.EndAll(ctx, ends)
+	return t.EndManyWakes(ctx, ends)
 }
 
 // WakeEnd says what became of a queued wake.
@@ -255,9 +255,9 @@ type WakeEnd struct {
 	Why    string
 }
 
-// EndAll is EndWakes for wakes of several runs. That they are queued is said in words that the indexes of the queue are not: PostgreSQL would sooner read all that waits than
+// EndManyWakes is EndWakes for wakes of several runs. That they are queued is said in words that the indexes of the queue are not: PostgreSQL would sooner read all that waits than
 // find these by their keys.
-func (t QueueTx) EndAll(ctx context.Context, ends []WakeEnd) error {
+func (t QueueTx) EndManyWakes(ctx context.Context, ends []WakeEnd) error {
 	rows := make([][]any, len(ends))
 	for i, e := range ends {
 		rows[i] = []any{e.RunKey, string(e.State), e.RunID, e.Why}

@@ -76,9 +76,9 @@ func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
 	return c, nil
 }
 
-// Stored reads a cadence that was good when it was kept. A zone that is not known any more matters only to those that are read in it: an interval has none,
+// ParseStored reads a cadence that was good when it was kept. A zone that is not known any more matters only to those that are read in it: an interval has none,
 // and neither has an instant.
-func (z *Zones) Stored(kind, value, zone string) (Cadence, error) {
+func (z *Zones) ParseStored(kind, value, zone string) (Cadence, error) {
 	c, err := z.ParseCadence(kind, value, zone)
 	if err == nil || kind == KindCron {
 		return c, err
@@ -106,9 +106,9 @@ func (c Cadence) Location() *time.Location {
 	return c.zone
 }
 
-// From gives the cadence with intervals counted from an instant, the first firing one interval after it. Cron and once know their
+// WithAnchor gives the cadence with intervals counted from an instant, the first firing one interval after it. Cron and once know their
 // instants and stay as they are.
-func (c Cadence) From(anchor time.Time) Cadence {
+func (c Cadence) WithAnchor(anchor time.Time) Cadence {
 	c.anchor = anchor
 	return c
 }
@@ -377,7 +377,7 @@ func titled(name string) string {
 }
 
 // brief shortens what an error shows of its input.
-func brief(s string) string { return reeve.Clip(s, 60) }
+func brief(s string) string { return reeve.Truncate(s, 60) }
 
 func invalid(path, expected, format string, args ...any) *reeve.Error {
 	m := fmt.Sprintf(format, args...)

@@ -70,7 +70,7 @@ func TestCadenceInterval(t *testing.T) {
 func TestCadenceIntervalDoesNotDrift(t *testing.T) {
 	t.Parallel()
 	anchor := time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC)
-	c := cadence(t, KindInterval, "15m", "").From(anchor)
+	c := cadence(t, KindInterval, "15m", "").WithAnchor(anchor)
 	for _, k := range []struct {
 		after time.Duration
 		want  time.Duration
@@ -271,7 +271,7 @@ func TestDueNeverRepeats(t *testing.T) {
 			if !d.Next.After(last) || len(dealt) > 0 && !d.Next.After(now) {
 				t.Fatalf("next %v, last %v, now %v", d.Next, last, now)
 			}
-			if want := c.From(last).Upcoming(last, 1)[0]; !want.Equal(d.Next) {
+			if want := c.WithAnchor(last).Upcoming(last, 1)[0]; !want.Equal(d.Next) {
 				t.Fatalf("next %v is not the one after %v: %v", d.Next, last, want)
 			}
 		}

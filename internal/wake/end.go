@@ -63,7 +63,7 @@ func (r *Scheduler) recordAll(ctx context.Context, list []*closing) error {
 	r.ending -= len(list)
 	r.mu.Unlock()
 	if err == nil {
-		r.Queue.Nudge() // their agents are free
+		r.Queue.Wakeup() // their agents are free
 	}
 	for _, c := range list {
 		c.done <- err
@@ -101,19 +101,19 @@ func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (
 	if len(list) == 0 {
 		return nil, nil
 	}
-	moves := make([]store.RunMove, len(list))
+	moves := make([]store.RunTransition, len(list))
 	for i, c := range list {
 		is, end := c.run, c.end
-		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.Results, is.Pending = end.State, reeve.Clean(end.Output), "", end.Moves, end.Issues, end.Results, end.Pending
+		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.Results, is.Pending = end.State, reeve.SanitizeText(end.Output), "", end.Moves, end.Issues, end.Results, end.Pending
 		is.Spent = end.Wasted
 		if end.Err != nil {
-			is.Code, is.Message, is.RetryAfter = end.Err.Code, reeve.Clean(end.Err.Message), end.Err.RetryAfter
+			is.Code, is.Message, is.RetryAfter = end.Err.Code, reeve.SanitizeText(end.Err.Message), end.Err.RetryAfter
 		}
 		if is.State.Final() {
 			now := tx.Now()
 			is.FinishedAt = &now
 		}
-		moves[i] = store.RunMove{Was: c.run, Is: is}
+		moves[i] = store.RunTransition{Was: c.run, Is: is}
 	}
 	moved, err := tx.Runs().EndRuns(ctx, moves)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (
 	if err := tx.Runs().DropRunBudgets(ctx, alone...); err != nil {
 		return nil, err
 	}
-	held, err := tx.Queue().HoldTimers(ctx, timers)
+	held, err := tx.Queue().LockTimers(ctx, timers)
 	if err != nil {
 		return nil, err
 	}

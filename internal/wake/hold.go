@@ -11,9 +11,9 @@ import (
 // skipped is why something of a restored database does not go on.
 const skipped = "it was skipped when the server was resumed after a restore"
 
-// Skip ends work of a held server that is not to go on: runs are cancelled, wakes skipped, and overdue firings noted as missed. It
+// SkipHeldWork ends work of a held server that is not to go on: runs are cancelled, wakes skipped, and overdue firings noted as missed. It
 // is part of the transaction that resumes the server. It gives the runs that it ended, for which Resumed is called once that is committed.
-func (r *Scheduler) Skip(ctx context.Context, tx *store.Tx, work []reeve.HeldWork) (over []reeve.Run, err error) {
+func (r *Scheduler) SkipHeldWork(ctx context.Context, tx *store.Tx, work []reeve.HeldWork) (over []reeve.Run, err error) {
 	var wakes []reeve.Wake
 	for _, w := range work {
 		switch {
@@ -63,7 +63,7 @@ func (r *Scheduler) skipFirings(ctx context.Context, tx *store.Tx, w reeve.HeldW
 	if err != nil || t.NextAt == nil {
 		return err
 	}
-	c, err := r.Planner.zones.Stored(t.Kind, t.Value, t.Zone)
+	c, err := r.Planner.zones.ParseStored(t.Kind, t.Value, t.Zone)
 	if err != nil {
 		return nil // the next step disables it, and says why
 	}
@@ -84,11 +84,11 @@ func (r *Scheduler) skipFirings(ctx context.Context, tx *store.Tx, w reeve.HeldW
 	return tx.Queue().AdvanceTimers(ctx, []reeve.Timer{t})
 }
 
-// Resumed makes the loops look at once, and tells who wants to know of the runs that a resume has ended.
-func (r *Scheduler) Resumed(over []reeve.Run) {
+// AfterResume makes the loops look at once, and tells who wants to know of the runs that a resume has ended.
+func (r *Scheduler) AfterResume(over []reeve.Run) {
 	for _, run := range over {
 		r.afterEnd(run)
 	}
-	r.Queue.Nudge()
+	r.Queue.Wakeup()
 	r.posted.Notify()
 }

@@ -60,7 +60,7 @@ func (r *Scheduler) vacate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.eager {
-		r.Queue.Nudge()
+		r.Queue.Wakeup()
 	}
 }
 
@@ -100,15 +100,15 @@ func (r *Scheduler) watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := r.Look(ctx); err != nil && ctx.Err() == nil {
+			if err := r.InterruptEnded(ctx); err != nil && ctx.Err() == nil {
 				r.Log.Warn("could not look whether runs were ended elsewhere", "error", err)
 			}
 		}
 	}
 }
 
-// Look does once what Run does again and again: it interrupts the brains here whose runs have been ended.
-func (r *Scheduler) Look(ctx context.Context) error {
+// InterruptEnded does once what Run does again and again: it interrupts the brains here whose runs have been ended.
+func (r *Scheduler) InterruptEnded(ctx context.Context) error {
 	r.mu.Lock()
 	ids := make([]string, 0, len(r.held))
 	for id, g := range r.held {
@@ -121,7 +121,7 @@ func (r *Scheduler) Look(ctx context.Context) error {
 		return nil
 	}
 	return r.DB.View(ctx, func(s *store.Snap) error {
-		over, err := s.Runs().RunsOver(ctx, ids)
+		over, err := s.Runs().EndedRuns(ctx, ids)
 		for _, id := range over {
 			r.interrupt(id)
 		}
@@ -149,7 +149,7 @@ func (r *Scheduler) serve(ctx context.Context, run reeve.Run, done func()) {
 	defer done()
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	g := &grip{run: run, cancel: cancel}
+	g := &activeRun{run: run, cancel: cancel}
 	r.mu.Lock()
 	r.held[run.ID] = g
 	r.mu.Unlock()
@@ -159,12 +159,12 @@ func (r *Scheduler) serve(ctx context.Context, run reeve.Run, done func()) {
 		r.release(keep, g)
 		return
 	}
-	if end.State == reeve.RunFailed && end.Err != nil && store.Passing(end.Err) && r.stumble(run.ID) {
+	if end.State == reeve.RunFailed && end.Err != nil && store.IsTransient(end.Err) && r.stumble(run.ID) {
 		done()
 		r.Log.Warn("the store failed a run; it goes on when that is over", "run", run.ID, "error", end.Err)
 		notify.Sleep(ctx, stumbleFor)
 		r.drop(g, true)
-		r.Queue.Nudge()
+		r.Queue.Wakeup()
 		return
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
@@ -203,13 +203,13 @@ func (r *Scheduler) stood(run string) {
 
 // release lets go of a run whose server is stopping. That is no crash, and does not count as one. No step looks meanwhile: the
 // run is in our hands, or free, and never in between.
-func (r *Scheduler) release(ctx context.Context, g *grip) {
+func (r *Scheduler) release(ctx context.Context, g *activeRun) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	err := r.mute
 	if err == nil {
 		err = r.DB.Update(ctx, func(tx *store.Tx) error { return tx.Runs().ReleaseRun(ctx, g.run) })
-		if store.Passing(err) {
+		if store.IsTransient(err) {
 			r.mute = err // the others do not wait for it as long, one after the other
 		}
 	}
@@ -221,7 +221,7 @@ func (r *Scheduler) release(ctx context.Context, g *grip) {
 
 // drop takes a run out of our hands, unless it is in them again. Where there is doubt, the next step looks whether it is still ours by
 // the store.
-func (r *Scheduler) drop(g *grip, doubt bool) {
+func (r *Scheduler) drop(g *activeRun, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held[g.run.ID] == g {

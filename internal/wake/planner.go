@@ -44,8 +44,8 @@ type Planner struct {
 // NewPlanner makes a planner that keeps schedules within limits.
 func NewPlanner(limits Limits) *Planner { return &Planner{limits: limits.withDefaults()} }
 
-// Admit refuses one schedule too many. Those that are over do not count.
-func (p *Planner) Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
+// CheckScheduleCount refuses one schedule too many. Those that are over do not count.
+func (p *Planner) CheckScheduleCount(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
 	n, err := tx.Queue().CountTimers(ctx, t.WorkspaceID, t.UserID)
 	if err == nil && n >= p.limits.PerUser {
 		return reeve.Errorf(reeve.Conflict, "the user has %d schedules already, and %d are allowed", n, p.limits.PerUser).Hintf("delete one first")
@@ -53,19 +53,19 @@ func (p *Planner) Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error 
 	return err
 }
 
-// Revise is Change for a timer that is there: one that is over and lives again counts like a new one.
-func (p *Planner) Revise(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error) {
-	is, upcoming, err := p.Change(t, q, tx.Now())
+// ApplyToExisting is Change for a timer that is there: one that is over and lives again counts like a new one.
+func (p *Planner) ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error) {
+	is, upcoming, err := p.Apply(t, q, tx.Now())
 	if err == nil && t.State == reeve.TimerCompleted && is.State != reeve.TimerCompleted {
-		err = p.Admit(ctx, tx, is)
+		err = p.CheckScheduleCount(ctx, tx, is)
 	}
 	return is, upcoming, err
 }
 
-// Change applies what a request says to a timer, and plans it anew where its time changed. What is left out stays, and so a
+// Apply applies what a request says to a timer, and plans it anew where its time changed. What is left out stays, and so a
 // paused timer stays paused; one that was over or disabled lives again when it gets a new time. A time that is said again, in
 // whatever words, changes nothing. It gives the next firings where they changed.
-func (p *Planner) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
+func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
 	if (q.CadenceType == "") != (q.CadenceValue == "") {
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: "cadence_type and cadence_value belong together",
 			Fields: []reeve.Field{{Path: "/cadence_value", Message: "one is given without the other", Expected: "both or neither"}}}
@@ -143,7 +143,7 @@ func (p *Planner) Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, 
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("it would fire every %s; the shortest time allowed is %s", gap, p.limits.MinInterval),
 			Fields: []reeve.Field{{Path: "/cadence_value", Message: "is too frequent", Expected: "at least " + p.limits.MinInterval.String() + " between firings"}}}
 	}
-	next := c.From(now).Upcoming(now, firingsShown)
+	next := c.WithAnchor(now).Upcoming(now, firingsShown)
 	if len(next) == 0 {
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: "it would never fire: its time has passed",
 			Fields: []reeve.Field{{Path: "/cadence_value", Message: "is in the past", Expected: "a time to come"}}}
@@ -166,19 +166,19 @@ func asInput(err error) error {
 
 // Upcoming gives an active timer's next firings.
 func (p *Planner) Upcoming(t reeve.Timer, now time.Time) []time.Time {
-	c, err := p.zones.Stored(t.Kind, t.Value, t.Zone)
+	c, err := p.zones.ParseStored(t.Kind, t.Value, t.Zone)
 	if err != nil || t.NextAt == nil {
 		return nil
 	}
 	return anchored(c, *t.NextAt).Upcoming(now, firingsShown)
 }
 
-// Why says why a timer is disabled; empty if it is not.
-func (p *Planner) Why(t reeve.Timer) string {
+// WhyDisabled says why a timer is disabled; empty if it is not.
+func (p *Planner) WhyDisabled(t reeve.Timer) string {
 	if t.State != reeve.TimerDisabled {
 		return ""
 	}
-	if _, err := p.zones.Stored(t.Kind, t.Value, t.Zone); err != nil {
+	if _, err := p.zones.ParseStored(t.Kind, t.Value, t.Zone); err != nil {
 		return reeve.AsError(err).Message
 	}
 	if t.Failures == 0 {

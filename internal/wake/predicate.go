@@ -28,8 +28,8 @@ func newPredicates() (*predicates, error) {
 	return &predicates{env: env, by: map[string]cel.Program{}}, err
 }
 
-// Check tells whether an expression can be a predicate.
-func (r *Scheduler) Check(expression string) error {
+// CheckPredicate tells whether an expression can be a predicate.
+func (r *Scheduler) CheckPredicate(expression string) error {
 	if expression == "" {
 		return nil
 	}

@@ -25,12 +25,12 @@ func NewQueue(db *store.DB) *Queue {
 	return &Queue{db: db, nudged: notify.New(), arrived: notify.New()}
 }
 
-// Nudge makes the scheduler look for due wakes now. A nudge while it looks is not lost.
-func (q *Queue) Nudge() { q.nudged.Notify() }
+// Wakeup makes the scheduler look for due wakes now. A nudge while it looks is not lost.
+func (q *Queue) Wakeup() { q.nudged.Notify() }
 
-// Take hands a run to the scheduler that this process has begun and owns in the store: a turn, which waits for no other
+// Enqueue hands a run to the scheduler that this process has begun and owns in the store: a turn, which waits for no other
 // run. When the scheduler does not loop, its next Step serves the run.
-func (q *Queue) Take(run reeve.Run) {
+func (q *Queue) Enqueue(run reeve.Run) {
 	q.mu.Lock()
 	q.begun = append(q.begun, run)
 	q.mu.Unlock()
@@ -66,7 +66,7 @@ func (q *Queue) Wake(ctx context.Context, workspace, agent, user, key, input str
 		return err
 	})
 	if err == nil {
-		q.Nudge()
+		q.Wakeup()
 	}
 	return w, err
 }

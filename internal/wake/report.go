@@ -45,7 +45,7 @@ func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, ru
 		if err := tx.Queue().SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 			return false, err
 		}
-		if err := tx.Queue().Notify(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID, Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.Window}); err != nil {
+		if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID, Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.Window}); err != nil {
 			return false, err
 		}
 	}
@@ -57,7 +57,7 @@ func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, ru
 	if !tell || t.UserID == "" {
 		return false, nil
 	}
-	if told, err = tx.Queue().Announce(ctx, n, r.Webhook != ""); err != nil || !told {
+	if told, err = tx.Queue().InsertNotificationAndEvents(ctx, n, r.Webhook != ""); err != nil || !told {
 		return false, err
 	}
 	return true, r.answer(ctx, tx, n)
@@ -69,12 +69,12 @@ func (r *Scheduler) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, wh
 	if err := tx.Queue().SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 		return err
 	}
-	if err := tx.Queue().Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.Window}); err != nil || t.UserID == "" {
+	if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.Window}); err != nil || t.UserID == "" {
 		return err
 	}
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: t.WorkspaceID, UserID: t.UserID, TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,
 		Title: t.Name + " is disabled: " + why.Message, Body: "It fires again when it has a time that can be read: reeve schedules update " + t.ID + " --zone ZONE"}
-	if _, err := tx.Queue().Announce(ctx, n, r.Webhook != ""); err != nil {
+	if _, err := tx.Queue().InsertNotificationAndEvents(ctx, n, r.Webhook != ""); err != nil {
 		return err
 	}
 	return r.answer(ctx, tx, n)
@@ -93,7 +93,7 @@ func (r *Scheduler) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (boo
 	if found {
 		name = a.Name
 	}
-	return tx.Queue().Announce(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
+	return tx.Queue().InsertNotificationAndEvents(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
 		Title: "a run of " + name + " was given up", Body: run.Message}, r.Webhook != "")
 }
 

@@ -20,7 +20,7 @@ import (
 // broken cannot read what some predicates look at.
 type broken struct{ looks int }
 
-func (b *broken) Entities(_ context.Context, _ *store.Snap, _ store.Hand, _ string, ids []string) ([]map[string]any, error) {
+func (b *broken) Entities(_ context.Context, _ *store.Snap, _ store.JournalScope, _ string, ids []string) ([]map[string]any, error) {
 	if slices.Contains(ids, "bad") {
 		b.looks++
 		return nil, reeve.Errorf(reeve.Internal, "no")
@@ -42,7 +42,7 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 		})
 		change := func(op, id string) {
 			w.update(func(tx *store.Tx) error {
-				return tx.Queue().Notify(t.Context(), store.Change{Workspace: home, Operation: op,
+				return tx.Queue().RecordChange(t.Context(), store.Change{Workspace: home, Operation: op,
 					Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}, {Class: reeve.EntityID, Name: id}}})
 			})
 		}
@@ -91,7 +91,7 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 // mended reads everything.
 type mended struct{}
 
-func (mended) Entities(context.Context, *store.Snap, store.Hand, string, []string) ([]map[string]any, error) {
+func (mended) Entities(context.Context, *store.Snap, store.JournalScope, string, []string) ([]map[string]any, error) {
 	return []map[string]any{{"fine": true}}, nil
 }
 
@@ -239,7 +239,7 @@ func TestL08_TheStoreFailsARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Limits{})
 		w.agent("a", 0)
-		down := store.Explain(store.Fault{Kind: store.FaultDown, Err: errors.New("the connection broke")})
+		down := store.UserError(store.Fault{Kind: store.FaultDown, Err: errors.New("the connection broke")})
 		for times, state := range map[int]reeve.RunState{1: reeve.RunCompleted, mostStumbles: reeve.RunCompleted, mostStumbles + 1: reeve.RunFailed} {
 			if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
 				t.Fatal(err)
@@ -310,7 +310,7 @@ func TestO17_DisabledWithAQueue(t *testing.T) {
 func TestO14_PausedFromTheStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Limits{})
-	got, _, err := w.Change(reeve.Timer{ID: "t", State: reeve.TimerActive}, reeve.ScheduleRequest{Name: "n", CadenceType: "interval", CadenceValue: "1h", Status: string(reeve.TimerPaused)}, reeve.Now())
+	got, _, err := w.Apply(reeve.Timer{ID: "t", State: reeve.TimerActive}, reeve.ScheduleRequest{Name: "n", CadenceType: "interval", CadenceValue: "1h", Status: string(reeve.TimerPaused)}, reeve.Now())
 	if err != nil || got.Zone != "UTC" || got.State != reeve.TimerPaused || got.NextAt != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -319,8 +319,8 @@ func TestO14_PausedFromTheStart(t *testing.T) {
 // doubter has somebody doubt while a step looks.
 type doubter struct{ w *world }
 
-func (d doubter) Entities(context.Context, *store.Snap, store.Hand, string, []string) ([]map[string]any, error) {
-	d.w.drop(&grip{}, true)
+func (d doubter) Entities(context.Context, *store.Snap, store.JournalScope, string, []string) ([]map[string]any, error) {
+	d.w.drop(&activeRun{}, true)
 	return []map[string]any{{"fine": true}}, nil
 }
 
@@ -334,7 +334,7 @@ func TestL08_DoubtWhileAStepLooks(t *testing.T) {
 		return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_a", WorkspaceID: home, AgentID: "a", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
 	})
 	w.update(func(tx *store.Tx) error {
-		return tx.Queue().Notify(t.Context(), store.Change{Workspace: home, Operation: "op_1", Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}}})
+		return tx.Queue().RecordChange(t.Context(), store.Change{Workspace: home, Operation: "op_1", Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}}})
 	})
 	if runs, _, err := w.Step(t.Context(), 10); err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
@@ -354,7 +354,7 @@ type taker struct {
 	looks int
 }
 
-func (t *taker) Entities(context.Context, *store.Snap, store.Hand, string, []string) ([]map[string]any, error) {
+func (t *taker) Entities(context.Context, *store.Snap, store.JournalScope, string, []string) ([]map[string]any, error) {
 	if t.looks++; t.looks == 1 {
 		t.take()
 		if t.fails {
@@ -367,7 +367,7 @@ func (t *taker) Entities(context.Context, *store.Snap, store.Hand, string, []str
 // A run that was begun here is served once, though a step that doubts finds it before whoever began it has handed it over, or serves it.
 func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 	for name, take := range map[string]func(w *world, run reeve.Run, begun <-chan struct{}){
-		"a turn": func(w *world, run reeve.Run, _ <-chan struct{}) { w.Take(run) },
+		"a turn": func(w *world, run reeve.Run, _ <-chan struct{}) { w.Enqueue(run) },
 		"a step of another run": func(w *world, run reeve.Run, begun <-chan struct{}) {
 			left := make(chan struct{})
 			go func() { defer close(left); w.ServeBegun(w.t.Context(), run) }()

@@ -22,7 +22,7 @@ type Brain interface {
 
 // Entities reads what predicates look at: the entities with these ids, as they are now. One that is gone, or that the watcher may not see, is left out.
 type Entities interface {
-	Entities(ctx context.Context, s *store.Snap, who store.Hand, key string, ids []string) ([]map[string]any, error)
+	Entities(ctx context.Context, s *store.Snap, who store.JournalScope, key string, ids []string) ([]map[string]any, error)
 }
 
 // Client sends requests. Who may be reached is its affair.
@@ -85,19 +85,19 @@ type Scheduler struct {
 	unsure    int64         // commits that nobody can tell of and that a step has heeded; under stepping
 	recording chan struct{} // taken by whoever records ends, for all that are done by then
 	mu        sync.Mutex
-	fresh     map[string]bool  // runs that were begun here, and no brain has seen
-	held      map[string]*grip // runs in our hands
-	found     []string         // those that the step under way has found in nobody's
-	stumbles  map[string]int   // how often the store failed one of them
-	doubt     bool             // there may be runs that are ours by the store, and in nobody's hands
-	eager     bool             // there may be wakes that wait for nothing but a place
-	closed    []*closing       // runs whose brains are done, and which nobody records yet
-	ending    int              // those, and those that are being recorded
+	fresh     map[string]bool       // runs that were begun here, and no brain has seen
+	held      map[string]*activeRun // runs in our hands
+	found     []string              // those that the step under way has found in nobody's
+	stumbles  map[string]int        // how often the store failed one of them
+	doubt     bool                  // there may be runs that are ours by the store, and in nobody's hands
+	eager     bool                  // there may be wakes that wait for nothing but a place
+	closed    []*closing            // runs whose brains are done, and which nobody records yet
+	ending    int                   // those, and those that are being recorded
 }
 
-// grip is how a run is in our hands. One that was parked may be taken up again before whoever served it first has let go: each has a
+// activeRun is how a run is in our hands. One that was parked may be taken up again before whoever served it first has let go: each has a
 // grip of its own.
-type grip struct {
+type activeRun struct {
 	run    reeve.Run               // that a brain works on
 	cancel context.CancelCauseFunc // interrupts that; nil means that none does yet
 }
@@ -118,7 +118,7 @@ func NewScheduler(cfg Config) (*Scheduler, error) {
 		return nil, err
 	}
 	return &Scheduler{Config: cfg, predicates: p, posted: notify.New(), recording: make(chan struct{}, 1),
-		fresh: map[string]bool{}, held: map[string]*grip{}, stumbles: map[string]int{}}, nil
+		fresh: map[string]bool{}, held: map[string]*activeRun{}, stumbles: map[string]int{}}, nil
 }
 
 // Cancel ends a run by a person's word. What it has begun is still recorded; nothing new of it is.
@@ -143,7 +143,7 @@ func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Er
 		if err := r.handleEnds(ctx, tx, over); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, over[0])
+		return tx.Ledger().SaveResponse(ctx, over[0])
 	})
 	if err != nil {
 		return run, err
@@ -152,7 +152,7 @@ func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Er
 		r.afterEnd(run)
 		r.interrupt(run.ID)
 	}
-	r.Queue.Nudge() // its agent is free
+	r.Queue.Wakeup() // its agent is free
 	return over[0], nil
 }
 

@@ -572,7 +572,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 		}
 		return tx.Agents().StopWorkspace(t.Context(), home, time.Time{}, "")
 	})
-	w.Nudge()
+	w.Wakeup()
 	time.Sleep(2 * time.Minute)
 	stop()
 	left := map[string]bool{}

@@ -24,7 +24,7 @@ const (
 func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	unsure := r.DB.Unsure() // a run may have been begun here by one of those, which nobody has handed to us
+	unsure := r.DB.UncertainCommits() // a run may have been begun here by one of those, which nobody has handed to us
 	r.mu.Lock()
 	if !r.looping.Load() { // else the loop serves what was begun here
 		for run, ok := r.Queue.next(); ok; run, ok = r.Queue.next() {
@@ -55,7 +55,7 @@ func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next tim
 		return nil, time.Second, err
 	}
 	for _, run := range runs {
-		r.held[run.ID] = &grip{}
+		r.held[run.ID] = &activeRun{}
 		delete(r.fresh, run.ID)
 	}
 	r.found = nil
@@ -74,7 +74,7 @@ func (r *Scheduler) stepOnce(ctx context.Context, n int, doubt bool) (runs []ree
 	err = r.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		runs, over, bad, now, timer, wake = nil, nil, nil, tx.Now(), nil, nil
 		defer func() { errors.As(err, &bad) }()
-		ahead, err := tx.Queue().Outlook(ctx, r.Process, mostTimers, n)
+		ahead, err := tx.Queue().DueWork(ctx, r.Process, mostTimers, n)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (r *Scheduler) stepOnce(ctx context.Context, n int, doubt bool) (runs []ree
 		if runs, err = r.begin(ctx, tx, ahead.Wakes, runs, n); err != nil || more {
 			return err
 		}
-		return tx.Queue().AskNext(ctx, &timer, &wake, len(runs) < n) // else we look again when one of them ends
+		return tx.Queue().QueueNextDue(ctx, &timer, &wake, len(runs) < n) // else we look again when one of them ends
 	})
 	if next = poll; more {
 		next = 0
@@ -124,12 +124,12 @@ func (u *unreadable) Unwrap() error { return u.err }
 // putOff looks at a wake that cannot be judged later, and after a few times not any more. A store that is down, or a caller that
 // went away, is not the wake's fault.
 func (r *Scheduler) putOff(ctx context.Context, u *unreadable) error {
-	if code := reeve.CodeOf(store.Explain(u.err)); ctx.Err() != nil || code == reeve.Unavailable {
+	if code := reeve.CodeOf(store.UserError(u.err)); ctx.Err() != nil || code == reeve.Unavailable {
 		return u.err
 	}
 	r.Log.Error("what a wake is about could not be read", "wake", u.key, "error", u.err)
 	return r.DB.Update(ctx, func(tx *store.Tx) error {
-		return tx.Queue().PutOffWake(ctx, u.key, firstLook, mostLooks, "what changed could not be read")
+		return tx.Queue().DelayWake(ctx, u.key, firstLook, mostLooks, "what changed could not be read")
 	})
 }
 
@@ -172,7 +172,7 @@ func (r *Scheduler) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve
 	before, fresh := maps.Clone(r.held), maps.Clone(r.fresh)
 	waited := r.Queue.waiting() // a run that ends while we read was in our hands before, or in the queue
 	r.mu.Unlock()
-	ours, err := tx.Runs().RunsOf(ctx, r.Process)
+	ours, err := tx.Runs().RunsOwnedBy(ctx, r.Process)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (r *Scheduler) grab(run string) bool {
 	if r.held[run] != nil {
 		return false
 	}
-	r.held[run] = &grip{}
+	r.held[run] = &activeRun{}
 	return true
 }
 
@@ -236,7 +236,7 @@ func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n
 	var plans []reeve.Run
 	var ends []store.WakeEnd
 	var skipped []reeve.Wake
-	known, err := tx.Queue().Roster(ctx, due)
+	known, err := tx.Queue().WakeContext(ctx, due)
 	if err != nil {
 		return nil, false, err
 	}
@@ -289,14 +289,14 @@ func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n
 	for _, w := range skipped {
 		ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: w.State, Why: w.Why})
 	}
-	if err = tx.Queue().EndAll(ctx, ends); err == nil {
+	if err = tx.Queue().EndManyWakes(ctx, ends); err == nil {
 		err = r.handleSkips(ctx, tx, skipped)
 	}
 	return started, len(ends) > 0, err
 }
 
 // sift parts the wakes that are wanted from those that are not, with the reason why.
-func (r *Scheduler) sift(ctx context.Context, tx *store.Tx, known store.Roster, wakes []reeve.Wake) (kept, unwanted []reeve.Wake, err error) {
+func (r *Scheduler) sift(ctx context.Context, tx *store.Tx, known store.WakeContext, wakes []reeve.Wake) (kept, unwanted []reeve.Wake, err error) {
 	for _, w := range wakes {
 		agent, why := awake(known, w)
 		if why == "" && !agent.Mode.Wakes(w.Reason) {
@@ -329,14 +329,14 @@ func (r *Scheduler) together(ctx context.Context, tx *store.Tx, first reeve.Wake
 			return nil, &unreadable{first.RunKey, err}
 		}
 	}
-	return tx.Queue().QueuedWakes(ctx, store.Caller{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID, SessionID: first.SessionID}, mostWakes)
+	return tx.Queue().QueuedWakes(ctx, store.DueAgent{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID, SessionID: first.SessionID}, mostWakes)
 }
 
 func byClock(r reeve.Reason) bool { return r == reeve.ReasonTimer || r == reeve.ReasonCatchup }
 
 // unwatched tells whether a run was begun by nobody who looks on: what it may spend is limited.
 func unwatched(r reeve.Reason) bool {
-	return byClock(r) || r == reeve.ReasonRetry || r == reeve.ReasonErrand
+	return byClock(r) || r == reeve.ReasonRetry || r == reeve.ReasonScriptJob
 }
 
 // unwanted asks a subscription's predicate about what changed, as it is now that the window is over. It says why the wake is
@@ -367,7 +367,7 @@ func (r *Scheduler) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (s
 		if err != nil {
 			return "", err
 		}
-		who := store.Hand{Workspace: w.WorkspaceID, User: sub.UserID, Agent: w.AgentID, Categories: agent.Categories}
+		who := store.JournalScope{Workspace: w.WorkspaceID, User: sub.UserID, Agent: w.AgentID, Categories: agent.Categories}
 		if found, err = r.Entities.Entities(ctx, &tx.Snap, who, key, ids); err != nil {
 			return "", err
 		}

@@ -40,7 +40,7 @@ func (r *Scheduler) fire(ctx context.Context, tx *store.Tx, due []reeve.Timer) (
 // anchored counts an interval so that an instant is one of its firings; other cadences know theirs.
 func anchored(c Cadence, at time.Time) Cadence {
 	if gap, ok := c.MinInterval(); ok && c.Kind() == KindInterval {
-		return c.From(at.Add(-gap))
+		return c.WithAnchor(at.Add(-gap))
 	}
 	return c
 }
@@ -49,7 +49,7 @@ func anchored(c Cadence, at time.Time) Cadence {
 // out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence. It gives the timer as it is
 // then, and the wakes. An automation never runs beside itself, whatever the schedule.
 func (r *Scheduler) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer, script bool) (is reeve.Timer, wakes []reeve.Wake, err error) {
-	c, err := r.Planner.zones.Stored(t.Kind, t.Value, t.Zone)
+	c, err := r.Planner.zones.ParseStored(t.Kind, t.Value, t.Zone)
 	if err != nil { // a zone that was known when it was made
 		t.State, t.NextAt = reeve.TimerDisabled, nil
 		return t, nil, r.disable(ctx, tx, t, reeve.AsError(err))

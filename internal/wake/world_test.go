@@ -93,7 +93,7 @@ func (w *world) restart(db *store.DB, limits Limits) {
 	w.t.Helper()
 	w.n++
 	process := fmt.Sprint("proc_", w.n)
-	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error { return tx.System().JoinProcess(w.t.Context(), process) }))
+	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error { return tx.System().RegisterProcess(w.t.Context(), process) }))
 	w.Queue, w.Planner = NewQueue(db), NewPlanner(limits)
 	s, err := NewScheduler(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Queue: w.Queue,
 		Planner: w.Planner, Brain: w.brain})
@@ -136,10 +136,10 @@ func (w *world) agent(id string, throttle time.Duration, watches ...string) {
 func (w *world) change(key, op string, by reeve.Run) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
-		return tx.Queue().Notify(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID, Operation: op,
+		return tx.Queue().RecordChange(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID, Operation: op,
 			Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: store.Window})
 	})
-	w.Nudge()
+	w.Wakeup()
 }
 
 // timer makes a timer; with a goal it is a schedule.
@@ -153,7 +153,7 @@ func (w *world) timer(id, agent, kind, value, goal string) {
 		}
 		return tx.Queue().PutTimer(w.t.Context(), t)
 	})
-	w.Nudge()
+	w.Wakeup()
 }
 
 func (w *world) runs(agent string) (list []reeve.Run) {

@@ -30,7 +30,7 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 		for _, id := range []string{"cron", "local", "instant", "every"} {
 			v := timer(id)
 			v.Zone, v.Notify = "Mars/Base", reeve.NotifyNever
-			w.update(func(tx *store.Tx) error { return tx.Queue().MoveTimer(t.Context(), v) })
+			w.update(func(tx *store.Tx) error { return tx.Queue().UpdateTimer(t.Context(), v) })
 		}
 		stop := w.loop()
 		time.Sleep(150 * time.Minute)
@@ -42,7 +42,7 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 		if ran["every"] != 2 || ran["instant"] != 1 || len(ran) != 2 {
 			t.Errorf("they ran %v times", ran)
 		}
-		if v := timer("every"); v.State != reeve.TimerActive || len(w.Upcoming(v, time.Now())) != firingsShown || w.Why(v) != "" {
+		if v := timer("every"); v.State != reeve.TimerActive || len(w.Upcoming(v, time.Now())) != firingsShown || w.WhyDisabled(v) != "" {
 			t.Errorf("an interval whose zone is gone: %+v", v)
 		}
 		var told []reeve.Notification
@@ -52,15 +52,15 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 		}))
 		for i, id := range []string{"local", "cron"} { // the newest first
 			v := timer(id)
-			if v.State != reeve.TimerDisabled || v.NextAt != nil || !strings.Contains(w.Why(v), "Mars/Base") {
-				t.Errorf("%s: %+v, because %q", id, v, w.Why(v))
+			if v.State != reeve.TimerDisabled || v.NextAt != nil || !strings.Contains(w.WhyDisabled(v), "Mars/Base") {
+				t.Errorf("%s: %+v, because %q", id, v, w.WhyDisabled(v))
 			}
 			if len(told) != 2 || told[i].TimerID != id || !strings.Contains(told[i].Title, id+" is disabled") || !strings.Contains(told[i].Title, "Mars/Base") || !strings.Contains(told[i].Body, id) {
 				t.Fatalf("ann was told %+v", told)
 			}
 		}
-		is, _, err := w.Change(timer("cron"), reeve.ScheduleRequest{Timezone: "Europe/Berlin"}, time.Now())
-		if err != nil || is.State != reeve.TimerActive || is.NextAt == nil || w.Why(is) != "" {
+		is, _, err := w.Apply(timer("cron"), reeve.ScheduleRequest{Timezone: "Europe/Berlin"}, time.Now())
+		if err != nil || is.State != reeve.TimerActive || is.NextAt == nil || w.WhyDisabled(is) != "" {
 			t.Errorf("with a zone that is known: %+v, %v", is, err)
 		}
 	})

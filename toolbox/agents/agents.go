@@ -15,8 +15,8 @@ import (
 type Asker interface {
 	Delegate(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error
 	LoopIn(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error
-	Known(ctx context.Context, workspace, agent string) (bool, error)                // whether it is the name or id of an agent
-	Among(ctx context.Context, workspace, agent string, list []string) (bool, error) // whether it is one of a list of names and ids
+	Exists(ctx context.Context, workspace, agent string) (bool, error)                  // whether it is the name or id of an agent
+	IsListed(ctx context.Context, workspace, agent string, list []string) (bool, error) // whether it is one of a list of names and ids
 }
 
 // Pack is the pack.
@@ -79,12 +79,12 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 		return err
 	}
 	for i, agent := range set.Agents {
-		known, err := p.Asker.Known(ctx, inv.Workspace, agent)
+		known, err := p.Asker.Exists(ctx, inv.Workspace, agent)
 		if err != nil {
 			return err
 		}
 		if !known {
-			return reeve.Wrong(fmt.Sprintf("/config/agents/%d", i), fmt.Sprintf("is %q, and there is no such agent", agent), "the name or id of an agent")
+			return reeve.InvalidField(fmt.Sprintf("/config/agents/%d", i), fmt.Sprintf("is %q, and there is no such agent", agent), "the name or id of an agent")
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
 	if set.Agents == nil {
 		return nil
 	}
-	among, err := p.Asker.Among(ctx, inv.Workspace, in.Agent, set.Agents)
+	among, err := p.Asker.IsListed(ctx, inv.Workspace, in.Agent, set.Agents)
 	if err == nil && !among {
 		err = reeve.Errorf(reeve.Denied, "the agent %q may not be called from here", in.Agent).Hintf("these may: %s", strings.Join(set.Agents, ", "))
 	}

@@ -13,8 +13,8 @@ import (
 
 // Config says where workspaces live and how much one call may move.
 type Config struct {
-	Dir  string // holds one folder per workspace: <Dir>/<workspace>/{shared,tmp,vault}. Made when missing, mode 0700. No default
-	Keep Keeper // where old bytes go before they are overwritten or deleted. No default
+	Dir  string    // holds one folder per workspace: <Dir>/<workspace>/{shared,tmp,vault}. Made when missing, mode 0700. No default
+	Keep BlobStore // where old bytes go before they are overwritten or deleted. No default
 
 	Projects Projects // what /project may be. Default: there is none
 
@@ -26,8 +26,8 @@ type Config struct {
 	MaxList    int   // the most entries one listing gives. Default 1000
 }
 
-// Keeper keeps old bytes, addressed by their content, so that a change can be undone.
-type Keeper interface {
+// BlobStore keeps old bytes, addressed by their content, so that a change can be undone.
+type BlobStore interface {
 	// Put keeps b and gives its address, which must be reeve.Hash(b). It returns only once b would survive a crash.
 	Put(ctx context.Context, workspace string, b []byte) (hash string, err error)
 	// Get gives kept bytes back, or an error of code NOT_FOUND.

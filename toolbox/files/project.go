@@ -13,14 +13,14 @@ type Projects interface {
 	Of(ctx context.Context, workspace, agent string) (string, error)
 	// Check tells whether a project could be worked on now.
 	Check(ctx context.Context, workspace, project string) error
-	// Look gives the folder of the branch that a call works on, to read. If it is not there, it is made first, but only if it may be.
-	Look(ctx context.Context, inv *reeve.Invocation, project string, create bool) (dir string, err error)
-	// Enter gives the same to write, to this call alone until it leaves.
-	Enter(ctx context.Context, inv *reeve.Invocation, project string) (Work, error)
+	// ReadFolder returns the folder of the branch that a call works on, to read. If it is not there, it is made first, but only if it may be.
+	ReadFolder(ctx context.Context, inv *reeve.Invocation, project string, create bool) (dir string, err error)
+	// OpenWork gives the same to write, to this call alone until it leaves.
+	OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (WorkingTree, error)
 }
 
-// Work is a call's place on its branch.
-type Work struct {
+// WorkingTree is a call's place on its branch.
+type WorkingTree struct {
 	Dir   string
 	Save  func(ctx context.Context, title string) (branch, commit, note string) // commits what was changed
 	Leave func()
@@ -70,7 +70,7 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 		return err
 	}
 	if reeve.CodeOf(p.cfg.Projects.Check(ctx, inv.Workspace, c.Project)) == reeve.NotFound {
-		return reeve.Wrong("/config/project", "is the name of no project", "a project of this workspace; reeve projects lists them")
+		return reeve.InvalidField("/config/project", "is the name of no project", "a project of this workspace; reeve projects lists them")
 	}
 	return nil // whether it can be worked on just now is another matter
 }
@@ -125,7 +125,7 @@ func (p *Pack) groundAs(ctx context.Context, inv *reeve.Invocation, v vpath, cre
 	}
 	project, err := p.named(ctx, inv)
 	if err == nil {
-		g.project, err = p.cfg.Projects.Look(ctx, inv, project, create)
+		g.project, err = p.cfg.Projects.ReadFolder(ctx, inv, project, create)
 	}
 	return g, err
 }
@@ -156,7 +156,7 @@ func (p *Pack) working(ctx context.Context, inv *reeve.Invocation, v vpath, tool
 	if err != nil {
 		return g, leave, err
 	}
-	w, err := p.cfg.Projects.Enter(ctx, inv, project)
+	w, err := p.cfg.Projects.OpenWork(ctx, inv, project)
 	if err != nil {
 		return g, leave, err
 	}

@@ -36,8 +36,8 @@ func (p *Pack) readTool() reeve.Tool {
 	return reeve.MustTool(t, p.read)
 }
 
-// Reaches tells whether a call's agent, or on whose behalf that is asked, may read a path, for tools that use [Pack.Bytes].
-func (p *Pack) Reaches(ctx context.Context, inv *reeve.Invocation, path string) error {
+// CheckReadable tells whether a call's agent, or on whose behalf that is asked, may read a path, for tools that use [Pack.Bytes].
+func (p *Pack) CheckReadable(ctx context.Context, inv *reeve.Invocation, path string) error {
 	v, err := openPath("path", path)
 	if err != nil {
 		return err
@@ -45,9 +45,9 @@ func (p *Pack) Reaches(ctx context.Context, inv *reeve.Invocation, path string) 
 	return p.reaches(ctx, inv, v)
 }
 
-// Bytes reads a whole file that a call may read, for tools that do something else with it than show it. It makes nothing, so it can be used within a
+// ReadFile reads a whole file that a call may read, for tools that do something else with it than show it. It makes nothing, so it can be used within a
 // transaction.
-func (p *Pack) Bytes(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error) {
+func (p *Pack) ReadFile(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error) {
 	v, f, info, err := p.open(ctx, inv, path, false)
 	if err != nil {
 		return nil, err

@@ -170,7 +170,7 @@ func ownNames(inv *reeve.Invocation) string {
 	return ownPrefix + reeve.Hash([]byte(inv.Operation))[:16] + "-"
 }
 
-func ownName(inv *reeve.Invocation) string { return ownNames(inv) + reeve.Secret(8) }
+func ownName(inv *reeve.Invocation) string { return ownNames(inv) + reeve.RandomSecret(8) }
 
 // sweep removes what an earlier attempt of the same operation left beside the target when it was cut off.
 func sweep(inv *reeve.Invocation, pl place) {

@@ -15,7 +15,7 @@ type addItems struct {
 type changeItems struct {
 	ChecklistID string `json:"checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.ItemsChange
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 func (p *Pack) checklistTools() []reeve.Tool {
@@ -46,10 +46,10 @@ func (p *Pack) checklistTools() []reeve.Tool {
 			func(ctx context.Context, w *store.JournalWriter, in changeItems, inv *reeve.Invocation) (answer, error) {
 				c, e, err := w.UpdateItems(ctx, in.ChecklistID, in.ItemsChange)
 				if err == nil {
-					err = in.Replaces(e.Undo)
+					err = in.Check(e.Undo)
 				}
 				if err == nil && len(e.Made) > 0 {
-					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: e.Undo}, reeve.Left(e.Made)})
+					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: e.Undo}, reeve.NewUndoGuard(e.Made)})
 				}
 				return answer{Checklist: &c}, err
 			}),

@@ -15,7 +15,7 @@ var keys = map[any]string{"category": reeve.KeyCategory, "label": reeve.KeyLabel
 
 // Entities reads what subscriptions' predicates look at, as one hand sees it. What is not of the journal, or gone, or not theirs to see, is left out; and who watches a key of the
 // journal is asked about what that key tells of: a task's category is told of with the task, and has not changed.
-func (p *Pack) Entities(ctx context.Context, s *store.Snap, who store.Hand, key string, ids []string) ([]map[string]any, error) {
+func (p *Pack) Entities(ctx context.Context, s *store.Snap, who store.JournalScope, key string, ids []string) ([]map[string]any, error) {
 	ours := slices.Contains(slices.Collect(maps.Values(keys)), key)
 	out := []map[string]any{}
 	r := s.Journal(who)

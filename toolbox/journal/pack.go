@@ -65,8 +65,8 @@ type writer[In any] func(context.Context, *store.JournalWriter, In, *reeve.Invoc
 type drafter[In any] func(context.Context, *store.JournalReader, In) (*store.Draft, error)
 
 // hand is who calls, with what it may touch.
-func hand(inv *reeve.Invocation) store.Hand {
-	return store.Hand{Workspace: inv.Workspace, User: inv.User, Agent: inv.Agent, Operation: inv.Operation, Categories: inv.Categories}
+func hand(inv *reeve.Invocation) store.JournalScope {
+	return store.JournalScope{Workspace: inv.Workspace, User: inv.User, Agent: inv.Agent, Operation: inv.Operation, Categories: inv.Categories}
 }
 
 // common is what all tools of the pack are.
@@ -165,7 +165,7 @@ func categories[In any](p *Pack, capability string, names toucher[In]) reeve.Cla
 		err = p.DB.View(ctx, func(s *store.Snap) error {
 			r := s.Journal(who)
 			err := names(ctx, r, in)
-			seen = r.Seen()
+			seen = r.SeenCategories()
 			return err
 		})
 		if slices.ContainsFunc(seen, func(c string) bool { return !slices.Contains(inv.Categories, c) }) {

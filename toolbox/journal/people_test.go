@@ -163,7 +163,7 @@ func TestL17_WakesWatchers(t *testing.T) {
 	task := w.task(w.gym, "Row")
 	w.Stop()
 	inside(func(tx *store.Tx) error {
-		wakes, err := tx.Queue().QueuedWakes(ctx, store.Caller{AgentID: watcher.ID, WorkspaceID: "default"}, 10)
+		wakes, err := tx.Queue().QueuedWakes(ctx, store.DueAgent{AgentID: watcher.ID, WorkspaceID: "default"}, 10)
 		if err != nil || len(wakes) != 1 {
 			t.Fatalf("wakes %+v, %v", wakes, err)
 		}
@@ -171,7 +171,7 @@ func TestL17_WakesWatchers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		found, err := (&journal.Pack{}).Entities(ctx, &tx.Snap, store.Hand{Workspace: "default", User: "owner", Categories: []string{w.gym}}, reeve.KeyTask, ids)
+		found, err := (&journal.Pack{}).Entities(ctx, &tx.Snap, store.JournalScope{Workspace: "default", User: "owner", Categories: []string{w.gym}}, reeve.KeyTask, ids)
 		if err != nil || !slices.ContainsFunc(found, func(m map[string]any) bool {
 			return m["id"] == task.ID && m["category_id"] == w.gym && m["kind"] == "task"
 		}) {

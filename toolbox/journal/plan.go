@@ -25,7 +25,7 @@ type pinArgs struct {
 	Day string `json:"plan_date" minLength:"10" maxLength:"10" doc:"YYYY-MM-DD"`
 	reeve.PinChange
 	Positions []int64 `json:"positions,omitempty" maxItems:"1000" doc:"Undo uses it: where on the plan the tasks were"`
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 func planAnswer(p reeve.DayPlan, err error) (answer, error) { return answer{Plan: &p}, err }
@@ -69,15 +69,15 @@ func (p *Pack) planTools() []reeve.Tool {
 			},
 			func(ctx context.Context, w *store.JournalWriter, in pinArgs, inv *reeve.Invocation) (answer, error) {
 				if len(in.Pin)+len(in.Unpin) == 0 {
-					return answer{}, reeve.Wrong("", "names no task", "task_ids or unpin_task_ids")
+					return answer{}, reeve.InvalidField("", "names no task", "task_ids or unpin_task_ids")
 				}
 				in.At = in.Positions
 				plan, undo, err := w.PinTasks(ctx, in.Day, in.PinChange)
 				if err == nil {
-					err = in.Replaces(undo) // which names what was on the plan, and what was not
+					err = in.Check(undo) // which names what was on the plan, and what was not
 				}
 				if err == nil && len(undo.Pin)+len(undo.Unpin) > 0 {
-					inv.UndoWith("pin_day_plan_tasks", pinArgs{in.Day, undo, undo.At, reeve.Left(reeve.PinChange{Pin: undo.Unpin, Unpin: undo.Pin})})
+					inv.UndoWith("pin_day_plan_tasks", pinArgs{in.Day, undo, undo.At, reeve.NewUndoGuard(reeve.PinChange{Pin: undo.Unpin, Unpin: undo.Pin})})
 				}
 				return planAnswer(plan, err)
 			}),

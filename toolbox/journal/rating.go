@@ -22,7 +22,7 @@ type targetArgs struct {
 
 type rateArgs struct {
 	reeve.RatingDraft
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 type ratingAnswer struct {
@@ -39,12 +39,12 @@ func (p *Pack) ratingTools() []reeve.Tool {
 			func(ctx context.Context, r *store.JournalReader, in summaryArgs) (out reeve.RatingSummary, err error) {
 				f := store.RatingFilter{Category: in.CategoryID, Target: in.Target}
 				if in.From != "" {
-					if f.From, err = reeve.ParseMoment("/from", in.From); err != nil {
+					if f.From, err = reeve.ParseTimeWithOffset("/from", in.From); err != nil {
 						return out, err
 					}
 				}
 				if in.To != "" {
-					if f.To, err = reeve.ParseMoment("/to", in.To); err != nil {
+					if f.To, err = reeve.ParseTimeWithOffset("/to", in.To); err != nil {
 						return out, err
 					}
 				}
@@ -71,12 +71,12 @@ func (p *Pack) ratingTools() []reeve.Tool {
 				switch {
 				case err != nil:
 				case before == nil:
-					err = in.Replaces(nil) // somebody has taken back what was rated
+					err = in.Check(nil) // somebody has taken back what was rated
 				default:
-					err = in.Replaces(said(*before))
+					err = in.Check(said(*before))
 				}
 				if err == nil && before != nil && (before.Note != v.Note || !maps.Equal(before.Scores, v.Scores)) {
-					inv.UndoWith("create_or_update_rating", rateArgs{said(*before), reeve.Left(said(v))})
+					inv.UndoWith("create_or_update_rating", rateArgs{said(*before), reeve.NewUndoGuard(said(v))})
 				}
 				return answer{Rating: &v}, err
 			}),

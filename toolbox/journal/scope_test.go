@@ -256,7 +256,7 @@ func TestL16_MovedMeanwhile(t *testing.T) {
 		var task reeve.Task
 		by := func(f func(w *store.JournalWriter) error) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				w, err := tx.JournalWriter(ctx, store.Hand{Workspace: "default", User: "ann", All: true})
+				w, err := tx.JournalWriter(ctx, store.JournalScope{Workspace: "default", User: "ann", All: true})
 				if err != nil {
 					return err
 				}

@@ -43,38 +43,38 @@ type resolveTask struct {
 type languageArgs struct {
 	TaskID   string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Language string `json:"language" maxLength:"35" doc:"A language tag such as en or pt-BR; empty takes it away"`
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 type estimateArgs struct {
 	TaskID  string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Minutes int64  `json:"estimate_minutes" minimum:"0" maximum:"600000" doc:"0 takes it away"`
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 type dueArgs struct {
 	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Due    string `json:"due_date" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 type priorityArgs struct {
 	TaskID   string         `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Priority reeve.Priority `json:"priority" enum:"urgent,high,medium,low"`
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 type labelArgs struct {
 	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.LabelAssignment
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 type fieldArgs struct {
 	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.TaskChange
-	Restore *reeve.TaskRest `json:"restore,omitempty" doc:"Undo uses it: what the task had besides"`
-	reeve.Undoing
+	Restore *reeve.TaskRemainder `json:"restore,omitempty" doc:"Undo uses it: what the task had besides"`
+	reeve.UndoGuard
 }
 
 // change gives what is to be changed, and put back.
@@ -100,27 +100,27 @@ func (p *Pack) taskTools() []reeve.Tool {
 				return r.ResolveTask(ctx, in.Reference, in.Closed, cmp.Or(in.Limit, 5))
 			}),
 		edit(p, reeve.Tool{ID: "set_task_language", Name: "Set Task Language", Identity: one, Risk: reeve.LowRisk, Description: "Set the language of a task's texts."},
-			func(in languageArgs) (string, reeve.TaskChange, reeve.Undoing) {
-				return in.TaskID, reeve.TaskChange{Language: &in.Language}, in.Undoing
+			func(in languageArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
+				return in.TaskID, reeve.TaskChange{Language: &in.Language}, in.UndoGuard
 			},
-			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return languageArgs{id, *c.Language, u} }),
+			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return languageArgs{id, *c.Language, u} }),
 		edit(p, reeve.Tool{ID: "update_task_estimate", Name: "Update Task Estimate", Identity: one, Risk: reeve.LowRisk, Description: "Set how long a task is expected to take."},
-			func(in estimateArgs) (string, reeve.TaskChange, reeve.Undoing) {
-				return in.TaskID, reeve.TaskChange{EstimateMinutes: &in.Minutes}, in.Undoing
+			func(in estimateArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
+				return in.TaskID, reeve.TaskChange{EstimateMinutes: &in.Minutes}, in.UndoGuard
 			},
-			func(id string, c reeve.TaskChange, u reeve.Undoing) any {
+			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any {
 				return estimateArgs{id, *c.EstimateMinutes, u}
 			}),
 		edit(p, reeve.Tool{ID: "update_task_due_date", Name: "Update Task Due Date", Identity: one, Risk: reeve.LowRisk, Description: "Set the day a task is due."},
-			func(in dueArgs) (string, reeve.TaskChange, reeve.Undoing) {
-				return in.TaskID, reeve.TaskChange{DueDate: &in.Due}, in.Undoing
+			func(in dueArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
+				return in.TaskID, reeve.TaskChange{DueDate: &in.Due}, in.UndoGuard
 			},
-			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return dueArgs{id, *c.DueDate, u} }),
+			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return dueArgs{id, *c.DueDate, u} }),
 		edit(p, reeve.Tool{ID: "update_task_priority", Name: "Update Task Priority", Identity: one, Risk: reeve.LowRisk, Description: "Set how much a task matters."},
-			func(in priorityArgs) (string, reeve.TaskChange, reeve.Undoing) {
-				return in.TaskID, reeve.TaskChange{Priority: &in.Priority}, in.Undoing
+			func(in priorityArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
+				return in.TaskID, reeve.TaskChange{Priority: &in.Priority}, in.UndoGuard
 			},
-			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return priorityArgs{id, *c.Priority, u} }),
+			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return priorityArgs{id, *c.Priority, u} }),
 		write(p, reeve.Tool{ID: "assign_task_labels", Name: "Assign Task Labels", Capability: TaskWrite, Identity: one, Risk: reeve.LowRisk,
 			Description: "Put labels on a task and take others off. list_allowed_categories shows the labels there are."},
 			func(ctx context.Context, r *store.JournalReader, in labelArgs) error {
@@ -142,10 +142,10 @@ func (p *Pack) taskTools() []reeve.Tool {
 			}),
 		previewed(p, edit(p, reeve.Tool{ID: "update_task_fields", Name: "Update Task", Identity: one,
 			Description: "Change several things about a task at once: title, description, status, priority, estimate, due date, language, category. What you leave out stays. Moving it to another category needs both to be yours."},
-			func(in fieldArgs) (string, reeve.TaskChange, reeve.Undoing) {
-				return in.TaskID, in.change(), in.Undoing
+			func(in fieldArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
+				return in.TaskID, in.change(), in.UndoGuard
 			},
-			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return fieldArgs{id, c, c.Rest, u} }),
+			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return fieldArgs{id, c, c.Rest, u} }),
 			func(ctx context.Context, r *store.JournalReader, in fieldArgs) (*store.Draft, error) {
 				e, err := r.EditTask(ctx, in.TaskID, in.change())
 				return &e.Draft, err
@@ -154,7 +154,7 @@ func (p *Pack) taskTools() []reeve.Tool {
 }
 
 // edit makes a tool that changes one task: in reads its arguments as a change, back writes a change as arguments.
-func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, reeve.Undoing), back func(string, reeve.TaskChange, reeve.Undoing) any) reeve.Tool {
+func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, reeve.UndoGuard), back func(string, reeve.TaskChange, reeve.UndoGuard) any) reeve.Tool {
 	t.Capability = TaskWrite
 	return write(p, t, func(ctx context.Context, r *store.JournalReader, args In) error {
 		id, c, _ := in(args)
@@ -165,14 +165,14 @@ func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, 
 	}, func(ctx context.Context, w *store.JournalWriter, args In, inv *reeve.Invocation) (answer, error) {
 		id, c, undo := in(args)
 		if c == (reeve.TaskChange{}) {
-			return answer{}, reeve.Wrong("", "names nothing to change", "at least one field besides task_id")
+			return answer{}, reeve.InvalidField("", "names nothing to change", "at least one field besides task_id")
 		}
 		e, err := w.UpdateTask(ctx, id, c, inv.Base)
 		if err == nil {
-			err = undo.Replaces(e.Replaces())
+			err = undo.Check(e.OldValues())
 		}
-		if err == nil && !e.Same() {
-			inv.UndoWith(t.ID, back(id, e.Undo, reeve.Left(e.Leaves())))
+		if err == nil && !e.IsNoop() {
+			inv.UndoWith(t.ID, back(id, e.Undo, reeve.NewUndoGuard(e.NewValues())))
 		}
 		return answer{Task: &e.After}, err
 	})
@@ -180,15 +180,15 @@ func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, 
 
 func assignLabels(ctx context.Context, w *store.JournalWriter, in labelArgs, inv *reeve.Invocation) (answer, error) {
 	if len(in.Add)+len(in.Remove) == 0 {
-		return answer{}, reeve.Wrong("", "names no label", "add_label_ids or remove_label_ids")
+		return answer{}, reeve.InvalidField("", "names no label", "add_label_ids or remove_label_ids")
 	}
 	t, done, err := w.AssignLabels(ctx, in.TaskID, in.LabelAssignment)
 	back := reeve.LabelAssignment{Add: done.Remove, Remove: done.Add}
 	if err == nil {
-		err = in.Replaces(back) // which names what the task had, and what it had not
+		err = in.Check(back) // which names what the task had, and what it had not
 	}
 	if err == nil && len(done.Add)+len(done.Remove) > 0 {
-		inv.UndoWith("assign_task_labels", labelArgs{in.TaskID, back, reeve.Left(done)})
+		inv.UndoWith("assign_task_labels", labelArgs{in.TaskID, back, reeve.NewUndoGuard(done)})
 	}
 	return answer{Task: &t}, err
 }
@@ -257,7 +257,7 @@ func after(text string) (store.Cursor, error) {
 	at, id, _ := strings.Cut(text, ".")
 	ms, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || !reeve.IsID(id) {
-		return store.Cursor{}, reeve.Wrong("/cursor", "cannot be read", "next_cursor of the page before")
+		return store.Cursor{}, reeve.InvalidField("/cursor", "cannot be read", "next_cursor of the page before")
 	}
 	return store.Cursor{At: ms, ID: id}, nil
 }

@@ -11,7 +11,7 @@ import (
 type annotateArgs struct {
 	TimeEntryID string `json:"time_entry_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Note        string `json:"description" maxLength:"102400" doc:"Replaces the note; empty takes it away"`
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 type listTime struct {
@@ -29,12 +29,12 @@ func findTime(ctx context.Context, r *store.JournalReader, in listTime) (out ree
 		return out, err
 	}
 	if in.From != "" {
-		if f.From, err = reeve.ParseMoment("/from", in.From); err != nil {
+		if f.From, err = reeve.ParseTimeWithOffset("/from", in.From); err != nil {
 			return out, err
 		}
 	}
 	if in.To != "" {
-		if f.To, err = reeve.ParseMoment("/to", in.To); err != nil {
+		if f.To, err = reeve.ParseTimeWithOffset("/to", in.To); err != nil {
 			return out, err
 		}
 	}
@@ -103,10 +103,10 @@ func (p *Pack) timeTools() []reeve.Tool {
 				}
 				e, err := w.UpdateTimeEntry(ctx, in.TimeEntryID, reeve.TimeChange{Note: &in.Note})
 				if err == nil {
-					err = in.Replaces(was.Note)
+					err = in.Check(was.Note)
 				}
 				if err == nil && e.Note != was.Note {
-					inv.UndoWith("annotate_time_entry", annotateArgs{in.TimeEntryID, was.Note, reeve.Left(e.Note)})
+					inv.UndoWith("annotate_time_entry", annotateArgs{in.TimeEntryID, was.Note, reeve.NewUndoGuard(e.Note)})
 				}
 				return timeAnswer(e, err)
 			}),

@@ -34,7 +34,7 @@ func TestL17_Catalogue(t *testing.T) {
 		if want[tool.ID] != tool.Capability || tool.Capability == "" {
 			t.Errorf("%s needs %q, want %q", tool.ID, tool.Capability, want[tool.ID])
 		}
-		if tool.Categories == nil || tool.Pack != "journal" || tool.Category != "journal" || tool.Effect.Leaves() {
+		if tool.Categories == nil || tool.Pack != "journal" || tool.Category != "journal" || tool.Effect.IsExternal() {
 			t.Errorf("%s is not bound to categories, or not of the pack", tool.ID)
 		}
 		if has := slices.Contains(high, tool.ID); has != (tool.Preview != nil) || has != (tool.Risk == reeve.HighRisk) {

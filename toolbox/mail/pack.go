@@ -76,7 +76,7 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 		if err != nil || len(choose(inboxes, config.DefaultInbox)) > 0 {
 			return err
 		}
-		return reeve.Wrong("/config/default_inbox", "is the name of no inbox", "an inbox that was imported. "+known(inboxes))
+		return reeve.InvalidField("/config/default_inbox", "is the name of no inbox", "an inbox that was imported. "+known(inboxes))
 	})
 }
 
@@ -143,7 +143,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 func (in searchArgs) asked(config searchConfig) (q store.MailSearch, nothing bool, err error) {
 	q = store.MailSearch{Limit: cmp.Or(in.Limit, config.DefaultLimit, searchDefault)}
 	if q.Limit < 1 || q.Limit > searchMost {
-		return q, false, reeve.Wrong("/limit", "is not a number of mails", "1 to 50")
+		return q, false, reeve.InvalidField("/limit", "is not a number of mails", "1 to 50")
 	}
 	if q.From, err = day("/date_from", in.From, 0); err != nil {
 		return q, false, err
@@ -251,7 +251,7 @@ func day(path, s string, plus int) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return t, reeve.Wrong(path, "is no date", "a date as 2001-05-15, or RFC 3339")
+		return t, reeve.InvalidField(path, "is no date", "a date as 2001-05-15, or RFC 3339")
 	}
 	return t, nil
 }

@@ -58,7 +58,7 @@ type part struct {
 
 // snippet shows the subject and the text of a mail where they have most of what was looked for, between <mark> and </mark>; what else there is of it only if it is neither in one
 // nor in the other. Secrets are taken out, whether or not they were looked for. The mail's own signs are written so that they are no markup: every <mark> is ours.
-func (m marker) snippet(f store.MailFound) string {
+func (m marker) snippet(f store.MailMatch) string {
 	parts := []part{{"Subject: ", f.Subject, store.SubjectField, 32, 0}, {"Body: ", f.Body, store.BodyField, 48, 0}}
 	if f.More {
 		parts[1].rest = reeve.RedactWindow
@@ -317,7 +317,7 @@ func brief(inv *reeve.Invocation, s string) string {
 }
 
 // hits shows what was found.
-func hits(inv *reeve.Invocation, q store.MailQuery, found []store.MailFound) []reeve.MailHit {
+func hits(inv *reeve.Invocation, q store.MailQuery, found []store.MailMatch) []reeve.MailHit {
 	m := newMarker(inv, q)
 	list := make([]reeve.MailHit, len(found))
 	for i, f := range found {

@@ -66,7 +66,7 @@ func TestSnippets(t *testing.T) {
 		{"generously", "x", "a generous gift", "Body: a <mark>generous</mark> gift"}, // PostgreSQL finds it, we know it loosely
 	} {
 		q := parse(c.query)
-		got := newMarker(&reeve.Invocation{}, q).snippet(store.MailFound{MailHit: reeve.MailHit{Subject: c.subject}, Body: c.body})
+		got := newMarker(&reeve.Invocation{}, q).snippet(store.MailMatch{MailHit: reeve.MailHit{Subject: c.subject}, Body: c.body})
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.query, got, c.want)
 		}
@@ -79,7 +79,7 @@ func TestSnippets(t *testing.T) {
 func FuzzSnippet(f *testing.F) {
 	f.Add("alpha <b>", "a \x01b\x02 alpha", "<mark>&amp;", 3)
 	f.Fuzz(func(t *testing.T, query, subject, body string, _ int) {
-		got := newMarker(&reeve.Invocation{}, parse(query)).snippet(store.MailFound{MailHit: reeve.MailHit{Subject: subject}, Body: body})
+		got := newMarker(&reeve.Invocation{}, parse(query)).snippet(store.MailMatch{MailHit: reeve.MailHit{Subject: subject}, Body: body})
 		plain := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(got)
 		if strings.ContainsAny(plain, "<>\x01\x02") || strings.Count(got, "<mark>") != strings.Count(got, "</mark>") {
 			t.Errorf("%q in %q and %q: %q", query, subject, body, got)

@@ -15,8 +15,8 @@ import (
 
 // Files reads files that a call may read.
 type Files interface {
-	Reaches(ctx context.Context, inv *reeve.Invocation, path string) error
-	Bytes(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error)
+	CheckReadable(ctx context.Context, inv *reeve.Invocation, path string) error
+	ReadFile(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error)
 }
 
 // Pack is send_media.
@@ -36,7 +36,7 @@ func (p *Pack) Tools() []reeve.Tool {
 			if err != nil {
 				return err
 			}
-			return p.Files.Reaches(ctx, inv, in.Path)
+			return p.Files.CheckReadable(ctx, inv, in.Path)
 		}}, p.send)}
 }
 
@@ -51,7 +51,7 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body, err := p.Files.Bytes(ctx, inv, in.Path)
+	body, err := p.Files.ReadFile(ctx, inv, in.Path)
 	if err != nil {
 		return "", err
 	}

@@ -41,7 +41,7 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		limit = 12000
 	}
 	inv := reeve.InvocationFrom(ctx)
-	var got store.Kept
+	var got store.StoredOutput
 	err := p.DB.View(ctx, func(s *store.Snap) (err error) {
 		got, err = s.Ledger().GetOutput(ctx, inv, in.Hash, in.Offset, limit)
 		return err
@@ -61,15 +61,15 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 			Hintf("go on from a next_offset, or from 0")
 	}
 	return reeve.Page(inv, len(body), func(n int) (slice, error) { // quotes and line ends take more room than their bytes
-		from, to, shown := got.Part(len(first(got, n)))
+		from, to, shown := got.RedactedPart(len(first(got, n)))
 		return slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to, Size: got.Size, Remaining: got.Size - to}, nil
 	})
 }
 
 // first gives the whole characters in the first n bytes of what was read: one at least.
-func first(k store.Kept, n int) []byte {
-	body := k.First(n)
-	if rest := k.Any(utf8.UTFMax); len(body) == 0 && len(rest) > 0 {
+func first(k store.StoredOutput, n int) []byte {
+	body := k.TextPrefix(n)
+	if rest := k.BytePrefix(utf8.UTFMax); len(body) == 0 && len(rest) > 0 {
 		_, n := utf8.DecodeRune(rest)
 		body = rest[:n]
 	}

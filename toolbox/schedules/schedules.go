@@ -15,9 +15,9 @@ import (
 
 // Planner knows what schedules may be, and when they fire. wake.Planner is one.
 type Planner interface {
-	Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error
+	CheckScheduleCount(ctx context.Context, tx *store.Tx, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
-	Revise(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error)
+	ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error)
 }
 
 // Pack is the pack.
@@ -59,7 +59,7 @@ type edit struct {
 
 type remove struct {
 	ScheduleID string `json:"schedule_id" minLength:"1" maxLength:"64"`
-	reeve.Undoing
+	reeve.UndoGuard
 }
 
 type history struct {
@@ -127,7 +127,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyAlways
 	}
-	if err := p.Planner.Admit(ctx, tx, t); err != nil {
+	if err := p.Planner.CheckScheduleCount(ctx, tx, t); err != nil {
 		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
 	}
 	t, upcoming, err := p.Planner.Plan(t, tx.Now())
@@ -135,7 +135,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 		return view{}, err
 	}
 	inv.EmitAll(t.Tokens())
-	inv.UndoWith("schedule_delete", remove{t.ID, reeve.Left(told(t))})
+	inv.UndoWith("schedule_delete", remove{t.ID, reeve.NewUndoGuard(told(t))})
 	return view{t, upcoming}, tx.Queue().PutTimer(ctx, t)
 }
 
@@ -214,9 +214,9 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	t, upcoming, err := p.Planner.Revise(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
+	t, upcoming, err := p.Planner.ApplyToExisting(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
 		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification), Status: in.Status})
-	if err != nil || t.Same(was) {
+	if err != nil || t.Equal(was) {
 		return view{t, upcoming}, err
 	}
 	// Another agent's schedule that is told a new goal does not do for this agent what this agent may not do.
@@ -244,7 +244,7 @@ func (p *Pack) delete(ctx context.Context, in remove) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := in.Replaces(told(t)); err != nil {
+	if err := in.Check(told(t)); err != nil {
 		return "", err
 	}
 	inv.EmitAll(t.Tokens())

@@ -12,8 +12,8 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// Shells keeps what the shell of a thread had when its last command ended.
-type Shells interface {
+// SessionStore keeps what the shell of a thread had when its last command ended.
+type SessionStore interface {
 	Load(ctx context.Context, workspace, thread string) ([]byte, error)
 	Save(ctx context.Context, workspace, thread string, state []byte) error
 }
@@ -117,7 +117,7 @@ func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Comma
 	if err != nil {
 		return s, err
 	}
-	state, err := confine.Room(mostState)
+	state, err := confine.NewMemoryFile(mostState)
 	if err != nil {
 		return s, err
 	}

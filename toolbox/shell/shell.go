@@ -54,9 +54,9 @@ type Pack struct {
 	Root func(workspace string) (string, error) // gives the folder of a workspace's /shared
 	Env  func(name string) (string, bool)       // gives a variable that commands may have; nil means none
 
-	Backend  string   // what agents have whose settings do not say; disabled is for all, whatever they say. Default: host
-	Projects Projects // what agents can be set to work on; nil means nothing
-	Shells   Shells   // keeps shells between commands; nil means that there is no backend session
+	Backend  string       // what agents have whose settings do not say; disabled is for all, whatever they say. Default: host
+	Projects Projects     // what agents can be set to work on; nil means nothing
+	Shells   SessionStore // keeps shells between commands; nil means that there is no backend session
 
 	Total int64 // bytes that the folder which a command works in may hold. Default: 10 GiB
 
@@ -67,13 +67,13 @@ type Pack struct {
 // Projects are repositories on which commands can work, each conversation on a branch of its own.
 type Projects interface {
 	Check(ctx context.Context, workspace, project string) error
-	Enter(ctx context.Context, inv *reeve.Invocation, project string) (Place, error)
-	// Look gives the folder of the branch that a call would work on. CONFLICT means that it is not made yet.
-	Look(ctx context.Context, inv *reeve.Invocation, project string) (string, error)
+	OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (WorkingTree, error)
+	// ReadFolder returns the folder of the branch that a call would work on. CONFLICT means that it is not made yet.
+	ReadFolder(ctx context.Context, inv *reeve.Invocation, project string) (string, error)
 }
 
-// Place is where one command works on a project.
-type Place struct {
+// WorkingTree is where one command works on a project.
+type WorkingTree struct {
 	Root     string
 	ReadOnly []string // what it may read besides
 	Env      []string
@@ -155,7 +155,7 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 		return err
 	}
 	if reeve.CodeOf(p.Projects.Check(ctx, inv.Workspace, project)) == reeve.NotFound {
-		return reeve.Wrong("/config/project", "is the name of no project", "a project of this workspace; reeve projects lists them")
+		return reeve.InvalidField("/config/project", "is the name of no project", "a project of this workspace; reeve projects lists them")
 	}
 	return nil // whether it can be worked on just now is another matter
 }
@@ -303,7 +303,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 		}
 		return p.run(ctx, inv, in, s, judge, c, l)
 	}
-	work, err := p.Projects.Enter(ctx, inv, s.Project)
+	work, err := p.Projects.OpenWork(ctx, inv, s.Project)
 	if err != nil {
 		return out, err
 	}

@@ -62,7 +62,7 @@ func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation) (reeve.Previe
 	root := ""
 	if s.Project == "" {
 		root, err = p.Root(inv.Workspace)
-	} else if root, err = p.Projects.Look(ctx, inv, s.Project); reeve.CodeOf(err) == reeve.Conflict { // it is not made yet
+	} else if root, err = p.Projects.ReadFolder(ctx, inv, s.Project); reeve.CodeOf(err) == reeve.Conflict { // it is not made yet
 		root, err = "", nil
 	}
 	if err != nil {

@@ -32,7 +32,7 @@ func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(in.Title) == "" {
-		return nil, reeve.Wrong("/title", "is empty", "a line that says what it is about")
+		return nil, reeve.InvalidField("/title", "is empty", "a line that says what it is about")
 	}
 	user := inv.User
 	if user == "" {

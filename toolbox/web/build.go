@@ -75,7 +75,7 @@ func (b *Builder) build(t reeve.Tool) (reeve.Tool, *checker, error) {
 }
 
 // reader tells by its arguments whether a call changes nothing: each that is named has one of its values.
-func reader(values map[string][]string) reeve.Reader {
+func reader(values map[string][]string) reeve.ReadDetector {
 	if len(values) == 0 {
 		return nil
 	}

@@ -115,7 +115,7 @@ func TestG12_ABodyOverTheLimitIsStillASuccess(t *testing.T) {
 	spec := fmt.Sprintf(`{"method":"GET","url":"%s","max_response_bytes":10}`, base)
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Unsafe} {
 		v, err := run(t, effect, spec, `{}`)
-		r, ok := v.(Received)
+		r, ok := v.(ResponseInfo)
 		if err != nil || !ok || r.Note == "" || r.Bytes != 202 || r.Text != `"éééé` {
 			t.Errorf("%+v %v", v, err)
 		}
@@ -128,7 +128,7 @@ func TestG12_ABodyOverTheLimitIsStillASuccess(t *testing.T) {
 	_, err := run(t, reeve.Read, spec, `{}`)
 	wantCode(t, err, reeve.TooLarge)
 	v, err := run(t, reeve.Unsafe, spec, `{}`)
-	if r, ok := v.(Received); err != nil || !ok || !strings.Contains(r.Note, "over the limit") || r.Text != `"éééé` {
+	if r, ok := v.(ResponseInfo); err != nil || !ok || !strings.Contains(r.Note, "over the limit") || r.Text != `"éééé` {
 		t.Errorf("of an effect: %+v %v", v, err)
 	}
 }
@@ -148,7 +148,7 @@ func TestG12_NoMoreThanTheLimitIsRead(t *testing.T) {
 		}
 	})
 	v, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","max_response_bytes":1000}`, base), `{}`)
-	if r, ok := v.(Received); err != nil || !ok || len(r.Text) != 1000 {
+	if r, ok := v.(ResponseInfo); err != nil || !ok || len(r.Text) != 1000 {
 		t.Fatal(err)
 	}
 	<-gone
@@ -162,7 +162,7 @@ func TestG12_ABodyThatStallsBeyondTheLimitIsASuccess(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c) // until the other side hangs up
 	})
 	v, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","max_response_bytes":1000}`, base), `{}`)
-	if r, ok := v.(Received); err != nil || !ok || len(r.Text) != 1000 {
+	if r, ok := v.(ResponseInfo); err != nil || !ok || len(r.Text) != 1000 {
 		t.Fatal(v, err)
 	}
 }
@@ -178,7 +178,7 @@ func TestI10_AMissingResultUndoesNothing(t *testing.T) {
 		}
 		for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed} {
 			v, err := run(t, effect, spec, `{}`)
-			r, ok := v.(Received)
+			r, ok := v.(ResponseInfo)
 			if err != nil || !ok || r.Status != 201 || !strings.Contains(r.Note, "it happened, but") {
 				t.Fatalf("%s %q: %+v %v", effect, body, v, err)
 			}
@@ -199,11 +199,11 @@ func TestG12_ABodyThatBreaksOff(t *testing.T) {
 		_ = c.Close()
 	})
 	v, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base), `{}`)
-	if r, ok := v.(Received); err != nil || !ok || r.Note == "" || r.Text != `{"a":1` {
+	if r, ok := v.(ResponseInfo); err != nil || !ok || r.Note == "" || r.Text != `{"a":1` {
 		t.Errorf("%+v %v", v, err)
 	}
 	v, err = run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","result":"/a"}`, base), `{}`)
-	if r, ok := v.(Received); err != nil || !ok || !strings.Contains(r.Note, "broke off") || r.Text != `{"a":1` {
+	if r, ok := v.(ResponseInfo); err != nil || !ok || !strings.Contains(r.Note, "broke off") || r.Text != `{"a":1` {
 		t.Errorf("with a result to find: %+v %v", v, err)
 	}
 	_, err = run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s"}`, base), `{}`)

@@ -10,9 +10,9 @@ import (
 	"reeve"
 )
 
-// Received stands for an answer whose body is not the result itself: there is none, it is not text, not all of it is there, or the part that was
+// ResponseInfo stands for an answer whose body is not the result itself: there is none, it is not text, not all of it is there, or the part that was
 // asked for is not.
-type Received struct {
+type ResponseInfo struct {
 	Status      int             `json:"status" doc:"The answer's HTTP status"`
 	ContentType string          `json:"content_type,omitempty" doc:"What the server says the body is"`
 	Bytes       int64           `json:"bytes,omitempty" doc:"The body's size"`
@@ -62,8 +62,8 @@ func (r *request) picked(a *answer) (part any, why string) {
 }
 
 // without stands for an answer that lacks the result: what there is of its body, and why that is no more.
-func (a *answer) without(why string) Received {
-	about := Received{Status: a.status, ContentType: a.contentType, Note: why}
+func (a *answer) without(why string) ResponseInfo {
+	about := ResponseInfo{Status: a.status, ContentType: a.contentType, Note: why}
 	if doc, ok := a.json(); ok {
 		about.Body = doc
 		return about
@@ -79,7 +79,7 @@ func (a *answer) without(why string) Received {
 
 // value gives the body in the form a caller can use: JSON, text, or what is known of anything else.
 func (a *answer) value() any {
-	about := Received{Status: a.status, ContentType: a.contentType}
+	about := ResponseInfo{Status: a.status, ContentType: a.contentType}
 	switch {
 	case a.over:
 		about.Note = "the body is over the limit and was not read to its end"

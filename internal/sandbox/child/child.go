@@ -61,7 +61,7 @@ func Start(c Command) (*Process, error) {
 	}
 	if err == nil {
 		var done func()
-		cmd.Path, done, err = Aside(cmd.Path, append([]*os.File{inRead, outWrite, stderr}, cmd.ExtraFiles...))
+		cmd.Path, done, err = ProgramPath(cmd.Path, append([]*os.File{inRead, outWrite, stderr}, cmd.ExtraFiles...))
 		defer done()
 	}
 	if err == nil {
@@ -87,13 +87,13 @@ func (p *Process) End() {
 	p.out.Close()
 }
 
-// Fate says how an ended process ended, if not well.
-func (p *Process) Fate() error {
+// ExitError says how an ended process ended, if not well.
+func (p *Process) ExitError() error {
 	if s := p.cmd.ProcessState; s != nil && !s.Success() {
 		return &exec.ExitError{ProcessState: s}
 	}
 	return nil
 }
 
-// Peak is the most memory that an ended process had, in bytes; 0 if it cannot be told.
-func (p *Process) Peak() int64 { return peak(p.cmd.ProcessState) }
+// PeakMemory is the most memory that an ended process had, in bytes; 0 if it cannot be told.
+func (p *Process) PeakMemory() int64 { return peak(p.cmd.ProcessState) }

@@ -12,8 +12,8 @@ import (
 // numbers is where a process finds its open files.
 const numbers = "/proc/self/fd/"
 
-// InMemory makes a program that is in no directory: it can be started by its path, see [Aside], as long as the file is open.
-func InMemory(name string, program io.Reader) (*os.File, string, error) {
+// NewMemoryProgram makes a program that is in no directory: it can be started by its path, see [Aside], as long as the file is open.
+func NewMemoryProgram(name string, program io.Reader) (*os.File, string, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, "", os.NewSyscallError("memfd_create", err)
@@ -29,10 +29,10 @@ func InMemory(name string, program io.Reader) (*os.File, string, error) {
 	return f, numbers + strconv.Itoa(fd), nil
 }
 
-// Aside is the path by which to start a program as a process that is given files. One that is in memory is found by a number, and a new
+// ProgramPath is the path by which to start a program as a process that is given files. One that is in memory is found by a number, and a new
 // process moves its files before it looks for its program: to the lowest numbers, over the numbers just above the highest of them. So the
 // program is given a number above all these, until done is called, when the process has been started or cannot be.
-func Aside(path string, files []*os.File) (_ string, done func(), err error) {
+func ProgramPath(path string, files []*os.File) (_ string, done func(), err error) {
 	number, found := strings.CutPrefix(path, numbers)
 	fd, err := strconv.Atoi(number)
 	if !found || err != nil {

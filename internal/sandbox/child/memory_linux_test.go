@@ -13,7 +13,7 @@ func TestAside(t *testing.T) {
 	low := []*os.File{open(t, os.DevNull), open(t, os.DevNull), open(t, os.DevNull)}
 	program := open(t, "/bin/true")
 	given := []*os.File{open(t, os.DevNull), open(t, os.DevNull), open(t, os.DevNull)}
-	file, path, err := child.InMemory("true", program)
+	file, path, err := child.NewMemoryProgram("true", program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestAside(t *testing.T) {
 	for _, f := range low {
 		f.Close()
 	}
-	aside, done, err := child.Aside(path, given)
+	aside, done, err := child.ProgramPath(path, given)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,8 +74,8 @@ func (a *activity) end() {
 	}
 }
 
-// Spare notes that the server itself made a file: it is not removed with what a command leaves that is killed.
-func Spare(info fs.FileInfo) {
+// KeepServerFile notes that the server itself made a file: it is not removed with what a command leaves that is killed.
+func KeepServerFile(info fs.FileInfo) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return

@@ -93,10 +93,10 @@ func TestO06_WhatAKilledCommandMadeIsRemoved(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			confine.Spare(info)
+			confine.KeepServerFile(info)
 			b.fill("go", "")
 			if info, err = os.Stat(filepath.Join(b.root, "go")); err == nil {
-				confine.Spare(info)
+				confine.KeepServerFile(info)
 			}
 		})
 		r := b.sh(`echo more >> mine; mkdir -p a/b; mv moved a/b; touch begun; while ! test -e go; do sleep 0.01; done

@@ -40,8 +40,8 @@ func (c *closers) memory(name string, b []byte) (*os.File, error) {
 	return f, err
 }
 
-// Room makes a file in memory with room for so many bytes and no more, for a command's Keep.
-func Room(size int64) (*os.File, error) {
+// NewMemoryFile makes a file in memory with room for so many bytes and no more, for a command's Keep.
+func NewMemoryFile(size int64) (*os.File, error) {
 	fd, err := unix.MemfdCreate("room", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, broken("memory", err)

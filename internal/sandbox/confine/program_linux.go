@@ -25,7 +25,7 @@ var carried = sync.OnceValue(func() string {
 		return ""
 	}
 	defer func() { _ = f.Close() }() // it is part of this program
-	file, path, err := child.InMemory(childName, f)
+	file, path, err := child.NewMemoryProgram(childName, f)
 	if err != nil {
 		return ""
 	}
@@ -59,8 +59,8 @@ func program() string {
 	return "/proc/self/exe"
 }
 
-// Carries tells whether this program carries the small one along, which starts in a fraction of the time that it would take itself.
-func Carries() bool {
+// HasSmallWorker tells whether this program carries the small one along, which starts in a fraction of the time that it would take itself.
+func HasSmallWorker() bool {
 	carried()
 	return inMemory != nil
 }

@@ -32,7 +32,7 @@ func TestSmallProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	file, path, err := child.InMemory(childName, f)
+	file, path, err := child.NewMemoryProgram(childName, f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestAPathThatIsAnothersNow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, path, err := child.InMemory("program", program)
+		file, path, err := child.NewMemoryProgram("program", program)
 		if err != nil {
 			t.Fatal(err)
 		}

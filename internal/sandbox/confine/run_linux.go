@@ -96,7 +96,7 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	doing := begin(c.Root)
 	defer doing.end()
 	given := append([]*os.File{stdin, stdout, errsWrite, told, statusWrite}, trees...)
-	path, started, err := child.Aside(program(), given)
+	path, started, err := child.ProgramPath(program(), given)
 	if err != nil {
 		return Result{}, broken("start", err)
 	}

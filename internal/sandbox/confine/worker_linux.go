@@ -14,13 +14,13 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// Worker has a program of ours that runs somebody's code by itself, such as an interpreter, start under the same walls as commands: in namespaces
+// ConfineWorker has a program of ours that runs somebody's code by itself, such as an interpreter, start under the same walls as commands: in namespaces
 // of its own, in which there is nothing, under Landlock and seccomp, and unprivileged. What else it needs not do it gives up itself. It
 // speaks through its standard input and output only, and may read one folder, if it is given one: arguments that lie in it are made to fit
 // where it sees it. Where there are no namespaces, Landlock and seccomp hold it alone; where nothing can be held, nothing is changed.
 //
 // What was opened for it is to be closed by started, when it has been started or cannot be.
-func Worker(cmd *exec.Cmd, folder string) (started func(), err error) {
+func ConfineWorker(cmd *exec.Cmd, folder string) (started func(), err error) {
 	mode, _ := Available()
 	return worker(cmd, folder, mode)
 }

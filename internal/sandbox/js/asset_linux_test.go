@@ -30,7 +30,7 @@ func TestSmallWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	file, path, err := child.InMemory("worker", f)
+	file, path, err := child.NewMemoryProgram("worker", f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestWholeProgramServes(t *testing.T) {
 	defer broken.Close()
 	p := New(Config{})
 	p.smallOnce.Do(func() {})
-	if p.smallFile, p.smallPath, err = child.InMemory("worker", broken); err != nil {
+	if p.smallFile, p.smallPath, err = child.NewMemoryProgram("worker", broken); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

@@ -26,7 +26,7 @@ func (r *run) call(f wire.Frame) error {
 		return err
 	}
 	inOrder := slices.ContainsFunc(j.args, func(a Arg) bool { return a.Func != nil })
-	if n, ok := r.host.(Noter); ok {
+	if n, ok := r.host.(CallNoter); ok {
 		var now bool
 		j.ctx, now = n.Note(r.ctx, j.name)
 		inOrder = inOrder || now

@@ -105,7 +105,7 @@ func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
 	}
 	h.functions["with"] = func(_ context.Context, args []js.Arg) (any, error) {
 		kept = args[1].Func
-		return "left aside", args[1].Func.Become(func(err error) { heard = append(heard, fmt.Sprint("done ", string(args[0].JSON), " ", err)) }, args[0].JSON)
+		return "left aside", args[1].Func.CallAndReturn(func(err error) { heard = append(heard, fmt.Sprint("done ", string(args[0].JSON), " ", err)) }, args[0].JSON)
 	}
 	for source, want := range map[string]string{
 		`const f = () => 7; (await with_(1, () => f)) === f`:                                                 `true: done 1 <nil>`,
@@ -122,7 +122,7 @@ func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
 			t.Errorf("%s\n  is %s, %v; want %s", source, all, err, want)
 		}
 	}
-	if err := kept.Become(func(error) {}); reeve.CodeOf(err) != reeve.Internal {
+	if err := kept.CallAndReturn(func(error) {}); reeve.CodeOf(err) != reeve.Internal {
 		t.Errorf("a function of a run that is over: %v", err)
 	}
 	_, err := runWith(t, p, js.Script{Source: "\nawait globalThis['with'](1, () => new Promise(() => {}))"}, js.Limits{Time: 300 * time.Millisecond}, h)

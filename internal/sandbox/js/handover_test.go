@@ -47,7 +47,7 @@ func newKeeper() *keeper {
 			return "passed over", nil
 		}
 		seen[key] = true
-		return nil, handler.Become(func(err error) { s.note("left %s %v", key, err) }, given)
+		return nil, handler.CallAndReturn(func(err error) { s.note("left %s %v", key, err) }, given)
 	}
 	return s
 }

@@ -43,7 +43,7 @@ func (p *Pool) small() string {
 			return
 		}
 		defer func() { _ = f.Close() }() // it is part of this program
-		if p.smallFile, p.smallPath, err = child.InMemory("reeve-js-worker", f); err != nil {
+		if p.smallFile, p.smallPath, err = child.NewMemoryProgram("reeve-js-worker", f); err != nil {
 			p.smallPath = ""
 		}
 	})
@@ -69,7 +69,7 @@ func (p *Pool) launch(binary string) (_ *child.Process, err error) {
 	}
 	if err != nil {
 		proc.End()
-		return nil, reeve.Errorf(reeve.Unavailable, "a script worker did not get ready: %w", errors.Join(err, proc.Fate())).
+		return nil, reeve.Errorf(reeve.Unavailable, "a script worker did not get ready: %w", errors.Join(err, proc.ExitError())).
 			Hintf("is %s a program whose main begins with host.ServeWorker()?", binary)
 	}
 	return proc, nil

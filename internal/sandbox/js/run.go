@@ -195,11 +195,11 @@ func (r *run) verdict(ctx context.Context, err error) error {
 		return r.timeout()
 	case errors.Is(err, wire.ErrMalformed):
 		return newError(Crashed, r.begin.Name, "the script's worker did not keep to the protocol")
-	case r.proc.Peak() >= r.limits.Memory:
+	case r.proc.PeakMemory() >= r.limits.Memory:
 		return newError(Memory, r.begin.Name, "out of memory")
 	}
 	e := newError(Crashed, r.begin.Name, "the script's worker died")
-	e.Err = errors.Join(e.Err, r.proc.Fate())
+	e.Err = errors.Join(e.Err, r.proc.ExitError())
 	return e
 }
 

@@ -83,9 +83,9 @@ type Host interface {
 	Log(level, text string)
 }
 
-// Noter is a Host that is told of every call as soon as it is heard: in the order in which the script made them, and before anything is heard that the script
+// CallNoter is a Host that is told of every call as soon as it is heard: in the order in which the script made them, and before anything is heard that the script
 // did after it. What it gives is the context of the call. One that is to be performed now is, before anything else is heard; it must not take long.
-type Noter interface {
+type CallNoter interface {
 	Note(ctx context.Context, name string) (_ context.Context, now bool)
 }
 
@@ -110,11 +110,11 @@ func (f *Func) Call(ctx context.Context, args ...json.RawMessage) (json.RawMessa
 	return f.run.invoke(ctx, f, args)
 }
 
-// Become calls the function and hands the host call over to it: what the function comes to, or throws, is what the call comes to,
+// CallAndReturn calls the function and hands the host call over to it: what the function comes to, or throws, is what the call comes to,
 // and reaches the script without another trip. Whatever the host call then returns is left aside. The outcome is told to done, nil or
 // an [*Error] of kind [Thrown], before anything is heard that the script says after it; done must not block, and is not told of a
 // function that does not come to an end.
-func (f *Func) Become(done func(error), args ...json.RawMessage) error {
+func (f *Func) CallAndReturn(done func(error), args ...json.RawMessage) error {
 	return f.run.handOver(f, args, done)
 }
 

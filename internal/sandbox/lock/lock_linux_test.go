@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func inside(target string) {
-	if err := lock.Down(256 << 20); err != nil {
+	if err := lock.Restrict(256 << 20); err != nil {
 		fmt.Println("locking failed:", err)
 		os.Exit(1)
 	}

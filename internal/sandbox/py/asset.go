@@ -63,7 +63,7 @@ func newProgram(dir string) (*program, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it is part of this program
-	file, path, err := child.InMemory("reeve-py-worker", f)
+	file, path, err := child.NewMemoryProgram("reeve-py-worker", f)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return &program{file, path}, err
 	}

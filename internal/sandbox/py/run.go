@@ -170,7 +170,7 @@ func (r *Result) end(f wire.Frame) (fit bool, err error) {
 		if len(x.Type) > longest || len(x.Message) > longest || x.Line < 0 {
 			return false, wire.ErrMalformed
 		}
-		x.Type, x.Message = reeve.Clean(x.Type), reeve.Clean(x.Message)
+		x.Type, x.Message = reeve.SanitizeText(x.Type), reeve.SanitizeText(x.Message)
 	}
 	r.ExitCode, r.Exception, r.StdoutSize, r.StderrSize = e.Exit, e.Error, e.Stdout, e.Stderr
 	return !e.Broken, nil

@@ -95,7 +95,7 @@ func (p *Pool) start(c child.Command, patience time.Duration) (_ *child.Process,
 	}
 	if err != nil {
 		proc.End()
-		return nil, true, reeve.Errorf(reeve.Unavailable, "a Python worker did not get ready: %w", errors.Join(err, proc.Fate()))
+		return nil, true, reeve.Errorf(reeve.Unavailable, "a Python worker did not get ready: %w", errors.Join(err, proc.ExitError()))
 	}
 	return proc, true, nil
 }

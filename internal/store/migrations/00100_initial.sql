@@ -625,7 +625,7 @@ CREATE TABLE scripts (
   comment      TEXT NOT NULL,
   created_by   TEXT NOT NULL,
   created_at   BIGINT NOT NULL,
-  errand_id    TEXT NOT NULL DEFAULT '',
+  script_job_id    TEXT NOT NULL DEFAULT '',
   on_behalf_of TEXT NOT NULL DEFAULT '',
   UNIQUE (agent_id, major, minor)
 );
@@ -711,7 +711,7 @@ CREATE TABLE planned_calls (
   PRIMARY KEY (run_id, ordinal)
 );
 
-CREATE TABLE troubles (
+CREATE TABLE automation_failures (
   agent_id     TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL,
   class        TEXT NOT NULL,
@@ -724,11 +724,11 @@ CREATE TABLE troubles (
   retry_at     BIGINT NOT NULL,
   retry_key    TEXT NOT NULL,
   stopped_at   BIGINT NOT NULL,
-  errand_id    TEXT NOT NULL,
+  script_job_id    TEXT NOT NULL,
   updated_at   BIGINT NOT NULL
 );
 
-CREATE TABLE errands (
+CREATE TABLE script_jobs (
   id           TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL,
   kind         TEXT NOT NULL,
@@ -749,10 +749,10 @@ CREATE TABLE errands (
   created_at   BIGINT NOT NULL,
   closed_at    BIGINT NOT NULL
 );
-CREATE UNIQUE INDEX errands_repair ON errands (agent_id, script_id) WHERE kind = 'repair';
-CREATE UNIQUE INDEX errands_run ON errands (run_key);
-CREATE INDEX errands_agent ON errands (agent_id, id);
-CREATE INDEX errands_asking ON errands (workspace_id, id) WHERE state = 'asking';
+CREATE UNIQUE INDEX script_jobs_repair ON script_jobs (agent_id, script_id) WHERE kind = 'repair';
+CREATE UNIQUE INDEX script_jobs_run ON script_jobs (run_key);
+CREATE INDEX script_jobs_agent ON script_jobs (agent_id, id);
+CREATE INDEX script_jobs_asking ON script_jobs (workspace_id, id) WHERE state = 'asking';
 
 -- Branches of repositories.
 

@@ -97,6 +97,6 @@ var errLocked = reeve.Errorf(reeve.Unsupported, "the database's address has an s
 	Hintf("give the server a key without a password, in a file that only it can read; or copy the database with pg_dump yourself")
 
 var (
-	_ store.Engine = (*Engine)(nil)
-	_ store.Placed = (*Engine)(nil)
+	_ store.Engine     = (*Engine)(nil)
+	_ store.Identified = (*Engine)(nil)
 )

@@ -43,8 +43,8 @@ func (t *conn) Exec(ctx context.Context, refused func(store.Fault) error, query 
 	return nil
 }
 
-// Ask holds a question back like the rest.
-func (t *conn) Ask(ctx context.Context, read func(store.Rows) error, query string, args ...any) error {
+// QueueQuery holds a question back like the rest.
+func (t *conn) QueueQuery(ctx context.Context, read func(store.Rows) error, query string, args ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (t *conn) Ask(ctx context.Context, read func(store.Rows) error, query strin
 	return nil
 }
 
-func (t *conn) Settle(ctx context.Context) error {
+func (t *conn) Flush(ctx context.Context) error {
 	_, err := t.send(ctx, "")
 	return err
 }

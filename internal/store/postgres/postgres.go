@@ -134,17 +134,17 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 // Name is "postgres".
 func (e *Engine) Name() string { return "postgres" }
 
-// Lock lets claimers pass each other.
-func (e *Engine) Lock() string { return " FOR UPDATE SKIP LOCKED" }
+// LockClause lets claimers pass each other.
+func (e *Engine) LockClause() string { return " FOR UPDATE SKIP LOCKED" }
 
-// Share keeps a row as it was read until the transaction ends.
-func (e *Engine) Share() string { return " FOR SHARE" }
+// ShareClause keeps a row as it was read until the transaction ends.
+func (e *Engine) ShareClause() string { return " FOR SHARE" }
 
-// Alone is false: other servers may share the database.
-func (e *Engine) Alone() bool { return false }
+// SingleProcess is false: other servers may share the database.
+func (e *Engine) SingleProcess() bool { return false }
 
-// Present is nil: the database's files are the server's to watch.
-func (e *Engine) Present() error { return nil }
+// CheckPresent is nil: the database's files are the server's to watch.
+func (e *Engine) CheckPresent() error { return nil }
 
 // Identity names the cluster and the database in it. One that pg_restore has filled is another database, whatever its name; one
 // that was moved to another cluster, too. Where a user may not ask for the cluster, the database's own number has to do.

@@ -125,7 +125,7 @@ func TestConnectionLost(t *testing.T) {
 		_, err := c.Affect(ctx, "UPDATE things SET n = 2")
 		return err
 	})
-	if kind(err) != store.FaultDown || reeve.CodeOf(store.Explain(err)) != reeve.Unavailable {
+	if kind(err) != store.FaultDown || reeve.CodeOf(store.UserError(err)) != reeve.Unavailable {
 		t.Fatalf("cut off in the middle: %v", err)
 	}
 	if count(t, h) != 0 {
@@ -148,7 +148,7 @@ func TestConnectionLost(t *testing.T) {
 			return c.Exec(ctx, nil, "SELECT pg_sleep(20)")
 		})
 		cutter.Wait()
-		if kind(err) != store.FaultUnsure || reeve.CodeOf(store.Explain(err)) != reeve.UnknownOutcome {
+		if kind(err) != store.FaultUnsure || reeve.CodeOf(store.UserError(err)) != reeve.UnknownOutcome {
 			t.Fatalf("cut off at the commit, %s: %v", name, err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestCloseWhileTheServerHangs(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- e.View(ctx, func(c store.Conn) error {
-			if err := c.Settle(ctx); err != nil { // which begins
+			if err := c.Flush(ctx); err != nil { // which begins
 				return err
 			}
 			hold(true)
@@ -379,7 +379,7 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 				return err
 			}
 			remove := func(tx *store.Tx) error {
-				held, err := tx.Mail().HoldInbox(ctx, ws, box)
+				held, err := tx.Mail().LockInbox(ctx, ws, box)
 				if err == nil {
 					_, err = tx.Mail().RemoveMail(ctx, held, 100)
 				}
@@ -460,11 +460,11 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		return errors.Join(err, tx.Agents().UpdateAgent(ctx, a))
 	}
 	write := func(tx *store.Tx) error { // as a call that writes to the journal does, before it is recorded
-		_, err := tx.JournalWriter(ctx, store.Hand{Workspace: ws, All: true})
+		_, err := tx.JournalWriter(ctx, store.JournalScope{Workspace: ws, All: true})
 		return err
 	}
 	record := func(tx *store.Tx) error {
-		_, err := tx.Queue().HoldWorkspace(ctx, ws)
+		_, err := tx.Queue().LockWorkspace(ctx, ws)
 		return err
 	}
 	timer := func(id string) reeve.Timer {
@@ -481,7 +481,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID, State: reeve.Parked}
 		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one", State: reeve.Pending}
 		w, none := tx.Agents().GetWorkspace(ctx, ws)
-		recorded := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")}, store.Judged{Revision: w.Revision})
+		recorded := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")}, store.Preconditions{Revision: w.Revision})
 		return errors.Join(err, none, recorded, tx.Ledger().InsertApproval(ctx, apr), tx.Runs().PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.Runs().PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
 	}
 	draw := func(subject string) func(*store.Tx) error { // as a call does, before it is recorded
@@ -504,12 +504,12 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			return err
 		}},
 		"run cancelled while an approval is answered": {func(tx *store.Tx) error {
-			return tx.Ledger().MoveApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved}, reeve.Pending)
+			return tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved}, reeve.Pending)
 		}, func(tx *store.Tx) error {
 			was, err := tx.Ledger().GetOperation(ctx, ws, "op_one")
 			is := was
 			is.State = reeve.Prepared
-			return errors.Join(err, tx.Ledger().MoveOperation(ctx, was, is, nil))
+			return errors.Join(err, tx.Ledger().TransitionOperation(ctx, was, is, nil))
 		}, func(tx *store.Tx) error {
 			run, err := tx.Runs().GetRun(ctx, ws, "run_one")
 			if err != nil {
@@ -518,7 +518,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			if _, err = tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough")); err != nil {
 				return err
 			}
-			if err := tx.Ledger().MoveApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed}, reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
+			if err := tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed}, reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
 				return errors.Join(errors.New("it was answered, and has lapsed"), err)
 			}
 			return nil
@@ -713,7 +713,7 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Update(ctx, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "prc_1") }); err != nil {
+	if err := db.Update(ctx, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "prc_1") }); err != nil {
 		t.Fatal(err)
 	}
 	request := store.Request{ID: "req_1", Hash: "h", Process: "prc_1", Claim: "first"}
@@ -732,7 +732,7 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 		t.Fatal("the key is new")
 	}
 	b.then = func() {
-		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().DropRequest(ctx, request) }); err != nil {
+		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().ReleaseRequest(ctx, request) }); err != nil {
 			t.Error(err)
 		}
 	}

@@ -36,7 +36,7 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	if err := e.copy(ctx, part); err != nil {
 		return err
 	}
-	if err := Mark(ctx, part); err != nil {
+	if err := AssignIdentity(ctx, part); err != nil {
 		return err
 	}
 	if err := settle(part); err != nil {
@@ -73,8 +73,8 @@ func (e *Engine) copy(ctx context.Context, part string) (err error) {
 	return nil
 }
 
-// Mark gives a copy of a database an identity of its own; see [Engine.Identity]. Nobody may have it open.
-func Mark(ctx context.Context, file string) (err error) {
+// AssignIdentity gives a copy of a database an identity of its own; see [Engine.Identity]. Nobody may have it open.
+func AssignIdentity(ctx context.Context, file string) (err error) {
 	db, err := sql.Open("sqlite", dsn(file, 5*time.Second))
 	if err != nil {
 		return err
@@ -106,6 +106,6 @@ func there(file string) error {
 }
 
 var (
-	_ store.Engine = (*Engine)(nil)
-	_ store.Placed = (*Engine)(nil)
+	_ store.Engine     = (*Engine)(nil)
+	_ store.Identified = (*Engine)(nil)
 )

@@ -201,8 +201,8 @@ func (c *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 	return rows{r}, nil
 }
 
-// Ask reads at once: nothing is won by waiting.
-func (c *conn) Ask(ctx context.Context, read func(store.Rows) error, query string, args ...any) error {
+// QueueQuery reads at once: nothing is won by waiting.
+func (c *conn) QueueQuery(ctx context.Context, read func(store.Rows) error, query string, args ...any) error {
 	r, err := c.Query(ctx, query, args...)
 	if err != nil {
 		return err
@@ -214,8 +214,8 @@ func (c *conn) Ask(ctx context.Context, read func(store.Rows) error, query strin
 	return err
 }
 
-// Settle has nothing to wait for.
-func (c *conn) Settle(context.Context) error { return nil }
+// Flush has nothing to wait for.
+func (c *conn) Flush(context.Context) error { return nil }
 
 // rows names the faults of reading.
 type rows struct{ *sql.Rows }

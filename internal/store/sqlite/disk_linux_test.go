@@ -73,7 +73,7 @@ func readBadly(t *testing.T, file string) {
 	if err := failReads(); err != nil {
 		t.Fatal(err)
 	}
-	err = store.Explain(e.Update(t.Context(), func(c store.Conn) error {
+	err = store.UserError(e.Update(t.Context(), func(c store.Conn) error {
 		rows, err := c.Query(t.Context(), "SELECT hash FROM payloads")
 		if err != nil {
 			return err

@@ -345,7 +345,7 @@ func TestBackupUnderWriters(t *testing.T) {
 				if err := db.Update(ctx, func(tx *store.Tx) error {
 					for range 2 {
 						c := store.Call{Operation: reeve.Operation{CallID: tx.NewID("msg"), WorkspaceID: "ws", ThreadID: "th"}, Args: thread, Request: []byte("{}")}
-						if err := tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1}); err != nil {
+						if err := tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1}); err != nil {
 							return err
 						}
 					}

@@ -14,8 +14,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Misfit says what is wrong with a database that says to have a schema version, if anything is: the next start would go by what it says. It is compared with what the migrations make, in memory.
-func Misfit(ctx context.Context, file string, version int64) (why string, err error) {
+// CheckSchema says what is wrong with a database that says to have a schema version, if anything is: the next start would go by what it says. It is compared with what the migrations make, in memory.
+func CheckSchema(ctx context.Context, file string, version int64) (why string, err error) {
 	_, newest, err := store.Versions()
 	if err != nil {
 		return "", err
@@ -33,7 +33,7 @@ func Misfit(ctx context.Context, file string, version int64) (why string, err er
 		return "", err
 	}
 	have, err := parts(ctx, db)
-	if err := store.Explain(errors.Join(fault(err), db.Close())); err != nil {
+	if err := store.UserError(errors.Join(fault(err), db.Close())); err != nil {
 		return "", err
 	}
 	list := func(of map[string]string, is func(name, as string) bool) string {
@@ -94,8 +94,8 @@ func parts(ctx context.Context, db *sql.DB) (list map[string]string, err error) 
 	return list, rows.Err()
 }
 
-// Whole tells whether a database file that nobody has open is as long as its first page says. SQLite reads what is cut off of the last page as zeros.
-func Whole(f *os.File) (bool, error) {
+// IsComplete tells whether a database file that nobody has open is as long as its first page says. SQLite reads what is cut off of the last page as zeros.
+func IsComplete(f *os.File) (bool, error) {
 	head := make([]byte, 100)
 	if _, err := f.ReadAt(head, 0); err != nil || string(head[:16]) != "SQLite format 3\x00" {
 		return true, nil // Check says what it is

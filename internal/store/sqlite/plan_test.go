@@ -99,7 +99,7 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 		mails[i] = reeve.Email{MessageID: id, Inbox: "box"}
 	}
 	if err := db.Update(t.Context(), func(tx *store.Tx) error {
-		w, err := tx.JournalWriter(t.Context(), store.Hand{Workspace: "ws", All: true})
+		w, err := tx.JournalWriter(t.Context(), store.JournalScope{Workspace: "ws", All: true})
 		if err != nil {
 			return err
 		}
@@ -116,11 +116,11 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 	for name, ask := range map[string]func(tx *store.Tx, n int) error{
 		"last frames": func(tx *store.Tx, n int) error { _, err := tx.Chat().LastFrames(t.Context(), ids[:n]); return err },
 		"labels": func(tx *store.Tx, n int) error {
-			_, err := tx.Journal(store.Hand{Workspace: "ws", All: true}).Tasks(t.Context(), store.TaskFilter{Limit: n})
+			_, err := tx.Journal(store.JournalScope{Workspace: "ws", All: true}).Tasks(t.Context(), store.TaskFilter{Limit: n})
 			return err
 		},
 		"categories": func(tx *store.Tx, n int) error {
-			_, err := tx.Journal(store.Hand{Workspace: "ws", Categories: ids[:n]}).Tasks(t.Context(), store.TaskFilter{Limit: 1})
+			_, err := tx.Journal(store.JournalScope{Workspace: "ws", Categories: ids[:n]}).Tasks(t.Context(), store.TaskFilter{Limit: 1})
 			return err
 		},
 		"mails": func(tx *store.Tx, n int) error {
@@ -229,7 +229,7 @@ func (n noted) Query(ctx context.Context, text string, args ...any) (store.Rows,
 	return n.Conn.Query(ctx, text, args...)
 }
 
-func (n noted) Ask(ctx context.Context, read func(store.Rows) error, text string, args ...any) error {
+func (n noted) QueueQuery(ctx context.Context, read func(store.Rows) error, text string, args ...any) error {
 	n.note(text)
-	return n.Conn.Ask(ctx, read, text, args...)
+	return n.Conn.QueueQuery(ctx, read, text, args...)
 }

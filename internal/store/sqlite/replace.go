@@ -30,8 +30,8 @@ func Replace(target, with string, before func()) (kept string, err error) {
 	return put(target, when, before)
 }
 
-// Finish ends a replacement that was interrupted after it was decided. It comes before a database is opened.
-func Finish(target string) error {
+// FinishReplace ends a replacement that was interrupted after it was decided. It comes before a database is opened.
+func FinishReplace(target string) error {
 	entries, err := os.ReadDir(filepath.Dir(target))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -57,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	w, err := open(ctx, e.db)
 	if err != nil {
 		_ = e.db.Close()
-		return nil, store.Explain(diagnose(cfg.File, err))
+		return nil, store.UserError(diagnose(cfg.File, err))
 	}
 	if e.files, err = watch(cfg.File); err != nil {
 		return nil, errors.Join(err, w.close(), e.db.Close())
@@ -99,22 +99,22 @@ func checkFile(file string) error {
 // Name is "sqlite".
 func (e *Engine) Name() string { return "sqlite" }
 
-// Lock is empty: the writer is alone anyway.
-func (e *Engine) Lock() string { return "" }
+// LockClause is empty: the writer is alone anyway.
+func (e *Engine) LockClause() string { return "" }
 
-// Share is empty: the writer is alone anyway.
-func (e *Engine) Share() string { return "" }
+// ShareClause is empty: the writer is alone anyway.
+func (e *Engine) ShareClause() string { return "" }
 
-// Alone is true: the data directory is locked by its server.
-func (e *Engine) Alone() bool { return true }
+// SingleProcess is true: the data directory is locked by its server.
+func (e *Engine) SingleProcess() bool { return true }
 
 // Update runs f on the writer.
 func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
 	return e.files.diagnose(e.writer.update(ctx, f))
 }
 
-// Present refuses when the database's files are not those that SQLite has open.
-func (e *Engine) Present() error { return e.files.present() }
+// CheckPresent refuses when the database's files are not those that SQLite has open.
+func (e *Engine) CheckPresent() error { return e.files.present() }
 
 // Identity is the number in the file's header that every backup has of its own; empty for a database that is no copy.
 func (e *Engine) Identity(ctx context.Context) (id string, err error) {
@@ -169,7 +169,7 @@ func Check(ctx context.Context, file string) (version int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = store.Explain(errors.Join(err, db.Close())) }()
+	defer func() { err = store.UserError(errors.Join(err, db.Close())) }()
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
 		return 0, diagnose(file, fault(err))

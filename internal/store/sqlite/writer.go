@@ -46,7 +46,7 @@ func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if store.Within(ctx) {
+	if store.InTransaction(ctx) {
 		return errWithin
 	}
 	w.waiting.Add(1)

@@ -76,7 +76,7 @@ var automations = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error { return tx.Automations().BeginScriptRun(ctx, "key", "run_1", script) })
 		}
 		r = reeve.ScriptRun{RunKey: "key", Class: reeve.LogicFailure, Progress: reeve.Progress{Done: 2, Current: "x", Spent: reeve.Amount{Micros: 3}}, Log: "a\x00b"}
-		update(t, db, func(tx *store.Tx) error { return tx.Automations().MoveScriptRun(ctx, r) })
+		update(t, db, func(tx *store.Tx) error { return tx.Automations().UpdateScriptRun(ctx, r) })
 		update(t, db, func(tx *store.Tx) error {
 			got, ok, err := tx.Automations().FindScriptRunOf(ctx, ws, "run_1")
 			equal(t, fmt.Sprint(ok, got.Type, got.ScriptID, got.Class, got.Progress == r.Progress, got.Log), "truedryscr_1logictruea\uFFFDb", "round trip")
@@ -87,12 +87,12 @@ var automations = map[string]func(*testing.T, *store.DB){
 		})
 		call := reeve.PlannedCall{Ordinal: 1, ItemID: "i", Title: "I", Attempt: 1, Tool: "echo", Args: `{}`, Preview: "+ a", Base: "b", Operation: "op_1"}
 		for range 2 {
-			update(t, db, func(tx *store.Tx) error { return tx.Automations().InsertPlanned(ctx, ws, "run_1", call) })
+			update(t, db, func(tx *store.Tx) error { return tx.Automations().InsertPlannedCall(ctx, ws, "run_1", call) })
 		}
 		op := operation("op_1", reeve.Committed)
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, op) })
 		planned := view(t, db, func(s *store.Snap) ([]reeve.PlannedCall, error) {
-			return s.Automations().ListPlanned(ctx, ws, "run_1", 0, 10)
+			return s.Automations().ListPlannedCalls(ctx, ws, "run_1", 0, 10)
 		})
 		call.State = reeve.Committed
 		equal(t, len(planned), 1, "planned once")
@@ -108,12 +108,12 @@ func items(t *testing.T, db *store.DB) {
 		return reeve.Item{AgentID: a.ID, WorkspaceID: ws, ID: id, Title: "Title " + id + " " + run, Attempt: 1, CreatedBy: "automation", LastRun: run}
 	}
 	enter := func(v reeve.Item) error {
-		return db.Update(ctx, func(tx *store.Tx) error { return tx.Automations().EnterItem(ctx, v, "scr_1") })
+		return db.Update(ctx, func(tx *store.Tx) error { return tx.Automations().StartItem(ctx, v, "scr_1") })
 	}
 	leave := func(v reeve.Item, s reeve.ItemState) {
 		t.Helper()
 		v.State = s
-		update(t, db, func(tx *store.Tx) error { return tx.Automations().LeaveItem(ctx, v) })
+		update(t, db, func(tx *store.Tx) error { return tx.Automations().FinishItem(ctx, v) })
 	}
 	get := func(id string) reeve.Item {
 		t.Helper()
@@ -122,7 +122,7 @@ func items(t *testing.T, db *store.DB) {
 	// K14: concurrent starts of one id make one row.
 	must(t, firstOf(race(16, func(int) error { return enter(item("a", "run_1")) })))
 	equal(t, view(t, db, func(s *store.Snap) (reeve.ItemList, error) {
-		return s.Automations().ListLedger(ctx, a.ID, reeve.ItemFilter{Limit: 10})
+		return s.Automations().ListItems(ctx, a.ID, reeve.ItemFilter{Limit: 10})
 	}).Total, 1, "rows")
 	other := item("a", "run_9")
 	other.AgentID = "agt_two"
@@ -142,7 +142,7 @@ func items(t *testing.T, db *store.DB) {
 		return db.Update(ctx, func(tx *store.Tx) error {
 			was, err := tx.Automations().GetItem(ctx, a.ID, "a")
 			if err == nil {
-				_, err = tx.Automations().SettleItem(ctx, was, to, "because")
+				_, err = tx.Automations().ResolveItem(ctx, was, to, "because")
 			}
 			return err
 		})
@@ -167,7 +167,7 @@ func items(t *testing.T, db *store.DB) {
 	list := func(f reeve.ItemFilter) string {
 		t.Helper()
 		must(t, f.Validate())
-		l := view(t, db, func(s *store.Snap) (reeve.ItemList, error) { return s.Automations().ListLedger(ctx, a.ID, f) })
+		l := view(t, db, func(s *store.Snap) (reeve.ItemList, error) { return s.Automations().ListItems(ctx, a.ID, f) })
 		return fmt.Sprint(ids(l.Items, func(v reeve.Item) string { return v.ID }), l.Total, l.HasMore)
 	}
 	equal(t, list(reeve.ItemFilter{Limit: 2, State: reeve.ItemProcessing}), fmt.Sprint(ids([]string{"b4", "b3"}, func(s string) string { return s }), 5, true), "a page")

@@ -21,7 +21,7 @@ func Benchmark(b *testing.B, open func(b *testing.B) *store.DB) {
 				return db.Update(ctx, func(tx *store.Tx) error {
 					c := finished(tx.NewID(reeve.PrefixMessage), tx.NewID("th"), tx.NewID(reeve.PrefixMessage))
 					c.Operation.ID, c.Operation.State, c.Operation.Effect = tx.NewID(reeve.PrefixOperation), reeve.Committed, reeve.Local
-					return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1})
+					return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1})
 				})
 			}
 			must(b, record())

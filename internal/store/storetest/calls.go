@@ -20,7 +20,7 @@ func record(t *testing.T, db *store.DB, thread, run string, change func(*store.C
 		if change != nil {
 			change(&c)
 		}
-		return tx.Ledger().InsertCall(t.Context(), c, store.Judged{Revision: 1})
+		return tx.Ledger().InsertCall(t.Context(), c, store.Preconditions{Revision: 1})
 	})
 	return c
 }
@@ -86,7 +86,7 @@ var calls = map[string]func(*testing.T, *store.DB){
 					for _, m := range page {
 						got = append(got, m.ID)
 					}
-					after = store.Place(page[len(page)-1])
+					after = store.MessageCursor(page[len(page)-1])
 				}
 				equal(t, strings.Join(got, " "), strings.Join(all, " "), "%s in pages of %d", which, size)
 			}
@@ -121,7 +121,7 @@ var calls = map[string]func(*testing.T, *store.DB){
 				if c.Operation.RunID = fmt.Sprint("run_", i%4); i%2 == 1 {
 					c.Result = &store.CallResult{ID: "msg_result_of_" + made[i], Info: []byte("{}")}
 				}
-				return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1})
+				return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1})
 			})
 		}
 		linked := func(list []reeve.Message) {
@@ -142,14 +142,14 @@ var calls = map[string]func(*testing.T, *store.DB){
 				})
 				linked(list)
 				for _, m := range list {
-					got, after = append(got, m.ID), store.Place(m)
+					got, after = append(got, m.ID), store.MessageCursor(m)
 				}
 			}
 			equal(t, strings.Join(got, " "), strings.Join(all, " "), "in pages of %d", size)
 		}
 		for i := range 4 { // each with others' between
 			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
-				list, err := s.Ledger().WholeRun(ctx, ws, fmt.Sprint("run_", i))
+				list, err := s.Ledger().AllRunMessages(ctx, ws, fmt.Sprint("run_", i))
 				return list, errors.Join(err, s.Ledger().SetPrevious(ctx, list))
 			})
 			equal(t, len(list), 2+2*(i%2), "messages of a run")
@@ -166,11 +166,11 @@ var calls = map[string]func(*testing.T, *store.DB){
 			return db.Update(t.Context(), func(tx *store.Tx) error {
 				c := finished(tx.NewID(reeve.PrefixMessage), "th", tx.NewID(reeve.PrefixMessage))
 				c.Operation.ID, c.Operation.State = id, s
-				return tx.Ledger().InsertCall(t.Context(), c, store.Judged{Revision: revision})
+				return tx.Ledger().InsertCall(t.Context(), c, store.Preconditions{Revision: revision})
 			})
 		}
-		wantAs[store.Taken](t, try(used.Operation.ID, reeve.Committed, 1))
-		wantAs[store.Stale](t, try("op_new", reeve.Committed, 2))
+		wantAs[store.ErrDuplicateOperation](t, try(used.Operation.ID, reeve.Committed, 1))
+		wantAs[store.ErrStaleDecision](t, try("op_new", reeve.Committed, 2))
 		wantCode(t, try("op_new", reeve.Unknown, 1), reeve.Conflict) // a state that nothing begins in
 		equal(t, len(operations(t, db)), 1, "operations")
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {

@@ -47,7 +47,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		a := setUp(t, db)
 		stopped := reeve.Now().Add(-time.Minute)
-		a.Name, a.Config, a.Policy, a.StoppedAt = "Zoë 🦉", []byte(`{ "b": 1,  "a": [1.50] }`), reeve.Policy{Tools: map[string]reeve.Answer{"echo": reeve.Ask}, Tiers: map[reeve.Tier]reeve.Answer{reeve.Privileged: reeve.Deny}}, &stopped
+		a.Name, a.Config, a.Policy, a.StoppedAt = "Zoë 🦉", []byte(`{ "b": 1,  "a": [1.50] }`), reeve.Policy{Tools: map[string]reeve.PolicyAnswer{"echo": reeve.Ask}, Tiers: map[reeve.Tier]reeve.PolicyAnswer{reeve.Privileged: reeve.Deny}}, &stopped
 		a.Categories = []string{"general", "mail"}
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) })
 		equal(t, revision(t, db, ws), 2, "after UpdateAgent")

@@ -9,10 +9,12 @@ import (
 	"reeve/internal/store"
 )
 
-func by(user string) store.Hand { return store.Hand{Workspace: ws, User: user, All: true} }
+func by(user string) store.JournalScope {
+	return store.JournalScope{Workspace: ws, User: user, All: true}
+}
 
 // write makes a change of the journal.
-func write[T any](ctx context.Context, db *store.DB, who store.Hand, f func(*store.JournalWriter) (T, error)) (v T, err error) {
+func write[T any](ctx context.Context, db *store.DB, who store.JournalScope, f func(*store.JournalWriter) (T, error)) (v T, err error) {
 	err = db.Update(ctx, func(tx *store.Tx) error {
 		w, err := tx.JournalWriter(ctx, who)
 		if err != nil {
@@ -33,7 +35,7 @@ func newCategory(t *testing.T, db *store.DB, name string) reeve.Category {
 	}))(t)
 }
 
-func newTask(t *testing.T, db *store.DB, who store.Hand, category, title string) reeve.Task {
+func newTask(t *testing.T, db *store.DB, who store.JournalScope, category, title string) reeve.Task {
 	t.Helper()
 	return get(write(t.Context(), db, who, func(w *store.JournalWriter) (reeve.Task, error) {
 		return w.CreateTask(t.Context(), reeve.TaskDraft{CategoryID: category, Title: title})
@@ -105,7 +107,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 	},
 	"operation": func(t *testing.T, db *store.DB) { // the same operation makes the same things, wherever it is made
 		category := newCategory(t, db, "Home").ID
-		agent := store.Hand{Workspace: ws, User: "ann", Agent: "agt_one", Operation: "op_1", Categories: []string{category}}
+		agent := store.JournalScope{Workspace: ws, User: "ann", Agent: "agt_one", Operation: "op_1", Categories: []string{category}}
 		one := newTask(t, db, agent, category, "Paint")
 		two := newTask(t, db, agent, category, "Paint")
 		equal(t, one.ID, two.ID, "the task of an operation")
@@ -174,7 +176,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, len(seen), 25, "tasks on pages")
 		none := view(t, db, func(s *store.Snap) ([]reeve.Task, error) {
-			return s.Journal(store.Hand{Workspace: ws, Categories: nil}).Tasks(ctx, store.TaskFilter{Limit: 10})
+			return s.Journal(store.JournalScope{Workspace: ws, Categories: nil}).Tasks(ctx, store.TaskFilter{Limit: 10})
 		})
 		equal(t, len(none), 0, "tasks for a hand without categories")
 	},
@@ -187,7 +189,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 		}))(t)
 		for id, kind := range map[string]string{category: "category", task.ID: "task", list.ID: "checklist", list.Items[0].ID: "checklist_item"} {
 			got := view(t, db, func(s *store.Snap) (map[string]any, error) {
-				m, ok, err := s.Journal(store.Hand{Workspace: ws, All: true}).Entity(ctx, id)
+				m, ok, err := s.Journal(store.JournalScope{Workspace: ws, All: true}).Entity(ctx, id)
 				if err == nil && !ok {
 					t.Errorf("%s is not there", id)
 				}
@@ -198,7 +200,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 			}
 		}
 		must(t, db.View(ctx, func(s *store.Snap) error {
-			_, ok, err := s.Journal(store.Hand{Workspace: "ws_two", All: true}).Entity(ctx, task.ID)
+			_, ok, err := s.Journal(store.JournalScope{Workspace: "ws_two", All: true}).Entity(ctx, task.ID)
 			if ok {
 				t.Error("another workspace's task is there")
 			}

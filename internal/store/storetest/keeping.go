@@ -42,7 +42,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 				if n >= 0 && n < to-from {
 					to = from + n
 				}
-				got := view(t, db, func(s *store.Snap) (store.Slice, error) {
+				got := view(t, db, func(s *store.Snap) (store.PayloadSlice, error) {
 					return s.Ledger().GetPayload(ctx, ws, store.Output, hash, offset, n)
 				})
 				if !bytes.Equal(got.Body, body[from:to]) || got.Size != len(body) {
@@ -65,7 +65,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			copy(buffer, "lost")
 			return err
 		})
-		got := view(t, db, func(s *store.Snap) (store.Slice, error) {
+		got := view(t, db, func(s *store.Snap) (store.PayloadSlice, error) {
 			return s.Ledger().GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("kept")), 0, -1)
 		})
 		equal(t, string(got.Body), "kept", "what was put")
@@ -74,8 +74,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 	// Bytes are read as what they were kept for, in whatever order, and as nothing else.
 	"payload uses": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		all := []store.Use{store.Output, store.Undo, store.Talk}
-		for i, kept := range [][]store.Use{{store.Undo}, {store.Talk}, {store.Undo, store.Talk, store.Undo}, {store.Undo, store.Output}, {store.Output, store.Undo}, all} {
+		all := []store.PayloadUse{store.Output, store.Undo, store.Talk}
+		for i, kept := range [][]store.PayloadUse{{store.Undo}, {store.Talk}, {store.Undo, store.Talk, store.Undo}, {store.Undo, store.Output}, {store.Output, store.Undo}, all} {
 			body := fmt.Appendf(nil, "body %d", i)
 			for _, use := range kept {
 				update(t, db, func(tx *store.Tx) error { _, err := tx.Ledger().PutPayload(ctx, ws, use, body); return err })
@@ -106,7 +106,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 	// Outputs and old bytes of files that were kept before a moment are forgotten, some at a time; what a conversation holds is not, whatever else it is.
 	"payload forgotten": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		put := func(body string, uses ...store.Use) (at time.Time) {
+		put := func(body string, uses ...store.PayloadUse) (at time.Time) {
 			update(t, db, func(tx *store.Tx) (err error) {
 				for _, use := range uses {
 					_, err = tx.Ledger().PutPayload(ctx, ws, use, []byte(body))
@@ -129,7 +129,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		put("young", store.Output)
 		left := func() (got []string) {
 			for _, body := range []string{"output", "old file", "both", "said", "said and shown", "young"} {
-				for _, use := range []store.Use{store.Output, store.Undo, store.Talk} {
+				for _, use := range []store.PayloadUse{store.Output, store.Undo, store.Talk} {
 					if db.View(ctx, func(s *store.Snap) error {
 						_, err := s.Ledger().GetPayload(ctx, ws, use, reeve.Hash([]byte(body)), 0, -1)
 						return err
@@ -142,9 +142,9 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			return got
 		}
 		for _, want := range []int64{2, 1, 0} {
-			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Ledger().HasForgettable(ctx, now) }), want > 0, "more to forget")
+			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Ledger().HasExpiredPayloads(ctx, now) }), want > 0, "more to forget")
 			update(t, db, func(tx *store.Tx) error {
-				n, err := tx.Ledger().ForgetPayloads(ctx, now, 2)
+				n, err := tx.Ledger().DeleteExpiredPayloads(ctx, now, 2)
 				equal(t, n, want, "forgotten")
 				return err
 			})

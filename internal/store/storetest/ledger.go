@@ -24,7 +24,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		c.Args, c.Request = `{"text":"ünï 🦉\n\u0000"}`, []byte(`{"type":"tool_call",  "n": 1.0}`)
 		c.Result.Content = "binary \x00 and \xff end"
 		for _, c := range []store.Call{c, call("msg_3", thread), call("msg_4", "agent:session:other")} {
-			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1}) })
+			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1}) })
 		}
 		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, thread, "", 10) })
 		equal(t, ids(list, func(m reeve.Message) string { return m.PrevID + ">" + m.ID }), ">msg_1 msg_1>msg_2 msg_2>msg_3", "chain")
@@ -64,13 +64,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		}
 		for _, more := range []int{0, 999, 1, 1, 999, 1} { // around whole pages
 			add(more)
-			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().WholeRun(ctx, ws, "run_1") })
+			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().AllRunMessages(ctx, ws, "run_1") })
 			equal(t, len(list), n, "messages")
 			for i, m := range list {
 				equal(t, m.ID, fmt.Sprintf("msg_%05d", i+1), "in order")
 			}
 		}
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().WholeRun(ctx, "ws_two", "run_1") })), 0, "another workspace's view")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().AllRunMessages(ctx, "ws_two", "run_1") })), 0, "another workspace's view")
 	},
 
 	"the last messages of many runs": func(t *testing.T, db *store.DB) {
@@ -115,7 +115,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				if err != nil {
 					return err
 				}
-				j := store.Judged{Revision: w.Revision}
+				j := store.Preconditions{Revision: w.Revision}
 				if looks {
 					j.Run, j.Automation = run, "agt_one"
 				}
@@ -126,7 +126,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			t.Helper()
 			for _, operation := range []bool{false, true} {
 				must(t, insert(run, operation, false)) // nothing is asked of the run
-				if err := insert(run, operation, true); goes && err != nil || !goes && !errors.As(err, new(store.Stale)) {
+				if err := insert(run, operation, true); goes && err != nil || !goes && !errors.As(err, new(store.ErrStaleDecision)) {
 					t.Fatalf("%s: %v", when, err)
 				}
 			}
@@ -145,7 +145,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			is := waits
 			is.State, is.ResultID = reeve.DeniedOp, "msg_result"
-			return tx.Ledger().MoveOperation(ctx, waits, is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
+			return tx.Ledger().TransitionOperation(ctx, waits, is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
 		})
 		check("run_1", true, "the person has spoken")
 		now := time.Now()
@@ -174,7 +174,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		c := finished("msg_1", "th", "msg_2")
 		c.Operation.RunID, c.Operation.ID, c.Operation.State, c.Operation.Effect, c.Result.Content = "run_1", "op_1", reeve.Committed, reeve.Local, "binary \x00 end"
 		for _, c := range []store.Call{call("msg_0", "th"), c} {
-			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1}) })
+			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1}) })
 		}
 		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
 			return s.Ledger().ListMessages(ctx, ws, "th", "msg_0", 10)
@@ -184,8 +184,8 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		}), "msg_0>msg_1 action  run_1 op_1 msg_1>msg_2 tool_result msg_1 run_1 op_1", "both, one after the other")
 		equal(t, list[1].Content, "binary \uFFFD end", "output that is not text")
 		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
-		wantAs[store.Stale](t, db.Update(ctx, func(tx *store.Tx) error {
-			return tx.Ledger().InsertCall(ctx, finished("msg_4", "th", "msg_5"), store.Judged{Revision: 1})
+		wantAs[store.ErrStaleDecision](t, db.Update(ctx, func(tx *store.Tx) error {
+			return tx.Ledger().InsertCall(ctx, finished("msg_4", "th", "msg_5"), store.Preconditions{Revision: 1})
 		}))
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 3, "messages")
 	},
@@ -200,7 +200,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			"unheeded":  func(tx *store.Tx) error { _, _ = tx.Agents().GetWorkspace(ctx, ws); return nil },
 			"unheeded, with more behind": func(tx *store.Tx) error {
 				_, _ = tx.Agents().GetWorkspace(ctx, ws)
-				_ = tx.Ledger().InsertCall(ctx, call("msg_b", "th"), store.Judged{Revision: 2})
+				_ = tx.Ledger().InsertCall(ctx, call("msg_b", "th"), store.Preconditions{Revision: 2})
 				return nil
 			},
 		} {
@@ -209,12 +209,12 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					if err := insertOperation(ctx, tx, operation("op_a", reeve.Prepared)); err != nil {
 						return err
 					}
-					if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
+					if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Preconditions{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
 						return err
 					}
 					return after(tx)
 				})
-				if !errors.As(err, &store.Stale{}) {
+				if !errors.As(err, &store.ErrStaleDecision{}) {
 					t.Fatalf("%s: got %v, want Stale", name, err)
 				}
 			}
@@ -222,13 +222,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		err := db.Update(ctx, func(tx *store.Tx) error {
 			c := call("msg_a", "th")
 			c.Operation.WorkspaceID = "none"
-			return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1})
+			return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1})
 		})
-		wantAs[store.Stale](t, err)
+		wantAs[store.ErrStaleDecision](t, err)
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 0, "messages")
 		equal(t, len(operations(t, db)), 0, "operations")
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: 2})
+			return tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Preconditions{Revision: 2})
 		})
 	},
 
@@ -244,7 +244,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		}()
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: 1}); err != nil {
+			if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Preconditions{Revision: 1}); err != nil {
 				return err
 			}
 			if _, err := tx.Agents().GetWorkspace(ctx, ws); err != nil { // sends it
@@ -272,11 +272,11 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					return db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 				}
 				return db.Update(ctx, func(tx *store.Tx) error {
-					return tx.Ledger().InsertCall(ctx, call(fmt.Sprintf("msg_%d_%d", i, n), "th"), store.Judged{Revision: was})
+					return tx.Ledger().InsertCall(ctx, call(fmt.Sprintf("msg_%d_%d", i, n), "th"), store.Preconditions{Revision: was})
 				})
 			})
 			for _, err := range errs {
-				if err != nil && !errors.As(err, &store.Stale{}) {
+				if err != nil && !errors.As(err, &store.ErrStaleDecision{}) {
 					t.Fatal(err)
 				}
 			}
@@ -291,13 +291,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
 		sent := o
 		sent.State = reeve.Dispatched
-		update(t, db, func(tx *store.Tx) error { return tx.Ledger().MoveOperation(ctx, o, sent, nil) })
+		update(t, db, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, o, sent, nil) })
 		equal(t, view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, o.CallID) }).Result == nil, true, "no result yet")
 		end := func(result string) error {
 			is := sent
 			is.State, is.ResultID = reeve.Committed, result
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Ledger().MoveOperation(ctx, sent, is, &store.CallResult{ID: result, Content: "said " + result, Info: []byte("{}")})
+				return tx.Ledger().TransitionOperation(ctx, sent, is, &store.CallResult{ID: result, Content: "said " + result, Info: []byte("{}")})
 			})
 		}
 		exactlyOne(t, race(8, func(i int) error { return end(fmt.Sprint("msg_r", i)) }), reeve.Conflict)
@@ -326,13 +326,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetOperation(ctx, "ws_two", "op_a"); return err }), reeve.NotFound)
 
 		// The same id again, whether the failure is seen at once or only at the commit.
-		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_a", reeve.Prepared)) }))
-		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.Ledger().InsertCall(ctx, call("msg_z", "th"), store.Judged{Revision: 1}); err != nil {
+		wantAs[store.ErrDuplicateOperation](t, db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_a", reeve.Prepared)) }))
+		wantAs[store.ErrDuplicateOperation](t, db.Update(ctx, func(tx *store.Tx) error {
+			if err := tx.Ledger().InsertCall(ctx, call("msg_z", "th"), store.Preconditions{Revision: 1}); err != nil {
 				return err
 			}
 			_ = insertOperation(ctx, tx, operation("op_a", reeve.Prepared))
-			_ = tx.Ledger().InsertCall(ctx, call("msg_y", "th"), store.Judged{Revision: 1})
+			_ = tx.Ledger().InsertCall(ctx, call("msg_y", "th"), store.Preconditions{Revision: 1})
 			return nil
 		}))
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 0, "messages of a refused change")
@@ -341,7 +341,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_raced", reeve.Prepared)) })
 		}) {
 			if err != nil {
-				wantAs[store.Taken](t, err)
+				wantAs[store.ErrDuplicateOperation](t, err)
 				taken++
 			}
 		}
@@ -357,7 +357,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		move := func(was reeve.Operation, change func(*reeve.Operation)) error {
 			is := was
 			change(&is)
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveOperation(ctx, was, is, nil) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, was, is, nil) })
 		}
 		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Unknown }), reeve.Conflict)
 		errs := race(8, func(i int) error {

@@ -16,7 +16,7 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	ctx := t.Context()
 	first := open(t)
 	atOnce := 4
-	if first.Alone() {
+	if first.SingleProcess() {
 		atOnce = 1
 	}
 	must(t, first.Close())

@@ -35,7 +35,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetProposal(ctx, "ws_two", "prop_1"); return err }), reeve.NotFound)
 		stale := func(err error, what string) {
 			t.Helper()
-			if !errors.As(err, new(store.Stale)) {
+			if !errors.As(err, new(store.ErrStaleDecision)) {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
@@ -61,7 +61,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		errs := race(16, func(i int) error {
 			mine := want
 			mine.State, mine.DecidedBy, mine.OperationID = reeve.ProposalAccepted, fmt.Sprint("user", i), "op_1"
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveProposal(ctx, mine, reeve.ProposalPending) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionProposal(ctx, mine, reeve.ProposalPending) })
 		})
 		won := 0
 		for i, err := range errs {
@@ -87,7 +87,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 			_ = db.Update(ctx, func(tx *store.Tx) error {
 				is := op
 				is.State, is.Code, is.Message = c.state, c.code, "so"
-				must(t, tx.Ledger().MoveOperation(ctx, op, is, nil))
+				must(t, tx.Ledger().TransitionOperation(ctx, op, is, nil))
 				p, err := tx.Ledger().GetProposal(ctx, ws, "prop_1")
 				must(t, err)
 				equal(t, fmt.Sprint(p.State, p.Code, p.Message), fmt.Sprint(c.want, c.code, "so"), "%s", c.state)
@@ -106,7 +106,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		equal(t, list(store.ProposalFilter{Set: "cs_2", Agent: "agt_one"}), "prop_3", "of a set")
 		equal(t, list(store.ProposalFilter{Agent: "agt_two"}), "", "of another agent")
 		items := view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) {
-			return s.Ledger().ListItems(ctx, ws, "cs_1", true, 0, 9)
+			return s.Ledger().ListChangeSetItems(ctx, ws, "cs_1", true, 0, 9)
 		})
 		equal(t, ids(items, func(p reeve.Proposal) string { return p.ID }), "prop_2", "pending items of a set")
 		sets := func(f store.ChangeSetFilter) string {
@@ -131,7 +131,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			is := op
 			is.State = reeve.Parked
-			return tx.Ledger().MoveOperation(ctx, op, is, nil)
+			return tx.Ledger().TransitionOperation(ctx, op, is, nil)
 		})
 		equal(t, parked(), "", "a proposal's operation")
 		other := operation("op_2", reeve.Parked)

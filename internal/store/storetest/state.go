@@ -94,7 +94,7 @@ var states = map[string]func(*testing.T, *store.DB){
 		run := func(i int, state reeve.RunState) (head string) {
 			id := fmt.Sprint("run_", i)
 			queue(t, db, reeve.Wake{RunKey: id, Reason: reeve.ReasonSubscription})
-			equal(t, started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, id, "proc_1"), true, "started")
+			equal(t, started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, id, "proc_1"), true, "started")
 			update(t, db, func(tx *store.Tx) error {
 				head = tx.NewID(reeve.PrefixMessage)
 				return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: head, WorkspaceID: ws, ThreadID: "agt_one:run:" + id, AgentID: "agt_one", Kind: reeve.Thought})
@@ -121,13 +121,13 @@ var states = map[string]func(*testing.T, *store.DB){
 		if r.Status != reeve.StatusIdle || r.Failures != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
 			t.Errorf("%+v", r)
 		}
-		goal := store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: store.ScheduleLane + "t"}
+		goal := store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: store.ScheduleLane + "t"}
 		queue(t, db, reeve.Wake{RunKey: "goal", Reason: reeve.ReasonTimer, SessionID: goal.SessionID})
 		equal(t, started(t, db, goal, "run_goal", "proc_1"), true, "a schedule's run")
 		must(t, ended(t, db, "run_goal", reeve.RunCompleted))
 		equal(t, stateOf(t, db).Processed[seen.Node], seen.Counter, "a schedule's run looks at nothing but its goal")
 		queue(t, db, reeve.Wake{RunKey: "last", Reason: reeve.ReasonSubscription})
-		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, "run_last", "proc_1")
+		started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, "run_last", "proc_1")
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, "agt_one") })
 		equal(t, view(t, db, func(s *store.Snap) (reeve.RunState, error) { return s.Runs().RunState(ctx, ws, "run_last") }), reeve.RunCancelled, "a run whose agent is gone") // and has no state
 		equal(t, stateOf(t, db).Head, "", "the state of an agent that is gone")

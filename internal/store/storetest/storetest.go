@@ -140,7 +140,7 @@ func insertOperation(ctx context.Context, tx *store.Tx, o reeve.Operation) error
 	if o.ResultID != "" {
 		c.Result = &store.CallResult{ID: o.ResultID, Content: "done", Info: []byte(`{}`)}
 	}
-	return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: w.Revision})
+	return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: w.Revision})
 }
 
 func operation(id string, state reeve.State) reeve.Operation {

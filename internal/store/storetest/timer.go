@@ -52,12 +52,12 @@ var timers = map[string]func(*testing.T, *store.DB){
 		put(reeve.Timer{ID: "d", UserID: "ann", Name: "delta", Kind: "cron", State: reeve.TimerPaused, NextAt: &past})
 		put(reeve.Timer{ID: "e", UserID: "ann", Name: "over", Kind: "once", State: reeve.TimerCompleted})
 		update(t, db, func(tx *store.Tx) error {
-			ahead, err := tx.Queue().Outlook(ctx, "proc_1", 10, 0)
+			ahead, err := tx.Queue().DueWork(ctx, "proc_1", 10, 0)
 			equal(t, ids(ahead.Timers, func(v reeve.Timer) string { return v.ID }), "b a", "due")
 			return err
 		})
 		var timer, wake []int64
-		update(t, db, func(tx *store.Tx) error { return tx.Queue().AskNext(ctx, &timer, &wake, false) })
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().QueueNextDue(ctx, &timer, &wake, false) })
 		equal(t, fmt.Sprint(timer, wake), fmt.Sprint([]int64{reeve.Millis(before)}, []int64(nil)), "next")
 		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "ann") }), 3, "those that are not over")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Queue().GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
@@ -94,7 +94,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 					return err
 				}
 				v.Failures++
-				return tx.Queue().MoveTimer(ctx, v)
+				return tx.Queue().UpdateTimer(ctx, v)
 			})
 		})))
 		equal(t, view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.Queue().GetTimer(ctx, ws, "", "a") }).Failures, 8, "failures that were counted")
@@ -148,7 +148,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 		equal(t, sent, 10, "tries")
 		tell("n5", "run_5", true)
 		equal(t, len(claim()), 1, "claimed")
-		update(t, db, func(tx *store.Tx) error { return tx.Queue().Delivered(ctx, "n5") })
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().MarkDelivered(ctx, "n5") })
 		_, waits, err := func() (at int64, ok bool, err error) {
 			err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.Queue().NextDelivery(ctx); return err })
 			return at, ok, err
@@ -160,15 +160,15 @@ var timers = map[string]func(*testing.T, *store.DB){
 				return s.Queue().ListNotifications(ctx, ws, user, unread, "", 10)
 			}), func(n reeve.Notification) string { return n.ID })
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.Queue().ReadNotification(ctx, ws, "ann", "n3") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().ReadNotification(ctx, ws, "bob", "n4") }), reeve.NotFound)
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().MarkNotificationRead(ctx, ws, "ann", "n3") })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().MarkNotificationRead(ctx, ws, "bob", "n4") }), reeve.NotFound)
 		equal(t, list("ann", true), "n5 n4 n1", "unread")
 		equal(t, list("bob", false), "", "another's")
 	},
 }
 
 // started1 runs a caller's wakes to their end.
-func started1(t testing.TB, db *store.DB, c store.Caller) error {
+func started1(t testing.TB, db *store.DB, c store.DueAgent) error {
 	t.Helper()
 	started(t, db, c, "run_x", "proc_1")
 	return ended(t, db, "run_x", reeve.RunCompleted)

@@ -159,7 +159,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 					return db.Update(ctx, func(tx *store.Tx) error {
 						c := call("msg_"+id, "th_"+id)
 						c.Operation.ID, c.Operation.State, c.Operation.Effect = "op_"+id, reeve.Prepared, reeve.Unsafe
-						if err := tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1 + int64(kind/5)}); err != nil { // 5: a stale one
+						if err := tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1 + int64(kind/5)}); err != nil { // 5: a stale one
 							return err
 						}
 						switch kind {
@@ -185,7 +185,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 					}
 				case kind == 0 || kind == 4:
 					return err
-				case kind == 3 && !errors.As(err, &store.Taken{}), kind == 5 && !errors.As(err, &store.Stale{}), kind < 3 && !errors.Is(err, errMine):
+				case kind == 3 && !errors.As(err, &store.ErrDuplicateOperation{}), kind == 5 && !errors.As(err, &store.ErrStaleDecision{}), kind < 3 && !errors.Is(err, errMine):
 					return fmt.Errorf("kind %d: got %w", kind, err)
 				}
 			}

@@ -16,7 +16,7 @@ import (
 func wakeKey(w reeve.Wake) string { return w.RunKey }
 
 // started puts a caller's wakes into a run, as the wake room does.
-func started(t testing.TB, db *store.DB, c store.Caller, id, process string) (ok bool) {
+func started(t testing.TB, db *store.DB, c store.DueAgent, id, process string) (ok bool) {
 	t.Helper()
 	ctx := t.Context()
 	update(t, db, func(tx *store.Tx) error {
@@ -53,7 +53,7 @@ func ended(t testing.TB, db *store.DB, id string, state reeve.RunState) error {
 		}
 		is := was
 		is.State, is.Owner = state, ""
-		return tx.Runs().MoveRun(t.Context(), was, is)
+		return tx.Runs().TransitionRun(t.Context(), was, is)
 	})
 }
 
@@ -112,7 +112,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		tell := func(c store.Change) {
 			t.Helper()
 			c.Workspace = ws
-			update(t, db, func(tx *store.Tx) error { return tx.Queue().Notify(ctx, c) })
+			update(t, db, func(tx *store.Tx) error { return tx.Queue().RecordChange(ctx, c) })
 		}
 		queued := func() string {
 			of := func(agent string) string {
@@ -133,11 +133,11 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, queued(), "agt_one/sub_id/op_3 agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1", "an id that looks like a key")
 
 		// What the run of agent two changes tells nobody whose work led to it.
-		if !started(t, db, store.Caller{AgentID: "agt_two", WorkspaceID: ws}, "run_two", "proc_1") {
+		if !started(t, db, store.DueAgent{AgentID: "agt_two", WorkspaceID: ws}, "run_two", "proc_1") {
 			t.Fatal("it does not start")
 		}
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.Queue().QueuedWakes(ctx, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, 100)
+			_, err := tx.Queue().QueuedWakes(ctx, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, 100)
 			return err
 		})
 		before := queued()
@@ -158,7 +158,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		for i := range 5 {
 			queue(t, db, reeve.Wake{RunKey: fmt.Sprint("wake_", i), Reason: reeve.ReasonTimer, ReasonID: "tmr_1", SessionID: fmt.Sprint("schedule:", i)})
-			started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: fmt.Sprint("schedule:", i)}, fmt.Sprint("run_", i), "proc_1")
+			started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: fmt.Sprint("schedule:", i)}, fmt.Sprint("run_", i), "proc_1")
 		}
 		wakes := func(f store.WakeFilter) string {
 			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.Queue().ListWakes(ctx, ws, f) }), wakeKey)
@@ -188,14 +188,14 @@ var wakes = map[string]func(*testing.T, *store.DB){
 	},
 
 	"in order, whatever else goes on": func(t *testing.T, db *store.DB) {
-		if db.Alone() {
+		if db.SingleProcess() {
 			return // one transaction at a time
 		}
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
-		main := func(key string) store.Caller {
-			return store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:" + key}
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
+		main := func(key string) store.DueAgent {
+			return store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:" + key}
 		}
 		for i, key := range []string{"m0", "m1", "m2", "m3"} {
 			queue(t, db, reeve.Wake{RunKey: key, Reason: reeve.ReasonManual, SessionID: "manual:" + key, DueAt: reeve.Now().Add(time.Duration(i-9) * time.Minute)})
@@ -234,8 +234,8 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return tx.Agents().UpdateAgent(ctx, a)
 		})
 		queue(t, db, reeve.Wake{RunKey: "before", Reason: reeve.ReasonManual, SessionID: "manual:before"})
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
-		equal(t, started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:before"}, "run_1", "proc_1"), true, "started")
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
+		equal(t, started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:before"}, "run_1", "proc_1"), true, "started")
 		must(t, ended(t, db, "run_1", reeve.RunCompleted)) // from now on it is throttled
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: reeve.Now().Add(-time.Minute)})
 		queue(t, db, reeve.Wake{RunKey: "m1", Reason: reeve.ReasonManual, SessionID: "manual:m1"})
@@ -245,7 +245,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 	"one run at a time": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
 		ago := func(m int) time.Time { return reeve.Now().Add(-time.Duration(m) * time.Minute) }
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: ago(3)})
 		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false, "a key that is queued")
@@ -254,13 +254,13 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		queue(t, db, reeve.Wake{RunKey: "s2", Reason: reeve.ReasonTimer, SessionID: "schedule:b", DueAt: ago(2)})
 		queue(t, db, reeve.Wake{RunKey: "m1", Reason: reeve.ReasonManual, SessionID: "manual:m1", DueAt: ago(1)})
 		equal(t, callers(t, db), "agt_one/schedule:a agt_one/ agt_one/schedule:b", "due, the longest waiting first")
-		main := store.Caller{AgentID: "agt_one", WorkspaceID: ws}
+		main := store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}
 		equal(t, started(t, db, main, "run_1", "proc_1"), true, "started")
 		equal(t, runOf(t, db, "run_1").Wakes, 2, "wakes that are served together, due or not")
 		equal(t, callers(t, db), "agt_one/schedule:a agt_one/schedule:b", "due while it runs: only other schedules")
-		manual := store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:m1"}
+		manual := store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:m1"}
 		equal(t, started(t, db, manual, "run_2", "proc_1"), false, "a second run of the agent")
-		schedule := store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "schedule:a"}
+		schedule := store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "schedule:a"}
 		equal(t, started(t, db, schedule, "run_3", "proc_1"), true, "a schedule's run")
 		queue(t, db, reeve.Wake{RunKey: "s3", Reason: reeve.ReasonTimer, SessionID: "schedule:a", DueAt: ago(1)})
 		equal(t, started(t, db, schedule, "run_4", "proc_1"), false, "a second of the same schedule")
@@ -286,7 +286,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, callers(t, db), "agt_one/manual:m1", "throttled")
 		must(t, started1(t, db, manual))
 		var timer, wake []int64
-		update(t, db, func(tx *store.Tx) error { return tx.Queue().AskNext(ctx, &timer, &wake, true) })
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().QueueNextDue(ctx, &timer, &wake, true) })
 		if len(wake) != 1 || len(timer) != 0 {
 			t.Fatalf("the next wakes are %d and the next timers %d, want one wake", wake, timer)
 		}
@@ -314,16 +314,16 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		again := list[7]
 		again.RunKey = "again"
 		update(t, db, func(tx *store.Tx) error { return tx.Queue().InsertWakes(ctx, []reeve.Wake{again}) })
-		var known store.Roster
+		var known store.WakeContext
 		update(t, db, func(tx *store.Tx) (err error) {
-			known, err = tx.Queue().Roster(ctx, []reeve.Wake{list[6], again})
+			known, err = tx.Queue().WakeContext(ctx, []reeve.Wake{list[6], again})
 			return err
 		})
 		equal(t, fmt.Sprint(known.Crowded), "map["+again.SessionID+":true]", "sessions in which more than one waits")
 		update(t, db, func(tx *store.Tx) error {
 			made, err := tx.Runs().InsertRuns(ctx, runs)
 			equal(t, len(made), n, "runs that were made")
-			return errors.Join(err, tx.Queue().EndAll(ctx, ends))
+			return errors.Join(err, tx.Queue().EndManyWakes(ctx, ends))
 		})
 		equal(t, callers(t, db), "", "due: the lane of the one that is left runs")
 		equal(t, view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, "k149") }).RunID, "run_k149", "whom a wake is served by")
@@ -336,15 +336,15 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			equal(t, fmt.Sprint(made), "map[run_other:true]", "made where a lane is taken")
 			return err
 		})
-		moves := make([]store.RunMove, n)
+		moves := make([]store.RunTransition, n)
 		for i, was := range runs {
 			is := was
 			is.State, is.Owner = reeve.RunCompleted, ""
-			moves[i] = store.RunMove{Was: was, Is: is}
+			moves[i] = store.RunTransition{Was: was, Is: is}
 		}
 		moves[5].Was.Owner = "another" // it was taken up meanwhile
 		update(t, db, func(tx *store.Tx) error {
-			moved, err := tx.Runs().MoveRuns(ctx, moves)
+			moved, err := tx.Runs().TransitionRuns(ctx, moves)
 			equal(t, len(moved), n-1, "runs that ended")
 			equal(t, moved["run_k005"], false, "one that is in other hands")
 			return err
@@ -354,13 +354,13 @@ var wakes = map[string]func(*testing.T, *store.DB){
 
 	"a wake is taken once": func(t *testing.T, db *store.DB) {
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(t.Context(), "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(t.Context(), "proc_1") })
 		for i := range 20 {
 			queue(t, db, reeve.Wake{RunKey: fmt.Sprint("k", i), Reason: reeve.ReasonSubscription})
 		}
 		won := make([]bool, 8)
 		must(t, firstOf(race(8, func(i int) error {
-			won[i] = started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, fmt.Sprint("run_", i), "proc_1")
+			won[i] = started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, fmt.Sprint("run_", i), "proc_1")
 			return nil
 		})))
 		n := 0
@@ -382,11 +382,11 @@ var wakes = map[string]func(*testing.T, *store.DB){
 	"runs that nobody works on": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
 		for i, p := range []string{"proc_1", "proc_gone", "proc_1", "proc_1"} {
 			s := fmt.Sprint("schedule:", i)
 			queue(t, db, reeve.Wake{RunKey: s, Reason: reeve.ReasonTimer, SessionID: s})
-			started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: s}, fmt.Sprint("run_", i), p)
+			started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: s}, fmt.Sprint("run_", i), p)
 		}
 		must(t, ended(t, db, "run_2", reeve.RunParked)) // waits for a person
 		must(t, ended(t, db, "run_3", reeve.RunParked)) // waits for nothing any more
@@ -404,7 +404,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		left := func() (some bool) {
 			update(t, db, func(tx *store.Tx) error {
-				ahead, err := tx.Queue().Outlook(ctx, "proc_1", 1, 1)
+				ahead, err := tx.Queue().DueWork(ctx, "proc_1", 1, 1)
 				some = ahead.Left
 				return err
 			})
@@ -420,7 +420,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, ids(claim(1), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_12proc_1running", "claimed")
 		equal(t, ids(claim(10), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_31proc_1running", "claimed next")
 		equal(t, len(claim(10)), 0, "left")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.Runs().RunsOf(ctx, "proc_1") }), func(r reeve.Run) string { return r.ID }), "run_0 run_1 run_3", "in hand")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.Runs().RunsOwnedBy(ctx, "proc_1") }), func(r reeve.Run) string { return r.ID }), "run_0 run_1 run_3", "in hand")
 		equal(t, left(), true, "one still waits")
 		must(t, ended(t, db, "run_2", reeve.RunFailed))
 		equal(t, left(), false, "none is left")
@@ -430,9 +430,9 @@ var wakes = map[string]func(*testing.T, *store.DB){
 	"results that come later": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
 		queue(t, db, reeve.Wake{RunKey: "k", Reason: reeve.ReasonTimer, SessionID: "schedule:1"})
-		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "schedule:1"}, "run_1", "proc_1")
+		started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "schedule:1"}, "run_1", "proc_1")
 		ops := map[string]reeve.Operation{}
 		for _, id := range []string{"op_1", "op_2", "op_3", "op_other"} {
 			o := operation(id, reeve.Dispatched)
@@ -444,7 +444,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			is := ops[id]
 			is.State, is.ResultID = reeve.Committed, "msg_"+id
 			update(t, db, func(tx *store.Tx) error {
-				return tx.Ledger().MoveOperation(ctx, ops[id], is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
+				return tx.Ledger().TransitionOperation(ctx, ops[id], is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
 			})
 		}
 		park := func(results int) {
@@ -452,11 +452,11 @@ var wakes = map[string]func(*testing.T, *store.DB){
 				was, err := tx.Runs().GetRun(ctx, ws, "run_1")
 				is := was
 				is.State, is.Owner, is.Results = reeve.RunParked, "", results
-				return cmp.Or(err, tx.Runs().MoveRun(ctx, was, is))
+				return cmp.Or(err, tx.Runs().TransitionRun(ctx, was, is))
 			})
 		}
 		parked := func() int {
-			known := view(t, db, func(s *store.Snap) (int, error) { return s.Runs().LaterResults(ctx, "run_1") })
+			known := view(t, db, func(s *store.Snap) (int, error) { return s.Runs().CountDeferredResults(ctx, "run_1") })
 			park(known + 1)
 			return known
 		}
@@ -485,7 +485,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		queue(t, db, reeve.Wake{RunKey: "k", Reason: reeve.ReasonManual, SessionID: "manual:1"})
-		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:1"}, "run_1", "proc_1")
+		started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:1"}, "run_1", "proc_1")
 		read := runOf(t, db, "run_1")
 		must(t, ended(t, db, "run_1", reeve.RunParked))
 		cancel := func() error {
@@ -526,7 +526,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return tx.Chat().AppendFrame(ctx, "conv_1", "run_1:late", frame(reeve.FrameMessage, ""))
 		})
 		late(func(tx *store.Tx) (err error) {
-			if err = tx.Chat().HoldConversation(ctx, "conv_1"); err == nil {
+			if err = tx.Chat().LockConversation(ctx, "conv_1"); err == nil {
 				state, err = tx.Runs().RunState(ctx, ws, "run_1")
 			}
 			return err
@@ -552,7 +552,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		a := setUp(t, db)
 		later := reeve.Now().Add(time.Hour)
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.System().JoinProcess(ctx, "proc_1"); err != nil {
+			if err := tx.System().RegisterProcess(ctx, "proc_1"); err != nil {
 				return err
 			}
 			if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}}); err != nil {
@@ -561,18 +561,18 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return tx.Queue().PutTimer(ctx, reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann", Kind: "cron", State: reeve.TimerActive, NextAt: &later})
 		})
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: later})
-		queue(t, db, reeve.Wake{RunKey: "errand", Reason: reeve.ReasonErrand, SessionID: store.ErrandLane + "x", DueAt: later})
+		queue(t, db, reeve.Wake{RunKey: "script job", Reason: reeve.ReasonScriptJob, SessionID: store.ScriptJobLane + "x", DueAt: later})
 		queue(t, db, reeve.Wake{RunKey: "retry", Reason: reeve.ReasonRetry, SessionID: store.ManualLane + "retry", DueAt: later})
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, tx.Now(), "enough") })
 		wake := func(key string) reeve.Wake {
 			return view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, key) })
 		}
 		equal(t, wake("k1").State, reeve.WakeSkipped, "queued when everything was stopped")
-		equal(t, wake("errand").State+" "+wake("retry").State, "queued queued", "what is judged when it is due")
+		equal(t, wake("script job").State+" "+wake("retry").State, "queued queued", "what is judged when it is due")
 		queue(t, db, reeve.Wake{RunKey: "k2", Reason: reeve.ReasonSubscription})
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, time.Time{}, "") })
 		equal(t, wake("k2").State, reeve.WakeQueued, "queued when it was resumed")
-		if !started(t, db, store.Caller{AgentID: a.ID, WorkspaceID: ws}, "run_1", "proc_1") {
+		if !started(t, db, store.DueAgent{AgentID: a.ID, WorkspaceID: ws}, "run_1", "proc_1") {
 			t.Fatal("it does not start")
 		}
 		queue(t, db, reeve.Wake{RunKey: "k3", Reason: reeve.ReasonSubscription})
@@ -584,7 +584,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) })
 		equal(t, wake("k3").State, reeve.WakeSkipped, "queued when it was destroyed")
 		equal(t, wake("k3").Why, "the agent is destroyed", "why")
-		equal(t, wake("errand").State+" "+wake("retry").State, "queued skipped", "an errand and a retry of it")
+		equal(t, wake("script job").State+" "+wake("retry").State, "queued skipped", "a script job and a retry of it")
 		equal(t, runOf(t, db, "run_1").State, reeve.RunCancelled, "its run")
 		timer := view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.Queue().GetTimer(ctx, ws, "ann", "sch") })
 		if timer.State != reeve.TimerCompleted || timer.NextAt != nil {

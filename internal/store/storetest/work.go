@@ -22,7 +22,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return errors.Join(tx.System().JoinProcess(ctx, "proc_1"), tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
+			return errors.Join(tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
 				tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "th", UpTo: "run_1", WorkspaceID: ws, AgentID: "agt_one", ConversationID: "cnv_1"}))
 		})
 		claim := func(process string) (v store.Summary) {
@@ -64,7 +64,7 @@ var work = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) (err error) { ms, ok, err = tx.Ledger().NextDue(ctx); return err })
 			return ms, ok
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_me") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_me") })
 		if _, ok := due(); ok {
 			t.Fatal("something is due in an empty store")
 		}
@@ -145,18 +145,18 @@ var work = map[string]func(*testing.T, *store.DB){
 			}
 			return nil
 		})
-		if !db.Alone() {
+		if !db.SingleProcess() {
 			must(t, firstOf(race(claimers, func(i int) error {
-				return db.Update(ctx, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, process(i)) })
+				return db.Update(ctx, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, process(i)) })
 			})))
 		} else {
-			update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, process(0)) })
+			update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, process(0)) })
 		}
 		var mu sync.Mutex
 		by := map[string][]int{}
 		must(t, firstOf(race(claimers, func(i int) error {
 			me := process(i)
-			if db.Alone() { // there is but one process
+			if db.SingleProcess() { // there is but one process
 				me = process(0)
 			}
 			for {
@@ -189,19 +189,19 @@ var work = map[string]func(*testing.T, *store.DB){
 
 	"processes": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_2") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_2") })
 		beat := func(id string, patience time.Duration) (alive bool) {
 			update(t, db, func(tx *store.Tx) (err error) { alive, err = tx.System().Heartbeat(ctx, id, patience); return err })
 			return alive
 		}
 		equal(t, beat("proc_2", time.Minute), true, "the living process")
 		// Where nobody else can be using the store, those who joined before are gone.
-		equal(t, beat("proc_1", time.Minute), !db.Alone(), "the earlier process")
+		equal(t, beat("proc_1", time.Minute), !db.SingleProcess(), "the earlier process")
 		time.Sleep(5 * time.Millisecond)
 		equal(t, beat("proc_2", time.Millisecond), true, "the one that beats")
 		equal(t, beat("proc_1", time.Minute), false, "the one that was silent too long")
-		update(t, db, func(tx *store.Tx) error { return tx.System().LeaveProcess(ctx, "proc_2") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().UnregisterProcess(ctx, "proc_2") })
 		equal(t, beat("proc_2", time.Minute), false, "after goodbye")
 	},
 
@@ -242,7 +242,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		errs := race(16, func(i int) error {
 			mine := a
 			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.Approved, reeve.Rejected}[i%2], fmt.Sprint("user", i), "so be it"
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveApproval(ctx, mine, reeve.Pending) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionApproval(ctx, mine, reeve.Pending) })
 		})
 		exactlyOne(t, errs, reeve.Conflict)
 		got = view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.Ledger().GetApproval(ctx, ws, "apr_1") })
@@ -274,7 +274,7 @@ var work = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error { _, err := tx.Runs().InsertRun(ctx, v); return err })
 			list = append(list, id)
 		}
-		led := view(t, db, func(s *store.Snap) (map[string]bool, error) { return s.Runs().RunsFor(ctx, "agt_one", list) })
+		led := view(t, db, func(s *store.Snap) (map[string]bool, error) { return s.Runs().RunsActingFor(ctx, "agt_one", list) })
 		maps.DeleteFunc(led, func(_ string, on bool) bool { return !on })
 		equal(t, fmt.Sprint(slices.Sorted(maps.Keys(led))), "[run_far run_near]", "on behalf of an agent")
 	},
@@ -374,7 +374,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Budget, error) { return s.Ledger().ListBudgets(ctx, ws) })), 2, "budgets")
 
 		// A claim outlives its process only while there is an operation to finish.
-		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
 		update(t, db, func(tx *store.Tx) error {
 			o := operation("op", reeve.Unknown)
 			o.State, o.CallID = reeve.Parked, "msg_parked"
@@ -395,7 +395,7 @@ var work = map[string]func(*testing.T, *store.DB){
 			}
 			unknown := o
 			unknown.State = reeve.Unknown
-			if err := tx.Ledger().MoveOperation(ctx, o, unknown, nil); err != nil {
+			if err := tx.Ledger().TransitionOperation(ctx, o, unknown, nil); err != nil {
 				return err
 			}
 			for _, call := range []string{"msg_parked", "msg_sent", "msg_done", "msg_unknown", "msg_lost"} {

@@ -23,7 +23,7 @@ func (l *letter) decode(b []byte, charset string) string {
 	e, err := htmlindex.Get(name)
 	if err != nil {
 		if e, err = ianaindex.MIME.Encoding(name); err != nil || e == nil {
-			l.note("the charset %q is not known", reeve.Clip(name, 40))
+			l.note("the charset %q is not known", reeve.Truncate(name, 40))
 			return l.guess(b, "")
 		}
 	}

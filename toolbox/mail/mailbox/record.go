@@ -120,7 +120,7 @@ func columns(head []string) ([]string, error) {
 	}
 	has := func(name string) bool { return strings.Contains(" "+strings.Join(known, " ")+" ", " "+name+" ") }
 	if !has("message") && !has("body") && !has("subject") {
-		return nil, fmt.Errorf("its first line names no column of mail: it has %s, and should have message, or subject, from, to, date and body", reeve.Clip(strings.Join(head, ", "), 200))
+		return nil, fmt.Errorf("its first line names no column of mail: it has %s, and should have message, or subject, from, to, date and body", reeve.Truncate(strings.Join(head, ", "), 200))
 	}
 	return out, nil
 }

@@ -169,7 +169,7 @@ func (s *Source) Items(from string) iter.Seq2[Item, error] {
 		r := &reader{Source: s, yield: yield}
 		if from != "" {
 			if err := json.Unmarshal([]byte(from), &r.at); err != nil {
-				yield(Item{}, reeve.Errorf(reeve.Validation, "%q is not a position of this reader", reeve.Clip(from, 100)).Hintf("begin again with --restart"))
+				yield(Item{}, reeve.Errorf(reeve.Validation, "%q is not a position of this reader", reeve.Truncate(from, 100)).Hintf("begin again with --restart"))
 				return
 			}
 			r.resumed = r.at

@@ -51,7 +51,7 @@ func Serve(in io.Reader, out io.Writer) {
 	watchOver(w.start.Time)
 	// What the engine counts, what its allocator wastes, the stack of the deepest recursion while it is copied, and frames.
 	memory := uint64(w.start.Memory+w.start.Memory/2) + uint64(w.start.Stack)<<14 + 96<<20
-	if err := lock.Down(memory); err != nil {
+	if err := lock.Restrict(memory); err != nil {
 		os.Exit(exitLock)
 	}
 	w.run()

@@ -69,7 +69,7 @@ func Serve(in io.Reader, out io.Writer, args []string) {
 	debug.SetGCPercent(-1)
 	debug.FreeOSMemory()
 	// A machine's memory, and what it nests: the deepest stack while it is copied, and what Go wastes.
-	if err := lock.Down(most + 256<<20); err != nil {
+	if err := lock.Restrict(most + 256<<20); err != nil {
 		os.Exit(exitLock)
 	}
 	w.send(wire.Ready(wire.Version("py", files, ".")))

@@ -16,38 +16,38 @@ import (
 // Gate is what a thinker needs of the gate.
 type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
-	CallAll(ctx context.Context, calls []reeve.Call) []reeve.Answered
-	Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
-	Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
-	Meet(run reeve.Run) // a run that will call: what its row says of it need not be read again
+	CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult
+	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
+	CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
+	CacheAncestry(run reeve.Run) // a run that will call: what its row says of it need not be read again
 }
 
-// Stage shows a turn to people while it goes on.
-type Stage interface {
+// EventSink shows a turn to people while it goes on.
+type EventSink interface {
 	Token(conversation string, f reeve.Frame) // a piece of an answer, which is not kept
 	Changed(conversation string)              // frames were kept
 }
 
-// Thinker is the model brain.
-type Thinker struct {
+// ModelRunner is the model brain.
+type ModelRunner struct {
 	DB       *store.DB
 	Gate     Gate
 	Model    model.Model
-	Stage    Stage        // shows turns. Default: nobody watches
-	Assemble Assembler    // makes the request that begins a turn. Default: Assembly
-	Extract  Extractor    // takes notes of a turn that is over. Default: the model, if the agent's config says so
-	Steps    Steps        // runs automations that an agent's config names in their place
-	Remember func()       // told that turns are to be put into a few words. Default: whoever does it finds out
-	Tracer   trace.Tracer // gets a span for each run and question. Default: none
-	Resolve  Resolver     // finds the provider of a model. Default: not known
-	OnAnswer func(Asked)  // told of each question. Default: nobody
+	Stage    EventSink        // shows turns. Default: nobody watches
+	Assemble Assembler        // makes the request that begins a turn. Default: Assembly
+	Extract  Extractor        // takes notes of a turn that is over. Default: the model, if the agent's config says so
+	Steps    AutomationRunner // runs automations that an agent's config names in their place
+	Remember func()           // told that turns are to be put into a few words. Default: whoever does it finds out
+	Tracer   trace.Tracer     // gets a span for each run and question. Default: none
+	Resolve  Resolver         // finds the provider of a model. Default: not known
+	OnAnswer func(ModelCall)  // told of each question. Default: nobody
 	Log      *slog.Logger
 	past     pasts
 }
 
 // turn is a run in a thinker's hands.
 type turn struct {
-	*Thinker
+	*ModelRunner
 	run       reeve.Run
 	server    reeve.RunServer // serves automations that do steps of the turn
 	agent     reeve.Agent
@@ -65,9 +65,9 @@ type turn struct {
 }
 
 // run goes on with a run until it ends, or waits.
-func (t *Thinker) run(ctx context.Context, run reeve.Run, begin start, set Settings, server reeve.RunServer) reeve.RunEnd {
-	v := &turn{Thinker: t, run: run, server: server, agent: begin.agent, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
-	t.Gate.Meet(run)
+func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin start, set Settings, server reeve.RunServer) reeve.RunEnd {
+	v := &turn{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
+	t.Gate.CacheAncestry(run)
 	return v.whole(ctx, func(ctx context.Context) reeve.RunEnd { return v.loop(ctx, begin) })
 }
 
@@ -173,9 +173,9 @@ func (v *turn) readOffers() error {
 }
 
 // given is what a client with a history of its own brought along.
-func (v *turn) given() reeve.Given {
+func (v *turn) given() reeve.ClientHistory {
 	if v.log.info.Given == nil {
-		return reeve.Given{}
+		return reeve.ClientHistory{}
 	}
 	return *v.log.info.Given
 }
@@ -222,7 +222,7 @@ func (v *turn) fail(err error) *reeve.RunEnd {
 // end completes the run with what was said last.
 func (v *turn) end(ctx context.Context, last *move) *reeve.RunEnd {
 	v.run.Issues.ExtractionFailed = !v.extract(ctx)
-	if v.run.Issues.ExtractionFailed && ctx.Err() != nil && reeve.WhyEnded(ctx) == nil { // the server is stopping: whoever takes the run up takes the notes
+	if v.run.Issues.ExtractionFailed && ctx.Err() != nil && reeve.CancelCause(ctx) == nil { // the server is stopping: whoever takes the run up takes the notes
 		return v.fail(context.Cause(ctx))
 	}
 	end := &reeve.RunEnd{State: reeve.RunCompleted, Output: last.answer.Text(), Notify: true}

@@ -12,52 +12,52 @@ import (
 )
 
 // Plan asks the planner to write, or change, an automation's script.
-func (r *Room) Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (k reeve.Errand, err error) {
+func (r *Runner) Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (k reeve.ScriptJob, err error) {
 	if strings.TrimSpace(q.Request) == "" {
-		return k, reeve.Wrong("/request", "is empty", "what the automation is to do, in plain words")
+		return k, reeve.InvalidField("/request", "is empty", "what the automation is to do, in plain words")
 	}
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		m, err := tx.Automations().HoldAutomation(ctx, workspace, id)
+		m, err := tx.Automations().LockAutomation(ctx, workspace, id)
 		if err != nil {
 			return err
 		}
-		open, err := tx.Automations().OpenErrands(ctx, m.AgentID)
+		open, err := tx.Automations().OpenScriptJobs(ctx, m.AgentID)
 		if err != nil {
 			return err
 		}
 		for _, o := range open {
-			if o.Kind == reeve.PlanErrand {
-				return reeve.Errorf(reeve.Conflict, "the planner is at it already: errand %s is %s", o.ID, o.State).Hintf("wait for it, or answer its question: reeve automations errands %s", m.Name)
+			if o.Kind == reeve.PlanJob {
+				return reeve.Errorf(reeve.Conflict, "the planner is at it already: script job %s is %s", o.ID, o.State).Hintf("wait for it, or answer its question: reeve automations script jobs %s", m.Name)
 			}
 		}
 		request := q.Request
 		if m.ScriptID != "" {
 			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)", q.Request, m.Name, m.Version)
 		}
-		k, _, err = r.send(ctx, tx, reeve.Errand{Kind: reeve.PlanErrand, WorkspaceID: workspace, AgentID: m.AgentID, ScriptID: m.ScriptID, UserID: user, Request: request})
+		k, _, err = r.send(ctx, tx, reeve.ScriptJob{Kind: reeve.PlanJob, WorkspaceID: workspace, AgentID: m.AgentID, ScriptID: m.ScriptID, UserID: user, Request: request})
 		if err != nil {
 			return err
 		}
 		k.Automation, k.Version = m.Name, m.Version
-		return tx.Ledger().Answer(ctx, k)
+		return tx.Ledger().SaveResponse(ctx, k)
 	})
 	if err == nil {
-		r.Waker.Nudge()
+		r.Waker.Wakeup()
 	}
 	return k, err
 }
 
-// Answer gives a person's answer to the question of an errand, and its agent goes on.
-func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reeve.Errand, err error) {
+// Answer gives a person's answer to the question of a script job, and its agent goes on.
+func (r *Runner) Answer(ctx context.Context, workspace, id, answer string) (k reeve.ScriptJob, err error) {
 	if strings.TrimSpace(answer) == "" {
-		return k, reeve.Wrong("/answer", "is empty", "an answer")
+		return k, reeve.InvalidField("/answer", "is empty", "an answer")
 	}
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		if k, err = tx.Automations().GetErrand(ctx, workspace, id); err != nil {
+		if k, err = tx.Automations().GetScriptJob(ctx, workspace, id); err != nil {
 			return err
 		}
-		if k.State != reeve.ErrandAsking {
-			return reeve.Errorf(reeve.Conflict, "the errand asks nothing: it is %s", k.State)
+		if k.State != reeve.ScriptJobAsking {
+			return reeve.Errorf(reeve.Conflict, "the script job asks nothing: it is %s", k.State)
 		}
 		a, err := r.worker(ctx, tx, workspace, k.Kind) // who asked may be gone by now
 		if err != nil {
@@ -65,9 +65,9 @@ func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		}
 		k.WorkerID = a.ID
 		k.Talk = append(k.Talk, reeve.Exchange{Question: k.Question, Answer: answer})
-		k.State, k.Question = reeve.ErrandOpen, ""
-		k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
-		if moved, err := tx.Automations().MoveErrand(ctx, reeve.ErrandAsking, k); err != nil {
+		k.State, k.Question = reeve.ScriptJobOpen, ""
+		k.RunKey = reeve.Key("wake", string(reeve.ReasonScriptJob), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
+		if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobAsking, k); err != nil {
 			return err
 		} else if !moved {
 			return reeve.Errorf(reeve.Conflict, "somebody answered it meanwhile")
@@ -75,55 +75,55 @@ func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		if err := r.wakeWorker(ctx, tx, k, tx.Now()); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, k)
+		return tx.Ledger().SaveResponse(ctx, k)
 	})
 	if err == nil {
-		r.Waker.Nudge()
+		r.Waker.Wakeup()
 	}
 	return k, err
 }
 
 // sendMaintainer opens the repair of the version that failed, and wakes the maintainer for it; false means that there was one.
-func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.Errand, bool, error) {
+func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.ScriptJob, bool, error) {
 	script, err := tx.Automations().GetScript(ctx, v.m.WorkspaceID, v.note.ScriptID)
 	if err != nil {
-		return reeve.Errand{}, false, err
+		return reeve.ScriptJob{}, false, err
 	}
 	request, err := failure(ctx, tx, v.m, script, v.run, v.note)
 	if err != nil {
-		return reeve.Errand{}, false, err
+		return reeve.ScriptJob{}, false, err
 	}
 	user := v.m.Owner
 	if user == "" {
 		user = v.run.UserID
 	}
-	return v.send(ctx, tx, reeve.Errand{Kind: reeve.RepairErrand, WorkspaceID: v.m.WorkspaceID, AgentID: v.m.AgentID, ScriptID: script.ID, RunID: v.run.ID, UserID: user, Request: request})
+	return v.send(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.m.WorkspaceID, AgentID: v.m.AgentID, ScriptID: script.ID, RunID: v.run.ID, UserID: user, Request: request})
 }
 
-// send writes an errand and wakes the agent that does it, in one transaction.
-func (r *Room) send(ctx context.Context, tx *store.Tx, k reeve.Errand) (reeve.Errand, bool, error) {
+// send writes a script job and wakes the agent that does it, in one transaction.
+func (r *Runner) send(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve.ScriptJob, bool, error) {
 	a, err := r.worker(ctx, tx, k.WorkspaceID, k.Kind)
 	if err != nil {
 		return k, false, err
 	}
-	k.ID, k.State, k.WorkerID, k.CreatedAt = tx.NewID(reeve.PrefixErrand), reeve.ErrandOpen, a.ID, tx.Now()
-	k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, "0")
-	fresh, err := tx.Automations().InsertErrand(ctx, k)
+	k.ID, k.State, k.WorkerID, k.CreatedAt = tx.NewID(reeve.PrefixScriptJob), reeve.ScriptJobOpen, a.ID, tx.Now()
+	k.RunKey = reeve.Key("wake", string(reeve.ReasonScriptJob), k.ID, "0")
+	fresh, err := tx.Automations().InsertScriptJob(ctx, k)
 	if err != nil || !fresh {
 		return k, false, err
 	}
 	return k, true, r.wakeWorker(ctx, tx, k, tx.Now())
 }
 
-// wakeWorker wakes the agent of an errand, with all that it needs to know.
-func (r *Room) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.Errand, at time.Time) error {
-	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID, Reason: reeve.ReasonErrand, ReasonID: k.ID, SessionID: store.ErrandLane + k.ID,
+// wakeWorker wakes the agent of a script job, with all that it needs to know.
+func (r *Runner) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.ScriptJob, at time.Time) error {
+	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID, Reason: reeve.ReasonScriptJob, ReasonID: k.ID, SessionID: store.ScriptJobLane + k.ID,
 		UserID: k.UserID, Input: brief(k), DueAt: at, State: reeve.WakeQueued})
 	return err
 }
 
-// brief is an errand as its agent is told it.
-func brief(k reeve.Errand) string {
+// brief is a script job as its agent is told it.
+func brief(k reeve.ScriptJob) string {
 	var b strings.Builder
 	b.WriteString(k.Request)
 	for _, x := range k.Talk {
@@ -142,7 +142,7 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	var b strings.Builder
 	fmt.Fprintf(&b, "Version %s of the automation %q failed, in run %s. Mend its script.\n\nIt failed with %s: %s\n", script.Version(), m.Name, run.ID, run.Code, run.Message)
 	if run.Input != "" {
-		fmt.Fprintf(&b, "\nIts input was: %s\n", reeve.Clip(run.Input, logTail))
+		fmt.Fprintf(&b, "\nIts input was: %s\n", reeve.Truncate(run.Input, logTail))
 	}
 	goal, _, err := tx.Automations().LastPlan(ctx, m.AgentID)
 	if err != nil {
@@ -157,7 +157,7 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	}
 	for _, v := range all {
 		if v.Major == script.Major && v.Comment != "" {
-			fmt.Fprintf(&b, "\nChange %s: %s", v.Version(), reeve.Clip(v.Comment, 500))
+			fmt.Fprintf(&b, "\nChange %s: %s", v.Version(), reeve.Truncate(v.Comment, 500))
 		}
 	}
 	if log := note.Log; log != "" {
@@ -166,20 +166,20 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	return strings.ToValidUTF8(b.String(), ""), nil
 }
 
-// returned settles the errand of a run that is over.
-func (r *Room) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	k, ok, err := tx.Automations().FindErrandOf(ctx, run.WorkspaceID, run.ID)
+// returned settles the script job of a run that is over.
+func (r *Runner) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	k, ok, err := tx.Automations().FindScriptJobOfRun(ctx, run.WorkspaceID, run.ID)
 	if err != nil || !ok {
 		return err
 	}
 	return r.conclude(ctx, tx, run, k)
 }
 
-// Retire settles the errands that an agent is at which is about to be destroyed or removed, as end says. Those that it would still have been woken for are settled when they are due.
-func (r *Room) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
+// CloseJobsOfAgent settles the script jobs that an agent is at which is about to be destroyed or removed, as end says. Those that it would still have been woken for are settled when they are due.
+func (r *Runner) CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	open, err := tx.Runs().OpenRuns(ctx, a.WorkspaceID, a.ID)
 	for i := 0; i < len(open) && err == nil; i++ {
-		if run := open[i]; run.Reason == reeve.ReasonErrand {
+		if run := open[i]; run.Reason == reeve.ReasonScriptJob {
 			run.State, run.Message = reeve.RunCancelled, "the agent was "+end
 			err = r.returned(ctx, tx, run)
 		}
@@ -187,17 +187,17 @@ func (r *Room) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end stri
 	return err
 }
 
-// conclude closes an errand whose run is over, or never began, and which came to nothing: a person takes it up. Where only the network failed its
+// conclude closes a script job whose run is over, or never began, and which came to nothing: a person takes it up. Where only the network failed its
 // agent, it is sent again, later each time.
-func (r *Room) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.Errand) error {
-	if k.State != reeve.ErrandOpen {
+func (r *Runner) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
+	if k.State != reeve.ScriptJobOpen {
 		return nil
 	}
 	was := k.State
 	if run.State == reeve.RunFailed && reeve.ClassOf(run.Code) == reeve.NetworkFailure && k.Tries < r.Backoff.Tries {
 		k.Tries++
-		k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
-		if moved, err := tx.Automations().MoveErrand(ctx, was, k); err != nil || !moved {
+		k.RunKey = reeve.Key("wake", string(reeve.ReasonScriptJob), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
+		if moved, err := tx.Automations().TransitionScriptJob(ctx, was, k); err != nil || !moved {
 			return err
 		}
 		return r.wakeWorker(ctx, tx, k, tx.Now().Add(r.Backoff.After(k.Tries)))
@@ -209,8 +209,8 @@ func (r *Room) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 	if run.State != reeve.RunCompleted {
 		said = strings.TrimSpace(fmt.Sprintf("its run %s: %s", run.State, run.Message))
 	}
-	k.State, k.Message = reeve.ErrandFailed, reeve.Clip(said, 4000)
-	if moved, err := tx.Automations().MoveErrand(ctx, was, k); err != nil || !moved {
+	k.State, k.Message = reeve.ScriptJobFailed, reeve.Truncate(said, 4000)
+	if moved, err := tx.Automations().TransitionScriptJob(ctx, was, k); err != nil || !moved {
 		return err
 	}
 	m, err := tx.Automations().GetAutomation(ctx, k.WorkspaceID, k.AgentID)
@@ -220,17 +220,17 @@ func (r *Room) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 	if err != nil {
 		return err
 	}
-	if k.Kind == reeve.PlanErrand {
+	if k.Kind == reeve.PlanJob {
 		return r.tell(ctx, tx, m, run, "The planner wrote no script for "+m.Name, k.Message)
 	}
 	return r.unmended(ctx, tx, m, run, k, "its script failed, and the maintainer has not mended it", k.Message)
 }
 
 // written closes a plan of which a version came, and tells its person.
-func (r *Room) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.Errand) error {
+func (r *Runner) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
 	was := k.State
-	k.State, k.Message = reeve.ErrandDone, reeve.Clip(run.Output, 4000)
-	if moved, err := tx.Automations().MoveErrand(ctx, was, k); err != nil || !moved {
+	k.State, k.Message = reeve.ScriptJobDone, reeve.Truncate(run.Output, 4000)
+	if moved, err := tx.Automations().TransitionScriptJob(ctx, was, k); err != nil || !moved {
 		return err
 	}
 	m, err := tx.Automations().GetAutomation(ctx, k.WorkspaceID, k.AgentID)
@@ -246,35 +246,35 @@ func (r *Room) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve
 }
 
 // unmended stops an automation whose repair came to nothing.
-func (r *Room) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.Errand, why, said string) error {
-	t, ok, err := tx.Runs().FindTrouble(ctx, m.AgentID)
-	if err != nil || !ok || t.ErrandID != k.ID {
+func (r *Runner) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.ScriptJob, why, said string) error {
+	t, ok, err := tx.Runs().FindFailure(ctx, m.AgentID)
+	if err != nil || !ok || t.ScriptJobID != k.ID {
 		return err
 	}
 	failed := t.Message
 	if said != "" {
-		t.Message += "\n\nThe maintainer says: " + reeve.Clip(said, 1000)
+		t.Message += "\n\nThe maintainer says: " + reeve.Truncate(said, 1000)
 	}
 	if t, err = r.stop(ctx, tx, m, run, t, why, "Change what it does, or its script, then resume it"); err != nil {
 		return err
 	}
 	t.Message = failed
-	return tx.Runs().PutTrouble(ctx, t)
+	return tx.Runs().PutFailure(ctx, t)
 }
 
-// Kinds of the agents that do errands. Whoever wants another planner makes an agent of the kind.
+// Kinds of the agents that do script jobs. Whoever wants another planner makes an agent of the kind.
 const (
 	PlannerKind    = "planner"
 	MaintainerKind = "maintainer"
 )
 
-// worker finds the agent that does errands of a kind, and makes it the first time.
-func (r *Room) worker(ctx context.Context, tx *store.Tx, workspace string, what reeve.ErrandKind) (reeve.Agent, error) {
+// worker finds the agent that does script jobs of a kind, and makes it the first time.
+func (r *Runner) worker(ctx context.Context, tx *store.Tx, workspace string, what reeve.ScriptJobKind) (reeve.Agent, error) {
 	kind, text, tools, caps := PlannerKind, plannerPrompt, plannerTools, []string{seeScripts, planScripts}
-	if what == reeve.RepairErrand {
+	if what == reeve.RepairJob {
 		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools, []string{seeScripts, fixScripts}
 	}
-	a, ok, err := tx.Automations().FindKind(ctx, workspace, kind)
+	a, ok, err := tx.Automations().FindAgentOfKind(ctx, workspace, kind)
 	if err != nil || ok {
 		return a, err
 	}

@@ -20,8 +20,8 @@ const (
 	patience   = 5 * time.Second // for a read of the store that no client waits for
 )
 
-// Hub tells the clients of conversations what happens in them.
-type Hub struct {
+// Broadcaster tells the clients of conversations what happens in them.
+type Broadcaster struct {
 	db  *store.DB
 	log *slog.Logger
 
@@ -33,15 +33,15 @@ type Hub struct {
 	most    int // how many make it sweep at once
 }
 
-// NewHub makes a hub. Without Run it works, and does not notice what other servers commit.
-func NewHub(db *store.DB, log *slog.Logger) *Hub {
-	h := &Hub{db: db, log: log, memory: memory, streams: map[string]*stream{}, swept: reeve.Monotonic(), most: mostIdle}
+// NewBroadcaster makes a hub. Without Run it works, and does not notice what other servers commit.
+func NewBroadcaster(db *store.DB, log *slog.Logger) *Broadcaster {
+	h := &Broadcaster{db: db, log: log, memory: memory, streams: map[string]*stream{}, swept: reeve.Monotonic(), most: mostIdle}
 	h.divide()
 	return h
 }
 
 // Token tells a piece of an answer. It is not kept: clients that come later find it in the message_complete.
-func (h *Hub) Token(conversation string, f reeve.Frame) {
+func (h *Broadcaster) Token(conversation string, f reeve.Frame) {
 	f.Type, f.ConversationID = reeve.FrameToken, conversation
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -53,12 +53,12 @@ func (h *Hub) Token(conversation string, f reeve.Frame) {
 	s.token(f)
 }
 
-// Expect says that frames were committed which Settle will tell: a Token that is faster tells them first. So a turn need not wait
+// MarkPending says that frames were committed which Settle will tell: a Token that is faster tells them first. So a turn need not wait
 // until its clients know that it began.
-func (h *Hub) Expect(conversation string) { h.stream(conversation, 0).expect() }
+func (h *Broadcaster) MarkPending(conversation string) { h.stream(conversation, 0).expect() }
 
-// Settle tells what was expected, unless that is done.
-func (h *Hub) Settle(conversation string) {
+// Flush tells what was expected, unless that is done.
+func (h *Broadcaster) Flush(conversation string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if s := h.stream(conversation, 0); s.owes() {
@@ -67,21 +67,21 @@ func (h *Hub) Settle(conversation string) {
 }
 
 // Changed tells what was committed since it was called last. The caller's next Token comes after it.
-func (h *Hub) Changed(conversation string) {
+func (h *Broadcaster) Changed(conversation string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	h.refresh(ctx, h.stream(conversation, 0))
 }
 
 // refresh brings a conversation up to date. When that fails, its clients try again.
-func (h *Hub) refresh(ctx context.Context, s *stream) {
+func (h *Broadcaster) refresh(ctx context.Context, s *stream) {
 	if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
 		h.log.Warn("what happened in a conversation could not be read", "conversation", s.id, "error", err)
 	}
 }
 
 // stream gives a conversation's stream, with so many more readers.
-func (h *Hub) stream(conversation string, readers int) *stream {
+func (h *Broadcaster) stream(conversation string, readers int) *stream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := reeve.Monotonic()
@@ -101,12 +101,12 @@ func (h *Hub) stream(conversation string, readers int) *stream {
 
 // divide gives every conversation its share of the memory: bursts are held for slow readers as long as there is room. The caller
 // holds the lock.
-func (h *Hub) divide() {
+func (h *Broadcaster) divide() {
 	h.share.Store(int64(min(mostShare, max(leastShare, h.memory/max(1, len(h.streams))))))
 }
 
 // leave ends a reader.
-func (h *Hub) leave(s *stream) {
+func (h *Broadcaster) leave(s *stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.readers--
@@ -114,7 +114,7 @@ func (h *Hub) leave(s *stream) {
 
 // sweep forgets conversations that nobody listens to and that are quiet, or, when there are too many, all that nobody listens to.
 // The caller holds the lock.
-func (h *Hub) sweep(now time.Time) {
+func (h *Broadcaster) sweep(now time.Time) {
 	h.swept = now
 	defer h.divide()
 	defer func() { h.most = max(mostIdle, 2*len(h.streams)) }()
@@ -139,7 +139,7 @@ func (h *Hub) sweep(now time.Time) {
 }
 
 // Run notices what was committed without its being told, here or by other servers, until ctx ends.
-func (h *Hub) Run(ctx context.Context) error {
+func (h *Broadcaster) Run(ctx context.Context) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -155,7 +155,7 @@ func (h *Hub) Run(ctx context.Context) error {
 }
 
 // Step looks once whether other servers have committed frames of conversations that somebody listens to here.
-func (h *Hub) Step(ctx context.Context) error {
+func (h *Broadcaster) Step(ctx context.Context) error {
 	h.mu.Lock()
 	heard := make(map[string]*stream, len(h.streams))
 	ids := make([]string, 0, len(h.streams))

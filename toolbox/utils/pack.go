@@ -1,4 +1,4 @@
-package oddment
+package utils
 
 import (
 	"context"
@@ -43,7 +43,7 @@ var loose = strings.NewReplacer("\n", "", "\r", "", "\t", "", " ", "", "-", "+",
 func (p *Pack) atob(_ context.Context, in encoded) (json.RawMessage, error) {
 	b, err := base64.RawStdEncoding.DecodeString(loose.Replace(in.Data))
 	if err != nil {
-		return nil, reeve.Wrong("/data", "is not base64", "base64, such as SGVsbG8=")
+		return nil, reeve.InvalidField("/data", "is not base64", "base64, such as SGVsbG8=")
 	}
 	text := string(b)
 	if !utf8.Valid(b) {

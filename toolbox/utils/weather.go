@@ -1,4 +1,4 @@
-package oddment
+package utils
 
 import (
 	"context"
@@ -62,13 +62,13 @@ type day struct {
 func (p *Pack) weather(ctx context.Context, in where) (out report, err error) {
 	switch {
 	case in.Place != "" && (in.Latitude != nil || in.Longitude != nil):
-		return out, reeve.Wrong("/place", "is given beside coordinates", "a place, or latitude and longitude")
+		return out, reeve.InvalidField("/place", "is given beside coordinates", "a place, or latitude and longitude")
 	case in.Place != "":
 		if out.spot, err = p.find(ctx, in.Place); err != nil {
 			return out, err
 		}
 	case in.Latitude == nil || in.Longitude == nil:
-		return out, reeve.Wrong("/place", "is missing", "a place, or latitude and longitude")
+		return out, reeve.InvalidField("/place", "is missing", "a place, or latitude and longitude")
 	default:
 		out.Latitude, out.Longitude = *in.Latitude, *in.Longitude
 	}

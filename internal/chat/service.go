@@ -12,20 +12,20 @@ import (
 	"reeve/internal/store"
 )
 
-// Server serves a run that was begun here.
-type Server interface{ Take(run reeve.Run) }
+// RunQueue serves a run that was begun here.
+type RunQueue interface{ Enqueue(run reeve.Run) }
 
-// Desk begins conversations and turns, and writes how turns end.
-type Desk struct {
+// Service begins conversations and turns, and writes how turns end.
+type Service struct {
 	DB      *store.DB
-	Hub     *Hub
-	Process string  // who owns the runs begun here; it must be announced in the store
-	Server  Server  // serves them
-	Fetcher Fetcher // reads what is attached by its address
+	Hub     *Broadcaster
+	Process string   // who owns the runs begun here; it must be announced in the store
+	Server  RunQueue // serves them
+	Fetcher Fetcher  // reads what is attached by its address
 }
 
-// Sees is the user whose conversations somebody sees: their own, or, empty, everybody's.
-func Sees(who reeve.Principal) string {
+// VisibleTo is the user whose conversations somebody sees: their own, or, empty, everybody's.
+func VisibleTo(who reeve.Principal) string {
 	if who.Role.Allows(reeve.Owner) {
 		return ""
 	}
@@ -34,7 +34,7 @@ func Sees(who reeve.Principal) string {
 
 // Open begins a conversation, for who asks and the others who are named. A given id opens that one; when it is there already it
 // must be with the same agent, and who asks must see it.
-func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string, r reeve.ConversationRequest) (c reeve.Conversation, err error) {
+func (d *Service) Open(ctx context.Context, who reeve.Principal, id, origin string, r reeve.ConversationRequest) (c reeve.Conversation, err error) {
 	for i, user := range r.Participants {
 		if blank(user) || len(user) > mostName {
 			return c, wrong(fmt.Sprintf("/participants/%d", i), "is empty or too long", "a user's name")
@@ -44,7 +44,7 @@ func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string,
 		if c, err = open(ctx, tx, who, id, origin, r); err != nil {
 			return err
 		}
-		return tx.Ledger().Answer(ctx, c)
+		return tx.Ledger().SaveResponse(ctx, c)
 	}
 	if err = d.DB.Update(ctx, begin); id != "" && reeve.CodeOf(err) == reeve.AlreadyExists {
 		err = d.DB.Update(ctx, begin) // somebody else has just begun it
@@ -59,7 +59,7 @@ func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin str
 		return c, err
 	}
 	if id != "" {
-		c, err = tx.Chat().GetConversation(ctx, who.Workspace, Sees(who), id)
+		c, err = tx.Chat().GetConversation(ctx, who.Workspace, VisibleTo(who), id)
 		switch {
 		case err == nil && c.AgentID != a.ID:
 			return c, reeve.Errorf(reeve.Conflict, "the conversation is with another agent").Hintf("use another session, or name the agent %s", c.AgentID)
@@ -80,7 +80,7 @@ func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin str
 		if user == who.User {
 			continue
 		}
-		if err := Knows(ctx, &tx.Snap, who.Workspace, user, fmt.Sprintf("/participants/%d", i)); err != nil {
+		if err := CheckUser(ctx, &tx.Snap, who.Workspace, user, fmt.Sprintf("/participants/%d", i)); err != nil {
 			return c, err
 		}
 		c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: user, AddedBy: who.User})
@@ -91,8 +91,8 @@ func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin str
 	return tx.Chat().GetConversation(ctx, who.Workspace, "", c.ID)
 }
 
-// Knows refuses a user whom nobody in the workspace is: a typo would be a participant for good. The path is where the name stands.
-func Knows(ctx context.Context, s *store.Snap, workspace, user, path string) error {
+// CheckUser refuses a user whom nobody in the workspace is: a typo would be a participant for good. The path is where the name stands.
+func CheckUser(ctx context.Context, s *store.Snap, workspace, user, path string) error {
 	ok, err := s.Agents().HasUser(ctx, workspace, user)
 	if err == nil && !ok {
 		err = wrong(path, fmt.Sprintf("names nobody: %q has no token of this workspace", user), "a user of the workspace")
@@ -111,9 +111,9 @@ func speaks(a reeve.Agent) error {
 	return nil
 }
 
-// Begin begins a turn: what a person says, the wake and the run that answers it, and what clients are told, in one transaction.
+// BeginTurn begins a turn: what a person says, the wake and the run that answers it, and what clients are told, in one transaction.
 // The same key again gives the same turn, and false; with anything else said it is refused.
-func (d *Desk) Begin(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest) (turn reeve.Turn, fresh bool, err error) {
+func (d *Service) BeginTurn(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest) (turn reeve.Turn, fresh bool, err error) {
 	if err := check(r); err != nil {
 		return turn, false, err
 	}
@@ -123,24 +123,24 @@ func (d *Desk) Begin(ctx context.Context, who reeve.Principal, conversation, key
 	return d.speak(ctx, who, conversation, key, r, nil)
 }
 
-// Relay begins a turn for a client that keeps a history of its own: what it brings along counts, and not what was said before in
+// BeginTurnWithHistory begins a turn for a client that keeps a history of its own: what it brings along counts, and not what was said before in
 // the conversation. It may bring nothing but results of tools that it offers itself. Where no conversation is named, one begins with the turn.
-func (d *Desk) Relay(ctx context.Context, who reeve.Principal, conversation string, r reeve.TurnRequest, b Brought) (reeve.Turn, error) {
+func (d *Service) BeginTurnWithHistory(ctx context.Context, who reeve.Principal, conversation string, r reeve.TurnRequest, b HistoryInput) (reeve.Turn, error) {
 	turn, _, err := d.speak(ctx, who, conversation, "", r, &b)
 	return turn, err
 }
 
-// Brought is what a client with a history of its own brings along.
-type Brought struct {
-	reeve.Given
+// HistoryInput is what a client with a history of its own brings along.
+type HistoryInput struct {
+	reeve.ClientHistory
 	With     string // the agent that leads the conversation, if it begins with the turn
 	Messages []byte // the history: messages as models are told them, in JSON; kept by hash. Empty means that the conversation's own counts
 }
 
-func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest, b *Brought) (turn reeve.Turn, fresh bool, err error) {
+func (d *Service) speak(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest, b *HistoryInput) (turn reeve.Turn, fresh bool, err error) {
 	var run reeve.Run
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
-		w, err := tx.Queue().HoldWorkspace(ctx, who.Workspace)
+		w, err := tx.Queue().LockWorkspace(ctx, who.Workspace)
 		if err != nil {
 			return err
 		}
@@ -166,9 +166,9 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 		return turn, false, err
 	}
 	if fresh {
-		d.Hub.Expect(run.SessionID)
-		d.Server.Take(run)
-		d.Hub.Settle(run.SessionID)
+		d.Hub.MarkPending(run.SessionID)
+		d.Server.Enqueue(run)
+		d.Hub.Flush(run.SessionID)
 	}
 	return run.Turn(), fresh, nil
 }
@@ -190,7 +190,7 @@ func known(ctx context.Context, tx *store.Tx, workspace string, tools []string) 
 // enter finds a conversation in which somebody may speak now, and who answers: the agent that leads it, unless another that takes part
 // is named.
 func enter(ctx context.Context, s *store.Snap, w reeve.Workspace, who reeve.Principal, conversation, agent string) (c reeve.Conversation, a reeve.Agent, err error) {
-	if c, err = s.Chat().GetConversation(ctx, who.Workspace, Sees(who), conversation); err != nil {
+	if c, err = s.Chat().GetConversation(ctx, who.Workspace, VisibleTo(who), conversation); err != nil {
 		return c, a, err
 	}
 	if c.State != reeve.ConversationActive {
@@ -221,7 +221,7 @@ func turnKey(agent, conversation, key string) string {
 }
 
 // begin begins a turn. The run says who answers whom: its agent, its user, and, if another's call began it, that.
-func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, run reeve.Run, key string, r reeve.TurnRequest, b *Brought) (_ reeve.Run, fresh bool, err error) {
+func (d *Service) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, run reeve.Run, key string, r reeve.TurnRequest, b *HistoryInput) (_ reeve.Run, fresh bool, err error) {
 	run.ID, run.WorkspaceID, run.Reason, run.ReasonID, run.SessionID, run.Input = tx.NewID(reeve.PrefixRun), c.WorkspaceID, reeve.ReasonUser, run.UserID, c.ID, r.Content
 	run.ThreadID, run.State, run.Wakes, run.Attempts, run.StartedAt, run.Owner = c.ThreadID(), reeve.RunRunning, 1, 1, tx.Now(), d.Process
 	if key == "" {
@@ -258,10 +258,10 @@ func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, ru
 }
 
 // say is the message of what a person says. The bytes that come with it are kept under their hash.
-func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, b *Brought) (m reeve.Message, err error) {
+func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, b *HistoryInput) (m reeve.Message, err error) {
 	info := reeve.MessageInfo{Type: "said", User: run.UserID, Agent: by(run), Variables: r.Variables, Tools: r.Tools, Model: r.Model}
 	if b != nil {
-		given := b.Given
+		given := b.ClientHistory
 		if len(b.Messages) > 0 {
 			if given.History, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.Talk, b.Messages); err != nil {
 				return m, err
@@ -303,8 +303,8 @@ func again(ctx context.Context, tx *store.Tx, key string, said reeve.Message) (r
 	return run, nil
 }
 
-// Ending writes how a turn ended, into the transaction that ends it.
-func (d *Desk) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+// OnRunEnd writes how a turn ended, into the transaction that ends it.
+func (d *Service) OnRunEnd(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if run.Reason != reeve.ReasonUser || !run.State.Final() {
 		return nil
 	}
@@ -319,8 +319,8 @@ func (d *Desk) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	return tx.Chat().AppendEnd(ctx, run)
 }
 
-// Over tells it.
-func (d *Desk) Over(run reeve.Run) {
+// AfterRunEnd tells it.
+func (d *Service) AfterRunEnd(run reeve.Run) {
 	if run.Reason == reeve.ReasonUser {
 		d.Hub.Changed(run.SessionID)
 	}

@@ -16,8 +16,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Desk makes branches, lets calls work on them, and merges or discards them on a person's word.
-type Desk struct {
+// Service makes branches, lets calls work on them, and merges or discards them on a person's word.
+type Service struct {
 	DB  *store.DB
 	Dir string // holds the folder of each branch. No default
 
@@ -27,7 +27,7 @@ type Desk struct {
 
 // Open makes a desk and its folder for branches, and removes what servers that died left in the folder. What is not old
 // may be another server's.
-func Open(db *store.DB, dir string) (*Desk, error) {
+func Open(db *store.DB, dir string) (*Service, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, unwritable(err)
 	}
@@ -44,29 +44,29 @@ func Open(db *store.DB, dir string) (*Desk, error) {
 			return nil, unwritable(err)
 		}
 	}
-	return &Desk{DB: db, Dir: dir}, nil
+	return &Service{DB: db, Dir: dir}, nil
 }
 
-// Work is a call's place on its branch, which is the call's alone until it leaves.
-type Work struct {
+// WorkingTree is a call's place on its branch, which is the call's alone until it leaves.
+type WorkingTree struct {
 	Root     string   // the folder to work in
 	ReadOnly []string // what git reads besides
 	Env      []string // for git: who commits, and where from it may fetch
 	Leave    func()
 
-	desk    *Desk
+	desk    *Service
 	folder  folder
 	author  []string
 	message string
 }
 
 // Check tells whether commands could work on a project now.
-func (d *Desk) Check(ctx context.Context, workspace, project string) error {
+func (d *Service) Check(ctx context.Context, workspace, project string) error {
 	_, err := d.find(ctx, workspace, project)
 	return err
 }
 
-func (d *Desk) find(ctx context.Context, workspace, project string) (r repository, err error) {
+func (d *Service) find(ctx context.Context, workspace, project string) (r repository, err error) {
 	err = d.DB.View(ctx, func(s *store.Snap) error {
 		p, err := s.Agents().GetProject(ctx, workspace, project)
 		r.Project = p
@@ -82,8 +82,8 @@ func (d *Desk) find(ctx context.Context, workspace, project string) (r repositor
 	return open(r.Project)
 }
 
-// Enter gives a call the branch that it works on, made if this is the first need of it.
-func (d *Desk) Enter(ctx context.Context, inv *reeve.Invocation, project string) (*Work, error) {
+// OpenWork gives a call the branch that it works on, made if this is the first need of it.
+func (d *Service) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (*WorkingTree, error) {
 	r, err := d.find(ctx, inv.Workspace, project)
 	if err != nil {
 		return nil, err
@@ -113,12 +113,12 @@ func (d *Desk) Enter(ctx context.Context, inv *reeve.Invocation, project string)
 	who := by(name, agent.ID)
 	// The repository is its owner's, whoever commands are: git is told that it may be fetched from.
 	env := append(slices.Clone(who), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
-	return &Work{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
+	return &WorkingTree{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
 }
 
-// Look gives the folder of the branch that a call works on, for those who only read. One that is not there yet, or is broken, is made if create is set.
+// ReadFolder gives the folder of the branch that a call works on, for those who only read. One that is not there yet, or is broken, is made if create is set.
 // It waits for nobody: what it shows is what the branch's commands leave there at that moment.
-func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, create bool) (string, error) {
+func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string, create bool) (string, error) {
 	r, err := d.find(ctx, inv.Workspace, project)
 	if err != nil {
 		return "", err
@@ -145,7 +145,7 @@ func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, 
 	if !create {
 		return "", reeve.Errorf(reeve.Conflict, "there is nothing in /project yet").Hintf("it is made by the first command or file tool that works there")
 	}
-	w, err := d.Enter(ctx, inv, project)
+	w, err := d.OpenWork(ctx, inv, project)
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, 
 }
 
 // row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or the agent's own.
-func (d *Desk) row(ctx context.Context, inv *reeve.Invocation, p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
+func (d *Service) row(ctx context.Context, inv *reeve.Invocation, p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
 		if agent, err = tx.Agents().GetAgent(ctx, inv.Workspace, inv.Agent); err != nil {
 			return err
@@ -216,7 +216,7 @@ func name(kind reeve.BranchKind, subject string) string {
 }
 
 // ready brings a branch's row and reference to where commands can work: what a crash left undone is finished first.
-func (d *Desk) ready(ctx context.Context, r repository, id string) (b reeve.Branch, err error) {
+func (d *Service) ready(ctx context.Context, r repository, id string) (b reeve.Branch, err error) {
 	b, err = d.read(ctx, r.WorkspaceID, id)
 	if err != nil || b.State == reeve.BranchReady {
 		return b, err
@@ -256,7 +256,7 @@ func (d *Desk) ready(ctx context.Context, r repository, id string) (b reeve.Bran
 }
 
 // read gives a branch as it stands now.
-func (d *Desk) read(ctx context.Context, workspace, id string) (b reeve.Branch, err error) {
+func (d *Service) read(ctx context.Context, workspace, id string) (b reeve.Branch, err error) {
 	err = d.DB.View(ctx, func(s *store.Snap) error {
 		b, err = s.Agents().GetBranch(ctx, workspace, "", id)
 		return err
@@ -264,12 +264,12 @@ func (d *Desk) read(ctx context.Context, workspace, id string) (b reeve.Branch, 
 	return b, err
 }
 
-func (d *Desk) write(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+func (d *Service) write(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
 	return b, d.DB.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateBranch(ctx, b) })
 }
 
 // mend makes a folder again that is gone or broken. Of one that is broken the files stay.
-func (f *folder) mend(ctx context.Context, d *Desk) error {
+func (f *folder) mend(ctx context.Context, d *Service) error {
 	if info, err := os.Lstat(f.path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return f.make(ctx)
 	}
@@ -307,8 +307,8 @@ func plain(r rune) rune {
 	return r
 }
 
-// Saved is what became of what a command left behind.
-type Saved struct {
+// SaveResult is what became of what a command left behind.
+type SaveResult struct {
 	Branch string
 	Commit string // the commit that holds it; empty when there was nothing new
 	Note   string // what an agent should know
@@ -316,8 +316,8 @@ type Saved struct {
 
 // Save commits what a call has changed, under a title, and brings it into the repository. The change is made by then: what cannot be saved
 // is said in the note, and stays in the folder for the next time.
-func (w *Work) Save(ctx context.Context, title string) Saved {
-	out := Saved{Branch: w.folder.branch.Name}
+func (w *WorkingTree) Save(ctx context.Context, title string) SaveResult {
+	out := SaveResult{Branch: w.folder.branch.Name}
 	s, err := w.folder.save(ctx, subject(title)+"\n"+w.message, w.author)
 	if err != nil {
 		out.Note = reeve.AsError(err).Message

@@ -28,15 +28,15 @@ func automationsPlan(a *app) *cobra.Command {
 			if err := equip(ctx, c, name, tools); err != nil {
 				return err
 			}
-			k, err := c.Errands().Plan(ctx, name, args[0])
+			k, err := c.ScriptJobs().Plan(ctx, name, args[0])
 			if err != nil {
 				return err
 			}
-			a.note("automation %s, errand %s", name, k.ID)
+			a.note("automation %s, script job %s", name, k.ID)
 			if later {
-				return a.printErrand(k)
+				return a.printScriptJob(k)
 			}
-			return a.followErrand(ctx, c, k)
+			return a.followScriptJob(ctx, c, k)
 		})
 	c.Long = `Makes the automation if it is not there, with the tools that you give it, and has the planner write its script. The planner can use these tools only, and tries
 things out without changing anything. When it has written a version, you are shown the script and what it would do; nothing runs before you activate it.`
@@ -74,22 +74,22 @@ func equip(ctx context.Context, c *client.Client, name string, tools []string) e
 	return nil
 }
 
-// followErrand waits for the planner, and shows what it wrote and what that would do.
-func (a *app) followErrand(ctx context.Context, c *client.Client, k reeve.Errand) error {
-	k, err := c.Errands().Watch(ctx, k.ID)
+// followScriptJob waits for the planner, and shows what it wrote and what that would do.
+func (a *app) followScriptJob(ctx context.Context, c *client.Client, k reeve.ScriptJob) error {
+	k, err := c.ScriptJobs().Watch(ctx, k.ID)
 	if err != nil {
 		return err
 	}
 	switch {
 	case a.json:
-		return a.printErrand(k)
-	case k.State == reeve.ErrandAsking:
-		if err := a.printErrand(k); err != nil {
+		return a.printScriptJob(k)
+	case k.State == reeve.ScriptJobAsking:
+		if err := a.printScriptJob(k); err != nil {
 			return err
 		}
 		a.note("answer: reeve automations answer %s \"...\"", k.ID)
 		return nil
-	case k.State != reeve.ErrandDone:
+	case k.State != reeve.ScriptJobDone:
 		return reeve.Errorf(reeve.ToolFailed, "the planner wrote no script: %s", k.Message).Hintf("say more, or give it other tools; without a model's key the rehearsal model answers, which writes nothing by itself: see docs/models.md")
 	}
 	v, err := c.Automations().Version(ctx, k.Automation, k.Result)
@@ -111,31 +111,31 @@ func (a *app) followErrand(ctx context.Context, c *client.Client, k reeve.Errand
 	return nil
 }
 
-func (a *app) printErrand(k reeve.Errand) error {
+func (a *app) printScriptJob(k reeve.ScriptJob) error {
 	return a.print(k, func(w io.Writer) {
-		details(w, "errand", k.ID, "kind", string(k.Kind), "automation", k.Automation, "state", string(k.State), "request", k.Request, "question", k.Question, "version", k.Version, "failed run", k.RunID,
+		details(w, "script job", k.ID, "kind", string(k.Kind), "automation", k.Automation, "state", string(k.State), "request", k.Request, "question", k.Question, "version", k.Version, "failed run", k.RunID,
 			"result", k.Result, "schedule", k.TimerID, "message", k.Message, "created", when(k.CreatedAt), "closed", whenSet(k.ClosedAt))
 	})
 }
 
 func automationsAnswer(a *app) *cobra.Command {
-	return a.task("answer ERRAND ANSWER", "Answer a question of the planner's", `automations answer ern_... "only on weekdays"`, cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		k, err := c.Errands().Answer(ctx, args[0], args[1])
+	return a.task("answer JOB ANSWER", "Answer a question of the planner's", `automations answer ern_... "only on weekdays"`, cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
+		k, err := c.ScriptJobs().Answer(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
-		return a.followErrand(ctx, c, k)
+		return a.followScriptJob(ctx, c, k)
 	})
 }
 
-func automationsErrands(a *app) *cobra.Command {
-	return a.named("errands NAME", "List what the planner and the maintainer do for an automation", "automations errands mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Errands().List(ctx, args[0])
+func automationsScriptJobs(a *app) *cobra.Command {
+	return a.named("jobs NAME", "List what the planner and the maintainer do for an automation", "automations jobs mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
+		l, err := c.ScriptJobs().List(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return a.print(l, func(w io.Writer) {
-			a.table(w, "ERRAND KIND STATE ABOUT RESULT CREATED WHAT", rows(l.Errands, func(k reeve.Errand) []string {
+			a.table(w, "JOB KIND STATE ABOUT RESULT CREATED WHAT", rows(l.ScriptJobs, func(k reeve.ScriptJob) []string {
 				what := k.Message
 				if k.Question != "" {
 					what = k.Question
@@ -147,8 +147,8 @@ func automationsErrands(a *app) *cobra.Command {
 }
 
 // troubleOf is what an automation's failures have led to, for people.
-func troubleOf(m reeve.Automation) []string {
-	t := m.Trouble
+func failureDetails(m reeve.Automation) []string {
+	t := m.Failure
 	if t == nil {
 		return nil
 	}
@@ -158,6 +158,6 @@ func troubleOf(m reeve.Automation) []string {
 		}
 		return strconv.Itoa(n)
 	}
-	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID, "why", t.Message, "tries", count(t.Tries), "tried again at", whenSet(t.RetryAt), "repairs", count(t.Fixes),
-		"repair", t.ErrandID, "stopped", whenSet(t.StoppedAt)}
+	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID, "why", t.Message, "tries", count(t.NetworkFailures), "tried again at", whenSet(t.RetryAt), "repairs", count(t.Repairs),
+		"repair", t.ScriptJobID, "stopped", whenSet(t.StoppedAt)}
 }

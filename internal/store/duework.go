@@ -9,17 +9,17 @@ import (
 	"reeve"
 )
 
-// Outlook is what a step has before it, read in one round trip.
-type Outlook struct {
+// DueWork is what a step has before it, read in one round trip.
+type DueWork struct {
 	Timers []reeve.Timer // active, and their time has come
 	Left   bool          // there are runs under way that are not the process's own, or wait
 	Wakes  []reeve.Wake  // of agents that do not run and are not throttled, the longest waiting first
 	Held   bool          // the server is held: nothing else is told
 }
 
-// Outlook reads up to so many timers, and up to about so many wakes; where none are wanted, it does not look for what was left either. All of them are locked against
+// DueWork reads up to so many timers, and up to about so many wakes; where none are wanted, it does not look for what was left either. All of them are locked against
 // other servers.
-func (t QueueTx) Outlook(ctx context.Context, process string, timers, wakes int) (o Outlook, err error) {
+func (t QueueTx) DueWork(ctx context.Context, process string, timers, wakes int) (o DueWork, err error) {
 	var skipped skippedWork
 	asked := []error{t.askTimers(ctx, &o.Timers, timers, &skipped)}
 	var left []string
@@ -32,7 +32,7 @@ func (t QueueTx) Outlook(ctx context.Context, process string, timers, wakes int)
 			t.askWakes(ctx, &o.Wakes, wakes, nil, &skipped))
 	}
 	if err = first(append(asked, t.settle(ctx))...); err == nil && len(held) > 0 {
-		return Outlook{Held: true}, nil
+		return DueWork{Held: true}, nil
 	}
 	if err == nil {
 		err = t.disable(ctx, skipped)
@@ -58,7 +58,7 @@ func (t QueueTx) disable(ctx context.Context, w skippedWork) error {
 func (t QueueTx) askTimers(ctx context.Context, into *[]reeve.Timer, limit int, skipped *skippedWork) error {
 	scan := skipCorrupt(t.Snap, scanTimer, &skipped.timers)
 	return ask(ctx, t.Snap, scan, into, `SELECT `+timerColumns+` FROM timers WHERE state = 'active' AND next_at > 0 AND next_at <= $1
-		ORDER BY next_at, id LIMIT $2`+t.db.engine.Lock(), reeve.Millis(t.now), limit)
+		ORDER BY next_at, id LIMIT $2`+t.db.engine.LockClause(), reeve.Millis(t.now), limit)
 }
 
 // DueWakes reads wakes of agents that do not run and are not throttled, the longest waiting first, locked against other servers.
@@ -82,7 +82,7 @@ func (t QueueTx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, af
 	const query = `SELECT ` + wakeColumns + waiting + ` AND due_at <= (SELECT CAST($1 AS BIGINT)) AND ` + throttled + ` <= $1`
 	end := func() string {
 		text := ` ORDER BY due_at, created_at, agent_id, session_id LIMIT ` + strconv.Itoa(most)
-		if lock := t.db.engine.Lock(); lock != "" {
+		if lock := t.db.engine.LockClause(); lock != "" {
 			return inTurn + text + lock
 		}
 		return text
@@ -96,16 +96,16 @@ func (t QueueTx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, af
 	return ask(ctx, t.Snap, scan, into, text, reeve.Millis(t.now), reeve.Millis(after.DueAt), reeve.Millis(after.CreatedAt), after.AgentID, after.SessionID)
 }
 
-// Roster is who is concerned by wakes, as they are for this transaction.
-type Roster struct {
+// WakeContext is who is concerned by wakes, as they are for this transaction.
+type WakeContext struct {
 	Workspaces map[string]reeve.Workspace // they stay as they are: a run that starts in one starts before it is stopped, or not at all
-	Agents     map[string]Standing
+	Agents     map[string]AgentStatus
 	Corrupt    map[string]bool // workspaces and agents whose rows cannot be read
 	Crowded    map[string]bool // sessions of timers of which more than one wake is queued
 }
 
-// Roster reads it, in one round trip.
-func (t QueueTx) Roster(ctx context.Context, wakes []reeve.Wake) (r Roster, err error) {
+// WakeContext reads it, in one round trip.
+func (t QueueTx) WakeContext(ctx context.Context, wakes []reeve.Wake) (r WakeContext, err error) {
 	if len(wakes) == 0 {
 		return r, nil
 	}
@@ -118,12 +118,12 @@ func (t QueueTx) Roster(ctx context.Context, wakes []reeve.Wake) (r Roster, err 
 		}
 	}
 	var found []reeve.Workspace
-	var standing []Standing
+	var standing []AgentStatus
 	var crowded lists[string]
 	var corrupt []string
 	err = first(
 		askAmong(ctx, t.Snap, skipCorrupt(t.Snap, scanWorkspace, &corrupt), &found,
-			`SELECT `+workspaceColumns+` FROM workspaces WHERE id IN (?)`+t.db.engine.Share(), sorted(workspaces)),
+			`SELECT `+workspaceColumns+` FROM workspaces WHERE id IN (?)`+t.db.engine.ShareClause(), sorted(workspaces)),
 		askAmong(ctx, t.Snap, skipCorrupt(t.Snap, scanStanding, &corrupt), &standing,
 			`SELECT id, workspace_id, lifecycle, mode, stopped_at FROM agents WHERE id IN (?)`, sorted(agents)),
 		t.tx.each(`SELECT v.column2 FROM (VALUES (?)) AS v WHERE (SELECT count(*) FROM wakes w WHERE w.state = 'queued' AND w.agent_id = v.column1 AND w.session_id = v.column2) > 1`,
@@ -132,7 +132,7 @@ func (t QueueTx) Roster(ctx context.Context, wakes []reeve.Wake) (r Roster, err 
 				return ask(ctx, t.Snap, value[string], crowded.more(), query, args...)
 			}),
 		t.settle(ctx))
-	r = Roster{Workspaces: map[string]reeve.Workspace{}, Agents: map[string]Standing{}, Corrupt: setOf(corrupt), Crowded: setOf(crowded.all())}
+	r = WakeContext{Workspaces: map[string]reeve.Workspace{}, Agents: map[string]AgentStatus{}, Corrupt: setOf(corrupt), Crowded: setOf(crowded.all())}
 	for _, w := range found {
 		r.Workspaces[w.ID] = w
 	}
@@ -145,15 +145,15 @@ func (t QueueTx) Roster(ctx context.Context, wakes []reeve.Wake) (r Roster, err 
 // sorted gives ids in one order: two servers that hold some of the same do not wait for each other in a circle.
 func sorted(ids map[string]bool) []string { return slices.Sorted(maps.Keys(ids)) }
 
-// Standing is what decides whether an agent runs when something calls it.
-type Standing struct {
+// AgentStatus is what decides whether an agent runs when something calls it.
+type AgentStatus struct {
 	ID, WorkspaceID string
 	Lifecycle       reeve.Lifecycle
 	Mode            reeve.Mode
 	Stopped         bool
 }
 
-func scanStanding(r scanner) (a Standing, err error) {
+func scanStanding(r scanner) (a AgentStatus, err error) {
 	defer wrapCorrupt("agents", &a.ID, &err)
 	var stopped int64
 	err = r.Scan(&a.ID, &a.WorkspaceID, &a.Lifecycle, &a.Mode, &stopped)
@@ -161,10 +161,10 @@ func scanStanding(r scanner) (a Standing, err error) {
 	return a, err
 }
 
-// AskNext asks when the next timer fires and, if wakes are wanted too, when the next queued wake that nothing but the clock holds back can be served, in milliseconds. Those
+// QueueNextDue asks when the next timer fires and, if wakes are wanted too, when the next queued wake that nothing but the clock holds back can be served, in milliseconds. Those
 // behind a run are looked at when it ends. Of those that are not due only the first is looked at: its throttle is found out when it is. The answers are there once the
 // transaction is committed.
-func (t QueueTx) AskNext(ctx context.Context, timer, wake *[]int64, wakes bool) error {
+func (t QueueTx) QueueNextDue(ctx context.Context, timer, wake *[]int64, wakes bool) error {
 	*timer, *wake = nil, nil
 	err := ask(ctx, t.Snap, skipCorrupt(t.Snap, dueRow("timers"), nil), timer, `SELECT id, next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
 	if err != nil || !wakes {

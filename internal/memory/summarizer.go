@@ -21,7 +21,7 @@ const (
 
 // Gate is what the room needs of the gate: questions are asked within budgets.
 type Gate interface {
-	Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
+	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
 }
 
 // Config is what the room works with.
@@ -33,21 +33,21 @@ type Config struct {
 	Process string // who works; it must be announced in the store
 }
 
-// Room makes summaries.
-type Room struct {
+// Summarizer makes summaries.
+type Summarizer struct {
 	Config
 	nudged notify.Signal
 	making sync.Mutex // one at a time: what else is ours by the store was dropped
 }
 
 // New makes the room.
-func New(cfg Config) *Room { return &Room{Config: cfg, nudged: notify.New()} }
+func New(cfg Config) *Summarizer { return &Summarizer{Config: cfg, nudged: notify.New()} }
 
-// Nudge makes the loop look now.
-func (r *Room) Nudge() { r.nudged.Notify() }
+// Wakeup makes the loop look now.
+func (r *Summarizer) Wakeup() { r.nudged.Notify() }
 
 // Run makes summaries until ctx ends.
-func (r *Room) Run(ctx context.Context) error {
+func (r *Summarizer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		did, next, err := r.Step(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -62,7 +62,7 @@ func (r *Room) Run(ctx context.Context) error {
 }
 
 // Step makes one summary that is due. It tells whether there was one, and how long until the next is.
-func (r *Room) Step(ctx context.Context) (bool, time.Duration, error) {
+func (r *Summarizer) Step(ctx context.Context) (bool, time.Duration, error) {
 	next := poll
 	if !r.making.TryLock() {
 		return false, next, nil
@@ -100,7 +100,7 @@ func (r *Room) Step(ctx context.Context) (bool, time.Duration, error) {
 }
 
 // delay writes down why a summary was not made, and when it is tried again. A server that stops has not tried.
-func (r *Room) delay(ctx context.Context, job store.Summary, why error) error {
+func (r *Summarizer) delay(ctx context.Context, job store.Summary, why error) error {
 	e := reeve.AsError(why)
 	if e.Code == reeve.Conflict { // somebody else has it
 		return nil

@@ -1,2 +1,0 @@
-// Package oddment is the pack utils: small things that scripts want and that belong nowhere else. None of them changes anything.
-package oddment
