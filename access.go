@@ -8,8 +8,9 @@ type Role string
 // The roles, each able to do all that the one before it can.
 const (
 	Viewer Role = "viewer" // reads
-	Member Role = "member" // calls tools, decides approvals, manages agents, their policy and tools, and the kill switch
-	Owner  Role = "owner"  // manages workspaces, tokens, secrets, budgets, capability profiles and projects
+	// calls tools, decides approvals, manages agents, their policy and tools, and the kill switch
+	Member Role = "member"
+	Owner  Role = "owner" // manages workspaces, tokens, secrets, budgets, capability profiles and projects
 )
 
 // Roles lists the roles.

@@ -35,8 +35,8 @@ const (
 	Deny    PolicyAnswer = "deny"
 )
 
-// Policy says which calls a person must approve or accept. The most specific rule wins: tool, then tier; a tier that is not named
-// gets the built-in answer (read_only and side_effecting allow, privileged ask).
+// Policy says which calls a person must approve or accept. The most specific rule wins: tool, then tier; a tier that is
+// not named gets the built-in answer (read_only and side_effecting allow, privileged ask).
 type Policy struct {
 	Tools map[string]PolicyAnswer `json:"tools,omitempty" doc:"By tool id"`
 	Tiers map[Tier]PolicyAnswer   `json:"tiers,omitempty" doc:"By tier"`
@@ -61,21 +61,22 @@ func (p Policy) Answer(tool string, tier Tier) (PolicyAnswer, string) {
 
 // Agent is who acts: an identity with a kind, its own tools, limits and settings.
 type Agent struct {
-	ID          string          `json:"id"`
-	WorkspaceID string          `json:"workspace_id"`
-	Name        string          `json:"name" doc:"Unique in the workspace"`
-	Kind        string          `json:"kind" doc:"Chooses the capability profile"`
-	Lifecycle   Lifecycle       `json:"lifecycle"`
-	Mode        Mode            `json:"mode" doc:"Who may wake it"`
-	OwnTools    bool            `json:"-"` // a tool was attached to it once: it has no default tools, also when none is left
-	ThrottleMS  int64           `json:"throttle_ms" doc:"How long after a run changes and timers wait before they wake it again"`
-	Categories  []string        `json:"categories" doc:"The categories it may touch; empty means none"`
-	Policy      Policy          `json:"policy"`
-	Config      json.RawMessage `json:"config"`
-	StoppedAt   *time.Time      `json:"stopped_at,omitempty" doc:"Set while its kill switch is on"`
-	CreatedAt   time.Time       `json:"created_at"`
-	UpdatedAt   time.Time       `json:"updated_at"`
-	Stamp       Stamp           `json:"-"` // who changed it last, for nodes that do not share a database
+	ID          string    `json:"id"`
+	WorkspaceID string    `json:"workspace_id"`
+	Name        string    `json:"name" doc:"Unique in the workspace"`
+	Kind        string    `json:"kind" doc:"Chooses the capability profile"`
+	Lifecycle   Lifecycle `json:"lifecycle"`
+	Mode        Mode      `json:"mode" doc:"Who may wake it"`
+	// a tool was attached to it once: it has no default tools, also when none is left
+	OwnTools   bool            `json:"-"`
+	ThrottleMS int64           `json:"throttle_ms" doc:"How long after a run changes and timers wait before they wake it again"`
+	Categories []string        `json:"categories" doc:"The categories it may touch; empty means none"`
+	Policy     Policy          `json:"policy"`
+	Config     json.RawMessage `json:"config"`
+	StoppedAt  *time.Time      `json:"stopped_at,omitempty" doc:"Set while its kill switch is on"`
+	CreatedAt  time.Time       `json:"created_at"`
+	UpdatedAt  time.Time       `json:"updated_at"`
+	Stamp      Stamp           `json:"-"` // who changed it last, for nodes that do not share a database
 }
 
 // Profile is what agents of a kind may do. A kind without a profile has no capability.
@@ -119,7 +120,9 @@ func (l Lifecycle) CheckTransition(next Lifecycle) error {
 func (p Policy) Validate() error {
 	known := func(a PolicyAnswer) bool { return a == Allow || a == Ask || a == Propose || a == Deny }
 	wrong := func(path string) error {
-		return &Error{Code: Validation, Message: "the policy is not valid", Fields: []Field{{Path: path, Message: "is not known", Expected: "allow, ask, propose or deny, by tool or by tier"}}}
+		return &Error{Code: Validation, Message: "the policy is not valid",
+			Fields: []Field{{Path: path, Message: "is not known",
+				Expected: "allow, ask, propose or deny, by tool or by tier"}}}
 	}
 	for k, a := range p.Tools {
 		if !known(a) {

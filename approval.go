@@ -11,7 +11,8 @@ const (
 	Approved ApprovalState = "approved"
 	Rejected ApprovalState = "denied"
 	Expired  ApprovalState = "expired"
-	Lapsed   ApprovalState = "lapsed" // approved, but the tool, the policy or the base had changed, or the run had ended, before it ran
+	// approved, but the tool, the policy or the base had changed, or the run had ended, before it ran
+	Lapsed ApprovalState = "lapsed"
 )
 
 // ApprovalStates lists the states of an approval.
@@ -19,8 +20,8 @@ func ApprovalStates() []ApprovalState {
 	return []ApprovalState{Pending, Approved, Rejected, Expired, Lapsed}
 }
 
-// Approval is a parked call waiting for a person. It is bound to the exact arguments, tool and policy it was asked for, and
-// is used once.
+// Approval is a parked call waiting for a person. It is bound to the exact arguments, tool and policy it was asked for,
+// and is used once.
 type Approval struct {
 	ID          string        `json:"id"`
 	WorkspaceID string        `json:"workspace_id"`
@@ -48,7 +49,8 @@ func (a Approval) HasExpired(now time.Time) bool {
 	return a.State == Pending && !a.ExpiresAt.After(now)
 }
 
-// AsOf is the approval as it stands at a moment: one whose time is over has expired, though that may not be written down yet.
+// AsOf is the approval as it stands at a moment: one whose time is over has expired, though that may not be written
+// down yet.
 func (a Approval) AsOf(now time.Time) Approval {
 	if a.HasExpired(now) {
 		a.State = Expired

@@ -15,43 +15,47 @@ import (
 
 const module = "reeve"
 
-// arrows is the whole architecture: which of our packages each package may import. "." is the root. A package that is not
-// here is not part of the architecture; docs/architecture.md says what each room is for.
+// arrows is the whole architecture: which of our packages each package may import. "." is the root. A package that is
+// not here is not part of the architecture; docs/architecture.md says what each room is for.
 var arrows = map[string][]string{
-	".":                               {},
-	"api":                             {"."},
-	"client":                          {".", "api"},
-	"contract":                        {},
-	"internal/backoff":                {"."},
-	"internal/cron":                   {"."},
-	"internal/keylock":                {},
-	"internal/notify":                 {},
-	"internal/redact":                 {},
-	"internal/store":                  {"."},
-	"internal/store/sqlite":           {".", "internal/store"},
-	"internal/store/postgres":         {".", "internal/store"},
-	"internal/store/storetest":        {".", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
-	"internal/gate":                   {".", "internal/store"},
-	"internal/agent":                  {".", "internal/store", "model"},
-	"internal/memory":                 {".", "internal/store", "model"},
-	"internal/automation":             {".", "internal/store", "internal/sandbox/js"},
-	"internal/branch":                 {".", "internal/store", "internal/sandbox/confine"},
-	"internal/chat":                   {".", "internal/store"},
-	"internal/sandbox":                {},
-	"internal/sandbox/confine":        {".", "internal/sandbox/child", "internal/sandbox/confine/cell"},
-	"internal/sandbox/child":          {},
-	"internal/sandbox/lock":           {},
-	"internal/sandbox/js":             {".", "internal/sandbox/child", "internal/sandbox/js/guest", "internal/sandbox/js/wire"},
-	"internal/sandbox/js/guest":       {"internal/sandbox/js/wire", "internal/sandbox/lock"},
-	"internal/sandbox/js/wire":        {},
-	"internal/sandbox/js/worker":      {"internal/sandbox/js/guest"},
-	"internal/sandbox/py":             {".", "internal/sandbox/child", "internal/sandbox/js/wire", "internal/sandbox/py/report"},
-	"internal/sandbox/py/freeze":      {"internal/sandbox/py/guest"},
-	"internal/sandbox/py/guest":       {"internal/sandbox/js/wire", "internal/sandbox/lock", "internal/sandbox/py/report"},
-	"internal/sandbox/py/report":      {},
-	"internal/sandbox/py/worker":      {"internal/sandbox/py/guest"},
-	"internal/wake":                   {".", "internal/store"},
-	"internal/httpapi":                {".", "api", "internal/store", "internal/chat", "internal/gate", "internal/wake", "model"},
+	".":                        {},
+	"api":                      {"."},
+	"client":                   {".", "api"},
+	"contract":                 {},
+	"internal/backoff":         {"."},
+	"internal/cron":            {"."},
+	"internal/keylock":         {},
+	"internal/notify":          {},
+	"internal/redact":          {},
+	"internal/store":           {"."},
+	"internal/store/sqlite":    {".", "internal/store"},
+	"internal/store/postgres":  {".", "internal/store"},
+	"internal/store/storetest": {".", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
+	"internal/gate":            {".", "internal/store"},
+	"internal/agent":           {".", "internal/store", "model"},
+	"internal/memory":          {".", "internal/store", "model"},
+	"internal/automation":      {".", "internal/store", "internal/sandbox/js"},
+	"internal/branch":          {".", "internal/store", "internal/sandbox/confine"},
+	"internal/chat":            {".", "internal/store"},
+	"internal/sandbox":         {},
+	"internal/sandbox/confine": {".", "internal/sandbox/child", "internal/sandbox/confine/cell"},
+	"internal/sandbox/child":   {},
+	"internal/sandbox/lock":    {},
+	"internal/sandbox/js": {".", "internal/sandbox/child", "internal/sandbox/js/guest",
+		"internal/sandbox/js/wire"},
+	"internal/sandbox/js/guest":  {"internal/sandbox/js/wire", "internal/sandbox/lock"},
+	"internal/sandbox/js/wire":   {},
+	"internal/sandbox/js/worker": {"internal/sandbox/js/guest"},
+	"internal/sandbox/py": {".", "internal/sandbox/child", "internal/sandbox/js/wire",
+		"internal/sandbox/py/report"},
+	"internal/sandbox/py/freeze": {"internal/sandbox/py/guest"},
+	"internal/sandbox/py/guest": {"internal/sandbox/js/wire", "internal/sandbox/lock",
+		"internal/sandbox/py/report"},
+	"internal/sandbox/py/report": {},
+	"internal/sandbox/py/worker": {"internal/sandbox/py/guest"},
+	"internal/wake":              {".", "internal/store"},
+	"internal/httpapi": {".", "api", "internal/store", "internal/chat", "internal/gate", "internal/wake",
+		"model"},
 	"model":                           {"."},
 	"toolbox/agents":                  {"."},
 	"toolbox/files":                   {".", "internal/store"},
@@ -94,37 +98,43 @@ var pinned = map[string][]string{
 
 // goroutines are started in these files only, each for a reason.
 var goroutines = map[string]string{
-	"client/follow.go":                      "a connection that died in silence is given up",
-	"cmd/reeve/chat.go":                     "reading the terminal must not keep an interrupt from being heard",
-	"cmd/reeve/evalrun.go":                  "questions are asked side by side; the command waits for them",
-	"cmd/reeve/importmail.go":               "mail is read while what was read before is sent",
-	"cmd/reeve/main.go":                     "a second signal ends the process at once",
-	"host/host.go":                          "Run's own group",
-	"internal/automation/ledger.go":         "what a script has noted is written after a while, if no call takes it along",
-	"internal/automation/step.go":           "a step ends when whoever waits for it leaves",
-	"internal/gate/batch.go":                "reads of one response run together",
-	"internal/gate/invoke.go":               "a handler that hangs must not take the gate with it",
-	"internal/gate/reconcile.go":            "Run's own group, and Close's wait",
-	"internal/httpapi/once.go":              "a request that is made once goes on for a while without its caller",
-	"internal/httpapi/permit.go":            "waiting for a client's next lines ends when its permit is due for a check",
-	"internal/httpapi/socket.go":            "a connection is spoken to and watched while it is listened to; it waits for both",
-	"internal/httpapi/streams.go":           "streams end when the server does",
-	"internal/sandbox/confine/run_linux.go": "output is drained and the deadline watched while the command runs; Run waits for both",
+	"client/follow.go":        "a connection that died in silence is given up",
+	"cmd/reeve/chat.go":       "reading the terminal must not keep an interrupt from being heard",
+	"cmd/reeve/evalrun.go":    "questions are asked side by side; the command waits for them",
+	"cmd/reeve/importmail.go": "mail is read while what was read before is sent",
+	"cmd/reeve/main.go":       "a second signal ends the process at once",
+	"host/host.go":            "Run's own group",
+	"internal/automation/ledger.go": "what a script has noted is written after a while, if no call takes it " +
+		"along",
+	"internal/automation/step.go": "a step ends when whoever waits for it leaves",
+	"internal/gate/batch.go":      "reads of one response run together",
+	"internal/gate/invoke.go":     "a handler that hangs must not take the gate with it",
+	"internal/gate/reconcile.go":  "Run's own group, and Close's wait",
+	"internal/httpapi/once.go":    "a request that is made once goes on for a while without its caller",
+	"internal/httpapi/permit.go":  "waiting for a client's next lines ends when its permit is due for a check",
+	"internal/httpapi/socket.go": "a connection is spoken to and watched while it is listened to; it " +
+		"waits for both",
+	"internal/httpapi/streams.go": "streams end when the server does",
+	"internal/sandbox/confine/run_linux.go": "output is drained and the deadline watched while the command runs; Run " +
+		"waits for both",
 	"internal/sandbox/js/call.go":           "a script's calls run side by side; Run waits for them",
 	"internal/sandbox/js/guest/describe.go": "a script's error may take no longer to describe than this",
-	"internal/sandbox/js/guest/worker.go":   "a script whose time is over is stopped, and a worker that does not stop ends",
-	"internal/sandbox/js/pool.go":           "workers are started ahead; Close waits for them",
-	"internal/sandbox/js/process.go":        "a worker that does not start is killed",
-	"internal/sandbox/js/run.go":            "a worker whose time is over, or whose caller leaves, is killed",
-	"internal/sandbox/lock/lock.go":         "a worker looks whether its host is still there",
-	"internal/sandbox/py/guest/serve.go":    "a worker whose time is long over ends",
-	"internal/sandbox/py/pool.go":           "workers are started ahead, go on starting when their caller leaves, and end when they were idle; Close waits for them",
-	"internal/sandbox/py/run.go":            "a worker whose time is over, or whose caller leaves, is killed",
-	"internal/sandbox/py/spawn.go":          "a worker that does not start is killed",
-	"internal/store/postgres/postgres.go":   "statements end when the engine is closed, and closing does not wait for a server that hangs",
-	"internal/wake/loop.go":                 "Run's own group, with the runs that it serves",
-	"lasting.go":                            "a call outlives a server that is told to stop, and not its run",
-	"toolbox/web/send.go":                   "the rest of a long answer is waited for no longer than this",
+	"internal/sandbox/js/guest/worker.go": "a script whose time is over is stopped, and a worker that does not " +
+		"stop ends",
+	"internal/sandbox/js/pool.go":        "workers are started ahead; Close waits for them",
+	"internal/sandbox/js/process.go":     "a worker that does not start is killed",
+	"internal/sandbox/js/run.go":         "a worker whose time is over, or whose caller leaves, is killed",
+	"internal/sandbox/lock/lock.go":      "a worker looks whether its host is still there",
+	"internal/sandbox/py/guest/serve.go": "a worker whose time is long over ends",
+	"internal/sandbox/py/pool.go": "workers are started ahead, go on starting when their caller leaves, " +
+		"and end when they were idle; Close waits for them",
+	"internal/sandbox/py/run.go":   "a worker whose time is over, or whose caller leaves, is killed",
+	"internal/sandbox/py/spawn.go": "a worker that does not start is killed",
+	"internal/store/postgres/postgres.go": "statements end when the engine is closed, and closing does not wait " +
+		"for a server that hangs",
+	"internal/wake/loop.go": "Run's own group, with the runs that it serves",
+	"lasting.go":            "a call outlives a server that is told to stop, and not its run",
+	"toolbox/web/send.go":   "the rest of a long answer is waited for no longer than this",
 }
 
 // starters are calls that start one, besides the statement: of groups, and of what waits for a time or a context.
@@ -144,7 +154,8 @@ func TestArchitecture(t *testing.T) {
 			return err
 		}
 		name := d.Name()
-		if d.IsDir() && (name == "testdata" || name == "node_modules" || name == "tools" || name == "bench" || len(name) > 1 && name[0] == '.') {
+		if d.IsDir() && (name == "testdata" || name == "node_modules" || name == "tools" || name == "bench" ||
+			len(name) > 1 && name[0] == '.') {
 			return fs.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(p, ".go") {
@@ -199,7 +210,8 @@ func checkImports(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
 		if slices.Contains(testKits, to) && !slices.Contains(testKits, pkg) {
 			t.Errorf("%s: %s imports a test kit", fset.Position(s.Pos()), pkg)
 		}
-		if allowed := arrows[pkg]; !slices.Contains(allowed, "*") && !slices.Contains(allowed, to) && !slices.Contains(helpers, to) {
+		if allowed := arrows[pkg]; !slices.Contains(allowed, "*") && !slices.Contains(allowed, to) &&
+			!slices.Contains(helpers, to) {
 			t.Errorf("%s: %s may not import %s", fset.Position(s.Pos()), pkg, to)
 		}
 	}
@@ -219,7 +231,8 @@ func checkCode(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
 			if n.Name.Name == "init" && n.Recv == nil {
 				t.Errorf("%s: no init functions", fset.Position(n.Pos()))
 			}
-			if n.Name.IsExported() && n.Doc == nil && !generated && (n.Recv == nil || exportedRecv(n.Recv)) && !selfEvident(n) {
+			if n.Name.IsExported() && n.Doc == nil && !generated && (n.Recv == nil || exportedRecv(n.Recv)) &&
+				!selfEvident(n) {
 				t.Errorf("%s: %s is exported and has no comment", fset.Position(n.Pos()), n.Name.Name)
 			}
 		case *ast.GoStmt:
@@ -269,7 +282,8 @@ func exportedRecv(r *ast.FieldList) bool {
 
 // selfEvident methods implement interfaces that everybody knows.
 func selfEvident(n *ast.FuncDecl) bool {
-	return n.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Exec", "Affect", "Query", "Err", "Close"}, n.Name.Name)
+	return n.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Exec", "Affect", "Query", "Err",
+		"Close"}, n.Name.Name)
 }
 
 // TestHandlersAreRunByTheGateOnly pins rule 1: nothing outside the gate calls a tool's Handler field.
@@ -277,7 +291,8 @@ func TestHandlersAreRunByTheGateOnly(t *testing.T) {
 	fset := token.NewFileSet()
 	found := 0
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") || strings.Contains(p, "testdata") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") ||
+			strings.Contains(p, "testdata") {
 			return err
 		}
 		f, err := parser.ParseFile(fset, p, nil, parser.SkipObjectResolution)

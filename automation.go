@@ -26,8 +26,8 @@ type Automation struct {
 	Failure *FailureState    `json:"failure,omitempty" doc:"What its failures have led to, until a run succeeds"`
 }
 
-// ScriptVersion is one script of an automation. It never changes. Major versions are written anew, minor ones repair them, and
-// those of major 0 are drafts: tried, but never active.
+// ScriptVersion is one script of an automation. It never changes. Major versions are written anew, minor ones repair
+// them, and those of major 0 are drafts: tried, but never active.
 type ScriptVersion struct {
 	ID          string    `json:"id"`
 	WorkspaceID string    `json:"workspace_id"`
@@ -93,7 +93,8 @@ func ClassOf(c Code) FailureClass {
 		return AuthFailure
 	case Forbidden, Denied, OutOfScope, BudgetExceeded, ApprovalRequired, Stopped:
 		return PermissionFailure
-	case Unavailable, RateLimited, Timeout, UnknownOutcome: // the last is the database's: a call of unknown outcome waits for a person
+	// the last is the database's: a call of unknown outcome waits for a person
+	case Unavailable, RateLimited, Timeout, UnknownOutcome:
 		return NetworkFailure
 	case Internal, Corrupt, Crashed, AssemblyFailed, ModelFailed:
 		return InternalFailure
@@ -102,8 +103,8 @@ func ClassOf(c Code) FailureClass {
 	}
 }
 
-// ScriptRun is what a run has to say when its brain is a script. It is there from the moment the run is asked for, under the run
-// key, and shows how far the run has come.
+// ScriptRun is what a run has to say when its brain is a script. It is there from the moment the run is asked for,
+// under the run key, and shows how far the run has come.
 type ScriptRun struct {
 	RunKey      string       `json:"run_key"`
 	RunID       string       `json:"run_id,omitempty"`
@@ -156,7 +157,8 @@ func ItemStates() []ItemState {
 	return []ItemState{ItemProcessing, ItemDone, ItemFailed, ItemSkipped, ItemNeedsAttention}
 }
 
-// CheckTransition checks one step of an item's life. From done, skipped and needs_attention only a person leads on, with a new attempt.
+// CheckTransition checks one step of an item's life. From done, skipped and needs_attention only a person leads on,
+// with a new attempt.
 func (s ItemState) CheckTransition(next ItemState) error {
 	if slices.Contains(itemTransitions[s], next) {
 		return nil
@@ -214,7 +216,8 @@ func CheckItemName(what, s string) error {
 	case strings.TrimSpace(s) == "":
 		return Errorf(Validation, "an item's %s must not be empty", what)
 	case len(s) > MaxItemName:
-		return Errorf(Validation, "an item's %s has %d bytes", what, len(s)).Hintf("at most %d; use a stable id of the thing itself", MaxItemName)
+		return Errorf(Validation, "an item's %s has %d bytes", what, len(s)).
+			Hintf("at most %d; use a stable id of the thing itself", MaxItemName)
 	case !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0:
 		return Errorf(Validation, "an item's %s must be text without NUL", what)
 	}

@@ -63,7 +63,8 @@ func (f *ItemFilter) Validate() error {
 			return nil
 		}
 	}
-	return InvalidField("/status", "is not the state of an item", "processing, done, failed, skipped or needs_attention")
+	return InvalidField("/status", "is not the state of an item",
+		"processing, done, failed, skipped or needs_attention")
 }
 
 // ItemList is a page of an automation's items, newest first.

@@ -97,7 +97,8 @@ type Exchange struct {
 	Answer   string `json:"answer"`
 }
 
-// ScriptJob is work for the planner or the maintainer. It is a row, and its agent is woken for it through the one queue.
+// ScriptJob is work for the planner or the maintainer. It is a row, and its agent is woken for it through the one
+// queue.
 type ScriptJob struct {
 	ID          string         `json:"id"`
 	WorkspaceID string         `json:"workspace_id"`

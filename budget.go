@@ -15,12 +15,14 @@ func (a Amount) IsZero() bool { return a == Amount{} }
 
 // Plus adds what was spent. What is more than can be counted stays the most that can.
 func (a Amount) Plus(b Amount) Amount {
-	return Amount{Calls: SaturatingAdd(a.Calls, b.Calls), Tokens: SaturatingAdd(a.Tokens, b.Tokens), Micros: SaturatingAdd(a.Micros, b.Micros), Millis: SaturatingAdd(a.Millis, b.Millis)}
+	return Amount{Calls: SaturatingAdd(a.Calls, b.Calls), Tokens: SaturatingAdd(a.Tokens, b.Tokens),
+		Micros: SaturatingAdd(a.Micros, b.Micros), Millis: SaturatingAdd(a.Millis, b.Millis)}
 }
 
 // Minus is how much more a is than b.
 func (a Amount) Minus(b Amount) Amount {
-	return Amount{Calls: a.Calls - b.Calls, Tokens: a.Tokens - b.Tokens, Micros: a.Micros - b.Micros, Millis: a.Millis - b.Millis}
+	return Amount{Calls: a.Calls - b.Calls, Tokens: a.Tokens - b.Tokens, Micros: a.Micros - b.Micros,
+		Millis: a.Millis - b.Millis}
 }
 
 // SaturatingAdd adds two counts without ever passing from the most that can be counted to less than nothing.

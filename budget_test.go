@@ -9,7 +9,8 @@ import (
 
 // Sums stop at the most that can be counted.
 func TestAmountsSaturate(t *testing.T) {
-	for _, c := range [][3]int64{{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {1, math.MaxInt64, math.MaxInt64}, {math.MaxInt64, math.MaxInt64, math.MaxInt64}, {math.MinInt64, -1, math.MinInt64},
+	for _, c := range [][3]int64{{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {1, math.MaxInt64, math.MaxInt64},
+		{math.MaxInt64, math.MaxInt64, math.MaxInt64}, {math.MinInt64, -1, math.MinInt64},
 		{-1, math.MinInt64, math.MinInt64}, {math.MaxInt64, math.MinInt64, -1}, {5, -7, -2}} {
 		if got := reeve.SaturatingAdd(c[0], c[1]); got != c[2] {
 			t.Errorf("%d + %d = %d, want %d", c[0], c[1], got, c[2])

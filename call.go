@@ -21,23 +21,24 @@ func (v Via) FromBrain() bool { return v == ViaRun || v == ViaScript }
 
 // Call is a request to pass the gate.
 type Call struct {
-	Workspace   string          // whose
-	Agent       string          // by whom
-	Tool        string          // what
-	Args        json.RawMessage // with what; need not be valid JSON yet
-	Operation   string          // operation id; empty means a new one for each call
-	Session     string          // names the thread agent:session:<Session>; empty means the run's or, without a run, the user's default session
-	Run         string          // names the thread agent:run:<Run>, and parks with the run
-	Automation  string          // set for calls of a script: the item rule applies
-	Item        string          // the automation's item that a script makes it for
-	Attempt     int             // at that item
-	User        string          // on whose behalf
-	Via         Via             // where it came in
-	Tools       []string        // an explicit list of tools for this call; nil means the agent's own
-	PreviewOnly bool            // say what would change, change nothing
-	Base        string          // apply only if what a preview was based on still holds
-	Reason      string          // why, for the person who approves
-	Ref         string          // the caller's own name of the call, such as a model's tool call id
+	Workspace string          // whose
+	Agent     string          // by whom
+	Tool      string          // what
+	Args      json.RawMessage // with what; need not be valid JSON yet
+	Operation string          // operation id; empty means a new one for each call
+	// names the thread agent:session:<Session>; empty means the run's or, without a run, the user's default session
+	Session     string
+	Run         string   // names the thread agent:run:<Run>, and parks with the run
+	Automation  string   // set for calls of a script: the item rule applies
+	Item        string   // the automation's item that a script makes it for
+	Attempt     int      // at that item
+	User        string   // on whose behalf
+	Via         Via      // where it came in
+	Tools       []string // an explicit list of tools for this call; nil means the agent's own
+	PreviewOnly bool     // say what would change, change nothing
+	Base        string   // apply only if what a preview was based on still holds
+	Reason      string   // why, for the person who approves
+	Ref         string   // the caller's own name of the call, such as a model's tool call id
 
 	OnBehalfOf []Delegator // whose rights limit the call, besides those that its run names
 }

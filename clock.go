@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Now is the one place that reads the wall clock. Times are UTC and cut to the millisecond, the precision the store keeps.
+// Now is the one place that reads the wall clock. Times are UTC and cut to the millisecond, the precision the store
+// keeps.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // Since measures elapsed time from a reading of [Monotonic].
@@ -30,7 +31,8 @@ func FromMillis(ms int64) time.Time {
 	return moment(ms)
 }
 
-// moment is the nearest point in time that JSON has a name for: the years 1 to 9999. One that has none would make a whole list unreadable.
+// moment is the nearest point in time that JSON has a name for: the years 1 to 9999. One that has none would make a
+// whole list unreadable.
 func moment(ms int64) time.Time {
 	return time.UnixMilli(max(-62135596800000, min(ms, 253402300799999))).UTC()
 }
@@ -39,7 +41,8 @@ func moment(ms int64) time.Time {
 func ParseInstant(s string) (time.Time, error) {
 	s = strings.ToUpper(s)
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if _, offset := t.Zone(); err == nil && (max(offset, -offset) >= 24*60*60 || !strings.HasSuffix(s, "Z") && s[len(s)-2:] > "59") {
+	if _, offset := t.Zone(); err == nil && (max(offset, -offset) >= 24*60*60 || !strings.HasSuffix(s, "Z") &&
+		s[len(s)-2:] > "59") {
 		err = Errorf(Validation, "the offset is out of range")
 	}
 	return t, err
@@ -48,7 +51,8 @@ func ParseInstant(s string) (time.Time, error) {
 // InOffset is the inverse of reading a time's milliseconds and its offset in seconds.
 func InOffset(ms, offset int64) time.Time {
 	t := moment(ms)
-	if shown := t.In(time.FixedZone("", int(offset))); offset != 0 && max(offset, -offset) < 24*60*60 && shown.Year() <= 9999 {
+	if shown := t.In(time.FixedZone("", int(offset))); offset != 0 && max(offset, -offset) < 24*60*60 &&
+		shown.Year() <= 9999 {
 		return shown
 	}
 	return t

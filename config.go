@@ -69,7 +69,8 @@ func (c AgentConfig) validate() error {
 	}
 	if c.Rehearsal != nil {
 		if n := len(c.Rehearsal.Steps); n > MaxSteps {
-			return InvalidField("/config/rehearsal/steps", fmt.Sprintf("has %d steps", n), fmt.Sprintf("at most %d", MaxSteps))
+			return InvalidField("/config/rehearsal/steps", fmt.Sprintf("has %d steps", n),
+				fmt.Sprintf("at most %d", MaxSteps))
 		}
 		for i, s := range c.Rehearsal.Steps {
 			at := "/config/rehearsal/steps/" + strconv.Itoa(i)

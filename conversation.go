@@ -108,8 +108,10 @@ const (
 
 // Turn is how a run looks as a turn.
 func (r Run) Turn() Turn {
-	return Turn{ID: r.ID, ConversationID: r.SessionID, AgentID: r.AgentID, UserID: r.UserID, ParentID: r.ParentID, State: r.State, Input: r.Input, Output: r.Output, Code: r.Code,
-		Message: r.Message, Moves: r.Moves, Issues: r.Issues, Attempts: r.Attempts, Spent: r.Spent, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
+	return Turn{ID: r.ID, ConversationID: r.SessionID, AgentID: r.AgentID, UserID: r.UserID, ParentID: r.ParentID,
+		State: r.State, Input: r.Input, Output: r.Output, Code: r.Code,
+		Message: r.Message, Moves: r.Moves, Issues: r.Issues, Attempts: r.Attempts, Spent: r.Spent,
+		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
 }
 
 // Attachment is a file that comes with what a person says. Its bytes are kept by content hash.
@@ -140,9 +142,9 @@ const (
 	FrameMedia     FrameType = "media"
 )
 
-// Frame is what the clients of a conversation are sent. Which fields are set depends on its type. Frames other than tokens are
-// kept: a client that comes back with the last Seq it saw gets every one after it, once. What tokens said is whole in the
-// message_complete that follows them.
+// Frame is what the clients of a conversation are sent. Which fields are set depends on its type. Frames other than
+// tokens are kept: a client that comes back with the last Seq it saw gets every one after it, once. What tokens said is
+// whole in the message_complete that follows them.
 type Frame struct {
 	Seq            int64           `json:"seq,omitempty" doc:"Grows strictly within a conversation"`
 	LastSeq        int64           `json:"last_seq,omitempty" doc:"Of connected: the last that was given in the conversation; what you lack of it follows"`

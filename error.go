@@ -16,29 +16,30 @@ const (
 	AssemblyFailed   Code = "CONTEXT_ASSEMBLY_FAILED" // what a model should be asked could not be put together
 	BudgetExceeded   Code = "BUDGET_EXCEEDED"         // the call would cost more than is left
 	Canceled         Code = "CANCELED"                // the caller went away
-	Conflict         Code = "CONFLICT"                // the same operation id was used with other arguments, or the state forbids it
-	Corrupt          Code = "CORRUPT"                 // a row of the database cannot be read
-	Crashed          Code = "CRASHED"                 // a run took its server with it too often, and was given up
-	Denied           Code = "DENIED"                  // policy or a person said no
-	Forbidden        Code = "FORBIDDEN"               // the token's role or workspace does not allow it
-	InProgress       Code = "IN_PROGRESS"             // the operation has begun and its outcome is not recorded yet
-	Internal         Code = "INTERNAL"                // a fault of Reeve's own
-	ModelFailed      Code = "MODEL_FAILED"            // the model's provider refused, or its answer makes no sense
-	NotFound         Code = "NOT_FOUND"               // no such thing here
-	OutOfScope       Code = "OUT_OF_SCOPE"            // outside the agent's categories or capabilities
-	RateLimited      Code = "RATE_LIMITED"            // too many requests
-	Skipped          Code = "SKIPPED"                 // a person chose not to run it
-	Stale            Code = "STALE"                   // what the call was based on has changed
-	StepLimit        Code = "STEP_LIMIT"              // a turn came to its limit of moves; the next one starts afresh
-	Stopped          Code = "STOPPED"                 // the kill switch is on
-	Timeout          Code = "TIMEOUT"                 // it took too long
-	TooLarge         Code = "TOO_LARGE"               // more bytes than allowed
-	ToolFailed       Code = "TOOL_FAILED"             // the tool refused or failed; it did not have its effect
-	Unauthenticated  Code = "UNAUTHENTICATED"         // no valid token
-	Unavailable      Code = "UNAVAILABLE"             // infrastructure is down; nothing was sent; trying again may work
-	UnknownOutcome   Code = "UNKNOWN_OUTCOME"         // it may or may not have happened; a person must say
-	Unsupported      Code = "UNSUPPORTED"             // not in this build or on this machine
-	Validation       Code = "VALIDATION_ERROR"        // the input is wrong; Fields says where
+	// the same operation id was used with other arguments, or the state forbids it
+	Conflict        Code = "CONFLICT"
+	Corrupt         Code = "CORRUPT"          // a row of the database cannot be read
+	Crashed         Code = "CRASHED"          // a run took its server with it too often, and was given up
+	Denied          Code = "DENIED"           // policy or a person said no
+	Forbidden       Code = "FORBIDDEN"        // the token's role or workspace does not allow it
+	InProgress      Code = "IN_PROGRESS"      // the operation has begun and its outcome is not recorded yet
+	Internal        Code = "INTERNAL"         // a fault of Reeve's own
+	ModelFailed     Code = "MODEL_FAILED"     // the model's provider refused, or its answer makes no sense
+	NotFound        Code = "NOT_FOUND"        // no such thing here
+	OutOfScope      Code = "OUT_OF_SCOPE"     // outside the agent's categories or capabilities
+	RateLimited     Code = "RATE_LIMITED"     // too many requests
+	Skipped         Code = "SKIPPED"          // a person chose not to run it
+	Stale           Code = "STALE"            // what the call was based on has changed
+	StepLimit       Code = "STEP_LIMIT"       // a turn came to its limit of moves; the next one starts afresh
+	Stopped         Code = "STOPPED"          // the kill switch is on
+	Timeout         Code = "TIMEOUT"          // it took too long
+	TooLarge        Code = "TOO_LARGE"        // more bytes than allowed
+	ToolFailed      Code = "TOOL_FAILED"      // the tool refused or failed; it did not have its effect
+	Unauthenticated Code = "UNAUTHENTICATED"  // no valid token
+	Unavailable     Code = "UNAVAILABLE"      // infrastructure is down; nothing was sent; trying again may work
+	UnknownOutcome  Code = "UNKNOWN_OUTCOME"  // it may or may not have happened; a person must say
+	Unsupported     Code = "UNSUPPORTED"      // not in this build or on this machine
+	Validation      Code = "VALIDATION_ERROR" // the input is wrong; Fields says where
 )
 
 // Error is the error of every room: a code for programs, a message and a hint for people.
@@ -141,5 +142,6 @@ func InvalidField(path, message, expected string) error {
 	if what == "" {
 		what = "the input"
 	}
-	return &Error{Code: Validation, Message: what + " " + message, Fields: []Field{{Path: path, Message: message, Expected: expected}}}
+	return &Error{Code: Validation, Message: what + " " + message,
+		Fields: []Field{{Path: path, Message: message, Expected: expected}}}
 }

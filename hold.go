@@ -2,8 +2,9 @@ package reeve
 
 import "time"
 
-// Hold is that a server does nothing by itself, and lets nobody change anything, until a person resumes it. A server that was
-// restored from a backup starts held: what happened after the backup is not in its database, and would be done again.
+// Hold is that a server does nothing by itself, and lets nobody change anything, until a person resumes it. A server
+// that was restored from a backup starts held: what happened after the backup is not in its database, and would be done
+// again.
 type Hold struct {
 	HeldAt time.Time  `json:"held_at"`
 	Reason string     `json:"reason"`
@@ -48,8 +49,8 @@ func (w HeldWork) Skippable() bool {
 	return w.Kind == HeldRun || w.Kind == HeldWake || w.Kind == HeldSchedule && w.Overdue
 }
 
-// IsUncertainAfterRestore tells whether nobody can say if an operation of a restored database has happened since the backup, and asking its tool
-// would not tell either. Local effects are in the database itself, and so have not.
+// IsUncertainAfterRestore tells whether nobody can say if an operation of a restored database has happened since the
+// backup, and asking its tool would not tell either. Local effects are in the database itself, and so have not.
 func (o Operation) IsUncertainAfterRestore() bool {
 	switch {
 	case o.Effect == Local || o.Effect == Read || o.Awaited():

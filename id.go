@@ -63,7 +63,8 @@ func (s *IDs) New(prefix string, now time.Time) string {
 	return prefix + "_" + encodeID(uint64(ms), hi, lo)
 }
 
-// LowestIDAt is the least id of a prefix that was issued at the time of another id, or later: where to begin reading what came after it.
+// LowestIDAt is the least id of a prefix that was issued at the time of another id, or later: where to begin reading
+// what came after it.
 func LowestIDAt(prefix, id string) string {
 	_, rest, _ := strings.Cut(id, "_")
 	return prefix + "_" + rest[:min(len(rest), timeDigits)]
@@ -127,7 +128,8 @@ func IsID(s string) bool {
 	return strings.ToLower(prefix) == prefix
 }
 
-// CheckName refuses a name that has the form of an id: what is found by its id or its name could pass for another, once that one is gone.
+// CheckName refuses a name that has the form of an id: what is found by its id or its name could pass for another, once
+// that one is gone.
 func CheckName(name string) error {
 	if IsID(name) {
 		return InvalidField("/name", "has the form of an id", "a name that nobody takes for an id")

@@ -9,8 +9,8 @@ import (
 	"reeve/internal/redact"
 )
 
-// Invocation is one attempt at a call, as its handler sees it: who asks, for what, with which settings. The gate makes it;
-// nothing a handler does with it after its context ended has an effect.
+// Invocation is one attempt at a call, as its handler sees it: who asks, for what, with which settings. The gate makes
+// it; nothing a handler does with it after its context ended has an effect.
 type Invocation struct {
 	Workspace string
 	Agent     string
@@ -27,11 +27,14 @@ type Invocation struct {
 
 	Categories []string   // what the agent may touch; empty means nothing
 	Ancestors  []Ancestor // of a call in a run: who led to it, the run itself last; of any other, the agent
-	Behalf     string     // of a check: the agent on whose behalf the call is made, whose settings these are; empty means the agent itself
+	// of a check: the agent on whose behalf the call is made, whose settings these are; empty means the agent itself
+	Behalf string
 
 	Decides bool // of a preview: it is shown to a person who decides on the call, and not to the caller
 
-	Lent []json.RawMessage // the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do not either
+	// the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do
+	// not either
+	Lent []json.RawMessage
 
 	// Redactor removes the workspace's secrets from texts; see [Invocation.RedactedSlice]. It may be nil.
 	Redactor *redact.Redactor
@@ -66,8 +69,8 @@ func InvocationFrom(ctx context.Context) *Invocation {
 	return &Invocation{}
 }
 
-// OnBehalfOf lists the agents whose rights limit what the call leaves behind to act later, such as a schedule. With self
-// the calling agent is one of them.
+// OnBehalfOf lists the agents whose rights limit what the call leaves behind to act later, such as a schedule. With
+// self the calling agent is one of them.
 func (i *Invocation) OnBehalfOf(self bool) []Delegator {
 	if i.Delegators == nil {
 		return nil
@@ -75,7 +78,8 @@ func (i *Invocation) OnBehalfOf(self bool) []Delegator {
 	return i.Delegators(self)
 }
 
-// Emit notes that something changed. Subscriptions see it once the call has committed. What is no token (see [Token.Check]) fails a local call; of any other it is left out, and logged.
+// Emit notes that something changed. Subscriptions see it once the call has committed. What is no token (see
+// [Token.Check]) fails a local call; of any other it is left out, and logged.
 func (i *Invocation) Emit(class TokenClass, name string) {
 	i.note(func() { i.changed = append(i.changed, Token{Class: class, Name: name}) })
 }
@@ -100,7 +104,9 @@ func Settings(tool string, config json.RawMessage, v any) error {
 		return nil
 	}
 	if err := json.Unmarshal(config, v); err != nil {
-		return Errorf(Validation, "the agent's settings for %s are not valid: %s", tool, strings.TrimPrefix(err.Error(), "json: ")).Hintf("take the tool away from the agent and attach it again with them")
+		return Errorf(Validation, "the agent's settings for %s are not valid: %s", tool,
+			strings.TrimPrefix(err.Error(), "json: ")).
+			Hintf("take the tool away from the agent and attach it again with them")
 	}
 	return nil
 }

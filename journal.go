@@ -33,8 +33,8 @@ const (
 // KeyAgentState is the semantic key of a change of an agent's slots.
 const KeyAgentState = "AGENT_STATE"
 
-// Record is what everything in the journal has: an id, times, and the stamp of the last change. What was deleted is kept, so
-// that a node that has not heard of it yet can be told.
+// Record is what everything in the journal has: an id, times, and the stamp of the last change. What was deleted is
+// kept, so that a node that has not heard of it yet can be told.
 type Record struct {
 	ID          string     `json:"id"`
 	WorkspaceID string     `json:"workspace_id"`
@@ -44,7 +44,8 @@ type Record struct {
 	Stamp       Stamp      `json:"-"`
 }
 
-// Category is a part of life or work. Everything in the journal belongs to one, and an agent sees only those it was given.
+// Category is a part of life or work. Everything in the journal belongs to one, and an agent sees only those it was
+// given.
 type Category struct {
 	Record
 	Name string `json:"name" doc:"Unique in the workspace"`
@@ -149,8 +150,8 @@ type DayPlan struct {
 	Pinned []string    `json:"pinned_task_ids" doc:"The tasks of the day, in order"`
 }
 
-// PlanBlock is a span of a day that is meant for something. Blocks may overlap: an agent cannot make room for what it may not
-// see.
+// PlanBlock is a span of a day that is meant for something. Blocks may overlap: an agent cannot make room for what it
+// may not see.
 type PlanBlock struct {
 	Record
 	PlanID     string    `json:"plan_id"`

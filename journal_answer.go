@@ -36,7 +36,8 @@ type TasksChanged struct {
 
 // TimeEntryList is a page of a user's time entries, newest first.
 type TimeEntryList struct {
-	Next        string      `json:"next_cursor,omitempty"` // before the entries: what is cut off a long answer is not how to go on
+	// before the entries: what is cut off a long answer is not how to go on
+	Next        string      `json:"next_cursor,omitempty"`
 	TimeEntries []TimeEntry `json:"time_entries"`
 }
 

@@ -40,7 +40,8 @@ func CheckText(path, s string) error {
 	return nil
 }
 
-// ParseTimeWithOffset reads a time that says its offset from UTC. The offset is kept: it says what people's clocks showed.
+// ParseTimeWithOffset reads a time that says its offset from UTC. The offset is kept: it says what people's clocks
+// showed.
 func ParseTimeWithOffset(path, s string) (time.Time, error) {
 	const expected = "RFC 3339 with an offset, such as 2026-02-17T16:00:00-05:00"
 	t, err := ParseInstant(s)
@@ -80,7 +81,8 @@ func (t *Task) Validate() (err error) {
 		return err
 	}
 	if !slices.Contains(TaskStatuses(), t.Status) {
-		return InvalidField("/status", "is not a status", "open, groomed, in_progress, blocked, on_hold, done or rejected")
+		return InvalidField("/status", "is not a status",
+			"open, groomed, in_progress, blocked, on_hold, done or rejected")
 	}
 	if !slices.Contains(Priorities(), t.Priority) {
 		return InvalidField("/priority", "is not a priority", "urgent, high, medium or low")

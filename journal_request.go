@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// What is asked of the journal: the arguments of tools and the bodies of the REST API alike, so that people and agents change it
-// by the same rules.
+// What is asked of the journal: the arguments of tools and the bodies of the REST API alike, so that people and agents
+// change it by the same rules.
 
 // CategoryRequest makes or changes a category.
 type CategoryRequest struct {
@@ -51,7 +51,8 @@ type TaskChange struct {
 	Rest            *TaskRemainder `json:"-"` // only an undo has it
 }
 
-// TaskRemainder is what a task had that is no field to be changed, and went with a change of one: labels of the category that it left, and when it was closed.
+// TaskRemainder is what a task had that is no field to be changed, and went with a change of one: labels of the
+// category that it left, and when it was closed.
 type TaskRemainder struct {
 	LabelIDs []string `json:"label_ids,omitempty" maxItems:"1000"`
 	ClosedAt string   `json:"closed_at,omitempty" maxLength:"40"`
@@ -201,7 +202,8 @@ type RatingDraft struct {
 // Scores are what somebody rates something with, by name.
 type Scores map[string]int64
 
-// UnmarshalJSON reads numbers of any size. One that is no score stays none, so that it is refused by its name, also where no whole number can hold it.
+// UnmarshalJSON reads numbers of any size. One that is no score stays none, so that it is refused by its name, also
+// where no whole number can hold it.
 func (s *Scores) UnmarshalJSON(b []byte) error {
 	var said map[string]float64
 	if err := json.Unmarshal(b, &said); err != nil {
@@ -213,7 +215,8 @@ func (s *Scores) UnmarshalJSON(b []byte) error {
 		case v < 0:
 			(*s)[name] = -1
 		case v <= MaxScore && float64(n) != v:
-			return &json.UnmarshalTypeError{Value: "number " + strconv.FormatFloat(v, 'g', -1, 64), Type: reflect.TypeFor[int64]()}
+			return &json.UnmarshalTypeError{Value: "number " + strconv.FormatFloat(v, 'g', -1, 64),
+				Type: reflect.TypeFor[int64]()}
 		default:
 			(*s)[name] = n
 		}

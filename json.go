@@ -142,7 +142,8 @@ func (p *parser) text() (s string, err error) {
 	return s, p.surrogates(start, raw, s)
 }
 
-// longest is how many characters a number may have. Every double fits, written out; to reckon with a million digits takes seconds.
+// longest is how many characters a number may have. Every double fits, written out; to reckon with a million digits
+// takes seconds.
 const longest = 2000
 
 // number refuses what is beyond the range of a double, and what is too long to reckon with.
@@ -153,7 +154,8 @@ func (p *parser) number() (n json.Number, err error) {
 	}
 	n = json.Number(p.src[at:p.at])
 	if len(n) > longest {
-		return n, wrongJSON(p.src, at, "the number "+Truncate(string(n), 24)+", which is longer than "+strconv.Itoa(longest)+" characters")
+		return n, wrongJSON(p.src, at, "the number "+Truncate(string(n), 24)+", which is longer than "+
+			strconv.Itoa(longest)+" characters")
 	}
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil || math.IsInf(f, 0) || f == 0 && !isZero(string(n)) {
@@ -188,7 +190,8 @@ func (p *parser) surrogates(at int, raw []byte, s string) error {
 			i += 5
 			continue
 		}
-		if i+11 < len(raw) && raw[i+6] == '\\' && raw[i+7] == 'u' && utf16.DecodeRune(r, hex4(raw[i+8:])) != utf8.RuneError {
+		if i+11 < len(raw) && raw[i+6] == '\\' && raw[i+7] == 'u' &&
+			utf16.DecodeRune(r, hex4(raw[i+8:])) != utf8.RuneError {
 			i += 11
 			continue
 		}

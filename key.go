@@ -24,8 +24,8 @@ func Key(prefix string, parts ...string) string {
 	return prefix + "_" + strings.ToLower(idEncoding.EncodeToString(h.Sum(nil)))
 }
 
-// OperationKey is the operation id of a call that came from outside with an Idempotency-Key: the same key of the same agent
-// is the same operation.
+// OperationKey is the operation id of a call that came from outside with an Idempotency-Key: the same key of the same
+// agent is the same operation.
 func OperationKey(workspace, agent, key string) string {
 	return Key(PrefixOperation, "outside", workspace, agent, key)
 }
@@ -43,8 +43,9 @@ func Hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ItemKey is the operation id of a script's call within an item. Identity is what the tool says names the thing acted on, in
-// canonical JSON; n counts equal ones within the item. So a repaired script that reorders its calls repeats none.
+// ItemKey is the operation id of a script's call within an item. Identity is what the tool says names the thing acted
+// on, in canonical JSON; n counts equal ones within the item. So a repaired script that reorders its calls repeats
+// none.
 func ItemKey(automation, item string, attempt int, tool, identity string, n int) string {
 	return Key(PrefixOperation, "item", automation, item, strconv.Itoa(attempt), tool, identity, strconv.Itoa(n))
 }

@@ -19,7 +19,8 @@ const (
 	SystemNote  MessageKind = "system"
 )
 
-// Message is an entry in a thread's log. A call is shown as an action and, once there is one, its result, which names the action as ActionID.
+// Message is an entry in a thread's log. A call is shown as an action and, once there is one, its result, which names
+// the action as ActionID.
 type Message struct {
 	ID          string          `json:"id"`
 	WorkspaceID string          `json:"workspace_id"`

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// NewTool makes a tool of a typed function. The schema of its arguments is [SchemaFor] In, unless t brings its own. What t
-// leaves unsaid gets the defaults of [Tool.WithDefaults].
+// NewTool makes a tool of a typed function. The schema of its arguments is [SchemaFor] In, unless t brings its own.
+// What t leaves unsaid gets the defaults of [Tool.WithDefaults].
 func NewTool[In, Out any](t Tool, fn func(context.Context, In) (Out, error)) (Tool, error) {
 	if fn == nil {
 		return t, Errorf(Validation, "the tool %s has no function", t.ID)

@@ -124,7 +124,8 @@ func TestO22_NestedTypesAllowNoNull(t *testing.T) {
 		Start *point             `json:"start"`
 		Pair  [2]int             `json:"pair"`
 	}
-	point1 := object(`"x":{"type":"integer","minimum":0},"y":{"type":"integer"},"l":{"type":"string","enum":["a","b"]}`, `"x"`)
+	point1 := object(`"x":{"type":"integer","minimum":0},"y":{"type":"integer"},"l":{"type":"string","enum":["a","b"]}`,
+		`"x"`)
 	sameSchema(t, schemaOf[in](t), object(`
 		"grid":{"type":"array","items":{"type":"array","items":{"type":"integer"}}},
 		"path":{"type":"array","items":`+point1+`},
@@ -148,7 +149,9 @@ func TestO22_EmbeddedStructs(t *testing.T) {
 		*paging
 		Name string `json:"name"`
 	}
-	sameSchema(t, schemaOf[inner](t), object(`"limit":{"type":"integer","minimum":1,"maximum":50},"query":{"type":"string","minLength":1}`, `"query"`))
+	sameSchema(t, schemaOf[inner](t),
+		object(`"limit":{"type":"integer","minimum":1,"maximum":50},"query":{"type":"string","minLength":1}`,
+			`"query"`))
 	got := schemaOf[in](t)
 	if _, ok := got["properties"].(map[string]any)["query"]; !ok {
 		t.Errorf("a field of an embedded struct is missing: %v", got)
@@ -254,9 +257,10 @@ type greetIn struct {
 }
 
 func TestO22_TypedHandler(t *testing.T) {
-	tool, err := reeve.NewTool(reeve.Tool{ID: "greet", Description: "Greets.", Effect: reeve.Read}, func(ctx context.Context, in greetIn) (string, error) {
-		return "hello " + in.Name + " from " + reeve.InvocationFrom(ctx).Agent, nil
-	})
+	tool, err := reeve.NewTool(reeve.Tool{ID: "greet", Description: "Greets.", Effect: reeve.Read},
+		func(ctx context.Context, in greetIn) (string, error) {
+			return "hello " + in.Name + " from " + reeve.InvocationFrom(ctx).Agent, nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,8 @@ const (
 	SkipIt   Resolution = "skip"     // leave it
 )
 
-// Operation is the durable record of a call that changes something. The call's row also holds its arguments and its result, which a
-// thread shows as an action and a result.
+// Operation is the durable record of a call that changes something. The call's row also holds its arguments and its
+// result, which a thread shows as an action and a result.
 type Operation struct {
 	ID            string     `json:"id"`
 	WorkspaceID   string     `json:"workspace_id"`
@@ -89,8 +89,8 @@ type Operation struct {
 
 	Owner string `json:"-"` // the process that works on it; empty when none does
 
-	// InFlightUntil is when the time limit of the last request of a verifiable operation ends. Until then the request may
-	// still take effect, so a look-up that does not find the effect proves nothing. Nil if no request was sent.
+	// InFlightUntil is when the time limit of the last request of a verifiable operation ends. Until then the request
+	// may still take effect, so a look-up that does not find the effect proves nothing. Nil if no request was sent.
 	InFlightUntil *time.Time `json:"-"`
 }
 

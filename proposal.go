@@ -5,8 +5,8 @@ import "time"
 // ProposalState is where a proposal stands.
 type ProposalState string
 
-// The states of a proposal. From ProposalApplied on they say what became of one that was accepted, except that a proposal also
-// goes stale when the agent makes it again on another base.
+// The states of a proposal. From ProposalApplied on they say what became of one that was accepted, except that a
+// proposal also goes stale when the agent makes it again on another base.
 const (
 	ProposalPending  ProposalState = "pending"  // waits for a person
 	ProposalRejected ProposalState = "rejected" // a person said no, and that stays until a person reopens it
@@ -14,13 +14,15 @@ const (
 	ProposalApplied  ProposalState = "applied"  // it happened
 	ProposalFailed   ProposalState = "failed"   // its tool refused or failed: it did not happen
 	ProposalDenied   ProposalState = "denied"   // the gate refused it when it came to be applied
-	ProposalStale    ProposalState = "stale"    // the tool or what the change was based on is not what was proposed: nothing was applied
-	ProposalUnknown  ProposalState = "unknown"  // nobody can tell whether it happened
+	// the tool or what the change was based on is not what was proposed: nothing was applied
+	ProposalStale   ProposalState = "stale"
+	ProposalUnknown ProposalState = "unknown" // nobody can tell whether it happened
 )
 
 // ProposalStates lists the states of a proposal.
 func ProposalStates() []ProposalState {
-	return []ProposalState{ProposalPending, ProposalRejected, ProposalAccepted, ProposalApplied, ProposalFailed, ProposalDenied, ProposalStale, ProposalUnknown}
+	return []ProposalState{ProposalPending, ProposalRejected, ProposalAccepted, ProposalApplied, ProposalFailed,
+		ProposalDenied, ProposalStale, ProposalUnknown}
 }
 
 // IsVoid tells whether a proposal came to nothing. A rejected one can still be reopened.
@@ -28,8 +30,9 @@ func (s ProposalState) IsVoid() bool {
 	return s == ProposalRejected || s == ProposalFailed || s == ProposalDenied || s == ProposalStale
 }
 
-// Proposal is a call that an agent may only propose: one item of a change set. It is bound to the exact arguments, tool, settings
-// and base it was made with, and is applied at most once, under an operation id that derives from its own.
+// Proposal is a call that an agent may only propose: one item of a change set. It is bound to the exact arguments,
+// tool, settings and base it was made with, and is applied at most once, under an operation id that derives from its
+// own.
 type Proposal struct {
 	ID          string        `json:"id"`
 	WorkspaceID string        `json:"workspace_id"`
@@ -77,7 +80,8 @@ func ChangeSetKey(workspace, agent, kind, id string) string {
 	return Key(PrefixChangeSet, workspace, agent, kind, id)
 }
 
-// ProposalKey is the operation id under which a proposal is applied: however often and wherever it is accepted, it is one.
+// ProposalKey is the operation id under which a proposal is applied: however often and wherever it is accepted, it is
+// one.
 func ProposalKey(proposal string) string { return Key(PrefixOperation, "proposal", proposal) }
 
 // SetDecision is what the answer to many items came to, for each of them: every item is decided on its own.

@@ -34,7 +34,8 @@ func TestIDsSortInTheOrderTheyWereIssued(t *testing.T) {
 }
 
 func TestIsID(t *testing.T) {
-	for _, s := range []string{"", "op_", "_01m7epad2kx1m37yxg5cr2jpq6", "op_01M7EPAD2KX1M37YXG5CR2JPQ6", "op_01m7epad2kx1m37yxg5cr2jpq", "sk_live_abcdefghijklmnopqrstuvwxyz", "opensesame_01m7epad2kx1m37yxg5cr2jpq6"} {
+	for _, s := range []string{"", "op_", "_01m7epad2kx1m37yxg5cr2jpq6", "op_01M7EPAD2KX1M37YXG5CR2JPQ6",
+		"op_01m7epad2kx1m37yxg5cr2jpq", "sk_live_abcdefghijklmnopqrstuvwxyz", "opensesame_01m7epad2kx1m37yxg5cr2jpq6"} {
 		if reeve.IsID(s) {
 			t.Errorf("%q passes for an id", s)
 		}
@@ -55,7 +56,8 @@ func TestKeysKeepTheirPartsApart(t *testing.T) {
 }
 
 func TestOperationTransitions(t *testing.T) {
-	final := map[reeve.State]bool{reeve.Committed: true, reeve.Failed: true, reeve.DeniedOp: true, reeve.ProposedOp: true}
+	final := map[reeve.State]bool{reeve.Committed: true, reeve.Failed: true, reeve.DeniedOp: true,
+		reeve.ProposedOp: true}
 	for _, s := range reeve.States() {
 		if s.Final() != final[s] {
 			t.Errorf("%s: Final() = %v", s, s.Final())
@@ -67,7 +69,8 @@ func TestOperationTransitions(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ from, to reeve.State }{
-		{reeve.Dispatched, reeve.Parked}, {reeve.Parked, reeve.Committed}, {reeve.Parked, reeve.Dispatched}, {reeve.Unknown, reeve.Failed}, {reeve.Dispatched, reeve.DeniedOp},
+		{reeve.Dispatched, reeve.Parked}, {reeve.Parked, reeve.Committed}, {reeve.Parked, reeve.Dispatched},
+		{reeve.Unknown, reeve.Failed}, {reeve.Dispatched, reeve.DeniedOp},
 	} {
 		if c.from.CheckTransition(c.to) == nil {
 			t.Errorf("%s may not go to %s", c.from, c.to)
@@ -80,7 +83,8 @@ func TestErrors(t *testing.T) {
 	err := error(reeve.Errorf(reeve.Unavailable, "cannot write: %w", cause).Hintf("put it out"))
 	reeve.Wrap(&err, "store.Put(%s)", "x")
 	err = fmt.Errorf("outer: %w", err)
-	if !errors.Is(err, &reeve.Error{Code: reeve.Unavailable}) || !errors.Is(err, cause) || errors.Is(err, &reeve.Error{Code: reeve.NotFound}) {
+	if !errors.Is(err, &reeve.Error{Code: reeve.Unavailable}) || !errors.Is(err, cause) ||
+		errors.Is(err, &reeve.Error{Code: reeve.NotFound}) {
 		t.Errorf("errors.Is by code fails for %v", err)
 	}
 	if reeve.CodeOf(err) != reeve.Unavailable || reeve.CodeOf(cause) != reeve.Internal || reeve.CodeOf(nil) != "" {
@@ -95,15 +99,18 @@ func TestErrors(t *testing.T) {
 }
 
 func TestPolicyAnswers(t *testing.T) {
-	p := reeve.Policy{Tools: map[string]reeve.PolicyAnswer{"rm": reeve.Deny}, Tiers: map[reeve.Tier]reeve.PolicyAnswer{reeve.Privileged: reeve.Allow, reeve.SideEffecting: reeve.Ask}}
+	p := reeve.Policy{Tools: map[string]reeve.PolicyAnswer{"rm": reeve.Deny},
+		Tiers: map[reeve.Tier]reeve.PolicyAnswer{reeve.Privileged: reeve.Allow, reeve.SideEffecting: reeve.Ask}}
 	for _, c := range []struct {
 		policy reeve.Policy
 		tool   string
 		tier   reeve.Tier
 		want   reeve.PolicyAnswer
 	}{
-		{p, "rm", reeve.Privileged, reeve.Deny}, {p, "sh", reeve.Privileged, reeve.Allow}, {p, "x", reeve.SideEffecting, reeve.Ask}, {p, "x", reeve.ReadOnly, reeve.Allow},
-		{reeve.Policy{}, "x", reeve.Privileged, reeve.Ask}, {reeve.Policy{}, "x", reeve.SideEffecting, reeve.Allow}, {reeve.Policy{}, "x", "strange", reeve.Deny}, {reeve.Policy{}, "x", "", reeve.Deny},
+		{p, "rm", reeve.Privileged, reeve.Deny}, {p, "sh", reeve.Privileged, reeve.Allow},
+		{p, "x", reeve.SideEffecting, reeve.Ask}, {p, "x", reeve.ReadOnly, reeve.Allow},
+		{reeve.Policy{}, "x", reeve.Privileged, reeve.Ask}, {reeve.Policy{}, "x", reeve.SideEffecting, reeve.Allow},
+		{reeve.Policy{}, "x", "strange", reeve.Deny}, {reeve.Policy{}, "x", "", reeve.Deny},
 	} {
 		if got, _ := c.policy.Answer(c.tool, c.tier); got != c.want {
 			t.Errorf("%s of tier %q: %s, want %s", c.tool, c.tier, got, c.want)
@@ -142,7 +149,8 @@ func TestG07_WithoutAnEffectClassAToolIsUnsafe(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if err := (reeve.Tool{ID: "x", Description: "d", Effect: reeve.Keyed, Tier: reeve.ReadOnly}).WithDefaults().Validate(); reeve.CodeOf(err) != reeve.Validation {
+	if err := (reeve.Tool{ID: "x", Description: "d", Effect: reeve.Keyed, Tier: reeve.ReadOnly}).WithDefaults().
+		Validate(); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("a mutating read_only tool: %v", err)
 	}
 }

@@ -58,8 +58,8 @@ const (
 	WakeSkipped WakeState = "skipped"
 )
 
-// Wake is a request to run an agent. Its run key names it: the same demand twice is one row. Wakes of one agent that are due
-// together are served by one run, and end as it does.
+// Wake is a request to run an agent. Its run key names it: the same demand twice is one row. Wakes of one agent that
+// are due together are served by one run, and end as it does.
 type Wake struct {
 	RunKey      string     `json:"run_key"`
 	WorkspaceID string     `json:"workspace_id"`
@@ -196,8 +196,8 @@ func (r Run) ActsFor(agent string) bool {
 		slices.ContainsFunc(r.OnBehalfOf, func(d Delegator) bool { return d.AgentID == agent })
 }
 
-// RunServer serves and ends runs. The scheduler hands it to a brain, which may begin runs of its own: an automation that
-// does a step of a turn is one.
+// RunServer serves and ends runs. The scheduler hands it to a brain, which may begin runs of its own: an automation
+// that does a step of a turn is one.
 type RunServer interface {
 	// ServeBegun serves a run that this process has begun and owns in the store, and returns when the run has stopped.
 	ServeBegun(ctx context.Context, run Run)
@@ -213,8 +213,10 @@ type RunEnd struct {
 	Notify  bool // under a conditional policy: whether the person should be told
 	Moves   int
 	Issues  TurnIssues
-	Pending int    // calls whose results are still to come
-	Results int    // of one that is parked: with how many results of calls that are answered later it goes on; 0 means that it waits for another call, and for none of them
+	Pending int // calls whose results are still to come
+	// of one that is parked: with how many results of calls that are answered later it goes on; 0 means that it waits
+	// for another call, and for none of them
+	Results int
 	Wasted  Amount // what a question cost that came to nothing: none of the run's messages says so
 }
 
@@ -260,7 +262,8 @@ const (
 	TimerDisabled  TimerState = "disabled"  // it failed too often
 )
 
-// Timer wakes an agent by the clock. A schedule is a timer with a goal and a notification policy, and belongs to a user.
+// Timer wakes an agent by the clock. A schedule is a timer with a goal and a notification policy, and belongs to a
+// user.
 type Timer struct {
 	ID          string     `json:"id"`
 	WorkspaceID string     `json:"workspace_id"`

@@ -17,7 +17,8 @@ type ScheduleRequest struct {
 
 // Validate refuses a name and a goal of blanks only: they say nothing.
 func (q ScheduleRequest) Validate() error {
-	for _, f := range []struct{ path, said, expected string }{{"/name", q.Name, "a short name"}, {"/goal", q.Goal, "complete instructions for each run"}} {
+	for _, f := range []struct{ path, said, expected string }{{"/name", q.Name, "a short name"},
+		{"/goal", q.Goal, "complete instructions for each run"}} {
 		if f.said != "" && strings.TrimSpace(f.said) == "" {
 			return InvalidField(f.path, "is empty", f.expected)
 		}

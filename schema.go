@@ -14,12 +14,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// OwnerKeyword marks, in the schema of a tool's settings, what only an owner may set: it opens something that is the server's.
+// OwnerKeyword marks, in the schema of a tool's settings, what only an owner may set: it opens something that is the
+// server's.
 const OwnerKeyword = "x-owner"
 
-// SchemaFor infers a JSON Schema from a Go struct: names from the json tag; required unless a pointer, omitempty or omitzero;
-// and what the tags doc, enum, minimum, maximum, minLength, maxLength, pattern, minItems, maxItems and default say; owner:"true" marks a
-// setting that takes an owner. Of a list, enum and pattern speak of each element. Null is never allowed: a model that sends it means that there is nothing.
+// SchemaFor infers a JSON Schema from a Go struct: names from the json tag; required unless a pointer, omitempty or
+// omitzero; and what the tags doc, enum, minimum, maximum, minLength, maxLength, pattern, minItems, maxItems and
+// default say; owner:"true" marks a setting that takes an owner. Of a list, enum and pattern speak of each element.
+// Null is never allowed: a model that sends it means that there is nothing.
 func SchemaFor[T any]() (json.RawMessage, error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct {
@@ -224,7 +226,8 @@ func (r *tags) value(tag string, p *jsonschema.Schema, v string) any {
 	return out
 }
 
-// fits checks that a field's schema makes sense: that its pattern compiles, and that its enum and default fit the rest of it.
+// fits checks that a field's schema makes sense: that its pattern compiles, and that its enum and default fit the rest
+// of it.
 func fits(p *jsonschema.Schema) error {
 	resolved, err := p.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
 	if err != nil {

@@ -18,7 +18,8 @@ func CheckSecret(value string) error {
 	value = strings.TrimRight(value, "\r\n")
 	switch {
 	case len(value) < redact.MinStored:
-		return InvalidField("/value", "is too short for a secret: it would occur by chance and could not be redacted", SecretRule)
+		return InvalidField("/value", "is too short for a secret: it would occur by chance and could not be redacted",
+			SecretRule)
 	case strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }):
 		return InvalidField("/value", "cannot be used as a secret", SecretRule)
 	case strings.Contains(value, Redacted):

@@ -25,7 +25,8 @@ type AgentState struct {
 	UpdatedAt time.Time             `json:"updated_at"`
 }
 
-// AgentSlots are what an agent is after and how it is to go about it. What is not known here goes into Extension, by namespace.
+// AgentSlots are what an agent is after and how it is to go about it. What is not known here goes into Extension, by
+// namespace.
 type AgentSlots struct {
 	SchemaVersion int                        `json:"schema_version,omitempty" minimum:"1" doc:"1; that is also what leaving it out means"`
 	PrimaryGoal   string                     `json:"primary_goal,omitempty" maxLength:"8000"`

@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Truncate gives the beginning of a text that is longer than so many bytes, in whole characters, and says that there is more.
+// Truncate gives the beginning of a text that is longer than so many bytes, in whole characters, and says that there is
+// more.
 func Truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -13,7 +14,8 @@ func Truncate(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// SanitizeText makes any text one that both databases take. It is for what must be recorded whatever it is, like a tool's output, or how a run ended.
+// SanitizeText makes any text one that both databases take. It is for what must be recorded whatever it is, like a
+// tool's output, or how a run ended.
 func SanitizeText(text string) string {
 	if IsStorableText(text) {
 		return text

@@ -54,24 +54,29 @@ type Tool struct {
 	Broken       string          `json:"broken,omitempty" doc:"Why it cannot be called"`
 	CreatedAt    time.Time       `json:"created_at"`
 
-	Handler    Handler       `json:"-"` // does the work
-	Awaits     bool          `json:"-"` // of a local tool: it begins something, and its callers wait for what that comes to, which is delivered later
-	Check      SecurityCheck `json:"-"` // security policy: refuses arguments before anything is run; may be nil
-	Settings   SecurityCheck `json:"-"` // refuses settings that name what there is not, when they are set; may be nil
-	Preview    Previewer     `json:"-"` // says what would change; nil means no preview
-	Verify     Verifier      `json:"-"` // of a verifiable tool: looks up what happened
-	Categories Classifier    `json:"-"` // of a category-bound tool: which categories a call touches; nil means not bound
-	Reads      ReadDetector  `json:"-"` // of a tool with methods: which calls change nothing, so that scripts may make them anywhere; nil means none
-	Names      []string      `json:"-"` // the fields of its results that name files: only stored secrets are removed from them
-	PassTokens bool          `json:"-"` // JSON Web Tokens in its results keep their signature, as confirm links need
+	Handler Handler `json:"-"` // does the work
+	// of a local tool: it begins something, and its callers wait for what that comes to, which is delivered later
+	Awaits   bool          `json:"-"`
+	Check    SecurityCheck `json:"-"` // security policy: refuses arguments before anything is run; may be nil
+	Settings SecurityCheck `json:"-"` // refuses settings that name what there is not, when they are set; may be nil
+	Preview  Previewer     `json:"-"` // says what would change; nil means no preview
+	Verify   Verifier      `json:"-"` // of a verifiable tool: looks up what happened
+	// of a category-bound tool: which categories a call touches; nil means not bound
+	Categories Classifier `json:"-"`
+	// of a tool with methods: which calls change nothing, so that scripts may make them anywhere; nil means none
+	Reads ReadDetector `json:"-"`
+	// the fields of its results that name files: only stored secrets are removed from them
+	Names      []string `json:"-"`
+	PassTokens bool     `json:"-"` // JSON Web Tokens in its results keep their signature, as confirm links need
 }
 
 // Handler does a tool's work. The value it returns is shown to the caller: a string as it is, anything else as JSON.
 //
-// An error of type *Error says what happened: InProgress (of an asynchronous tool, or one that awaits) that its outcome will be
-// delivered from outside, under the operation's id, within RetryAfter if that is set, else within the tool's timeout; Unavailable means that nothing was sent and trying again may help, Timeout or
-// UnknownOutcome that nobody can tell, anything else that the tool refused and had no effect. Context and network errors are
-// understood by their type. Any other error is taken as the tool's own refusal.
+// An error of type *Error says what happened: InProgress (of an asynchronous tool, or one that awaits) that its outcome
+// will be delivered from outside, under the operation's id, within RetryAfter if that is set, else within the tool's
+// timeout; Unavailable means that nothing was sent and trying again may help, Timeout or UnknownOutcome that nobody can
+// tell, anything else that the tool refused and had no effect. Context and network errors are understood by their type.
+// Any other error is taken as the tool's own refusal.
 type Handler func(ctx context.Context, inv *Invocation) (any, error)
 
 // SecurityCheck refuses arguments that security policy forbids. It must not change anything.
@@ -104,8 +109,8 @@ var (
 // defaultTimeout is how long a tool may run when it does not say.
 const defaultTimeout = 30 * time.Second
 
-// WithDefaults fills what a tool left unsaid, always towards caution: no effect class means unsafe, and an unsafe tool with
-// no tier is privileged.
+// WithDefaults fills what a tool left unsaid, always towards caution: no effect class means unsafe, and an unsafe tool
+// with no tier is privileged.
 func (t Tool) WithDefaults() Tool {
 	set := func(p *string, v string) {
 		if *p == "" {
@@ -191,7 +196,8 @@ func (t Tool) Validate() error {
 		bad("/retry", "delays of 0 to 60000 ms", "a delay is out of range")
 	}
 	if c := t.Cost; c.Calls != 0 || c.Millis != 0 || c.Tokens < 0 || c.Micros < 0 {
-		bad("/cost", "tokens and micros of 0 or more", "a call is one call, and takes the time it takes; only tokens and money can be declared")
+		bad("/cost", "tokens and micros of 0 or more",
+			"a call is one call, and takes the time it takes; only tokens and money can be declared")
 	}
 	if t.Kind == GoTool && t.Handler != nil && t.Effect == Verifiable && t.Verify == nil {
 		bad("/effect", "a Verify function", "a verifiable tool must be able to look up what happened")

@@ -2,7 +2,8 @@ package reeve
 
 import "encoding/json"
 
-// UndoGuard is embedded in the arguments of a tool that takes calls back: it replaces what such a call left, and nothing that somebody has said since.
+// UndoGuard is embedded in the arguments of a tool that takes calls back: it replaces what such a call left, and
+// nothing that somebody has said since.
 //
 //	inv.UndoWith("rename", renameArgs{ID: id, Name: before, Undoing: reeve.Left(after)})
 type UndoGuard struct {
@@ -20,5 +21,6 @@ func (u UndoGuard) Check(v any) error {
 	if u.Expect == "" || u == NewUndoGuard(v) {
 		return nil
 	}
-	return Errorf(Stale, "what was done has been changed since").Hintf("look at what is there now, and change that; nothing was taken back")
+	return Errorf(Stale, "what was done has been changed since").
+		Hintf("look at what is there now, and change that; nothing was taken back")
 }

@@ -44,8 +44,10 @@ func (r ToolRequest) Tool(workspace string) reeve.Tool {
 	if r.Kind == "" {
 		r.Kind = reeve.HTTPTool
 	}
-	return reeve.Tool{ID: r.ID, WorkspaceID: workspace, Kind: r.Kind, Name: r.Name, Description: r.Description, Parameters: r.Parameters, ConfigSchema: r.ConfigSchema,
-		Category: r.Category, Tier: r.Tier, Effect: r.Effect, Capability: r.Capability, Risk: r.Risk, TimeoutMS: r.TimeoutMS, Retry: r.Retry,
+	return reeve.Tool{ID: r.ID, WorkspaceID: workspace, Kind: r.Kind, Name: r.Name, Description: r.Description,
+		Parameters: r.Parameters, ConfigSchema: r.ConfigSchema,
+		Category: r.Category, Tier: r.Tier, Effect: r.Effect, Capability: r.Capability, Risk: r.Risk,
+		TimeoutMS: r.TimeoutMS, Retry: r.Retry,
 		Identity: r.Identity, Async: r.Async, Cost: r.Cost, Spec: r.Spec}
 }
 

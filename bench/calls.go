@@ -87,7 +87,8 @@ func (d database) fillHistory(ctx context.Context, n int) string {
 	w.close()
 	check(err)
 	multiply(ctx, d, "calls", "operation_id = '"+res.OperationID+"'", n, map[string]string{
-		"operation_id": pastID("op", 0, "i"), "id": pastID("msg", 0, "2 * i"), "result_id": pastID("msg", 0, "2 * i + 1"),
+		"operation_id": pastID("op", 0, "i"), "id": pastID("msg", 0, "2 * i"),
+		"result_id":  pastID("msg", 0, "2 * i + 1"),
 		"thread_id":  fmt.Sprintf("'%s:session:s' || CAST(i %% %d AS TEXT)", w.agent, threads),
 		"created_at": "created_at - 2000000000 + i", "updated_at": "updated_at - 2000000000 + i",
 	})

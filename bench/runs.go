@@ -257,7 +257,8 @@ func subscriptions(ctx context.Context, c config, engine string, t *table) {
 				}
 			}
 			return w.db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Queue().RecordChange(ctx, store.Change{Workspace: workspace, Operation: fmt.Sprint("op_", i), Tokens: tokens,
+				return tx.Queue().RecordChange(ctx, store.Change{Workspace: workspace, Operation: fmt.Sprint("op_", i),
+					Tokens: tokens,
 					Window: time.Hour})
 			})
 		})
@@ -271,9 +272,10 @@ func subscriptions(ctx context.Context, c config, engine string, t *table) {
 // subscribe subscribes the agent to the things from a number to another.
 func (w *world) subscribe(ctx context.Context, tx *store.Tx, from, to int) error {
 	for i := from; i < to; i++ {
-		if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: fmt.Sprint("sub_", i), WorkspaceID: workspace,
-			AgentID: w.agent,
-			Token:   reeve.Token{Class: reeve.EntityID, Name: fmt.Sprint("thing-", i)}}); err != nil {
+		if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: fmt.Sprint("sub_", i),
+			WorkspaceID: workspace,
+			AgentID:     w.agent,
+			Token:       reeve.Token{Class: reeve.EntityID, Name: fmt.Sprint("thing-", i)}}); err != nil {
 			return err
 		}
 	}

@@ -140,7 +140,8 @@ func writeMbox(file string, words []string, part, n int) []mail {
 			fmt.Sprintf("Person %d <person%d@bench.example>", i%997, i%997), text(40 + r.IntN(160))}
 		mails[i] = m
 		fmt.Fprintf(w,
-			"From person@bench.example Tue Sep  1 10:00:00 2026\nMessage-ID: %s\nFrom: %s\nTo: everybody@bench.example\n"+
+			"From person@bench.example Tue Sep  1 10:00:00 2026\nMessage-ID: %s\nFrom: %s\nTo: "+
+				"everybody@bench.example\n"+
 				"Subject: %s\nDate: Tue, 1 Sep 2026 10:00:00 +0200\n\n%s\n\n", m.id, m.sender, m.subject, m.body)
 	}
 	check(errors.Join(w.Flush(), f.Close()))

@@ -133,7 +133,8 @@ const tokensPerSecond = 20
 type instant struct{}
 
 func (instant) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
-	a := model.Answer{Provider: "bench", Model: "instant", Stop: model.StopEnd, Usage: model.Usage{Input: 10, Output: 10}}
+	a := model.Answer{Provider: "bench", Model: "instant", Stop: model.StopEnd,
+		Usage: model.Usage{Input: 10, Output: 10}}
 	last := r.Messages[len(r.Messages)-1].Parts
 	said := last[len(last)-1]
 	say := func(text string) {

@@ -120,7 +120,8 @@ func machine() string {
 			model = strings.Trim(line, "\t :")
 		}
 	}
-	return fmt.Sprintf("%s, %d cores (%s), load of the last minute: %s", time.Now().UTC().Format("2006-01-02 15:04 UTC"),
+	return fmt.Sprintf("%s, %d cores (%s), load of the last minute: %s", time.Now().UTC().
+		Format("2006-01-02 15:04 UTC"),
 		runtime.NumCPU(), model, load())
 }
 

@@ -100,7 +100,8 @@ func (d database) newWorld(ctx context.Context) *world {
 			return err
 		}
 		w.agent = tx.NewID(reeve.PrefixAgent)
-		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: w.agent, WorkspaceID: workspace, Name: agentName, Kind: "assistant",
+		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: w.agent, WorkspaceID: workspace, Name: agentName,
+			Kind:      "assistant",
 			Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
 	}))
 	return w
@@ -204,8 +205,9 @@ func (w *world) bare(ctx context.Context, n, extra int) side {
 				return err
 			}
 			for range extra {
-				m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: workspace, ThreadID: thread, AgentID: w.agent,
-					Kind: reeve.Thought, Content: call.Args, Metadata: call.Request}
+				m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: workspace, ThreadID: thread,
+					AgentID: w.agent,
+					Kind:    reeve.Thought, Content: call.Args, Metadata: call.Request}
 				if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 					return err
 				}

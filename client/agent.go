@@ -55,8 +55,8 @@ func (s AgentService) State(ctx context.Context, agent string) (reeve.AgentState
 	return get[reeve.AgentState](ctx, s.conn, path("agents", agent, "state"), nil)
 }
 
-// PutState replaces an agent's slots, if nobody has changed them since the revision that the request names: an error with
-// the code Stale says that somebody has, and nothing is changed.
+// PutState replaces an agent's slots, if nobody has changed them since the revision that the request names: an error
+// with the code Stale says that somebody has, and nothing is changed.
 func (s AgentService) PutState(ctx context.Context, agent string, r api.AgentStateRequest) (reeve.AgentState, error) {
 	return put[reeve.AgentState](ctx, s.conn, path("agents", agent, "state"), r)
 }

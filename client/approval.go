@@ -27,12 +27,14 @@ func (s ApprovalService) Get(ctx context.Context, id string) (reeve.Approval, er
 
 // Approve lets a parked call run. The server runs it; [OperationService.Wait] follows it.
 func (s ApprovalService) Approve(ctx context.Context, id, comment string) (reeve.Approval, error) {
-	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "approve", Comment: comment})
+	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "approve",
+		Comment: comment})
 }
 
 // Deny ends a parked call. The comment reaches the agent.
 func (s ApprovalService) Deny(ctx context.Context, id, comment string) (reeve.Approval, error) {
-	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "deny", Comment: comment})
+	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "deny",
+		Comment: comment})
 }
 
 // Inbox gives everything that waits for a person.

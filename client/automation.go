@@ -30,7 +30,8 @@ func (s AutomationService) Versions(ctx context.Context, id string) (api.ScriptV
 }
 
 // SaveVersion saves a version of an automation's script.
-func (s AutomationService) SaveVersion(ctx context.Context, id string, r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
+func (s AutomationService) SaveVersion(ctx context.Context, id string,
+	r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
 	return post[reeve.ScriptVersion](ctx, s.conn, path("automations", id, "versions"), r)
 }
 
@@ -41,7 +42,8 @@ func (s AutomationService) Version(ctx context.Context, id, version string) (ree
 
 // Activate chooses the version that runs.
 func (s AutomationService) Activate(ctx context.Context, id, version string) (reeve.Automation, error) {
-	return post[reeve.Automation](ctx, s.conn, path("automations", id, "activate"), api.VersionRequest{Version: version})
+	return post[reeve.Automation](ctx, s.conn, path("automations", id, "activate"),
+		api.VersionRequest{Version: version})
 }
 
 // Pause keeps it from making calls; a run under way ends at its next.
@@ -55,7 +57,8 @@ func (s AutomationService) Resume(ctx context.Context, id string) (reeve.Automat
 }
 
 // Start asks for a run. [RunService.OfWake] gives it, by its wake.
-func (s AutomationService) Start(ctx context.Context, id string, r reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
+func (s AutomationService) Start(ctx context.Context, id string,
+	r reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
 	return post[reeve.AutomationRun](ctx, s.conn, path("automations", id, "runs"), r)
 }
 
@@ -70,7 +73,8 @@ func (s AutomationService) Run(ctx context.Context, id, run string) (reeve.Autom
 }
 
 // WatchRun follows a run until it has ended or is parked, and shows each step.
-func (s AutomationService) WatchRun(ctx context.Context, id, run string, show func(reeve.AutomationRun)) (out reeve.AutomationRun, err error) {
+func (s AutomationService) WatchRun(ctx context.Context, id, run string,
+	show func(reeve.AutomationRun)) (out reeve.AutomationRun, err error) {
 	err = s.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
 		out = r
 		show(r)
@@ -103,7 +107,8 @@ func (s AutomationService) Files(ctx context.Context, id string, p Page) (api.Se
 
 // File reads a file that an automation has written.
 func (s AutomationService) File(ctx context.Context, id, name string) (api.SessionFileContent, error) {
-	return get[api.SessionFileContent](ctx, s.conn, path("automations", id, "files", "content"), url.Values{"path": {name}})
+	return get[api.SessionFileContent](ctx, s.conn, path("automations", id, "files", "content"),
+		url.Values{"path": {name}})
 }
 
 // Item gives an item and all attempts at it.

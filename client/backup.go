@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// Backup writes a copy of the server's database to w and gives its size. The server stays up. A copy that broke off is an
-// error: what was written is then worthless.
+// Backup writes a copy of the server's database to w and gives its size. The server stays up. A copy that broke off is
+// an error: what was written is then worthless.
 func (s ServerService) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	r := &request{method: http.MethodGet, path: path("backup")}
 	resp, err := s.conn.send(ctx, r)
@@ -19,7 +19,8 @@ func (s ServerService) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	defer resp.Body.Close()
 	n, err := io.Copy(writer{w}, resp.Body)
 	if e, ok := err.(writeError); ok { //nolint:errorlint // it is our own, and never wrapped
-		return n, &reeve.Error{Code: reeve.Unavailable, Message: "the copy cannot be written: " + e.Error(), Err: e.error}
+		return n, &reeve.Error{Code: reeve.Unavailable, Message: "the copy cannot be written: " + e.Error(),
+			Err: e.error}
 	}
 	if err != nil {
 		return n, s.conn.lost(ctx, r, err)

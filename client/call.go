@@ -10,13 +10,14 @@ import (
 	"reeve/api"
 )
 
-// Call has an agent call a tool. A refusal is an error; a tool's own failure is a result with IsError set; a call that waits
-// for a person is a result in state Parked with an ApprovalID, which [OperationService.Wait] can follow.
+// Call has an agent call a tool. A refusal is an error; a tool's own failure is a result with IsError set; a call that
+// waits for a person is a result in state Parked with an ApprovalID, which [OperationService.Wait] can follow.
 func (s CallService) Call(ctx context.Context, agent string, call api.CallRequest) (out reeve.Result, err error) {
 	if call.Key == "" {
 		call.Key = s.conn.key()
 	}
-	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls"), body: call, key: call.Key,
+	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls"), body: call,
+		key:   call.Key,
 		again: "ask again with the Idempotency-Key " + call.Key + ": nothing is done twice"}, &out)
 }
 
@@ -29,7 +30,8 @@ func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest
 			b.Calls[i].Key = key + "." + strconv.Itoa(i)
 		}
 	}
-	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls", "batch"), body: b, key: key,
+	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls", "batch"), body: b,
+		key:   key,
 		again: "ask again with the idempotency_key of each call, " + key + ".0 and so on: nothing is done twice"}, &out)
 }
 

@@ -12,11 +12,13 @@ import (
 
 // Config says which server to speak to, and as whom.
 type Config struct {
-	URL       string        // the server, such as http://127.0.0.1:7410
-	Token     string        // the bearer token. Default: none, which only the health routes accept
-	Workspace string        // whose things to see. Default: "default"
-	HTTP      *http.Client  // how to reach it. Default: one that gives up on connecting after 5 s, and waits for answers as long as the context lets it
-	Key       func() string // makes an Idempotency-Key for a request that brings none. Default: 16 random bytes
+	URL       string // the server, such as http://127.0.0.1:7410
+	Token     string // the bearer token. Default: none, which only the health routes accept
+	Workspace string // whose things to see. Default: "default"
+	// how to reach it. Default: one that gives up on connecting after 5 s, and waits for answers as long as the context
+	// lets it
+	HTTP *http.Client
+	Key  func() string // makes an Idempotency-Key for a request that brings none. Default: 16 random bytes
 }
 
 // Client speaks to one server in one workspace. Its methods give the services of the API. Many goroutines may use it
@@ -36,7 +38,8 @@ type conn struct {
 func New(cfg Config) (*Client, error) {
 	base, err := url.Parse(strings.TrimRight(cfg.URL, "/"))
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, reeve.Errorf(reeve.Validation, "%q is not the address of a server", cfg.URL).Hintf("an address looks like http://127.0.0.1:7410")
+		return nil, reeve.Errorf(reeve.Validation, "%q is not the address of a server", cfg.URL).
+			Hintf("an address looks like http://127.0.0.1:7410")
 	}
 	if strings.ContainsAny(cfg.Token, "\r\n \t") {
 		return nil, reeve.Errorf(reeve.Validation, "the token holds spaces or line breaks")

@@ -34,7 +34,8 @@ func (s ConversationService) Create(ctx context.Context, r reeve.ConversationReq
 }
 
 // CreateOnce is Begin under a key: the same key begins one conversation, within a day.
-func (s ConversationService) CreateOnce(ctx context.Context, key string, r reeve.ConversationRequest) (out reeve.Conversation, err error) {
+func (s ConversationService) CreateOnce(ctx context.Context, key string,
+	r reeve.ConversationRequest) (out reeve.Conversation, err error) {
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("conversations"), body: r, key: key}, &out)
 }
 
@@ -44,18 +45,21 @@ func (s ConversationService) Get(ctx context.Context, id string) (reeve.Conversa
 }
 
 // Update renames, completes or reopens a conversation.
-func (s ConversationService) Update(ctx context.Context, id string, r reeve.ConversationChange) (out reeve.Conversation, err error) {
+func (s ConversationService) Update(ctx context.Context, id string,
+	r reeve.ConversationChange) (out reeve.Conversation, err error) {
 	return out, s.conn.do(ctx, &request{method: http.MethodPatch, path: path("conversations", id), body: r}, &out)
 }
 
 // AddParticipant brings somebody into a conversation.
-func (s ConversationService) AddParticipant(ctx context.Context, id string, r api.ParticipantRequest) (reeve.Conversation, error) {
+func (s ConversationService) AddParticipant(ctx context.Context, id string,
+	r api.ParticipantRequest) (reeve.Conversation, error) {
 	return post[reeve.Conversation](ctx, s.conn, path("conversations", id, "participants"), r)
 }
 
 // RemoveParticipant ends somebody's part in a conversation.
 func (s ConversationService) RemoveParticipant(ctx context.Context, id, kind, who string) error {
-	return s.conn.do(ctx, &request{method: http.MethodDelete, path: path("conversations", id, "participants", who), query: url.Values{"kind": {kind}}}, nil)
+	return s.conn.do(ctx, &request{method: http.MethodDelete, path: path("conversations", id, "participants", who),
+		query: url.Values{"kind": {kind}}}, nil)
 }
 
 // Messages lists a part of what was said and done in a conversation, oldest first.
@@ -63,13 +67,15 @@ func (s ConversationService) Messages(ctx context.Context, id string, p Page) (a
 	return get[api.MessageList](ctx, s.conn, path("conversations", id, "messages"), p.query())
 }
 
-// Create says something. The same key says it once; without one, each request does. The answer is the turn as it begins:
-// [ConversationService.Follow] gives what happens in it.
-func (s TurnService) Create(ctx context.Context, conversation, key string, r reeve.TurnRequest) (out reeve.Turn, err error) {
+// Create says something. The same key says it once; without one, each request does. The answer is the turn as it
+// begins: [ConversationService.Follow] gives what happens in it.
+func (s TurnService) Create(ctx context.Context, conversation, key string,
+	r reeve.TurnRequest) (out reeve.Turn, err error) {
 	if key == "" {
 		key = s.conn.key()
 	}
-	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("conversations", conversation, "turns"), body: r, key: key,
+	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("conversations", conversation, "turns"),
+		body: r, key: key,
 		again: "ask again with the Idempotency-Key " + key + ": it is said once"}, &out)
 }
 
@@ -94,7 +100,8 @@ func (s TurnService) Rate(ctx context.Context, id string, r api.FeedbackRequest)
 }
 
 // Frames lists kept frames of a conversation after a sequence number, in order.
-func (s ConversationService) Frames(ctx context.Context, conversation string, after int64, limit int) (api.FrameList, error) {
+func (s ConversationService) Frames(ctx context.Context, conversation string, after int64,
+	limit int) (api.FrameList, error) {
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}}
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))

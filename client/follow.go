@@ -23,11 +23,13 @@ const (
 	longest  = 64 << 20    // bytes of one event
 )
 
-// Follow gives what happens in a conversation after a sequence number, in order, to f until f has an error, which it then gives;
-// [ErrStop] ends it without one. When the connection is lost it comes back and goes on where it was: every kept frame is given
-// exactly once. 0 means from the beginning, -1 from now on. [reeve.Stale] says that the conversation has not come to this number, as
-// when a backup was restored meanwhile: forget what was given, and begin with 0.
-func (s ConversationService) Follow(ctx context.Context, conversation string, after int64, f func(reeve.Frame) error) error {
+// Follow gives what happens in a conversation after a sequence number, in order, to f until f has an error, which it
+// then gives; [ErrStop] ends it without one. When the connection is lost it comes back and goes on where it was: every
+// kept frame is given exactly once. 0 means from the beginning, -1 from now on. [reeve.Stale] says that the
+// conversation has not come to this number, as when a backup was restored meanwhile: forget what was given, and begin
+// with 0.
+func (s ConversationService) Follow(ctx context.Context, conversation string, after int64,
+	f func(reeve.Frame) error) error {
 	return s.conn.persist(ctx, func(heard func()) error {
 		r := &request{method: http.MethodGet, path: path("conversations", conversation, "events")}
 		if after >= 0 {
@@ -53,9 +55,10 @@ func (s ConversationService) Follow(ctx context.Context, conversation string, af
 	})
 }
 
-// FollowRun gives where a run of an automation stands to f, now and whenever that has changed, until the run has ended or f has an error,
-// which it then gives; [ErrStop] ends it without one. When the connection is lost it comes back.
-func (s AutomationService) FollowRun(ctx context.Context, automation, run string, f func(reeve.AutomationRun) error) error {
+// FollowRun gives where a run of an automation stands to f, now and whenever that has changed, until the run has ended
+// or f has an error, which it then gives; [ErrStop] ends it without one. When the connection is lost it comes back.
+func (s AutomationService) FollowRun(ctx context.Context, automation, run string,
+	f func(reeve.AutomationRun) error) error {
 	return s.conn.persist(ctx, func(heard func()) error {
 		r := &request{method: http.MethodGet, path: path("automations", automation, "runs", run, "events")}
 		return s.conn.listen(ctx, r, heard, func(data []byte) error {
@@ -79,7 +82,8 @@ func unreadable(err error) error {
 	return &reeve.Error{Code: reeve.Internal, Message: "the server sent a frame that cannot be read", Err: err}
 }
 
-// persist listens, and again when the connection is lost, until it is told to stop or the server has been away for too long.
+// persist listens, and again when the connection is lost, until it is told to stop or the server has been away for too
+// long.
 func (c *conn) persist(ctx context.Context, listen func(heard func()) error) error {
 	away := reeve.Monotonic()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -108,8 +112,8 @@ var ErrStop = errors.New("enough")
 // stopped is an error of the function given to Follow.
 type stopped struct{ error }
 
-// listen gives the data of each event to f, over one connection, and says when f has taken one. However long f takes, as when it asks
-// a person, the server is not away meanwhile: nobody reads what it says.
+// listen gives the data of each event to f, over one connection, and says when f has taken one. However long f takes,
+// as when it asks a person, the server is not away meanwhile: nobody reads what it says.
 func (c *conn) listen(ctx context.Context, r *request, heard func(), f func(data []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,7 +127,8 @@ func (c *conn) listen(ctx context.Context, r *request, heard func(), f func(data
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(make([]byte, 0, 64<<10), longest)
 	for lines.Scan() {
-		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok { // the number and the type are in the frame too
+		// the number and the type are in the frame too
+		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok {
 			watch.Stop()
 			if err := f(data); err != nil {
 				return err
@@ -136,5 +141,6 @@ func (c *conn) listen(ctx context.Context, r *request, heard func(), f func(data
 	if err == nil {
 		err = io.ErrUnexpectedEOF
 	}
-	return &reeve.Error{Code: reeve.Unavailable, Message: "the answer of " + c.base.String() + " broke off: " + reason(err), Hint: "try again", Err: err}
+	return &reeve.Error{Code: reeve.Unavailable, Message: "the answer of " + c.base.String() + " broke off: " +
+		reason(err), Hint: "try again", Err: err}
 }

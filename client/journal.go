@@ -114,7 +114,8 @@ func (s TaskService) AssignLabels(ctx context.Context, task string, r reeve.Labe
 }
 
 // Resolve finds the tasks that words may mean.
-func (s TaskService) Resolve(ctx context.Context, reference string, closedToo bool, limit int) (reeve.TaskCandidates, error) {
+func (s TaskService) Resolve(ctx context.Context, reference string, closedToo bool,
+	limit int) (reeve.TaskCandidates, error) {
 	q := url.Values{"reference": {reference}}
 	if closedToo {
 		q.Set("include_closed", "true")
@@ -171,7 +172,8 @@ func (s ChecklistService) AddItems(ctx context.Context, checklist string, r reev
 }
 
 // UpdateItems changes items of a checklist.
-func (s ChecklistService) UpdateItems(ctx context.Context, checklist string, r reeve.ItemsChange) (reeve.Checklist, error) {
+func (s ChecklistService) UpdateItems(ctx context.Context, checklist string,
+	r reeve.ItemsChange) (reeve.Checklist, error) {
 	return patch[reeve.Checklist](ctx, s.conn, path("journal", "checklists", checklist, "items"), r)
 }
 

@@ -31,23 +31,27 @@ func (s MailService) Import(ctx context.Context, id string) (reeve.MailImport, e
 	return get[reeve.MailImport](ctx, s.conn, path("mail", "imports", id), nil)
 }
 
-// BeginImport begins an import of mail, or takes up one of the same source that was interrupted: its position says where to go on.
+// BeginImport begins an import of mail, or takes up one of the same source that was interrupted: its position says
+// where to go on.
 func (s MailService) BeginImport(ctx context.Context, r reeve.MailImportRequest) (out reeve.MailImport, err error) {
 	begin := func() error {
 		out, err = post[reeve.MailImport](ctx, s.conn, path("mail", "imports"), r)
 		return err
 	}
-	if err = begin(); reeve.CodeOf(err) == reeve.UnknownOutcome { // there was a server; if it began one, that one is taken up
+	// there was a server; if it began one, that one is taken up
+	if err = begin(); reeve.CodeOf(err) == reeve.UnknownOutcome {
 		err = Insist(ctx, begin)
 	}
 	return out, err
 }
 
-// AddBatch adds what was read between two positions, a [reeve.MailLine] on each line. It is taken once, however often it is sent; so a server that goes away is waited for,
-// for a minute.
-func (s MailService) AddBatch(ctx context.Context, id, after, position string, lines []byte) (out reeve.MailImport, err error) {
+// AddBatch adds what was read between two positions, a [reeve.MailLine] on each line. It is taken once, however often
+// it is sent; so a server that goes away is waited for, for a minute.
+func (s MailService) AddBatch(ctx context.Context, id, after, position string,
+	lines []byte) (out reeve.MailImport, err error) {
 	err = Insist(ctx, func() error {
-		r := &request{method: http.MethodPost, path: path("mail", "imports", id, "batches"), query: url.Values{"after": {after}, "position": {position}}, lines: lines}
+		r := &request{method: http.MethodPost, path: path("mail", "imports", id, "batches"),
+			query: url.Values{"after": {after}, "position": {position}}, lines: lines}
 		if lines == nil {
 			r.lines = []byte{}
 		}
@@ -59,7 +63,8 @@ func (s MailService) AddBatch(ctx context.Context, id, after, position string, l
 // FinishImport ends an import.
 func (s MailService) FinishImport(ctx context.Context, id, position string) (out reeve.MailImport, err error) {
 	err = Insist(ctx, func() error {
-		return s.conn.do(ctx, &request{method: http.MethodPost, path: path("mail", "imports", id, "finish"), query: url.Values{"position": {position}}}, &out)
+		return s.conn.do(ctx, &request{method: http.MethodPost, path: path("mail", "imports", id, "finish"),
+			query: url.Values{"position": {position}}}, &out)
 	})
 	return out, err
 }

@@ -48,9 +48,11 @@ func (s OperationService) Wait(ctx context.Context, id string) (op reeve.Operati
 	return op, err
 }
 
-// Result gives what an operation came to. One that has no result yet, or whose thread the caller does not see, gives its state alone.
+// Result gives what an operation came to. One that has no result yet, or whose thread the caller does not see, gives
+// its state alone.
 func (s OperationService) Result(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
-	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Code: op.Code, Message: op.Message, Undo: op.Undo, Spent: op.Spent}
+	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Code: op.Code, Message: op.Message,
+		Undo: op.Undo, Spent: op.Spent}
 	if op.ResultID == "" {
 		return res, nil
 	}
@@ -82,8 +84,10 @@ func withMessage(res reeve.Result, m reeve.Message) (reeve.Result, error) {
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
 		return res, &reeve.Error{Code: reeve.Internal, Message: "the result " + m.ID + " cannot be read", Err: err}
 	}
-	res.Content, res.IsError, res.Code, res.Message, res.Hint, res.Fields = m.Content, info.Status == "error", info.Code, info.Message, info.Hint, info.Fields
-	res.Truncated, res.Size, res.Hash, res.Base, res.Changed, res.Spent = info.Truncated, info.Size, info.Hash, info.Base, info.Changed, info.Spent
+	res.Content, res.IsError, res.Code, res.Message, res.Hint, res.Fields = m.Content, info.Status == "error",
+		info.Code, info.Message, info.Hint, info.Fields
+	res.Truncated, res.Size, res.Hash, res.Base, res.Changed, res.Spent = info.Truncated, info.Size, info.Hash,
+		info.Base, info.Changed, info.Spent
 	res.ProposalID = info.ProposalID
 	if info.Undo != nil {
 		res.Undo = info.Undo

@@ -24,9 +24,11 @@ func (s CallService) Output(ctx context.Context, hash string, offset, limit int)
 // portion is how much of an output is fetched at a time.
 const portion = 256 << 10
 
-// CopyOutput writes at most limit bytes of a kept output to w, from an offset, exactly as they are; a limit of 0 means to its end. Text ends with
-// a whole character. It gives where to go on, which at the end is the output's size, and that.
-func (s CallService) CopyOutput(ctx context.Context, w io.Writer, hash string, offset, limit int) (next, size int, err error) {
+// CopyOutput writes at most limit bytes of a kept output to w, from an offset, exactly as they are; a limit of 0 means
+// to its end. Text ends with a whole character. It gives where to go on, which at the end is the output's size, and
+// that.
+func (s CallService) CopyOutput(ctx context.Context, w io.Writer, hash string,
+	offset, limit int) (next, size int, err error) {
 	end := offset + limit
 	for {
 		n := portion
@@ -48,7 +50,8 @@ func (s CallService) CopyOutput(ctx context.Context, w io.Writer, hash string, o
 		if s.NextOffset == 0 {
 			return max(offset, s.Size), s.Size, nil
 		}
-		if offset = s.NextOffset; last || limit > 0 && offset >= end { // which need not be as far on as bytes were shown, where a secret is
+		// which need not be as far on as bytes were shown, where a secret is
+		if offset = s.NextOffset; last || limit > 0 && offset >= end {
 			return offset, s.Size, nil
 		}
 	}

@@ -20,21 +20,24 @@ func TestPatiently(t *testing.T) {
 		for met, looks := range map[bool]int{true: 2, false: 1} {
 			n, began := 0, reeve.Monotonic()
 			err := patiently(t.Context(), "it is not there", met, func() (bool, error) { n++; return false, gone })
-			if took := reeve.Since(began); reeve.CodeOf(err) != reeve.Unavailable || n < looks || met != (took >= away) || took > 2*away {
+			if took := reeve.Since(began); reeve.CodeOf(err) != reeve.Unavailable || n < looks ||
+				met != (took >= away) || took > 2*away {
 				t.Errorf("met %v: %v after %d looks in %s", met, err, n, took)
 			}
 		}
 	})
 }
 
-// steady is a server that tells of two frames, says that it is there every 15 seconds, and is met anew as often as it is asked.
+// steady is a server that tells of two frames, says that it is there every 15 seconds, and is met anew as often as it
+// is asked.
 func steady(asked *int) http.RoundTripper {
 	return carrier(func(r *http.Request) (*http.Response, error) {
 		*asked++
 		body, w := io.Pipe()
 		context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
 		go func() {
-			texts := []string{"data: {\"type\":\"approval_required\",\"seq\":1}\n\n", "data: {\"type\":\"turn_complete\",\"seq\":2}\n\n"}
+			texts := []string{"data: {\"type\":\"approval_required\",\"seq\":1}\n\n",
+				"data: {\"type\":\"turn_complete\",\"seq\":2}\n\n"}
 			if r.URL.Query().Get("after") == "1" {
 				texts = texts[1:]
 			}
@@ -55,19 +58,20 @@ type carrier func(*http.Request) (*http.Response, error)
 
 func (f carrier) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A person who thinks for long before they answer, within a frame, is still told the rest, over the same connection; so is one whose connection was
-// lost meanwhile, over another.
+// A person who thinks for long before they answer, within a frame, is still told the rest, over the same connection; so
+// is one whose connection was lost meanwhile, over another.
 func TestFollow_APersonThinks(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
 			server := steady(&asked)
 			var cut func()
-			c, err := New(Config{URL: "http://localhost:1", HTTP: &http.Client{Transport: carrier(func(r *http.Request) (*http.Response, error) {
-				ctx, cancel := context.WithCancel(r.Context())
-				cut = cancel
-				return server.RoundTrip(r.WithContext(ctx))
-			})}})
+			c, err := New(Config{URL: "http://localhost:1",
+				HTTP: &http.Client{Transport: carrier(func(r *http.Request) (*http.Response, error) {
+					ctx, cancel := context.WithCancel(r.Context())
+					cut = cancel
+					return server.RoundTrip(r.WithContext(ctx))
+				})}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +87,8 @@ func TestFollow_APersonThinks(t *testing.T) {
 				}
 				return nil
 			})
-			if want := map[bool]int{false: 1, true: 2}[lost]; err != nil || fmt.Sprint(told) != "[1 2]" || asked != want {
+			if want := map[bool]int{false: 1, true: 2}[lost]; err != nil || fmt.Sprint(told) != "[1 2]" ||
+				asked != want {
 				t.Errorf("lost %v: told %v over %d connections, %v", lost, told, asked, err)
 			}
 		})

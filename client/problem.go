@@ -18,7 +18,8 @@ import (
 	"reeve/internal/backoff"
 )
 
-// Rejection is the problem a server reported, whole. It is the cause of the *reeve.Error that the client's methods return.
+// Rejection is the problem a server reported, whole. It is the cause of the *reeve.Error that the client's methods
+// return.
 type Rejection struct {
 	api.Problem
 }
@@ -66,19 +67,25 @@ func (c *conn) rejection(resp *http.Response) error {
 	if message == "" {
 		message = p.Title
 	}
-	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors, RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
+	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors,
+		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
 // stranger is for answers that no Reeve server gives: another server, or a proxy in between.
 func (c *conn) stranger(resp *http.Response) error {
-	p := api.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Code: codeOf(resp.StatusCode),
-		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status), Hint: "check the address"}
-	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
+	p := api.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode,
+		Code:   codeOf(resp.StatusCode),
+		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status),
+		Hint:   "check the address"}
+	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint,
+		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
-// isReeve tells whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their own.
+// isReeve tells whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their
+// own.
 func isReeve(resp *http.Response) bool {
-	return slices.ContainsFunc(resp.Header.Values("X-Request-Id"), func(id string) bool { return strings.HasPrefix(id, reeve.PrefixRequest+"_") })
+	return slices.ContainsFunc(resp.Header.Values("X-Request-Id"),
+		func(id string) bool { return strings.HasPrefix(id, reeve.PrefixRequest+"_") })
 }
 
 // codeOf is for answers without a code, which come from proxies.
@@ -102,21 +109,24 @@ func codeOf(status int) reeve.Code {
 	return reeve.Internal
 }
 
-// lost says what a request without an answer came to. What never left is Unavailable; a change that may have left is unknown,
-// whatever cut it off.
+// lost says what a request without an answer came to. What never left is Unavailable; a change that may have left is
+// unknown, whatever cut it off.
 func (c *conn) lost(ctx context.Context, r *request, err error) error {
 	if !r.left.Load() {
 		if ctx.Err() != nil {
-			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted before the request was sent", Err: ctx.Err()}
+			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted before the request was sent",
+				Err: ctx.Err()}
 		}
-		e := &reeve.Error{Code: reeve.Unavailable, Message: "no Reeve server answers at " + c.base.String(), Hint: "start one with: reeve serve", Err: err}
+		e := &reeve.Error{Code: reeve.Unavailable, Message: "no Reeve server answers at " + c.base.String(),
+			Hint: "start one with: reeve serve", Err: err}
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			e.Message += ": " + reason(err)
 		}
 		return e
 	}
 	if r.method != http.MethodGet {
-		e := &reeve.Error{Code: reeve.UnknownOutcome, Message: "the connection to " + c.base.String() + " was lost before the answer came", Hint: "look before you ask again", Err: err}
+		e := &reeve.Error{Code: reeve.UnknownOutcome, Message: "the connection to " + c.base.String() +
+			" was lost before the answer came", Hint: "look before you ask again", Err: err}
 		if ctx.Err() != nil {
 			e.Message = "interrupted before the answer came"
 		}
@@ -131,7 +141,8 @@ func (c *conn) lost(ctx context.Context, r *request, err error) error {
 	case ctx.Err() != nil:
 		return &reeve.Error{Code: reeve.Canceled, Message: "interrupted", Err: err}
 	}
-	return &reeve.Error{Code: reeve.Unavailable, Message: "the answer of " + c.base.String() + " broke off: " + reason(err), Hint: "try again", Err: err}
+	return &reeve.Error{Code: reeve.Unavailable, Message: "the answer of " + c.base.String() + " broke off: " +
+		reason(err), Hint: "try again", Err: err}
 }
 
 // reason is the innermost cause: the layers above it repeat the address.

@@ -15,13 +15,14 @@ import (
 	"reeve/client"
 )
 
-// speak makes a client of a server that behaves as told. It stands for servers and proxies that misbehave; what a real server
-// says is tested with the real one.
+// speak makes a client of a server that behaves as told. It stands for servers and proxies that misbehave; what a real
+// server says is tested with the real one.
 func speak(t *testing.T, h http.HandlerFunc) *client.Client {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	c, err := client.New(client.Config{URL: s.URL + "/", Token: "secret", Workspace: "acme", Key: func() string { return "key-1" }})
+	c, err := client.New(client.Config{URL: s.URL + "/", Token: "secret", Workspace: "acme",
+		Key: func() string { return "key-1" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func TestProblemSurvivesTheWire(t *testing.T) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
 	e := reeve.AsError(err)
-	if e.Message != "used before" || e.Hint != "use another" || e.RetryAfter != 7*time.Second || len(e.Fields) != 1 || e.Fields[0].Expected != "good" {
+	if e.Message != "used before" || e.Hint != "use another" || e.RetryAfter != 7*time.Second || len(e.Fields) != 1 ||
+		e.Fields[0].Expected != "good" {
 		t.Errorf("got %+v", e)
 	}
 	p, ok := client.Rejected(err)
@@ -93,7 +95,8 @@ func TestStrangersDoNothing(t *testing.T) {
 	c := speak(t, answer("application/json", 200, `{}`, "X-Request-Id", ""))
 	var copied strings.Builder
 	_, backup := c.Server().Backup(t.Context(), &copied)
-	for name, err := range map[string]error{"a backup": backup, "a removal": c.Agents().Delete(t.Context(), "clerk"), "a look": c.Server().Ready(t.Context())} {
+	for name, err := range map[string]error{"a backup": backup, "a removal": c.Agents().Delete(t.Context(), "clerk"),
+		"a look": c.Server().Ready(t.Context())} {
 		if err == nil || !strings.Contains(err.Error(), "is not a Reeve server") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -111,7 +114,8 @@ func TestNobodyThere(t *testing.T) {
 	}
 	_, err = c.Calls().Call(t.Context(), "clerk", api.CallRequest{Tool: "x"})
 	e := reeve.AsError(err)
-	if e.Code != reeve.Unavailable || e.Message != "no Reeve server answers at "+url || e.Hint != "start one with: reeve serve" {
+	if e.Code != reeve.Unavailable || e.Message != "no Reeve server answers at "+url ||
+		e.Hint != "start one with: reeve serve" {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -165,7 +169,8 @@ func TestRequest(t *testing.T) {
 	if got.URL.EscapedPath() != "/api/budgets/agent:a%2Fb%3Fc" {
 		t.Errorf("path %s", got.URL.EscapedPath())
 	}
-	if got.Header.Get("Authorization") != "Bearer secret" || got.Header.Get("X-Workspace-Id") != "acme" || got.Header.Get("Idempotency-Key") != "" {
+	if got.Header.Get("Authorization") != "Bearer secret" || got.Header.Get("X-Workspace-Id") != "acme" ||
+		got.Header.Get("Idempotency-Key") != "" {
 		t.Errorf("headers %v", got.Header)
 	}
 	if _, err := c.Agents().Create(t.Context(), api.AgentRequest{}); err != nil {
@@ -174,7 +179,8 @@ func TestRequest(t *testing.T) {
 	if got.Header.Get("Idempotency-Key") != "key-1" {
 		t.Errorf("a POST without a key: %v", got.Header)
 	}
-	if _, err := c.Operations().List(t.Context(), client.OperationFilter{State: reeve.Unknown, Page: client.Page{Limit: 5}}); err != nil {
+	if _, err := c.Operations().
+		List(t.Context(), client.OperationFilter{State: reeve.Unknown, Page: client.Page{Limit: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	if got.URL.RawQuery != "limit=5&state=unknown" {
@@ -188,7 +194,8 @@ func TestBadAddress(t *testing.T) {
 			t.Errorf("%q: got %v", url, err)
 		}
 	}
-	if _, err := client.New(client.Config{URL: "http://localhost", Token: "a\nb"}); reeve.CodeOf(err) != reeve.Validation {
+	if _, err := client.New(client.Config{URL: "http://localhost",
+		Token: "a\nb"}); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("a token with a line break: got %v", err)
 	}
 }

@@ -110,7 +110,8 @@ func (c *conn) build(ctx context.Context, r *request) (*http.Request, error) {
 	if r.body != nil {
 		b, err := json.Marshal(r.body)
 		if err != nil {
-			return nil, &reeve.Error{Code: reeve.Validation, Message: "the request is not JSON: " + err.Error(), Err: err}
+			return nil, &reeve.Error{Code: reeve.Validation, Message: "the request is not JSON: " + err.Error(),
+				Err: err}
 		}
 		body = bytes.NewReader(b)
 	} else if r.lines != nil {
@@ -128,7 +129,8 @@ func (c *conn) build(ctx context.Context, r *request) (*http.Request, error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { r.left.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
 	if err != nil {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "the request cannot be sent: " + err.Error(), Err: err}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the request cannot be sent: " + err.Error(),
+			Err: err}
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	req.Header.Set("X-Workspace-Id", c.workspace)

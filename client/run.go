@@ -47,7 +47,8 @@ func (s RunService) Cancel(ctx context.Context, id string) (reeve.Run, error) {
 	return post[reeve.Run](ctx, s.conn, path("runs", id, "cancel"), nil)
 }
 
-// Create asks for a run of an agent. The same key wakes it once; without one, each request does. [RunService.OfWake] gives the run.
+// Create asks for a run of an agent. The same key wakes it once; without one, each request does. [RunService.OfWake]
+// gives the run.
 func (s WakeService) Create(ctx context.Context, agent, key string, w api.WakeRequest) (out reeve.Wake, err error) {
 	if key == "" {
 		key = s.conn.key()
@@ -66,8 +67,9 @@ func (s WakeService) Get(ctx context.Context, key string) (reeve.Wake, error) {
 	return get[reeve.Wake](ctx, s.conn, path("wakes", key), nil)
 }
 
-// OfWake waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code Skipped. With states, a
-// wake that is behind a run of its agent in one of them is an error with the code InProgress, and the run is that one.
+// OfWake waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code
+// Skipped. With states, a wake that is behind a run of its agent in one of them is an error with the code InProgress,
+// and the run is that one.
 func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "the agent is not awake yet", true, func() (bool, error) {
 		is, err := WakeService(s).Get(ctx, w.RunKey)
@@ -96,8 +98,8 @@ func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.Ru
 	return run, err
 }
 
-// first gives the run of an agent in a state that its wakes wait for: not a turn, nor one that is served beside the others. One that is
-// parked only until an agent has answered goes on, and is none.
+// first gives the run of an agent in a state that its wakes wait for: not a turn, nor one that is served beside the
+// others. One that is parked only until an agent has answered goes on, and is none.
 func (s RunService) first(ctx context.Context, agent string, state reeve.RunState) (run reeve.Run, err error) {
 	for f := (RunFilter{Agent: agent, State: state, Page: Page{Limit: 500}}); ; {
 		list, err := s.List(ctx, f)
@@ -105,7 +107,8 @@ func (s RunService) first(ctx context.Context, agent string, state reeve.RunStat
 			return run, err
 		}
 		for _, r := range list.Runs {
-			if r.Reason == reeve.ReasonUser || strings.HasPrefix(r.SessionID, "schedule:") || strings.HasPrefix(r.SessionID, "step:") {
+			if r.Reason == reeve.ReasonUser || strings.HasPrefix(r.SessionID, "schedule:") ||
+				strings.HasPrefix(r.SessionID, "step:") {
 				continue
 			}
 			if r, err = s.Get(ctx, r.ID); err != nil || r.State == state && !r.GoesOn {
@@ -118,7 +121,8 @@ func (s RunService) first(ctx context.Context, agent string, state reeve.RunStat
 	}
 }
 
-// Wait looks at a run until it has ended, or is in one of the states given. One that is parked only until an agent has answered goes on.
+// Wait looks at a run until it has ended, or is in one of the states given. One that is parked only until an agent has
+// answered goes on.
 func (s RunService) Wait(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "run "+id+" has not ended", false, func() (bool, error) {
 		run, err = s.Get(ctx, id)
@@ -132,7 +136,8 @@ const (
 	slowest = 2 * time.Second  // the longest time between two looks
 )
 
-// patiently looks until there is something to see. Short pauses come first. A server that was met before is given time to come back.
+// patiently looks until there is something to see. Short pauses come first. A server that was met before is given time
+// to come back.
 func patiently(ctx context.Context, not string, met bool, look func() (bool, error)) error {
 	last := reeve.Monotonic()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, slowest) {

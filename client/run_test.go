@@ -23,7 +23,8 @@ func TestRunOf(t *testing.T) {
 				3: `{"run_key":"agt/mine","state":"skipped","why":"the agent is stopped"}`,
 			}[looks]
 			if looks == 4 {
-				answer("application/problem+json", 404, `{"status":404,"code":"NOT_FOUND","detail":"wake not found"}`)(w, r)
+				answer("application/problem+json", 404,
+					`{"status":404,"code":"NOT_FOUND","detail":"wake not found"}`)(w, r)
 				return
 			}
 		}
@@ -33,7 +34,8 @@ func TestRunOf(t *testing.T) {
 	if r, err := c.Runs().OfWake(t.Context(), mine); err != nil || r.ID != "run_1" || looks != 2 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
 	}
-	if _, err := c.Runs().OfWake(t.Context(), mine); reeve.CodeOf(err) != reeve.Skipped || !strings.Contains(err.Error(), "the agent is stopped") {
+	if _, err := c.Runs().OfWake(t.Context(), mine); reeve.CodeOf(err) != reeve.Skipped ||
+		!strings.Contains(err.Error(), "the agent is stopped") {
 		t.Errorf("skipped: got %v", err)
 	}
 	if _, err := c.Runs().OfWake(t.Context(), mine); reeve.CodeOf(err) != reeve.NotFound {
@@ -41,14 +43,16 @@ func TestRunOf(t *testing.T) {
 	}
 }
 
-// A wake behind a run that waits for a person says so to whoever asks for it, however many wait; a turn, or a run that only waits for an agent, is in nobody's way.
+// A wake behind a run that waits for a person says so to whoever asks for it, however many wait; a turn, or a run that
+// only waits for an agent, is in nobody's way.
 func TestRunOf_Behind(t *testing.T) {
 	goesOn := `,"goes_on":true`
 	looks := 0
 	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{
 			"/api/wakes/mine": `{"run_key":"mine","state":"queued"}`,
-			"/api/runs":       `{"runs":[{"id":"run_3","state":"parked","reason":"` + string(reeve.ReasonUser) + `","session_id":"conv_1"},{"id":"run_2","state":"parked","reason":"timer","session_id":"schedule:sch_1"}],"next_cursor":"run_2"}`,
+			"/api/runs": `{"runs":[{"id":"run_3","state":"parked","reason":"` + string(reeve.ReasonUser) +
+				`","session_id":"conv_1"},{"id":"run_2","state":"parked","reason":"timer","session_id":"schedule:sch_1"}],"next_cursor":"run_2"}`,
 			"/api/runs?run_2": `{"runs":[{"id":"run_1","state":"parked","reason":"manual","session_id":"manual:other"}]}`,
 			"/api/runs/run_1": `{"id":"run_1","state":"parked","reason":"manual"` + goesOn + `}`,
 		}[strings.TrimSuffix(r.URL.Path+"?"+r.URL.Query().Get("cursor"), "?")]
@@ -59,12 +63,14 @@ func TestRunOf_Behind(t *testing.T) {
 		answer("application/json", 200, body)(w, r)
 	})
 	r, err := c.Runs().OfWake(t.Context(), reeve.Wake{AgentID: "agt_1", RunKey: "mine"}, reeve.RunParked)
-	if reeve.CodeOf(err) != reeve.InProgress || !strings.Contains(err.Error(), "run_1") || r.ID != "run_1" || looks != 2 {
+	if reeve.CodeOf(err) != reeve.InProgress || !strings.Contains(err.Error(), "run_1") || r.ID != "run_1" ||
+		looks != 2 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
 	}
 }
 
-// startedAgain answers with the first body, is gone for two looks as a server that is started again, and then answers with the other.
+// startedAgain answers with the first body, is gone for two looks as a server that is started again, and then answers
+// with the other.
 func startedAgain(looks *int, before, after string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch *looks++; *looks {
@@ -73,7 +79,8 @@ func startedAgain(looks *int, before, after string) http.HandlerFunc {
 		case 3:
 			panic(http.ErrAbortHandler) // the connection breaks
 		case 4:
-			answer("application/problem+json", 503, `{"status":503,"code":"UNAVAILABLE","detail":"the server is stopping"}`)(w, r)
+			answer("application/problem+json", 503,
+				`{"status":503,"code":"UNAVAILABLE","detail":"the server is stopping"}`)(w, r)
 		default:
 			answer("application/json", 200, after)(w, r)
 		}

@@ -14,7 +14,8 @@ func (s SecretService) List(ctx context.Context) (api.SecretList, error) {
 
 // Set stores a secret. No route gives its value back.
 func (s SecretService) Set(ctx context.Context, name, value string) error {
-	return s.conn.do(ctx, &request{method: http.MethodPut, path: path("secrets", name), body: api.SecretRequest{Value: value}}, nil)
+	return s.conn.do(ctx, &request{method: http.MethodPut, path: path("secrets", name),
+		body: api.SecretRequest{Value: value}}, nil)
 }
 
 // Delete removes a secret.

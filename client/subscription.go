@@ -13,7 +13,8 @@ func (s SubscriptionService) List(ctx context.Context, agent string) (api.Subscr
 }
 
 // Create lets an agent watch something: it wakes when that changes.
-func (s SubscriptionService) Create(ctx context.Context, agent string, r api.SubscriptionRequest) (reeve.Subscription, error) {
+func (s SubscriptionService) Create(ctx context.Context, agent string,
+	r api.SubscriptionRequest) (reeve.Subscription, error) {
 	return post[reeve.Subscription](ctx, s.conn, path("agents", agent, "subscriptions"), r)
 }
 

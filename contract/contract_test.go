@@ -24,7 +24,8 @@ const toolsHead = `# Every built-in tool, as the running catalogue has it. Its s
 `
 
 // fields are a tool's fields in the order people want to read them.
-var fields = []string{"id", "name", "version", "kind", "handler_key", "description", "category", "pack", "tier", "effect", "capability", "risk",
+var fields = []string{"id", "name", "version", "kind", "handler_key", "description", "category", "pack", "tier",
+	"effect", "capability", "risk",
 	"timeout_ms", "retry", "identity", "previews", "cost", "parameters", "config_schema"}
 
 // running are fields that belong to one installation and not to the contract.
@@ -60,7 +61,8 @@ func render(t *testing.T, tools map[string]map[string]any) []byte {
 		}
 		list = append(list, row)
 	}
-	b, err := yaml.MarshalWithOptions(yaml.MapSlice{{Key: "tools", Value: list}}, yaml.IndentSequence(true), yaml.UseLiteralStyleIfMultiline(true))
+	b, err := yaml.MarshalWithOptions(yaml.MapSlice{{Key: "tools", Value: list}}, yaml.IndentSequence(true),
+		yaml.UseLiteralStyleIfMultiline(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +185,17 @@ func TestG24_ContractFitsItsSchema(t *testing.T) {
 	}
 	good := string(read(t, "tools.yaml"))
 	for name, change := range map[string]func(string) string{ // the schema is worth something
-		"an effect nobody knows": func(s string) string { return strings.Replace(s, "effect: read", "effect: magic", 1) },
-		"a reader that changes":  func(s string) string { return strings.Replace(s, "effect: read", "effect: unsafe", 1) },
-		"a missing timeout":      func(s string) string { return strings.Replace(s, "timeout_ms: ", "time: ", 1) },
-		"a schema that is none":  func(s string) string { return strings.Replace(s, "type: string", "type: text", 1) },
-		"no tools":               func(string) string { return "tools: []" },
+		"an effect nobody knows": func(s string) string {
+			return strings.Replace(s, "effect: read", "effect: magic",
+				1)
+		},
+		"a reader that changes": func(s string) string {
+			return strings.Replace(s, "effect: read", "effect: unsafe",
+				1)
+		},
+		"a missing timeout":     func(s string) string { return strings.Replace(s, "timeout_ms: ", "time: ", 1) },
+		"a schema that is none": func(s string) string { return strings.Replace(s, "type: string", "type: text", 1) },
+		"no tools":              func(string) string { return "tools: []" },
 	} {
 		if bad := change(good); bad == good || schema.Validate(readYAML(t, []byte(bad))) == nil {
 			t.Errorf("%s passed the schema", name)
@@ -246,8 +254,10 @@ func TestConfigSchemaAndServerAgree(t *testing.T) {
 		text string
 		good bool
 	}{
-		{"dir: data\nlisten: 127.0.0.1:0\nhosts: [a.example]\norigins: [https://a.example]\nhttp_allow: [10.0.0.0/8]\n", true},
-		{"output_cap: 2048\napproval_ttl: 24h\nretry_first: 1s\nretry_max: 1m\nretry_tries: 3\nrate: 1.5\nburst: 7\nlog_level: warn\n", true},
+		{"dir: data\nlisten: 127.0.0.1:0\nhosts: [a.example]\norigins: [https://a.example]\nhttp_allow: [10.0.0.0/8]\n",
+			true},
+		{"output_cap: 2048\napproval_ttl: 24h\nretry_first: 1s\nretry_max: 1m\nretry_tries: 3\nrate: 1.5\nburst: " +
+			"7\nlog_level: warn\n", true},
 		{"secret_key: " + strings.Repeat("ab", 32) + "\n", true},
 		{"database: postgres://localhost/reeve\n", true},
 		{"colour: blue\n", false},

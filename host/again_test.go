@@ -29,9 +29,11 @@ func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 		a := h.Agent("a-"+name, name)
 		op := settle(h, h.Call(a.ID, name, nil).OperationID)
 		before := sent.n.Load()
-		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, object{"policy": object{"tools": object{name: "deny"}}})
+		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
+			object{"policy": object{"tools": object{name: "deny"}}})
 		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve", object{"resolution": "retry"})
-		if got := settle(h, op.ID); got.State != reeve.DeniedOp || got.Code != reeve.Denied || got.Message == "" || sent.n.Load() != before {
+		if got := settle(h, op.ID); got.State != reeve.DeniedOp || got.Code != reeve.Denied || got.Message == "" ||
+			sent.n.Load() != before {
 			t.Errorf("%s: sent %d times more, %+v", name, sent.n.Load()-before, got)
 		} else if got.Tries != op.Tries {
 			t.Errorf("%s: %d tries, and there were %d", name, got.Tries, op.Tries)
@@ -39,8 +41,8 @@ func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 	}
 }
 
-// A person's answer is about the outcome that they saw: when somebody else has had it run again, it is not taken for the next one. Tries go on counting, and there are as many of them
-// for each time.
+// A person's answer is about the outcome that they saw: when somebody else has had it run again, it is not taken for
+// the next one. Tries go on counting, and there are as many of them for each time.
 func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	var sent counter
@@ -73,11 +75,13 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 		}
 		got := settle(h, op.ID)
 		if got.State != reeve.Unknown || got.Tries != 2*tries || taken != 1 || sent.n.Load()-before != int64(tries) {
-			t.Errorf("%s: %d answers were taken, it was sent %d times more: %+v", name, taken, sent.n.Load()-before, got)
+			t.Errorf("%s: %d answers were taken, it was sent %d times more: %+v", name, taken, sent.n.Load()-before,
+				got)
 		}
 		for _, word := range []string{"retry", "skip", "happened"} {
 			r := h.Do("POST", path, object{"resolution": word, "tries": tries})
-			if r.Status != http.StatusConflict || !strings.Contains(string(r.Body), `"STALE"`) || !strings.Contains(string(r.Body), "run again since") {
+			if r.Status != http.StatusConflict || !strings.Contains(string(r.Body), `"STALE"`) ||
+				!strings.Contains(string(r.Body), "run again since") {
 				t.Errorf("%s, %s, of the time before: %d %s", name, word, r.Status, r.Body)
 			}
 		}
@@ -85,12 +89,14 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 	}
 }
 
-// An undo that a person denied, or that nobody approved, did nothing: it can be asked for again. One that was done is done once.
+// An undo that a person denied, or that nobody approved, did nothing: it can be asked for again. One that was done is
+// done once.
 func TestO03_AnUndoThatWasDenied(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_read", "file_delete")
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, object{"policy": object{"tools": object{"file_delete": "ask"}}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
+		object{"policy": object{"tools": object{"file_delete": "ask"}}})
 	op := h.Call(a.ID, "file_write", object{"path": "/shared/x.txt", "content": "1"}).OperationID
 	undo := func() (res reeve.Result) {
 		t.Helper()
@@ -107,7 +113,8 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 		t.Fatalf("asked again: %+v", second)
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+second.ApprovalID+"/decision", object{"decision": "deny"})
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, object{"policy": object{"tools": object{"file_delete": "allow"}}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
+		object{"policy": object{"tools": object{"file_delete": "allow"}}})
 	third := undo()
 	if third.State != reeve.Committed || third.Replayed {
 		t.Fatalf("allowed by now: %+v", third)
@@ -117,7 +124,8 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 	}
 }
 
-// Tries go on counting while a person is asked about a budget in between: an answer about the first outcome is none about the second.
+// Tries go on counting while a person is asked about a budget in between: an answer about the first outcome is none
+// about the second.
 func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"unsafe", "keyed"} {
@@ -132,7 +140,8 @@ func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
 			if parked := settle(h, first.ID); parked.State != reeve.Parked || parked.Tries != first.Tries {
 				t.Fatalf("%+v", parked)
 			}
-			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox(h).Approvals[0].ID+"/decision", object{"decision": "approve"})
+			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox(h).Approvals[0].ID+"/decision",
+				object{"decision": "approve"})
 			second := settle(h, first.ID)
 			if second.State != reeve.Unknown || second.Tries != 2*first.Tries {
 				t.Fatalf("%+v, after %d tries", second, first.Tries)

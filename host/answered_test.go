@@ -10,7 +10,8 @@ import (
 	"reeve/reevetest"
 )
 
-// A 2xx says that it happened. Whatever is wrong with the rest of the answer, the operation is committed, is sent once, and nobody is asked about it.
+// A 2xx says that it happened. Whatever is wrong with the rest of the answer, the operation is committed, is sent once,
+// and nobody is asked about it.
 func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 	t.Parallel()
 	answer := map[string]func(out http.ResponseWriter){
@@ -38,11 +39,13 @@ func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 	for name := range answer {
 		for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed, reeve.Verifiable} {
 			id := string(effect) + "_" + name
-			spec := object{"method": "POST", "url": w.URL + "/send?answer=" + name, "result": "/data/nope", "max_response_bytes": 1000}
+			spec := object{"method": "POST", "url": w.URL + "/send?answer=" + name, "result": "/data/nope",
+				"max_response_bytes": 1000}
 			if effect == reeve.Verifiable {
 				spec["verify"] = object{"url": w.URL + "/{operation_id}"}
 			}
-			define(h, id, effect, spec, object{"retry": object{"attempts": 3, "delay_ms": 1, "max_ms": 1}, "timeout_ms": 60_000})
+			define(h, id, effect, spec, object{"retry": object{"attempts": 3, "delay_ms": 1, "max_ms": 1},
+				"timeout_ms": 60_000})
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", object{"tool_id": id})
 			res := h.Call("a", id, nil)
 			calls++

@@ -54,11 +54,15 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 	if after := runtime.NumGoroutine(); after > before+5 {
 		t.Errorf("%d goroutines before, %d after 20 calls were parked", before, after)
 	}
-	res, _, status := do(h, a.ID, call{"tool": "guarded", "args": map[string]any{"b": 2, "a": 1.0}, "reason": "the boss wants it", "run": "r1"})
-	if status != http.StatusAccepted || res.State != reeve.Parked || res.Code != reeve.ApprovalRequired || res.ApprovalID == "" || res.IsError {
+	res, _, status := do(h, a.ID, call{"tool": "guarded", "args": map[string]any{"b": 2, "a": 1.0},
+		"reason": "the boss wants it", "run": "r1"})
+	if status != http.StatusAccepted || res.State != reeve.Parked || res.Code != reeve.ApprovalRequired ||
+		res.ApprovalID == "" || res.IsError {
 		t.Fatalf("%d %+v", status, res)
 	}
-	if _, p, status := do(h, a.ID, call{"tool": "guarded", "run": "r1"}); status != http.StatusConflict || p.Code != reeve.Conflict { // the run is parked
+	// the run is parked
+	if _, p, status := do(h, a.ID, call{"tool": "guarded", "run": "r1"}); status != http.StatusConflict ||
+		p.Code != reeve.Conflict {
 		t.Errorf("another call of the run: %d %+v", status, p)
 	}
 	h.Stop()
@@ -69,7 +73,8 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 			got = x
 		}
 	}
-	if got.Tool != "guarded" || got.Args != `{"a":1,"b":2}` || got.AgentID != a.ID || got.Reason != "the boss wants it" || got.Why == "" ||
+	if got.Tool != "guarded" || got.Args != `{"a":1,"b":2}` || got.AgentID != a.ID ||
+		got.Reason != "the boss wants it" || got.Why == "" ||
 		got.Preview != `+ {"a":1,"b":2}` || got.OperationID != res.OperationID || got.State != reeve.Pending {
 		t.Errorf("the inbox shows %+v", got)
 	}
@@ -81,7 +86,8 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 	if g.ran.count() != 1 || g.args.Load() != `{"a":1,"b":2}` || g.op.Load() != res.OperationID {
 		t.Errorf("%d ran, with %v as %v", g.ran.count(), g.args.Load(), g.op.Load())
 	}
-	if res, _, status := do(h, a.ID, call{"tool": "guarded", "run": "r1"}); status != http.StatusAccepted { // and the run goes on
+	// and the run goes on
+	if res, _, status := do(h, a.ID, call{"tool": "guarded", "run": "r1"}); status != http.StatusAccepted {
 		t.Errorf("%d %+v", status, res)
 	}
 }
@@ -94,10 +100,12 @@ func TestG14_AskingAgainAsksOnce(t *testing.T) {
 	a := h.Agent("a", "guarded")
 	first := h.Call(a.ID, "guarded", map[string]any{"n": 1}, "Idempotency-Key", "k")
 	again := h.Call(a.ID, "guarded", map[string]any{"n": 1}, "Idempotency-Key", "k")
-	if !again.Replayed || again.ApprovalID != first.ApprovalID || again.State != reeve.Parked || len(inbox(h).Approvals) != 1 {
+	if !again.Replayed || again.ApprovalID != first.ApprovalID || again.State != reeve.Parked ||
+		len(inbox(h).Approvals) != 1 {
 		t.Errorf("%+v, then %+v", first, again)
 	}
-	if _, p, status := do(h, a.ID, call{"tool": "guarded", "args": map[string]any{"n": 2}}, "Idempotency-Key", "k"); status != http.StatusConflict {
+	if _, p, status := do(h, a.ID, call{"tool": "guarded", "args": map[string]any{"n": 2}}, "Idempotency-Key",
+		"k"); status != http.StatusConflict {
 		t.Errorf("%d %+v", status, p)
 	}
 }
@@ -118,14 +126,16 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 		},
 		"kind": func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, map[string]any{"kind": "reader"}) },
 		"profile": func(h *reevetest.Host, _ reeve.Agent, _ *guarded) {
-			h.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant", map[string]any{"capabilities": []string{"files.write", "more"}})
+			h.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant",
+				map[string]any{"capabilities": []string{"files.write", "more"}})
 		},
 		"detached": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 		},
 		"settings": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
-			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", map[string]any{"tool_id": "guarded", "config": map[string]any{"x": 1}})
+			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", map[string]any{"tool_id": "guarded",
+				"config": map[string]any{"x": 1}})
 		},
 		"dormant": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			patch(h, a, map[string]any{"lifecycle": "dormant"})
@@ -177,7 +187,8 @@ func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
 			var g guarded
 			h := reevetest.Start(t, g.tool())
 			a, other := h.Agent("a", "guarded"), h.Agent("b", "guarded")
-			res, stays := h.Call(a.ID, "guarded", map[string]any{"n": 1}), h.Call(other.ID, "guarded", map[string]any{"n": 2})
+			res, stays := h.Call(a.ID, "guarded", map[string]any{"n": 1}),
+				h.Call(other.ID, "guarded", map[string]any{"n": 2})
 			end(h, a)
 			left := inbox(h).Approvals
 			if len(left) != 1 || left[0].ID != stays.ApprovalID {
@@ -185,10 +196,12 @@ func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
 			}
 			var got reeve.Approval
 			h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-			if op := operation(h, res.OperationID); got.State != reeve.Lapsed || got.Comment != "the agent was "+name || op.State != reeve.DeniedOp || op.ResultID == "" {
+			if op := operation(h, res.OperationID); got.State != reeve.Lapsed || got.Comment != "the agent was "+name ||
+				op.State != reeve.DeniedOp || op.ResultID == "" {
 				t.Errorf("%+v, %+v", got, op)
 			}
-			h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", map[string]any{"decision": "approve"})
+			h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
+				map[string]any{"decision": "approve"})
 			decide(h, stays.ApprovalID, "approve")
 			h.Settle(t.Context())
 			if g.ran.count() != 1 {
@@ -203,7 +216,8 @@ func patch(h *reevetest.Host, a reeve.Agent, body map[string]any) {
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, body)
 }
 
-// A tool that was changed between asking and answering is not the one that was approved: defined ones and compiled-in ones.
+// A tool that was changed between asking and answering is not the one that was approved: defined ones and compiled-in
+// ones.
 func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
 	t.Parallel()
 	w := newWitness(t)
@@ -214,8 +228,9 @@ func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
 	define(h, "send", reeve.Unsafe, spec, map[string]any{"tier": "privileged"})
 	a := h.Agent("a", "send", "guarded")
 	sent, compiled := h.Call(a.ID, "send", nil), h.Call(a.ID, "guarded", nil)
-	body := map[string]any{"id": "send", "description": "Posts.", "effect": "unsafe", "tier": "privileged", "parameters": json.RawMessage(anything),
-		"spec": map[string]any{"method": "POST", "url": w.URL + "/two"}}
+	body := map[string]any{"id": "send", "description": "Posts.", "effect": "unsafe", "tier": "privileged",
+		"parameters": json.RawMessage(anything),
+		"spec":       map[string]any{"method": "POST", "url": w.URL + "/two"}}
 	h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", body)
 	h.Stop()
 	other := g.tool()
@@ -291,7 +306,8 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 	var asked reeve.Approval
 	h.Want(http.StatusOK, &asked, "GET", "/api/approvals/"+late.ApprovalID, nil)
 	eventually(t, "the approval to expire", func() bool { return reeve.Now().After(asked.ExpiresAt) })
-	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+late.ApprovalID+"/decision", map[string]any{"decision": "approve"})
+	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+late.ApprovalID+"/decision",
+		map[string]any{"decision": "approve"})
 	eventually(t, "the other, which nobody looks at, to expire", func() bool {
 		h.Settle(t.Context())
 		return operation(h, unseen.OperationID).State == reeve.DeniedOp
@@ -299,10 +315,12 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 	for _, res := range []reeve.Result{late, unseen} {
 		var got reeve.Approval
 		h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-		if op := operation(h, res.OperationID); got.State != reeve.Expired || op.State != reeve.DeniedOp || op.Code != reeve.Denied {
+		if op := operation(h, res.OperationID); got.State != reeve.Expired || op.State != reeve.DeniedOp ||
+			op.Code != reeve.Denied {
 			t.Errorf("%+v, %+v", got, op)
 		}
-		if info := resultInfo(t, pairs(h, thread(h, a.ID, ""))[res.CallID][1]); info.Code != reeve.Denied || !strings.Contains(info.Message, "in time") {
+		if info := resultInfo(t, pairs(h, thread(h, a.ID, ""))[res.CallID][1]); info.Code != reeve.Denied ||
+			!strings.Contains(info.Message, "in time") {
 			t.Errorf("the thread is told %+v", info)
 		}
 	}
@@ -317,7 +335,8 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 	var g guarded
 	h := reevetest.StartWith(t, quick(t), g.tool())
 	a := h.Agent("a", "guarded")
-	denied, lapsed, used := h.Call(a.ID, "guarded", map[string]any{"n": 1}), h.Call(a.ID, "guarded", map[string]any{"n": 2}), h.Call(a.ID, "guarded", map[string]any{"n": 3})
+	denied, lapsed, used := h.Call(a.ID, "guarded", map[string]any{"n": 1}),
+		h.Call(a.ID, "guarded", map[string]any{"n": 2}), h.Call(a.ID, "guarded", map[string]any{"n": 3})
 	decide(h, denied.ApprovalID, "deny")
 	decide(h, used.ApprovalID, "approve")
 	h.Settle(t.Context())
@@ -328,10 +347,12 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 		id   string
 		want reeve.ApprovalState
 		says string
-	}{{denied.ApprovalID, reeve.Rejected, "answered already"}, {lapsed.ApprovalID, reeve.Lapsed, "has lapsed"}, {used.ApprovalID, reeve.Approved, "answered already"}} {
+	}{{denied.ApprovalID, reeve.Rejected, "answered already"}, {lapsed.ApprovalID, reeve.Lapsed, "has lapsed"},
+		{used.ApprovalID, reeve.Approved, "answered already"}} {
 		for _, decision := range []string{"approve", "deny"} {
 			var p api.Problem
-			if h.Want(http.StatusConflict, &p, "POST", "/api/approvals/"+c.id+"/decision", map[string]any{"decision": decision}); !strings.Contains(p.Detail, c.says) {
+			if h.Want(http.StatusConflict, &p, "POST", "/api/approvals/"+c.id+"/decision",
+				map[string]any{"decision": decision}); !strings.Contains(p.Detail, c.says) {
 				t.Errorf("%s is told %q", c.want, p.Detail)
 			}
 		}
@@ -353,16 +374,19 @@ func TestG14_DeniedIsToldToTheModel(t *testing.T) {
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
 	res := h.Call(a.ID, "guarded", nil, "Idempotency-Key", "k")
-	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", map[string]any{"decision": "deny", "comment": "use the other account"})
+	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
+		map[string]any{"decision": "deny", "comment": "use the other account"})
 	p := pairs(h, thread(h, a.ID, ""))[res.CallID]
-	if info := resultInfo(t, p[1]); info.Code != reeve.Denied || !strings.Contains(p[1].Content, "use the other account") || info.Step.Name != "approval" {
+	if info := resultInfo(t, p[1]); info.Code != reeve.Denied ||
+		!strings.Contains(p[1].Content, "use the other account") || info.Step.Name != "approval" {
 		t.Errorf("%q %+v", p[1].Content, info)
 	}
 	again := h.Call(a.ID, "guarded", nil, "Idempotency-Key", "k")
 	if !again.Replayed || !again.IsError || again.Code != reeve.Denied || again.State != reeve.DeniedOp {
 		t.Errorf("the same call again: %+v", again)
 	}
-	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", map[string]any{"decision": "approve"})
+	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
+		map[string]any{"decision": "approve"})
 	h.Settle(t.Context())
 	if g.ran.count() != 0 {
 		t.Errorf("%d ran", g.ran.count())
@@ -399,7 +423,8 @@ func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
 	if g.ran.count() != 1 || !again.Replayed || again.Content != "ran" || again.State != reeve.Committed {
 		t.Errorf("%d ran, %+v", g.ran.count(), again)
 	}
-	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", map[string]any{"decision": "approve"})
+	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
+		map[string]any{"decision": "approve"})
 	pairs(h, thread(h, a.ID, ""))
 }
 
@@ -430,13 +455,15 @@ func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
 	}
 }
 
-// A person decides while the same call is being answered from what is recorded: the answer is of one moment, and not the state of one with the result of another.
+// A person decides while the same call is being answered from what is recorded: the answer is of one moment, and not
+// the state of one with the result of another.
 func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
 	t.Parallel()
 	between := func() {}
 	slow := tool("slow", reeve.Unsafe, new(counter).handle)
 	slow.Tier = reeve.Privileged
-	slow.Check = func(context.Context, *reeve.Invocation) error { between(); return nil } // after the operation was read, and before its result is
+	// after the operation was read, and before its result is
+	slow.Check = func(context.Context, *reeve.Invocation) error { between(); return nil }
 	h := reevetest.StartWith(t, quick(t), slow)
 	a := h.Agent("a", "slow")
 	first, _, status := do(h, a.ID, call{"tool": "slow"}, "Idempotency-Key", "k")
@@ -444,7 +471,8 @@ func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
 		t.Fatalf("%d %+v", status, first)
 	}
 	between = func() { between = func() {}; decide(h, first.ApprovalID, "deny") }
-	if res, _, status := do(h, a.ID, call{"tool": "slow"}, "Idempotency-Key", "k"); status != http.StatusOK || res.State != reeve.DeniedOp || res.Code != reeve.Denied || !res.Replayed {
+	if res, _, status := do(h, a.ID, call{"tool": "slow"}, "Idempotency-Key", "k"); status != http.StatusOK ||
+		res.State != reeve.DeniedOp || res.Code != reeve.Denied || !res.Replayed {
 		t.Errorf("%d %+v", status, res)
 	}
 }
@@ -515,7 +543,8 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 	}
 	missing := read()
 	shown, _, status := write(call{"args": args("one\n"), "preview_only": true})
-	if status != http.StatusOK || !shown.Preview || shown.Base == "" || !strings.Contains(shown.Content, "one") || shown.OperationID != "" {
+	if status != http.StatusOK || !shown.Preview || shown.Base == "" || !strings.Contains(shown.Content, "one") ||
+		shown.OperationID != "" {
 		t.Fatalf("%d %+v", status, shown)
 	}
 	if read() != missing || len(operations(h)) != 0 {
@@ -524,7 +553,8 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 	if res, _, _ := write(call{"args": args("one\n"), "base": shown.Base}); res.State != reeve.Committed {
 		t.Fatalf("%+v", res)
 	}
-	if _, p, status := write(call{"args": args("two\n"), "base": shown.Base}); status != http.StatusConflict || p.Code != reeve.Stale {
+	if _, p, status := write(call{"args": args("two\n"), "base": shown.Base}); status != http.StatusConflict ||
+		p.Code != reeve.Stale {
 		t.Errorf("with a stale base: %d %+v", status, p)
 	}
 	second, _, _ := write(call{"args": args("two\n"), "preview_only": true})
@@ -534,7 +564,8 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 	if res, _, _ := write(call{"args": args("meanwhile\n")}); res.State != reeve.Committed {
 		t.Fatalf("%+v", res)
 	}
-	if _, p, status := write(call{"args": args("two\n"), "base": second.Base}); status != http.StatusConflict || p.Code != reeve.Stale || read() == missing {
+	if _, p, status := write(call{"args": args("two\n"), "base": second.Base}); status != http.StatusConflict ||
+		p.Code != reeve.Stale || read() == missing {
 		t.Errorf("%d %+v", status, p)
 	}
 	if !strings.Contains(read(), "meanwhile") {
@@ -546,7 +577,8 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 			t.Errorf("%v: %d %+v %+v", c, status, res, p)
 		}
 	}
-	if _, p, status := do(h, a.ID, call{"tool": "file_read", "args": map[string]any{"path": "/shared/a.txt"}, "preview_only": true}); status != http.StatusNotImplemented || p.Code != reeve.Unsupported {
+	if _, p, status := do(h, a.ID, call{"tool": "file_read", "args": map[string]any{"path": "/shared/a.txt"},
+		"preview_only": true}); status != http.StatusNotImplemented || p.Code != reeve.Unsupported {
 		t.Errorf("a preview of a tool that has none: %d %+v", status, p)
 	}
 }
@@ -561,11 +593,13 @@ func TestG16_APreviewNeedsNoApprovalButIsJudged(t *testing.T) {
 	if status != http.StatusOK || !res.Preview || len(inbox(h).Approvals) != 0 {
 		t.Errorf("%d %+v", status, res)
 	}
-	if res := h.Call(a.ID, "guarded", nil, "Idempotency-Key", "k"); res.Replayed || res.State != reeve.Parked { // the key is still free
+	// the key is still free
+	if res := h.Call(a.ID, "guarded", nil, "Idempotency-Key", "k"); res.Replayed || res.State != reeve.Parked {
 		t.Errorf("%+v", res)
 	}
 	patch(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})
-	if _, p, status := do(h, a.ID, call{"tool": "guarded", "preview_only": true}); status != http.StatusForbidden || p.Code != reeve.Denied {
+	if _, p, status := do(h, a.ID, call{"tool": "guarded", "preview_only": true}); status != http.StatusForbidden ||
+		p.Code != reeve.Denied {
 		t.Errorf("%d %+v", status, p)
 	}
 	if g.ran.count() != 0 {

@@ -28,8 +28,8 @@ func finished(h *reevetest.Host, name string) (last reeve.AutomationRun) {
 	}
 }
 
-// TestW19_AScriptAsksAnAgent: a script asks agents and waits for them, each once for each item, however often it starts again; what goes wrong is thrown
-// with its code.
+// TestW19_AScriptAsksAnAgent: a script asks agents and waits for them, each once for each item, however often it starts
+// again; what goes wrong is thrown with its code.
 func TestW19_AScriptAsksAnAgent(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
@@ -64,7 +64,8 @@ await Items.withItem('wrong', 'wrong', async (ctx) => {
 JSON.stringify(failed)`})
 	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", call{})
 	run := finished(h, "poet")
-	if run.Run.State != reeve.RunCompleted || run.Run.Output != `{"nobody":"NOT_FOUND","broken":"MODEL_FAILED","poet":"UNSUPPORTED"}` {
+	if run.Run.State != reeve.RunCompleted ||
+		run.Run.Output != `{"nobody":"NOT_FOUND","broken":"MODEL_FAILED","poet":"UNSUPPORTED"}` {
 		t.Errorf("%s: %s %s", run.Run.State, run.Run.Output, run.Run.Message)
 	}
 	if got := d.String(); got != "map[both: It pours.Grey.:1 fog: Grey.:1 rain: It pours.:1]" {
@@ -84,9 +85,11 @@ func TestW19_OnlyInsideAnItem(t *testing.T) {
 	t.Parallel()
 	h := talkerIn(t, t.TempDir(), "- {text: hi}\n")
 	persona(h, "writer", nil)
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": "poet", "tools": []string{"delegate"}, "source": `await Agents.delegate({ agent: 'writer', input: 'hello' })`})
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": "poet", "tools": []string{"delegate"},
+		"source": `await Agents.delegate({ agent: 'writer', input: 'hello' })`})
 	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", call{})
-	if run := finished(h, "poet"); run.Run.State != reeve.RunFailed || run.Run.Code != reeve.Conflict || len(children(h, run.Run.ID)) != 0 {
+	if run := finished(h, "poet"); run.Run.State != reeve.RunFailed || run.Run.Code != reeve.Conflict ||
+		len(children(h, run.Run.ID)) != 0 {
 		t.Errorf("%+v", run.Run)
 	}
 }

@@ -65,12 +65,14 @@ func (l *eavesdropper) picture() (list []model.Part) {
 func visitor(t *testing.T) (*reevetest.Host, *eavesdropper, *gallery) {
 	t.Helper()
 	g, heard := newGallery(t), &eavesdropper{Model: script(t, "answers:\n- {text: seen, when: {said: /./}}\n")}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard, HTTPAllow: []string{strings.TrimPrefix(g.URL, "http://")}})
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard,
+		HTTPAllow: []string{strings.TrimPrefix(g.URL, "http://")}})
 	h.Agent("bot")
 	return h, heard, g
 }
 
-// TestW02_AttachmentsByAddressAreFetched: the server reads what is attached by its address, once, so that any model is given bytes, also in later turns.
+// TestW02_AttachmentsByAddressAreFetched: the server reads what is attached by its address, once, so that any model is
+// given bytes, also in later turns.
 func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	t.Parallel()
 	h, heard, g := visitor(t)
@@ -79,7 +81,8 @@ func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	var first, again reeve.Turn
 	h.Want(http.StatusCreated, &first, "POST", "/api/conversations/"+c.ID+"/turns", body, "Idempotency-Key", "k")
 	over(h, first.ID)
-	if list := heard.picture(); len(list) != 1 || !bytes.Equal(list[0].Data, png) || list[0].URL != "" || list[0].MediaType != "image/png" {
+	if list := heard.picture(); len(list) != 1 || !bytes.Equal(list[0].Data, png) || list[0].URL != "" ||
+		list[0].MediaType != "image/png" {
 		t.Errorf("the model was shown %+v", list)
 	}
 	g.Close() // it is not there any more, and need not be
@@ -116,16 +119,20 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 		"http://[::ffff:127.0.0.1]/cat.png":  {http.StatusForbidden, reeve.Denied, "network policy"},
 		g.URL + "/away":                      {http.StatusForbidden, reeve.Denied, "network policy"},
 		g.URL + "/none":                      {http.StatusBadRequest, reeve.Validation, "answered 404"},
-		g.URL + "/page":                      {http.StatusBadRequest, reeve.Validation, "is not image/png but text/html"},
-		g.URL + "/tired":                     {http.StatusServiceUnavailable, reeve.Unavailable, "answered 503"},
-		g.URL + "/huge":                      {http.StatusRequestEntityTooLarge, reeve.TooLarge, "more than"},
-		"ftp://example.com/cat.png":          {http.StatusBadRequest, reeve.Validation, "web address"},
+		g.URL + "/page": {http.StatusBadRequest, reeve.Validation,
+			"is not image/png but text/html"},
+		g.URL + "/tired":            {http.StatusServiceUnavailable, reeve.Unavailable, "answered 503"},
+		g.URL + "/huge":             {http.StatusRequestEntityTooLarge, reeve.TooLarge, "more than"},
+		"ftp://example.com/cat.png": {http.StatusBadRequest, reeve.Validation, "web address"},
 	} {
-		r := h.Do("POST", "/api/conversations/"+c.ID+"/turns", object{"content": "look", "attachments": []object{{"media_type": "image/png", "data": base64.StdEncoding.EncodeToString(png)},
-			{"media_type": "image/png", "url": address}}})
+		r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
+			object{"content": "look",
+				"attachments": []object{{"media_type": "image/png", "data": base64.StdEncoding.EncodeToString(png)},
+					{"media_type": "image/png", "url": address}}})
 		var p api.Problem
 		r.Decode(t, &p)
-		if r.Status != want.status || p.Code != want.code || !strings.Contains(p.Detail, want.says) || !strings.Contains(p.Detail, "/attachments/1") {
+		if r.Status != want.status || p.Code != want.code || !strings.Contains(p.Detail, want.says) ||
+			!strings.Contains(p.Detail, "/attachments/1") {
 			t.Errorf("%s: %d %s %s", address, r.Status, p.Code, p.Detail)
 		}
 	}
@@ -140,13 +147,16 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 	}
 }
 
-// TestW23_PicturesByAddress: an OpenAI client's image_url is fetched too, whatever its type turns out to be, also in what was said before.
+// TestW23_PicturesByAddress: an OpenAI client's image_url is fetched too, whatever its type turns out to be, also in
+// what was said before.
 func TestW23_PicturesByAddress(t *testing.T) {
 	t.Parallel()
 	h, heard, g := visitor(t)
 	seen := object{"type": "image_url", "image_url": object{"url": g.URL + "/cat.png"}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{
-		{"role": "user", "content": []object{{"type": "text", "text": "one"}, seen}}, {"role": "assistant", "content": "a cat"}, {"role": "user", "content": []object{{"type": "text", "text": "two"}, seen}}}})
+		{"role": "user", "content": []object{{"type": "text", "text": "one"}, seen}},
+		{"role": "assistant", "content": "a cat"},
+		{"role": "user", "content": []object{{"type": "text", "text": "two"}, seen}}}})
 	list := heard.picture()
 	if len(list) != 2 {
 		t.Fatalf("the model was shown %+v", list)
@@ -156,11 +166,15 @@ func TestW23_PicturesByAddress(t *testing.T) {
 			t.Errorf("the model was shown %+v", p)
 		}
 	}
-	h.Want(http.StatusOK, nil, "POST", "/v1/responses", object{"model": "bot", "input": []object{{"role": "user", "content": []object{{"type": "input_image", "image_url": g.URL + "/cat.png"}}}}})
+	h.Want(http.StatusOK, nil, "POST", "/v1/responses",
+		object{"model": "bot", "input": []object{{"role": "user",
+			"content": []object{{"type": "input_image", "image_url": g.URL + "/cat.png"}}}}})
 	if list := heard.picture(); len(list) != 1 || !bytes.Equal(list[0].Data, png) {
 		t.Errorf("the model was shown %+v", list)
 	}
-	r := h.Do("POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{{"role": "user", "content": []object{{"type": "image_url", "image_url": object{"url": g.URL + "/none"}}}}}})
+	r := h.Do("POST", "/v1/chat/completions",
+		object{"model": "bot", "messages": []object{{"role": "user",
+			"content": []object{{"type": "image_url", "image_url": object{"url": g.URL + "/none"}}}}}})
 	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "answered 404") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
@@ -171,10 +185,12 @@ func TestW23_PicturesAreChecked(t *testing.T) {
 	t.Parallel()
 	h, _, _ := visitor(t)
 	picture := func(kind string, data []byte) object {
-		return object{"type": "image_url", "image_url": object{"url": "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)}}
+		return object{"type": "image_url", "image_url": object{"url": "data:" + kind + ";base64," +
+			base64.StdEncoding.EncodeToString(data)}}
 	}
 	say := func(parts ...object) reevetest.Reply {
-		return h.Do("POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{{"role": "user", "content": parts}}})
+		return h.Do("POST", "/v1/chat/completions",
+			object{"model": "bot", "messages": []object{{"role": "user", "content": parts}}})
 	}
 	good := picture("image/png", png)
 	if r := say(good); r.Status != http.StatusOK {
@@ -184,8 +200,10 @@ func TestW23_PicturesAreChecked(t *testing.T) {
 	for i := range many {
 		many[i] = good
 	}
-	for name, r := range map[string]reevetest.Reply{"a script": say(picture("image/png", []byte("#!/bin/sh\n"))), "an unknown type": say(picture("application/x-sh", []byte("hi"))),
-		"too many": say(many...), "too large": say(picture("image/png", append(bytes.Clone(png), make([]byte, 21<<20)...)))} {
+	for name, r := range map[string]reevetest.Reply{"a script": say(picture("image/png", []byte("#!/bin/sh\n"))),
+		"an unknown type": say(picture("application/x-sh", []byte("hi"))),
+		"too many":        say(many...),
+		"too large":       say(picture("image/png", append(bytes.Clone(png), make([]byte, 21<<20)...)))} {
 		if r.Status < 400 || r.Status >= 500 {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}

@@ -7,8 +7,9 @@ import (
 	"reeve"
 )
 
-// TestK04_ItemsAreWhatTheLedgerSays goes over many items, most of which the script's process knows beforehand: done, failed, skipped, new ones, those at another
-// attempt, with other titles and odd names, and the same one twice in a run. Each is what the ledger says, and nothing is done twice.
+// TestK04_ItemsAreWhatTheLedgerSays goes over many items, most of which the script's process knows beforehand: done,
+// failed, skipped, new ones, those at another attempt, with other titles and odd names, and the same one twice in a
+// run. Each is what the ledger says, and nothing is done twice.
 func TestK04_ItemsAreWhatTheLedgerSays(t *testing.T) {
 	t.Parallel()
 	source := `const seen = [];
@@ -45,8 +46,8 @@ seen.join(' ')`
 	equal(t, len(d.done), 16, "deeds")
 }
 
-// TestK08_TwoItemsAtOnce begins two items side by side, as the first ones of a run and later, when the script's process knows them: that is never allowed, however short
-// their handlers are.
+// TestK08_TwoItemsAtOnce begins two items side by side, as the first ones of a run and later, when the script's process
+// knows them: that is never allowed, however short their handlers are.
 func TestK08_TwoItemsAtOnce(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `1`)
@@ -56,7 +57,8 @@ func TestK08_TwoItemsAtOnce(t *testing.T) {
 		"nested": `await Items.withItem('NAME0', 'Zero', () => 1); await Items.withItem('NAME1', 'One', () => Items.withItem('NAME2', 'Two', () => 1).catch(() => 1))`,
 	} {
 		a.save(strings.ReplaceAll(source, "NAME", name), false)
-		a.fails(reeve.LogicFailure, "script.js:1:", `Items.withItem was called for item "`+name+`2" while item "`+name+`1" is open`)
+		a.fails(reeve.LogicFailure, "script.js:1:", `Items.withItem was called for item "`+name+`2" while item "`+name+
+			`1" is open`)
 		equal(t, a.state(name+"1"), reeve.ItemFailed, name)
 		equal(t, a.items("item="+name+"2").Total, 0, name)
 	}

@@ -37,7 +37,8 @@ func (s *shelf) tool() reeve.Tool {
 		v := read(inv)
 		s.deeds.mu.Lock()
 		defer s.deeds.mu.Unlock()
-		return reeve.Preview{Change: fmt.Sprintf("- %s\n+ %s", s.held[v.Key], v.Value), Base: "was:" + s.held[v.Key]}, nil
+		return reeve.Preview{Change: fmt.Sprintf("- %s\n+ %s", s.held[v.Key], v.Value), Base: "was:" + s.held[v.Key]},
+			nil
 	}
 	t.Pack = "shelf"
 	return t
@@ -57,27 +58,34 @@ func TestK28_PlanAndApply(t *testing.T) {
 		  await Mail.send({ to: id, text: '!' });
 		})`})
 	r := a.start(call{"type": "dry"})
-	equal(t, spoken(r.Run.State, r.Script.Progress.Planned, d, a.items("").Total), "completed 6 map[] 0", "a dry run changes nothing")
+	equal(t, spoken(r.Run.State, r.Script.Progress.Planned, d, a.items("").Total), "completed 6 map[] 0",
+		"a dry run changes nothing")
 	var plan api.Plan
 	h.Want(200, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	first := plan.Calls[0]
-	equal(t, spoken(len(plan.Calls), first.ItemID, first.Title, first.Tool, strings.ReplaceAll(first.Preview, "\n", "/"), first.Base), "6 a Shelf a shelf_put - old/+ new was:old", "the plan")
-	equal(t, spoken(plan.Calls[1].Tool, plan.Calls[1].Args), `mail_send {"to":"a","text":"!"}`, "a call that cannot be previewed")
+	equal(t, spoken(len(plan.Calls), first.ItemID, first.Title, first.Tool, strings.ReplaceAll(first.Preview, "\n",
+		"/"), first.Base), "6 a Shelf a shelf_put - old/+ new was:old", "the plan")
+	equal(t, spoken(plan.Calls[1].Tool, plan.Calls[1].Args), `mail_send {"to":"a","text":"!"}`,
+		"a call that cannot be previewed")
 
 	s.held["b"] = "changed since"
 	var asked reeve.AutomationRun
 	h.Want(201, &asked, "POST", "/api/plans/"+r.Run.ID+"/apply", nil)
 	r2 := a.served(asked)
-	equal(t, spoken(r2.Run.State, r2.Script.Type, d), "failed apply map[a:1 a!:1 c:1 c!:1]", "what is as it was is done")
+	equal(t, spoken(r2.Run.State, r2.Script.Type, d), "failed apply map[a:1 a!:1 c:1 c!:1]",
+		"what is as it was is done")
 	equal(t, spoken(a.state("a"), a.state("b"), a.state("c"), a.item("b").Code), "done failed done STALE", "items")
 	equal(t, asked.Again, false, "it was applied before")
 	for _, who := range [][]string{nil, as(h, "bob", "owner")} { // whoever asks
 		var again reeve.AutomationRun
 		h.Want(201, &again, "POST", "/api/plans/"+r.Run.ID+"/apply", nil, who...)
-		equal(t, spoken(again.Again, again.Wake.RunID, again.Wake.UserID, again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), spoken(true, r2.Run.ID, asked.Wake.UserID, true), "a plan is applied once")
+		equal(t, spoken(again.Again, again.Wake.RunID, again.Wake.UserID,
+			again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), spoken(true, r2.Run.ID, asked.Wake.UserID, true),
+			"a plan is applied once")
 	}
 	h.Want(200, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
-	equal(t, spoken(plan.Calls[0].State, plan.Calls[2].State), "committed", "what became of it") // the other was never an operation
+	// the other was never an operation
+	equal(t, spoken(plan.Calls[0].State, plan.Calls[2].State), "committed", "what became of it")
 	a.completes()
 	equal(t, d.String(), "map[a:1 a!:1 b:1 b!:1 c:1 c!:1]", "the next run does only what is missing")
 	h.Want(404, nil, "POST", "/api/plans/"+r2.Run.ID+"/apply", nil)
@@ -90,7 +98,8 @@ func TestK28_PlanAndApply(t *testing.T) {
 }
 
 // TestK15_CrashInAHandler loses the server after one of two effects of an item, for each class.
-// TestK28_APlanIsShownToItsEnd plans more than one page: what is applied is what can be read, and the client reads all of it.
+// TestK28_APlanIsShownToItsEnd plans more than one page: what is applied is what can be read, and the client reads all
+// of it.
 func TestK28_APlanIsShownToItsEnd(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
@@ -115,7 +124,8 @@ func TestK15_CrashInAHandler(t *testing.T) {
 	for _, name := range []string{"send", "note"} {
 		t.Run(name, func(t *testing.T) {
 			d := newDeeds()
-			source := strings.ReplaceAll(`for (const id of ['a', 'b']) await Items.withItem(id, id, async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: id + '1' }); await Mail.list(); await Mail.NAME({ to: id + '2' }) })`, "NAME", name)
+			source := strings.ReplaceAll(
+				`for (const id of ['a', 'b']) await Items.withItem(id, id, async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: id + '1' }); await Mail.list(); await Mail.NAME({ to: id + '2' }) })`, "NAME", name)
 			var old *reevetest.Host
 			var next *reevetest.Host
 			var looks atomic.Int32
@@ -147,7 +157,8 @@ func TestK15_CrashInAHandler(t *testing.T) {
 	}
 }
 
-// TestK15_AStopInACall stops the server while a script, or a plan that is applied, is in a call: the call is finished, the run is taken up, and the item is done.
+// TestK15_AStopInACall stops the server while a script, or a plan that is applied, is in a call: the call is finished,
+// the run is taken up, and the item is done.
 func TestK15_AStopInACall(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -173,7 +184,8 @@ func TestK15_AStopInACall(t *testing.T) {
 				}
 			}
 			h := reevetest.Run(t, cfg, tools...)
-			a := newAuto(t, h, "mailer", strings.ReplaceAll(`await Items.withItem('a', 'A', async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: '1' }); await Mail.NAME({ to: '2' }) })`, "NAME", c.name))
+			a := newAuto(t, h, "mailer",
+				strings.ReplaceAll(`await Items.withItem('a', 'A', async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: '1' }); await Mail.NAME({ to: '2' }) })`, "NAME", c.name))
 			ended := func() (r reeve.AutomationRun) {
 				eventually(t, "the run ends", func() bool {
 					runs := listRuns(a)
@@ -205,13 +217,14 @@ func TestK15_AStopInACall(t *testing.T) {
 			began <- struct{}{} // nobody waits any more
 			a.Host = reevetest.Run(t, cfg, tools...)
 			r := ended()
-			equal(t, spoken(r.Run.State, r.Run.Message, a.state("a"), d, a.get().Status), "completed  done map[1:1 2:1] active", "after the stop")
+			equal(t, spoken(r.Run.State, r.Run.Message, a.state("a"), d, a.get().Status),
+				"completed  done map[1:1 2:1] active", "after the stop")
 		})
 	}
 }
 
-// TestK26_Triggers lets two schedules, a change and a person wake one automation at the same time: all are served, one after
-// the other.
+// TestK26_Triggers lets two schedules, a change and a person wake one automation at the same time: all are served, one
+// after the other.
 func TestK26_Triggers(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
@@ -220,12 +233,14 @@ func TestK26_Triggers(t *testing.T) {
 		return "emitted", nil
 	})
 	h := reevetest.Run(t, quick(t), append(d.tools(), emits)...)
-	a := newAuto(t, h, "mailer", `await Items.withItem('for ' + input, 'I', async () => { await Mail.send({ to: String(input) }); await Mail.list() })`)
+	a := newAuto(t, h, "mailer",
+		`await Items.withItem('for ' + input, 'I', async () => { await Mail.send({ to: String(input) }); await Mail.list() })`)
 	other := h.Agent("other", "emits")
 	h.Want(201, nil, "POST", "/api/agents/mailer/subscriptions", call{"class": "key", "name": "LETTER"})
 	soon := reeve.Now().Add(200 * time.Millisecond).Format(time.RFC3339Nano)
 	for _, goal := range []string{"first", "second"} {
-		h.Want(201, nil, "POST", "/api/schedules", call{"agent": "mailer", "name": goal, "goal": goal, "cadence_type": "once", "cadence_value": soon})
+		h.Want(201, nil, "POST", "/api/schedules", call{"agent": "mailer", "name": goal, "goal": goal,
+			"cadence_type": "once", "cadence_value": soon})
 	}
 	h.Call(other.ID, "emits", call{})
 	h.Want(201, nil, "POST", a.at("/runs"), call{"input": "hand"})
@@ -243,7 +258,8 @@ func TestK26_Triggers(t *testing.T) {
 	})
 	for i, r := range runs[1:] { // newest first
 		if later := runs[i].Run; later.StartedAt.Before(*r.Run.FinishedAt) {
-			t.Errorf("run %s began at %v, before run %s had ended at %v", later.ID, later.StartedAt, r.Run.ID, r.Run.FinishedAt)
+			t.Errorf("run %s began at %v, before run %s had ended at %v", later.ID, later.StartedAt, r.Run.ID,
+				r.Run.FinishedAt)
 		}
 	}
 }
@@ -266,11 +282,14 @@ func TestK25_Progress(t *testing.T) {
 	}
 	r := a.completes()
 	p := during.Script.Progress
-	equal(t, spoken(during.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls), "running 1 3 Letter b 1", "while it runs")
-	equal(t, spoken(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current, r.Script.Progress.Spent.Calls), "3 3  3", "at its end")
+	equal(t, spoken(during.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls), "running 1 3 Letter b 1",
+		"while it runs")
+	equal(t, spoken(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current,
+		r.Script.Progress.Spent.Calls), "3 3  3", "at its end")
 }
 
-// TestK25_WhatARunSpentIsCountedOnce: a run that waited for a person runs its script again, and shows what it has really cost; so does one that finds calls of an earlier run done.
+// TestK25_WhatARunSpentIsCountedOnce: a run that waited for a person runs its script again, and shows what it has
+// really cost; so does one that finds calls of an earlier run done.
 func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
@@ -280,10 +299,12 @@ func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
 	decide(a.Host, inbox(a.Host).Approvals[0].ID, "approve")
 	a.Settle(t.Context())
 	a.Want(200, &r, "GET", a.at("/runs/"+r.Run.ID), nil)
-	equal(t, spoken(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3", "with the one that was refused")
+	equal(t, spoken(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3",
+		"with the one that was refused")
 	d.refuse("three", false)
 	r = a.completes()
-	equal(t, spoken(r.Run.Spent.Calls, r.Script.Progress.Spent.Calls, d), "1 1 map[one:1 three:1 two:1]", "the next run")
+	equal(t, spoken(r.Run.Spent.Calls, r.Script.Progress.Spent.Calls, d), "1 1 map[one:1 three:1 two:1]",
+		"the next run")
 }
 
 // lostInAScript runs a script whose call nobody can tell the outcome of.
@@ -341,7 +362,8 @@ func TestG14_ApprovalInAScript(t *testing.T) {
 	equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 }
 
-// TestK28_APlanThatWasBegunTwice: a dry run that is taken up after a crash plans anew. What only the first try had found is not part of the plan.
+// TestK28_APlanThatWasBegunTwice: a dry run that is taken up after a crash plans anew. What only the first try had
+// found is not part of the plan.
 func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
@@ -387,14 +409,18 @@ func TestK28_AppliedAtOnce(t *testing.T) {
 		d := newDeeds()
 		h := start(d.tools()...)
 		a := &auto{Host: h, t: t, name: "planner"}
-		h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": mailTools, "source": `await Items.withItem('a', 'A', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'a', text: '!' }) })`})
+		h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": mailTools,
+			"source": `await Items.withItem('a', 'A', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'a', text: '!' }) })`})
 		who := [][]string{nil, as(h, "bob", "owner"), as(h, "eve", "owner")}
 		for range 5 {
 			plan := a.start(call{"type": "dry"})
 			runs := make([]reeve.AutomationRun, 6)
 			var all sync.WaitGroup
 			for i := range runs {
-				all.Go(func() { h.Want(201, &runs[i], "POST", "/api/plans/"+plan.Run.ID+"/apply", nil, who[i%len(who)]...) })
+				all.Go(func() {
+					h.Want(201, &runs[i], "POST", "/api/plans/"+plan.Run.ID+"/apply", nil,
+						who[i%len(who)]...)
+				})
 			}
 			all.Wait()
 			first := 0

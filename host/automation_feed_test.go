@@ -41,7 +41,8 @@ func (f *feed) saw(what string) bool {
 	return false
 }
 
-// TestK25_ProgressIsTold follows a run while it runs, as the CLI does and over a WebSocket: both see where it is, and how it ends.
+// TestK25_ProgressIsTold follows a run while it runs, as the CLI does and over a WebSocket: both see where it is, and
+// how it ends.
 func TestK25_ProgressIsTold(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `Items.total(3); Console.log('a word'); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
@@ -70,7 +71,8 @@ func TestK25_ProgressIsTold(t *testing.T) {
 	following.Wait()
 	for name, f := range map[string]*feed{"events": &events, "socket": &socket} {
 		last := f.seen[len(f.seen)-1]
-		equal(t, spoken(last.Run.State, last.Script.Progress.Done, last.Script.Log), "completed 3 a word", name+": the end")
+		equal(t, spoken(last.Run.State, last.Script.Progress.Done, last.Script.Log), "completed 3 a word",
+			name+": the end")
 		equal(t, last.Run.ID, r.Run.ID, name+": whose")
 	}
 
@@ -88,7 +90,9 @@ func TestK25_ProgressIsTold(t *testing.T) {
 // followSocket follows a run over a WebSocket to its end.
 func followSocket(t *testing.T, a *auto, run string, f *feed) {
 	url := strings.Replace(a.URL, "http", "ws", 1) + "/automations/mailer/runs/" + run
-	conn, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + a.Token}, "X-Workspace-Id": {"default"}}})
+	conn, _, err := websocket.Dial(t.Context(), url,
+		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + a.Token},
+			"X-Workspace-Id": {"default"}}})
 	if err != nil {
 		t.Errorf("the socket: %v", err)
 		return

@@ -54,7 +54,8 @@ func TestK32_FilesOfAnAutomationAreFound(t *testing.T) {
 		if run := a.start(call{}); run.Run.Output != "# wed" {
 			t.Errorf("a later run read %q: %s", run.Run.Output, run.Run.Message)
 		}
-		if res := h.Call("tidy", "read_file", object{"path": "/days/mon.md"}); !res.IsError { // of a session of the caller's own
+		// of a session of the caller's own
+		if res := h.Call("tidy", "read_file", object{"path": "/days/mon.md"}); !res.IsError {
 			t.Errorf("%+v", res)
 		}
 	})
@@ -100,13 +101,15 @@ func TestK13_WhatNeedsAttentionIsInTheInbox(t *testing.T) {
 		t.Parallel()
 		d := newDeeds()
 		h := reevetest.StartWith(t, cfg, d.tools()...)
-		a := newAuto(t, h, "mailer", `Items.withItem('x', 'Letter', async () => { await Mail.send({to: 'ann', text: '1'}); throw new Error('halt'); })`)
+		a := newAuto(t, h, "mailer",
+			`Items.withItem('x', 'Letter', async () => { await Mail.send({to: 'ann', text: '1'}); throw new Error('halt'); })`)
 		a.start(call{})
 		a.save(`Items.withItem('x', 'Letter', async () => { await Mail.send({to: 'ann', text: '2'}); })`, true)
 		a.start(call{})
 		var box api.Inbox
 		h.Want(200, &box, "GET", "/api/inbox", nil)
-		if len(box.Items) != 1 || box.Items[0].ID != "x" || box.Items[0].Automation != "mailer" || box.Items[0].State != reeve.ItemNeedsAttention {
+		if len(box.Items) != 1 || box.Items[0].ID != "x" || box.Items[0].Automation != "mailer" ||
+			box.Items[0].State != reeve.ItemNeedsAttention {
 			t.Fatalf("the inbox: %+v", box.Items)
 		}
 		var s api.Status

@@ -68,7 +68,10 @@ func (d *deeds) tools() []reeve.Tool {
 		t.Pack, t.Parameters = "mail", args
 	}
 	vague.Tier = reeve.SideEffecting
-	look := tool("mail_list", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return []string{"a", "b", "c"}, nil })
+	look := tool("mail_list", reeve.Read, func(context.Context, *reeve.Invocation) (any,
+		error) {
+		return []string{"a", "b", "c"}, nil
+	})
 	look.Pack = "mail"
 	return []reeve.Tool{send, note, vague, dynamic, look}
 }
@@ -150,7 +153,8 @@ func (a *auto) fails(class reeve.FailureClass, says ...string) reeve.AutomationR
 	a.t.Helper()
 	r := a.run()
 	if r.Run.State != reeve.RunFailed || r.Script.Class != class {
-		a.t.Fatalf("the run is %s (%s, %s): %s; want a failure of class %s", r.Run.State, r.Run.Code, r.Script.Class, r.Run.Message, class)
+		a.t.Fatalf("the run is %s (%s, %s): %s; want a failure of class %s", r.Run.State, r.Run.Code, r.Script.Class,
+			r.Run.Message, class)
 	}
 	for _, s := range says {
 		if !strings.Contains(r.Run.Message, s) {

@@ -12,8 +12,8 @@ import (
 	"reeve/reevetest"
 )
 
-// TestK10_EndpointWithMethods declares an endpoint whose argument says what is done: its reading methods may be called anywhere, and
-// are called by a dry run too; the others only inside an item.
+// TestK10_EndpointWithMethods declares an endpoint whose argument says what is done: its reading methods may be called
+// anywhere, and are called by a dry run too; the others only inside an item.
 func TestK10_EndpointWithMethods(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -37,12 +37,15 @@ func TestK10_EndpointWithMethods(t *testing.T) {
 	}
 	h := reevetest.StartWith(t, quick(t))
 	rpc := func(reads any) call {
-		return call{"id": "box_call", "kind": "http", "description": "Does things with a box.", "effect": "keyed", "category": "box",
-			"parameters": call{"type": "object", "properties": call{"method": call{"type": "string"}, "which": call{"type": "string"}, "deep": call{"type": "boolean"}},
+		return call{"id": "box_call", "kind": "http", "description": "Does things with a box.", "effect": "keyed",
+			"category": "box",
+			"parameters": call{"type": "object", "properties": call{"method": call{"type": "string"},
+				"which": call{"type": "string"}, "deep": call{"type": "boolean"}},
 				"required": []string{"method"}, "additionalProperties": false},
 			"spec": call{"method": "POST", "url": far.URL, "reads": reads}}
 	}
-	for path, reads := range map[string]any{"/spec/reads/verb": call{"verb": []string{"list"}}, "/spec/reads/deep": call{"deep": []string{"true"}}, "/spec/reads/method": call{"method": []string{}},
+	for path, reads := range map[string]any{"/spec/reads/verb": call{"verb": []string{"list"}},
+		"/spec/reads/deep": call{"deep": []string{"true"}}, "/spec/reads/method": call{"method": []string{}},
 		"/spec/reads": "list"} {
 		if r := h.Want(400, nil, "POST", "/api/tools", rpc(reads)); !strings.Contains(string(r.Body), `"`+path+`"`) {
 			t.Errorf("%v: %s", reads, r.Body)
@@ -58,7 +61,8 @@ func TestK10_EndpointWithMethods(t *testing.T) {
 	equal(t, said(), "list, open a, open b", "a run")
 	a.completes()
 	equal(t, said(), "list", "another")
-	for _, source := range []string{`Box.call({ method: 'open' })`, `Box.call({ method: 'List' })`, `Box.call({ method: 'list ' })`} {
+	for _, source := range []string{`Box.call({ method: 'open' })`, `Box.call({ method: 'List' })`,
+		`Box.call({ method: 'list ' })`} {
 		a.save("try { await "+source+" } catch (e) {}", false)
 		a.fails(reeve.LogicFailure, "outside Items.withItem")
 	}

@@ -10,7 +10,8 @@ import (
 	"reeve/reevetest"
 )
 
-// TestK20_ACallThatNobodyAwaits: a call belongs to the item in whose handler it is made, however late it is performed, and the item is not done before it is.
+// TestK20_ACallThatNobodyAwaits: a call belongs to the item in whose handler it is made, however late it is performed,
+// and the item is not done before it is.
 func TestK20_ACallThatNobodyAwaits(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of input.ids) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) Mail.send({ to: id }) }); 'over'`)
@@ -29,7 +30,8 @@ func TestK20_ACallThatNobodyAwaits(t *testing.T) {
 	}
 }
 
-// TestK10_OutsideIsOutside: a call that was made before an item was entered is not that item's, though it is performed when that is open.
+// TestK10_OutsideIsOutside: a call that was made before an item was entered is not that item's, though it is performed
+// when that is open.
 func TestK10_OutsideIsOutside(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `Mail.send({ to: 'early' }); await Items.withItem('a', 'a', async () => { await Mail.list() })`)
@@ -37,7 +39,8 @@ func TestK10_OutsideIsOutside(t *testing.T) {
 	equal(t, len(d.done), 0, "deeds")
 }
 
-// TestK16_SettledByAPersonMeanwhile: what a person says of an item counts at once, for the item that is worked on and for one that is still to come.
+// TestK16_SettledByAPersonMeanwhile: what a person says of an item counts at once, for the item that is worked on and
+// for one that is still to come.
 func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async ({ item }) => {
@@ -76,7 +79,8 @@ func TestK22_WhatWasDoneBeforeIsDone(t *testing.T) {
 	t.Parallel()
 	d, cfg := newDeeds(), quick(t)
 	cfg.ScriptTime = host.Duration(3 * time.Second)
-	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (i === 39) for (;;) {}; if (i < 12) await Mail.send({ to: 'i' + i }) })`)
+	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer",
+		`for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (i === 39) for (;;) {}; if (i < 12) await Mail.send({ to: 'i' + i }) })`)
 	a.fails(reeve.LogicFailure, "the time is over")
 	equal(t, len(d.done), 2, "deeds")
 	for i := 10; i < 39; i++ {

@@ -50,7 +50,8 @@ func routed(t *testing.T, cfg host.Config, source string) (*auto, *flaky) {
 	f := &flaky{deeds: d}
 	h := reevetest.StartWith(t, cfg, append(d.tools(), f.tools()...)...)
 	a := &auto{Host: h, t: t, name: "mailer"}
-	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": source, "tools": append([]string{"mail_try", "mail_look"}, mailTools...)})
+	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": source,
+		"tools": append([]string{"mail_try", "mail_look"}, mailTools...)})
 	return a, f
 }
 
@@ -78,7 +79,8 @@ func (a *auto) told() []reeve.Notification {
 func (a *auto) soon(notify string) {
 	a.t.Helper()
 	for wait := 50 * time.Millisecond; ; wait *= 4 {
-		r := a.Do("POST", "/api/schedules", call{"agent": a.name, "name": "soon", "cadence_type": "once", "cadence_value": reeve.Now().Add(wait).Format(time.RFC3339Nano), "notification": notify})
+		r := a.Do("POST", "/api/schedules", call{"agent": a.name, "name": "soon", "cadence_type": "once",
+			"cadence_value": reeve.Now().Add(wait).Format(time.RFC3339Nano), "notification": notify})
 		if r.Status == 201 {
 			return
 		}
@@ -120,9 +122,11 @@ func TestK18_StopAndTell(t *testing.T) {
 			r := a.fails(c.class)
 			equal(t, spoken(r.Script.Log, f.deeds, a.state("a")), "map[] failed", "nothing was swallowed")
 			m := a.get()
-			equal(t, spoken(m.Status, m.Failure.Class, m.Failure.Code, m.Failure.RunID == r.Run.ID, m.Failure.StoppedAt != nil), spoken("stopped", c.class, c.code, true, true), "the automation")
+			equal(t, spoken(m.Status, m.Failure.Class, m.Failure.Code, m.Failure.RunID == r.Run.ID,
+				m.Failure.StoppedAt != nil), spoken("stopped", c.class, c.code, true, true), "the automation")
 			told := a.told()
-			if len(told) != 1 || !strings.Contains(told[0].Title, "mailer is stopped") || !strings.Contains(told[0].Title, c.says) || told[0].RunID != r.Run.ID {
+			if len(told) != 1 || !strings.Contains(told[0].Title, "mailer is stopped") ||
+				!strings.Contains(told[0].Title, c.says) || told[0].RunID != r.Run.ID {
 				t.Errorf("the person was told %+v", told)
 			}
 			equal(t, spoken(len(a.jobs()), len(a.retries(reeve.WakeQueued))), "0 0", "neither repaired nor tried again")
@@ -137,12 +141,14 @@ func TestK18_StopAndTell(t *testing.T) {
 			equal(t, spoken(f.deeds, len(a.told())), "map[] 1", "while it is stopped, nothing but a person runs it")
 			a.Want(200, nil, "POST", a.at("/resume"), nil)
 			a.Settle(t.Context())
-			equal(t, spoken(f.deeds, a.state("a"), a.get().Status, a.get().Failure == nil), "map[tried:1] done active true", "resumed, it carries on")
+			equal(t, spoken(f.deeds, a.state("a"), a.get().Status, a.get().Failure == nil),
+				"map[tried:1] done active true", "resumed, it carries on")
 		})
 	}
 }
 
-// TestK18_NetworkBacksOff checks the numbers as they are set by default: 10 s, 20 s, 40 s, five times, and then a person.
+// TestK18_NetworkBacksOff checks the numbers as they are set by default: 10 s, 20 s, 40 s, five times, and then a
+// person.
 func TestK18_NetworkBacksOff(t *testing.T) {
 	t.Parallel()
 	a, f := routed(t, host.Config{Dir: t.TempDir()}, catchAll)
@@ -150,15 +156,18 @@ func TestK18_NetworkBacksOff(t *testing.T) {
 	for n, want := range []time.Duration{10, 20, 40, 80, 160} {
 		r := a.fails(reeve.NetworkFailure)
 		m := a.get()
-		equal(t, spoken(m.Status, m.Failure.NetworkFailures, m.Failure.RetryAt.Sub(*r.Run.FinishedAt)), spoken("retrying", n+1, want*time.Second), "after a failure")
+		equal(t, spoken(m.Status, m.Failure.NetworkFailures, m.Failure.RetryAt.Sub(*r.Run.FinishedAt)),
+			spoken("retrying", n+1, want*time.Second), "after a failure")
 		equal(t, len(a.retries(reeve.WakeQueued)), n+1, "retries that wait: one for each run that failed")
 		equal(t, spoken(len(a.told()), r.Script.Log), "0", "nobody is told, and the script knows nothing")
 	}
 	a.fails(reeve.NetworkFailure)
-	equal(t, spoken(a.get().Status, len(a.retries(reeve.WakeQueued)), len(a.told()), len(a.jobs())), "stopped 0 1 0", "the sixth")
+	equal(t, spoken(a.get().Status, len(a.retries(reeve.WakeQueued)), len(a.told()), len(a.jobs())), "stopped 0 1 0",
+		"the sixth")
 	f.fail("")
 	a.completes()
-	equal(t, spoken(a.get().Status, a.get().Failure == nil), "active true", "a person's run that succeeds resets the counters")
+	equal(t, spoken(a.get().Status, a.get().Failure == nil), "active true",
+		"a person's run that succeeds resets the counters")
 	f.fail(reeve.Timeout)
 	a.save(strings.ReplaceAll(catchAll, "Mail.try", "Mail.look"), false)
 	a.Want(200, nil, "POST", a.at("/items/reprocess"), call{"item": "a"})
@@ -166,8 +175,8 @@ func TestK18_NetworkBacksOff(t *testing.T) {
 	equal(t, a.get().Failure.NetworkFailures, 1, "it counts anew")
 }
 
-// TestK18_RetriesByItself lets the network fail twice: the retries come by themselves, on a schedule's behalf, and its person is told
-// what came of it once.
+// TestK18_RetriesByItself lets the network fail twice: the retries come by themselves, on a schedule's behalf, and its
+// person is told what came of it once.
 func TestK18_RetriesByItself(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
@@ -176,9 +185,14 @@ func TestK18_RetriesByItself(t *testing.T) {
 	f := &flaky{deeds: d, code: reeve.RateLimited}
 	h := reevetest.Run(t, cfg, append(d.tools(), f.tools()...)...)
 	a := &auto{Host: h, t: t, name: "mailer"}
-	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": catchAll, "tools": []string{"mail_try"}})
+	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": catchAll,
+		"tools": []string{"mail_try"}})
 	a.soon("always")
-	eventually(t, "it fails twice", func() bool { m := a.get(); return m.Failure != nil && m.Failure.NetworkFailures >= 2 })
+	eventually(t, "it fails twice", func() bool {
+		m := a.get()
+		return m.Failure != nil &&
+			m.Failure.NetworkFailures >= 2
+	})
 	f.fail("")
 	eventually(t, "it succeeds", func() bool { return a.get().Failure == nil && a.items("status=done").Total == 1 })
 	eventually(t, "its person is told", func() bool { return len(a.told()) == 1 })
@@ -194,7 +208,8 @@ func TestK18_RetriesByItself(t *testing.T) {
 	}
 }
 
-// TestK18_ARetryThatIsDueWhileAllIsStopped is not made, and its person is told: they have it made again when the kill switch is off.
+// TestK18_ARetryThatIsDueWhileAllIsStopped is not made, and its person is told: they have it made again when the kill
+// switch is off.
 func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -203,12 +218,14 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 		a.fails(reeve.NetworkFailure)
 		a.Want(204, nil, "POST", "/api/stop", call{"reason": "a drill"})
 		equal(t, len(a.retries(reeve.WakeQueued)), 1, "retries that wait")
-		eventually(t, "the retry is due", func() bool { a.Settle(t.Context()); return len(a.retries(reeve.WakeSkipped)) == 1 })
+		eventually(t, "the retry is due",
+			func() bool { a.Settle(t.Context()); return len(a.retries(reeve.WakeSkipped)) == 1 })
 		a.Want(423, nil, "POST", a.at("/resume"), nil) // what would be skipped is not begun
 		a.Want(204, nil, "POST", "/api/resume", call{})
 		m := a.get()
 		equal(t, spoken(m.Status, m.Failure.Class, m.Failure.RetryAt == nil), "stopped network true", "the automation")
-		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "it was not tried again, because everything in the workspace is stopped") {
+		if told := a.told(); len(told) != 1 ||
+			!strings.Contains(told[0].Title, "it was not tried again, because everything in the workspace is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
 		f.fail("")
@@ -231,7 +248,8 @@ answers:
 	a.fails(reeve.LogicFailure, "undefinedFunction")
 	a.Settle(t.Context())
 	m := a.get()
-	equal(t, spoken(m.Status, m.Version, m.Failure.Repairs, m.Failure.Class), "stopped 1.3 3 logic", "three fixes, then a person")
+	equal(t, spoken(m.Status, m.Version, m.Failure.Repairs, m.Failure.Class), "stopped 1.3 3 logic",
+		"three fixes, then a person")
 	list := a.jobs()
 	for i, version := range []string{"1.2", "1.1", "1.0"} {
 		equal(t, spoken(list[i].Kind, list[i].Version, list[i].State), "repair "+version+" done", "the repairs")
@@ -250,14 +268,16 @@ answers:
 // TestK18_AttentionIsAPersons tells a person of an item that nobody but they can decide on, and sends no maintainer.
 func TestK18_AttentionIsAPersons(t *testing.T) {
 	t.Parallel()
-	a, f := routed(t, quick(t), `await Items.withItem('5', 'Item 5', async () => { await Mail.send({ to: '5', text: 'one' }); await Mail.send({ to: 'x' }) })`)
+	a, f := routed(t, quick(t),
+		`await Items.withItem('5', 'Item 5', async () => { await Mail.send({ to: '5', text: 'one' }); await Mail.send({ to: 'x' }) })`)
 	f.deeds.refuse("x", true)
 	a.fails(reeve.LogicFailure, "x was refused")
 	a.save(`await Items.withItem('5', 'Item 5', async () => { await Mail.send({ to: '5', text: 'two' }) })`, true)
 	before := len(a.jobs())
 	a.fails(reeve.LogicFailure)
 	told := a.told()
-	equal(t, spoken(len(a.jobs())-before, a.state("5"), a.get().Status), "0 needs_attention active", "an item is set aside")
+	equal(t, spoken(len(a.jobs())-before, a.state("5"), a.get().Status), "0 needs_attention active",
+		"an item is set aside")
 	if len(told) == 0 || !strings.Contains(told[0].Title, "an item needs you") {
 		t.Errorf("the person was told %+v", told)
 	}

@@ -10,7 +10,8 @@ import (
 	"reeve/api"
 )
 
-// TestK16_AnApprovalEndsWithItsItem: a call that waits for a person runs no more once a person has skipped its item, or begun it anew, and says why.
+// TestK16_AnApprovalEndsWithItsItem: a call that waits for a person runs no more once a person has skipped its item, or
+// begun it anew, and says why.
 func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b']) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) await Mail.send({ to: id, text: String(item.attempt) }) })`)
@@ -57,7 +58,8 @@ func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 	equal(t, spoken(a.state("a"), d), "skipped map[b2:1]", "what was done")
 }
 
-// TestK16_AnUnknownOfASettledItem: what may have happened is still for a person to say, but it is not run again for an item that was skipped.
+// TestK16_AnUnknownOfASettledItem: what may have happened is still for a person to say, but it is not run again for an
+// item that was skipped.
 func TestK16_AnUnknownOfASettledItem(t *testing.T) {
 	t.Parallel()
 	a, _ := lostInAScript(t)
@@ -71,8 +73,9 @@ func TestK16_AnUnknownOfASettledItem(t *testing.T) {
 	a.Want(200, nil, "POST", "/api/operations/"+op.ID+"/resolve", call{"resolution": "skip"})
 }
 
-// TestK16_DoneAndAskedForAgainMeanwhile: an item that is done, and that a person wants done again while a run is under way, is done by that run when it comes to it, though the
-// run had read of it before; one that it has passed over is the next run's.
+// TestK16_DoneAndAskedForAgainMeanwhile: an item that is done, and that a person wants done again while a run is under
+// way, is done by that run when it comes to it, though the run had read of it before; one that it has passed over is
+// the next run's.
 func TestK16_DoneAndAskedForAgainMeanwhile(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (let i = 10; i < input.to; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: item.id }); else if (i === 20) await Mail.list() }); input.to`)
@@ -87,14 +90,17 @@ for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }
 		}
 	}
 	a.completes()
-	equal(t, spoken(d.done["i15"], d.done["i30"], a.state("i15"), a.state("i30"), a.item("i30").Attempt), "1 2 processing done 2", "in that run")
+	equal(t, spoken(d.done["i15"], d.done["i30"], a.state("i15"), a.state("i30"), a.item("i30").Attempt),
+		"1 2 processing done 2", "in that run")
 	d.hook = nil
 	a.save(`for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: item.id }) })`, true)
 	a.completes()
-	equal(t, spoken(d.done["i15"], d.done["i30"], d.done["i20!"], a.items("status=done").Total), "2 2 1 32", "after the next")
+	equal(t, spoken(d.done["i15"], d.done["i30"], d.done["i20!"], a.items("status=done").Total), "2 2 1 32",
+		"after the next")
 }
 
-// TestK14_RunsSideBySide: runs that are steps of turns go side by side. An item that one of them is at is not worked on by another.
+// TestK14_RunsSideBySide: runs that are steps of turns go side by side. An item that one of them is at is not worked on
+// by another.
 func TestK14_RunsSideBySide(t *testing.T) {
 	t.Parallel()
 	h, _, d := stepper(t, object{"assembly": "context"}, map[string]string{"context": `
@@ -121,7 +127,8 @@ input.request`})
 	equal(t, len(d.done), 1, "deeds")
 }
 
-// TestK28_ItemsWithoutAChange: an item that a script is done with without changing anything is part of the plan, and is done when the plan is applied.
+// TestK28_ItemsWithoutAChange: an item that a script is done with without changing anything is part of the plan, and is
+// done when the plan is applied.
 func TestK28_ItemsWithoutAChange(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async ({ item }) => { if (!item.isDone && id === 'b') await Mail.send({ to: id }) })`)
@@ -137,7 +144,8 @@ func TestK28_ItemsWithoutAChange(t *testing.T) {
 	var asked reeve.AutomationRun
 	a.Want(http.StatusCreated, &asked, "POST", "/api/plans/"+r.Run.ID+"/apply", nil)
 	done := a.served(asked)
-	equal(t, spoken(done.Run.State, done.Script.Progress.Done, done.Script.Progress.Total, a.items("status=done").Total, d), "completed 3 3 3 map[b:1]", "applied")
+	equal(t, spoken(done.Run.State, done.Script.Progress.Done, done.Script.Progress.Total, a.items("status=done").
+		Total, d), "completed 3 3 3 map[b:1]", "applied")
 	a.completes()
 	equal(t, d.String(), "map[b:1]", "there is nothing left to do")
 }

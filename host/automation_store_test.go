@@ -13,7 +13,8 @@ import (
 	"reeve/reevetest"
 )
 
-// breaking is an automation on PostgreSQL, whose server loses its connection when it first commits that item b was entered.
+// breaking is an automation on PostgreSQL, whose server loses its connection when it first commits that item b was
+// entered.
 func breaking(t *testing.T, source string) (*auto, *deeds) {
 	t.Helper()
 	cfg, d := quick(t), newDeeds()
@@ -43,7 +44,8 @@ func asked(t *testing.T, database string, queries ...string) *pgx.Conn {
 	return c
 }
 
-// TestK18_TheDatabaseFailsARun: a script learns nothing of a database that fails it, whatever it catches, and its run goes on when the database is there.
+// TestK18_TheDatabaseFailsARun: a script learns nothing of a database that fails it, whatever it catches, and its run
+// goes on when the database is there.
 func TestK18_TheDatabaseFailsARun(t *testing.T) {
 	t.Parallel()
 	a, d := breaking(t, `
@@ -57,25 +59,30 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 	equal(t, spoken(r.Run.State, r.Run.Output, a.get().Status, d), "completed  active map[a:1 b:1 c:1]", "the run")
 }
 
-// TestK28_TheDatabaseFailsAnApply: a plan that is being applied when the database fails is carried on with, and no item of it fails.
+// TestK28_TheDatabaseFailsAnApply: a plan that is being applied when the database fails is carried on with, and no item
+// of it fails.
 func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 	t.Parallel()
 	a, d := breaking(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
 	asked := a.start(call{"type": "dry"})
 	a.Want(201, &asked, "POST", "/api/plans/"+asked.Run.ID+"/apply", nil)
 	r := a.served(asked)
-	equal(t, spoken(r.Run.State, r.Run.Message, a.items("status=done").Total, d), "completed  3 map[a:1 b:1 c:1]", "the run")
+	equal(t, spoken(r.Run.State, r.Run.Message, a.items("status=done").Total, d), "completed  3 map[a:1 b:1 c:1]",
+		"the run")
 }
 
-// TestK14_OneOfTwoWhoMakeAnAutomation: two people make an automation of the same agent at once. The second is told that it is there, and the first one's version stays the active one.
+// TestK14_OneOfTwoWhoMakeAnAutomation: two people make an automation of the same agent at once. The second is told that
+// it is there, and the first one's version stays the active one.
 func TestK14_OneOfTwoWhoMakeAnAutomation(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := &auto{Host: reevetest.StartWith(t, cfg), t: t, name: "mailer"}
 	a.Agent("mailer")
-	c := asked(t, cfg.Database, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
-		`CREATE TRIGGER wait BEFORE INSERT ON automations FOR EACH ROW EXECUTE FUNCTION wait()`, `SELECT pg_advisory_lock(1)`)
+	c := asked(t, cfg.Database,
+		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
+		`CREATE TRIGGER wait BEFORE INSERT ON automations FOR EACH ROW EXECUTE FUNCTION wait()`,
+		`SELECT pg_advisory_lock(1)`)
 	var both sync.WaitGroup
 	answers := make([]int, 2)
 	for i, body := range []call{{"name": "mailer", "source": "'first'"}, {"name": "mailer"}} {
@@ -91,13 +98,16 @@ func TestK14_OneOfTwoWhoMakeAnAutomation(t *testing.T) {
 
 // locked counts who waits for somebody else in the database.
 func locked(t *testing.T, c *pgx.Conn) (n int) {
-	if err := c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n); err != nil {
+	if err := c.QueryRow(t.Context(),
+		`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).
+		Scan(&n); err != nil {
 		t.Error(err)
 	}
 	return n
 }
 
-// TestK19_ASaveWhileAFailureIsDecided: a version that a person saves while it is decided what follows from the failure of the one before is not held by that.
+// TestK19_ASaveWhileAFailureIsDecided: a version that a person saves while it is decided what follows from the failure
+// of the one before is not held by that.
 func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
@@ -105,7 +115,8 @@ func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
 	a := newAuto(t, reevetest.StartWith(t, cfg, newDeeds().tools()...), "mailer", `oops()`)
 	c := asked(t, cfg.Database, // whoever writes what a failure led to waits for us
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
-		`CREATE TRIGGER wait BEFORE INSERT ON automation_failures FOR EACH ROW EXECUTE FUNCTION wait()`, `SELECT pg_advisory_lock(1)`)
+		`CREATE TRIGGER wait BEFORE INSERT ON automation_failures FOR EACH ROW EXECUTE FUNCTION wait()`,
+		`SELECT pg_advisory_lock(1)`)
 	var both sync.WaitGroup
 	both.Go(func() { a.run() })
 	eventually(t, "the failure is decided", func() bool { return locked(t, c) == 1 })

@@ -32,7 +32,8 @@ func TestK03_NewItem(t *testing.T) {
 	r := a.completes()
 	equal(t, r.Run.Output, `{"isDone":false,"title":"Letter a","state":"processing"}`, "what the handler saw")
 	v := a.item("a")
-	equal(t, spoken(v.State, v.CreatedBy, v.FirstRun == r.Run.ID, v.LastRun == r.Run.ID, v.Attempt, v.Title), "done automation true true 1 Letter a", "the row")
+	equal(t, spoken(v.State, v.CreatedBy, v.FirstRun == r.Run.ID, v.LastRun == r.Run.ID, v.Attempt, v.Title),
+		"done automation true true 1 Letter a", "the row")
 	equal(t, d.String(), "map[a:1]", "what was done")
 	equal(t, spoken(len(v.Attempts), v.Attempts[0].Version, v.Attempts[0].State), "1 1.0 done", "the attempt")
 	equal(t, r.Script.Progress.Done, 1, "items done")
@@ -74,13 +75,15 @@ func TestK06_FailedItem(t *testing.T) {
 	a.save(strings.Replace(three, "Letter", "Better letter", 1), true)
 	second := a.completes()
 	v := a.item("b")
-	equal(t, spoken(v.State, v.FirstRun == first.Run.ID, v.LastRun == second.Run.ID, v.Title, v.Attempt), "done true true Better letter b 1", "the row")
+	equal(t, spoken(v.State, v.FirstRun == first.Run.ID, v.LastRun == second.Run.ID, v.Title, v.Attempt),
+		"done true true Better letter b 1", "the row")
 	equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 }
 
 func TestK07_Throw(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, strings.Replace(three, "if (ctx", "if (id === 'b') throw new Error('cannot read b');\nif (ctx", 1))
+	a, d := automate(t, strings.Replace(three, "if (ctx", "if (id === 'b') throw new Error('cannot read b');\nif (ctx",
+		1))
 	r := a.fails(reeve.LogicFailure, "cannot read b", "script.js:4")
 	equal(t, spoken(a.state("a"), a.state("b"), r.Script.Progress.Failed), "done failed 1", "items")
 	a.wantItems(2)
@@ -138,7 +141,8 @@ func TestK10_ChangeOutsideAnItem(t *testing.T) {
 	r := a.completes()
 	equal(t, r.Run.Output, "7", "what reads gave")
 	equal(t, r.Script.Log, `hello {"a":1}`, "the log")
-	for _, source := range []string{`Mail.send({ to: 'x' })`, `Mail.note({ to: 'x' })`, `Mail.vague({ to: 'x' })`, `Mail.any({ to: 'x' })`, `Tools.call('mail_send', { to: 'x' })`} {
+	for _, source := range []string{`Mail.send({ to: 'x' })`, `Mail.note({ to: 'x' })`, `Mail.vague({ to: 'x' })`,
+		`Mail.any({ to: 'x' })`, `Tools.call('mail_send', { to: 'x' })`} {
 		a.save("try { await "+source+" } catch (e) {} Console.log('went on')", false)
 		if r := a.fails(reeve.LogicFailure, "outside Items.withItem"); r.Script.Log != "" {
 			t.Errorf("%s: the script caught it: %s", source, r.Script.Log)
@@ -168,11 +172,14 @@ func TestK12_List(t *testing.T) {
 		for (const bad of [{limit: 0}, {limit: 1001}, {limit: -1}, {offset: -1}, {status: 'x'}, {nope: 1}, 'x']) { try { await Items.list(bad); codes.push('none') } catch (e) { codes.push(e.code) } }
 		[short(await Items.list()), short(await Items.list({limit: 1000})), short(await Items.list({limit: 1, offset: 149})), short(await Items.list({status: 'failed'})),
 		 short(await Items.list({id: 'i003'})), short(await Items.list({status: 'done', id: 'i142'})), [...new Set(codes)].join()].join('; ')`, false)
-	equal(t, a.completes().Run.Output, "100 150 true i000; 150 150 false i000; 1 150 false i149; 1 1 false i142; 1 1 false i003; 0 0 false ; VALIDATION_ERROR", "lists")
+	equal(t, a.completes().Run.Output,
+		"100 150 true i000; 150 150 false i000; 1 150 false i149; 1 1 false i142; 1 1 false i003; 0 0 false ; "+
+			"VALIDATION_ERROR", "lists")
 }
 
-// TestK12_NewestFirst begins items in an order that neither their ids nor their titles have, most of them within the same
-// millisecond, and fails some of them. The newest is the one that was begun last, for the script, over REST and page by page.
+// TestK12_NewestFirst begins items in an order that neither their ids nor their titles have, most of them within the
+// same millisecond, and fails some of them. The newest is the one that was begun last, for the script, over REST and
+// page by page.
 func TestK12_NewestFirst(t *testing.T) {
 	t.Parallel()
 	var ids []string
@@ -207,7 +214,9 @@ func TestK13_Docs(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `[typeof Items.withItem, typeof Items.list, typeof globalThis.Scripts, await getDocs('Items'), await getDocs('Mail.send'), await getDocs('Mail.list'), await getDocs()].join('\n')`)
 	out := a.completes().Run.Output
-	for _, s := range []string{"function\nfunction\nundefined\n", "Items.withItem", "Items.list", "Not a mutation: it may be called anywhere.", "Mutation: call it inside Items.withItem", "Mail.any", "getDocs(name?)"} {
+	for _, s := range []string{"function\nfunction\nundefined\n", "Items.withItem", "Items.list",
+		"Not a mutation: it may be called anywhere.", "Mutation: call it inside Items.withItem", "Mail.any",
+		"getDocs(name?)"} {
 		if !strings.Contains(out, s) {
 			t.Errorf("the docs do not say %q:\n%s", s, out)
 		}
@@ -242,7 +251,8 @@ func TestK16_SkippedUntilReprocessed(t *testing.T) {
 	a.completes()
 	equal(t, d.String(), "map[a:2 b:1 c:1]", "what was done")
 	v := a.item("b")
-	equal(t, spoken(v.State, v.Attempt, len(v.Attempts), v.Attempts[0].State, v.Attempts[0].Message, v.Attempts[1].State), "done 2 2 skipped not this one done", "attempts")
+	equal(t, spoken(v.State, v.Attempt, len(v.Attempts), v.Attempts[0].State, v.Attempts[0].Message,
+		v.Attempts[1].State), "done 2 2 skipped not this one done", "attempts")
 }
 
 func TestK17_PauseAndResume(t *testing.T) {
@@ -279,8 +289,8 @@ func TestK17_PauseAndResume(t *testing.T) {
 	equal(t, a.served(reeve.AutomationRun{Wake: &w}).Run.State, reeve.RunPaused, "a run while it is paused")
 }
 
-// TestK17_EveryRunThatAPauseHeldCarriesOn: of a run that was under way when it came, of one that waited for its turn, and of those that it then kept from beginning, each is made up for, and what was
-// asked for twice is once.
+// TestK17_EveryRunThatAPauseHeldCarriesOn: of a run that was under way when it came, of one that waited for its turn,
+// and of those that it then kept from beginning, each is made up for, and what was asked for twice is once.
 func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -298,14 +308,16 @@ func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
 			a.Want(201, nil, "POST", "/api/agents/mailer/wake", call{"input": "three"})
 		}
 		a.Settle(t.Context())
-		equal(t, spoken(first.Run.State, a.get().PausedRun == first.Run.ID, d, len(listRuns(a))), "paused true map[onea:1] 5", "while it is paused")
+		equal(t, spoken(first.Run.State, a.get().PausedRun == first.Run.ID, d, len(listRuns(a))),
+			"paused true map[onea:1] 5", "while it is paused")
 		a.Want(200, nil, "POST", a.at("/resume"), nil)
 		a.Settle(t.Context())
 		equal(t, spoken(d, len(listRuns(a))), "map[onea:1 oneb:1 threea:1 threeb:1 twoa:1 twob:1] 8", "resumed")
 	})
 }
 
-// TestK17_ResumedBeforeThePausedRunHasEnded: one of its calls has seen the pause, and another is still under way when the automation is resumed.
+// TestK17_ResumedBeforeThePausedRunHasEnded: one of its calls has seen the pause, and another is still under way when
+// the automation is resumed.
 func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
@@ -330,10 +342,12 @@ func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 		})`)
 	equal(t, a.start(call{"input": "one"}).Run.State, reeve.RunPaused, "the run")
 	a.Settle(t.Context())
-	equal(t, spoken(a.get().Status, a.state("a"), d, len(listRuns(a))), "active done map[one:1] 2", "another carried on")
+	equal(t, spoken(a.get().Status, a.state("a"), d, len(listRuns(a))), "active done map[one:1] 2",
+		"another carried on")
 }
 
-// A resume whose commit fails, whichever it is, has not happened: asked for again it carries on, also with a plan that was being applied.
+// A resume whose commit fails, whichever it is, has not happened: asked for again it carries on, also with a plan that
+// was being applied.
 func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for _, planned := range []bool{false, true} {
@@ -366,7 +380,8 @@ func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
 			left.Store(0)
 			a.Want(200, nil, "POST", a.at("/resume"), nil)
 			a.Settle(t.Context())
-			equal(t, d.String(), "map[a:1 b:1 c:1]", fmt.Sprintf("what was done, with a plan: %v, the power gone at commit %d", planned, commit+1))
+			equal(t, d.String(), "map[a:1 b:1 c:1]",
+				fmt.Sprintf("what was done, with a plan: %v, the power gone at commit %d", planned, commit+1))
 		}
 	}
 }

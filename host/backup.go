@@ -16,7 +16,8 @@ import (
 func (h *Host) snapshot(ctx context.Context) (copied io.ReadCloser, err error) {
 	dir, err := os.MkdirTemp(h.cfg.Dir, copyFolder)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "the copy cannot be written to the data directory: %w", err).Hintf("check its permissions and free space")
+		return nil, reeve.Errorf(reeve.Unavailable, "the copy cannot be written to the data directory: %w", err).
+			Hintf("check its permissions and free space")
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "copy")
@@ -34,11 +35,13 @@ func (h *Host) Backup(ctx context.Context, file string) error {
 	return h.db.Backup(ctx, file)
 }
 
-// CheckTarget refuses a name that a backup must not take: one that a server lives on, in its own directory or in one of dirs, under whatever name, and one of what is no file.
-// A server whose database is replaced under it goes on writing to the one that is gone.
+// CheckTarget refuses a name that a backup must not take: one that a server lives on, in its own directory or in one of
+// dirs, under whatever name, and one of what is no file. A server whose database is replaced under it goes on writing
+// to the one that is gone.
 func CheckTarget(file string, dirs ...string) error {
 	if file == "" {
-		return reeve.Errorf(reeve.Validation, "the backup has an empty name; nothing was written").Hintf("name the file that it is written to, such as reeve-monday.db")
+		return reeve.Errorf(reeve.Validation, "the backup has an empty name; nothing was written").
+			Hintf("name the file that it is written to, such as reeve-monday.db")
 	}
 	whole, err := filepath.Abs(file)
 	if err != nil {
@@ -54,17 +57,23 @@ func CheckTarget(file string, dirs ...string) error {
 		for _, own := range ownFiles {
 			s, err := os.Stat(filepath.Join(dir, own))
 			same := err == nil && missing == nil && os.SameFile(s, there)
-			if (same || name == own && sameDir(dir, beside)) && isDataDir(dir) { // one that is not there may be next: SQLite's own come and go, and folders are made when they are needed
-				return reeve.Errorf(reeve.Validation, "%s is %s of the data directory %s, which a backup must not replace; nothing was written", file, own, dir).
-					Hintf("name another file; to put a backup in place, stop the server, then: reeve restore FILE --dir %s", dir)
+			// one that is not there may be next: SQLite's own come and go, and folders are made when they are needed
+			if (same || name == own && sameDir(dir, beside)) && isDataDir(dir) {
+				return reeve.Errorf(reeve.Validation,
+					"%s is %s of the data directory %s, which a backup must not replace; nothing was written", file,
+					own, dir).
+					Hintf("name another file; to put a backup in place, stop the server, then: reeve restore FILE "+
+						"--dir %s", dir)
 			}
 		}
 	}
 	if what := notAFile(file); what != "" {
-		return reeve.Errorf(reeve.Validation, "%s is %s, which a backup must not replace; nothing was written", file, what).Hintf("name a file, such as %s", filepath.Join(folderOf(file), "reeve-monday.db"))
+		return reeve.Errorf(reeve.Validation, "%s is %s, which a backup must not replace; nothing was written", file,
+			what).Hintf("name a file, such as %s", filepath.Join(folderOf(file), "reeve-monday.db"))
 	}
 	if s, err := os.Stat(folderOf(file)); err != nil || !s.IsDir() {
-		return reeve.Errorf(reeve.Validation, "there is no folder %s for the backup; nothing was written", folderOf(file)).Hintf("make it first, or name a file in another")
+		return reeve.Errorf(reeve.Validation, "there is no folder %s for the backup; nothing was written",
+			folderOf(file)).Hintf("make it first, or name a file in another")
 	}
 	return nil
 }
@@ -77,7 +86,8 @@ func folderOf(file string) string {
 	return filepath.Dir(file)
 }
 
-// notAFile says what has a name, if it is something and no file, or a link to such a thing. Renaming a file over a device or a pipe takes it away from all who use it.
+// notAFile says what has a name, if it is something and no file, or a link to such a thing. Renaming a file over a
+// device or a pipe takes it away from all who use it.
 func notAFile(name string) string {
 	s, err := os.Stat(name)
 	switch {
@@ -102,8 +112,9 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Restore puts a copy made by Backup in the place of the SQLite database of a stopped server. The replaced file, if there was one, is kept beside
-// it, under the name that is given back. A server that starts on it is held until a person resumes it.
+// Restore puts a copy made by Backup in the place of the SQLite database of a stopped server. The replaced file, if
+// there was one, is kept beside it, under the name that is given back. A server that starts on it is held until a
+// person resumes it.
 func Restore(ctx context.Context, cfg Config, file string) (kept string, err error) {
 	if cfg, err = cfg.withDefaults(); err != nil {
 		return "", err
@@ -130,14 +141,18 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	}
 	for _, name := range []string{target, part} {
 		if what := notAFile(name); what != "" {
-			return "", reeve.Errorf(reeve.Conflict, "%s is %s, and not a database; nothing was changed", name, what).Hintf("look whose it is, and move it away")
+			return "", reeve.Errorf(reeve.Conflict, "%s is %s, and not a database; nothing was changed", name, what).
+				Hintf("look whose it is, and move it away")
 		}
 	}
 	if err := copyFile(file, part); err != nil {
 		_ = os.Remove(part) // the next start does, if this cannot
-		return "", reeve.Errorf(reeve.Unavailable, "the backup cannot be copied into the data directory: %w; nothing was changed", err).Hintf("check its permissions, its free space and the limit on the size of files (ulimit -f)")
+		return "", reeve.Errorf(reeve.Unavailable,
+			"the backup cannot be copied into the data directory: %w; nothing was changed", err).
+			Hintf("check its permissions, its free space and the limit on the size of files (ulimit -f)")
 	}
-	if err := sqlite.AssignIdentity(ctx, part); err != nil { // so that the server that opens it knows that it was restored
+	// so that the server that opens it knows that it was restored
+	if err := sqlite.AssignIdentity(ctx, part); err != nil {
 		_ = os.Remove(part)
 		return "", store.UserError(err)
 	}
@@ -147,7 +162,8 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 // checkBackup refuses what is no whole backup of a SQLite database, and one that this Reeve could not start with.
 func checkBackup(ctx context.Context, file string) error {
 	bad := func(why string) error {
-		return reeve.Errorf(reeve.Validation, "%s is not a backup of Reeve: %s; nothing was changed", file, why).Hintf("reeve backup FILE makes one, of a server that runs")
+		return reeve.Errorf(reeve.Validation, "%s is not a backup of Reeve: %s; nothing was changed", file, why).
+			Hintf("reeve backup FILE makes one, of a server that runs")
 	}
 	if what := notAFile(file); what != "" { // to open a pipe waits for who writes into it
 		return bad("it is " + what)
@@ -188,10 +204,14 @@ func checkBackup(ctx context.Context, file string) error {
 	case err != nil:
 		return err
 	case version > 0 && version < oldest:
-		return reeve.Errorf(reeve.Unsupported, "%s cannot be restored: its schema version %d is from before the first release; nothing was changed", file, version).
+		return reeve.Errorf(reeve.Unsupported,
+			"%s cannot be restored: its schema version %d is from before the first release; nothing was changed", file,
+			version).
 			Hintf("restore it with the Reeve that made it")
 	case version > newest:
-		return reeve.Errorf(reeve.Unsupported, "%s cannot be restored: its schema version %d is of a newer Reeve; this one knows up to %d; nothing was changed", file, version, newest).
+		return reeve.Errorf(reeve.Unsupported,
+			"%s cannot be restored: its schema version %d is of a newer Reeve; this one knows up to %d; nothing was "+
+				"changed", file, version, newest).
 			Hintf("restore it with the Reeve that made it, or a newer one")
 	}
 	why, err := sqlite.CheckSchema(ctx, file, version)
@@ -201,7 +221,8 @@ func checkBackup(ctx context.Context, file string) error {
 	return err
 }
 
-// byHand says how a PostgreSQL database is restored. The database must be empty: a table that a newer Reeve made would be in the way of the one that upgrades the copy.
+// byHand says how a PostgreSQL database is restored. The database must be empty: a table that a newer Reeve made would
+// be in the way of the one that upgrades the copy.
 func byHand(format string, args ...any) error {
 	return reeve.Errorf(reeve.Unsupported, format+"; nothing was changed", args...).
 		Hintf("make an empty database, pg_restore --no-owner --dbname=URL FILE, then reeve serve --database URL")

@@ -37,7 +37,8 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	}
 }
 
-// A backup of PostgreSQL is no SQLite database, and whoever tries to restore it as one is told how it is done: by pg_restore, into an empty database.
+// A backup of PostgreSQL is no SQLite database, and whoever tries to restore it as one is told how it is done: by
+// pg_restore, into an empty database.
 func TestRestore_OfPostgresIsByHand(t *testing.T) {
 	t.Parallel()
 	key := strings.Repeat("ab", 32)
@@ -50,7 +51,8 @@ func TestRestore_OfPostgresIsByHand(t *testing.T) {
 	for _, database := range []string{"", "postgres://nobody@127.0.0.1:1/none"} {
 		_, err := host.Restore(t.Context(), host.Config{Dir: dir, Database: database}, file)
 		told := reeve.AsError(err)
-		if told.Code != reeve.Unsupported || !strings.Contains(told.Message, "PostgreSQL database") || !strings.Contains(told.Hint, "pg_restore --no-owner --dbname=URL FILE") {
+		if told.Code != reeve.Unsupported || !strings.Contains(told.Message, "PostgreSQL database") ||
+			!strings.Contains(told.Hint, "pg_restore --no-owner --dbname=URL FILE") {
 			t.Errorf("%q: %v; %s", database, told, told.Hint)
 		}
 	}
@@ -58,7 +60,8 @@ func TestRestore_OfPostgresIsByHand(t *testing.T) {
 		t.Error("it was restored all the same")
 	}
 	url := storetest.EmptyPostgresURL(t)
-	if out, err := exec.CommandContext(t.Context(), "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+url, file).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+url,
+		file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	again := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Database: url, SecretKey: key})
@@ -69,26 +72,33 @@ func TestRestore_OfPostgresIsByHand(t *testing.T) {
 	}
 }
 
-// A server whose database is replaced under it would go on writing to one that nobody sees: no backup takes the place of what a server lives on, whatever it is called.
+// A server whose database is replaced under it would go on writing to one that nobody sees: no backup takes the place
+// of what a server lives on, whatever it is called.
 func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 	h := reevetest.Start(t)
 	elsewhere, dir := t.TempDir(), h.Dir()
-	link, hard, folder := filepath.Join(elsewhere, "link.db"), filepath.Join(elsewhere, "hard.db"), filepath.Join(elsewhere, "folder")
-	for _, err := range []error{os.Symlink(filepath.Join(dir, "reeve.db"), link), os.Link(filepath.Join(dir, "reeve.db"), hard), os.Symlink(dir, folder)} {
+	link, hard, folder := filepath.Join(elsewhere, "link.db"), filepath.Join(elsewhere, "hard.db"),
+		filepath.Join(elsewhere, "folder")
+	for _, err := range []error{os.Symlink(filepath.Join(dir, "reeve.db"), link),
+		os.Link(filepath.Join(dir, "reeve.db"), hard), os.Symlink(dir, folder)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(dir)
-	taken := []string{link, hard, filepath.Join(folder, "reeve.db"), "reeve.db", filepath.Join(dir, "workspaces", "..", "reeve.db")}
-	for _, name := range []string{"reeve.db", "reeve.db-wal", "reeve.db-shm", "reeve.db-journal", "owner.token", "secret.key", "reeve.lock", "server.json", "reeve.yaml", "python", "branches", "workspaces", "python/"} { // some of them are not there yet
+	taken := []string{link, hard, filepath.Join(folder, "reeve.db"), "reeve.db", filepath.Join(dir, "workspaces", "..",
+		"reeve.db")}
+	// some of them are not there yet
+	for _, name := range []string{"reeve.db", "reeve.db-wal", "reeve.db-shm", "reeve.db-journal", "owner.token",
+		"secret.key", "reeve.lock", "server.json", "reeve.yaml", "python", "branches", "workspaces", "python/"} {
 		taken = append(taken, filepath.Join(dir, name))
 	}
 	before := listing(t, dir)
 	for _, file := range taken {
 		err := h.Backup(t.Context(), file)
 		told := reeve.AsError(err)
-		if told.Code != reeve.Validation || !strings.Contains(told.Message, "nothing was written") || !strings.Contains(told.Hint, "name another file") || !strings.Contains(told.Hint, "reeve restore FILE") {
+		if told.Code != reeve.Validation || !strings.Contains(told.Message, "nothing was written") ||
+			!strings.Contains(told.Hint, "name another file") || !strings.Contains(told.Hint, "reeve restore FILE") {
 			t.Errorf("%s: %v; %s", file, told, told.Hint)
 		}
 	}
@@ -100,7 +110,8 @@ func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 			t.Errorf("with %q in mind it was taken", dir)
 		}
 	}
-	for _, file := range []string{filepath.Join(elsewhere, "reeve.db"), filepath.Join(dir, "monday.db")} { // a name alone makes no data directory
+	// a name alone makes no data directory
+	for _, file := range []string{filepath.Join(elsewhere, "reeve.db"), filepath.Join(dir, "monday.db")} {
 		if err := h.Backup(t.Context(), file); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -138,14 +149,16 @@ func part(h *reevetest.Host, name string) reeve.PartHealth {
 	return reeve.PartHealth{}
 }
 
-// A backup takes the place of no device, pipe or folder, be it through a link, nor does a restore; a link to a file is replaced like a file. Whoever opens a pipe waits for its other end, so nobody does.
+// A backup takes the place of no device, pipe or folder, be it through a link, nor does a restore; a link to a file is
+// replaced like a file. Whoever opens a pipe waits for its other end, so nobody does.
 func TestBackup_ReplacesFilesOnly(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	file := in("file.db")
-	if err := errors.Join(h.Backup(t.Context(), file), syscall.Mkfifo(in("pipe"), 0o600), os.Mkdir(in("folder"), 0o700), os.Symlink(in("pipe"), in("to-pipe")), os.Symlink(in("folder"), in("to-folder")),
+	if err := errors.Join(h.Backup(t.Context(), file), syscall.Mkfifo(in("pipe"), 0o600), os.Mkdir(in("folder"), 0o700),
+		os.Symlink(in("pipe"), in("to-pipe")), os.Symlink(in("folder"), in("to-folder")),
 		os.Symlink(file, in("to-file")), os.Symlink(in("nothing"), in("to-nothing"))); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +178,8 @@ func TestBackup_ReplacesFilesOnly(t *testing.T) {
 	before := listing(t, dir)
 	for name, want := range cases {
 		for _, err := range []error{host.CheckTarget(name), h.Backup(t.Context(), name)} {
-			if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, want[0]) || !strings.Contains(told.Message, "nothing was written") || !strings.Contains(told.Hint, want[1]) {
+			if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, want[0]) ||
+				!strings.Contains(told.Message, "nothing was written") || !strings.Contains(told.Hint, want[1]) {
 				t.Errorf("%q: %v; %s", name, told, told.Hint)
 			}
 		}
@@ -175,7 +189,8 @@ func TestBackup_ReplacesFilesOnly(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := host.Restore(t.Context(), host.Config{Dir: t.TempDir()}, in("pipe")); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), "it is a pipe") {
+	if _, err := host.Restore(t.Context(), host.Config{Dir: t.TempDir()},
+		in("pipe")); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), "it is a pipe") {
 		t.Errorf("restored from a pipe: %v", err)
 	}
 	for _, name := range []string{"reeve.db", "reeve.db.part"} {
@@ -184,7 +199,8 @@ func TestBackup_ReplacesFilesOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept, err := host.Restore(t.Context(), host.Config{Dir: data}, file)
-		if s, gone := os.Stat(filepath.Join(data, name)); reeve.CodeOf(err) != reeve.Conflict || kept != "" || gone != nil || s.Mode()&os.ModeNamedPipe == 0 {
+		if s, gone := os.Stat(filepath.Join(data, name)); reeve.CodeOf(err) != reeve.Conflict || kept != "" ||
+			gone != nil || s.Mode()&os.ModeNamedPipe == 0 {
 			t.Errorf("restored onto a pipe %s: %v %q", name, err, kept)
 		}
 	}

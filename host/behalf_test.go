@@ -13,8 +13,8 @@ import (
 	"reeve/reevetest"
 )
 
-// delegatedSchedules is a model in which chief calls boss, boss calls helper, and helper makes or changes schedules. Scheduled
-// runs call the tool act.
+// delegatedSchedules is a model in which chief calls boss, boss calls helper, and helper makes or changes schedules.
+// Scheduled runs call the tool act.
 const delegatedSchedules = `- {when: {tool: delegate}, text: "Back."}
 - {when: {tool: schedule_create}, text: "Planned."}
 - {when: {tool: schedule_edit}, text: "Changed."}
@@ -92,8 +92,8 @@ func acted(h *reevetest.Host, run string) reeve.ResultInfo {
 	return reeve.ResultInfo{}
 }
 
-// A schedule that an agent makes while it works for others has no right that one of them lacks: not one that they never had,
-// not one that they got later, and not one that they have lost.
+// A schedule that an agent makes while it works for others has no right that one of them lacks: not one that they never
+// had, not one that they got later, and not one that they have lost.
 func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 	t.Parallel()
 	const make = "schedule_create"
@@ -104,12 +104,15 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 	}{
 		"all have it":      {[]any{"delegate", make, "act"}, nil, ""},
 		"one never had it": {[]any{"delegate", make}, nil, reeve.NotFound},
-		"one got it later": {[]any{"delegate", make}, func(h *reevetest.Host, boss reeve.Agent) { attach(h, boss, "act") }, reeve.NotFound},
-		"one lost it":      {[]any{"delegate", make, "act"}, func(h *reevetest.Host, boss reeve.Agent) { detach(h, boss, "act") }, reeve.NotFound},
+		"one got it later": {[]any{"delegate", make},
+			func(h *reevetest.Host, boss reeve.Agent) { attach(h, boss, "act") }, reeve.NotFound},
+		"one lost it": {[]any{"delegate", make, "act"},
+			func(h *reevetest.Host, boss reeve.Agent) { detach(h, boss, "act") }, reeve.NotFound},
 		"one may not by now": {[]any{"delegate", make, "act"}, func(h *reevetest.Host, boss reeve.Agent) {
 			patch(h, boss, object{"policy": object{"tools": object{"act": "deny"}}})
 		}, reeve.Denied},
-		"one is dormant": {[]any{"delegate", make, "act"}, func(h *reevetest.Host, boss reeve.Agent) { patch(h, boss, object{"lifecycle": "dormant"}) }, reeve.Denied},
+		"one is dormant": {[]any{"delegate", make, "act"},
+			func(h *reevetest.Host, boss reeve.Agent) { patch(h, boss, object{"lifecycle": "dormant"}) }, reeve.Denied},
 	} {
 		engines := []string{"sqlite"}
 		if c.denied == reeve.NotFound {
@@ -179,8 +182,9 @@ func TestG29_ASchedulesRunsEndWithThoseWhoLedToIt(t *testing.T) {
 	}
 }
 
-// Rights do not come back by another way through time: a schedule that a scheduled run makes, a schedule that is changed while its
-// agent works for another, a schedule that an agent tells another agent's to follow, a turn with fewer tools.
+// Rights do not come back by another way through time: a schedule that a scheduled run makes, a schedule that is
+// changed while its agent works for another, a schedule that an agent tells another agent's to follow, a turn with
+// fewer tools.
 func TestG29_NoDetourWidensASchedule(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -189,7 +193,8 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 			ran := &counter{}
 			cfg.MinInterval = host.Duration(time.Second)
 			cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t,
-				strings.Replace(delegatedSchedules, `{said: plan}, calls: [{name: schedule_create, args: {goal: "act now"`,
+				strings.Replace(delegatedSchedules,
+					`{said: plan}, calls: [{name: schedule_create, args: {goal: "act now"`,
 					`{said: plan}, calls: [{name: schedule_create, args: {goal: "again later"`, 1))
 			h := reevetest.Run(t, cfg, tool("act", reeve.Keyed, ran.handle))
 			persona(h, "boss", nil, "delegate", "schedule_create")
@@ -220,12 +225,14 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 		persona(h, "helper", nil, "schedule_edit", "act")
 		persona(h, "clerk", nil, "schedule_edit")
 		var s api.Schedule
-		h.Want(http.StatusCreated, &s, "POST", "/api/schedules", object{"agent": owner, "name": "it", "goal": "rest", "cadence_type": "interval", "cadence_value": "1h"})
+		h.Want(http.StatusCreated, &s, "POST", "/api/schedules", object{"agent": owner, "name": "it", "goal": "rest",
+			"cadence_type": "interval", "cadence_value": "1h"})
 		return h, ran, s
 	}
 	check := func(t *testing.T, h *reevetest.Host, ran *counter, s api.Schedule) {
 		t.Helper()
-		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID, object{"cadence_type": "interval", "cadence_value": "1s"})
+		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID,
+			object{"cadence_type": "interval", "cadence_value": "1s"})
 		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.count() != 0 {
 			t.Errorf("%+v, done %d times", info, ran.count())
 		}
@@ -240,7 +247,8 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 		t.Parallel()
 		h, ran, s := edit(t, "helper")
 		h.Call("helper", "schedule_edit", object{"schedule_id": s.ID, "goal": "act now"})
-		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID, object{"cadence_type": "interval", "cadence_value": "1s"})
+		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID,
+			object{"cadence_type": "interval", "cadence_value": "1s"})
 		if info := acted(h, fired(h, 0).ID); info.Code != "" || ran.count() == 0 {
 			t.Errorf("%+v: it lost its own right", info)
 		}
@@ -257,15 +265,17 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 	})
 }
 
-// A script that the planner writes for an agent has only the rights of that agent, also once a person has activated it, and after a
-// repair; so have the schedule of the script and a trial of it. What a person saves has all rights of the automation.
+// A script that the planner writes for an agent has only the rights of that agent, also once a person has activated it,
+// and after a repair; so have the schedule of the script and a trial of it. What a person saves has all rights of the
+// automation.
 func TestG29_AScriptHasOnlyTheRightsOfThoseItWasWrittenFor(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
 		a, d := planning(t, cfg)
 		a.plan("hello") // makes the planner and its kind
-		persona(a.Host, "boss", object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule", "scripts_eval", "mail_list")
+		persona(a.Host, "boss", object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
+			"scripts_eval", "mail_list")
 		c := a.Talk("boss")
 		tell := func(said string) string {
 			t.Helper()
@@ -274,7 +284,9 @@ func TestG29_AScriptHasOnlyTheRightsOfThoseItWasWrittenFor(t *testing.T) {
 			return detail(a.Host, turn.ID).Output
 		}
 		const source = `if (input) Items.withItem("x", "X", async () => { await Mail.send({to: "ann"}); })`
-		if out := tell("scripts_save " + string(mustJSON(object{"automation": "letters", "source": source, "comment": "sends"}))); !strings.Contains(out, "1.0") {
+		if out := tell("scripts_save " +
+			string(mustJSON(object{"automation": "letters", "source": source, "comment": "sends"}))); !strings.Contains(
+			out, "1.0") {
 			t.Fatalf("saving: %s", out)
 		}
 		if out := tell(scheduleSeven); !strings.Contains(out, "sch_") {
@@ -283,7 +295,9 @@ func TestG29_AScriptHasOnlyTheRightsOfThoseItWasWrittenFor(t *testing.T) {
 		if s := schedules(a.Host); len(s) != 1 || len(s[0].OnBehalfOf) != 1 {
 			t.Errorf("the schedule: %+v", s)
 		}
-		if out := tell("scripts_eval " + string(mustJSON(object{"automation": "letters", "source": source, "input": "1"}))); strings.Contains(out, `"tool":"mail_send"`) {
+		if out := tell("scripts_eval " +
+			string(mustJSON(object{"automation": "letters", "source": source, "input": "1"}))); strings.Contains(out,
+			`"tool":"mail_send"`) {
 			t.Errorf("the trial: %s", out)
 		}
 		a.start(call{"type": "test", "version": "1.0"})

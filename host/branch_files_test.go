@@ -40,12 +40,13 @@ func newFileWorker(t *testing.T, r repo) (worker, bool) {
 	for _, tool := range fileTools {
 		w.h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": tool})
 	}
-	w.h.Want(200, nil, "PATCH", "/api/agents/dev", object{"policy": object{"tools": object{"shell_exec": "allow", "file_delete": "allow"}}})
+	w.h.Want(200, nil, "PATCH", "/api/agents/dev",
+		object{"policy": object{"tools": object{"shell_exec": "allow", "file_delete": "allow"}}})
 	return w, ok
 }
 
-// TestW15_FileToolsWorkOnTheBranch: what commands call /project is there for the file tools too, each change is a commit, undo is one more, and another conversation sees
-// nothing of it.
+// TestW15_FileToolsWorkOnTheBranch: what commands call /project is there for the file tools too, each change is a
+// commit, undo is one more, and another conversation sees nothing of it.
 func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "dir/other.txt": "same\n", "run.sh": "echo hi\n"})
@@ -56,13 +57,16 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	main := r.git("rev-parse", "main")
 	first, second := w.talk(), w.talk()
 	name := "reeve/conv-" + strings.TrimPrefix(first, "conv_")
-	if got, _ := w.file(first, "file_list", call{"path": "/"}); !strings.Contains(got, `"name":"project"`) || !strings.Contains(got, `"name":"shared"`) {
+	if got, _ := w.file(first, "file_list", call{"path": "/"}); !strings.Contains(got, `"name":"project"`) ||
+		!strings.Contains(got, `"name":"shared"`) {
 		t.Errorf("/ holds %s", got)
 	}
-	if got, _ := w.file(first, "file_list", call{"path": "/project"}); !strings.Contains(got, `"total":3`) || strings.Contains(got, ".git") {
+	if got, _ := w.file(first, "file_list", call{"path": "/project"}); !strings.Contains(got, `"total":3`) ||
+		strings.Contains(got, ".git") {
 		t.Errorf("/project holds %s", got)
 	}
-	if got, _ := w.file(first, "file_read", call{"path": "/project/page.txt"}); !strings.Contains(got, `"text":"one\n"`) {
+	if got, _ := w.file(first, "file_read", call{"path": "/project/page.txt"}); !strings.Contains(got,
+		`"text":"one\n"`) {
 		t.Errorf("%s", got)
 	}
 	if r.git("rev-parse", name) != main {
@@ -70,16 +74,21 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	}
 	got, res := w.file(first, "file_write", call{"path": "/project/src/new.txt", "content": "needle here\n"})
 	s := landed(t, got)
-	if s.Branch != name || s.Commit == "" || r.git("rev-parse", name) != s.Commit || r.git("show", name+":src/new.txt") != "needle here" {
+	if s.Branch != name || s.Commit == "" || r.git("rev-parse", name) != s.Commit ||
+		r.git("show", name+":src/new.txt") != "needle here" {
 		t.Errorf("%s", got)
 	}
-	if said := r.git("log", "-1", "--format=%an %B", name); !strings.HasPrefix(said, "dev file_write src/new.txt\n") || !strings.Contains(said, "Reeve-Conversation: "+first) || !strings.Contains(said, "Reeve-Operation: "+res.OperationID) {
+	if said := r.git("log", "-1", "--format=%an %B", name); !strings.HasPrefix(said, "dev file_write src/new.txt\n") ||
+		!strings.Contains(said, "Reeve-Conversation: "+first) ||
+		!strings.Contains(said, "Reeve-Operation: "+res.OperationID) {
 		t.Errorf("the commit says %q", said)
 	}
-	if got, _ := w.file(first, "file_write", call{"path": "/project/src/new.txt", "content": "needle here\n", "overwrite": true}); landed(t, got).Commit != "" {
+	if got, _ := w.file(first, "file_write", call{"path": "/project/src/new.txt", "content": "needle here\n",
+		"overwrite": true}); landed(t, got).Commit != "" {
 		t.Errorf("nothing changed: %s", got)
 	}
-	if got, _ := w.file(first, "file_search", call{"query": "needle"}); !strings.Contains(got, `"path":"/project/src/new.txt"`) {
+	if got, _ := w.file(first, "file_search", call{"query": "needle"}); !strings.Contains(got,
+		`"path":"/project/src/new.txt"`) {
 		t.Errorf("%s", got)
 	}
 	got, res = w.file(first, "file_edit", call{"path": "/project/page.txt", "old": "one", "new": "two"})
@@ -101,21 +110,25 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	if landed(t, undone.Content).Commit == "" || r.git("show", name+":dir/other.txt") != "same" {
 		t.Errorf("undone: %s", undone.Content)
 	}
-	if _, err := w.file(first, "file_write", call{"path": "/project/run.sh", "content": "echo ho\n", "overwrite": true}); err.IsError || !strings.HasPrefix(r.git("ls-tree", name, "run.sh"), "100755") {
+	if _, err := w.file(first, "file_write", call{"path": "/project/run.sh", "content": "echo ho\n",
+		"overwrite": true}); err.IsError || !strings.HasPrefix(r.git("ls-tree", name, "run.sh"), "100755") {
 		t.Errorf("it cannot be run any more: %s", r.git("ls-tree", name))
 	}
 
 	// What is there can be sent to the people, once there is a branch.
 	w.h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "send_media"})
-	if got, res := w.file(second, "send_media", call{"path": "/project/page.txt"}); res.Code != reeve.Conflict || !strings.Contains(got, "nothing in /project yet") {
+	if got, res := w.file(second, "send_media", call{"path": "/project/page.txt"}); res.Code != reeve.Conflict ||
+		!strings.Contains(got, "nothing in /project yet") {
 		t.Errorf("without a branch: %s", got)
 	}
-	if got, res := w.file(first, "send_media", call{"path": "/project/src/new.txt"}); res.IsError || len(sent(w.h, first)) != 1 {
+	if got, res := w.file(first, "send_media", call{"path": "/project/src/new.txt"}); res.IsError ||
+		len(sent(w.h, first)) != 1 {
 		t.Errorf("%s", got)
 	}
 
 	// The other conversation, the default branch and the workspace's own files are as they were.
-	if got, _ := w.file(second, "file_read", call{"path": "/project/page.txt"}); !strings.Contains(got, `"text":"one\n"`) {
+	if got, _ := w.file(second, "file_read", call{"path": "/project/page.txt"}); !strings.Contains(got,
+		`"text":"one\n"`) {
 		t.Errorf("the second sees %s", got)
 	}
 	if got, _ := w.file(second, "file_list", call{"path": "/project/src"}); !strings.Contains(got, "not found") {
@@ -137,7 +150,8 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	}
 }
 
-// TestW15_FileToolsStayInTheirProject: a hostile agent plants links and folders with its commands, and names what is not its own with the file tools.
+// TestW15_FileToolsStayInTheirProject: a hostile agent plants links and folders with its commands, and names what is
+// not its own with the file tools.
 func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -150,17 +164,24 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	talk := w.talk()
-	w.run(talk, "ln -s "+outside+" link; ln -s / slash; ln -s .git git; mkdir -p sub; ln -s ../../.. sub/up; mkfifo pipe; echo '[core]\n\tfsmonitor = /bin/false' > planted")
+	w.run(talk, "ln -s "+outside+
+		" link; ln -s / slash; ln -s .git git; mkdir -p sub; ln -s ../../.. sub/up; mkfifo pipe; echo "+
+		"'[core]\n\tfsmonitor = /bin/false' > planted")
 	for path, code := range map[string]string{
-		"/project/link": "DENIED", "/project/slash" + outside: "DENIED", "/project/git/config": "DENIED", "/project/sub/up/reeve.db": "DENIED", "/project/pipe": "DENIED",
-		"/project/.git/config": "DENIED", "/project/.GIT/config": "DENIED", "/project/sub/.git/hooks/pre-commit": "DENIED", "/project/../reeve.db": "DENIED", "/project/.reeve-x": "DENIED",
-		"/project": "DENIED", "/project/": "DENIED", "/projects/page.txt": "DENIED", "/project/page.txt\x00": "VALIDATION",
+		"/project/link": "DENIED", "/project/slash" + outside: "DENIED", "/project/git/config": "DENIED",
+		"/project/sub/up/reeve.db": "DENIED", "/project/pipe": "DENIED",
+		"/project/.git/config": "DENIED", "/project/.GIT/config": "DENIED",
+		"/project/sub/.git/hooks/pre-commit": "DENIED", "/project/../reeve.db": "DENIED", "/project/.reeve-x": "DENIED",
+		"/project": "DENIED", "/project/": "DENIED", "/projects/page.txt": "DENIED",
+		"/project/page.txt\x00": "VALIDATION",
 	} {
 		for _, tool := range []string{"file_read", "file_write", "file_edit", "file_delete"} {
-			args := map[string]call{"file_read": {}, "file_write": {"content": "x", "overwrite": true}, "file_edit": {"old": "o", "new": "x"}, "file_delete": {"recursive": true}}[tool]
+			args := map[string]call{"file_read": {}, "file_write": {"content": "x", "overwrite": true},
+				"file_edit": {"old": "o", "new": "x"}, "file_delete": {"recursive": true}}[tool]
 			args["path"] = path
 			got, res := w.file(talk, tool, args)
-			if tool == "file_delete" && (path == "/project/link" || path == "/project/pipe") || tool == "file_read" && strings.Trim(path, "/") == "project" {
+			if tool == "file_delete" && (path == "/project/link" || path == "/project/pipe") || tool == "file_read" &&
+				strings.Trim(path, "/") == "project" {
 				continue // a link may be deleted, itself; a folder is no file
 			}
 			if !strings.HasPrefix(got, code) && string(res.Code) != code {
@@ -171,7 +192,8 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 			}
 		}
 	}
-	if got, _ := w.file(talk, "file_search", call{"query": "repositoryformatversion", "path": "/project"}); !strings.Contains(got, `"matches":[]`) {
+	if got, _ := w.file(talk, "file_search", call{"query": "repositoryformatversion",
+		"path": "/project"}); !strings.Contains(got, `"matches":[]`) {
 		t.Errorf("git's own is searched: %s", got)
 	}
 	if b, err := os.ReadFile(outside); err != nil || string(b) != "treasure" {
@@ -186,40 +208,46 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &kept); err != nil {
 		t.Fatal(err, got)
 	}
-	if got, _ := w.file(talk, "file_restore", call{"path": "/project/kept", "hash": kept.Kept}); !strings.Contains(got, `"skipped":["/project/kept/.git","/project/kept/sub/.GIT"]`) {
+	if got, _ := w.file(talk, "file_restore", call{"path": "/project/kept", "hash": kept.Kept}); !strings.Contains(got,
+		`"skipped":["/project/kept/.git","/project/kept/sub/.GIT"]`) {
 		t.Errorf("%s", got)
 	}
 	if out := w.run(talk, "find kept | sort"); out.Stdout != "kept\nkept/a.txt\nkept/sub\n" {
 		t.Errorf("%+v", out)
 	}
-	if got, _ := w.file(talk, "file_restore", call{"path": "/shared/kept", "hash": kept.Kept}); strings.Contains(got, "skipped") {
+	if got, _ := w.file(talk, "file_restore", call{"path": "/shared/kept", "hash": kept.Kept}); strings.Contains(got,
+		"skipped") {
 		t.Errorf("outside of a project: %s", got)
 	}
 	// What a call that was cut off left beside its target is not committed.
 	w.run(talk, "echo left > sub/.reeve-0123-left")
-	if got, _ := w.file(talk, "file_write", call{"path": "/project/sub/a.txt", "content": "a"}); landed(t, got).Commit == "" {
+	if got, _ := w.file(talk, "file_write", call{"path": "/project/sub/a.txt", "content": "a"}); landed(t, got).
+		Commit == "" {
 		t.Errorf("%s", got)
 	}
-	if tree := r.git("ls-tree", "-r", "--name-only", "reeve/conv-"+strings.TrimPrefix(talk, "conv_")); strings.Contains(tree, ".reeve-") || !strings.Contains(tree, "sub/a.txt") {
+	if tree := r.git("ls-tree", "-r", "--name-only", "reeve/conv-"+strings.TrimPrefix(talk,
+		"conv_")); strings.Contains(tree, ".reeve-") || !strings.Contains(tree, "sub/a.txt") {
 		t.Errorf("the branch holds %s", tree)
 	}
 	// The vault is not for repositories.
 	w.h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "vault_copyto"})
 	w.h.Want(200, nil, "PUT", "/api/profiles/engineer", object{"capabilities": []string{"*"}})
-	if got, _ := w.file(talk, "vault_copyto", call{"from": "/vault/key", "to": "/project/key"}); !strings.HasPrefix(got, "DENIED") {
+	if got, _ := w.file(talk, "vault_copyto", call{"from": "/vault/key", "to": "/project/key"}); !strings.HasPrefix(got,
+		"DENIED") {
 		t.Errorf("%s", got)
 	}
 	// Who takes no part in the conversation has no way there.
 	var made api.NewToken
 	w.h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
-	reply := w.h.Do("POST", "/api/agents/dev/calls", object{"tool": "file_read", "session": talk, "args": object{"path": "/project/sub/a.txt"}}, "Authorization", "Bearer "+made.Token)
+	reply := w.h.Do("POST", "/api/agents/dev/calls", object{"tool": "file_read", "session": talk,
+		"args": object{"path": "/project/sub/a.txt"}}, "Authorization", "Bearer "+made.Token)
 	if reply.Status < 400 {
 		t.Errorf("bob reads %s", reply.Body)
 	}
 }
 
-// TestW15_FileToolsNeedAProject: without one, and where whoever led to the call has none, there is no /project; a tool's own setting gives it to an agent without commands; a
-// preview shows the diff against the branch.
+// TestW15_FileToolsNeedAProject: without one, and where whoever led to the call has none, there is no /project; a
+// tool's own setting gives it to an agent without commands; a preview shows the diff against the branch.
 func TestW15_FileToolsNeedAProject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -234,20 +262,25 @@ func TestW15_FileToolsNeedAProject(t *testing.T) {
 		return
 	}
 	h.Want(201, nil, "POST", "/api/projects", object{"name": "site", "path": r.dir})
-	persona(h, "dev", object{"kind": "engineer"}, "file_read", object{"project": "site"}, "file_write", object{"project": "site"}, "file_list")
-	persona(h, "lead", object{"kind": "engineer", "policy": object{"tools": object{"delegate": "allow"}}}, "delegate", "file_read")
+	persona(h, "dev", object{"kind": "engineer"}, "file_read", object{"project": "site"}, "file_write",
+		object{"project": "site"}, "file_list")
+	persona(h, "lead", object{"kind": "engineer", "policy": object{"tools": object{"delegate": "allow"}}}, "delegate",
+		"file_read")
 	w := worker{h: h}
 	talk := h.Talk("dev").ID
-	if got, _ := w.file(talk, "file_read", call{"path": "/project/page.txt"}); !strings.Contains(got, `"text":"one\n"`) {
+	if got, _ := w.file(talk, "file_read", call{"path": "/project/page.txt"}); !strings.Contains(got,
+		`"text":"one\n"`) {
 		t.Errorf("%s", got)
 	}
-	if got, _ := w.file(talk, "file_list", call{"path": "/project"}); !strings.HasPrefix(got, "DENIED") || !strings.Contains(got, "works on no project") {
+	if got, _ := w.file(talk, "file_list", call{"path": "/project"}); !strings.HasPrefix(got, "DENIED") ||
+		!strings.Contains(got, "works on no project") {
 		t.Errorf("%s", got)
 	}
 	if got, _ := w.file(talk, "file_list", call{"path": "/"}); strings.Contains(got, "project") {
 		t.Errorf("/ holds %s", got)
 	}
-	res, p, status := do(h, "dev", call{"tool": "file_write", "session": talk, "preview_only": true, "args": call{"path": "/project/page.txt", "content": "two\n", "overwrite": true}})
+	res, p, status := do(h, "dev", call{"tool": "file_write", "session": talk, "preview_only": true,
+		"args": call{"path": "/project/page.txt", "content": "two\n", "overwrite": true}})
 	if status != 200 || !res.Preview || !strings.Contains(res.Content, "-one\n+two\n") {
 		t.Errorf("%d %+v %+v", status, p, res)
 	}

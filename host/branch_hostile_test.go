@@ -11,8 +11,8 @@ import (
 	"reeve/api"
 )
 
-// TestW15_NothingPlantedRunsOutside has an agent leave programs wherever git might run one: the marks that they would make
-// outside their folder are not there, and people's work with the branch goes on.
+// TestW15_NothingPlantedRunsOutside has an agent leave programs wherever git might run one: the marks that they would
+// make outside their folder are not there, and people's work with the branch goes on.
 func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -28,7 +28,8 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 	conversation := w.talk()
 	w.run(conversation, "ls")
 	folder := filepath.Join(w.h.Dir(), "branches", w.branch(conversation).ID)
-	evil := `printf '#!/bin/sh\ntouch ` + mark + ` ` + r.dir + `/ran ` + r.dir + `/.git/ran ` + folder + `/ran\nexit 0\n' > /project/evil && chmod +x /project/evil; `
+	evil := `printf '#!/bin/sh\ntouch ` + mark + ` ` + r.dir + `/ran ` + r.dir + `/.git/ran ` + folder +
+		`/ran\nexit 0\n' > /project/evil && chmod +x /project/evil; `
 	for i, plant := range []string{
 		`for h in pre-commit post-commit prepare-commit-msg commit-msg post-checkout post-merge post-index-change reference-transaction pre-auto-gc post-rewrite; do cp evil .git/hooks/$h 2>/dev/null || (mkdir -p .git/hooks && cp evil .git/hooks/$h); done`,
 		`git config core.hooksPath /project`,
@@ -58,7 +59,9 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 				}
 			}
 		}
-		if got := w.run(conversation, "git switch -q $(git for-each-ref --format='%(refname:short)' refs/heads/reeve) 2>/dev/null; git log -1 --format=%H; echo next >> page.txt"); got.ExitCode != 0 {
+		if got := w.run(conversation,
+			"git switch -q $(git for-each-ref --format='%(refname:short)' refs/heads/reeve) 2>/dev/null; git log -1 "+
+				"--format=%H; echo next >> page.txt"); got.ExitCode != 0 {
 			t.Errorf("%s: afterwards %+v", plant, got)
 		}
 	}
@@ -74,7 +77,8 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 		t.Errorf("fsck: %s", out)
 	}
 	w.h.Want(200, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
-	if got := w.run(conversation, "git status --porcelain; git log --oneline | wc -l"); got.Note != "" || got.ExitCode != 0 {
+	if got := w.run(conversation, "git status --porcelain; git log --oneline | wc -l"); got.Note != "" ||
+		got.ExitCode != 0 {
 		t.Errorf("afresh: %+v", got)
 	}
 }
@@ -94,7 +98,8 @@ func TestW15_AForgedTreeIsNotTakenIn(t *testing.T) {
 		`tree=$(printf '100644 missing\0' > t; bytes 1234567890123456789012345678901234567890 >> t; git hash-object -t tree -w --literally t; rm t)`,
 	} {
 		conversation := w.talk()
-		got := w.run(conversation, `bytes() { printf "$(echo $1 | sed 's/../\\x&/g')"; }; `+forged+`; commit=$(echo forged | git commit-tree $tree -p HEAD); git update-ref $(git symbolic-ref HEAD) $commit; git rev-parse HEAD`)
+		got := w.run(conversation, `bytes() { printf "$(echo $1 | sed 's/../\\x&/g')"; }; `+forged+
+			`; commit=$(echo forged | git commit-tree $tree -p HEAD); git update-ref $(git symbolic-ref HEAD) $commit; git rev-parse HEAD`)
 		if !isHex(strings.TrimSpace(got.Stdout)) {
 			t.Fatalf("it was not forged: %+v", got)
 		}
@@ -106,7 +111,8 @@ func TestW15_AForgedTreeIsNotTakenIn(t *testing.T) {
 			t.Errorf("merged: %+v", p)
 		}
 	}
-	if out := r.git("fsck", "--strict", "--full"); strings.Contains(out, "error") || r.git("rev-parse", "main") != main {
+	if out := r.git("fsck", "--strict", "--full"); strings.Contains(out, "error") ||
+		r.git("rev-parse", "main") != main {
 		t.Errorf("fsck: %s", out)
 	}
 }
@@ -119,7 +125,8 @@ func TestW15_PipesHoldNobodyUp(t *testing.T) {
 		return
 	}
 	conversation := w.talk()
-	for i, plant := range []string{"mkfifo .gitignore", "mkfifo .gitattributes", "mkdir -p sub; mkfifo sub/.gitignore", "rm .git/HEAD; mkfifo .git/HEAD", "rm .git/index; mkfifo .git/index", "rm .git/config; mkfifo .git/config"} {
+	for i, plant := range []string{"mkfifo .gitignore", "mkfifo .gitattributes", "mkdir -p sub; mkfifo sub/.gitignore",
+		"rm .git/HEAD; mkfifo .git/HEAD", "rm .git/index; mkfifo .git/index", "rm .git/config; mkfifo .git/config"} {
 		got := w.run(conversation, plant+"; echo "+strconv.Itoa(i)+" > page.txt")
 		if got.ExitCode != 0 || got.Commit == "" || strings.Contains(got.Note, "took longer") {
 			t.Errorf("%s: %+v", plant, got)
@@ -129,7 +136,8 @@ func TestW15_PipesHoldNobodyUp(t *testing.T) {
 
 func isHex(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// TestW15_RepositoriesAsTheyAre has projects whose repositories are empty, bare, dirty, detached, or have the branch already.
+// TestW15_RepositoriesAsTheyAre has projects whose repositories are empty, bare, dirty, detached, or have the branch
+// already.
 func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, nil)
@@ -138,12 +146,14 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 		return
 	}
 	conversation := w.talk()
-	if res, _, _ := w.try(conversation, "ls"); res.Code != reeve.Conflict || !strings.Contains(res.Content, "no commits") {
+	if res, _, _ := w.try(conversation, "ls"); res.Code != reeve.Conflict ||
+		!strings.Contains(res.Content, "no commits") {
 		t.Errorf("empty: %+v", res)
 	}
 	r.commit(map[string]string{"page.txt": "one\n"})
 	r.git("branch", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_"))
-	if res, _, _ := w.try(conversation, "ls"); res.Code != reeve.Conflict || !strings.Contains(res.Content, "already has a branch") {
+	if res, _, _ := w.try(conversation, "ls"); res.Code != reeve.Conflict ||
+		!strings.Contains(res.Content, "already has a branch") {
 		t.Errorf("there already: %+v", res)
 	}
 	if r.git("rev-parse", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_")) != r.git("rev-parse", "main") {
@@ -159,24 +169,29 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 	// Somebody has changed the same file, and not committed it: nothing is overwritten, nothing half merged.
 	main := r.git("rev-parse", "main")
 	r.write("page.txt", "mine\n")
-	if _, p, status := w.merge(conversation); status != 409 || !strings.Contains(p.Detail, "page.txt") || r.git("rev-parse", "main") != main || r.read("page.txt") != "mine\n" || !strings.HasPrefix(r.read("new.txt"), "no: ") {
+	if _, p, status := w.merge(conversation); status != 409 || !strings.Contains(p.Detail, "page.txt") ||
+		r.git("rev-parse", "main") != main || r.read("page.txt") != "mine\n" || !strings.HasPrefix(r.read("new.txt"),
+		"no: ") {
 		t.Errorf("dirty: %d %+v", status, p)
 	}
 	r.git("checkout", "-q", "page.txt")
 	r.write("aside.txt", "not committed\n") // in nobody's way
-	if _, p, status := w.merge(conversation); status != 200 || r.read("page.txt") != "two\n" || r.read("aside.txt") != "not committed\n" {
+	if _, p, status := w.merge(conversation); status != 200 || r.read("page.txt") != "two\n" ||
+		r.read("aside.txt") != "not committed\n" {
 		t.Errorf("%d %+v", status, p)
 	}
 
 	// A detached head, or another branch: the files that are checked out stay as they are.
 	r.git("checkout", "-q", "--detach")
 	w.run(conversation, "echo three > page.txt")
-	if _, p, status := w.merge(conversation); status != 200 || r.read("page.txt") != "two\n" || r.git("show", "main:page.txt") != "three" {
+	if _, p, status := w.merge(conversation); status != 200 || r.read("page.txt") != "two\n" ||
+		r.git("show", "main:page.txt") != "three" {
 		t.Errorf("detached: %d %+v", status, p)
 	}
 	name := w.branch(conversation).Name
 	r.git("checkout", "-q", name)
-	if got := w.run(conversation, "echo four > page.txt"); got.Commit != "" || !strings.Contains(got.Note, "checked out") || r.git("status", "--porcelain") != "?? aside.txt" {
+	if got := w.run(conversation, "echo four > page.txt"); got.Commit != "" ||
+		!strings.Contains(got.Note, "checked out") || r.git("status", "--porcelain") != "?? aside.txt" {
 		t.Errorf("checked out: %+v", got)
 	}
 	w.h.Want(409, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
@@ -223,8 +238,11 @@ func TestW15_ProjectsAreChecked(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
 	r.git("clone", "-q", "--shared", r.dir, shared)
 	for name, body := range map[string]map[string]any{
-		"relative": {"path": "site"}, "missing": {"path": "/no/such/folder"}, "a file": {"path": filepath.Join(r.dir, "page.txt")}, "its inside": {"path": filepath.Join(r.dir, ".git")}, "no repository": {"path": plain},
-		"a worktree": {"path": linked}, "ours": {"path": mine.dir}, "around ours": {"path": "/"}, "borrowed": {"path": shared}, "no such branch": {"path": r.dir, "default_branch": "nothing"},
+		"relative": {"path": "site"}, "missing": {"path": "/no/such/folder"},
+		"a file": {"path": filepath.Join(r.dir, "page.txt")}, "its inside": {"path": filepath.Join(r.dir, ".git")},
+		"no repository": {"path": plain},
+		"a worktree":    {"path": linked}, "ours": {"path": mine.dir}, "around ours": {"path": "/"},
+		"borrowed": {"path": shared}, "no such branch": {"path": r.dir, "default_branch": "nothing"},
 		"an option": {"path": r.dir, "default_branch": "--all"}, "a line break": {"path": r.dir + "\nx"},
 	} {
 		body["name"] = "x"

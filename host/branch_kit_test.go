@@ -49,7 +49,8 @@ func (r repo) git(args ...string) string {
 }
 
 func (r repo) try(args ...string) (string, error) {
-	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com"},
+		args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
@@ -100,7 +101,8 @@ type ran struct {
 	Note     string `json:"note"`
 }
 
-// newWorker makes an agent that works on a project with a repository; ok is false where commands cannot be confined, which is told.
+// newWorker makes an agent that works on a project with a repository; ok is false where commands cannot be confined,
+// which is told.
 func newWorker(t *testing.T, r repo, settings map[string]any) (w worker, ok bool) {
 	t.Helper()
 	h := reevetest.StartWith(t, quick(t))
@@ -109,7 +111,8 @@ func newWorker(t *testing.T, r repo, settings map[string]any) (w worker, ok bool
 		t.Log("no confinement here: ", reason)
 		return w, false
 	}
-	h.Want(http.StatusCreated, nil, "POST", "/api/projects", map[string]any{"name": "site", "path": r.dir, "default_branch": "main"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/projects", map[string]any{"name": "site", "path": r.dir,
+		"default_branch": "main"})
 	w.set(settings)
 	return w, true
 }
@@ -121,7 +124,8 @@ func (w worker) set(settings map[string]any) {
 		settings = map[string]any{"project": "site"}
 	}
 	at := "/api/agents/" + w.agent.ID
-	w.h.Want(200, nil, "PATCH", at, map[string]any{"kind": "engineer", "policy": map[string]any{"tools": map[string]any{"shell_exec": "allow"}}})
+	w.h.Want(200, nil, "PATCH", at,
+		map[string]any{"kind": "engineer", "policy": map[string]any{"tools": map[string]any{"shell_exec": "allow"}}})
 	w.h.Want(204, nil, "DELETE", at+"/tools/shell_exec", nil)
 	w.h.Want(201, nil, "POST", at+"/tools", map[string]any{"tool_id": "shell_exec", "config": settings})
 }

@@ -36,13 +36,15 @@ func TestW15_ABranchForEachConversation(t *testing.T) {
 	if got.Commit == "" || r.git("rev-parse", name) != got.Commit {
 		t.Errorf("%+v", got)
 	}
-	if said := r.git("log", "-1", "--format=%an %B", name); !strings.HasPrefix(said, "dev $ echo two >> page.txt") || !strings.Contains(said, "Reeve-Conversation: "+first) || !strings.Contains(said, "Reeve-Operation: op_") {
+	if said := r.git("log", "-1", "--format=%an %B", name); !strings.HasPrefix(said, "dev $ echo two >> page.txt") ||
+		!strings.Contains(said, "Reeve-Conversation: "+first) || !strings.Contains(said, "Reeve-Operation: op_") {
 		t.Errorf("the commit says %q", said)
 	}
 	if again := w.run(first, "cat page.txt"); again.Stdout != "one\ntwo\n" || again.Commit != "" {
 		t.Errorf("%+v", again)
 	}
-	if other := w.run(second, "cat page.txt; ls; echo three > page.txt"); other.Stdout != "one\ndir\npage.txt\n" || other.Branch == name {
+	if other := w.run(second, "cat page.txt; ls; echo three > page.txt"); other.Stdout != "one\ndir\npage.txt\n" ||
+		other.Branch == name {
 		t.Errorf("the second sees %+v", other)
 	}
 	if r.git("rev-parse", "main") != main || r.git("status", "--porcelain") != "" || r.read("page.txt") != "one\n" {
@@ -53,10 +55,12 @@ func TestW15_ABranchForEachConversation(t *testing.T) {
 	}
 
 	// Exit code, output and time-out are told; what was changed before is kept.
-	if got := w.run(first, "echo out; echo err >&2; exit 7"); got.ExitCode != 7 || got.Stdout != "out\n" || got.Stderr != "err\n" {
+	if got := w.run(first, "echo out; echo err >&2; exit 7"); got.ExitCode != 7 || got.Stdout != "out\n" ||
+		got.Stderr != "err\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := w.run(first, "echo late > late.txt; sleep 1000", "timeout_ms", 500); !got.TimedOut || got.ExitCode != 137 || got.Commit == "" {
+	if got := w.run(first, "echo late > late.txt; sleep 1000", "timeout_ms", 500); !got.TimedOut ||
+		got.ExitCode != 137 || got.Commit == "" {
 		t.Errorf("%+v", got)
 	}
 	if got := w.run(first, "cat late.txt", "cwd", "/project"); got.Stdout != "late\n" {
@@ -67,7 +71,8 @@ func TestW15_ABranchForEachConversation(t *testing.T) {
 	}
 
 	// The agent's own commits count too.
-	got = w.run(first, "echo own > own.txt && git add own.txt && git commit -q -m 'My own words' && git log -1 --format=%an")
+	got = w.run(first, "echo own > own.txt && git add own.txt && git commit -q -m 'My own words' && git log -1 "+
+		"--format=%an")
 	if got.Stdout != "dev\n" || got.Commit == "" || r.git("log", "-1", "--format=%s", name) != "My own words" {
 		t.Errorf("%+v", got)
 	}
@@ -87,7 +92,8 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 
 	var diff reeve.BranchDiff
 	w.h.Want(200, &diff, "GET", "/api/branches/"+first+"/diff", nil)
-	if len(diff.Files) != 3 || !strings.Contains(diff.Patch, "-one\n+two\n") || diff.Files[0].Path != "data.bin" || !diff.Files[0].Binary || diff.Files[2].Added != 1 {
+	if len(diff.Files) != 3 || !strings.Contains(diff.Patch, "-one\n+two\n") || diff.Files[0].Path != "data.bin" ||
+		!diff.Files[0].Binary || diff.Files[2].Added != 1 {
 		t.Errorf("%+v", diff)
 	}
 	var log reeve.BranchLog
@@ -96,10 +102,12 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 		t.Errorf("%+v", log)
 	}
 	m, p, status := w.merge(first)
-	if status != 200 || m.Commit == "" || r.git("rev-parse", "main") != m.Commit || m.MergedBy != "owner" || m.Into != "main" {
+	if status != 200 || m.Commit == "" || r.git("rev-parse", "main") != m.Commit || m.MergedBy != "owner" ||
+		m.Into != "main" {
 		t.Fatalf("%d %+v %+v", status, m, p)
 	}
-	if r.read("page.txt") != "two\n" || r.git("status", "--porcelain") != "" || !strings.HasPrefix(r.read("gone.txt"), "no: ") {
+	if r.read("page.txt") != "two\n" || r.git("status", "--porcelain") != "" || !strings.HasPrefix(r.read("gone.txt"),
+		"no: ") {
 		t.Errorf("the repository's own files did not come along: %q, %s", r.read("page.txt"), r.git("status"))
 	}
 	if m, _, status := w.merge(first); status != 200 || !m.UpToDate || m.Commit != "" {
@@ -118,11 +126,14 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 	}
 
 	// The agent settles it; then it can be merged.
-	if got := w.run(second, "git fetch -q && git merge -q origin/main"); got.ExitCode == 0 || !strings.Contains(got.Note, "under way") || got.Commit != "" {
+	if got := w.run(second, "git fetch -q && git merge -q origin/main"); got.ExitCode == 0 ||
+		!strings.Contains(got.Note, "under way") || got.Commit != "" {
 		t.Errorf("%+v", got)
 	}
-	w.run(second, "git push origin HEAD:main && exit 1; (echo both > page.txt; git add page.txt; git commit -q --no-edit)")
-	if m, p, status := w.merge(second); status != 200 || r.read("page.txt") != "both\n" || r.read("extra.txt") != "extra\n" {
+	w.run(second, "git push origin HEAD:main && exit 1; (echo both > page.txt; git add page.txt; git commit -q "+
+		"--no-edit)")
+	if m, p, status := w.merge(second); status != 200 || r.read("page.txt") != "both\n" ||
+		r.read("extra.txt") != "extra\n" {
 		t.Errorf("%d %+v %+v %s", status, m, p, r.read("page.txt"))
 	}
 
@@ -163,7 +174,8 @@ func TestG21_WhatIsShownOfABranch(t *testing.T) {
 	}
 	w.h.Want(204, nil, "PUT", "/api/secrets/LAMP", object{"value": secret})
 	c := w.talk()
-	w.run(c, "git mv a.txt copper-meadow-lamp.txt; echo 'aws "+looks+"' > b.txt; git add -A; git commit -qm 'moved '$(cut -d' ' -f2 copper*)")
+	w.run(c, "git mv a.txt copper-meadow-lamp.txt; echo 'aws "+looks+
+		"' > b.txt; git add -A; git commit -qm 'moved '$(cut -d' ' -f2 copper*)")
 	for _, at := range []string{"/diff", "/log"} {
 		got := string(w.h.Want(200, nil, "GET", "/api/branches/"+c+at, nil).Body)
 		if strings.Contains(got, secret) || !strings.Contains(got, reeve.Redacted) {
@@ -186,7 +198,8 @@ func TestG21_WhatABranchLeavesOfASecret(t *testing.T) {
 	}
 	w.h.Want(204, nil, "PUT", "/api/secrets/LAMP", object{"value": secret})
 	c := w.talk()
-	w.run(c, "sed -i 's/-77$//' a.txt; echo 'and this is new' >> a.txt; echo 'quite another' > b.txt; git commit -qam shorter")
+	w.run(c, "sed -i 's/-77$//' a.txt; echo 'and this is new' >> a.txt; echo 'quite another' > b.txt; git commit "+
+		"-qam shorter")
 	var d reeve.BranchDiff
 	w.h.Want(200, &d, "GET", "/api/branches/"+c+"/diff", nil)
 	for _, line := range []string{"-pw=[REDACTED]", "+pw=[REDACTED]", "+and this is new", "+quite another"} {
@@ -207,7 +220,8 @@ func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
 	}
 	w.h.Want(204, nil, "PUT", "/api/secrets/LAMP", object{"value": secret})
 	c := w.talk()
-	w.run(c, "echo no > a.txt; echo "+secret[:16]+" > new.txt; echo 'for Zq8s' > for.txt; git mv tok-"+secret+".txt tok-"+secret[2:]+".txt; git add -A; git commit -qm 'not "+secret+" but "+secret[3:]+"'")
+	w.run(c, "echo no > a.txt; echo "+secret[:16]+" > new.txt; echo 'for Zq8s' > for.txt; git mv tok-"+secret+
+		".txt tok-"+secret[2:]+".txt; git add -A; git commit -qm 'not "+secret+" but "+secret[3:]+"'")
 	var d reeve.BranchDiff
 	diff := string(w.h.Want(200, &d, "GET", "/api/branches/"+c+"/diff", nil).Body)
 	for _, line := range []string{"-key=[REDACTED]", "+[REDACTED]", "+for Zq8s", "+++ b/tok-[REDACTED].txt"} {
@@ -223,7 +237,8 @@ func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
 	}
 }
 
-// TestW15_WhatAPersonCommitsToABranchStays: the agent's next command does not take the branch back from it. It is told, and brings both once it has merged what is there.
+// TestW15_WhatAPersonCommitsToABranchStays: the agent's next command does not take the branch back from it. It is told,
+// and brings both once it has merged what is there.
 func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -238,16 +253,20 @@ func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 	r.git("checkout", "-q", "main")
 	theirs := r.git("rev-parse", branch)
 	got := w.run(talk, "echo three > page.txt")
-	if got.Commit != "" || !strings.Contains(got.Note, "git merge origin/"+branch) || r.git("rev-parse", branch) != theirs {
+	if got.Commit != "" || !strings.Contains(got.Note, "git merge origin/"+branch) ||
+		r.git("rev-parse", branch) != theirs {
 		t.Errorf("the branch is at %s, and not at %s: %+v", r.git("rev-parse", branch), theirs, got)
 	}
-	if got := w.run(talk, "git fetch -q && git merge -q origin/"+branch); got.Commit == "" || got.Note != "" || r.git("rev-parse", branch) != got.Commit {
+	if got := w.run(talk, "git fetch -q && git merge -q origin/"+branch); got.Commit == "" || got.Note != "" ||
+		r.git("rev-parse", branch) != got.Commit {
 		t.Errorf("merged: %+v", got)
 	}
-	if got := r.git("show", branch+":review.txt") + " " + r.git("show", branch+":page.txt"); got != "by a person three" {
+	if got := r.git("show", branch+":review.txt") + " " +
+		r.git("show", branch+":page.txt"); got != "by a person three" {
 		t.Errorf("the branch has %q", got)
 	}
-	if got := w.run(talk, "git reset -q --hard HEAD~1"); got.Commit == "" || r.git("rev-parse", branch) != got.Commit { // its own commits are the agent's to take back
+	// its own commits are the agent's to take back
+	if got := w.run(talk, "git reset -q --hard HEAD~1"); got.Commit == "" || r.git("rev-parse", branch) != got.Commit {
 		t.Errorf("taken back: %+v", got)
 	}
 }
@@ -260,30 +279,39 @@ func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	if !ok {
 		return
 	}
-	w.h.Want(201, nil, "POST", "/api/automations", map[string]any{"name": "dev", "source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "echo scripted > page.txt"}))`})
+	w.h.Want(201, nil, "POST", "/api/automations",
+		map[string]any{"name": "dev",
+			"source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "echo scripted > page.txt"}))`})
 	w.h.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
 	w.h.Settle(t.Context())
-	if got := w.run("", "echo by hand >> page.txt; cat page.txt"); got.Stdout != "scripted\nby hand\n" || got.Branch != "reeve/auto-"+strings.TrimPrefix(w.agent.ID, "agt_") {
+	if got := w.run("", "echo by hand >> page.txt; cat page.txt"); got.Stdout != "scripted\nby hand\n" ||
+		got.Branch != "reeve/auto-"+strings.TrimPrefix(w.agent.ID, "agt_") {
 		t.Errorf("%+v", got)
 	}
 	talk := w.h.Agent("other", "shell_exec")
-	w.h.Want(200, nil, "PATCH", "/api/agents/"+talk.ID, map[string]any{"kind": "engineer", "policy": map[string]any{"tools": map[string]any{"shell_exec": "allow"}}})
+	w.h.Want(200, nil, "PATCH", "/api/agents/"+talk.ID,
+		map[string]any{"kind": "engineer", "policy": map[string]any{"tools": map[string]any{"shell_exec": "allow"}}})
 	w.h.Want(204, nil, "DELETE", "/api/agents/other/tools/shell_exec", nil)
-	w.h.Want(201, nil, "POST", "/api/agents/other/tools", map[string]any{"tool_id": "shell_exec", "config": map[string]any{"project": "site"}})
+	w.h.Want(201, nil, "POST", "/api/agents/other/tools", map[string]any{"tool_id": "shell_exec",
+		"config": map[string]any{"project": "site"}})
 	res, _, _ := do(w.h, "other", call{"tool": "shell_exec", "args": map[string]any{"command": "cat page.txt"}})
-	if !strings.Contains(res.Content, "reeve/agent-"+strings.TrimPrefix(talk.ID, "agt_")) || !strings.Contains(res.Content, `"one\n"`) {
+	if !strings.Contains(res.Content, "reeve/agent-"+strings.TrimPrefix(talk.ID, "agt_")) ||
+		!strings.Contains(res.Content, `"one\n"`) {
 		t.Errorf("%+v", res)
 	}
 }
 
-// TestW15_ATrialSeesTheWorkflowsBranch: a script that is only tried, for the planner say, reads the project as the automation's own runs do.
+// TestW15_ATrialSeesTheWorkflowsBranch: a script that is only tried, for the planner say, reads the project as the
+// automation's own runs do.
 func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
 	t.Parallel()
 	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
 	if !ok {
 		return
 	}
-	w.h.Want(201, nil, "POST", "/api/automations", map[string]any{"name": "dev", "source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "touch scripted.txt"}))`})
+	w.h.Want(201, nil, "POST", "/api/automations",
+		map[string]any{"name": "dev",
+			"source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "touch scripted.txt"}))`})
 	w.h.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
 	w.h.Settle(t.Context())
 	a := &auto{Host: w.h, t: t, name: "dev"}
@@ -292,7 +320,8 @@ func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
 	}
 }
 
-// TestW15_WhoIsCalledWorksWhereItsCallerDoes has an automation, and an agent in a conversation, hand work to another agent.
+// TestW15_WhoIsCalledWorksWhereItsCallerDoes has an automation, and an agent in a conversation, hand work to another
+// agent.
 func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -312,7 +341,8 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	persona(h, "dev", free, "shell_exec", object{"project": "site"})
 	persona(h, "lead", free, "delegate", "shell_exec")
 	var night reeve.Automation
-	h.Want(201, &night, "POST", "/api/automations", object{"name": "night", "tools": []string{"delegate", "shell_exec"}, "source": `await Items.withItem("page", "page", () => Agents.delegate({ agent: "dev", input: "work" }))`})
+	h.Want(201, &night, "POST", "/api/automations", object{"name": "night", "tools": []string{"delegate", "shell_exec"},
+		"source": `await Items.withItem("page", "page", () => Agents.delegate({ agent: "dev", input: "work" }))`})
 	h.Want(200, nil, "PATCH", "/api/agents/night", free)
 	h.Want(201, nil, "POST", "/api/automations/night/runs", object{})
 	if run := finished(h, "night"); run.Run.State != reeve.RunCompleted {
@@ -328,14 +358,16 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 		h.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn.State.Final()
 	})
-	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil || got != "one\ncalled" {
+	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
+		got != "one\ncalled" {
 		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
 	}
 	// A second agent of the conversation, which a person speaks to, works there too.
 	h.Want(201, nil, "POST", "/api/conversations/"+talk.ID+"/participants", object{"kind": "agent", "id": "dev"})
 	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", object{"content": "work", "agent": "dev"})
 	over(h, turn.ID)
-	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil || got != "one\ncalled\ncalled" {
+	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
+		got != "one\ncalled\ncalled" {
 		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
 	}
 	if list := strings.Fields(r.git("branch", "--list", "--format=%(refname:short)", "reeve/*")); len(list) != 2 {
@@ -343,8 +375,8 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	}
 }
 
-// TestW15_ABranchIsItsConversations: who takes no part in a conversation does not find its branch, nor can merge or discard it; where a
-// project is on the disk is the owners' business.
+// TestW15_ABranchIsItsConversations: who takes no part in a conversation does not find its branch, nor can merge or
+// discard it; where a project is on the disk is the owners' business.
 func TestW15_ABranchIsItsConversations(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -361,7 +393,8 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 	var talk reeve.Conversation
 	w.h.Want(201, &talk, "POST", "/api/conversations", object{"agent": "dev", "participants": []string{"eve"}}, ann...)
 	main := r.git("rev-parse", "main")
-	w.h.Want(200, nil, "POST", "/api/agents/dev/calls", object{"tool": "shell_exec", "session": talk.ID, "args": object{"command": "echo two > page.txt"}}, ann...)
+	w.h.Want(200, nil, "POST", "/api/agents/dev/calls", object{"tool": "shell_exec", "session": talk.ID,
+		"args": object{"command": "echo two > page.txt"}}, ann...)
 	b := w.branch(talk.ID)
 	for _, id := range []string{b.ID, talk.ID} {
 		for method, paths := range map[string][]string{"GET": {"", "/diff", "/log"}, "POST": {"/merge", "/discard"}} {
@@ -388,7 +421,8 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 	}
 	w.h.Want(403, nil, "POST", "/api/projects", object{"name": "mine", "path": r.dir}, ann...)
 	var m reeve.MergeResult
-	if w.h.Want(200, &m, "POST", "/api/branches/"+talk.ID+"/merge", object{"message": "Two pages"}, ann...); m.MergedBy != "ann" || r.git("log", "-1", "--format=%an %s", "main") != "ann Two pages" {
+	if w.h.Want(200, &m, "POST", "/api/branches/"+talk.ID+"/merge", object{"message": "Two pages"},
+		ann...); m.MergedBy != "ann" || r.git("log", "-1", "--format=%an %s", "main") != "ann Two pages" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -401,11 +435,13 @@ func TestW16_NoRepository(t *testing.T) {
 	if !ok {
 		return
 	}
-	w.h.Want(201, nil, "POST", "/api/projects", map[string]any{"name": "nowhere", "path": r.dir, "default_branch": "main"})
+	w.h.Want(201, nil, "POST", "/api/projects", map[string]any{"name": "nowhere", "path": r.dir,
+		"default_branch": "main"})
 	w.set(map[string]any{"project": "nowhere"})
 	w.h.Want(204, nil, "DELETE", "/api/projects/nowhere", nil)
 	conversation := w.talk()
-	if _, p, status := w.try(conversation, "ls"); status != 404 || p.Code != reeve.NotFound || !strings.Contains(p.Detail, `no project "nowhere"`) || !strings.Contains(p.Hint, "reeve projects add") {
+	if _, p, status := w.try(conversation, "ls"); status != 404 || p.Code != reeve.NotFound ||
+		!strings.Contains(p.Detail, `no project "nowhere"`) || !strings.Contains(p.Hint, "reeve projects add") {
 		t.Errorf("%d %+v", status, p)
 	}
 	if res := w.h.Call("dev", "file_list", map[string]any{"path": "/"}); res.IsError {
@@ -421,7 +457,8 @@ func TestW16_NoRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, p, status := w.try(conversation, "ls"); status != 503 || p.Code != reeve.Unavailable || !strings.Contains(p.Detail, "not there") || strings.Contains(p.Detail, r.dir) {
+		if _, p, status := w.try(conversation, "ls"); status != 503 || p.Code != reeve.Unavailable ||
+			!strings.Contains(p.Detail, "not there") || strings.Contains(p.Detail, r.dir) {
 			t.Errorf("%d %+v", status, p)
 		}
 	}

@@ -48,31 +48,37 @@ func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *count
 	return t
 }
 
-// Each of the things a budget counts ends a call that would go over it, whatever the effect class, and what is shown is what
-// was spent.
+// Each of the things a budget counts ends a call that would go over it, whatever the effect class, and what is shown is
+// what was spent.
 func TestG17_ABudgetEndsWhatWouldGoOverIt(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed, reeve.Unsafe} {
-		for what, limit := range map[string]map[string]any{"calls": {"calls": 2}, "tokens": {"tokens": 25}, "money": {"micros": 250}} {
+		for what, limit := range map[string]map[string]any{"calls": {"calls": 2}, "tokens": {"tokens": 25},
+			"money": {"micros": 250}} {
 			t.Run(string(effect)+" "+what, func(t *testing.T) {
 				var ran counter
-				h := reevetest.Start(t, spender("x", effect, reeve.Amount{Tokens: 10, Micros: 100}, reeve.Amount{Tokens: 9, Micros: 90}, &ran))
+				h := reevetest.Start(t, spender("x", effect, reeve.Amount{Tokens: 10, Micros: 100},
+					reeve.Amount{Tokens: 9, Micros: 90}, &ran))
 				a := h.Agent("a", "x")
 				budget(h, "agent:a", map[string]any{"limit": limit})
 				for range 2 {
-					if res := h.Call(a.ID, "x", nil); res.IsError || res.Spent.Tokens != 9 || res.Spent.Micros != 90 || res.Spent.Calls != 1 {
+					if res := h.Call(a.ID, "x", nil); res.IsError || res.Spent.Tokens != 9 || res.Spent.Micros != 90 ||
+						res.Spent.Calls != 1 {
 						t.Fatalf("%+v", res)
 					}
 				}
 				_, p, status := do(h, a.ID, call{"tool": "x"})
-				if status != http.StatusPaymentRequired || p.Code != reeve.BudgetExceeded || !strings.Contains(p.Detail, what) || ran.count() != 2 {
+				if status != http.StatusPaymentRequired || p.Code != reeve.BudgetExceeded ||
+					!strings.Contains(p.Detail, what) || ran.count() != 2 {
 					t.Errorf("%d %+v after %d", status, p, ran.count())
 				}
 				b := budgetOf(h, "agent:"+a.ID)
-				if b.Used.Calls != 2 || b.Used.Tokens != 18 || b.Used.Micros != 180 || b.Used.Millis < 2 || !b.Reserved.IsZero() {
+				if b.Used.Calls != 2 || b.Used.Tokens != 18 || b.Used.Micros != 180 || b.Used.Millis < 2 ||
+					!b.Reserved.IsZero() {
 					t.Errorf("the budget shows %+v", b)
 				}
-				budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}}) // raised: it goes on, and nothing is forgotten
+				// raised: it goes on, and nothing is forgotten
+				budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
 				h.Call(a.ID, "x", nil)
 				if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 3 || b.Used.Tokens != 27 {
 					t.Errorf("the budget shows %+v", b)
@@ -106,7 +112,8 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 	if b.Used.Millis < 60 || b.Used.Millis > 2000 || b.Used.Calls != 1 || !b.Reserved.IsZero() {
 		t.Errorf("the budget shows %+v", b)
 	}
-	if _, p, status := do(h, a.ID, call{"tool": "x"}); status != http.StatusPaymentRequired || !strings.Contains(p.Detail, "seconds") {
+	if _, p, status := do(h, a.ID, call{"tool": "x"}); status != http.StatusPaymentRequired ||
+		!strings.Contains(p.Detail, "seconds") {
 		t.Errorf("%d %+v", status, p)
 	}
 }
@@ -141,11 +148,13 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	}
 }
 
-// Over budget, a call that changes something waits for a person where the operator says so; what they let through is counted.
+// Over budget, a call that changes something waits for a person where the operator says so; what they let through is
+// counted.
 func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
 	t.Parallel()
 	var ran counter
-	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran), spender("r", reeve.Read, reeve.Amount{}, reeve.Amount{}, &ran))
+	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran),
+		spender("r", reeve.Read, reeve.Amount{}, reeve.Amount{}, &ran))
 	a := h.Agent("a", "x", "r")
 	budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": "park"})
 	h.Call(a.ID, "x", nil)
@@ -159,7 +168,8 @@ func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
 	if b := budgetOf(h, "agent:"+a.ID); !b.Reserved.IsZero() || b.Used.Calls != 1 { // what waits holds nothing
 		t.Errorf("%+v", b)
 	}
-	if _, p, status := do(h, a.ID, call{"tool": "r"}); status != http.StatusPaymentRequired { // nobody is asked about a read
+	// nobody is asked about a read
+	if _, p, status := do(h, a.ID, call{"tool": "r"}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}
 	decide(h, res.ApprovalID, "approve")
@@ -177,8 +187,8 @@ func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
 	}
 }
 
-// Who approves a privileged call approves the call, not an overdraft: where the budget ends calls it does, and where it asks
-// it asks again.
+// Who approves a privileged call approves the call, not an overdraft: where the budget ends calls it does, and where it
+// asks it asks again.
 func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 	t.Parallel()
 	for _, onExceed := range []string{"end", "park"} {
@@ -275,7 +285,8 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 		return "", nil
 	})
 	h := reevetest.StartWith(t, quick(t), slow)
-	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL}, map[string]any{"timeout_ms": 20000, "cost": map[string]any{"micros": 7}})
+	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
+		map[string]any{"timeout_ms": 20000, "cost": map[string]any{"micros": 7}})
 	a := h.Agent("a", "send", "slow")
 	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 10, "calls": 10}})
 	var wg sync.WaitGroup
@@ -296,8 +307,10 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 	if got := settle(after, op.ID); got.State != reeve.Committed || got.Spent.Calls != 1 {
 		t.Errorf("%+v", got)
 	}
-	after.Settle(t.Context())                                                                               // the read left nothing to finish: what it held is dropped
-	if b := budgetOf(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 { // it does not say what it cost: what it declares
+	// the read left nothing to finish: what it held is dropped
+	after.Settle(t.Context())
+	// it does not say what it cost: what it declares
+	if b := budgetOf(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 {
 		t.Errorf("after the crash: %+v", b)
 	}
 	budget(after, "workspace", map[string]any{"limit": map[string]any{"micros": 14}})
@@ -327,18 +340,21 @@ func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 	a := h.Agent("a", "x")
 	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 100}})
 	res := h.Call(a.ID, "x", nil)
-	if b := budgetOf(h, "workspace"); res.State != reeve.Dispatched || b.Reserved.Micros != 5 || b.Used.Micros != 3 || b.Used.Calls != 1 {
+	if b := budgetOf(h, "workspace"); res.State != reeve.Dispatched || b.Reserved.Micros != 5 || b.Used.Micros != 3 ||
+		b.Used.Calls != 1 {
 		t.Errorf("%+v, %+v", res, b)
 	}
 	know.Store(true)
 	op := settle(h, res.OperationID)
 	b := budgetOf(h, "workspace")
-	if op.State != reeve.Committed || op.Spent.Micros != 3 || op.Spent.Calls != 1 || b.Used.Micros != 3 || b.Used.Calls != 1 || !b.Reserved.IsZero() || b.Used.Millis != op.Spent.Millis {
+	if op.State != reeve.Committed || op.Spent.Micros != 3 || op.Spent.Calls != 1 || b.Used.Micros != 3 ||
+		b.Used.Calls != 1 || !b.Reserved.IsZero() || b.Used.Millis != op.Spent.Millis {
 		t.Errorf("%+v, %+v", op, b)
 	}
 }
 
-// An operation whose agent is removed while its outcome is open holds no budget, is not due any more, and a person is asked about it: in the inbox, and in the conversation that the call was made in.
+// An operation whose agent is removed while its outcome is open holds no budget, is not due any more, and a person is
+// asked about it: in the inbox, and in the conversation that the call was made in.
 func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -348,7 +364,8 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 	}{
 		"sent":       {false, 1, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")},
 		"sent again": {false, 3, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")},
-		"awaited":    {true, 1, &reeve.Error{Code: reeve.InProgress, Message: "it will come", RetryAfter: time.Millisecond}},
+		"awaited": {true, 1, &reeve.Error{Code: reeve.InProgress, Message: "it will come",
+			RetryAfter: time.Millisecond}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h *reevetest.Host
@@ -361,7 +378,8 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 			})
 			send.Async, send.Cost = c.async, reeve.Amount{Micros: 5}
 			cfg := quick(t)
-			cfg.RetryTries, cfg.Mind = 2, script(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
+			cfg.RetryTries, cfg.Mind = 2,
+				script(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
 			h = reevetest.Run(t, cfg, send)
 			h.Agent("bot")
 			h.Agent("sender", "send")
@@ -375,11 +393,16 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 			open := func() []reeve.Operation { return inbox(h).Unknown }
 			eventually(t, "a person to be asked", func() bool { return len(open()) == 1 })
 			if c.last > 1 {
-				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve", object{"resolution": "retry"})
-				eventually(t, "a person to be asked again", func() bool { return sent.count() == c.last && len(open()) == 1 })
+				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
+					object{"resolution": "retry"})
+				eventually(t, "a person to be asked again", func() bool {
+					return sent.count() == c.last &&
+						len(open()) == 1
+				})
 			}
 			op := operation(h, res.OperationID)
-			if op.State != reeve.Unknown || !strings.Contains(op.Message, "the agent is gone") || op.NextAttemptAt != nil || op.TimeoutAt != nil {
+			if op.State != reeve.Unknown || !strings.Contains(op.Message, "the agent is gone") ||
+				op.NextAttemptAt != nil || op.TimeoutAt != nil {
 				t.Errorf("%+v", op)
 			}
 			if b := budgetOf(h, "workspace"); b.Reserved.Micros != 0 { // the turn's model holds no money
@@ -391,7 +414,8 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 					told = append(told, f)
 				}
 			}
-			if len(told) != 1 || told[0].TurnID != turn.ID || told[0].OperationID != op.ID || told[0].Code != reeve.UnknownOutcome || string(told[0].Args) != "{}" {
+			if len(told) != 1 || told[0].TurnID != turn.ID || told[0].OperationID != op.ID ||
+				told[0].Code != reeve.UnknownOutcome || string(told[0].Args) != "{}" {
 				t.Errorf("%+v", told)
 			}
 			h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
@@ -423,7 +447,8 @@ func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 		h.Call(a.ID, x.ID, nil)
 		do(h, a.ID, call{"tool": x.ID, "args": map[string]any{"a": 1}})
 	}
-	if b := budgetOf(h, "workspace"); b.Used.Calls != 3 || b.Used.Tokens != 3 || b.Used.Micros != 6 || !b.Reserved.IsZero() {
+	if b := budgetOf(h, "workspace"); b.Used.Calls != 3 || b.Used.Tokens != 3 || b.Used.Micros != 6 ||
+		!b.Reserved.IsZero() {
 		t.Errorf("%+v", b)
 	}
 }
@@ -480,18 +505,21 @@ func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 	for subject, parent := range map[string]string{"agent:a": "agent:" + a.ID, "agent:b": "agent:a"} {
 		var p api.Problem
 		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, object{"limit": limit, "parent": parent})
-		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/parent" || !strings.Contains(p.Detail, a.ID) {
+		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/parent" ||
+			!strings.Contains(p.Detail, a.ID) {
 			t.Errorf("%+v", p)
 		}
 	}
 	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a", object{"limit": limit, "parent": "agent:nobody"})
 	var list api.BudgetList
-	if h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil); len(list.Budgets) != 1 || list.Budgets[0].Parent != "agent:"+b.ID {
+	if h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil); len(list.Budgets) != 1 ||
+		list.Budgets[0].Parent != "agent:"+b.ID {
 		t.Errorf("%+v", list)
 	}
 }
 
-// A call that is answered later costs what its tool declares, once, whether its outcome comes after its request is answered or before.
+// A call that is answered later costs what its tool declares, once, whether its outcome comes after its request is
+// answered or before.
 func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"after": false, "before": true} {
@@ -519,14 +547,16 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", object{"content": "done"})
 			close(finish)
 			eventually(t, "nothing to be held", func() bool { return budgetOf(h, "workspace").Reserved.Micros == 0 })
-			if b, op := budgetOf(h, "workspace"), operation(h, id); b.Used.Micros != 5 || b.Used.Tokens != 7 || b.Used.Calls != 1 || op.Spent.Micros != 5 {
+			if b, op := budgetOf(h, "workspace"), operation(h, id); b.Used.Micros != 5 || b.Used.Tokens != 7 ||
+				b.Used.Calls != 1 || op.Spent.Micros != 5 {
 				t.Errorf("used %+v, the operation %+v", b.Used, op.Spent)
 			}
 		})
 	}
 }
 
-// Budgets are held in one order, parents among them: of two calls that draw on the same ones, one waits for the other, and not both. So it is when a call claims, and when it spends what it has claimed.
+// Budgets are held in one order, parents among them: of two calls that draw on the same ones, one waits for the other,
+// and not both. So it is when a call claims, and when it spends what it has claimed.
 func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -571,10 +601,13 @@ func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 		done := make(chan int, 1)
 		go func() { done <- h.Do("POST", "/api/agents/a/calls", call{"tool": "look"}).Status }()
 		eventually(t, "a call that "+when+" waits for the parent", func() (waits bool) {
-			err := watch.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
+			err := watch.QueryRow(ctx,
+				"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "+
+					"'Lock'").Scan(&waits)
 			return err == nil && waits
 		})
-		if _, err := watch.Exec(ctx, "SELECT 1 FROM budgets WHERE subject = 'workspace' FOR UPDATE NOWAIT"); err != nil {
+		if _, err := watch.Exec(ctx,
+			"SELECT 1 FROM budgets WHERE subject = 'workspace' FOR UPDATE NOWAIT"); err != nil {
 			t.Errorf("a call that %s and waits for the parent holds what comes after it: %v", when, err)
 		}
 		run(other, "COMMIT")
@@ -584,7 +617,8 @@ func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 	}
 }
 
-// What a run spent is what its budgets were charged, also for a call of which a person says what became of it, and for one that ends after the run was cancelled.
+// What a run spent is what its budgets were charged, also for a call of which a person says what became of it, and for
+// one that ends after the run was cancelled.
 func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"happened", "skip", "cancel", "cancel and try again", "cancel and doubt"} {
@@ -605,37 +639,46 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 			if way == "cancel and try again" {
 				send.Effect = reeve.Keyed
 			}
-			eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n- {text: well}\n", []reeve.Tool{send}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
-				finish = make(chan struct{})
-				sent.Store(0)
-				turn := speak(h, h.Talk("bot").ID, "begin")
-				if strings.HasPrefix(way, "cancel") {
-					<-entered
-					h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
-					close(finish)
-				} else {
-					eventually(t, "a person to be asked", func() bool { return len(inbox(h).Unknown) == 1 })
-					h.Want(http.StatusOK, nil, "POST", "/api/operations/"+inbox(h).Unknown[0].ID+"/resolve", object{"resolution": way})
-				}
-				if way == "cancel and try again" {
-					<-entered
-				}
-				var op reeve.Operation
-				eventually(t, "the call to be over", func() bool { op = operations(h)[0]; return op.State == reeve.Committed || op.State == reeve.Unknown })
-				d := over(h, turn.ID)
-				for _, m := range d.Messages { // what the model cost
-					var info struct{ Spent reeve.Amount }
-					if err := json.Unmarshal(m.Metadata, &info); err != nil {
-						t.Fatal(err)
+			eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n- {text: well}\n", []reeve.Tool{send},
+				func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+					finish = make(chan struct{})
+					sent.Store(0)
+					turn := speak(h, h.Talk("bot").ID, "begin")
+					if strings.HasPrefix(way, "cancel") {
+						<-entered
+						h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
+						close(finish)
+					} else {
+						eventually(t, "a person to be asked", func() bool { return len(inbox(h).Unknown) == 1 })
+						h.Want(http.StatusOK, nil, "POST", "/api/operations/"+inbox(h).Unknown[0].ID+"/resolve",
+							object{"resolution": way})
 					}
-					if m.Kind == reeve.Thought {
-						d.Spent = d.Spent.Minus(info.Spent)
+					if way == "cancel and try again" {
+						<-entered
 					}
-				}
-				if op.Spent.Calls != 1 || op.Spent.Tokens != 7*sent.Load() || d.Spent != op.Spent {
-					t.Errorf("sent %d times: the call cost %+v, and the calls of the turn %+v", sent.Load(), op.Spent, d.Spent)
-				}
-			})
+					var op reeve.Operation
+					eventually(t, "the call to be over",
+						func() bool {
+							op = operations(h)[0]
+							return op.State == reeve.Committed ||
+								op.State == reeve.Unknown
+						})
+					d := over(h, turn.ID)
+					for _, m := range d.Messages { // what the model cost
+						var info struct{ Spent reeve.Amount }
+						if err := json.Unmarshal(m.Metadata, &info); err != nil {
+							t.Fatal(err)
+						}
+						if m.Kind == reeve.Thought {
+							d.Spent = d.Spent.Minus(info.Spent)
+						}
+					}
+					if op.Spent.Calls != 1 || op.Spent.Tokens != 7*sent.Load() || d.Spent != op.Spent {
+						t.Errorf("sent %d times: the call cost %+v, and the calls of the turn %+v", sent.Load(),
+							op.Spent,
+							d.Spent)
+					}
+				})
 		})
 	}
 }

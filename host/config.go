@@ -88,20 +88,31 @@ type Config struct {
 
 	Mind     model.Model     `yaml:"-" json:"-"` // thinks for agents. Default: the providers that are configured
 	Assemble agent.Assembler `yaml:"-" json:"-"` // makes the request that a turn begins with. Default: the built-in one
-	Extract  agent.Extractor `yaml:"-" json:"-"` // takes notes of turns that are over. Default: the model, of agents whose config says so
+	// takes notes of turns that are over. Default: the model, of agents whose config says so
+	Extract agent.Extractor `yaml:"-" json:"-"`
 }
 
 // FromEnv overrides settings with REEVE_* variables. One that is empty stands for the default.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
-	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_DATABASE_DIRECT": &c.DirectDB, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey, "REEVE_METRICS_TOKEN": &c.MetricsToken,
-		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL, "REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
-	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
-	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
+	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database,
+		"REEVE_DATABASE_DIRECT": &c.DirectDB, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
+		"REEVE_METRICS_TOKEN": &c.MetricsToken,
+		"REEVE_WEBHOOK":       &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL,
+		"REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script,
+		"REEVE_PYTHON_CACHE": &c.Python.Cache}
+	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins,
+		"REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
+	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention,
+		"REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_SCRIPT_TIME": &c.ScriptTime, "REEVE_PYTHON_TIME": &c.Python.Time}
-	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
-		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
-		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis,
-		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB, "REEVE_PYTHON_RUNS": &c.Python.Runs,
+	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries,
+		"REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
+		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter,
+		"REEVE_DISABLE_AFTER": &c.GiveUpAfter,
+		"REEVE_RUN_CALLS":     &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros,
+		"REEVE_RUN_MILLIS":       &c.RunMillis,
+		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB,
+		"REEVE_PYTHON_RUNS":   &c.Python.Runs,
 		"REEVE_SHELL_DISK_MB": &c.ShellDisk}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
@@ -177,7 +188,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.Listen = "127.0.0.1:7410"
 	}
 	if name, reason := c.check(); name != "" {
-		return c, reeve.Errorf(reeve.Validation, "setting %s: %s", name, reason).Hintf("docs/configuration.md lists every setting")
+		return c, reeve.Errorf(reeve.Validation, "setting %s: %s", name, reason).
+			Hintf("docs/configuration.md lists every setting")
 	}
 	if c.Log == nil {
 		if c.LogTo == nil {
@@ -196,8 +208,10 @@ func (c Config) backoff() backoff.Policy {
 
 // limits is what operators allow schedules to be.
 func (c Config) limits() wake.Limits {
-	return wake.Limits{PerUser: c.PerUser, MinInterval: time.Duration(c.MinInterval), AlertAfter: c.AlertAfter, DisableAfter: c.GiveUpAfter,
-		Budget: reeve.Amount{Calls: int64(c.RunCalls), Tokens: int64(c.RunTokens), Micros: int64(c.RunMicros), Millis: int64(c.RunMillis)}}
+	return wake.Limits{PerUser: c.PerUser, MinInterval: time.Duration(c.MinInterval), AlertAfter: c.AlertAfter,
+		DisableAfter: c.GiveUpAfter,
+		Budget: reeve.Amount{Calls: int64(c.RunCalls), Tokens: int64(c.RunTokens), Micros: int64(c.RunMicros),
+			Millis: int64(c.RunMillis)}}
 }
 
 // modelConfig is what the model adapters are set up with.

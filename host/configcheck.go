@@ -46,13 +46,18 @@ func (c Config) check() (name, reason string) {
 	}
 	switch {
 	case c.ApprovalTTL > 0 && time.Duration(c.ApprovalTTL) < time.Second:
-		return "approval_ttl", fmt.Sprintf("%s is less than a second, in which nobody can answer", time.Duration(c.ApprovalTTL))
+		return "approval_ttl", fmt.Sprintf("%s is less than a second, in which nobody can answer",
+			time.Duration(c.ApprovalTTL))
 	case c.Retention > 0 && time.Duration(c.Retention) < store.LeastAge:
-		return "retention", fmt.Sprintf("%s is less than %s, in which an undo may still be wanted; leave it out to keep everything", time.Duration(c.Retention), store.LeastAge)
+		return "retention", fmt.Sprintf(
+			"%s is less than %s, in which an undo may still be wanted; leave it out to keep everything",
+			time.Duration(c.Retention), store.LeastAge)
 	case c.RetryMax > 0 && c.RetryFirst > c.RetryMax:
-		return "retry_first", fmt.Sprintf("%s is more than retry_max, which is %s", time.Duration(c.RetryFirst), time.Duration(c.RetryMax))
+		return "retry_first", fmt.Sprintf("%s is more than retry_max, which is %s", time.Duration(c.RetryFirst),
+			time.Duration(c.RetryMax))
 	case c.GiveUpAfter > 0 && c.AlertAfter > c.GiveUpAfter:
-		return "alert_after", fmt.Sprintf("%d is more than disable_after, which is %d: nobody would be told before", c.AlertAfter, c.GiveUpAfter)
+		return "alert_after", fmt.Sprintf("%d is more than disable_after, which is %d: nobody would be told before",
+			c.AlertAfter, c.GiveUpAfter)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Models.Names)) {
 		if c.Models.Names[name] == "" {
@@ -62,8 +67,10 @@ func (c Config) check() (name, reason string) {
 	if reason := c.Python.wrong(); reason != "" {
 		return "python.time", reason
 	}
-	for _, a := range []struct{ name, url string }{{"webhook", c.Webhook}, {"weather_url", c.WeatherURL}, {"places_url", c.PlacesURL}} {
-		if u, err := url.Parse(a.url); a.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+	for _, a := range []struct{ name, url string }{{"webhook", c.Webhook}, {"weather_url", c.WeatherURL},
+		{"places_url", c.PlacesURL}} {
+		if u, err := url.Parse(a.url); a.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" &&
+			u.Scheme != "https") {
 			return a.name, "it must be an http or https URL" // which may hold a secret, and is not shown
 		}
 	}
@@ -105,7 +112,8 @@ func (c Config) wrongEntry() (name, reason string) {
 	}{
 		{"hosts", "a name, name:port, address or address:port, in ASCII", c.Hosts, isHost},
 		{"origins", "an origin like https://app.example.com", c.Origins, isOrigin},
-		{"http_allow", "a name, name:port, address, address:port or CIDR", c.HTTPAllow, func(s string) bool { return web.Guard{Allow: []string{s}}.Validate() == nil }},
+		{"http_allow", "a name, name:port, address, address:port or CIDR", c.HTTPAllow,
+			func(s string) bool { return web.Guard{Allow: []string{s}}.Validate() == nil }},
 		{"shell_env", "the name of a variable", c.ShellEnv, varName.MatchString},
 	} {
 		for i, entry := range list.entries {
@@ -125,11 +133,13 @@ func isPort(s string) bool {
 
 var (
 	varName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	hostName = regexp.MustCompile(`^([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?$`)
-	numeric  = regexp.MustCompile(`(^|\.)[0-9]+$`) // the end of an address, and of no name
+	hostName = regexp.MustCompile(
+		`^([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?$`)
+	numeric = regexp.MustCompile(`(^|\.)[0-9]+$`) // the end of an address, and of no name
 )
 
-// isHost tells whether a browser can ask for it. An address stands for itself, as ::1, or as [::1] where a port may follow.
+// isHost tells whether a browser can ask for it. An address stands for itself, as ::1, or as [::1] where a port may
+// follow.
 func isHost(s string) bool {
 	if _, err := netip.ParseAddr(s); err == nil {
 		return true
@@ -148,10 +158,12 @@ func isHost(s string) bool {
 // noPages are the schemes of addresses that no page is at.
 var noPages = []string{"", "ftp", "ws", "wss", "file"}
 
-// isOrigin tells whether it is spelt as browsers spell theirs: nothing behind the host and the port, which is left out where the scheme says it.
+// isOrigin tells whether it is spelt as browsers spell theirs: nothing behind the host and the port, which is left out
+// where the scheme says it.
 func isOrigin(s string) bool {
 	u, err := url.Parse(s)
-	if err != nil || slices.Contains(noPages, u.Scheme) || u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" {
+	if err != nil || slices.Contains(noPages, u.Scheme) || u.Scheme == "http" && u.Port() == "80" ||
+		u.Scheme == "https" && u.Port() == "443" {
 		return false
 	}
 	return u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s && isHost(u.Host)
@@ -187,7 +199,8 @@ func outOfRange(section reflect.Value, path string) (name, reason string) {
 		most, err := strconv.ParseFloat(f.Tag.Get("maximum"), 64)
 		switch limited := err == nil; {
 		case limited && (n < least || n > most):
-			return at, fmt.Sprintf("%v is not between %s and %s", v.Interface(), f.Tag.Get("minimum"), f.Tag.Get("maximum"))
+			return at, fmt.Sprintf("%v is not between %s and %s", v.Interface(), f.Tag.Get("minimum"),
+				f.Tag.Get("maximum"))
 		case !(n >= least) || math.IsInf(n, 0): // which NaN is not either
 			return at, fmt.Sprintf("%v is not %s or more", v.Interface(), f.Tag.Get("minimum"))
 		}

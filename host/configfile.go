@@ -39,7 +39,8 @@ func LoadConfig(file string) (cfg Config, err error) {
 	if setting, reason := cfg.check(); setting != "" {
 		return cfg, from.wrong(from.line(setting), "%s: %s", setting, reason)
 	}
-	for _, path := range []*string{&cfg.Models.Script, &cfg.Models.Prices} { // files are beside the config that names them
+	// files are beside the config that names them
+	for _, path := range []*string{&cfg.Models.Script, &cfg.Models.Prices} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(filepath.Dir(file), *path)
 		}
@@ -84,7 +85,8 @@ func (s *source) line(setting string) int {
 
 // wrong says where a mistake is. It does not show the lines around it: they may hold a key.
 func (s *source) wrong(line int, format string, args ...any) error {
-	return reeve.Errorf(reeve.Validation, "%s, line %d: %s", s.file, line, shown(fmt.Sprintf(format, args...))).Hintf("docs/configuration.md lists every setting")
+	return reeve.Errorf(reeve.Validation, "%s, line %d: %s", s.file, line, shown(fmt.Sprintf(format, args...))).
+		Hintf("docs/configuration.md lists every setting")
 }
 
 // unread says what the YAML decoder could not read.
@@ -111,7 +113,8 @@ func (s *source) parse(b []byte) (body ast.Node, err error) {
 			if first == nil { // it comes after the ... that ends the first
 				first = d.Body.GetToken()
 			}
-			return nil, s.wrong(first.Position.Line, "a second document begins here, which nobody would read; a config is one")
+			return nil, s.wrong(first.Position.Line,
+				"a second document begins here, which nobody would read; a config is one")
 		}
 		body = d.Body
 	}
@@ -212,7 +215,8 @@ func misread(node ast.Node, t reflect.Type) string {
 		}
 		return ""
 	}
-	kind := map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a text"}[t.Kind()]
+	kind := map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Float64: "a number",
+		reflect.Bool: "true or false", reflect.String: "a text"}[t.Kind()]
 	if err = yaml.NodeToValue(node, v.Interface()); err == nil && single && t.Kind() == reflect.Int {
 		if f, ok := scalar.GetValue().(float64); ok && f != math.Trunc(f) { // which the decoder would cut off
 			err = errors.New("a fraction")

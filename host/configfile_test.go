@@ -13,7 +13,8 @@ import (
 	"reeve/reevetest"
 )
 
-// Whatever is wrong in a config is told with the file and the line, in the words of its settings, and without the lines around it, which may hold a key.
+// Whatever is wrong in a config is told with the file and the line, in the words of its settings, and without the lines
+// around it, which may hold a key.
 func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 	t.Setenv("REEVE_TEST_KEY", "hunter2hunter2")
 	t.Setenv("REEVE_TEST_LIST", "[5]")
@@ -77,33 +78,36 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 		"shell_env: ['a,b']":                                `line 3: shell_env.0: "a,b" is not the name of a variable`,
 		"shell_env:\n - A\n - http://a/b?c":                 `line 5: shell_env.1: "http://a/b?c" is not the name of a variable`,
 		"shell_env: [1]":                                    `line 3: shell_env.0: "1" is not the name of a variable`,
-		"retry_first: 20s\nretry_max: 10s":                  "line 3: retry_first: 20s is more than retry_max, which is 10s",
-		"disable_after: 2\nalert_after: 3":                  "line 4: alert_after: 3 is more than disable_after, which is 2",
-		"approval_ttl: 1ns":                                 "line 3: approval_ttl: 1ns is less than a second",
-		"retention: 12h":                                    "line 3: retention: 12h0m0s is less than 24h0m0s",
-		"rate: .inf":                                        "line 3: rate: +Inf is not 0 or more",
-		"rate: .NaN":                                        "line 3: rate: NaN is not 0 or more",
-		"model:\n  names:\n    fast: ''":                    "line 5: model.names.fast: it names no model",
-		"model:\n  names:\n    fast:":                       "line 5: model.names.fast: it names no model",
-		"rate: ${REEVE_TEST_LIST}":                          `line 3: rate: "[5]" is not a number`,
-		"hosts: ${REEVE_TEST_LIST}":                         "line 3: hosts: here belongs a list",
-		"${REEVE_TEST_LIST}: 5":                             "line 3: a variable cannot stand in a name: ${REEVE_TEST_LIST}",
-		"webhook: ${REEVE_TEST_LINES}":                      "line 3: webhook: it must be an http or https URL",
-		"log_level: ${REEVE_TEST_LINES}\nrate: x":           `line 4: rate: "x" is not a number`,
-		"webhook: 'https://${REEVE_TEST_LIST}'\nruns: x":    `line 4: runs: "x" is not a whole number`,
-		"colour: blue":                                      "line 3: there is no setting colour",
-		"'-': blue":                                         "line 3: there is no setting -",
-		"model:\n  servers:\n    near: 5":                   "line 5: model.servers.near: here belong settings",
-		"model:\n  servers:\n    near:\n      ky: 5":        "line 6: there is no setting model.servers.near.ky",
-		"runs: 3\nruns: 4":                                  "line 4: ",
-		"runs: &n abc\nburst: *n":                           `line 3: runs: "abc" is not a whole number`,
-		"hosts: &n [a]\nburst: *n":                          "line 4: burst: here belongs one value: a whole number",
-		"burst: *n":                                         "line 3: ",
-		"runs: 3\n---\nruns: 4":                             "line 4: a second document begins here",
-		"runs: 3\n...\nruns: 4":                             "line 5: a second document begins here",
-		"python: &p {<<: *p}":                               "line 3: nothing before it is called &p",
-		"runs: |\n  many":                                   `line 3: runs: "many" is not a whole number`,
-		"database: postgres://me:hunter2@host:port/db":      "line 3: database: it is no URL like",
+		"retry_first: 20s\nretry_max: 10s": "line 3: retry_first: 20s is more than retry_max, which " +
+			"is 10s",
+		"disable_after: 2\nalert_after: 3": "line 4: alert_after: 3 is more than disable_after, " +
+			"which is 2",
+		"approval_ttl: 1ns":              "line 3: approval_ttl: 1ns is less than a second",
+		"retention: 12h":                 "line 3: retention: 12h0m0s is less than 24h0m0s",
+		"rate: .inf":                     "line 3: rate: +Inf is not 0 or more",
+		"rate: .NaN":                     "line 3: rate: NaN is not 0 or more",
+		"model:\n  names:\n    fast: ''": "line 5: model.names.fast: it names no model",
+		"model:\n  names:\n    fast:":    "line 5: model.names.fast: it names no model",
+		"rate: ${REEVE_TEST_LIST}":       `line 3: rate: "[5]" is not a number`,
+		"hosts: ${REEVE_TEST_LIST}":      "line 3: hosts: here belongs a list",
+		"${REEVE_TEST_LIST}: 5": "line 3: a variable cannot stand in a name: " +
+			"${REEVE_TEST_LIST}",
+		"webhook: ${REEVE_TEST_LINES}":                   "line 3: webhook: it must be an http or https URL",
+		"log_level: ${REEVE_TEST_LINES}\nrate: x":        `line 4: rate: "x" is not a number`,
+		"webhook: 'https://${REEVE_TEST_LIST}'\nruns: x": `line 4: runs: "x" is not a whole number`,
+		"colour: blue":                    "line 3: there is no setting colour",
+		"'-': blue":                       "line 3: there is no setting -",
+		"model:\n  servers:\n    near: 5": "line 5: model.servers.near: here belong settings",
+		"model:\n  servers:\n    near:\n      ky: 5":   "line 6: there is no setting model.servers.near.ky",
+		"runs: 3\nruns: 4":                             "line 4: ",
+		"runs: &n abc\nburst: *n":                      `line 3: runs: "abc" is not a whole number`,
+		"hosts: &n [a]\nburst: *n":                     "line 4: burst: here belongs one value: a whole number",
+		"burst: *n":                                    "line 3: ",
+		"runs: 3\n---\nruns: 4":                        "line 4: a second document begins here",
+		"runs: 3\n...\nruns: 4":                        "line 5: a second document begins here",
+		"python: &p {<<: *p}":                          "line 3: nothing before it is called &p",
+		"runs: |\n  many":                              `line 3: runs: "many" is not a whole number`,
+		"database: postgres://me:hunter2@host:port/db": "line 3: database: it is no URL like",
 		"runs: [":                      "line 3: ",
 		"runs: 3\n\tburst: 4":          "line 4: ",
 		"database: ${REEVE_TEST_NONE}": "line 3: the variable in ${REEVE_TEST_NONE} is not set",
@@ -128,23 +132,30 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 	}
 }
 
-// What is wrong with models is found out when they are opened, since variables have a say in it; what the file says is told with its line all the same.
+// What is wrong with models is found out when they are opened, since variables have a say in it; what the file says is
+// told with its line all the same.
 func TestLoadConfig_TellsWhatIsWrongWithModels(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"  servers:\n    near:\n      base_url: nowhere":                   "line 4: model.servers.near.base_url is not a URL",
+		"  servers:\n    near:\n      base_url: nowhere": "line 4: model.servers.near.base_url is " +
+			"not a URL",
 		"  servers:\n    near:\n      base_url: http://a\n      api: soap": `line 5: model.servers.near.api is chat or responses, not "soap"`,
-		"  servers:\n    near:\n      key: abc":                            "line 3: model.servers.near needs a base_url",
-		"  servers:\n    openai:\n      base_url: http://a":                `line 3: model.servers: "openai" cannot be the name of a server`,
-		"  openai: {base_url: nowhere}":                                    "line 2: model.openai.base_url is not a URL",
-		"  names: {a: b, b: c/d}":                                          "line 2: model.names: a is another name again",
-		"  names:\n    a: nobody/x":                                        "line 3: model.names: a: there is no model",
-		"  default: nobody/x":                                              "line 2: model.default cannot be used: there is no model",
-		"  script: none.yaml":                                              "line 2: the rehearsal script cannot be read",
-		"  prices: none.yaml":                                              "line 2: the price table cannot be read",
+		"  servers:\n    near:\n      key: abc": "line 3: model.servers.near needs a " +
+			"base_url",
+		"  servers:\n    openai:\n      base_url: http://a": `line 3: model.servers: "openai" cannot be the name of a server`,
+		"  openai: {base_url: nowhere}":                     "line 2: model.openai.base_url is not a URL",
+		"  names: {a: b, b: c/d}": "line 2: model.names: a is another name " +
+			"again",
+		"  names:\n    a: nobody/x": "line 3: model.names: a: there is no model",
+		"  default: nobody/x": "line 2: model.default cannot be used: " +
+			"there is no model",
+		"  script: none.yaml": "line 2: the rehearsal script cannot be " +
+			"read",
+		"  prices: none.yaml": "line 2: the price table cannot be read",
 	} {
 		file := config(t, "model:\n"+text+"\n")
-		if told := opened(t, file, nil); told.Code != reeve.Validation || !strings.HasPrefix(told.Message, file+", "+want) || len(told.Fields) != 0 {
+		if told := opened(t, file, nil); told.Code != reeve.Validation ||
+			!strings.HasPrefix(told.Message, file+", "+want) || len(told.Fields) != 0 {
 			t.Errorf("%q: %v", text, told)
 		}
 	}
@@ -187,7 +198,8 @@ func opened(t *testing.T, file string, env map[string]string) *reeve.Error {
 	return reeve.AsError(err)
 }
 
-// What is right is read as it was, in whichever way YAML lets it be written; a setting that is left empty, or is 0, has its default.
+// What is right is read as it was, in whichever way YAML lets it be written; a setting that is left empty, or is 0, has
+// its default.
 func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
 	t.Setenv("REEVE_TEST_NUMBER", "3")
 	for text, want := range map[string]string{
@@ -198,35 +210,42 @@ func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
 		"---\nruns: 3\n...\n":              "3 0 0s [] 0",
 		"%YAML 1.2\n---\nruns: 3\n---\n":   "3 0 0s [] 0",
 		"# a\n---\nruns: 3\n---\n# more\n": "3 0 0s [] 0",
-		"runs: '3'\nrate: 1e2\napproval_ttl: 5m\nhosts: [a, b5]\n":                                                          "3 100 5m0s [a b5] 0",
-		"approval_ttl: !!str 5m\nhosts: !!seq [a]\nruns: 3\n":                                                               "3 0 5m0s [a] 0",
-		"runs: !!int '${REEVE_TEST_NUMBER}'\nrate: !!float 5\n":                                                             "3 5 0s [] 0",
-		"origins: ['https://a.test:8443', 'http://[::1]:3000', 'chrome-extension://abcdef', 'http://localhost']\nruns: 3\n": "3 0 0s [] 0",
+		"runs: '3'\nrate: 1e2\napproval_ttl: 5m\nhosts: [a, b5]\n": "3 100 5m0s [a b5] 0",
+		"approval_ttl: !!str 5m\nhosts: !!seq [a]\nruns: 3\n":      "3 0 5m0s [a] 0",
+		"runs: !!int '${REEVE_TEST_NUMBER}'\nrate: !!float 5\n":    "3 5 0s [] 0",
+		"origins: ['https://a.test:8443', 'http://[::1]:3000', 'chrome-extension://abcdef', " +
+			"'http://localhost']\nruns: 3\n": "3 0 0s [] 0",
 		"approval_ttl: >-\n  5m\n":      "0 0 5m0s [] 0",
 		"runs: &n 0x10\nrate: *n\n":     "16 16 0s [] 0",
 		"python: &p\n  memory_mb: 64\n": "0 0 0s [] 64",
 		"rate: ''\nruns: ''\napproval_ttl: ''\nhosts: ''\npython: {memory_mb: '', disabled: '', time: ''}\n": "0 0 0s [] 0",
 		"\uFEFFruns: 3\n": "3 0 0s [] 0",
-		"hosts: ['::1', '[::1]:80', 192.0.2.1, 'Reeve.Example:7410', 2001:DB8::1]\n": "0 0 0s [::1 [::1]:80 192.0.2.1 Reeve.Example:7410 2001:DB8::1] 0",
-		"{runs: 3, python: {memory_mb: 32}}":                                         "3 0 0s [] 32",
+		"hosts: ['::1', '[::1]:80', 192.0.2.1, 'Reeve.Example:7410', 2001:DB8::1]\n": "0 0 0s [::1 [::1]:80 " +
+			"192.0.2.1 Reeve.Example:7410 2001:DB8::1] 0",
+		"{runs: 3, python: {memory_mb: 32}}": "3 0 0s [] 32",
 	} {
 		file := config(t, text)
 		c, err := host.LoadConfig(file)
-		if got := fmt.Sprint(c.Runs, " ", c.Rate, " ", time.Duration(c.ApprovalTTL), " ", c.Hosts, " ", c.Python.MemoryMB); err != nil || got != want {
+		if got := fmt.Sprint(c.Runs, " ", c.Rate, " ", time.Duration(c.ApprovalTTL), " ", c.Hosts, " ",
+			c.Python.MemoryMB); err != nil || got != want {
 			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
 		}
 	}
 	reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 0})
-	cfg := host.Config{Rate: 5, Runs: 5, ApprovalTTL: host.Duration(time.Hour), Python: host.PythonConfig{Disabled: true}}
+	cfg := host.Config{Rate: 5, Runs: 5, ApprovalTTL: host.Duration(time.Hour),
+		Python: host.PythonConfig{Disabled: true}}
 	err := cfg.FromEnv(func(name string) (string, bool) {
 		return "", strings.HasPrefix(name, "REEVE_")
 	})
 	if err != nil || cfg.Rate != 0 || cfg.Runs != 0 || cfg.ApprovalTTL != 0 || cfg.Python.Disabled {
 		t.Errorf("empty variables: %+v, %v", cfg, err)
 	}
-	for _, cfg := range []host.Config{{HTTPAllow: []string{"x y"}}, {Rate: -1}, {Runs: 257}, {Python: host.PythonConfig{Runs: 65}}} { // also what comes from elsewhere
+	// also what comes from elsewhere
+	for _, cfg := range []host.Config{{HTTPAllow: []string{"x y"}}, {Rate: -1}, {Runs: 257},
+		{Python: host.PythonConfig{Runs: 65}}} {
 		cfg.Dir = t.TempDir()
-		if _, err := host.New(t.Context(), cfg); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), "setting ") {
+		if _, err := host.New(t.Context(), cfg); reeve.CodeOf(err) != reeve.Validation ||
+			!strings.Contains(err.Error(), "setting ") {
 			t.Errorf("%+v: %v", cfg, err)
 		}
 	}
@@ -234,7 +253,8 @@ func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
 
 // What a variable holds is text, or one number or truth, and never more of the file.
 func TestLoadConfig_PutsVariablesIntoValues(t *testing.T) {
-	for name, v := range map[string]string{"HASH": "https://a.example/x #y", "STAR": "*x: @y", "QUOTE": `a"b'c\\d`, "NUM": "16", "HEX": "0x10", "YES": "true", "NONE": "", "ZEROS": "0070", "HOST": "a.example", "SPAN": "5m"} {
+	for name, v := range map[string]string{"HASH": "https://a.example/x #y", "STAR": "*x: @y", "QUOTE": `a"b'c\\d`,
+		"NUM": "16", "HEX": "0x10", "YES": "true", "NONE": "", "ZEROS": "0070", "HOST": "a.example", "SPAN": "5m"} {
 		t.Setenv("REEVE_TEST_"+name, v)
 	}
 	file := config(t, `# ${REEVE_TEST_UNSET} is not asked for here
@@ -254,7 +274,9 @@ model:
     ${REEVE_TEST_HOST}/${REEVE_TEST_NUM}
 `)
 	c, err := host.LoadConfig(file)
-	got := fmt.Sprintf("%s|%d|%d|%v|%s|%v|%v|%s|%s|%s|%s", c.Webhook, c.Runs, c.Burst, c.Rate, time.Duration(c.ApprovalTTL), c.Hosts, c.Python.Disabled, c.Python.Cache, c.Models.OpenAI.Key, c.Models.Gemini.Key, c.Models.Default)
+	got := fmt.Sprintf("%s|%d|%d|%v|%s|%v|%v|%s|%s|%s|%s", c.Webhook, c.Runs, c.Burst, c.Rate,
+		time.Duration(c.ApprovalTTL), c.Hosts, c.Python.Disabled, c.Python.Cache, c.Models.OpenAI.Key,
+		c.Models.Gemini.Key, c.Models.Default)
 	if want := `https://a.example/x #y|16|16|0|5m0s|[a.example b.a.example]|true|/a"b'c\\d|*x: @y|0070|a.example/16`; err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}

@@ -12,7 +12,8 @@ import (
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// While the file is parsed a variable is a word between these, which mean nothing to YAML; the braces would, in a list like [${A}].
+// While the file is parsed a variable is a word between these, which mean nothing to YAML; the braces would, in a list
+// like [${A}].
 const (
 	opens  = "\uE000"
 	closes = "\uE001"
@@ -26,8 +27,9 @@ func hide(b []byte) []byte { return variable.ReplaceAll(b, []byte(opens+"$1"+clo
 // shown is a text with its variables as they were written.
 func shown(s string) string { return hidden.ReplaceAllString(s, "$${$1}") }
 
-// fill puts variables into a single value: they are text in it, whatever they hold, and never more than that. It fails on one that is not set: a half-configured server is worse than none. A value that is
-// nothing but a variable, without quotes, is a number or a truth where that belongs. One that is left empty is unsaid, unless it is a text.
+// fill puts variables into a single value: they are text in it, whatever they hold, and never more than that. It fails
+// on one that is not set: a half-configured server is worse than none. A value that is nothing but a variable, without
+// quotes, is a number or a truth where that belongs. One that is left empty is unsaid, unless it is a text.
 func (s *source) fill(slot *ast.Node, t reflect.Type) error {
 	text, plain := (*ast.StringNode)(nil), false
 	switch n := (*slot).(type) {

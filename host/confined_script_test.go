@@ -22,8 +22,8 @@ func (l looker) Call(context.Context, string, []js.Arg) (json.RawMessage, error)
 }
 func (l looker) Log(string, string) {}
 
-// TestK23_WorkersHaveNothing runs a script in the worker program that the reeve binary carries: its process has namespaces of its own, in
-// which there is no file, no network and no other process.
+// TestK23_WorkersHaveNothing runs a script in the worker program that the reeve binary carries: its process has
+// namespaces of its own, in which there is no file, no network and no other process.
 func TestK23_WorkersHaveNothing(t *testing.T) {
 	t.Parallel()
 	if mode, reason := confine.Available(); mode != confine.Namespaces {
@@ -31,7 +31,8 @@ func TestK23_WorkersHaveNothing(t *testing.T) {
 		return
 	}
 	program := filepath.Join(t.TempDir(), "worker")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "../internal/sandbox/js/worker")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program,
+		"../internal/sandbox/js/worker")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -56,7 +57,8 @@ func TestK23_WorkersHaveNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range []string{"Seccomp:\t2\n", "Seccomp_filters:\t2\n", "NoNewPrivs:\t1\n", "CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n"} {
+		for _, line := range []string{"Seccomp:\t2\n", "Seccomp_filters:\t2\n", "NoNewPrivs:\t1\n",
+			"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n"} {
 			if !strings.Contains(string(status), line) {
 				t.Errorf("no %q in its status", line)
 			}
@@ -65,11 +67,13 @@ func TestK23_WorkersHaveNothing(t *testing.T) {
 			t.Error("it is root")
 		}
 	}
-	v, err := pool.Run(t.Context(), js.Script{Source: "await look(); 41 + 1", Functions: []string{"look"}}, js.Limits{}, looker(look))
+	v, err := pool.Run(t.Context(), js.Script{Source: "await look(); 41 + 1", Functions: []string{"look"}}, js.Limits{},
+		looker(look))
 	if err != nil || string(v) != "42" || !looked {
 		t.Errorf("%s %v", v, err)
 	}
-	if _, err := pool.Run(t.Context(), js.Script{Source: "let a = []; for (;;) a.push('x'.repeat(1e6))"}, js.Limits{}, looker(look)); err == nil {
+	if _, err := pool.Run(t.Context(), js.Script{Source: "let a = []; for (;;) a.push('x'.repeat(1e6))"}, js.Limits{},
+		looker(look)); err == nil {
 		t.Error("it took all the memory there is")
 	}
 }

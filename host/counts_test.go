@@ -43,7 +43,8 @@ func TestG17_NoCountSwitchesABudgetOff(t *testing.T) {
 			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}`, strings.Repeat("x", 10_000))
 			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]%s}`, counts)
 		})
-		for i, c := range []string{"", `,"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":1}`, `,"usage":{"prompt_tokens":-50,"completion_tokens":0}`} {
+		for i, c := range []string{"", `,"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":1}`,
+			`,"usage":{"prompt_tokens":-50,"completion_tokens":0}`} {
 			counts = c
 			name := fmt.Sprint("bot", i)
 			a := h.Agent(name)
@@ -84,7 +85,8 @@ func TestG17_APanicKeepsNothingReserved(t *testing.T) {
 		h := reevetest.Run(t, cfg)
 		a := h.Agent("bot")
 		budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 50_000}})
-		if d := over(h, speak(h, h.Talk("bot").ID, "hello").ID); d.State != reeve.RunFailed || d.Code != reeve.Internal {
+		if d := over(h, speak(h, h.Talk("bot").ID, "hello").ID); d.State != reeve.RunFailed ||
+			d.Code != reeve.Internal {
 			t.Errorf("%+v", d)
 		}
 		if b := budgetOf(h, "agent:"+a.ID); !b.Reserved.IsZero() {
@@ -118,7 +120,8 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 					told = f
 				}
 			}
-			if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "Once upon a" || d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || told.Cut != want.cut || told.Text != d.Output {
+			if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "Once upon a" ||
+				d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || told.Cut != want.cut || told.Text != d.Output {
 				t.Errorf("%d, %s: %+v, told %+v", i, want.reason, d, told)
 			}
 		}
@@ -141,17 +144,20 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 	}{"length": {reeve.CutLength, "max_output_tokens"}, "content_filter": {reeve.CutRefused, "content_filter"}} {
 		reason = finish
 		d := over(h, speak(h, h.Talk("bot").ID, "tell").ID)
-		if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "" || d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || len(d.Messages) != 2 {
+		if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "" ||
+			d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || len(d.Messages) != 2 {
 			t.Errorf("%s: %+v", finish, d)
 		}
 		var r struct {
 			Status  string
 			Details struct{ Reason string } `json:"incomplete_details"`
 		}
-		if h.Want(http.StatusOK, &r, "POST", "/v1/responses", object{"model": "bot", "input": "tell"}); r.Status != "incomplete" || r.Details.Reason != want.why {
+		if h.Want(http.StatusOK, &r, "POST", "/v1/responses",
+			object{"model": "bot", "input": "tell"}); r.Status != "incomplete" || r.Details.Reason != want.why {
 			t.Errorf("%s: %+v", finish, r)
 		}
-		if stream := string(h.Do("POST", "/v1/responses", object{"model": "bot", "input": "tell", "stream": true}).Body); !strings.Contains(stream, "event: response.incomplete\n") {
+		if stream := string(h.Do("POST", "/v1/responses", object{"model": "bot", "input": "tell", "stream": true}).
+			Body); !strings.Contains(stream, "event: response.incomplete\n") {
 			t.Errorf("%s: %s", finish, stream)
 		}
 		var c struct {
@@ -159,7 +165,9 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 				Finish string `json:"finish_reason"`
 			}
 		}
-		if h.Want(http.StatusOK, &c, "POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{{"role": "user", "content": "tell"}}}); c.Choices[0].Finish != finish {
+		if h.Want(http.StatusOK, &c, "POST", "/v1/chat/completions",
+			object{"model": "bot", "messages": []object{{"role": "user",
+				"content": "tell"}}}); c.Choices[0].Finish != finish {
 			t.Errorf("%s: %+v", finish, c)
 		}
 	}
@@ -190,7 +198,8 @@ func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 	})
 	budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 100_000}})
 	d := over(h, speak(h, h.Talk("bot").ID, "hello").ID)
-	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed || !strings.Contains(d.Message, "empty") || b.Used.Tokens != 10_000 || !b.Reserved.IsZero() {
+	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed || !strings.Contains(d.Message, "empty") ||
+		b.Used.Tokens != 10_000 || !b.Reserved.IsZero() {
 		t.Errorf("%s %s, %+v", d.Code, d.Message, b)
 	}
 }
@@ -212,13 +221,17 @@ func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 	budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 10_000_000}})
 	c := h.Talk("bot")
 	d := over(h, speak(h, c.ID, "hello").ID)
-	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed || !strings.Contains(d.Message, "longer than 8 MB") || b.Used.Tokens < 2_000_000 || b.Used.Tokens > 2_200_000 || !b.Reserved.IsZero() {
+	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed ||
+		!strings.Contains(d.Message, "longer than 8 MB") || b.Used.Tokens < 2_000_000 || b.Used.Tokens > 2_200_000 ||
+		!b.Reserved.IsZero() {
 		t.Errorf("%s %s, %+v", d.Code, d.Message, b)
 	} else if d.Spent.Tokens != b.Used.Tokens {
 		t.Errorf("the turn says that it cost %+v, and %+v were charged", d.Spent, b.Used)
 	}
 	ends = true
-	if d := over(h, speak(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.Moves != 2 || d.Issues.ToolFailures != 1 { // the tool does not exist
+	// the tool does not exist
+	if d := over(h, speak(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.Moves != 2 ||
+		d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
 }
@@ -234,7 +247,8 @@ func TestG17_AnAnswerOfAnyLengthIsWithinTheBudget(t *testing.T) {
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot", object{"limit": object{"tokens": 1}})
 	said := []object{{"role": "user", "content": strings.Repeat("tell ", 1000)}}
 	for _, most := range []int64{100, 9007199254740991, 9223372036854775000} {
-		if r := h.Do("POST", "/v1/chat/completions", object{"model": "bot", "max_tokens": most, "messages": said}); r.Status != http.StatusPaymentRequired || asked > 0 {
+		if r := h.Do("POST", "/v1/chat/completions", object{"model": "bot", "max_tokens": most,
+			"messages": said}); r.Status != http.StatusPaymentRequired || asked > 0 {
 			t.Errorf("at most %d tokens: asked %d times, %d %s", most, asked, r.Status, r.Body)
 		}
 	}

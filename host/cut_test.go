@@ -15,7 +15,8 @@ import (
 	"reeve/reevetest"
 )
 
-const cutKey = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\nx2/z0Q==\n-----END PRIVATE KEY-----"
+const cutKey = "-----BEGIN PRIVATE " +
+	"KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\nx2/z0Q==\n-----END PRIVATE KEY-----"
 
 // cuts are secrets that a tool's own limit may fall in, and what must not be seen of them.
 var cuts = []struct{ secret, never string }{
@@ -25,7 +26,8 @@ var cuts = []struct{ secret, never string }{
 	{cutKey, "MIIE"},
 }
 
-// What an HTTP tool does not give whole is cut where no secret is: a body over its limit, an error's text, a result that is not where it should be, an answer that broke off.
+// What an HTTP tool does not give whole is cut where no secret is: a body over its limit, an error's text, a result
+// that is not where it should be, an answer that broke off.
 func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
 	var status int
@@ -45,8 +47,10 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 	t.Cleanup(s.Close)
 	h := reevetest.StartWith(t, quick(t))
 	define(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000}, nil)
-	define(h, "pick", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000, "result": "/id"}, nil)
-	define(h, "look", reeve.Read, map[string]any{"method": "GET", "url": s.URL, "result": "/id"}, map[string]any{"tier": "read_only"})
+	define(h, "pick", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000,
+		"result": "/id"}, nil)
+	define(h, "look", reeve.Read, map[string]any{"method": "GET", "url": s.URL, "result": "/id"},
+		map[string]any{"tier": "read_only"})
 	define(h, "large", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL}, nil)
 	h.Agent("a", "send", "pick", "look", "large")
 	for i, c := range cuts {
@@ -94,28 +98,34 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 // What Python prints beyond what is kept, and what an exception says beyond what is told, is cut where no secret is.
 func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20, Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: pythonCache}})
+	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
+		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: pythonCache}})
 	h.Agent("calc", "execute_python")
 	for i, c := range cuts {
 		if i < 2 {
 			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), object{"value": c.secret})
 		}
 		n := len(c.secret) - 5
-		res := h.Call("calc", "execute_python", object{"code": fmt.Sprintf("print(('! ' * 512)[:1024 - %d] + %q + ' and more')\nraise ValueError(('! ' * 1000)[:2000 - %d] + %q + ' and more')", n, c.secret, n, c.secret)})
-		if strings.Contains(res.Content, c.never) || strings.Count(res.Content, "! ! !") < 3 || !strings.Contains(res.Content, `"truncated":true`) {
+		res := h.Call("calc", "execute_python",
+			object{"code": fmt.Sprintf("print(('! ' * 512)[:1024 - %d] + %q + ' and more')\nraise ValueError(('! ' * "+
+				"1000)[:2000 - %d] + %q + ' and more')", n, c.secret, n, c.secret)})
+		if strings.Contains(res.Content, c.never) || strings.Count(res.Content, "! ! !") < 3 ||
+			!strings.Contains(res.Content, `"truncated":true`) {
 			t.Errorf("%q: %s", c.secret, res.Content)
 		}
 	}
 }
 
-// What a command prints beyond what is kept is cut where no secret is, and so is what it had printed when it was killed.
+// What a command prints beyond what is kept is cut where no secret is, and so is what it had printed when it was
+// killed.
 func TestG21_NoOutputOfACommandIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
 	cfg.OutputCap = 1 << 20
 	h := reevetest.StartWith(t, cfg)
 	a := h.Agent("ops", "shell_exec", "file_write")
-	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"kind": "engineer", "policy": object{"tools": object{"shell_exec": "allow"}}})
+	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID,
+		object{"kind": "engineer", "policy": object{"tools": object{"shell_exec": "allow"}}})
 	if reason := shellBroken(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
@@ -125,9 +135,12 @@ func TestG21_NoOutputOfACommandIsCutWithinASecret(t *testing.T) {
 			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), object{"value": c.secret})
 		}
 		n := len(c.secret) - 5
-		h.Call("ops", "file_write", object{"path": "/shared/a.txt", "overwrite": true, "content": strings.Repeat("! ", 256<<9)[:256<<10-n] + c.secret + " and more"})
-		h.Call("ops", "file_write", object{"path": "/shared/b.txt", "overwrite": true, "content": "! ! ! " + c.secret[:n]})
-		for _, args := range []object{{"command": "cat a.txt; cat a.txt >&2"}, {"command": "cat b.txt; sleep 1000", "timeout_ms": 500}} {
+		h.Call("ops", "file_write", object{"path": "/shared/a.txt", "overwrite": true,
+			"content": strings.Repeat("! ", 256<<9)[:256<<10-n] + c.secret + " and more"})
+		h.Call("ops", "file_write", object{"path": "/shared/b.txt", "overwrite": true, "content": "! ! ! " +
+			c.secret[:n]})
+		for _, args := range []object{{"command": "cat a.txt; cat a.txt >&2"}, {"command": "cat b.txt; sleep 1000",
+			"timeout_ms": 500}} {
 			res := h.Call("ops", "shell_exec", args)
 			if strings.Contains(res.Content, c.never) || !strings.Contains(res.Content, "! ! !") {
 				t.Errorf("%q, %v: %d bytes, %.100s", c.secret, args, len(res.Content), res.Content)

@@ -44,11 +44,13 @@ func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
 		}
 		id := list[0].ID
 		end(h, boss)
-		if p := proposal(h, id); p.State != reeve.ProposalStale || p.Comment != "boss, on whose behalf this runs, was "+how || len(inbox(h).Proposals) != 1 {
+		if p := proposal(h, id); p.State != reeve.ProposalStale || p.Comment != "boss, on whose behalf this runs, was "+
+			how || len(inbox(h).Proposals) != 1 {
 			t.Errorf("%+v", p)
 		}
 		for _, word := range []string{"accept", "reject"} {
-			if _, problem, status := say(h, id, word, ""); status != http.StatusConflict || problem.Code != reeve.Stale {
+			if _, problem, status := say(h, id, word, ""); status != http.StatusConflict ||
+				problem.Code != reeve.Stale {
 				t.Errorf("%s: %d %+v", word, status, problem)
 			}
 		}
@@ -63,7 +65,8 @@ func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
 	})
 }
 
-// TestO20_WhatWasAnsweredForOneThatIsGone: what a person let go, and the kill switch held, is refused when it is taken up.
+// TestO20_WhatWasAnsweredForOneThatIsGone: what a person let go, and the kill switch held, is refused when it is taken
+// up.
 func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
@@ -97,9 +100,10 @@ func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
 func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
-		h, boss := bossAndHelperOn(t, engine, "allow", tool("act", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
-			return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
-		}))
+		h, boss := bossAndHelperOn(t, engine, "allow",
+			tool("act", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+				return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
+			}))
 		turn := speak(h, h.Talk("boss").ID, "go")
 		until(h, turn.ID, func(api.TurnDetail) bool { return len(inbox(h).Unknown) == 1 })
 		op := inbox(h).Unknown[0].ID
@@ -113,7 +117,8 @@ func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 // call: nobody can tell what it may do. What was approved waits until the row is corrected.
 func TestO20_WhoBeganItIsLost(t *testing.T) {
 	t.Parallel()
-	for _, ancestors := range []string{"", "null", "[]", `[{"run_id":"run_other","agent_id":"agt_other","tools":null}]`} {
+	for _, ancestors := range []string{"", "null", "[]",
+		`[{"run_id":"run_other","agent_id":"agt_other","tools":null}]`} {
 		t.Run("ancestors "+ancestors, func(t *testing.T) {
 			var ran counter
 			act := tool("act", reeve.Keyed, ran.handle)
@@ -129,7 +134,8 @@ func TestO20_WhoBeganItIsLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.ExecContext(t.Context(), `UPDATE runs SET ancestors = $1 WHERE parent_id <> ''`, ancestors); err != nil {
+			if _, err := db.ExecContext(t.Context(), `UPDATE runs SET ancestors = $1 WHERE parent_id <> ''`,
+				ancestors); err != nil {
 				t.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
@@ -141,7 +147,8 @@ func TestO20_WhoBeganItIsLost(t *testing.T) {
 			if op := operation(h, a.OperationID); op.State != reeve.Prepared || ran.count() != 0 {
 				t.Errorf("%d ran, %+v", ran.count(), op)
 			}
-			if rows := part(h, "rows"); rows.OK || !strings.Contains(rows.Detail, "in table runs cannot be read: ancestors") {
+			if rows := part(h, "rows"); rows.OK ||
+				!strings.Contains(rows.Detail, "in table runs cannot be read: ancestors") {
 				t.Errorf("the doctor says %+v", rows)
 			}
 		})
@@ -152,8 +159,10 @@ func TestO20_WhoBeganItIsLost(t *testing.T) {
 func refused(h *reevetest.Host, id string) {
 	h.T.Helper()
 	var op reeve.Operation
-	eventually(h.T, "the operation to be refused", func() bool { op = operation(h, id); return op.State != reeve.Prepared })
-	if op.State != reeve.DeniedOp || op.Code != reeve.Denied || op.ResultID == "" || !strings.Contains(op.Message, "behalf") && !strings.Contains(op.Message, "run has ended") {
+	eventually(h.T, "the operation to be refused",
+		func() bool { op = operation(h, id); return op.State != reeve.Prepared })
+	if op.State != reeve.DeniedOp || op.Code != reeve.Denied || op.ResultID == "" ||
+		!strings.Contains(op.Message, "behalf") && !strings.Contains(op.Message, "run has ended") {
 		h.T.Errorf("%+v", op)
 	}
 }

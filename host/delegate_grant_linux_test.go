@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestO20_NoNetworkItsParentLacks: what the settings of a tool grant to one agent it does not have on behalf of another that is not granted it.
+// TestO20_NoNetworkItsParentLacks: what the settings of a tool grant to one agent it does not have on behalf of another
+// that is not granted it.
 func TestO20_NoNetworkItsParentLacks(t *testing.T) {
 	t.Parallel()
 	const look = `{name: shell_exec, args: {command: "readlink /proc/self/ns/net"}}`

@@ -41,11 +41,13 @@ func delegating(t *testing.T, engine string) host.Config {
 	return cfg
 }
 
-// TestO20_TheParentAsItIsWhenAPersonAnswers: a person's word comes late. What was asked for on behalf of an agent that may not, or is not to act, by then is not done.
+// TestO20_TheParentAsItIsWhenAPersonAnswers: a person's word comes late. What was asked for on behalf of an agent that
+// may not, or is not to act, by then is not done.
 func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]object{
-		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": object{"tools": object{"act": "deny"}}}, "its tier denied": {"policy": object{"tiers": object{"side_effecting": "deny", "privileged": "deny"}}},
+		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": object{"tools": object{"act": "deny"}}},
+		"its tier denied": {"policy": object{"tiers": object{"side_effecting": "deny", "privileged": "deny"}}},
 	} {
 		t.Run("proposed, "+name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "propose")
@@ -56,7 +58,10 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 			}
 			patch(h, boss, change)
 			h.Want(http.StatusOK, nil, "POST", "/api/proposals/"+box.Proposals[0].ID+"/accept", object{})
-			eventually(t, "the proposal to end", func() bool { return proposal(h, box.Proposals[0].ID).State == reeve.ProposalDenied })
+			eventually(t, "the proposal to end", func() bool {
+				return proposal(h, box.Proposals[0].ID).
+					State == reeve.ProposalDenied
+			})
 			if ran.count() != 0 {
 				t.Errorf("it was done")
 			}
@@ -68,7 +73,10 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 		asked := waiting(h, turn.ID)
 		patch(h, boss, object{"lifecycle": "dormant"})
 		decide(h, asked.ID, "approve")
-		eventually(t, "the call to be refused", func() bool { return operation(h, asked.OperationID).State == reeve.DeniedOp })
+		eventually(t, "the call to be refused", func() bool {
+			return operation(h, asked.OperationID).
+				State == reeve.DeniedOp
+		})
 		if ran.count() != 0 {
 			t.Errorf("it was done")
 		}
@@ -88,7 +96,8 @@ func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 	return a
 }
 
-// TestO20_NobodyIsAskedForAChildThatDied: when an agent is gone, so are the runs that it had called, and nobody is asked what they were to do.
+// TestO20_NobodyIsAskedForAChildThatDied: when an agent is gone, so are the runs that it had called, and nobody is
+// asked what they were to do.
 func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
 	t.Parallel()
 	for name, end := range ends {
@@ -99,7 +108,9 @@ func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
 			end(h, boss)
 			var was reeve.Approval
 			h.Want(http.StatusOK, &was, "GET", "/api/approvals/"+asked.ID, nil)
-			if list := inbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID || was.State != reeve.Lapsed || was.Comment == "" || operation(h, asked.OperationID).State != reeve.DeniedOp {
+			if list := inbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID ||
+				was.State != reeve.Lapsed || was.Comment == "" || operation(h, asked.OperationID).
+				State != reeve.DeniedOp {
 				t.Errorf("the inbox has %+v; it was %+v", list, was)
 			}
 			decide(h, stays.ApprovalID, "approve")

@@ -97,7 +97,8 @@ func TestW17_Delegate(t *testing.T) {
 	if end.State != reeve.RunCompleted {
 		t.Fatalf("%+v", end)
 	}
-	if got := kinds(s.Seen); got != "turn_started token message_complete tool_started tool_result token message_complete turn_complete" {
+	if got := kinds(s.Seen); got != "turn_started token message_complete tool_started tool_result token "+
+		"message_complete turn_complete" {
 		t.Errorf("frames: %s", got)
 	}
 	infos, said := results(h, end.TurnID, "delegate")
@@ -109,7 +110,8 @@ func TestW17_Delegate(t *testing.T) {
 		t.Fatalf("%d children", len(list))
 	}
 	child := list[0]
-	if child.AgentID != writer.ID || child.State != reeve.RunCompleted || child.Output != "It pours." || child.Input != "write a line about rain" || child.SessionID == c.ID {
+	if child.AgentID != writer.ID || child.State != reeve.RunCompleted || child.Output != "It pours." ||
+		child.Input != "write a line about rain" || child.SessionID == c.ID {
 		t.Errorf("%+v", child)
 	}
 	if len(child.Ancestors) != 1 || child.Ancestors[0].RunID != end.TurnID {
@@ -125,7 +127,8 @@ func TestW17_Delegate(t *testing.T) {
 		t.Errorf("%+v", d.Turn)
 	}
 	if own := child.Spent.Tokens; own == 0 || d.Spent.Tokens <= own || infos[0].Spent.Tokens != own {
-		t.Errorf("the child cost %d tokens, the call %d, the parent %d in all", own, infos[0].Spent.Tokens, d.Spent.Tokens)
+		t.Errorf("the child cost %d tokens, the call %d, the parent %d in all", own, infos[0].Spent.Tokens,
+			d.Spent.Tokens)
 	}
 }
 
@@ -153,10 +156,12 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+poor.ID, object{"limit": object{"tokens": 1}})
 	persona(h, "asleep", nil)
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/asleep", object{"lifecycle": "dormant"})
-	persona(h, "boss", nil, "delegate", object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
+	persona(h, "boss", nil, "delegate",
+		object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/nobody", nil)
 	c := h.Talk("boss")
-	for said, want := range map[string]reeve.Code{"nobody": reeve.NotFound, "stranger": reeve.Denied, "failing": reeve.ModelFailed, "poor": reeve.BudgetExceeded, "slow": reeve.Timeout,
+	for said, want := range map[string]reeve.Code{"nobody": reeve.NotFound, "stranger": reeve.Denied,
+		"failing": reeve.ModelFailed, "poor": reeve.BudgetExceeded, "slow": reeve.Timeout,
 		"asleep": reeve.Conflict, "empty": reeve.Validation} {
 		turn := over(h, speak(h, c.ID, "ask "+said).ID)
 		infos, _ := results(h, turn.ID, "delegate")
@@ -183,8 +188,8 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 	}
 }
 
-// TestO20_NoToolItsParentLacks: a child has what both have, of tools, scope, settings and policy. The gate says so, whatever the child's
-// own settings are; and the model is not even offered what it could not call.
+// TestO20_NoToolItsParentLacks: a child has what both have, of tools, scope, settings and policy. The gate says so,
+// whatever the child's own settings are; and the model is not even offered what it could not call.
 func TestO20_NoToolItsParentLacks(t *testing.T) {
 	t.Parallel()
 	var both, own counter
@@ -202,7 +207,8 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 	if child.Output != "Done." {
 		t.Errorf("%+v", child)
 	}
-	if infos, _ := results(h, child.ID, "mine"); len(infos) != 1 || infos[0].Code != reeve.NotFound || infos[0].Step.Name != "attachment" {
+	if infos, _ := results(h, child.ID, "mine"); len(infos) != 1 || infos[0].Code != reeve.NotFound ||
+		infos[0].Step.Name != "attachment" {
 		t.Errorf("the tool that the parent lacks: %+v", infos)
 	}
 	if both.count() != 1 || own.count() != 0 {
@@ -215,12 +221,13 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 	}
 }
 
-// TestO20_ScopePolicyAndSettingsOfTheParent: what the parent must ask a person for, may not touch, or is not let do by its settings, its child
-// must ask for, may not touch, and cannot do either.
+// TestO20_ScopePolicyAndSettingsOfTheParent: what the parent must ask a person for, may not touch, or is not let do by
+// its settings, its child must ask for, may not touch, and cannot do either.
 func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	t.Parallel()
 	var asked, touched, checked counter
-	ask, touch, narrow := tool("ask", reeve.Keyed, asked.handle), tool("touch", reeve.Keyed, touched.handle), tool("narrow", reeve.Keyed, checked.handle)
+	ask, touch, narrow := tool("ask", reeve.Keyed, asked.handle), tool("touch", reeve.Keyed, touched.handle),
+		tool("narrow", reeve.Keyed, checked.handle)
 	var other atomic.Value // a category
 	touch.Categories = func(context.Context, *reeve.Invocation) ([]string, error) {
 		return []string{other.Load().(string)}, nil
@@ -241,8 +248,10 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 `, ask, touch, narrow, capable)
 	category(h, "a")
 	other.Store(category(h, "b"))
-	persona(h, "boss", object{"categories": []string{"a"}, "policy": object{"tools": object{"ask": "ask"}}}, "delegate", "ask", "touch", "narrow", "capable")
-	persona(h, "helper", object{"kind": "engineer", "categories": []string{"a", "b"}}, "ask", "touch", "narrow", object{"mode": "wide"}, "capable")
+	persona(h, "boss", object{"categories": []string{"a"}, "policy": object{"tools": object{"ask": "ask"}}}, "delegate",
+		"ask", "touch", "narrow", "capable")
+	persona(h, "helper", object{"kind": "engineer", "categories": []string{"a", "b"}}, "ask", "touch", "narrow",
+		object{"mode": "wide"}, "capable")
 	for _, id := range []string{"touch", "narrow", "capable"} { // by itself it can
 		h.Call("helper", id, object{})
 	}
@@ -257,7 +266,8 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 		return child.State == reeve.RunParked
 	})
 	for id, step := range map[string]string{"touch": "scope", "narrow": "security", "capable": "capability"} {
-		if infos, _ := results(h, child.ID, id); len(infos) != 1 || infos[0].Status != "error" || infos[0].Step.Name != step {
+		if infos, _ := results(h, child.ID, id); len(infos) != 1 || infos[0].Status != "error" ||
+			infos[0].Step.Name != step {
 			t.Errorf("%s: %+v", id, infos)
 		}
 	}
@@ -271,9 +281,11 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	if len(inbox.Approvals) != 1 || !strings.Contains(inbox.Approvals[0].Why, "on behalf of boss") {
 		t.Fatalf("%+v", inbox)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision", object{"decision": "approve"})
+	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
+		object{"decision": "approve"})
 	forwarded := h.Connect(c.ID, 0) // whoever began it all is told that somebody waits
-	if f := forwarded.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID || f.AgentID != child.AgentID || f.ApprovalID != inbox.Approvals[0].ID {
+	if f := forwarded.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID ||
+		f.AgentID != child.AgentID || f.ApprovalID != inbox.Approvals[0].ID {
 		t.Errorf("%+v", f)
 	}
 	if d := over(h, turn.ID); d.Output != "Back." || asked.count() != 1 {
@@ -300,7 +312,8 @@ func TestO20_DepthIsLimited(t *testing.T) {
 	for id := turn.ID; ; depth++ {
 		list := children(h, id)
 		if len(list) == 0 {
-			if infos, said := results(h, id, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Denied || !strings.Contains(said[0], "2 deep") {
+			if infos, said := results(h, id, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Denied ||
+				!strings.Contains(said[0], "2 deep") {
 				t.Errorf("%+v %q", infos, said)
 			}
 			break
@@ -312,8 +325,8 @@ func TestO20_DepthIsLimited(t *testing.T) {
 	}
 }
 
-// TestO20_DiesWithItsParent cancels a turn whose child, and the child's child, are in the middle of an answer. All end within a second, and the
-// parent's history has its result.
+// TestO20_DiesWithItsParent cancels a turn whose child, and the child's child, are in the middle of an answer. All end
+// within a second, and the parent's history has its result.
 func TestO20_DiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: go}}, {name: delegate, args: {agent: slow, input: go}}]}
@@ -325,7 +338,8 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 	persona(h, "slow", nil)
 	turn := speak(h, h.Talk("boss").ID, "go")
 	var tree []reeve.Run
-	until(h, turn.ID, func(d api.TurnDetail) bool { // both slow ones have begun: calls that follow each other go on together
+	// both slow ones have begun: calls that follow each other go on together
+	until(h, turn.ID, func(d api.TurnDetail) bool {
 		if tree = children(h, turn.ID); len(tree) == 2 && d.State == reeve.RunParked {
 			tree = append(tree, children(h, tree[0].ID)...)
 		}
@@ -361,7 +375,8 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 	}
 }
 
-// TestO20_SpendsItsParentsBudget: what a child costs its parent's budgets pay, and a child whose parent has nothing left gets nothing.
+// TestO20_SpendsItsParentsBudget: what a child costs its parent's budgets pay, and a child whose parent has nothing
+// left gets nothing.
 func TestO20_SpendsItsParentsBudget(t *testing.T) {
 	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate, system: I am boss}, text: "Back."}
@@ -411,7 +426,8 @@ func TestO20_NoRightToDelegate(t *testing.T) {
 	persona(h, "boss", nil)
 	persona(h, "helper", nil)
 	turn := over(h, speak(h, h.Talk("boss").ID, "go").ID)
-	if infos, _ := results(h, turn.ID, "delegate"); turn.Output != "I could not." || len(infos) != 1 || infos[0].Code != reeve.NotFound || len(children(h, turn.ID)) != 0 {
+	if infos, _ := results(h, turn.ID, "delegate"); turn.Output != "I could not." || len(infos) != 1 ||
+		infos[0].Code != reeve.NotFound || len(children(h, turn.ID)) != 0 {
 		t.Errorf("%+v %+v", turn.Turn, infos)
 	}
 }
@@ -429,7 +445,8 @@ func TestO20_ItsMediaReachTheUser(t *testing.T) {
 	c := h.Talk("boss")
 	turn := over(h, speak(h, c.ID, "go").ID)
 	list := sent(h, c.ID)
-	if len(list) != 1 || list[0].AgentID != artist.ID || list[0].TurnID != turn.ID || list[0].Attachments[0].Name != "chart.png" {
+	if len(list) != 1 || list[0].AgentID != artist.ID || list[0].TurnID != turn.ID ||
+		list[0].Attachments[0].Name != "chart.png" {
 		t.Fatalf("the conversation was sent %+v", list)
 	}
 	child := children(h, turn.ID)[0]
@@ -438,8 +455,8 @@ func TestO20_ItsMediaReachTheUser(t *testing.T) {
 	}
 }
 
-// TestO20_DiesWithItsParentOnAnotherServer cancels a turn through a server that runs neither it nor its child. Brains learn of it from the rows, within a second; and an
-// answer that is cancelled there stops streaming.
+// TestO20_DiesWithItsParentOnAnotherServer cancels a turn through a server that runs neither it nor its child. Brains
+// learn of it from the rows, within a second; and an answer that is cancelled there stops streaming.
 func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 	url := storetest.PostgresURL(t)
 	script := `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
@@ -452,7 +469,8 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		servers[i] = reevetest.Run(t, host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32), Mind: &interrupted{model.Rehearsal(parsed), stopped}})
+		servers[i] = reevetest.Run(t, host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32),
+			Mind: &interrupted{model.Rehearsal(parsed), stopped}})
 	}
 	h := servers[0]
 	persona(h, "boss", nil, "delegate")
@@ -500,7 +518,8 @@ func (m *interrupted) Answer(ctx context.Context, r model.Request, watch func(mo
 	return a, err
 }
 
-// TestW17_APersonsTimeDoesNotCount: a task whose time is up while it waits for an approval goes on waiting, and ends well once it is approved.
+// TestW17_APersonsTimeDoesNotCount: a task whose time is up while it waits for an approval goes on waiting, and ends
+// well once it is approved.
 func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 	t.Parallel()
 	var ran counter
@@ -522,7 +541,8 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 	})
 	var inbox api.Inbox
 	h.Want(http.StatusOK, &inbox, "GET", "/api/inbox", nil)
-	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision", object{"decision": "approve"})
+	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
+		object{"decision": "approve"})
 	if d := over(h, turn.ID); d.Output != "Back." || ran.count() != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -548,7 +568,8 @@ func TestW17_TheOtherIsRemoved(t *testing.T) {
 		until(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 		remove(slow.ID)
 		d := over(h, turn.ID)
-		if infos, _ := results(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 || infos[0].Code != reeve.Canceled {
+		if infos, _ := results(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 ||
+			infos[0].Code != reeve.Canceled {
 			t.Errorf("%+v %+v", d.Turn, infos)
 		}
 	}

@@ -39,7 +39,8 @@ func (d desk) act(key string) [2]reeve.Result {
 	d.T.Helper()
 	return [2]reeve.Result{
 		d.Call(d.agent, "send", object{"n": key}, "Idempotency-Key", "send-"+key),
-		d.Call(d.agent, "create_task", object{"category_id": d.category, "title": "Task " + key}, "Idempotency-Key", "task-"+key),
+		d.Call(d.agent, "create_task", object{"category_id": d.category, "title": "Task " + key}, "Idempotency-Key",
+			"task-"+key),
 	}
 }
 
@@ -59,7 +60,8 @@ func (d desk) tasks() string {
 func same(t *testing.T, first, again [2]reeve.Result, replayed bool) {
 	t.Helper()
 	for i := range first {
-		if again[i].OperationID != first[i].OperationID || again[i].Replayed != replayed || again[i].IsError || again[i].State != reeve.Committed {
+		if again[i].OperationID != first[i].OperationID || again[i].Replayed != replayed || again[i].IsError ||
+			again[i].State != reeve.Committed {
 			t.Errorf("first %+v\nagain %+v", first[i], again[i])
 		}
 		if replayed && again[i].Content != first[i].Content {
@@ -107,16 +109,18 @@ func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 	one.Stop()
 	one = one.with(reevetest.StartWith(t, cfg))
 	same(t, first, one.act("k"), true)
-	if _, p, status := do(two.Host, two.agent, call{"tool": "send", "args": object{"n": "other"}}, "Idempotency-Key", "send-k"); status != http.StatusConflict {
+	if _, p, status := do(two.Host, two.agent, call{"tool": "send", "args": object{"n": "other"}}, "Idempotency-Key",
+		"send-k"); status != http.StatusConflict {
 		t.Errorf("the key for another call: %d %+v", status, p)
 	}
-	if effects, requests := w.total(); effects != 1 || requests != 1 || strings.Contains(one.tasks(), " ") || one.tasks() == "" || one.tasks() != two.tasks() {
+	if effects, requests := w.total(); effects != 1 || requests != 1 || strings.Contains(one.tasks(), " ") ||
+		one.tasks() == "" || one.tasks() != two.tasks() {
 		t.Errorf("%d effects of %d requests, tasks %s and %s", effects, requests, one.tasks(), two.tasks())
 	}
 }
 
-// A backup that lives on in a second place knows what was done before it was made; what was done after it, it does again under
-// the same operation id: the far side sees the same key, and the row it makes is the same row.
+// A backup that lives on in a second place knows what was done before it was made; what was done after it, it does
+// again under the same operation id: the far side sees the same key, and the row it makes is the same row.
 func TestL25_ABackupOnASecondDevice(t *testing.T) {
 	t.Parallel()
 	w := newWitness(t)
@@ -146,14 +150,16 @@ func TestL25_APlanOnASecondDevice(t *testing.T) {
 	t.Parallel()
 	w := newWitness(t)
 	one := furnish(reevetest.StartWith(t, quick(t)), w)
-	rehearse(one.Host, one.agent, "done", object{"tool": "send", "args": object{"n": 1}}, object{"tool": "create_task", "args": object{"category_id": one.category, "title": "Next"}},
+	rehearse(one.Host, one.agent, "done", object{"tool": "send", "args": object{"n": 1}},
+		object{"tool": "create_task", "args": object{"category_id": one.category, "title": "Next"}},
 		object{"tool": "send", "args": object{"n": 2}})
 	one.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", object{}, "Idempotency-Key", "go")
 	two := one.with(second(one.Host)) // the wake waits in both
 	done := map[string]int{}
 	for _, d := range []desk{one, two} {
 		quiet(d.Host)
-		d.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", object{}, "Idempotency-Key", "go") // and is not served again
+		// and is not served again
+		d.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", object{}, "Idempotency-Key", "go")
 		quiet(d.Host)
 		runs := runsOf(d.Host, "")
 		if len(runs) != 1 || runs[0].State != reeve.RunCompleted {

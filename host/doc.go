@@ -1,5 +1,5 @@
-// Package host assembles Reeve: it opens the store, fills the catalogue, and serves the API. It is the only package that
-// knows all the others.
+// Package host assembles Reeve: it opens the store, fills the catalogue, and serves the API. It is the only package
+// that knows all the others.
 //
 // A Go program runs Reeve with its own tools like this:
 //

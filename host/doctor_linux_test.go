@@ -41,10 +41,12 @@ func fill(t *testing.T, file string, leave int64) {
 	}
 }
 
-// The doctor names a disk that is full, or nearly, and says what to do: a small write may find room inside the database's log where a call finds none. The server stays ready: who only reads is answered.
+// The doctor names a disk that is full, or nearly, and says what to do: a small write may find room inside the
+// database's log where a call finds none. The server stays ready: who only reads is answered.
 func TestDoctor_NamesAFullDisk(t *testing.T) {
 	t.Parallel()
-	for engine, url := range map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.PostgresURL} {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" },
+		"postgres": storetest.PostgresURL} {
 		t.Run(engine, func(t *testing.T) {
 			dir := smallDisk(t)
 			ballast := filepath.Join(dir, "ballast")
@@ -52,7 +54,8 @@ func TestDoctor_NamesAFullDisk(t *testing.T) {
 			says := func(want map[string]string) {
 				t.Helper()
 				for name, how := range want {
-					if d := part(h, name); d.OK != (how == "") || !strings.Contains(d.Detail, how) || !d.OK && !strings.Contains(d.Hint, "free some space") {
+					if d := part(h, name); d.OK != (how == "") || !strings.Contains(d.Detail, how) || !d.OK &&
+						!strings.Contains(d.Hint, "free some space") {
 						t.Errorf("the doctor says %+v, want %q", d, how)
 					}
 				}

@@ -51,18 +51,24 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 	t.Parallel()
 	var kept *store.Tx
 	tools := []reeve.Tool{tool("put", reeve.Local, put(nil)),
-		tool("put_fail", reeve.Local, put(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
-		tool("put_panic", reeve.Local, put(func(context.Context, *store.Tx, *reeve.Invocation) error { panic("boom") })),
+		tool("put_fail", reeve.Local,
+			put(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
+		tool("put_panic", reeve.Local,
+			put(func(context.Context, *store.Tx, *reeve.Invocation) error { panic("boom") })),
 		tool("put_careless", reeve.Local, put(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
-			_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "x", WorkspaceID: "no such workspace", Name: "x", Config: json.RawMessage("{}")}) // does not heed the failure
+			// does not heed the failure
+			_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "x", WorkspaceID: "no such workspace", Name: "x",
+				Config: json.RawMessage("{}")})
 			return nil
 		})),
-		tool("put_keep", reeve.Local, put(func(_ context.Context, tx *store.Tx, _ *reeve.Invocation) error { kept = tx; return nil }))}
+		tool("put_keep", reeve.Local,
+			put(func(_ context.Context, tx *store.Tx, _ *reeve.Invocation) error { kept = tx; return nil }))}
 	h := reevetest.Start(t, tools...)
 	for _, c := range []struct {
 		tool  string
 		state reeve.State
-	}{{"put_fail", reeve.Failed}, {"put_panic", reeve.Failed}, {"put_careless", reeve.Failed}, {"put", reeve.Committed}, {"put_keep", reeve.Committed}} {
+	}{{"put_fail", reeve.Failed}, {"put_panic", reeve.Failed}, {"put_careless", reeve.Failed}, {"put", reeve.Committed},
+		{"put_keep", reeve.Committed}} {
 		a := h.Agent("agent-"+c.tool, c.tool, "read_file")
 		res := h.Call(a.ID, c.tool, nil, "Idempotency-Key", "k")
 		if res.State != c.state || res.IsError != (c.state == reeve.Failed) {
@@ -83,7 +89,8 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 			t.Errorf("%s again: %+v", c.tool, again)
 		}
 	}
-	if err := kept.Chat().PutSessionFile(t.Context(), "default", "s", "/late", nil); reeve.CodeOf(err) != reeve.Canceled {
+	if err := kept.Chat().PutSessionFile(t.Context(), "default", "s", "/late",
+		nil); reeve.CodeOf(err) != reeve.Canceled {
 		t.Errorf("a transaction that a handler kept still writes: %v", err)
 	}
 }
@@ -103,7 +110,8 @@ func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 	broken.Store(true)
 	func() {
 		defer func() { _ = recover() }()
-		if res, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "put"}); err == nil {
+		if res, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID,
+			Tool: "put"}); err == nil {
 			t.Errorf("%+v without a commit", res)
 		}
 	}()
@@ -139,9 +147,10 @@ func sender(id string, effect reeve.Effect, w *witness, client *http.Client) ree
 	return t
 }
 
-// midway makes a call whose request has had its effect but not its answer, and gives the world as a crash would leave it
-// then: the operation dispatched, the outcome not recorded.
-func midway(t *testing.T, w *witness, effect reeve.Effect, more map[string]any, spec map[string]any) (*reevetest.Host, reeve.Agent, reeve.Operation) {
+// midway makes a call whose request has had its effect but not its answer, and gives the world as a crash would leave
+// it then: the operation dispatched, the outcome not recorded.
+func midway(t *testing.T, w *witness, effect reeve.Effect, more map[string]any,
+	spec map[string]any) (*reevetest.Host, reeve.Agent, reeve.Operation) {
 	t.Helper()
 	h := reevetest.StartWith(t, quick(t))
 	s := map[string]any{"method": "POST", "url": w.URL + "/send"}
@@ -163,7 +172,8 @@ func midway(t *testing.T, w *witness, effect reeve.Effect, more map[string]any, 
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = h.Host.Call(ctx, reeve.Call{Workspace: "default", Agent: a.ID, Tool: "send", Args: json.RawMessage(`{"to":"you"}`), Run: "r1", Reason: "because"})
+		_, _ = h.Host.Call(ctx, reeve.Call{Workspace: "default", Agent: a.ID, Tool: "send",
+			Args: json.RawMessage(`{"to":"you"}`), Run: "r1", Reason: "because"})
 	})
 	t.Cleanup(func() { close(release); wg.Wait() })
 	<-w.reached
@@ -197,8 +207,8 @@ func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 	}
 }
 
-// After a crash the first sending is in doubt: that the far side is down, or refuses the second, does not prove that the first
-// had no effect.
+// After a crash the first sending is in doubt: that the far side is down, or refuses the second, does not prove that
+// the first had no effect.
 func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter){
@@ -246,9 +256,12 @@ func TestG09_NotSentAgainByAToolThatHasChanged(t *testing.T) {
 			var was reeve.Tool
 			h.Want(http.StatusOK, &was, "GET", "/api/tools/send", nil)
 			spec["url"] = w.URL + "/v2/send"
-			h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", map[string]any{"id": "send", "kind": "http", "description": was.Description, "effect": effect, "tier": was.Tier, "spec": spec, "parameters": was.Parameters, "timeout_ms": 2000})
+			h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", map[string]any{"id": "send", "kind": "http",
+				"description": was.Description, "effect": effect, "tier": was.Tier, "spec": spec,
+				"parameters": was.Parameters, "timeout_ms": 2000})
 			got := settle(h, op.ID)
-			if effects, requests := w.total(); effects != 1 || requests != 1 || got.State != reeve.Unknown || !strings.Contains(got.Message, "has changed") {
+			if effects, requests := w.total(); effects != 1 || requests != 1 || got.State != reeve.Unknown ||
+				!strings.Contains(got.Message, "has changed") {
 				t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
 			}
 			if len(inbox(h).Unknown) != 1 {
@@ -297,7 +310,8 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 	})
 	t.Run("cannot tell", func(t *testing.T) {
 		w := newWitness(t)
-		h, _, op := midway(t, w, reeve.Verifiable, nil, verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
+		h, _, op := midway(t, w, reeve.Verifiable, nil,
+			verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
 		tries := 0
 		eventually(t, "unknown", func() bool {
 			n, err := h.Step(t.Context())
@@ -332,14 +346,18 @@ func TestG10_TriesAreCounted(t *testing.T) {
 		looks.n.Add(1)
 		return reeve.CannotTell, nil, nil
 	}
-	h := reevetest.StartWith(t, quick(t), v, tool("keyed", reeve.Keyed, late(&keyed)), tool("unsafe", reeve.Unsafe, late(&unsafe)), tool("good", reeve.Keyed, good.handle), tool("local", reeve.Local, local.handle))
+	h := reevetest.StartWith(t, quick(t), v, tool("keyed", reeve.Keyed, late(&keyed)),
+		tool("unsafe", reeve.Unsafe, late(&unsafe)), tool("good", reeve.Keyed, good.handle),
+		tool("local", reeve.Local, local.handle))
 	for _, c := range []struct {
 		tool  string
 		sent  *counter
 		sends int64
 		state reeve.State
 		tries int
-	}{{"keyed", &keyed, 5, reeve.Unknown, 5}, {"verifiable", &verifiable, 1, reeve.Unknown, 5}, {"unsafe", &unsafe, 1, reeve.Unknown, 1}, {"good", &good, 1, reeve.Committed, 1}, {"local", &local, 1, reeve.Committed, 1}} {
+	}{{"keyed", &keyed, 5, reeve.Unknown, 5}, {"verifiable", &verifiable, 1, reeve.Unknown, 5},
+		{"unsafe", &unsafe, 1, reeve.Unknown, 1}, {"good", &good, 1, reeve.Committed, 1},
+		{"local", &local, 1, reeve.Committed, 1}} {
 		got := settle(h, h.Call(h.Agent("a-"+c.tool, c.tool).ID, c.tool, nil).OperationID)
 		if got.State != c.state || got.Tries != c.tries || c.sent.n.Load() != c.sends {
 			t.Errorf("%s: sent %d times, %+v", c.tool, c.sent.n.Load(), got)
@@ -353,7 +371,10 @@ func TestG10_TriesAreCounted(t *testing.T) {
 // The delay between look-ups is 10 s at first and doubles.
 func TestG10_LookUpsBackOff(t *testing.T) {
 	t.Parallel()
-	cannot := tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) { return nil, reeve.Errorf(reeve.Timeout, "late") })
+	cannot := tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+		return nil,
+			reeve.Errorf(reeve.Timeout, "late")
+	})
 	cannot.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
 		return reeve.CannotTell, nil, nil
 	}
@@ -383,7 +404,10 @@ func TestG10_ALookUpThatFailsCannotTell(t *testing.T) {
 		"nothing": func() (reeve.Outcome, any, error) { return "", nil, nil },
 		"novel":   func() (reeve.Outcome, any, error) { return "probably", nil, nil },
 	} {
-		v := tool(name, reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) { return nil, io.ErrUnexpectedEOF })
+		v := tool(name, reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+			return nil,
+				io.ErrUnexpectedEOF
+		})
 		v.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) { looks.Add(1); return f() }
 		list = append(list, v)
 	}
@@ -408,11 +432,13 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 				t.Fatalf("%d requests, %+v", requests, got)
 			}
 			in := inbox(h)
-			if len(in.Unknown) != 1 || in.Unknown[0].ID != op.ID || in.Unknown[0].Tool != "send" || in.Unknown[0].Message == "" {
+			if len(in.Unknown) != 1 || in.Unknown[0].ID != op.ID || in.Unknown[0].Tool != "send" ||
+				in.Unknown[0].Message == "" {
 				t.Errorf("the inbox shows %+v", in)
 			}
 			// The run is parked: nothing else of it runs, other runs do.
-			if _, p, status := do(h, a.ID, call{"tool": "send", "run": "r1"}); status != http.StatusConflict || p.Code != reeve.Conflict {
+			if _, p, status := do(h, a.ID, call{"tool": "send", "run": "r1"}); status != http.StatusConflict ||
+				p.Code != reeve.Conflict {
 				t.Errorf("in the parked run: %d %+v", status, p)
 			}
 			if res, _, status := do(h, a.ID, call{"tool": "send", "run": "r2"}); status != http.StatusOK {
@@ -420,16 +446,21 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 			}
 			// A run of that name in another workspace is another run.
 			h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
-			h.Want(http.StatusCreated, nil, "POST", "/api/agents", map[string]any{"name": "b"}, "X-Workspace-Id", "other")
-			h.Want(http.StatusOK, nil, "POST", "/api/agents/b/calls", call{"tool": "list_files", "run": "r1"}, "X-Workspace-Id", "other")
+			h.Want(http.StatusCreated, nil, "POST", "/api/agents", map[string]any{"name": "b"}, "X-Workspace-Id",
+				"other")
+			h.Want(http.StatusOK, nil, "POST", "/api/agents/b/calls", call{"tool": "list_files", "run": "r1"},
+				"X-Workspace-Id", "other")
 			before, _ := w.total()
 			var resolved reeve.Operation
-			h.Want(http.StatusOK, &resolved, "POST", "/api/operations/"+op.ID+"/resolve", map[string]any{"resolution": choice})
+			h.Want(http.StatusOK, &resolved, "POST", "/api/operations/"+op.ID+"/resolve",
+				map[string]any{"resolution": choice})
 			h.Settle(t.Context())
 			final := operation(h, op.ID)
 			effects, _ := w.total()
-			want := map[string]reeve.State{"happened": reeve.Committed, "retry": reeve.Committed, "skip": reeve.Unknown}[choice]
-			if final.State != want || string(final.Resolution) != choice || final.ResolvedBy != "owner" || effects != before {
+			want := map[string]reeve.State{"happened": reeve.Committed, "retry": reeve.Committed,
+				"skip": reeve.Unknown}[choice]
+			if final.State != want || string(final.Resolution) != choice || final.ResolvedBy != "owner" ||
+				effects != before {
 				t.Errorf("%+v, %d effects", final, effects)
 			}
 			if n := w.seenWith(op.ID); n != map[string]int{"happened": 1, "retry": 2, "skip": 1}[choice] {
@@ -443,7 +474,8 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 				t.Errorf("the inbox still shows %+v", inbox(h))
 			}
 			for _, again := range []string{"happened", "retry", "skip"} {
-				h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/resolve", map[string]any{"resolution": again})
+				h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/resolve",
+					map[string]any{"resolution": again})
 			}
 			if _, _, status := do(h, a.ID, call{"tool": "send", "run": "r1"}); status != http.StatusOK {
 				t.Errorf("the run goes on with status %d", status)
@@ -452,16 +484,19 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 	}
 }
 
-// To run it again is to repeat what was asked for. A tool that has changed since would do something else, which nobody let through.
+// To run it again is to repeat what was asked for. A tool that has changed since would do something else, which nobody
+// let through.
 func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed, reeve.Verifiable} {
-		for what, parameters := range map[string]string{"another url": "", "other parameters too": `{"type":"object","properties":{"m":{"type":"integer"}},"required":["m"],"additionalProperties":false}`} {
+		for what, parameters := range map[string]string{"another url": "",
+			"other parameters too": `{"type":"object","properties":{"m":{"type":"integer"}},"required":["m"],"additionalProperties":false}`} {
 			t.Run(string(effect)+", "+what, func(t *testing.T) {
 				w := newWitness(t)
 				spec := map[string]any{"method": "POST", "url": w.URL + "/send"}
 				if effect == reeve.Verifiable {
-					spec["verify"] = verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})["verify"]
+					spec["verify"] = verifySpec(w, map[string]any{"applied": []int{204},
+						"not_applied": []int{410}})["verify"]
 				}
 				h, a, op := midway(t, w, effect, nil, spec)
 				var was reeve.Tool
@@ -471,7 +506,9 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 					was.Parameters = json.RawMessage(parameters)
 				}
 				change := func() {
-					h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", map[string]any{"id": "send", "kind": "http", "description": was.Description, "effect": effect, "tier": was.Tier, "spec": spec, "parameters": was.Parameters, "timeout_ms": 2000})
+					h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", map[string]any{"id": "send", "kind": "http",
+						"description": was.Description, "effect": effect, "tier": was.Tier, "spec": spec,
+						"parameters": was.Parameters, "timeout_ms": 2000})
 				}
 				if effect == reeve.Keyed { // which would find out by sending it again
 					change()
@@ -482,13 +519,17 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 				if effect != reeve.Keyed {
 					change()
 				}
-				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve", map[string]any{"resolution": "retry"})
+				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve",
+					map[string]any{"resolution": "retry"})
 				h.Settle(t.Context())
 				got := operation(h, op.ID)
-				if _, requests := w.total(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale || !strings.Contains(got.Message, "has changed") || !strings.Contains(got.Message, "make the call anew") {
+				if _, requests := w.total(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale ||
+					!strings.Contains(got.Message, "has changed") ||
+					!strings.Contains(got.Message, "make the call anew") {
 					t.Errorf("%d requests, %+v", requests, got)
 				}
-				if info := resultInfo(t, pairs(h, thread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale || info.Step.Name != "lookup" {
+				if info := resultInfo(t, pairs(h, thread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale ||
+					info.Step.Name != "lookup" {
 					t.Errorf("the thread says %+v", info)
 				}
 			})
@@ -511,12 +552,14 @@ func (w *witness) seenWith(key string) (n int) {
 func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 	t.Parallel()
 	w := newWitness(t)
-	var answer atomic.Value // how the far side ends a request whose effect it has had; stragglers of an earlier one may still look
+	// how the far side ends a request whose effect it has had; stragglers of an earlier one may still look
+	var answer atomic.Value
 	w.after = func(_ int, out http.ResponseWriter, r *http.Request) bool {
 		answer.Load().(http.HandlerFunc)(out, r)
 		return true
 	}
-	effects := map[reeve.Effect]map[string]any{reeve.Keyed: nil, reeve.Unsafe: nil, reeve.Verifiable: verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
+	effects := map[reeve.Effect]map[string]any{reeve.Keyed: nil, reeve.Unsafe: nil,
+		reeve.Verifiable: verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
 	cfg := quick(t)
 	cfg.RetryTries = 2
 	goTools := []reeve.Tool{}
@@ -623,7 +666,8 @@ func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 	cfg := quick(t)
 	cfg.RetryTries = 2
 	h := reevetest.StartWith(t, cfg)
-	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL}, map[string]any{"retry": map[string]any{"attempts": 3, "delay_ms": 1, "max_ms": 2}})
+	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
+		map[string]any{"retry": map[string]any{"attempts": 3, "delay_ms": 1, "max_ms": 2}})
 	a := h.Agent("a", "send")
 	if got := settle(h, h.Call(a.ID, "send", nil).OperationID); got.State != reeve.Unknown {
 		t.Errorf("%+v", got)
@@ -636,8 +680,13 @@ func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	var ran counter
-	h := reevetest.Start(t, tool("keyed", reeve.Keyed, ran.handle), tool("local", reeve.Local, ran.handle), tool("unsafe", reeve.Unsafe, ran.handle),
-		tool("fails", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { ran.n.Add(1); return nil, errors.New("no") }))
+	h := reevetest.Start(t, tool("keyed", reeve.Keyed, ran.handle), tool("local", reeve.Local, ran.handle),
+		tool("unsafe", reeve.Unsafe, ran.handle),
+		tool("fails", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+			ran.n.Add(1)
+			return nil,
+				errors.New("no")
+		}))
 	for _, id := range []string{"keyed", "local", "unsafe", "fails"} {
 		a := h.Agent("a-"+id, id)
 		ran.n.Store(0)
@@ -646,22 +695,27 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 		}
 		first, _, _ := send(`{"a":{"x":1,"y":[{"p":1.5,"q":"z"}]},"b":100}`)
 		before := len(thread(h, a.ID, ""))
-		for _, same := range []string{`{"b":100,"a":{"y":[{"q":"z","p":1.5}],"x":1}}`, `{"a":{"x":1.0,"y":[{"p":15e-1,"q":"\u007a"}]},"b":1e2}`,
+		for _, same := range []string{`{"b":100,"a":{"y":[{"q":"z","p":1.5}],"x":1}}`,
+			`{"a":{"x":1.0,"y":[{"p":15e-1,"q":"\u007a"}]},"b":1e2}`,
 			` { "b" : 100.0 , "a" : { "x" : 1 , "y" : [ { "q" : "z", "p" : 1.50 } ] } } `} {
 			again, _, _ := send(same)
-			if !again.Replayed || again.CallID != first.CallID || again.Content != first.Content || again.State != first.State || again.Spent != first.Spent {
+			if !again.Replayed || again.CallID != first.CallID || again.Content != first.Content ||
+				again.State != first.State || again.Spent != first.Spent {
 				t.Errorf("%s: %s gave %+v, want %+v", id, same, again, first)
 			}
 		}
-		for _, other := range []string{`{"a":{"x":1,"y":[{"p":1.5,"q":"z"}]},"b":101}`, `{}`, `{"a":{"x":1,"y":[{"q":"z"}]},"b":100}`, `{"a":{"x":"1","y":[{"p":1.5,"q":"z"}]},"b":100}`} {
+		for _, other := range []string{`{"a":{"x":1,"y":[{"p":1.5,"q":"z"}]},"b":101}`, `{}`,
+			`{"a":{"x":1,"y":[{"q":"z"}]},"b":100}`, `{"a":{"x":"1","y":[{"p":1.5,"q":"z"}]},"b":100}`} {
 			if _, p, status := send(other); status != http.StatusConflict || p.Code != reeve.Conflict {
 				t.Errorf("%s: %s gave %d %+v", id, other, status, p)
 			}
 		}
-		if ran.count() != 1 || len(operations(h)) != 1+map[string]int{"keyed": 0, "local": 1, "unsafe": 2, "fails": 3}[id] {
+		if ran.count() != 1 || len(operations(h)) != 1+map[string]int{"keyed": 0, "local": 1, "unsafe": 2,
+			"fails": 3}[id] {
 			t.Errorf("%s ran %d times", id, ran.count())
 		}
-		if n := len(thread(h, a.ID, "")) - before; n != 2*4 { // the conflicts are calls that were refused; the replays wrote nothing
+		// the conflicts are calls that were refused; the replays wrote nothing
+		if n := len(thread(h, a.ID, "")) - before; n != 2*4 {
 			t.Errorf("%s: %d more messages", id, n)
 		}
 	}
@@ -676,10 +730,13 @@ func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 	a, b := h.Agent("a", "keyed", "local"), h.Agent("b", "keyed", "local")
 	var c reeve.Agent
 	h.Want(http.StatusCreated, &c, "POST", "/api/agents", map[string]any{"name": "a"}, "X-Workspace-Id", "other")
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", map[string]any{"tool_id": "keyed"}, "X-Workspace-Id", "other")
-	for _, who := range []struct{ agent, workspace string }{{a.ID, "default"}, {"a", "default"}, {b.ID, "default"}, {c.ID, "other"}} {
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", map[string]any{"tool_id": "keyed"}, "X-Workspace-Id",
+		"other")
+	for _, who := range []struct{ agent, workspace string }{{a.ID, "default"}, {"a", "default"}, {b.ID, "default"},
+		{c.ID, "other"}} {
 		var res reeve.Result
-		h.Want(http.StatusOK, &res, "POST", "/api/agents/"+who.agent+"/calls", call{"tool": "keyed"}, "Idempotency-Key", "k", "X-Workspace-Id", who.workspace)
+		h.Want(http.StatusOK, &res, "POST", "/api/agents/"+who.agent+"/calls", call{"tool": "keyed"}, "Idempotency-Key",
+			"k", "X-Workspace-Id", who.workspace)
 		if res.Replayed != (who.agent == "a") { // the first by another name
 			t.Errorf("%+v: %+v", who, res)
 		}
@@ -796,7 +853,8 @@ func TestG19_RetriesGoByType(t *testing.T) {
 		{"no connection", reeve.Unsafe, dial, 1, 2, true},
 		{"rate", reeve.Unsafe, reeve.Errorf(reeve.RateLimited, "slow down"), 1, 2, true},
 		{"business", reeve.Read, errors.New("timeout: connection reset by peer"), 9, 1, false},
-		{"typed business", reeve.Keyed, reeve.Errorf(reeve.ToolFailed, "503 unavailable, deadline exceeded"), 9, 1, false},
+		{"typed business", reeve.Keyed, reeve.Errorf(reeve.ToolFailed, "503 unavailable, deadline exceeded"), 9, 1,
+			false},
 		{"validation", reeve.Local, reeve.Errorf(reeve.Validation, "try again"), 9, 1, false},
 		{"late read", reeve.Read, reeve.Errorf(reeve.Timeout, "late"), 1, 2, true},
 		{"late keyed", reeve.Keyed, reeve.Errorf(reeve.Timeout, "late"), 1, 2, true},
@@ -843,7 +901,8 @@ func TestG19_TheDelayGrows(t *testing.T) {
 	}
 }
 
-// Whatever a call's effect, its attempts are one thing: they cost what all of them cost, share the time that budgets leave, and are as far apart as the tool asks for.
+// Whatever a call's effect, its attempts are one thing: they cost what all of them cost, share the time that budgets
+// leave, and are as far apart as the tool asks for.
 func TestG19_AttemptsAreOneThing(t *testing.T) {
 	t.Parallel()
 	const first, apart = 20 * time.Millisecond, 500 * time.Millisecond
@@ -874,7 +933,8 @@ func TestG19_AttemptsAreOneThing(t *testing.T) {
 			budget(h, "workspace", object{"limit": object{"millis": 60_000}})
 			res := h.Call(a.ID, "x", nil)
 			b := budgetOf(h, "workspace")
-			if res.IsError || res.Spent.Tokens != 6 || res.Spent.Calls != 1 || res.Spent.Millis < first.Milliseconds() || b.Used != res.Spent || !b.Reserved.IsZero() {
+			if res.IsError || res.Spent.Tokens != 6 || res.Spent.Calls != 1 ||
+				res.Spent.Millis < first.Milliseconds() || b.Used != res.Spent || !b.Reserved.IsZero() {
 				t.Errorf("%+v, of %+v", res, b)
 			}
 		})

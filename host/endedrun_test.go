@@ -11,18 +11,22 @@ import (
 	"reeve/reevetest"
 )
 
-// No call is added to a run that has ended, whatever its tool does. What was called before is still answered by its key.
+// No call is added to a run that has ended, whatever its tool does. What was called before is still answered by its
+// key.
 func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
 		var ran counter
-		h := reevetest.Run(t, cfg, tool("look", reeve.Read, ran.handle), tool("note", reeve.Local, ran.handle), tool("send", reeve.Keyed, ran.handle),
+		h := reevetest.Run(t, cfg, tool("look", reeve.Read, ran.handle), tool("note", reeve.Local, ran.handle),
+			tool("send", reeve.Keyed, ran.handle),
 			tool("shout", reeve.Unsafe, ran.handle))
 		a := persona(h, "bot", object{"config": plan("done")}, "look", "note", "send", "shout")
 		run := woken(h, a)
 		for _, id := range []string{"look", "note", "send", "shout"} {
-			if _, p, status := do(h, a.ID, call{"tool": id, "args": object{}, "run": run.ID}); status != http.StatusConflict || p.Code != reeve.Conflict || p.Hint == "" {
+			if _, p, status := do(h, a.ID,
+				call{"tool": id, "args": object{}, "run": run.ID}); status != http.StatusConflict ||
+				p.Code != reeve.Conflict || p.Hint == "" {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
 		}
@@ -30,7 +34,8 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 			t.Errorf("something was done %d times", ran.count())
 		}
 		for _, id := range []string{"look", "note"} { // a run that Reeve has not made is the caller's own affair
-			if res, p, status := do(h, a.ID, call{"tool": id, "args": object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
+			if res, p, status := do(h, a.ID,
+				call{"tool": id, "args": object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
 		}
@@ -42,7 +47,8 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
-		begun, end, entered, leave := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+		begun, end, entered, leave := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1),
+			make(chan struct{})
 		brain := tool("brain", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			close(begun)
 			<-end
@@ -57,7 +63,8 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 			return "late", nil
 		}
 		h := reevetest.Run(t, cfg, brain, tool("look", reeve.Read, slow), tool("note", reeve.Local, slow))
-		a := persona(h, "bot", object{"config": plan("done", object{"tool": "brain", "args": object{}})}, "brain", "look", "note")
+		a := persona(h, "bot", object{"config": plan("done", object{"tool": "brain", "args": object{}})}, "brain",
+			"look", "note")
 		var w reeve.Wake
 		h.Want(http.StatusCreated, &w, "POST", "/api/agents/"+a.ID+"/wake", object{})
 		<-begun

@@ -11,7 +11,8 @@ import (
 	"reeve/reevetest"
 )
 
-// What is explained is what holds a call now: one that was approved, and that a budget has held since, waits for the budget and not for the policy.
+// What is explained is what holds a call now: one that was approved, and that a budget has held since, waits for the
+// budget and not for the policy.
 func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -29,7 +30,8 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 		}
 		const policy, short = "privileged tools need a person's approval", "has too few calls left"
 		parked := h.Call(a.ID, "guarded", nil)
-		if x := explained(h, parked.CallID); why(x, "approval") != "waits: "+policy || verdict(x, "budget") != reeve.Passed {
+		if x := explained(h, parked.CallID); why(x, "approval") != "waits: "+policy ||
+			verdict(x, "budget") != reeve.Passed {
 			t.Errorf("before anybody decides: %+v", x.Steps)
 		}
 		budget(h, "agent:"+a.ID, object{"limit": object{"calls": 1}, "on_exceed": "park"})
@@ -41,34 +43,43 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 			t.Fatalf("the inbox has %+v", held)
 		}
 		x := explained(h, parked.CallID)
-		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "waits: "+held[0].Why || x.Approval.ID != held[0].ID || g.ran.count() != 0 {
+		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "waits: "+
+			held[0].Why || x.Approval.ID != held[0].ID || g.ran.count() != 0 {
 			t.Errorf("while the budget holds it: %+v", x.Steps)
 		}
 		decide(h, held[0].ID, "approve")
 		h.Settle(t.Context())
 		x = explained(h, parked.CallID)
-		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "It ran and succeeded." || g.ran.count() != 1 {
+		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+
+			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "It ran and succeeded." || g.ran.count() != 1 {
 			t.Errorf("when it has run: %+v", x)
 		}
 
 		again := h.Call(a.ID, "guarded", nil) // which waits for both from the start
-		if x := explained(h, again.CallID); verdict(x, "approval") != reeve.Waits || verdict(x, "budget") != reeve.Waits {
+		if x := explained(h, again.CallID); verdict(x, "approval") != reeve.Waits ||
+			verdict(x, "budget") != reeve.Waits {
 			t.Errorf("%+v", x.Steps)
 		}
 		decide(h, again.ApprovalID, "deny")
-		if x := explained(h, again.CallID); verdict(x, "approval") != reeve.Refused || verdict(x, "budget") != reeve.NotReached {
+		if x := explained(h, again.CallID); verdict(x, "approval") != reeve.Refused ||
+			verdict(x, "budget") != reeve.NotReached {
 			t.Errorf("%+v", x.Steps)
 		}
 	})
 }
 
-// Who may not call tools is told what the gate judges, and nothing that takes the tool to find out: by what a tool refuses, a file could be read one character after another.
+// Who may not call tools is told what the gate judges, and nothing that takes the tool to find out: by what a tool
+// refuses, a file could be read one character after another.
 func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		var asked counter
 		nosy := tool("nosy", reeve.Keyed, asked.handle)
-		nosy.Check = func(ctx context.Context, inv *reeve.Invocation) error { _, err := asked.handle(ctx, inv); return err }
+		nosy.Check = func(ctx context.Context, inv *reeve.Invocation) error {
+			_,
+				err := asked.handle(ctx, inv)
+			return err
+		}
 		nosy.Categories = func(ctx context.Context, inv *reeve.Invocation) ([]string, error) {
 			_, err := asked.handle(ctx, inv)
 			return nil, err
@@ -94,13 +105,17 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 			return call{"tool": "file_edit", "args": object{"path": "/shared/h.txt", "old": old, "new": "~"}}
 		}
 		right, wrong := judge(viewer, edit("db: c")), judge(viewer, edit("db: q"))
-		if right.Outcome != wrong.Outcome || !strings.Contains(right.Outcome, "without the tool: It would run.") || verdict(right, "preview") != reeve.NotReached || verdict(right, "budget") != reeve.Passed {
+		if right.Outcome != wrong.Outcome || !strings.Contains(right.Outcome, "without the tool: It would run.") ||
+			verdict(right, "preview") != reeve.NotReached || verdict(right, "budget") != reeve.Passed {
 			t.Errorf("a viewer is told %+v\nand %+v", right, wrong)
 		}
-		if right, wrong := judge(member, edit("db: c")), judge(member, edit("db: q")); right.Outcome != "It would run." || !strings.Contains(wrong.Outcome, "does not occur") {
+		if right, wrong := judge(member, edit("db: c")),
+			judge(member, edit("db: q")); right.Outcome != "It would run." ||
+			!strings.Contains(wrong.Outcome, "does not occur") {
 			t.Errorf("a member is told %q and %q", right.Outcome, wrong.Outcome)
 		}
-		for _, c := range []call{{"tool": "nosy"}, {"tool": "nosy", "base": "other"}, {"tool": "nosy", "preview_only": true}} {
+		for _, c := range []call{{"tool": "nosy"}, {"tool": "nosy", "base": "other"},
+			{"tool": "nosy", "preview_only": true}} {
 			x := judge(viewer, c)
 			for _, step := range []string{"scope", "security", "preview"} {
 				if verdict(x, step) != reeve.NotReached {
@@ -115,7 +130,8 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 			t.Errorf("the tool was asked %d times for a member", asked.count())
 		}
 		h.Want(200, nil, "PATCH", "/api/agents/a", object{"policy": object{"tools": object{"nosy": "deny"}}})
-		if x := judge(viewer, call{"tool": "nosy"}); verdict(x, "approval") != reeve.Refused || !strings.HasPrefix(x.Outcome, "It would be refused") {
+		if x := judge(viewer, call{"tool": "nosy"}); verdict(x, "approval") != reeve.Refused ||
+			!strings.HasPrefix(x.Outcome, "It would be refused") {
 			t.Errorf("what the gate refuses: %+v", x)
 		}
 	})

@@ -30,7 +30,8 @@ func itWillCome(context.Context, *reeve.Invocation) (any, error) {
 }
 
 // eachTalker runs a test on both databases, with an agent bot that has some tools and whose model follows a script.
-func eachTalker(t *testing.T, answers string, tools []reeve.Tool, f func(t *testing.T, h *reevetest.Host, heard *eavesdropper)) {
+func eachTalker(t *testing.T, answers string, tools []reeve.Tool, f func(t *testing.T, h *reevetest.Host,
+	heard *eavesdropper)) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		t.Run(name, func(t *testing.T) {
 			heard := &eavesdropper{Model: script(t, "answers:\n"+answers)}
@@ -73,7 +74,8 @@ func kept(h *reevetest.Host, conversation string) []reeve.Frame {
 	return l.Frames
 }
 
-// settled checks that every call of a turn that is over has one result, in its messages and in its frames, and gives the frames of the results by tool. Unless they may come late, they come before the turn's end.
+// settled checks that every call of a turn that is over has one result, in its messages and in its frames, and gives
+// the frames of the results by tool. Unless they may come late, they come before the turn's end.
 func settled(t *testing.T, h *reevetest.Host, d api.TurnDetail, late bool) map[string]reeve.Frame {
 	t.Helper()
 	rules(t, h, d)
@@ -101,7 +103,8 @@ func settled(t *testing.T, h *reevetest.Host, d api.TurnDetail, late bool) map[s
 	return results
 }
 
-// A turn that is over waits for nobody: what its calls still wait for is settled with its end and told, and an outcome that comes later changes nothing.
+// A turn that is over waits for nobody: what its calls still wait for is settled with its end and told, and an outcome
+// that comes later changes nothing.
 func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(h *reevetest.Host, turn string){
@@ -114,10 +117,16 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 		"agent destroyed": func(h *reevetest.Host, _ string) {
 			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"lifecycle": "destroyed"})
 		},
-		"agent removed": func(h *reevetest.Host, _ string) { h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/bot", nil) },
+		"agent removed": func(h *reevetest.Host, _ string) {
+			h.Want(http.StatusNoContent, nil, "DELETE",
+				"/api/agents/bot", nil)
+		},
 	}
-	tools := []reeve.Tool{asyncTool("look", reeve.Read, itWillCome), asyncTool("send", reeve.Keyed, itWillCome), asyncTool("check", reeve.Verifiable, itWillCome), asyncTool("shoot", reeve.Unsafe, itWillCome)}
-	script := "- {when: begin, calls: [{name: look, args: {}}, {name: send, args: {}}, {name: check, args: {}}, {name: shoot, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n- {when: hello, text: 'Still here.'}\n"
+	tools := []reeve.Tool{asyncTool("look", reeve.Read, itWillCome), asyncTool("send", reeve.Keyed, itWillCome),
+		asyncTool("check", reeve.Verifiable, itWillCome), asyncTool("shoot", reeve.Unsafe, itWillCome)}
+	script := "- {when: begin, calls: [{name: look, args: {}}, {name: send, args: {}}, {name: check, args: {}}, " +
+		"{name: shoot, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n- {when: hello, text: 'Still " +
+		"here.'}\n"
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
 			eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, heard *eavesdropper) {
@@ -131,17 +140,21 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 				}
 				told := settled(t, h, d, false)
 				for id, f := range told {
-					if !f.IsError || !strings.Contains(f.Content, "the turn was cancelled before its outcome came") || strings.Contains(f.Content, "not known") != (id != "look") {
+					if !f.IsError || !strings.Contains(f.Content, "the turn was cancelled before its outcome came") ||
+						strings.Contains(f.Content, "not known") != (id != "look") {
 						t.Errorf("%+v", f)
 					}
 				}
 				for _, op := range open {
 					is := operation(h, op.ID)
-					if want := map[bool]reeve.State{true: reeve.Failed, false: reeve.Unknown}[op.Tool == "look"]; is.State != want || is.ResultID == "" || is.TimeoutAt != nil || is.NextAttemptAt != nil {
+					if want := map[bool]reeve.State{true: reeve.Failed,
+						false: reeve.Unknown}[op.Tool == "look"]; is.State != want || is.ResultID == "" ||
+						is.TimeoutAt != nil || is.NextAttemptAt != nil {
 						t.Errorf("%+v", is)
 					}
 					var p api.Problem
-					h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op.ID+"/result", object{"content": "LATE"})
+					h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op.ID+"/result",
+						object{"content": "LATE"})
 					if p.Code != reeve.Conflict || !strings.Contains(p.Detail, "the turn was cancelled") {
 						t.Errorf("%+v", p)
 					}
@@ -167,20 +180,24 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 // A turn that fails, or that hands over to its client, does not wait either.
 func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
 	t.Parallel()
-	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: started}, fail: {status: 400, message: broken}}\n"
-	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
-		turn := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
-		var op reeve.Operation
-		eventually(t, "the call to be settled", func() bool { op = operations(h)[0]; return op.ResultID != "" })
-		d := detail(h, turn.ID)
-		if told := settled(t, h, d, true); d.State != reeve.RunFailed || !strings.Contains(told["send"].Content, "the turn failed before") {
-			t.Errorf("%+v", told)
-		}
-		h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "LATE"})
-	})
+	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: started}, fail: {status: 400, " +
+		"message: broken}}\n"
+	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
+		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+			turn := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+			var op reeve.Operation
+			eventually(t, "the call to be settled", func() bool { op = operations(h)[0]; return op.ResultID != "" })
+			d := detail(h, turn.ID)
+			if told := settled(t, h, d, true); d.State != reeve.RunFailed || !strings.Contains(told["send"].Content,
+				"the turn failed before") {
+				t.Errorf("%+v", told)
+			}
+			h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "LATE"})
+		})
 }
 
-// What was being sent when its turn was cancelled is recorded and told when it is over. If it says that its outcome comes later, nobody waits for that.
+// What was being sent when its turn was cancelled is recorded and told when it is over. If it says that its outcome
+// comes later, nobody waits for that.
 func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 2), make(chan struct{})
@@ -191,8 +208,10 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 			return answer()
 		}
 	}
-	tools := []reeve.Tool{asyncTool("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })), asyncTool("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(t.Context(), nil) }))}
-	script := "- {when: begin, calls: [{name: now, args: {}}, {name: later, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n"
+	tools := []reeve.Tool{asyncTool("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })),
+		asyncTool("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(t.Context(), nil) }))}
+	script := "- {when: begin, calls: [{name: now, args: {}}, {name: later, args: {}}]}\n- {when: {result: started}, " +
+		"text: 'I have begun.'}\n"
 	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		finish = make(chan struct{})
 		turn := speak(h, h.Talk("bot").ID, "begin")
@@ -208,38 +227,45 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 			}
 			return true
 		})
-		if told := settled(t, h, detail(h, turn.ID), true); told["now"].Content != "done" || !strings.Contains(told["later"].Content, "the turn was cancelled") {
+		if told := settled(t, h, detail(h, turn.ID), true); told["now"].Content != "done" ||
+			!strings.Contains(told["later"].Content, "the turn was cancelled") {
 			t.Errorf("%+v", told)
 		}
 	})
 }
 
-// An outcome that comes at the moment at which its turn is cancelled counts, or is refused: its turn has one result, which its clients are told.
+// An outcome that comes at the moment at which its turn is cancelled counts, or is refused: its turn has one result,
+// which its clients are told.
 func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 	t.Parallel()
-	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has come, text: 'It is done.'}\n- {when: {result: started}, text: 'I have begun.'}\n"
-	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
-		for range 10 {
-			turn := speak(h, h.Talk("bot").ID, "begin")
-			op := awaits(h, turn.ID, 1)[0]
-			var delivered, cancelled int
-			var both sync.WaitGroup
-			both.Go(func() {
-				delivered = h.Do("POST", "/api/operations/"+op.ID+"/result", object{"content": "JUST IN TIME"}).Status
-			})
-			both.Go(func() { cancelled = h.Do("POST", "/api/turns/"+turn.ID+"/cancel", nil).Status })
-			both.Wait()
-			d := over(h, turn.ID)
-			told, is := settled(t, h, d, true)["send"], operation(h, op.ID)
-			counts := delivered == http.StatusOK
-			if delivered != http.StatusOK && delivered != http.StatusConflict || (told.Content == "JUST IN TIME") != counts || (is.State == reeve.Committed) != counts {
-				t.Errorf("delivered %d, cancelled %d: %+v, %+v", delivered, cancelled, is, told)
+	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has come, text: 'It is done.'}\n- {when: " +
+		"{result: started}, text: 'I have begun.'}\n"
+	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
+		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+			for range 10 {
+				turn := speak(h, h.Talk("bot").ID, "begin")
+				op := awaits(h, turn.ID, 1)[0]
+				var delivered, cancelled int
+				var both sync.WaitGroup
+				both.Go(func() {
+					delivered = h.Do("POST", "/api/operations/"+op.ID+"/result", object{"content": "JUST IN TIME"}).
+						Status
+				})
+				both.Go(func() { cancelled = h.Do("POST", "/api/turns/"+turn.ID+"/cancel", nil).Status })
+				both.Wait()
+				d := over(h, turn.ID)
+				told, is := settled(t, h, d, true)["send"], operation(h, op.ID)
+				counts := delivered == http.StatusOK
+				if delivered != http.StatusOK && delivered != http.StatusConflict ||
+					(told.Content == "JUST IN TIME") != counts || (is.State == reeve.Committed) != counts {
+					t.Errorf("delivered %d, cancelled %d: %+v, %+v", delivered, cancelled, is, told)
+				}
 			}
-		}
-	})
+		})
 }
 
-// A call that the model asked for, and that was under way or not begun when its turn was cancelled, is told to have come to nothing, with the turn's end.
+// A call that the model asked for, and that was under way or not begun when its turn was cancelled, is told to have
+// come to nothing, with the turn's end.
 func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
@@ -247,8 +273,10 @@ func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 		entered <- struct{}{}
 		<-finish
 		return "seen", nil
-	}), tool("note", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { return "noted", nil }), asyncTool("send", reeve.Keyed, itWillCome)}
-	script := "- {when: begin, calls: [{id: a, name: note, args: {}}]}\n- {when: {result: noted}, calls: [{id: a, name: look, args: {}}, {id: b, name: send, args: {}}]}\n"
+	}), tool("note", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { return "noted", nil }),
+		asyncTool("send", reeve.Keyed, itWillCome)}
+	script := "- {when: begin, calls: [{id: a, name: note, args: {}}]}\n- {when: {result: noted}, calls: [{id: a, " +
+		"name: look, args: {}}, {id: b, name: send, args: {}}]}\n"
 	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		finish = make(chan struct{})
 		defer close(finish)
@@ -260,14 +288,16 @@ func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 			t.Errorf("%+v", told["note"])
 		}
 		for _, id := range []string{"look", "send"} {
-			if f := told[id]; !f.IsError || f.Code != reeve.Canceled || f.Content != "the turn was cancelled before its outcome came" {
+			if f := told[id]; !f.IsError || f.Code != reeve.Canceled ||
+				f.Content != "the turn was cancelled before its outcome came" {
 				t.Errorf("%s: %+v", id, f)
 			}
 		}
 	})
 }
 
-// underWay lists tools whose calls say when they are under way. A read ends with its caller, others when they are told to finish.
+// underWay lists tools whose calls say when they are under way. A read ends with its caller, others when they are told
+// to finish.
 func underWay(entered chan<- struct{}, finish *chan struct{}) (tools []reeve.Tool) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Unsafe} {
 		tools = append(tools, tool(string(effect), effect, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
@@ -365,7 +395,8 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 				<-entered
 				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", c.stop)
 				close(finish)
-				if d := over(h, turn.ID); d.State != reeve.RunCancelled || d.Code != reeve.Stopped || d.Message != c.want {
+				if d := over(h, turn.ID); d.State != reeve.RunCancelled || d.Code != reeve.Stopped ||
+					d.Message != c.want {
 					t.Errorf("%s, %v: %s %s %q", tool.ID, c.stop, d.State, d.Code, d.Message)
 				}
 				delete(c.stop, "reason")
@@ -378,8 +409,12 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 // What becomes of calls that wait for a person when their agent is removed is told before the end of its turns.
 func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 	t.Parallel()
-	tools := []reeve.Tool{tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return "sent", nil })}
-	eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n", tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	tools := []reeve.Tool{tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any,
+		error) {
+		return "sent", nil
+	})}
+	eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n", tools, func(t *testing.T, h *reevetest.Host,
+		_ *eavesdropper) {
 		for end, status := range map[string]int{"DELETE": http.StatusNoContent, "PATCH": http.StatusOK} {
 			a := h.Agent("asks", "send")
 			patch(h, a, object{"policy": object{"tools": object{"send": "ask"}}})
@@ -390,26 +425,30 @@ func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 				body = object{"name": "gone", "lifecycle": "destroyed"}
 			}
 			h.Want(status, nil, end, "/api/agents/"+a.ID, body)
-			if f := settled(t, h, detail(h, turn.ID), false)["send"]; f.Code != reeve.Denied || !strings.Contains(f.Content, "the agent was") {
+			if f := settled(t, h, detail(h, turn.ID), false)["send"]; f.Code != reeve.Denied ||
+				!strings.Contains(f.Content, "the agent was") {
 				t.Errorf("%s: %+v", end, f)
 			}
 		}
 	})
 }
 
-// Whoever does the work may be done before the request that asks for it is answered: the outcome counts, once, and that it comes later is no news then.
+// Whoever does the work may be done before the request that asks for it is answered: the outcome counts, once, and that
+// it comes later is no news then.
 func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	var tools []reeve.Tool
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Verifiable, reeve.Unsafe} {
-		tools = append(tools, asyncTool(string(effect), effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+		tools = append(tools, asyncTool(string(effect), effect, func(ctx context.Context, inv *reeve.Invocation) (any,
+			error) {
 			entered <- struct{}{}
 			<-finish
 			return itWillCome(ctx, inv)
 		}))
 	}
-	script := "- {when: {result: EARLY}, text: 'It is done.'}\n- {when: EARLY, text: 'It is done.'}\n- {when: {result: started}, text: 'I have begun.'}\n"
+	script := "- {when: {result: EARLY}, text: 'It is done.'}\n- {when: EARLY, text: 'It is done.'}\n- {when: " +
+		"{result: started}, text: 'I have begun.'}\n"
 	for _, tool := range tools {
 		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
 	}
@@ -417,7 +456,8 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 		for _, policy := range []string{"allow", "ask"} {
 			for _, tool := range tools {
 				finish = make(chan struct{})
-				h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"policy": object{"tools": object{tool.ID: policy}}})
+				h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
+					object{"policy": object{"tools": object{tool.ID: policy}}})
 				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
 				if policy == "ask" {
 					var box api.Inbox
@@ -425,7 +465,8 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 						h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil)
 						return len(box.Approvals) == 1
 					})
-					h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+box.Approvals[0].ID+"/decision", object{"decision": "approve"})
+					h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+box.Approvals[0].ID+"/decision",
+						object{"decision": "approve"})
 				}
 				<-entered
 				at := ""
@@ -439,7 +480,8 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 				h.Want(http.StatusConflict, nil, "POST", at+"/result", object{"content": "TWICE"})
 				close(finish)
 				d := over(h, turn.ID)
-				if h.Want(http.StatusOK, &op, "GET", at, nil); op.State != reeve.Committed || d.Output != "It is done." {
+				if h.Want(http.StatusOK, &op, "GET", at, nil); op.State != reeve.Committed ||
+					d.Output != "It is done." {
 					t.Errorf("%s, %s: %+v, %+v", policy, tool.ID, op, d.Turn)
 				}
 				if f := settled(t, h, d, false)[tool.ID]; f.Content != "EARLY" {
@@ -449,12 +491,14 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 		}
 		for _, tool := range tools[1:] { // what was proposed is made when its turn is over
 			finish = make(chan struct{})
-			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"policy": object{"tools": object{tool.ID: "propose"}}})
+			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
+				object{"policy": object{"tools": object{tool.ID: "propose"}}})
 			over(h, speak(h, h.Talk("bot").ID, "begin "+tool.ID).ID)
 			var made reeve.Proposal
 			h.Want(http.StatusOK, &made, "POST", "/api/proposals/"+inbox(h).Proposals[0].ID+"/accept", object{})
 			<-entered
-			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+made.OperationID+"/result", object{"content": "EARLY"})
+			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+made.OperationID+"/result",
+				object{"content": "EARLY"})
 			close(finish)
 			if op := operation(h, made.OperationID); op.State != reeve.Committed {
 				t.Errorf("%s: %+v", tool.ID, op)

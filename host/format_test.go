@@ -23,7 +23,8 @@ func (l *scribe) Answer(_ context.Context, r model.Request, _ func(model.Delta))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked = append(l.asked, r)
-	return model.Answer{Provider: "test", Model: r.Model, Stop: model.StopEnd, Parts: []model.Part{{Type: model.Text, Text: `{"city":"Paris"}`}}}, nil
+	return model.Answer{Provider: "test", Model: r.Model, Stop: model.StopEnd,
+		Parts: []model.Part{{Type: model.Text, Text: `{"city":"Paris"}`}}}, nil
 }
 
 func TestW23_AnAnswerInJSON(t *testing.T) {
@@ -46,12 +47,18 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 		body object
 		want string
 	}{
-		"no format":           {"/v1/chat/completions", chat, ""},
-		"text":                {"/v1/chat/completions", with(chat, "response_format", object{"type": "text"}), ""},
-		"any JSON":            {"/v1/chat/completions", with(chat, "response_format", object{"type": "json_object"}), `{}`},
-		"a shape":             {"/v1/chat/completions", with(chat, "response_format", object{"type": "json_schema", "json_schema": object{"name": "place", "strict": true, "schema": shape}}), `{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"},"strict":true}`},
-		"a shape of response": {"/v1/responses", with(respond, "text", object{"format": object{"type": "json_schema", "name": "place", "schema": shape}}), `{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"}}`},
-		"only a verbosity":    {"/v1/responses", with(respond, "text", object{"verbosity": "medium"}), ""},
+		"no format": {"/v1/chat/completions", chat, ""},
+		"text":      {"/v1/chat/completions", with(chat, "response_format", object{"type": "text"}), ""},
+		"any JSON": {"/v1/chat/completions", with(chat, "response_format", object{"type": "json_object"}),
+			`{}`},
+		"a shape": {"/v1/chat/completions",
+			with(chat, "response_format",
+				object{"type": "json_schema", "json_schema": object{"name": "place", "strict": true, "schema": shape}}),
+			`{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"},"strict":true}`},
+		"a shape of response": {"/v1/responses",
+			with(respond, "text", object{"format": object{"type": "json_schema", "name": "place", "schema": shape}}),
+			`{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"}}`},
+		"only a verbosity": {"/v1/responses", with(respond, "text", object{"verbosity": "medium"}), ""},
 	} {
 		h.Want(http.StatusOK, nil, "POST", c.path, c.body)
 		l.mu.Lock()
@@ -69,7 +76,8 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 		}
 	}
 	asked := len(l.asked)
-	for _, bad := range []any{object{"type": "yaml"}, object{"type": "json_schema"}, object{"type": "json_schema", "json_schema": object{"name": "x", "schema": "y"}}, "json"} {
+	for _, bad := range []any{object{"type": "yaml"}, object{"type": "json_schema"},
+		object{"type": "json_schema", "json_schema": object{"name": "x", "schema": "y"}}, "json"} {
 		h.Want(http.StatusBadRequest, nil, "POST", "/v1/chat/completions", with(chat, "response_format", bad))
 	}
 	if len(l.asked) != asked {
@@ -104,20 +112,24 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 			body["messages"] = []object{{"role": "user", "content": "hi"}}
 		}
 		h.Want(http.StatusBadRequest, &got, "POST", c.path, body)
-		if e := got.Error; e.Param != c.field || e.Type != "invalid_request_error" || e.Code == "model_not_found" || strings.Contains(e.Message, "Go ") || strings.Contains(e.Message, "v1") {
+		if e := got.Error; e.Param != c.field || e.Type != "invalid_request_error" || e.Code == "model_not_found" ||
+			strings.Contains(e.Message, "Go ") || strings.Contains(e.Message, "v1") {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
 	if len(l.asked) != 0 {
 		t.Error("what makes no sense reached the model")
 	}
-	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{{"role": "user", "content": "hi"}}, "max_tokens": 7, "temperature": 0})
+	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
+		object{"model": "bot", "messages": []object{{"role": "user", "content": "hi"}}, "max_tokens": 7,
+			"temperature": 0})
 	if r := l.asked[0]; r.MaxTokens != 7 || r.Temperature == nil || *r.Temperature != 0 {
 		t.Errorf("the model was asked for %+v", r)
 	}
 }
 
-// Where OpenAI's clients call, an Idempotency-Key says nothing: an answer is never given to somebody who was not asked for a token.
+// Where OpenAI's clients call, an Idempotency-Key says nothing: an answer is never given to somebody who was not asked
+// for a token.
 func TestW23_AnAnswerIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: &scribe{}})
@@ -127,7 +139,8 @@ func TestW23_AnAnswerIsNobodyElses(t *testing.T) {
 		"/v1/responses":        {"model": "bot", "input": "which city?"},
 	} {
 		h.Want(http.StatusOK, nil, "POST", path, body, "Idempotency-Key", "k")
-		if r := h.Do("POST", path, body, "Idempotency-Key", "k", "Authorization", "Bearer wrong"); r.Status != http.StatusUnauthorized {
+		if r := h.Do("POST", path, body, "Idempotency-Key", "k", "Authorization",
+			"Bearer wrong"); r.Status != http.StatusUnauthorized {
 			t.Errorf("%s without a token: %d %s", path, r.Status, r.Body)
 		}
 	}

@@ -7,15 +7,17 @@ import (
 )
 
 const (
-	// garbage is how much of it may gather before it is collected, in percent of what is in use. With many conversations open a server holds a tenth less than by Go's
-	// own 100, and is no slower: most of its time is the store's.
+	// garbage is how much of it may gather before it is collected, in percent of what is in use. With many
+	// conversations open a server holds a tenth less than by Go's own 100, and is no slower: most of its time is the
+	// store's.
 	garbage = 60
-	// roomy is what the heap may always grow to. A server that has little in use would by its percents alone collect a hundred times a second while it is called, which
-	// takes a fifth of its time.
+	// roomy is what the heap may always grow to. A server that has little in use would by its percents alone collect a
+	// hundred times a second while it is called, which takes a fifth of its time.
 	roomy = 20 << 20
 )
 
-// CollectGarbage has this process collect its garbage as reeve serve does. It is for programs that are nothing but a Host, and is called once.
+// CollectGarbage has this process collect its garbage as reeve serve does. It is for programs that are nothing but a
+// Host, and is called once.
 func CollectGarbage() {
 	live := []heap.Sample{{Name: "/gc/heap/live:bytes"}}
 	set := 0

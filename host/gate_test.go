@@ -16,7 +16,8 @@ import (
 )
 
 // steps is the order of the gate, as records name it.
-var steps = []string{"lookup", "attachment", "arguments", "capability", "scope", "item", "approval", "security", "preview", "idempotency", "budget"}
+var steps = []string{"lookup", "attachment", "arguments", "capability", "scope", "item", "approval", "security",
+	"preview", "idempotency", "budget"}
 
 // watched is a tool whose every part counts that it was run and can be told to refuse.
 type watched struct {
@@ -45,8 +46,13 @@ func category(h *reevetest.Host, name string) string {
 func (w *watched) tool(id string) reeve.Tool {
 	w.base.Store("base-1")
 	w.category.Store("none yet")
-	t := tool(id, reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { w.handler.Add(1); return "ran", nil })
-	t.Parameters = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`)
+	t := tool(id, reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+		w.handler.Add(1)
+		return "ran",
+			nil
+	})
+	t.Parameters = json.RawMessage(
+		`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`)
 	t.Capability = "files.read"
 	t.Categories = func(context.Context, *reeve.Invocation) ([]string, error) {
 		w.scope.Add(1)
@@ -86,9 +92,11 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+weak.ID, map[string]any{"kind": "nobody"})
 	narrow := h.Agent("narrow", "watched")
 	denied := scoped("denied", "watched")
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+denied.ID, map[string]any{"policy": map[string]any{"tools": map[string]any{"watched": "deny"}}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+denied.ID,
+		map[string]any{"policy": map[string]any{"tools": map[string]any{"watched": "deny"}}})
 	var used reeve.Result
-	h.Want(http.StatusOK, &used, "POST", "/api/agents/good/calls", call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "used")
+	h.Want(http.StatusOK, &used, "POST", "/api/agents/good/calls",
+		call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "used")
 	for _, c := range []struct {
 		step  string
 		agent reeve.Agent
@@ -99,17 +107,23 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 	}{
 		{"lookup", good, reeve.Call{Tool: "nope"}, reeve.NotFound, [4]int64{}, nil},
 		{"attachment", bare, reeve.Call{Tool: "watched"}, reeve.NotFound, [4]int64{}, nil},
-		{"attachment", good, reeve.Call{Tool: "watched", Tools: []string{"read_file"}}, reeve.NotFound, [4]int64{}, nil},
+		{"attachment", good, reeve.Call{Tool: "watched", Tools: []string{"read_file"}}, reeve.NotFound, [4]int64{},
+			nil},
 		{"attachment", good, reeve.Call{Tool: "watched", Tools: []string{}}, reeve.NotFound, [4]int64{}, nil},
-		{"arguments", good, reeve.Call{Tool: "watched", Args: json.RawMessage(`{"n":"x"}`)}, reeve.Validation, [4]int64{}, nil},
-		{"arguments", good, reeve.Call{Tool: "watched", Args: json.RawMessage(`{"n":`)}, reeve.Validation, [4]int64{}, nil},
+		{"arguments", good, reeve.Call{Tool: "watched", Args: json.RawMessage(`{"n":"x"}`)}, reeve.Validation,
+			[4]int64{}, nil},
+		{"arguments", good, reeve.Call{Tool: "watched", Args: json.RawMessage(`{"n":`)}, reeve.Validation, [4]int64{},
+			nil},
 		{"capability", weak, reeve.Call{Tool: "watched"}, reeve.OutOfScope, [4]int64{}, nil},
 		{"scope", narrow, reeve.Call{Tool: "watched"}, reeve.OutOfScope, [4]int64{1}, nil},
 		{"item", good, reeve.Call{Tool: "watched", Automation: "auto"}, reeve.Denied, [4]int64{1}, nil},
 		{"approval", denied, reeve.Call{Tool: "watched"}, reeve.Denied, [4]int64{1}, nil},
-		{"security", good, reeve.Call{Tool: "watched"}, reeve.Denied, [4]int64{1, 1}, func() { w.refuseCheck.Store(true) }},
-		{"preview", good, reeve.Call{Tool: "watched", Base: "base-0"}, reeve.Stale, [4]int64{1, 1, 1}, func() { w.refuseCheck.Store(false) }},
-		{"idempotency", good, reeve.Call{Tool: "watched", Operation: used.OperationID, Args: json.RawMessage(`{"n":2}`)}, reeve.Conflict, [4]int64{1, 1, 0}, nil},
+		{"security", good, reeve.Call{Tool: "watched"}, reeve.Denied, [4]int64{1, 1},
+			func() { w.refuseCheck.Store(true) }},
+		{"preview", good, reeve.Call{Tool: "watched", Base: "base-0"}, reeve.Stale, [4]int64{1, 1, 1},
+			func() { w.refuseCheck.Store(false) }},
+		{"idempotency", good, reeve.Call{Tool: "watched", Operation: used.OperationID,
+			Args: json.RawMessage(`{"n":2}`)}, reeve.Conflict, [4]int64{1, 1, 0}, nil},
 	} {
 		t.Run(c.step, func(t *testing.T) {
 			if c.setUp != nil {
@@ -124,13 +138,15 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 			after := w.counts()
 			for i, n := range c.ran {
 				if after[i]-before[i] != n {
-					t.Errorf("scope, check, preview and handler ran %v times before and %v after, want %v more", before, after, c.ran)
+					t.Errorf("scope, check, preview and handler ran %v times before and %v after, want %v more", before,
+						after, c.ran)
 					break
 				}
 			}
 			p := pairs(h, thread(h, c.agent.ID, "session="+c.call.Session))[res.CallID]
 			trail := actionInfo(t, p[0]).Trail
-			if len(trail) == 0 || trail[len(trail)-1].Name != c.step || trail[len(trail)-1].Verdict != reeve.Refused || trail[len(trail)-1].Why == "" {
+			if len(trail) == 0 || trail[len(trail)-1].Name != c.step || trail[len(trail)-1].Verdict != reeve.Refused ||
+				trail[len(trail)-1].Why == "" {
 				t.Fatalf("the trail ends %+v", trail)
 			}
 			for i, s := range trail {
@@ -196,7 +212,8 @@ func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
 	}
 }
 
-// A call that reads is judged by what holds now before it is made, and not only before it is recorded: what was forbidden a moment ago, here or on another server, reaches nobody.
+// A call that reads is judged by what holds now before it is made, and not only before it is recorded: what was
+// forbidden a moment ago, here or on another server, reaches nobody.
 func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 	t.Parallel()
 	var ran counter
@@ -211,7 +228,8 @@ func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 			code         reeve.Code
 		}{
 			{"PATCH", "/api/agents/%s", object{"policy": object{"tools": object{"reads": "deny"}}}, 403, reeve.Denied},
-			{"PATCH", "/api/agents/%s", object{"policy": object{"tools": object{"reads": "ask"}}}, 202, reeve.ApprovalRequired},
+			{"PATCH", "/api/agents/%s", object{"policy": object{"tools": object{"reads": "ask"}}}, 202,
+				reeve.ApprovalRequired},
 			{"PATCH", "/api/agents/%s", object{"kind": "powerless"}, 403, reeve.OutOfScope},
 			{"DELETE", "/api/agents/%s/tools/reads", nil, 404, reeve.NotFound},
 			{"DELETE", "/api/agents/%s", nil, 404, reeve.NotFound},
@@ -225,7 +243,8 @@ func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 			}
 			res, p, status := do(caller, a.ID, call{"tool": "reads"})
 			if status != change.status || p.Code != change.code && res.Code != change.code || ran.count() != before {
-				t.Errorf("%s, %s %s %v: %d %s%s, made %d times", name, change.method, change.path, change.body, status, p.Code, res.Code, ran.count()-before)
+				t.Errorf("%s, %s %s %v: %d %s%s, made %d times", name, change.method, change.path, change.body, status,
+					p.Code, res.Code, ran.count()-before)
 			}
 		}
 	}
@@ -251,12 +270,15 @@ func TestG01_ANameIsWhoHasItNow(t *testing.T) {
 			if res := caller.Call("ann", "read_file", call{"path": "/who"}); !strings.Contains(res.Content, "bob") {
 				t.Errorf("the name ann, which bob has taken, reads %q", res.Content)
 			}
-			if _, p, status := do(caller, "bob", call{"tool": "read_file", "args": object{"path": "/who"}}); status != 404 || p.Code != reeve.NotFound {
+			if _, p, status := do(caller, "bob",
+				call{"tool": "read_file", "args": object{"path": "/who"}}); status != 404 || p.Code != reeve.NotFound {
 				t.Errorf("a name that nobody has: %d %+v", status, p)
 			}
 			alter.Want(204, nil, "DELETE", "/api/agents/"+ids[1], nil)
 			again := alter.Agent("ann", "read_file")
-			if res, p, status := do(caller, "ann", call{"tool": "read_file", "args": object{"path": "/who"}}); status != 200 || !res.IsError && res.Content == "bob" {
+			if res, p, status := do(caller, "ann",
+				call{"tool": "read_file", "args": object{"path": "/who"}}); status != 200 || !res.IsError &&
+				res.Content == "bob" {
 				t.Errorf("made anew as %s: %d %+v %+v", again.ID, status, res, p)
 			}
 		})
@@ -292,13 +314,15 @@ func TestG01_AToolsOwnJudgementThatFailsRefuses(t *testing.T) {
 	a := h.Agent("a")
 	want := map[string]string{"check": "security", "scope": "scope", "preview": "preview"}
 	for _, tool := range append(list, hang) {
-		res, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: tool.ID, Tools: []string{tool.ID}, Session: tool.ID})
+		res, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: tool.ID,
+			Tools: []string{tool.ID}, Session: tool.ID})
 		if err == nil || res.CallID == "" {
 			t.Errorf("%s: %+v, %v", tool.ID, res, err)
 			continue
 		}
 		prefix, _, _ := strings.Cut(tool.ID, "_")
-		if info := resultInfo(t, pairs(h, thread(h, a.ID, "session="+tool.ID))[res.CallID][1]); info.Step.Name != want[prefix] {
+		if info := resultInfo(t, pairs(h,
+			thread(h, a.ID, "session="+tool.ID))[res.CallID][1]); info.Step.Name != want[prefix] {
 			t.Errorf("%s was refused by %+v", tool.ID, info.Step)
 		}
 	}
@@ -315,7 +339,11 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 	var ran counter
 	hang := tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { <-never; return nil, nil })
 	hang.TimeoutMS = 20
-	hangLocal := tool("hang_local", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { <-never; return nil, nil })
+	hangLocal := tool("hang_local", reeve.Local, func(context.Context, *reeve.Invocation) (any,
+		error) {
+		<-never
+		return nil, nil
+	})
 	hangLocal.TimeoutMS = 20
 	preview := tool("previewed", reeve.Keyed, ran.handle)
 	preview.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) {
@@ -325,14 +353,25 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 	privileged.Tier = reeve.Privileged
 	cfg := quick(t)
 	h := reevetest.StartWith(t, cfg,
-		tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle), tool("keyed", reeve.Keyed, ran.handle), tool("unsafe", reeve.Unsafe, ran.handle),
-		tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return nil, errors.New("no") }),
-		tool("fails_local", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { return nil, errors.New("no") }),
-		tool("fails_keyed", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return nil, errors.New("no") }),
+		tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle),
+		tool("keyed", reeve.Keyed, ran.handle), tool("unsafe", reeve.Unsafe, ran.handle),
+		tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+			return nil,
+				errors.New("no")
+		}),
+		tool("fails_local", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) {
+			return nil,
+				errors.New("no")
+		}),
+		tool("fails_keyed", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+			return nil,
+				errors.New("no")
+		}),
 		tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }),
 		tool("panics_unsafe", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }),
 		hang, hangLocal, preview, privileged)
-	all := []string{"read", "local", "keyed", "unsafe", "fails", "fails_local", "fails_keyed", "panics", "panics_unsafe", "hang", "hang_local", "previewed", "privileged"}
+	all := []string{"read", "local", "keyed", "unsafe", "fails", "fails_local", "fails_keyed", "panics",
+		"panics_unsafe", "hang", "hang_local", "previewed", "privileged"}
 	a := h.Agent("a", all...)
 	made := 0
 	ask := func(c call, headers ...string) reeve.Result {
@@ -345,7 +384,8 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 	}
 	for _, id := range all[:11] {
 		if res := ask(call{"tool": id}); res.State == reeve.Unknown { // its result comes with a person's word
-			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve", map[string]any{"resolution": "skip"})
+			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
+				map[string]any{"resolution": "skip"})
 		}
 	}
 	ask(call{"tool": "previewed", "preview_only": true})
@@ -375,13 +415,15 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 func TestG02_ConcurrentCallsShareOneChain(t *testing.T) {
 	t.Parallel()
 	var ran counter
-	h := reevetest.Start(t, tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle), tool("keyed", reeve.Keyed, ran.handle))
+	h := reevetest.Start(t, tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle),
+		tool("keyed", reeve.Keyed, ran.handle))
 	a := h.Agent("a", "read", "local", "keyed")
 	done := make(chan error)
 	const n = 24
 	for i := range n {
 		go func() {
-			_, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: []string{"read", "local", "keyed"}[i%3]})
+			_, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID,
+				Tool: []string{"read", "local", "keyed"}[i%3]})
 			done <- err
 		}()
 	}
@@ -401,7 +443,11 @@ func TestG02_ACallerThatGoesAwayIsRecorded(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			h := reevetest.Start(t, tool("leave", effect, func(context.Context, *reeve.Invocation) (any, error) { cancel(); return "done", nil }))
+			h := reevetest.Start(t, tool("leave", effect, func(context.Context, *reeve.Invocation) (any,
+				error) {
+				cancel()
+				return "done", nil
+			}))
 			a := h.Agent("a", "leave")
 			res, err := h.Host.Call(ctx, reeve.Call{Workspace: "default", Agent: a.ID, Tool: "leave"})
 			if err != nil {
@@ -440,8 +486,9 @@ func TestG03_NotFoundSaysNothingMore(t *testing.T) {
 	h := reevetest.Start(t)
 	a := h.Agent("a", "read_file")
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
-	body := map[string]any{"id": "theirs", "description": "d", "effect": "read", "parameters": json.RawMessage(anything),
-		"spec": map[string]any{"method": "GET", "url": "https://example.com/"}}
+	body := map[string]any{"id": "theirs", "description": "d", "effect": "read",
+		"parameters": json.RawMessage(anything),
+		"spec":       map[string]any{"method": "GET", "url": "https://example.com/"}}
 	h.Want(http.StatusCreated, nil, "POST", "/api/tools", body, "X-Workspace-Id", "other")
 	body["id"] = "broken"
 	h.Want(http.StatusCreated, nil, "POST", "/api/tools", body)
@@ -456,9 +503,11 @@ func TestG03_NotFoundSaysNothingMore(t *testing.T) {
 		b, _ := json.Marshal(p)
 		return strings.ReplaceAll(string(b), id, "NAME")
 	}
-	for _, c := range []call{{}, {"args": map[string]any{"path": "/x"}}, {"args": "not json"}, {"preview_only": true}, {"tools": []string{"read_file"}}, {"idempotency_key": "k"}} {
+	for _, c := range []call{{}, {"args": map[string]any{"path": "/x"}}, {"args": "not json"}, {"preview_only": true},
+		{"tools": []string{"read_file"}}, {"idempotency_key": "k"}} {
 		want := answer("missing", c)
-		for _, id := range []string{"theirs", "broken", "file_write", "write_file", "MISSING", "read_file ", "' OR 1=1 --"} {
+		for _, id := range []string{"theirs", "broken", "file_write", "write_file", "MISSING", "read_file ",
+			"' OR 1=1 --"} {
 			if got := answer(id, c); got != want {
 				t.Errorf("%s answers %s, a missing one %s", id, got, want)
 			}
@@ -545,7 +594,8 @@ func TestG04_ARefusedCallDoesNotUseUpItsKey(t *testing.T) {
 	if _, _, status := do(h, a.ID, call{"tool": "strict"}, "Idempotency-Key", "k"); status != http.StatusBadRequest {
 		t.Fatal(status)
 	}
-	if res := h.Call(a.ID, "strict", map[string]any{"name": "ab"}, "Idempotency-Key", "k"); res.IsError || res.Replayed || ran.count() != 1 {
+	if res := h.Call(a.ID, "strict", map[string]any{"name": "ab"}, "Idempotency-Key", "k"); res.IsError ||
+		res.Replayed || ran.count() != 1 {
 		t.Errorf("%+v", res)
 	}
 }
@@ -601,7 +651,8 @@ func TestG05_WhatModelsReallySend(t *testing.T) {
 			var res reeve.Result
 			var err error
 			if way == "go" {
-				res, err = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "strict", Args: json.RawMessage(c.args)})
+				res, err = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "strict",
+					Args: json.RawMessage(c.args)})
 			} else if strings.ToValidUTF8(c.args, "") == c.args { // text that a model sent, in a request of its own
 				r := h.Do("POST", "/api/agents/"+a.ID+"/calls", call{"tool": "strict", "args": c.args})
 				if r.Status == http.StatusOK {
@@ -631,13 +682,15 @@ func TestG05_WhatModelsReallySend(t *testing.T) {
 	}
 }
 
-// A model that corrects itself after an error sees, in the thread, what it sent and what was wrong with it, however large.
+// A model that corrects itself after an error sees, in the thread, what it sent and what was wrong with it, however
+// large.
 func TestG05_TheRecordOfBrokenArgumentsIsBounded(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "write_file")
 	huge := `{"` + strings.Repeat("k", 1<<20) + `":1}`
-	res, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "write_file", Args: json.RawMessage(huge)})
+	res, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "write_file",
+		Args: json.RawMessage(huge)})
 	if reeve.CodeOf(err) != reeve.Validation {
 		t.Fatal(err)
 	}
@@ -655,7 +708,8 @@ func TestG05_TheRecordOfBrokenArgumentsIsBounded(t *testing.T) {
 // What an operator sets is nowhere to be seen: not in schemas, descriptions, errors or messages.
 func TestG06_OperatorSettingsStayInside(t *testing.T) {
 	t.Parallel()
-	const sealed, header, key = "topsecret-value-1", "quiet-header-value", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	const sealed, header, key = "topsecret-value-1", "quiet-header-value",
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	w := newWitness(t)
 	w.before = func(n int, out http.ResponseWriter, r *http.Request) bool { // a far side that says back all it was told
 		out.WriteHeader([]int{200, 400, 500}[n%3])
@@ -666,11 +720,14 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 	cfg.SecretKey, cfg.OutputCap = key, 4321
 	h := reevetest.StartWith(t, cfg)
 	h.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/KEY", map[string]any{"value": sealed})
-	define(h, "post", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL + "/hook?k=${secret:KEY}", "headers": map[string]any{"X-Key": "${secret:KEY}", "X-Other": header}},
+	define(h, "post", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL + "/hook?k=${secret:KEY}",
+		"headers": map[string]any{"X-Key": "${secret:KEY}", "X-Other": header}},
 		map[string]any{"retry": map[string]any{"attempts": 2, "delay_ms": 1, "max_ms": 1}})
-	define(h, "unreachable", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort + "/hook", "headers": map[string]any{"X-Key": "${secret:KEY}"}}, nil)
+	define(h, "unreachable", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort + "/hook",
+		"headers": map[string]any{"X-Key": "${secret:KEY}"}}, nil)
 	a := h.Agent("a", "post", "unreachable")
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace", map[string]any{"limit": map[string]any{"calls": 987654}})
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
+		map[string]any{"limit": map[string]any{"calls": 987654}})
 	var said []string
 	for range 3 {
 		said = append(said, string(h.Do("POST", "/api/agents/a/calls", call{"tool": "post"}).Body))
@@ -684,7 +741,8 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 		said = append(said, string(h.Do("GET", "/api/calls/"+m.ID+"/explanation", nil).Body))
 	}
 	for _, text := range said {
-		for _, v := range []string{sealed, header, key, h.Token, w.URL, w.Listener.Addr().String(), "987654", "4321", h.Dir()} {
+		for _, v := range []string{sealed, header, key, h.Token, w.URL, w.Listener.Addr().String(), "987654", "4321",
+			h.Dir()} {
 			if strings.Contains(text, v) {
 				t.Errorf("%q is in %s", v, text)
 			}
@@ -706,9 +764,11 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 func TestG07_NoEffectMeansUnsafe(t *testing.T) {
 	t.Parallel()
 	var ran counter
-	vague := reeve.Tool{ID: "vague", Description: "Does something.", Parameters: json.RawMessage(anything), Handler: ran.handle}
+	vague := reeve.Tool{ID: "vague", Description: "Does something.", Parameters: json.RawMessage(anything),
+		Handler: ran.handle}
 	h := reevetest.Start(t, vague)
-	define(h, "vague_http", "", map[string]any{"method": "POST", "url": "https://example.com/"}, map[string]any{"tier": nil, "effect": nil})
+	define(h, "vague_http", "", map[string]any{"method": "POST", "url": "https://example.com/"},
+		map[string]any{"tier": nil, "effect": nil})
 	for _, id := range []string{"vague", "vague_http"} {
 		var v api.ToolView
 		h.Want(http.StatusOK, &v, "GET", "/api/tools/"+id, nil)
@@ -720,13 +780,16 @@ func TestG07_NoEffectMeansUnsafe(t *testing.T) {
 	if res := h.Call(a.ID, "vague", nil); res.State != reeve.Parked || ran.count() != 0 {
 		t.Errorf("%+v after %d runs", res, ran.count())
 	}
-	if err := h.AddTool(reeve.Tool{ID: "wrong", Description: "d", Effect: "harmless", Parameters: json.RawMessage(anything), Handler: ran.handle}); reeve.CodeOf(err) != reeve.Validation {
+	if err := h.AddTool(reeve.Tool{ID: "wrong", Description: "d", Effect: "harmless",
+		Parameters: json.RawMessage(anything), Handler: ran.handle}); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("an effect class of one's own: %v", err)
 	}
-	if err := h.AddTool(reeve.Tool{ID: "sly", Description: "d", Effect: reeve.Keyed, Tier: reeve.ReadOnly, Parameters: json.RawMessage(anything), Handler: ran.handle}); reeve.CodeOf(err) != reeve.Validation {
+	if err := h.AddTool(reeve.Tool{ID: "sly", Description: "d", Effect: reeve.Keyed, Tier: reeve.ReadOnly,
+		Parameters: json.RawMessage(anything), Handler: ran.handle}); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("a mutating tool that calls itself read_only: %v", err)
 	}
-	if err := h.AddTool(reeve.Tool{ID: "blind", Description: "d", Effect: reeve.Verifiable, Parameters: json.RawMessage(anything), Handler: ran.handle}); reeve.CodeOf(err) != reeve.Validation {
+	if err := h.AddTool(reeve.Tool{ID: "blind", Description: "d", Effect: reeve.Verifiable,
+		Parameters: json.RawMessage(anything), Handler: ran.handle}); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("a verifiable tool that cannot look: %v", err)
 	}
 }

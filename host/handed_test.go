@@ -47,8 +47,8 @@ func hearing(t *testing.T, script string) (*reevetest.Host, *eavesdropper) {
 	return reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard}), heard
 }
 
-// TestW17_AttachmentsGoAlong: what was attached to a turn reaches whoever its agent hands a task to, and whoever that one does, byte by byte; the second turn, to which nothing was
-// attached, hands on nothing.
+// TestW17_AttachmentsGoAlong: what was attached to a turn reaches whoever its agent hands a task to, and whoever that
+// one does, byte by byte; the second turn, to which nothing was attached, hands on nothing.
 func TestW17_AttachmentsGoAlong(t *testing.T) {
 	t.Parallel()
 	h, heard := hearing(t, `- {when: {tool: delegate}, text: "It is a dot."}
@@ -61,8 +61,11 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 	persona(h, "eyes", nil)
 	c := h.Talk("boss")
 	var turn reeve.Turn
-	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "look at this", "attachments": []object{
-		{"name": "dot.gif", "media_type": "image/gif", "data": pixel}, {"name": "note.txt", "media_type": "text/plain", "data": "aGk="}}})
+	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "look at this", "attachments": []object{
+			{"name": "dot.gif", "media_type": "image/gif", "data": pixel},
+			{"name": "note.txt", "media_type": "text/plain",
+				"data": "aGk="}}})
 	if d := over(h, turn.ID); d.Output != "It is a dot." {
 		t.Fatalf("%+v", d.Turn)
 	}
@@ -76,7 +79,8 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 	if len(child) != 1 {
 		t.Fatalf("%+v", child)
 	}
-	if body := string(h.Do("GET", "/api/conversations/"+child[0].SessionID+"/messages", nil).Body); !strings.Contains(body, "dot.gif") {
+	if body := string(h.Do("GET", "/api/conversations/"+child[0].SessionID+"/messages", nil).
+		Body); !strings.Contains(body, "dot.gif") {
 		t.Errorf("a person does not see it in the other's conversation: %s", body)
 	}
 	over(h, speak(h, c.ID, "and now?").ID)
@@ -85,7 +89,8 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 	}
 }
 
-// TestW18_AttachmentsAreSeenByWhoIsLoopedIn, once: it sees what was said, with what came with it; what it sends is seen in the conversation.
+// TestW18_AttachmentsAreSeenByWhoIsLoopedIn, once: it sees what was said, with what came with it; what it sends is seen
+// in the conversation.
 func TestW18_AttachmentsAreSeenByWhoIsLoopedIn(t *testing.T) {
 	t.Parallel()
 	h, heard := hearing(t, `- {when: {system: I am boss, tool: loop_in}, text: "So it is."}
@@ -99,7 +104,9 @@ func TestW18_AttachmentsAreSeenByWhoIsLoopedIn(t *testing.T) {
 	h.Call("clerk", "file_write", call{"path": "/shared/dot.txt", "content": "."})
 	c := h.Talk("boss")
 	var turn reeve.Turn
-	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "look at this", "attachments": []object{{"name": "dot.gif", "media_type": "image/gif", "data": pixel}}})
+	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "look at this",
+			"attachments": []object{{"name": "dot.gif", "media_type": "image/gif", "data": pixel}}})
 	if d := over(h, turn.ID); d.Output != "So it is." {
 		t.Fatalf("%+v", d.Turn)
 	}

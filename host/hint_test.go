@@ -24,7 +24,9 @@ func TestG02_TheHintIsAboutWhatRefused(t *testing.T) {
 		h := reevetest.Start(t, tool("act", reeve.Keyed, ran.handle))
 		a := h.Agent("a", "act")
 		patch(h, a, c.change)
-		if _, p, status := do(h, a.ID, call{"tool": "act"}); status != http.StatusForbidden || p.Code != reeve.Denied || !strings.Contains(p.Hint, c.hint) || c.hint != "change the policy of" && strings.Contains(p.Hint, "policy") {
+		if _, p, status := do(h, a.ID, call{"tool": "act"}); status != http.StatusForbidden || p.Code != reeve.Denied ||
+			!strings.Contains(p.Hint, c.hint) || c.hint != "change the policy of" &&
+			strings.Contains(p.Hint, "policy") {
 			t.Errorf("%s: %d %+v", name, status, p)
 		}
 	}

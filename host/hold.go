@@ -7,8 +7,8 @@ import (
 	"reeve/internal/store"
 )
 
-// adopt finds out, before anything is done, whether the database is the one that the last server used. One that was restored from a
-// backup is held.
+// adopt finds out, before anything is done, whether the database is the one that the last server used. One that was
+// restored from a backup is held.
 func (h *Host) adopt(ctx context.Context) error {
 	reason := ""
 	if h.cfg.Held {
@@ -16,7 +16,8 @@ func (h *Host) adopt(ctx context.Context) error {
 	}
 	hold, err := h.db.Adopt(ctx, reason)
 	if err == nil && hold != nil {
-		h.log.Warn("the server is held, and does nothing until a person says reeve resume", "reason", hold.Reason, "list", "reeve held")
+		h.log.Warn("the server is held, and does nothing until a person says reeve resume", "reason", hold.Reason,
+			"list", "reeve held")
 	}
 	return err
 }
@@ -41,7 +42,8 @@ func (h *Host) checkHold(ctx context.Context) reeve.PartHealth {
 	var hold *reeve.Hold
 	err := h.db.View(ctx, func(s *store.Snap) (err error) { hold, err = s.System().Hold(ctx); return err })
 	if err == nil && hold != nil {
-		err = reeve.Errorf(reeve.Stopped, "the server is held since %s: %s", hold.HeldAt.Format("2006-01-02 15:04:05"), hold.Reason).
+		err = reeve.Errorf(reeve.Stopped, "the server is held since %s: %s", hold.HeldAt.Format("2006-01-02 15:04:05"),
+			hold.Reason).
 			Hintf("look at what would go on with reeve held, then let it go on with reeve resume")
 	}
 	return health("hold", err, "the server is not held", "see the server's log")

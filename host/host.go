@@ -183,7 +183,8 @@ func (h *Host) assemble() (err error) {
 			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.secret},
 			reeve.ScriptTool: &automation.Builder{Pool: h.sandboxes.scripts}}})
 	p.hub = chat.NewBroadcaster(h.db, h.log)
-	p.desk = &chat.Service{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue, Fetcher: web.NewFetcher(guard)}
+	p.desk = &chat.Service{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue,
+		Fetcher: web.NewFetcher(guard)}
 	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
 	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
 		Items: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
@@ -281,17 +282,20 @@ func (h *Host) newRuns() (_ *runs, err error) {
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: mind, Log: h.log, Process: p.gate.Process()})
 	thinker := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble,
-		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(), Resolve: resolve,
+		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
+		Resolve:  resolve,
 		OnAnswer: func(a agent.ModelCall) { metrics.answered(a, known) }, Log: h.log}
 	brain := &agent.Brain{DB: h.db, Script: p.automations, Thinker: thinker,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
-		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
-		Webhook: cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
+		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts,
+		Entities: &journal.Pack{DB: h.db},
+		Webhook:  cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
 		OnEnd: []wake.EndHandler{
 			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun), // answers to callers, and calls that nobody needs
-			wake.EachRun(p.desk.OnRunEnd),                            // what clients are told, once all that came of the calls is written
-			p.automations.OnRunsEnd,                                  // retries, repairs and stops
+			// what clients are told, once all that came of the calls is written
+			wake.EachRun(p.desk.OnRunEnd),
+			p.automations.OnRunsEnd, // retries, repairs and stops
 		},
 		OnSkip:   []wake.SkipHandler{p.automations.OnWakesSkipped},
 		AfterEnd: []func(reeve.Run){p.desk.AfterRunEnd, metrics.ended}})
@@ -322,12 +326,14 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
 		Planner: p.planner, Desk: p.desk, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
-		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot, Metrics: h.telemetry.metrics.handler(),
+		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held,
+		Backup: h.snapshot, Metrics: h.telemetry.metrics.handler(),
 		MetricsToken: cfg.MetricsToken, OpenTokens: h.added}), nil
 }
 
-// Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what was kept for long enough, once; a program
-// that does not Run can drive Reeve with it. It returns how much it found to do.
+// Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what
+// was kept for long enough, once; a program that does not Run can drive Reeve with it. It returns how much it found to
+// do.
 func (h *Host) Step(ctx context.Context) (int, error) {
 	if err := h.open(ctx); err != nil {
 		return 0, err
@@ -374,15 +380,17 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	}
 	l, err := net.Listen("tcp", h.cfg.Listen)
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "cannot listen on %s: %v", h.cfg.Listen, err).Hintf("stop what uses it, or choose another address with --listen")
+		return reeve.Errorf(reeve.Unavailable, "cannot listen on %s: %v", h.cfg.Listen, err).
+			Hintf("stop what uses it, or choose another address with --listen")
 	}
 	url := "http://" + l.Addr().String()
 	withdraw, err := announce(h.cfg.Dir, url)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn)}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(h.log.Handler(), slog.LevelWarn)}
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.parts.gate.Run(inner) })
 	group.Go(func() error { return h.runs.scheduler.Run(inner) })
@@ -443,7 +451,8 @@ func (h *Host) Close() error {
 	if h.telemetry.tracing != nil {
 		errs = append(errs, h.telemetry.tracing.Shutdown(quiet))
 	}
-	return errors.Join(append(errs, h.sandboxes.scripts.Close(), h.sandboxes.python.Close(), h.db.Close(), h.unlock())...)
+	return errors.Join(append(errs, h.sandboxes.scripts.Close(), h.sandboxes.python.Close(), h.db.Close(),
+		h.unlock())...)
 }
 
 // secret reads a stored secret for a tool's request.
@@ -461,12 +470,14 @@ func knownSecrets(cfg Config) []string {
 	var out []string
 	for _, kv := range os.Environ() {
 		name, v, _ := strings.Cut(kv, "=")
-		if len(v) >= 8 && (strings.HasSuffix(name, "_API_KEY") || strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || strings.HasSuffix(name, "_PASSWORD")) {
+		if len(v) >= 8 && (strings.HasSuffix(name, "_API_KEY") || strings.HasSuffix(name, "_TOKEN") ||
+			strings.HasSuffix(name, "_SECRET") || strings.HasSuffix(name, "_PASSWORD")) {
 			out = append(out, v)
 		}
 	}
 	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Webhook} // the address of a webhook is its password
-	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI, cfg.Models.Gemini, cfg.Models.Ollama) {
+	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI,
+		cfg.Models.Gemini, cfg.Models.Ollama) {
 		if len(e.Key) >= 16 { // a server of one's own may go by a word
 			own = append(own, e.Key)
 		}

@@ -59,7 +59,8 @@ func (s *slowly) crash(t *testing.T, before, after int64) (*reevetest.Host, reev
 	a := h.Agent("a", "slow")
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "slow", Args: json.RawMessage(`{}`)})
+		_, _ = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "slow",
+			Args: json.RawMessage(`{}`)})
 	})
 	t.Cleanup(func() { close(s.hold); wg.Wait() })
 	<-s.began
@@ -67,8 +68,8 @@ func (s *slowly) crash(t *testing.T, before, after int64) (*reevetest.Host, reev
 	return next, operations(next)[0]
 }
 
-// A look-up that does not find the effect counts only after the call's time limit has passed since it was sent: until then
-// the request may still be on its way. One that finds it counts at once.
+// A look-up that does not find the effect counts only after the call's time limit has passed since it was sent: until
+// then the request may still be on its way. One that finds it counts at once.
 func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 	t.Parallel()
 	const long = 3_600_000

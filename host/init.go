@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Init prepares a data directory as the first Run would, and leaves a config file to edit unless there is one. With sample it puts the
-// sample there too, and tells whether it did; see [Host.Sample].
+// Init prepares a data directory as the first Run would, and leaves a config file to edit unless there is one. With
+// sample it puts the sample there too, and tells whether it did; see [Host.Sample].
 func Init(ctx context.Context, cfg Config, sample bool) (dir string, put bool, err error) {
 	h, err := New(ctx, cfg)
 	if err != nil {
@@ -40,7 +40,8 @@ func sampleConfig() string {
 	t := reflect.TypeFor[Config]()
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if name := f.Tag.Get("yaml"); name != "-" && name != "dir" && f.IsExported() { // a directory cannot say where it is
+		// a directory cannot say where it is
+		if name := f.Tag.Get("yaml"); name != "-" && name != "dir" && f.IsExported() {
 			fmt.Fprintf(&b, "\n# %s\n#%s:\n", f.Tag.Get("doc"), name)
 		}
 	}

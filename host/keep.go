@@ -28,7 +28,8 @@ func (k keeper) Get(ctx context.Context, workspace, hash string) (b []byte, err 
 	return b, err
 }
 
-// forgetEvery is how often a server looks for what was kept for long enough, and atOnce how much of it one transaction removes: others wait for it meanwhile.
+// forgetEvery is how often a server looks for what was kept for long enough, and atOnce how much of it one transaction
+// removes: others wait for it meanwhile.
 const (
 	forgetEvery = time.Hour
 	atOnce      = 20

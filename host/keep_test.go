@@ -14,11 +14,13 @@ import (
 
 const day = 24 * time.Hour
 
-// What was kept for longer than the configuration says is removed, unless it was kept again since: the ledger still says what was done.
+// What was kept for longer than the configuration says is removed, unless it was kept again since: the ledger still
+// says what was done.
 func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := ""
-		b := inBubble(t, host.Config{Retention: host.Duration(30 * day)}, saying("say", func() (any, error) { return strings.Repeat(said, 40_000), nil }))
+		b := inBubble(t, host.Config{Retention: host.Duration(30 * day)},
+			saying("say", func() (any, error) { return strings.Repeat(said, 40_000), nil }))
 		b.agent("aide", nil)
 		b.attach("aide", "say", "output_read", "file_write")
 		say := func(text string) string {
@@ -46,13 +48,15 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 		file := filepath.Join(b.cfg.Dir, "workspaces", "default", "shared", "plan.txt")
 		b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "as it was"})
 		old, again := say("old "), say("again ")
-		first := b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "changed", "overwrite": true})
+		first := b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "changed",
+			"overwrite": true})
 		b.pass(20*day, day)
 		if !kept(old) || !kept(again) {
 			t.Error("something is gone before its time")
 		}
 		say("again ")
-		second := b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "and again", "overwrite": true})
+		second := b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "and again",
+			"overwrite": true})
 		b.pass(11*day, day)
 		if kept(old) || !kept(again) {
 			t.Errorf("after 31 days: old %t, kept again %t", kept(old), kept(again))
@@ -80,7 +84,10 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 // Without the setting nothing is removed.
 func TestG20_WithoutRetentionNothingIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{}, saying("say", func() (any, error) { return strings.Repeat("text ", 40_000), nil }))
+		b := inBubble(t, host.Config{}, saying("say", func() (any, error) {
+			return strings.Repeat("text ", 40_000),
+				nil
+		}))
 		b.agent("aide", nil)
 		b.attach("aide", "say", "output_read")
 		res := b.call("", "aide", "say", object{})

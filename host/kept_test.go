@@ -9,8 +9,9 @@ import (
 	"reeve"
 )
 
-// What is kept for undo, or was sent in a conversation, is no output: neither a viewer nor an agent that may read no files gets at it by its hash,
-// unless the same bytes are an output too. Nor does restoring files bring out what was sent.
+// What is kept for undo, or was sent in a conversation, is no output: neither a viewer nor an agent that may read no
+// files gets at it by its hash, unless the same bytes are an output too. Nor does restoring files bring out what was
+// sent.
 func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	both := strings.Repeat("an output and a file\n", 1000)
@@ -26,18 +27,21 @@ func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 		hash := reeve.Hash([]byte(body))
 		byTool = h.Call("reader", "output_read", object{"hash": hash})
 		r := h.Do("GET", "/api/outputs/"+hash, nil, viewer...)
-		if strings.Contains(string(r.Body), body[:20]) != (r.Status == http.StatusOK) || strings.Contains(byTool.Content, body[:20]) == byTool.IsError {
+		if strings.Contains(string(r.Body), body[:20]) != (r.Status == http.StatusOK) ||
+			strings.Contains(byTool.Content, body[:20]) == byTool.IsError {
 			t.Errorf("%d %s; %+v", r.Status, r.Body, byTool)
 		}
 		return r.Status, byTool
 	}
 	write := func(path, content string, overwrite bool) {
-		if res := h.Call("clerk", "file_write", object{"path": path, "content": content, "overwrite": overwrite}); res.IsError {
+		if res := h.Call("clerk", "file_write", object{"path": path, "content": content,
+			"overwrite": overwrite}); res.IsError {
 			t.Fatalf("%+v", res)
 		}
 	}
 
-	const gone, replaced, posted, attached = "deleted: this was in a file", "overwritten: this was in a file", "sent: only for those who talk", "attached: only for those who talk"
+	const gone, replaced, posted, attached = "deleted: this was in a file", "overwritten: this was in a file",
+		"sent: only for those who talk", "attached: only for those who talk"
 	write("/shared/gone.txt", gone, false)
 	write("/shared/over.txt", replaced, false)
 	write("/shared/over.txt", "something else", true)
@@ -51,8 +55,10 @@ func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 	c := h.Talk("bot")
 	over(h, speak(h, c.ID, "send it").ID)
 	var turn reeve.Turn
-	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "look", "attachments": []object{
-		{"name": "note.txt", "media_type": "text/plain", "data": base64.StdEncoding.EncodeToString([]byte(attached))}}})
+	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "look", "attachments": []object{
+			{"name": "note.txt", "media_type": "text/plain",
+				"data": base64.StdEncoding.EncodeToString([]byte(attached))}}})
 	if d := over(h, turn.ID); d.Output != "Seen." {
 		t.Fatalf("%+v", d)
 	}
@@ -67,12 +73,15 @@ func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 		t.Errorf("the output is not read: %d, %+v", viewed, byTool)
 	}
 	for body, kept := range map[string]bool{gone: true, replaced: true, both: true, posted: false, attached: false} {
-		r := h.Do("POST", "/api/agents/clerk/calls", object{"tool": "file_restore", "args": object{"path": "/tmp/" + reeve.Hash([]byte(body))[:8], "hash": reeve.Hash([]byte(body))}})
+		r := h.Do("POST", "/api/agents/clerk/calls",
+			object{"tool": "file_restore", "args": object{"path": "/tmp/" + reeve.Hash([]byte(body))[:8],
+				"hash": reeve.Hash([]byte(body))}})
 		if (r.Status == http.StatusOK) != kept {
 			t.Errorf("%.20q is restored: %d %s", body, r.Status, r.Body)
 		}
 	}
-	if r := h.Want(http.StatusOK, nil, "GET", "/api/conversations/"+c.ID+"/media/"+reeve.Hash([]byte(posted)), nil); string(r.Body) != posted {
+	if r := h.Want(http.StatusOK, nil, "GET", "/api/conversations/"+c.ID+"/media/"+reeve.Hash([]byte(posted)),
+		nil); string(r.Body) != posted {
 		t.Errorf("what was sent is %q", r.Body)
 	}
 }

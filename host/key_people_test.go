@@ -9,7 +9,8 @@ import (
 	"reeve/reevetest"
 )
 
-// A key is of one person: with it another's call is refused, and is told nothing of what was done. A person is the same with whichever of their tokens.
+// A key is of one person: with it another's call is refused, and is told nothing of what was done. A person is the same
+// with whichever of their tokens.
 func TestG11_AKeyIsOfOnePerson(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -17,19 +18,22 @@ func TestG11_AKeyIsOfOnePerson(t *testing.T) {
 		ann, phone, bob := as(h, "ann", "member"), as(h, "ann", "member"), as(h, "bob", "member")
 		a, task := rater(h)
 		rate := func(note string) call {
-			return call{"tool": "create_or_update_rating", "idempotency_key": "rate-1", "args": object{"target_kind": "task", "target_id": task, "scores": object{"energy": 20}, "note": note}}
+			return call{"tool": "create_or_update_rating", "idempotency_key": "rate-1",
+				"args": object{"target_kind": "task", "target_id": task, "scores": object{"energy": 20}, "note": note}}
 		}
 		hers, _, status := do(h, a.ID, rate("secretly tired"), ann...)
 		if status != http.StatusOK || hers.State != reeve.Committed {
 			t.Fatalf("%d %+v", status, hers)
 		}
-		if again, _, _ := do(h, a.ID, rate("secretly tired"), phone...); !again.Replayed || again.OperationID != hers.OperationID || again.Content != hers.Content {
+		if again, _, _ := do(h, a.ID, rate("secretly tired"), phone...); !again.Replayed ||
+			again.OperationID != hers.OperationID || again.Content != hers.Content {
 			t.Errorf("with another token of hers: %+v", again)
 		}
 		words := map[string]bool{}
 		for _, note := range []string{"secretly tired", "awake"} {
 			_, p, status := do(h, a.ID, rate(note), bob...)
-			if status != http.StatusConflict || p.Code != reeve.Conflict || !strings.Contains(p.Detail, "somebody else") || !strings.Contains(p.Hint, "nothing was done") {
+			if status != http.StatusConflict || p.Code != reeve.Conflict ||
+				!strings.Contains(p.Detail, "somebody else") || !strings.Contains(p.Hint, "nothing was done") {
 				t.Errorf("his, %q: %d %+v", note, status, p)
 			}
 			words[p.Detail+p.Hint] = true

@@ -27,7 +27,8 @@ const anything = `{"type":"object"}`
 
 // tool is a declaration with a handler, allowed without approval unless it says otherwise.
 func tool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
-	t := reeve.Tool{ID: id, Description: "A tool of a test.", Effect: effect, Tier: reeve.SideEffecting, Parameters: json.RawMessage(anything), Handler: h}
+	t := reeve.Tool{ID: id, Description: "A tool of a test.", Effect: effect, Tier: reeve.SideEffecting,
+		Parameters: json.RawMessage(anything), Handler: h}
 	if effect == reeve.Read {
 		t.Tier = reeve.ReadOnly
 	}
@@ -84,8 +85,8 @@ func thread(h *reevetest.Host, agent, query string) []reeve.Message {
 	}
 }
 
-// pairs checks that every action of a thread has exactly one result, linked, and that the thread is one chain; it gives them
-// by call id.
+// pairs checks that every action of a thread has exactly one result, linked, and that the thread is one chain; it gives
+// them by call id.
 func pairs(h *reevetest.Host, list []reeve.Message) map[string][2]reeve.Message {
 	h.T.Helper()
 	out := map[string][2]reeve.Message{}
@@ -176,12 +177,13 @@ const soon = 5 * time.Second
 
 // quick is a config whose waits are short.
 func quick(t testing.TB) host.Config {
-	return host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(time.Millisecond), RetryMax: host.Duration(2 * time.Millisecond), RetryTries: 5,
+	return host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(time.Millisecond),
+		RetryMax: host.Duration(2 * time.Millisecond), RetryTries: 5,
 		HTTPAllow: []string{"127.0.0.1"}}
 }
 
-// crashed starts a Reeve on the database as it is now: what the old one had in its hands, it has dropped. The old one lives on
-// in a world of its own.
+// crashed starts a Reeve on the database as it is now: what the old one had in its hands, it has dropped. The old one
+// lives on in a world of its own.
 func crashed(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	h.T.Helper()
 	cfg := h.Config
@@ -204,7 +206,8 @@ func crashed(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	return reevetest.StartWith(h.T, cfg, tools...)
 }
 
-// unmark has a copy of a database taken for the database itself, as a crash leaves it: a server on a backup starts held.
+// unmark has a copy of a database taken for the database itself, as a crash leaves it: a server on a backup starts
+// held.
 func unmark(t testing.TB, file string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
@@ -237,7 +240,8 @@ type witness struct {
 	mu      sync.Mutex
 	effects map[string]int // by key: how often it was really done
 	seen    []string       // the key of every request
-	// before decides what happens instead of the effect, after what happens instead of the answer; nil means nothing special.
+	// before decides what happens instead of the effect, after what happens instead of the answer; nil means nothing
+	// special.
 	before, after func(n int, w http.ResponseWriter, r *http.Request) (handled bool)
 	reached       chan string // every key, once its effect is done
 }
@@ -302,7 +306,8 @@ func drop(w http.ResponseWriter) {
 // define makes a tool of kind http that posts to an address, and returns its id.
 func define(h *reevetest.Host, id string, effect reeve.Effect, spec map[string]any, more map[string]any) {
 	h.T.Helper()
-	body := map[string]any{"id": id, "kind": "http", "description": "Posts.", "effect": effect, "tier": "side_effecting", "parameters": json.RawMessage(anything),
+	body := map[string]any{"id": id, "kind": "http", "description": "Posts.", "effect": effect,
+		"tier": "side_effecting", "parameters": json.RawMessage(anything),
 		"spec": spec, "timeout_ms": 2000}
 	for k, v := range more {
 		body[k] = v
@@ -310,5 +315,6 @@ func define(h *reevetest.Host, id string, effect reeve.Effect, spec map[string]a
 	h.Want(http.StatusCreated, nil, "POST", "/api/tools", body)
 }
 
-// closedPort is an address where nobody listens, and nobody will: a port that was free a moment ago may be somebody's in the next.
+// closedPort is an address where nobody listens, and nobody will: a port that was free a moment ago may be somebody's
+// in the next.
 const closedPort = "http://127.0.0.1:1"

@@ -13,7 +13,8 @@ import (
 	"reeve/reevetest"
 )
 
-// Whoever makes a call again after the time of its approval is over need not wait until the loop has noticed, which does not run here: they are told, or asked anew. No list shows it as pending.
+// Whoever makes a call again after the time of its approval is over need not wait until the loop has noticed, which
+// does not run here: they are told, or asked anew. No list shows it as pending.
 func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -39,23 +40,29 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 			late(first)
 			var list api.ApprovalList
 			h.Want(http.StatusOK, &list, "GET", "/api/approvals?state=pending", nil)
-			if op := operation(h, first.OperationID); len(list.Approvals) != 0 || len(inbox(h).Approvals) != 0 || op.State != reeve.Parked {
+			if op := operation(h, first.OperationID); len(list.Approvals) != 0 || len(inbox(h).Approvals) != 0 ||
+				op.State != reeve.Parked {
 				t.Errorf("%+v is pending; %+v", list.Approvals, op)
 			}
-			if h.Want(http.StatusOK, &list, "GET", "/api/approvals?state=expired", nil); len(list.Approvals) != 1 || list.Approvals[0].State != reeve.Expired {
+			if h.Want(http.StatusOK, &list, "GET", "/api/approvals?state=expired", nil); len(list.Approvals) != 1 ||
+				list.Approvals[0].State != reeve.Expired {
 				t.Errorf("%+v has expired", list.Approvals)
 			}
-			if x := explained(h, first.CallID); x.Approval.State != reeve.Expired || !strings.Contains(x.Outcome, "in time") {
+			if x := explained(h, first.CallID); x.Approval.State != reeve.Expired ||
+				!strings.Contains(x.Outcome, "in time") {
 				t.Errorf("it is explained as %q, %+v", x.Outcome, x.Approval)
 			}
 			again, _, _ := do(h, a.ID, keyed)
-			if op := operation(h, first.OperationID); again.State != reeve.DeniedOp || again.OperationID != first.OperationID || !strings.Contains(again.Message, "in time") || op.State != reeve.DeniedOp {
+			if op := operation(h, first.OperationID); again.State != reeve.DeniedOp ||
+				again.OperationID != first.OperationID || !strings.Contains(again.Message, "in time") ||
+				op.State != reeve.DeniedOp {
 				t.Errorf("%+v, %+v", again, op)
 			}
 			was, _, _ := do(h, a.ID, inRun)
 			late(was)
 			anew, problem, _ := do(h, a.ID, inRun)
-			if anew.State != reeve.Parked || anew.ApprovalID == was.ApprovalID || operation(h, was.OperationID).State != reeve.DeniedOp {
+			if anew.State != reeve.Parked || anew.ApprovalID == was.ApprovalID || operation(h, was.OperationID).
+				State != reeve.DeniedOp {
 				t.Errorf("%+v %+v", anew, problem)
 			}
 			if g.ran.count() != 0 {
@@ -89,7 +96,8 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 		u.Want(http.StatusOK, &v, "GET", "/api/approvals/"+first.ApprovalID, nil)
 		return v.State == reeve.Expired
 	})
-	if v := undo(http.StatusOK); v.OperationID != first.OperationID || v.State != reeve.DeniedOp || v.Code != reeve.Denied || !strings.Contains(v.Message, "in time") {
+	if v := undo(http.StatusOK); v.OperationID != first.OperationID || v.State != reeve.DeniedOp ||
+		v.Code != reeve.Denied || !strings.Contains(v.Message, "in time") {
 		t.Errorf("with its key: %+v", v)
 	}
 	if v := u.undo(op); v.State != reeve.Parked || v.OperationID == first.OperationID {
@@ -105,10 +113,12 @@ func TestG15_AWordOnWhatWaitsForAnother(t *testing.T) {
 	h := reevetest.Start(t, g.tool(), tool("send", reeve.Keyed, ran.handle))
 	parked := h.Call(h.Agent("a", "guarded").ID, "guarded", nil)
 	proposed := h.Call(proposer(h, "b", "send").ID, "send", nil)
-	for op, want := range map[string][2]string{parked.OperationID: {parked.ApprovalID, "reeve approvals approve " + parked.ApprovalID}, proposed.OperationID: {proposed.ProposalID, "reeve proposals show cs_"}} {
+	for op, want := range map[string][2]string{parked.OperationID: {parked.ApprovalID, "reeve approvals approve " +
+		parked.ApprovalID}, proposed.OperationID: {proposed.ProposalID, "reeve proposals show cs_"}} {
 		var p api.Problem
 		h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op+"/resolve", object{"resolution": "skip"})
-		if !strings.Contains(p.Detail, "waits for the approval "+want[0]) && !strings.Contains(p.Detail, "the proposal "+want[0]) || !strings.Contains(p.Hint, want[1]) {
+		if !strings.Contains(p.Detail, "waits for the approval "+want[0]) &&
+			!strings.Contains(p.Detail, "the proposal "+want[0]) || !strings.Contains(p.Hint, want[1]) {
 			t.Errorf("%+v", p)
 		}
 	}

@@ -57,8 +57,8 @@ func (l *eavesdropper) last(system string) string {
 	return ""
 }
 
-// TestW18_LoopIn calls an agent into a conversation. It speaks there under its own name, with its own persona, knows what was said, and
-// the caller goes on with what it said; later turns tell everybody apart.
+// TestW18_LoopIn calls an agent into a conversation. It speaks there under its own name, with its own persona, knows
+// what was said, and the caller goes on with what it said; later turns tell everybody apart.
 func TestW18_LoopIn(t *testing.T) {
 	t.Parallel()
 	script, err := model.ParseScript([]byte(`answers:
@@ -97,13 +97,16 @@ func TestW18_LoopIn(t *testing.T) {
 		t.Errorf("heard %s", got)
 	}
 	list := children(h, turn.ID)
-	if len(list) != 1 || list[0].SessionID != c.ID || list[0].AgentID != lawyer.ID || list[0].State != reeve.RunCompleted {
+	if len(list) != 1 || list[0].SessionID != c.ID || list[0].AgentID != lawyer.ID ||
+		list[0].State != reeve.RunCompleted {
 		t.Fatalf("%+v", list)
 	}
-	if got := pages(h, "lawyer", list[0].ID, 500); len(got) != 2 || messageIDs(got) != messageIDs(detail(h, list[0].ID).Messages) {
+	if got := pages(h, "lawyer", list[0].ID, 500); len(got) != 2 || messageIDs(got) != messageIDs(detail(h, list[0].ID).
+		Messages) {
 		t.Errorf("the lawyer's turn is %+v", got)
 	}
-	told := "user: hello | user: [boss] Good morning, I am the boss. | user: go | user: [boss] One moment, I ask our lawyer. | user: [boss asks you] May we?"
+	told := "user: hello | user: [boss] Good morning, I am the boss. | user: go | user: [boss] One moment, I ask our " +
+		"lawyer. | user: [boss asks you] May we?"
 	if got := heard.last("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
@@ -121,7 +124,8 @@ func TestW18_LoopIn(t *testing.T) {
 	}
 	// Whoever takes part can be spoken to; nobody else can.
 	var direct reeve.Turn
-	h.Want(http.StatusCreated, &direct, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "are you sure?", "agent": "lawyer"})
+	h.Want(http.StatusCreated, &direct, "POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "are you sure?", "agent": "lawyer"})
 	d := over(h, direct.ID)
 	if d.AgentID != lawyer.ID || d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
@@ -131,14 +135,17 @@ func TestW18_LoopIn(t *testing.T) {
 		t.Errorf("the lawyer was told %s", got)
 	}
 	over(h, speak(h, c.ID, "well?").ID)
-	told = "user: hello | assistant: Good morning, I am the boss. | user: go | assistant: One moment, I ask our lawyer. | assistant: loop_in | user: = You may. | assistant: So be it." +
+	told = "user: hello | assistant: Good morning, I am the boss. | user: go | assistant: One moment, I ask our " +
+		"lawyer. | assistant: loop_in | user: = You may. | assistant: So be it." +
 		" | user: are you sure? | user: [lawyer] You may. | user: well?"
 	if got := heard.last("I am boss"); got != told {
 		t.Errorf("the boss was told %s", got)
 	}
 	persona(h, "stranger", nil)
 	for _, name := range []string{"stranger", "nobody"} {
-		if r := h.Do("POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hello?", "agent": name}); r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity {
+		if r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
+			object{"content": "hello?", "agent": name}); r.Status != http.StatusBadRequest &&
+			r.Status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}
 	}
@@ -154,7 +161,8 @@ func TestW18_NoConversation(t *testing.T) {
 	persona(h, "lawyer", nil)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/boss/wake", object{"input": "go"})
 	var run reeve.Run
-	for deadline := time.Now().Add(reevetest.Wait); (run.ID == "" || !run.State.Final()) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(reevetest.Wait); (run.ID == "" || !run.State.Final()) && time.Now().
+		Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if list := children(h, ""); len(list) == 1 {
 			run = list[0]
 		}

@@ -40,7 +40,8 @@ func painter(t *testing.T, more ...string) *reevetest.Host {
 	if err := os.MkdirAll(filepath.Join(dir, "workspaces", "default", "shared"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "workspaces", "default", "shared", "chart.png"), []byte("\x89PNG\r\n\x1a\n<script>"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "workspaces", "default", "shared", "chart.png"),
+		[]byte("\x89PNG\r\n\x1a\n<script>"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -50,7 +51,8 @@ func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 	t.Parallel()
 	h := painter(t)
 	c, other := h.Talk("bot"), h.Talk("bot")
-	if d := over(h, speak(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted || d.Issues.ToolFailures > 0 {
+	if d := over(h, speak(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted ||
+		d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
 	}
 	list := sent(h, c.ID)
@@ -65,12 +67,15 @@ func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 	if string(resp.Body) != "\x89PNG\r\n\x1a\n<script>" {
 		t.Errorf("its bytes are %q", resp.Body)
 	}
-	for name, want := range map[string]string{"Content-Type": "image/png", "Content-Disposition": `attachment; filename=chart.png`, "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"} {
+	for name, want := range map[string]string{"Content-Type": "image/png",
+		"Content-Disposition": `attachment; filename=chart.png`, "X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": "sandbox; default-src 'none'"} {
 		if got := resp.Header.Get(name); got != want {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
-	for _, at := range []string{other.ID + "/media/" + a.Hash, c.ID + "/media/" + strings.Repeat("0", 64), "conv_none/media/" + a.Hash} {
+	for _, at := range []string{other.ID + "/media/" + a.Hash, c.ID + "/media/" + strings.Repeat("0", 64),
+		"conv_none/media/" + a.Hash} {
 		h.Want(http.StatusNotFound, nil, "GET", "/api/conversations/"+at, nil)
 	}
 	h.Want(http.StatusBadRequest, nil, "GET", "/api/conversations/"+c.ID+"/media/nonsense", nil)
@@ -90,7 +95,8 @@ func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 		t.Errorf("the conversation was sent %+v", list)
 	}
 	var got reeve.Result
-	h.Want(http.StatusOK, &got, "POST", "/api/agents/bot/calls", object{"tool": "send_media", "args": json.RawMessage(`{"path":"/shared/chart.png"}`)})
+	h.Want(http.StatusOK, &got, "POST", "/api/agents/bot/calls",
+		object{"tool": "send_media", "args": json.RawMessage(`{"path":"/shared/chart.png"}`)})
 	if !got.IsError || got.Code != reeve.ToolFailed || !strings.Contains(got.Message, "nobody asked") {
 		t.Errorf("outside any conversation it came to %+v", got)
 	}
@@ -100,7 +106,8 @@ func TestSendMedia_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
 	t.Parallel()
 	soon := time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339)
 	h := painter(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
-		"- {when: {said: later}, calls: [{name: schedule_create, args: {goal: send the picture, cadence_type: once, cadence_value: '"+soon+"'}}]}\n")
+		"- {when: {said: later}, calls: [{name: schedule_create, args: {goal: send the picture, cadence_type: once, "+
+			"cadence_value: '"+soon+"'}}]}\n")
 	c := h.Talk("bot")
 	if d := over(h, speak(h, c.ID, "later please").ID); d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)

@@ -39,7 +39,8 @@ func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message
 	}
 }
 
-// TestL13_OlderTurnsInAFewWords: what no longer fits is put into a few words in the background, each stretch once, and stands before the recent turns.
+// TestL13_OlderTurnsInAFewWords: what no longer fits is put into a few words in the background, each stretch once, and
+// stands before the recent turns.
 func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -50,7 +51,8 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 `)}
 		cfg.Mind = heard
 		h := reevetest.Run(t, cfg)
-		h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
+		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
+			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
 		c := h.Talk("bot")
 		say := func(n int) {
 			if d := over(h, speak(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
@@ -63,11 +65,13 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		if list := recall(h, c.ID, 1); list[0].Content != "FIRST" || list[0].RunID != "" {
 			t.Errorf("%+v", list)
 		}
-		if got := heard.last(keeper); got != "user: The turns that followed:\n\nPerson: q0\nAgent: answered\n\nPerson: q1\nAgent: answered\n\nPerson: q2\nAgent: answered\n\nPerson: q3\nAgent: answered\n" {
+		if got := heard.last(keeper); got != "user: The turns that followed:\n\nPerson: q0\nAgent: "+
+			"answered\n\nPerson: q1\nAgent: answered\n\nPerson: q2\nAgent: answered\n\nPerson: q3\nAgent: answered\n" {
 			t.Errorf("it was made of %q", got)
 		}
 		say(6)
-		want := "user: [What was said before, in short]\nFIRST | user: q2 | assistant: answered | user: q3 | assistant: answered | user: q4 | assistant: answered | user: q5 | assistant: answered | user: q6"
+		want := "user: [What was said before, in short]\nFIRST | user: q2 | assistant: answered | user: q3 | " +
+			"assistant: answered | user: q4 | assistant: answered | user: q5 | assistant: answered | user: q6"
 		if got := heard.last("I am bot"); got != want {
 			t.Errorf("the model was told %s", got)
 		}
@@ -78,17 +82,21 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		if len(list) != 2 || list[1].Content != "SECOND" {
 			t.Errorf("%+v", list)
 		}
-		if got := heard.last(keeper); !strings.Contains(got, "What was said before, in short:\nFIRST\n\nThe turns that followed:\n\nPerson: q4\n") || strings.Contains(got, "q3") {
+		if got := heard.last(keeper); !strings.Contains(got,
+			"What was said before, in short:\nFIRST\n\nThe turns that followed:\n\nPerson: q4\n") ||
+			strings.Contains(got, "q3") {
 			t.Errorf("the second was made of %q", got)
 		}
 		say(10)
-		if got := heard.last("I am bot"); !strings.HasPrefix(got, "user: [What was said before, in short]\nSECOND | user: q6 |") {
+		if got := heard.last("I am bot"); !strings.HasPrefix(got,
+			"user: [What was said before, in short]\nSECOND | user: q6 |") {
 			t.Errorf("the model was told %s", got)
 		}
 	})
 }
 
-// TestL13_SummariesCostAndFailWithoutHarm: without money, or with a model that fails, turns go on as they are and nothing is made up.
+// TestL13_SummariesCostAndFailWithoutHarm: without money, or with a model that fails, turns go on as they are and
+// nothing is made up.
 func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -98,7 +106,8 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 `)}
 		cfg.Mind = heard
 		h := reevetest.Run(t, cfg)
-		h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
+		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
+			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
 		c := h.Talk("bot")
 		for n := range 5 {
 			if d := over(h, speak(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
@@ -106,7 +115,8 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 			}
 		}
 		eventually(t, "the model is asked for a summary", func() bool { return heard.last(keeper) != "" })
-		if got := heard.last("I am bot"); got != "user: q3 | assistant: answered | user: q4" || heard.last(keeper) == "" {
+		if got := heard.last("I am bot"); got != "user: q3 | assistant: answered | user: q4" ||
+			heard.last(keeper) == "" {
 			t.Errorf("the model was told %s", got)
 		}
 		if list := recall(h, c.ID, 0); len(list) != 0 {
@@ -115,14 +125,17 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 	})
 }
 
-// TestL14_ASummaryThatTheDatabaseFailed: the server can say neither what came of it nor that it is to be tried again. It is, when the database is there.
+// TestL14_ASummaryThatTheDatabaseFailed: the server can say neither what came of it nor that it is to be tried again.
+// It is, when the database is there.
 func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	cfg.Mind = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, text: answered}\n")
+	cfg.Mind = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
+		"text: answered}\n")
 	h := reevetest.StartWith(t, cfg)
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"recent_turns": 1, "summaries": true}})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
+		object{"name": "bot", "config": object{"recent_turns": 1, "summaries": true}})
 	c := h.Talk("bot")
 	away := asked(t, cfg.Database, `CREATE TABLE away (yes INT)`, `INSERT INTO away VALUES (1)`,
 		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -131,7 +144,8 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 		`CREATE TRIGGER lose BEFORE UPDATE ON summaries FOR EACH ROW EXECUTE FUNCTION lose()`)
 	var failed error
 	for n := 0; n < 5 && failed == nil; n++ {
-		h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": fmt.Sprint("q", n)})
+		h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/turns",
+			object{"content": fmt.Sprint("q", n)})
 		for more := 1; more > 0 && failed == nil; {
 			more, failed = h.Step(t.Context())
 		}
@@ -145,7 +159,10 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	h.Settle(t.Context())
 	var page api.MessageList
 	h.Want(http.StatusOK, &page, "GET", "/api/conversations/"+c.ID+"/messages?limit=500", nil)
-	if !seq.ContainsFunc(page.Messages, func(m reeve.Message) bool { return m.Kind == reeve.Summary && m.Content == "IN SHORT" }) {
+	if !seq.ContainsFunc(page.Messages, func(m reeve.Message) bool {
+		return m.Kind == reeve.Summary &&
+			m.Content == "IN SHORT"
+	}) {
 		t.Error("it was not made when the database was there again")
 	}
 }

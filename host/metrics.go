@@ -15,7 +15,8 @@ import (
 	"reeve/internal/store"
 )
 
-// metrics is what /metrics shows. It says nothing of anybody's data: tools that people define are counted together, and so are models that nobody knows.
+// metrics is what /metrics shows. It says nothing of anybody's data: tools that people define are counted together, and
+// so are models that nobody knows.
 type metrics struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
@@ -35,12 +36,15 @@ func newMetrics(db *store.DB) *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "reeve", Name: name, Help: help}, labels)
 	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "reeve", Name: name, Help: help, Buckets: seconds}, labels)
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "reeve", Name: name, Help: help,
+			Buckets: seconds}, labels)
 	}
 	m := &metrics{registry: prometheus.NewRegistry(), built: map[string]bool{},
-		calls:   counter("tool_attempts_total", "Attempts of tool calls, by tool and code; no code means success.", "tool", "code"),
-		took:    histogram("tool_seconds", "How long attempts of tool calls took.", "tool"),
-		asked:   counter("model_answers_total", "Questions to models, by model and code; no code means that it answered.", "model", "code"),
+		calls: counter("tool_attempts_total", "Attempts of tool calls, by tool and code; no code means success.",
+			"tool", "code"),
+		took: histogram("tool_seconds", "How long attempts of tool calls took.", "tool"),
+		asked: counter("model_answers_total",
+			"Questions to models, by model and code; no code means that it answered.", "model", "code"),
 		thought: histogram("model_seconds", "How long models took to answer.", "model"),
 		tokens:  counter("model_tokens_total", "Tokens read and written by models.", "model", "kind"),
 		micros:  counter("model_micros_total", "What models cost, in millionths of a dollar.", "model"),
@@ -92,7 +96,9 @@ func (m *metrics) ended(run reeve.Run) {
 // gauges reads what waits when it is asked.
 type gauges struct{ db *store.DB }
 
-var waiting = prometheus.NewDesc("reeve_waiting", "What waits or is under way: wakes queued, runs running and parked, operations for a person, operations open, approvals.", []string{"what"}, nil)
+var waiting = prometheus.NewDesc("reeve_waiting",
+	"What waits or is under way: wakes queued, runs running and parked, operations for a person, operations open, "+
+		"approvals.", []string{"what"}, nil)
 
 // Describe says what there is to collect.
 func (gauges) Describe(c chan<- *prometheus.Desc) { c <- waiting }
@@ -109,7 +115,8 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 		c <- prometheus.NewInvalidMetric(waiting, err)
 		return
 	}
-	for what, n := range map[string]int64{"wakes": v.Wakes, "runs": v.Runs, "runs_parked": v.Parked, "operations_for_a_person": v.Waiting, "operations_open": v.Open,
+	for what, n := range map[string]int64{"wakes": v.Wakes, "runs": v.Runs, "runs_parked": v.Parked,
+		"operations_for_a_person": v.Waiting, "operations_open": v.Open,
 		"approvals": v.Approval} {
 		c <- prometheus.MustNewConstMetric(waiting, prometheus.GaugeValue, float64(n), what)
 	}

@@ -12,8 +12,8 @@ import (
 	"reeve/reevetest"
 )
 
-// A file may be called whatever it likes: names that only look like a key are shown, so that the file can be opened, and lists come to their end. Those that
-// hold a stored secret are not, and lists come to their end all the same.
+// A file may be called whatever it likes: names that only look like a key are shown, so that the file can be opened,
+// and lists come to their end. Those that hold a stored secret are not, and lists come to their end all the same.
 func TestG21_NamesOfFilesAreShown(t *testing.T) {
 	t.Parallel()
 	const stored = "correct horse 99"
@@ -29,7 +29,8 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 				Total   int
 				Next    string
 			}
-			if err := json.Unmarshal([]byte(res.Content), &l); err != nil || len(names) > l.Total || strings.Contains(l.Next, "REDACTED") {
+			if err := json.Unmarshal([]byte(res.Content), &l); err != nil || len(names) > l.Total ||
+				strings.Contains(l.Next, "REDACTED") {
 				t.Fatalf("page %d: %+v, %v", page, res, err)
 			}
 			for _, e := range l.Entries {
@@ -41,24 +42,29 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 		}
 	}
 	write := func(path string) {
-		if res := h.Call("clerk", "file_write", object{"path": path, "content": "needle"}); res.IsError || strings.Contains(res.Content, path) == strings.Contains(path, stored) {
+		if res := h.Call("clerk", "file_write", object{"path": path, "content": "needle"}); res.IsError ||
+			strings.Contains(res.Content, path) == strings.Contains(path, stored) {
 			t.Fatalf("%+v", res)
 		}
 	}
-	for _, name := range []string{"1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf", "My 1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv (1).pdf", "password=hunter22.txt", "ghp_iK2ZWeqhFWCEPyYnaB3dEfGh1JkLmN0pQrSt"} {
+	for _, name := range []string{"1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf", "My 1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv (1).pdf",
+		"password=hunter22.txt", "ghp_iK2ZWeqhFWCEPyYnaB3dEfGh1JkLmN0pQrSt"} {
 		path := "/shared/one/" + name
 		write(path)
 		if got := list("/shared/one"); len(got) != 1 || got[0] != name {
 			t.Errorf("%s is listed as %q", name, got)
 		}
-		for tool, args := range map[string]object{"file_search": {"query": "needle", "path": "/shared/one"}, "file_read": {"path": path}} {
+		for tool, args := range map[string]object{"file_search": {"query": "needle", "path": "/shared/one"},
+			"file_read": {"path": path}} {
 			if res := h.Call("clerk", tool, args); res.IsError || !strings.Contains(res.Content, path) {
 				t.Errorf("%s: %+v", tool, res)
 			}
 		}
 		h.Call("clerk", "file_delete", object{"path": path})
 	}
-	if res := h.Call("clerk", "file_read", object{"path": "/shared/one/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf"}); !strings.HasSuffix(res.Message, "/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf") {
+	if res := h.Call("clerk", "file_read",
+		object{"path": "/shared/one/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf"}); !strings.HasSuffix(res.Message,
+		"/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf") {
 		t.Errorf("%+v", res)
 	}
 	for i := range 250 {
@@ -82,7 +88,8 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 	}
 }
 
-// What the server itself lives on is nobody's to read, from its first start on: the owner's token, and the key that seals secrets.
+// What the server itself lives on is nobody's to read, from its first start on: the owner's token, and the key that
+// seals secrets.
 func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -93,21 +100,26 @@ func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		value := strings.TrimSpace(string(b))
-		if res := h.Call("clerk", "file_write", object{"path": "/shared/" + value, "content": "x"}); res.IsError || strings.Contains(res.Content, value) {
+		if res := h.Call("clerk", "file_write", object{"path": "/shared/" + value, "content": "x"}); res.IsError ||
+			strings.Contains(res.Content, value) {
 			t.Errorf("%s: %+v", name, res)
 		}
 	}
 }
 
-// TestG21_KeysOfTheConfigAreNotShown: a provider's key that the configuration holds is known like one in the environment. A word that a server of one's own is content with is no secret.
+// TestG21_KeysOfTheConfigAreNotShown: a provider's key that the configuration holds is known like one in the
+// environment. A word that a server of one's own is content with is no secret.
 func TestG21_KeysOfTheConfigAreNotShown(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
-	cfg.Models.Servers = map[string]model.Endpoint{"mine": {URL: "http://127.0.0.1:1", Key: "correct-horse-battery-staple"}, "local": {URL: "http://127.0.0.1:1", Key: "not-needed"}}
+	cfg.Models.Servers = map[string]model.Endpoint{"mine": {URL: "http://127.0.0.1:1",
+		Key: "correct-horse-battery-staple"}, "local": {URL: "http://127.0.0.1:1", Key: "not-needed"}}
 	h := reevetest.StartWith(t, cfg)
 	h.Agent("clerk", "file_write", "file_read")
-	h.Call("clerk", "file_write", object{"path": "/shared/env", "content": "MINE correct-horse-battery-staple\nLOCAL not-needed\n"})
-	if res := h.Call("clerk", "file_read", object{"path": "/shared/env"}); strings.Contains(res.Content, "horse") || !strings.Contains(res.Content, "LOCAL not-needed") {
+	h.Call("clerk", "file_write",
+		object{"path": "/shared/env", "content": "MINE correct-horse-battery-staple\nLOCAL not-needed\n"})
+	if res := h.Call("clerk", "file_read", object{"path": "/shared/env"}); strings.Contains(res.Content, "horse") ||
+		!strings.Contains(res.Content, "LOCAL not-needed") {
 		t.Errorf("%+v", res)
 	}
 }

@@ -22,7 +22,8 @@ func meteo(t *testing.T, status *int) *httptest.Server {
 			_, _ = w.Write([]byte(`{"results":[{"name":"Graz","country":"Austria","latitude":47.07,"longitude":15.44}]}`))
 		case r.URL.Path == "/v1/search":
 			_, _ = w.Write([]byte(`{"generationtime_ms":0.1}`))
-		case r.URL.Path == "/v1/forecast" && q.Get("latitude") == "47.07" && q.Get("longitude") == "15.44" && q.Get("forecast_days") == "2" && q.Get("timezone") == "auto":
+		case r.URL.Path == "/v1/forecast" && q.Get("latitude") == "47.07" && q.Get("longitude") == "15.44" &&
+			q.Get("forecast_days") == "2" && q.Get("timezone") == "auto":
 			_, _ = w.Write([]byte(`{"timezone":"Europe/Vienna","current":{"time":"2026-01-01T07:00","temperature_2m":-3.5,"precipitation":0.2,"wind_speed_10m":11,"weather_code":71},
 				"daily":{"time":["2026-01-01","2026-01-02"],"temperature_2m_min":[-6,-2],"temperature_2m_max":[0.5,3],"precipitation_sum":[1.5,0],"weather_code":[71,3]}}`))
 		default:
@@ -52,16 +53,19 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 		for (const f of [() => Utils.atob({ data: '?' }), () => Utils.weather({}), () => Utils.weather({ place: 'Nowhere' }), () => Utils.weather({ place: 'Graz', latitude: 1 })]) { try { await f(); texts.push('no') } catch (e) { texts.push(e.code) } }
 		texts.join(' ') + (await getDocs('Users.send')).includes('Mutation: call it inside Items.withItem') + (await getDocs('Utils')).includes('Mutation:')`})
 	r := a.completes()
-	equal(t, r.Run.Output, "string:Hello string:123 string:ü string:ÿï string:Hello string: VALIDATION_ERROR VALIDATION_ERROR TOOL_FAILED VALIDATION_ERRORtruefalse", "what they gave")
+	equal(t, r.Run.Output, "string:Hello string:123 string:ü string:ÿï string:Hello string: VALIDATION_ERROR "+
+		"VALIDATION_ERROR TOOL_FAILED VALIDATION_ERRORtruefalse", "what they gave")
 	told := a.told()
-	if len(told) != 1 || told[0].Title != "The weather in Graz" || told[0].Body != "snow, -6 to 0.5" || told[0].UserID != "owner" {
+	if len(told) != 1 || told[0].Title != "The weather in Graz" || told[0].Body != "snow, -6 to 0.5" ||
+		told[0].UserID != "owner" {
 		t.Errorf("the person was told %+v", told)
 	}
 	a.completes()
 	equal(t, len(a.told()), 1, "a done item sends nothing more")
 	a.save(`await Users.send({ title: 'outside' })`, false)
 	a.fails(reeve.LogicFailure, "outside Items.withItem")
-	for code, class := range map[int]reeve.FailureClass{503: reeve.NetworkFailure, 429: reeve.NetworkFailure, 401: reeve.AuthFailure, 403: reeve.PermissionFailure} {
+	for code, class := range map[int]reeve.FailureClass{503: reeve.NetworkFailure, 429: reeve.NetworkFailure,
+		401: reeve.AuthFailure, 403: reeve.PermissionFailure} {
 		status = code
 		a.save(`try { await Utils.weather({ place: 'Graz' }) } catch (e) {}`, false)
 		a.fails(class)

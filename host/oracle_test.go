@@ -1,7 +1,7 @@
 //go:build oracles
 
-// Clients that nobody in this project wrote, against a running Reeve. make oracles runs them; REEVE_ORACLES names their folder. They
-// need node and npm, which installs the clients.
+// Clients that nobody in this project wrote, against a running Reeve. make oracles runs them; REEVE_ORACLES names their
+// folder. They need node and npm, which installs the clients.
 
 package host_test
 

@@ -82,10 +82,12 @@ func TestG20_LongOutputIsCutAndKept(t *testing.T) {
 				continue
 			}
 			shown, note, _ := strings.Cut(res.Content, "\n[output truncated")
-			if !strings.HasPrefix(want, shown) || len(shown) > limit || len(shown) < limit-3 || !utf8.ValidString(res.Content) {
+			if !strings.HasPrefix(want, shown) || len(shown) > limit || len(shown) < limit-3 ||
+				!utf8.ValidString(res.Content) {
 				t.Errorf("%s, %v: %d bytes are shown", name, fail, len(shown))
 			}
-			if !strings.Contains(note, strconv.Itoa(len(want))) || !strings.Contains(note, res.Hash) || len(note) > 300 {
+			if !strings.Contains(note, strconv.Itoa(len(want))) || !strings.Contains(note, res.Hash) ||
+				len(note) > 300 {
 				t.Errorf("%s: the note is %q", name, note)
 			}
 			if res.Hash != reeve.Hash([]byte(want)) {
@@ -120,7 +122,8 @@ func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
 	var s struct {
 		Content string `json:"content"`
 	}
-	if err := json.Unmarshal([]byte(rest.Content), &s); err != nil || !strings.HasPrefix(want, shown+s.Content) || s.Content == "" {
+	if err := json.Unmarshal([]byte(rest.Content), &s); err != nil || !strings.HasPrefix(want, shown+s.Content) ||
+		s.Content == "" {
 		t.Errorf("%q leads to %+v", note, rest)
 	}
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
@@ -132,7 +135,8 @@ func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
 	}
 }
 
-// Whoever reads an output over REST in slices, and goes on from where each says, has every byte of it once: text in whole characters, anything else as data.
+// Whoever reads an output over REST in slices, and goes on from where each says, has every byte of it once: text in
+// whole characters, anything else as data.
 func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 	t.Parallel()
 	var said string
@@ -155,9 +159,12 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 			offset, n := 0, 0
 			for ; n == 0 || offset > 0; n++ {
 				var s api.OutputSlice
-				h.Want(http.StatusOK, &s, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=%d", res.Hash, offset, limit), nil)
-				if s.Offset != offset || s.Size != len(said) || len(s.Content)+len(s.Data) > limit || c.text != (s.Data == nil) || (len(s.Data) > 0 && s.Content != "") {
-					t.Fatalf("%s, %d from %d: %d and %d bytes of %d", name, limit, offset, len(s.Content), len(s.Data), s.Size)
+				h.Want(http.StatusOK, &s, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=%d", res.Hash, offset,
+					limit), nil)
+				if s.Offset != offset || s.Size != len(said) || len(s.Content)+len(s.Data) > limit ||
+					c.text != (s.Data == nil) || (len(s.Data) > 0 && s.Content != "") {
+					t.Fatalf("%s, %d from %d: %d and %d bytes of %d", name, limit, offset, len(s.Content), len(s.Data),
+						s.Size)
 				}
 				got.WriteString(s.Content + string(s.Data))
 				if offset = s.NextOffset; n > 1000 { // enough to see that it goes on
@@ -178,7 +185,9 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 	if string(s.Data) != said[1:11] || s.NextOffset != 11 {
 		t.Errorf("%+v", s)
 	}
-	if res := h.Call("a", "output_read", map[string]any{"hash": res.Hash, "offset": 3, "limit": 1}); !strings.Contains(res.Content, `"content":"€"`) || !strings.Contains(res.Content, `"next_offset":6`) {
+	if res := h.Call("a", "output_read", map[string]any{"hash": res.Hash, "offset": 3,
+		"limit": 1}); !strings.Contains(res.Content, `"content":"€"`) ||
+		!strings.Contains(res.Content, `"next_offset":6`) {
 		t.Errorf("%+v", res)
 	}
 }
@@ -189,11 +198,13 @@ func TestG20_TheCapHoldsForAnything(t *testing.T) {
 	var v any
 	h := reevetest.Start(t, saying("say", func() (any, error) { return v, nil }))
 	a := h.Agent("a", "say")
-	for _, v = range []any{strings.Repeat("\x00", 20_000), strings.Repeat("a\xff", 20_000), []byte(strings.Repeat("\xfe", 20_000)), make([]int, 20_000),
+	for _, v = range []any{strings.Repeat("\x00", 20_000), strings.Repeat("a\xff", 20_000),
+		[]byte(strings.Repeat("\xfe", 20_000)), make([]int, 20_000),
 		map[string]string{"k": strings.Repeat("é", 20_000)}} {
 		res := h.Call(a.ID, "say", nil)
 		shown, _, _ := strings.Cut(res.Content, "\n[output truncated")
-		if !res.Truncated || len(shown) > 16<<10 || !utf8.ValidString(res.Content) || strings.Contains(res.Content, "\x00") {
+		if !res.Truncated || len(shown) > 16<<10 || !utf8.ValidString(res.Content) ||
+			strings.Contains(res.Content, "\x00") {
 			t.Errorf("%T: %d bytes are shown, truncated %v", v, len(shown), res.Truncated)
 		}
 	}
@@ -229,7 +240,8 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 	var fail bool
 	speak := func() (any, error) {
 		if fail {
-			return nil, &reeve.Error{Code: reeve.ToolFailed, Message: fmt.Sprint(said), Hint: fmt.Sprint(said), Fields: []reeve.Field{{Path: fmt.Sprint(said), Message: fmt.Sprint(said)}}}
+			return nil, &reeve.Error{Code: reeve.ToolFailed, Message: fmt.Sprint(said), Hint: fmt.Sprint(said),
+				Fields: []reeve.Field{{Path: fmt.Sprint(said), Message: fmt.Sprint(said)}}}
 		}
 		return said, nil
 	}
@@ -252,11 +264,14 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 			"before " + secret + " after",
 			map[string]any{"nested": []string{"x", secret}},
 			"key: " + secret,
-			strings.Repeat("x", 16<<10-len(secret)/2-1) + " " + secret + " " + strings.Repeat("y", 100), // across the cap
-			strings.Repeat("x ", 16<<10) + secret,                                                       // beyond the cap, in what is kept
+			// across the cap
+			strings.Repeat("x", 16<<10-len(secret)/2-1) + " " + secret + " " + strings.Repeat("y", 100),
+			// beyond the cap, in what is kept
+			strings.Repeat("x ", 16<<10) + secret,
 		} {
 			for _, fail = range []bool{false, true} {
-				for _, c := range []call{{"tool": "say"}, {"tool": "loud"}, {"tool": "loud", "preview_only": true}, {"tool": "checked"}, {"tool": "panics"}} {
+				for _, c := range []call{{"tool": "say"}, {"tool": "loud"}, {"tool": "loud", "preview_only": true},
+					{"tool": "checked"}, {"tool": "panics"}} {
 					r := h.Do("POST", "/api/agents/a/calls", c)
 					lookFor(t, secret, "the answer to "+fmt.Sprint(c), string(r.Body))
 					var res reeve.Result
@@ -264,7 +279,8 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 						r.Decode(t, &res)
 					}
 					if res.Hash != "" {
-						lookFor(t, secret, "what is kept", string(h.Do("GET", "/api/outputs/"+res.Hash+"?limit=1048576", nil).Body))
+						lookFor(t, secret, "what is kept",
+							string(h.Do("GET", "/api/outputs/"+res.Hash+"?limit=1048576", nil).Body))
 					}
 				}
 			}
@@ -321,7 +337,8 @@ func TestG21_WhatPeopleNeedStays(t *testing.T) {
 	h := reevetest.Start(t, saying("say", func() (any, error) { return said, nil }))
 	a := h.Agent("a", "say", "file_write", "file_list")
 	first := h.Call(a.ID, "say", nil)
-	wrote := h.Call(a.ID, "file_write", map[string]any{"path": "/shared/Reports-2026/Q3-Final-Numbers-V2.txt", "content": "x"})
+	wrote := h.Call(a.ID, "file_write", map[string]any{"path": "/shared/Reports-2026/Q3-Final-Numbers-V2.txt",
+		"content": "x"})
 	for _, said = range []string{
 		first.CallID + " " + wrote.OperationID + " " + a.ID,
 		reeve.OperationKey("default", a.ID, "k"),
@@ -337,7 +354,8 @@ func TestG21_WhatPeopleNeedStays(t *testing.T) {
 			t.Errorf("%q became %q", said, res.Content)
 		}
 	}
-	if res := h.Call(a.ID, "file_list", map[string]any{"path": "/shared/Reports-2026"}); !strings.Contains(res.Content, "Q3-Final-Numbers-V2.txt") {
+	if res := h.Call(a.ID, "file_list", map[string]any{"path": "/shared/Reports-2026"}); !strings.Contains(res.Content,
+		"Q3-Final-Numbers-V2.txt") {
 		t.Errorf("%q", res.Content)
 	}
 }
@@ -368,7 +386,8 @@ func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
 				if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the handler was told %v", err)
 				}
-				want := map[reeve.Effect]reeve.State{reeve.Read: "", reeve.Local: reeve.Failed, reeve.Keyed: reeve.Dispatched, reeve.Unsafe: reeve.Unknown}[effect]
+				want := map[reeve.Effect]reeve.State{reeve.Read: "", reeve.Local: reeve.Failed,
+					reeve.Keyed: reeve.Dispatched, reeve.Unsafe: reeve.Unknown}[effect]
 				if res.State != want {
 					t.Errorf("%+v", res)
 				}
@@ -376,7 +395,8 @@ func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
 					if res.Code != reeve.Timeout || !strings.Contains(res.Message, "did not finish within 30ms") {
 						t.Errorf("the result says %+v", res)
 					}
-				} else if op := operation(h, res.OperationID); !strings.Contains(op.Message, "did not finish within 30ms") {
+				} else if op := operation(h, res.OperationID); !strings.Contains(op.Message,
+					"did not finish within 30ms") {
 					t.Errorf("the operation says %+v", op)
 				}
 				if res := h.Call(a.ID, "x", map[string]any{"n": 1}); res.Content != "quick" {

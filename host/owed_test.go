@@ -12,13 +12,14 @@ import (
 	"reeve/reevetest"
 )
 
-// A request has left, and the store takes no writes: the caller is not told that nothing happened, and the running server records
-// the outcome once it can.
+// A request has left, and the store takes no writes: the caller is not told that nothing happened, and the running
+// server records the outcome once it can.
 func TestG12_AnOutcomeThatCannotBeRecordedIsOwed(t *testing.T) {
 	t.Parallel()
 	var file string
 	var lock *sql.Conn
-	h := reevetest.Start(t, tool("sends_once", reeve.Unsafe, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+	h := reevetest.Start(t, tool("sends_once", reeve.Unsafe, func(ctx context.Context, _ *reeve.Invocation) (any,
+		error) {
 		db, err := sql.Open("sqlite", "file:"+file)
 		if err != nil {
 			return nil, err
@@ -32,7 +33,8 @@ func TestG12_AnOutcomeThatCannotBeRecordedIsOwed(t *testing.T) {
 	}))
 	file = filepath.Join(h.Dir(), "reeve.db")
 	a := h.Agent("sender", "sends_once")
-	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, map[string]any{"policy": map[string]any{"tools": map[string]any{"sends_once": "allow"}}})
+	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID,
+		map[string]any{"policy": map[string]any{"tools": map[string]any{"sends_once": "allow"}}})
 	res := h.Call(a.ID, "sends_once", map[string]any{})
 	if res.State != reeve.Dispatched || res.Code != reeve.InProgress {
 		t.Fatalf("%+v", res)

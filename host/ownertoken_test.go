@@ -15,7 +15,8 @@ import (
 	"reeve/reevetest"
 )
 
-// A data directory that was started before has a token that the database of a backup does not know: its owner gets another, and nobody else's is lost.
+// A data directory that was started before has a token that the database of a backup does not know: its owner gets
+// another, and nobody else's is lost.
 func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	t.Parallel()
 	other := reevetest.Start(t)
@@ -37,7 +38,8 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	h = reevetest.StartWith(t, host.Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	var list api.AgentList
 	h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
-	if len(list.Agents) != 1 || h.Token == old || !h.TokenRenewed() || !strings.Contains(said.String(), "a new one was made") {
+	if len(list.Agents) != 1 || h.Token == old || !h.TokenRenewed() ||
+		!strings.Contains(said.String(), "a new one was made") {
 		t.Errorf("%+v, %v, %s", list.Agents, h.TokenRenewed(), said.String())
 	}
 	h.Want(http.StatusOK, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+other.Token)
@@ -52,7 +54,8 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	}
 }
 
-// An owner who has revoked the token in the file, because somebody else knows it, is told so by the doctor and finds another there after the next start.
+// An owner who has revoked the token in the file, because somebody else knows it, is told so by the doctor and finds
+// another there after the next start.
 func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -69,7 +72,8 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 		}
 	}
 	h.Token = strings.TrimPrefix(spare[1], "Bearer ")
-	if p := part(h, "tokens"); p.OK || !strings.Contains(p.Detail, "not valid") || !strings.Contains(p.Hint, "start the server again") {
+	if p := part(h, "tokens"); p.OK || !strings.Contains(p.Detail, "not valid") ||
+		!strings.Contains(p.Hint, "start the server again") {
 		t.Errorf("%+v", p)
 	}
 	h.Stop()

@@ -39,16 +39,19 @@ func shown(t testing.TB, res reeve.Result) reeve.Result {
 // caps are how much callers are shown: the default, and the least.
 var caps = []int{0, 1024}
 
-// The output of a run comes in pages that join to it, whatever the characters and however long a page is asked for: none is cut in its turn.
+// The output of a run comes in pages that join to it, whatever the characters and however long a page is asked for:
+// none is cut in its turn.
 func TestO13_PagesOfOutputJoinWhateverTheCharacters(t *testing.T) {
 	for _, most := range caps {
 		synctest.Test(t, func(t *testing.T) {
 			b := inBubble(t, host.Config{OutputCap: most})
-			texts := []string{strings.Repeat("日", 12_000), strings.Repeat("\x01\x02", 5000), strings.Repeat("\u2028", 9000), strings.Repeat("a", 20_000), anyText(9000)}
+			texts := []string{strings.Repeat("日", 12_000), strings.Repeat("\x01\x02", 5000),
+				strings.Repeat("\u2028", 9000), strings.Repeat("a", 20_000), anyText(9000)}
 			for i, whole := range texts {
 				a := b.agent(fmt.Sprint("aide", i), object{"config": plan(whole)})
 				b.attach(a.Name, scheduleTools...)
-				b.call("ann", a.ID, "schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"})
+				b.call("ann", a.ID, "schedule_create", object{"goal": "g", "cadence_type": "interval",
+					"cadence_value": "1h"})
 				b.pass(61*time.Minute, 61*time.Minute)
 				run := b.runs("agent=" + a.ID)[0].ID
 				for _, size := range []int{200, 4000, 8000} {
@@ -58,7 +61,8 @@ func TestO13_PagesOfOutputJoinWhateverTheCharacters(t *testing.T) {
 							Output     string
 							NextOffset int `json:"next_offset"`
 							Remaining  int
-						}](t, shown(t, b.call("ann", a.ID, "schedule_run_output", object{"run_id": run, "offset": offset, "max_chars": size})))
+						}](t, shown(t, b.call("ann", a.ID, "schedule_run_output",
+							object{"run_id": run, "offset": offset, "max_chars": size})))
 						if page.Output == "" {
 							t.Fatalf("text %d by %d: nothing at %d", i, size, offset)
 						}
@@ -89,7 +93,8 @@ func TestO13_SchedulesInPages(t *testing.T) {
 				if i == 7 {
 					size = 8000 // alone it is too long
 				}
-				if res := b.call("ann", a.ID, "schedule_create", object{"goal": strings.Repeat("語", size), "name": fmt.Sprint("n", i), "cadence_type": "interval", "cadence_value": "100h"}); res.IsError {
+				if res := b.call("ann", a.ID, "schedule_create", object{"goal": strings.Repeat("語", size),
+					"name": fmt.Sprint("n", i), "cadence_type": "interval", "cadence_value": "100h"}); res.IsError {
 					t.Fatalf("%+v", res)
 				}
 			}
@@ -103,7 +108,8 @@ func TestO13_SchedulesInPages(t *testing.T) {
 				res := b.call("ann", a.ID, "schedule_search", object{"limit": 50, "offset": offset})
 				var next int
 				if res.Truncated { // one alone, and how to go on comes first
-					if n, err := fmt.Sscanf(res.Content, `{"hint":"go on with offset %d"`, &next); n != 1 || next != offset+1 {
+					if n, err := fmt.Sscanf(res.Content, `{"hint":"go on with offset %d"`, &next); n != 1 ||
+						next != offset+1 {
 						t.Fatalf("after %d: %v, %.200s", offset, err, res.Content)
 					}
 					if _, rest, ok := strings.Cut(res.Content, `"id":"`); ok {
@@ -123,7 +129,8 @@ func TestO13_SchedulesInPages(t *testing.T) {
 					}
 					delete(want, s.ID)
 				}
-				if offset += len(got.Schedules); len(got.Schedules) == 0 || got.Total != 40 || got.Remaining != 40-offset {
+				if offset += len(got.Schedules); len(got.Schedules) == 0 || got.Total != 40 ||
+					got.Remaining != 40-offset {
 					t.Fatalf("after %d: %d given, %d of %d left", offset, len(got.Schedules), got.Remaining, got.Total)
 				}
 			}
@@ -141,7 +148,8 @@ func TestO01_SlicesOfAFileJoinWhateverTheCharacters(t *testing.T) {
 		dir := t.TempDir()
 		h := reevetest.StartWith(t, host.Config{Dir: dir, OutputCap: most})
 		a := h.Agent("clerk", "file_write", "file_read", "file_list")
-		for i, whole := range []string{strings.Repeat("日", 6000), strings.Repeat("\x01\x02", 2000), strings.Repeat("a", 20_000), anyText(5000)} {
+		for i, whole := range []string{strings.Repeat("日", 6000), strings.Repeat("\x01\x02", 2000),
+			strings.Repeat("a", 20_000), anyText(5000)} {
 			path := fmt.Sprintf("/shared/%d.txt", i)
 			shown(t, h.Call(a.ID, "file_write", object{"path": path, "content": whole}))
 			args, joined := object{"path": path}, ""

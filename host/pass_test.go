@@ -35,7 +35,8 @@ func newGuest(h *reevetest.Host, name string, expires time.Time) guest {
 		body["expires_at"] = expires
 	}
 	h.Want(http.StatusCreated, &g.token, "POST", "/api/tokens", body)
-	g.headers = http.Header{"Authorization": {"Bearer " + g.token.Token}, "X-Workspace-Id": {"default"}, "Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
+	g.headers = http.Header{"Authorization": {"Bearer " + g.token.Token}, "X-Workspace-Id": {"default"},
+		"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	return g
 }
 
@@ -110,10 +111,13 @@ func TestW12_AnExpiredTokenEndsWhatIsHeard(t *testing.T) {
 	end := reeve.Now().Add(3 * time.Second)
 	g := newGuest(h, "bob", end)
 	var c reeve.Conversation
-	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "bot"}, "Authorization", "Bearer "+g.token.Token)
+	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "bot"}, "Authorization",
+		"Bearer "+g.token.Token)
 	at := "/api/conversations/" + c.ID
-	for _, l := range []*listening{g.hear(ctx, "GET", at+"/events", ""), g.hear(ctx, "", "/conversations/"+c.ID, ""), g.hear(ctx, "POST", at+"/turns", `{"content":"slow"}`),
-		g.hear(ctx, "POST", "/v1/chat/completions", `{"model":"bot","stream":true,"messages":[{"role":"user","content":"slow"}]}`)} {
+	for _, l := range []*listening{g.hear(ctx, "GET", at+"/events", ""), g.hear(ctx, "", "/conversations/"+c.ID, ""),
+		g.hear(ctx, "POST", at+"/turns", `{"content":"slow"}`),
+		g.hear(ctx, "POST", "/v1/chat/completions",
+			`{"model":"bot","stream":true,"messages":[{"role":"user","content":"slow"}]}`)} {
 		l.cut(t, end)
 	}
 }
@@ -124,7 +128,8 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 	var servers [2]*reevetest.Host
 	url := storetest.PostgresURL(t)
 	for i := range servers {
-		cfg := host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32), Pulse: 50 * time.Millisecond}
+		cfg := host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32),
+			Pulse: 50 * time.Millisecond}
 		cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, chatter)
 		servers[i] = reevetest.Run(t, cfg)
 	}
@@ -137,13 +142,16 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 			there.Want(http.StatusNoContent, nil, "DELETE", "/api/tokens/"+g.token.ID, nil)
 		},
 		"removed": func(g guest, c string) {
-			there.Want(http.StatusNoContent, nil, "DELETE", "/api/conversations/"+c+"/participants/"+g.token.User+"?kind=user", nil)
+			there.Want(http.StatusNoContent, nil, "DELETE", "/api/conversations/"+c+"/participants/"+g.token.User+
+				"?kind=user", nil)
 		},
 	} {
 		g := newGuest(here, name, time.Time{})
 		c := here.Talk("bot")
-		here.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants", object{"kind": "user", "id": name})
-		all := []*listening{g.hear(ctx, "GET", "/api/conversations/"+c.ID+"/events", ""), g.hear(ctx, "", "/conversations/"+c.ID, "")}
+		here.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
+			object{"kind": "user", "id": name})
+		all := []*listening{g.hear(ctx, "GET", "/api/conversations/"+c.ID+"/events", ""),
+			g.hear(ctx, "", "/conversations/"+c.ID, "")}
 		mine := here.Connect(c.ID, -1)
 		speak(here, c.ID, "slow")
 		for range 20 { // so that the others have heard of it too

@@ -11,14 +11,16 @@ import (
 	"reeve"
 )
 
-// Whatever is undone, files and folders have the permissions again that they had, but for what makes a program run as somebody else.
+// Whatever is undone, files and folders have the permissions again that they had, but for what makes a program run as
+// somebody else.
 func TestO03_UndoBringsPermissionsBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := talkerIn(t, dir, "- {text: hello}\n")
 	h.Agent("clerk", "file_write", "file_edit", "file_delete", "file_restore")
 	shared := filepath.Join(dir, "workspaces", "default", "shared")
-	made := map[string]fs.FileMode{"d/644": 0o644, "d/664": 0o664, "d/755": 0o755, "d/600": 0o600, "d/440": 0o440, "d/sub/751": 0o751, "d/sub/suid": 0o755 | fs.ModeSetuid,
+	made := map[string]fs.FileMode{"d/644": 0o644, "d/664": 0o664, "d/755": 0o755, "d/600": 0o600, "d/440": 0o440,
+		"d/sub/751": 0o751, "d/sub/suid": 0o755 | fs.ModeSetuid,
 		"d/sub": 0o555, "d": 0o775, "d/empty": 0o750}
 	for name, mode := range made {
 		if name = filepath.Join(shared, name); mode.Perm() == 0o555 || mode.Perm() == 0o775 || mode.Perm() == 0o750 {
@@ -101,7 +103,9 @@ func TestO03_UndoBringsPermissionsBack(t *testing.T) {
 	if info, err := os.Lstat(filepath.Join(shared, "d/644")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if r := h.Do("POST", "/api/agents/clerk/calls", object{"tool": "file_restore", "args": object{"path": "/shared/x", "hash": reeve.Hash([]byte("one")), "mode": "4755"}}); r.Status == 200 {
+	if r := h.Do("POST", "/api/agents/clerk/calls",
+		object{"tool": "file_restore", "args": object{"path": "/shared/x", "hash": reeve.Hash([]byte("one")),
+			"mode": "4755"}}); r.Status == 200 {
 		t.Errorf("%s", r.Body)
 	}
 }

@@ -33,7 +33,8 @@ const (
 // written has the planner write the next version, which is tried.
 func (a *auto) written(tell func(string) string, version string) {
 	a.t.Helper()
-	if out := tell(`scripts_save {"automation": "letters", "source": "'` + version + `'", "comment": "says it"}`); !strings.Contains(out, `"version":"`+version+`"`) {
+	if out := tell(`scripts_save {"automation": "letters", "source": "'` + version +
+		`'", "comment": "says it"}`); !strings.Contains(out, `"version":"`+version+`"`) {
 		a.t.Fatalf("saving: %s", out)
 	}
 	a.start(call{"type": "test", "version": version})
@@ -56,8 +57,8 @@ func (a *auto) schedules() string {
 	return strings.Join(list, "; ")
 }
 
-// TestK27_PlansAreFoundAmongManyRepairs: however many repairs there were since, the maintainer is told what the person asked for, the planner schedules its version, and
-// the schedule of an earlier plan ends.
+// TestK27_PlansAreFoundAmongManyRepairs: however many repairs there were since, the maintainer is told what the person
+// asked for, the planner schedules its version, and the schedule of an earlier plan ends.
 func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, quick(t))
@@ -90,7 +91,8 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	}
 }
 
-// TestK27_GoingBackTakesTheScheduleAlong: the schedule of a plan ends when another is activated, and begins again with its version.
+// TestK27_GoingBackTakesTheScheduleAlong: the schedule of a plan ends when another is activated, and begins again with
+// its version.
 func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, quick(t))
@@ -109,8 +111,8 @@ func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 	}
 }
 
-// TestK27_AnotherTimeForWhatRuns: the planner gives an active version another time, or its first, and it holds at once; the schedule is whose word it was. What nobody has activated
-// waits, and so does what a person has paused.
+// TestK27_AnotherTimeForWhatRuns: the planner gives an active version another time, or its first, and it holds at once;
+// the schedule is whose word it was. What nobody has activated waits, and so does what a person has paused.
 func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, quick(t))
@@ -126,20 +128,24 @@ func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
 	equal(t, a.schedules(), "0 7 * * * active true owner", "with a version of a person's")
 	a.written(tell, "3.0")
 	tell(scheduleEight)
-	equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner", "of a version that nobody has activated")
+	equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner",
+		"of a version that nobody has activated")
 	tell(scheduleSeven)
-	equal(t, a.schedules(), "0 7 * * * active true owner; 0 7 * * * paused false owner", "of that version, at another time")
+	equal(t, a.schedules(), "0 7 * * * active true owner; 0 7 * * * paused false owner",
+		"of that version, at another time")
 	a.activate("3.0")
 	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * active true owner", "activated")
 	a.written(tell, "4.0")
 	a.activate("4.0")
 	tell(scheduleEight)
-	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 8 * * * active true owner", "in place of that of an earlier plan")
+	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 8 * * * active true "+
+		"owner", "in place of that of an earlier plan")
 	var l api.ScheduleList
 	a.Want(200, &l, "GET", "/api/schedules", nil)
 	a.Want(200, nil, "PATCH", "/api/schedules/"+l.Schedules[2].ID, call{"status": "paused"})
 	tell(scheduleSeven)
-	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 7 * * * paused false owner", "that a person has paused")
+	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 7 * * * paused "+
+		"false owner", "that a person has paused")
 	var made api.NewToken
 	a.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
 	bob := []string{"Authorization", "Bearer " + made.Token}
@@ -148,5 +154,6 @@ func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
 	a.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", call{"content": scheduleEight}, bob...)
 	a.Settle(t.Context())
 	a.Want(200, &l, "GET", "/api/schedules", nil, bob...)
-	equal(t, spoken(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob", "by another person's word")
+	equal(t, spoken(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob",
+		"by another person's word")
 }

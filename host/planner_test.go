@@ -79,8 +79,9 @@ func (a *auto) watched(keys ...string) func() string {
 	}
 }
 
-// TestK27_PlannerWritesAScript takes a plain request to an automation that a person activates: the planner looks, asks, is corrected
-// by a trial, saves and schedules; nothing runs, and nothing is changed, before the person has seen what it would do and said so.
+// TestK27_PlannerWritesAScript takes a plain request to an automation that a person activates: the planner looks, asks,
+// is corrected by a trial, saves and schedules; nothing runs, and nothing is changed, before the person has seen what
+// it would do and said so.
 func TestK27_PlannerWritesAScript(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -90,7 +91,8 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		k := a.plan("answer my letters")
 		equal(t, spoken(k.State, k.Question), "asking How often?", "a question is a row")
 		told := a.told()
-		if len(told) != 1 || !strings.Contains(told[0].Title, "asks about letters") || !strings.Contains(told[0].Body, "How often?") {
+		if len(told) != 1 || !strings.Contains(told[0].Title, "asks about letters") ||
+			!strings.Contains(told[0].Body, "How often?") {
 			t.Errorf("the person was told %+v", told)
 		}
 		equal(t, watched(), "0 1", "who watches was told of the question")
@@ -99,7 +101,8 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		a.Want(409, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "twice"})
 		a.Settle(t.Context())
 		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
-		equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every morning at seven, each letter gets an answer.", "the script job")
+		equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every morning at seven, each letter gets an answer.",
+			"the script job")
 		m := a.get()
 		equal(t, spoken(m.Status, m.Version, d), "draft  map[]", "nothing is active, and nothing was done")
 		if told := a.told(); len(told) != 2 || !strings.Contains(told[0].Title, "wrote version 1.0 of letters") {
@@ -108,10 +111,12 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		equal(t, watched(), "1 2", "who watches was told of the schedule, and of the version")
 		var v reeve.ScriptVersion
 		a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
-		equal(t, spoken(v.Source == goodScript, v.CreatedBy, v.ScriptJobID == k.ID, v.Comment), "true planner true Answers every letter once.", "the version")
+		equal(t, spoken(v.Source == goodScript, v.CreatedBy, v.ScriptJobID == k.ID, v.Comment),
+			"true planner true Answers every letter once.", "the version")
 		var s api.Schedule
 		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
-		equal(t, spoken(s.State, s.NextAt == nil, s.Zone, s.AgentID == m.AgentID, s.UserID), "paused true Europe/Vienna true owner", "the schedule waits")
+		equal(t, spoken(s.State, s.NextAt == nil, s.Zone, s.AgentID == m.AgentID, s.UserID),
+			"paused true Europe/Vienna true owner", "the schedule waits")
 
 		a.Want(409, nil, "POST", a.at("/runs"), call{})
 		a.Want(409, nil, "POST", a.at("/activate"), call{"version": "1.0"}) // nobody has seen what it would do
@@ -119,19 +124,21 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		equal(t, spoken(dry.Run.State, dry.Script.Progress.Planned, d), "completed 3 map[]", "the dry run")
 		a.Want(200, &m, "POST", a.at("/activate"), call{"version": "1.0"})
 		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
-		equal(t, spoken(m.Status, m.Version, s.State, s.NextAt != nil), "active 1.0 active true", "activated by the person")
+		equal(t, spoken(m.Status, m.Version, s.State, s.NextAt != nil), "active 1.0 active true",
+			"activated by the person")
 		equal(t, watched(), "2 2", "who watches was told that the schedule begins")
 		a.completes()
 		equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 	})
 }
 
-// TestK27_MaintainerMends lets a script fail in the middle: the maintainer reads, tries, mends, and the run carries on where it
-// failed. What was done stays done.
+// TestK27_MaintainerMends lets a script fail in the middle: the maintainer reads, tries, mends, and the run carries on
+// where it failed. What was done stays done.
 func TestK27_MaintainerMends(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
-		broken := strings.Replace(goodScript, "await Mail.send", "if (id === 'b') ctx.nothing.there(); await Mail.send", 1)
+		broken := strings.Replace(goodScript, "await Mail.send", "if (id === 'b') ctx.nothing.there(); await Mail.send",
+			1)
 		cfg.Mind = script(t, `
 answers:
   - {when: {said: "/Version 1.0 of the automation \"letters\" failed/", system: You are the maintainer}, calls: [{name: scripts_get, args: {}}, {name: scripts_history, args: {}}, {name: scripts_runs, args: {}}]}
@@ -144,11 +151,14 @@ answers:
 		equal(t, spoken(d, a.get().Status, a.get().Failure.Repairs), "map[a:1] repairing 1", "one repair is under way")
 		a.Settle(t.Context())
 		m := a.get()
-		equal(t, spoken(m.Status, m.Version, m.Failure == nil, d), "active 1.1 true map[a:1 b:1 c:1]", "mended, it carried on")
+		equal(t, spoken(m.Status, m.Version, m.Failure == nil, d), "active 1.1 true map[a:1 b:1 c:1]",
+			"mended, it carried on")
 		list := a.jobs()
-		equal(t, spoken(len(list), list[0].Kind, list[0].State, list[0].Version, list[0].Result, len(a.told())), "1 repair done 1.0 1.1 0", "nobody was bothered")
+		equal(t, spoken(len(list), list[0].Kind, list[0].State, list[0].Version, list[0].Result, len(a.told())),
+			"1 repair done 1.0 1.1 0", "nobody was bothered")
 		runs := listRuns(a)
-		equal(t, spoken(runs[0].Run.Reason, runs[0].Run.ReasonID == runs[1].Run.ID, runs[0].Script.Version), "retry true 1.1", "the run that carried on")
+		equal(t, spoken(runs[0].Run.Reason, runs[0].Run.ReasonID == runs[1].Run.ID, runs[0].Script.Version),
+			"retry true 1.1", "the run that carried on")
 	})
 }
 
@@ -159,12 +169,18 @@ func TestK27_AFixThatChangesIdentityIsRefused(t *testing.T) {
 	named := func(id string) string { return strings.Replace(walk, "ID", id, 1) }
 	good := named(`'mail:' + id`)
 	for name, c := range map[string]struct{ before, broken, fix, says string }{
-		"another prefix":                 {"", strings.Replace(good, "await Mail.send", "oops(); await Mail.send", 1), named(`'msg:' + id`), `item "mail:a" is gone`},
-		"a counter":                      {"", strings.Replace(good, "await Mail.send", "oops(); await Mail.send", 1), "let n = 0; " + named(`'mail:' + n++`), `item "mail:a" is gone`},
-		"it fails before any item":       {good, "oops(); " + good, named(`id`), `item "mail:c" is gone`},
-		"an item more than it had":       {"", strings.Replace(good, "await Mail.send({ to: id })", "if (await Mail.send({ to: id })) throw new Error('no')", 1), good + "; await Items.withItem('more', 'More', () => 1)", `does not work on "more"`},
-		"the fix gets less far":          {"", strings.Replace(good, "await Mail.send", "if (id === 'b') oops(); await Mail.send", 1), "oops(); " + good, `is not reached`},
-		"what was read then is compared": {good, "oops(); " + good, strings.Replace(good, "await Mail.list({})", "['x']", 1), `is gone`},
+		"another prefix": {"", strings.Replace(good, "await Mail.send", "oops(); await Mail.send", 1),
+			named(`'msg:' + id`), `item "mail:a" is gone`},
+		"a counter": {"", strings.Replace(good, "await Mail.send", "oops(); await Mail.send", 1),
+			"let n = 0; " + named(`'mail:' + n++`), `item "mail:a" is gone`},
+		"it fails before any item": {good, "oops(); " + good, named(`id`), `item "mail:c" is gone`},
+		"an item more than it had": {"", strings.Replace(good, "await Mail.send({ to: id })",
+			"if (await Mail.send({ to: id })) throw new Error('no')", 1),
+			good + "; await Items.withItem('more', 'More', () => 1)", `does not work on "more"`},
+		"the fix gets less far": {"", strings.Replace(good, "await Mail.send",
+			"if (id === 'b') oops(); await Mail.send", 1), "oops(); " + good, `is not reached`},
+		"what was read then is compared": {good, "oops(); " + good, strings.Replace(good, "await Mail.list({})",
+			"['x']", 1), `is gone`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := quick(t)
@@ -184,17 +200,21 @@ answers:
 			m := a.get()
 			equal(t, spoken(m.Status, m.Version, d), spoken("stopped", version, done), "nothing changed")
 			k := a.jobs()[0]
-			if k.State != reeve.ScriptJobFailed || !strings.Contains(k.Message, "would change item identity") || !strings.Contains(k.Message, c.says) {
+			if k.State != reeve.ScriptJobFailed || !strings.Contains(k.Message, "would change item identity") ||
+				!strings.Contains(k.Message, c.says) {
 				t.Errorf("the script job is %s: %s; want it to say %q", k.State, k.Message, c.says)
 			}
-			if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "the maintainer has not mended it") || !strings.Contains(told[0].Body, "identity") {
+			if told := a.told(); len(told) != 1 ||
+				!strings.Contains(told[0].Title, "the maintainer has not mended it") ||
+				!strings.Contains(told[0].Body, "identity") {
 				t.Errorf("the person was told %+v", told)
 			}
 		})
 	}
 }
 
-// TestK27_ARepairThatNobodyDoes: the maintainer is stopped when a script fails. The repair has failed then, and the automation waits for its person, who can resume it.
+// TestK27_ARepairThatNobodyDoes: the maintainer is stopped when a script fails. The repair has failed then, and the
+// automation waits for its person, who can resume it.
 func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -206,8 +226,10 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 		a.Settle(t.Context())
 		a.Want(204, nil, "POST", "/api/resume", call{"agent": "mender"})
 		k := a.jobs()[0]
-		equal(t, spoken(k.State, k.Message, a.get().Status), "failed its run skipped: the agent is stopped stopped", "the repair")
-		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "the maintainer has not mended it") || !strings.Contains(told[0].Body, "the agent is stopped") {
+		equal(t, spoken(k.State, k.Message, a.get().Status), "failed its run skipped: the agent is stopped stopped",
+			"the repair")
+		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "the maintainer has not mended it") ||
+			!strings.Contains(told[0].Body, "the agent is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
 		a.Want(200, nil, "POST", a.at("/resume"), nil)
@@ -217,7 +239,8 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 	})
 }
 
-// TestK27_AMendedRunThatIsNotMade: the automation is stopped just when its script was mended. Its person is told, and has the run made when they resume it.
+// TestK27_AMendedRunThatIsNotMade: the automation is stopped just when its script was mended. Its person is told, and
+// has the run made when they resume it.
 func TestK27_AMendedRunThatIsNotMade(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -238,7 +261,8 @@ answers:
 		a.Want(204, nil, "POST", "/api/resume", call{"agent": "letters"})
 		m := a.get()
 		equal(t, spoken(m.Version, m.Status, d), "1.1 stopped map[]", "the automation")
-		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "it was not tried again, because the agent is stopped") {
+		if told := a.told(); len(told) != 1 ||
+			!strings.Contains(told[0].Title, "it was not tried again, because the agent is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
 		a.Want(200, nil, "POST", a.at("/resume"), nil)
@@ -247,7 +271,8 @@ answers:
 	})
 }
 
-// TestK27_APlanThatNobodyMakes: whatever becomes of the planner, its script job ends, its person is told, and another can be asked for.
+// TestK27_APlanThatNobodyMakes: whatever becomes of the planner, its script job ends, its person is told, and another
+// can be asked for.
 func TestK27_APlanThatNobodyMakes(t *testing.T) {
 	t.Parallel()
 	gone := func(a *auto) { a.Want(204, nil, "DELETE", "/api/agents/planner", nil) }
@@ -255,10 +280,13 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 		before, during, after func(*auto)
 		want                  string
 	}{
-		"all is stopped":        {func(a *auto) { a.Want(204, nil, "POST", "/api/stop", call{}) }, nil, func(a *auto) { a.Want(204, nil, "POST", "/api/resume", call{}) }, "skipped: everything in the workspace is stopped"},
+		"all is stopped": {func(a *auto) { a.Want(204, nil, "POST", "/api/stop", call{}) }, nil,
+			func(a *auto) { a.Want(204, nil, "POST", "/api/resume", call{}) },
+			"skipped: everything in the workspace is stopped"},
 		"it is removed":         {gone, nil, nil, "skipped: the agent is gone"},
 		"it is removed at work": {nil, gone, nil, "cancelled: the agent was removed"},
-		"it is destroyed at work": {nil, func(a *auto) { a.Want(200, nil, "PATCH", "/api/agents/planner", call{"lifecycle": "destroyed"}) }, nil,
+		"it is destroyed at work": {nil,
+			func(a *auto) { a.Want(200, nil, "PATCH", "/api/agents/planner", call{"lifecycle": "destroyed"}) }, nil,
 			"cancelled: the agent was destroyed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,7 +311,9 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 				}
 				a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 				equal(t, spoken(k.State, k.Message), "failed its run "+c.want, "the script job")
-				if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "wrote no script for letters") || !strings.Contains(told[0].Body, c.want) {
+				if told := a.told(); len(told) != 1 ||
+					!strings.Contains(told[0].Title, "wrote no script for letters") ||
+					!strings.Contains(told[0].Body, c.want) {
 					t.Errorf("the person was told %+v", told)
 				}
 				equal(t, a.plan("answer my letters").State, reeve.ScriptJobAsking, "another script job")
@@ -292,7 +322,8 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 	}
 }
 
-// TestK27_APlanOfAnAutomationThatIsGone: it is removed when the planner has saved a version of it. The script job ends all the same, whether the planner is woken for it or not, and holds nobody up.
+// TestK27_APlanOfAnAutomationThatIsGone: it is removed when the planner has saved a version of it. The script job ends
+// all the same, whether the planner is woken for it or not, and holds nobody up.
 func TestK27_APlanOfAnAutomationThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{true, false} {
@@ -333,7 +364,8 @@ func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 	})
 }
 
-// TestK27_InAConversation lets a person talk with the planner instead: it names the automation itself, and asks in words.
+// TestK27_InAConversation lets a person talk with the planner instead: it names the automation itself, and asks in
+// words.
 func TestK27_InAConversation(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, quick(t)) // the rehearsal model calls what it is told to
@@ -356,14 +388,17 @@ func TestK27_InAConversation(t *testing.T) {
 		`scripts_eval {"automation": "letters", "source": "throw new Error('no')"}`:                             `\"class\":\"logic\"`,
 		`scripts_eval {"automation": "letters", "source": "(await Mail.list({})).join() + typeof Scripts.get"}`: "a,b,cfunction",
 	} {
-		if out := talk(said).Output; !strings.Contains(strings.ReplaceAll(out, `"`, `\"`), answer) && !strings.Contains(out, answer) {
+		if out := talk(said).Output; !strings.Contains(strings.ReplaceAll(out, `"`, `\"`), answer) &&
+			!strings.Contains(out, answer) {
 			t.Errorf("%s: %s; want it to say %s", said, out, answer)
 		}
 	}
-	if out := talk(`scripts_save {"automation": "letters", "source": "'hello'", "comment": "Says hello."}`).Output; !strings.Contains(out, `"version":"1.0"`) {
+	if out := talk(`scripts_save {"automation": "letters", "source": "'hello'", "comment": "Says hello."}`).
+		Output; !strings.Contains(out, `"version":"1.0"`) {
 		t.Errorf("saving: %s", out)
 	}
-	if out := talk(`scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`).Output; !strings.Contains(out, "sch_") {
+	if out := talk(`scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`).
+		Output; !strings.Contains(out, "sch_") {
 		t.Errorf("scheduling: %s", out)
 	}
 	equal(t, a.get().Status, reeve.StatusDraft, "it is not active")
@@ -387,7 +422,8 @@ func (m interposed) Answer(ctx context.Context, r model.Request, watch func(mode
 	return m.Model.Answer(ctx, r, watch)
 }
 
-// TestK19_AStaleFixIsDiscarded lets somebody save 2.0 between the moment the maintainer has read 1.0 and the moment it saves its fix.
+// TestK19_AStaleFixIsDiscarded lets somebody save 2.0 between the moment the maintainer has read 1.0 and the moment it
+// saves its fix.
 func TestK19_AStaleFixIsDiscarded(t *testing.T) {
 	t.Parallel()
 	broken := strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1)
@@ -433,7 +469,8 @@ answers:
 			d := newDeeds()
 			h := reevetest.Run(t, cfg, d.tools()...)
 			a = &auto{Host: h, t: t, name: "letters"}
-			h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": mailTools, "source": strings.Replace(broken, "oops()", "if (input !== 'well') oops()", 1)})
+			h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": mailTools,
+				"source": strings.Replace(broken, "oops()", "if (input !== 'well') oops()", 1)})
 			h.Want(201, nil, "POST", a.at("/runs"), call{})
 			var repair reeve.ScriptJob
 			eventually(t, "the maintainer has come to its end", func() bool {
@@ -444,7 +481,8 @@ answers:
 				repair = list[len(list)-1]
 				var runs api.RunList
 				h.Want(200, &runs, "GET", "/api/runs?agent="+repair.WorkerID, nil)
-				return len(runs.Runs) == 1 && runs.Runs[0].State == reeve.RunCompleted && strings.Contains(runs.Runs[0].Output, "Discarded")
+				return len(runs.Runs) == 1 && runs.Runs[0].State == reeve.RunCompleted &&
+					strings.Contains(runs.Runs[0].Output, "Discarded")
 			})
 			list := a.jobs()
 			repair = list[len(list)-1] // as it is when its run has ended
@@ -457,7 +495,8 @@ answers:
 	}
 }
 
-// TestK27_ScriptsAreForTasksOnly: what reads and writes scripts is the planner's and the maintainer's, each their own, and nobody else's.
+// TestK27_ScriptsAreForTasksOnly: what reads and writes scripts is the planner's and the maintainer's, each their own,
+// and nobody else's.
 func TestK27_ScriptsAreForTasksOnly(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
@@ -473,16 +512,19 @@ answers:
 	h := a.Host
 	h.Agent("other")
 	h.Want(201, nil, "POST", "/api/agents/other/tools", call{"tool_id": "scripts_save"})
-	if _, p, status := do(h, "other", call{"tool": "scripts_save", "args": call{"automation": "letters", "source": "1", "comment": "no"}}); status != 403 {
+	if _, p, status := do(h, "other", call{"tool": "scripts_save", "args": call{"automation": "letters", "source": "1",
+		"comment": "no"}}); status != 403 {
 		t.Errorf("an agent of another kind may save: %d %s", status, p.Detail)
 	}
 }
 
-// TestK13_ScriptsOnlyInTaskMode gives an automation the tools of planning: its script does not see them, and cannot call them.
+// TestK13_ScriptsOnlyInTaskMode gives an automation the tools of planning: its script does not see them, and cannot
+// call them.
 func TestK13_ScriptsOnlyInTaskMode(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, quick(t))
-	a.Want(200, nil, "PUT", "/api/profiles/assistant", call{"capabilities": []string{"scripts.see", "scripts.plan", "scripts.fix"}})
+	a.Want(200, nil, "PUT", "/api/profiles/assistant",
+		call{"capabilities": []string{"scripts.see", "scripts.plan", "scripts.fix"}})
 	for _, id := range []string{"scripts_list", "scripts_eval", "scripts_save"} {
 		a.Want(201, nil, "POST", "/api/agents/letters/tools", call{"tool_id": id})
 	}

@@ -18,7 +18,8 @@ func TestBadInput_APolicyNamesATool(t *testing.T) {
 	for method, path := range map[string]string{"PATCH": "/api/agents/" + a.ID, "POST": "/api/agents"} {
 		body := policy(object{"file_delet": "ask"})
 		body["name"] = "b"
-		if r := h.Want(http.StatusBadRequest, nil, method, path, body); !strings.Contains(string(r.Body), "/policy/tools/file_delet") {
+		if r := h.Want(http.StatusBadRequest, nil, method, path, body); !strings.Contains(string(r.Body),
+			"/policy/tools/file_delet") {
 			t.Errorf("%s says %s", method, r.Body)
 		}
 	}

@@ -29,7 +29,8 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 	pem += "-----END PRIVATE KEY-----\n"
 	phrase := "correct-horse-battery-staple"
 	h.Want(204, nil, "PUT", "/api/secrets/PHRASE", object{"value": phrase})
-	short, stored := "-----BEGIN PRIVATE KEY-----\n"+strings.Repeat("MIIEvQIBADANBgkq", 4)+"\n-----END PRIVATE KEY-----", "amber lynx A sleeps"
+	short, stored := "-----BEGIN PRIVATE KEY-----\n"+strings.Repeat("MIIEvQIBADANBgkq", 4)+
+		"\n-----END PRIVATE KEY-----", "amber lynx A sleeps"
 	h.Want(204, nil, "PUT", "/api/secrets/STORED", object{"value": stored})
 	const red = "[REDACTED]\n"
 	changes := "\\ What is [REDACTED] is not the same before and after\n"
@@ -43,26 +44,45 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 		call   call
 		want   string
 	}{
-		{"head\n" + pem + "tail line\n", edit("tail line", "TAIL"), "@@ -23,4 +23,4 @@\n" + same(3) + "-tail line\n+TAIL\n"},
+		{"head\n" + pem + "tail line\n", edit("tail line", "TAIL"), "@@ -23,4 +23,4 @@\n" + same(3) +
+			"-tail line\n+TAIL\n"},
 		{"head\n" + pem + "tail line\n", edit("head", "HEAD"), "@@ -1,4 +1,4 @@\n-head\n+HEAD\n" + same(3)},
-		{"head\n" + pem + "tail line\n", edit("MIIEvQ11", "NEWLINE1"), "@@ -11,7 +11,7 @@\n" + same(3) + "-" + red + "+" + red + same(3) + changes},
-		{"head\n" + pem + "tail line\n", edit("-----BEGIN PRIVATE KEY-----", "gone"), "@@ -1,5 +1,5 @@\n head\n-" + red + "+gone\n" + same(3)},
-		{"head\n" + pem + "tail line\n", edit("-----END PRIVATE KEY-----\n", ""), "@@ -22,5 +22,4 @@\n" + same(3) + "-" + red + " tail line\n"},
-		{"head\n" + pem, call{"tool": "file_write", "args": object{"path": "/shared/k", "overwrite": true, "content": "head\n" + moved}}, "@@ -11,7 +11,7 @@\n" + same(3) + "-" + red + "+" + red + same(3) + changes},
-		{"head\n" + pem, call{"tool": "file_write", "args": object{"path": "/shared/k", "overwrite": true, "content": "head\n"}}, "@@ -1,25 +1 @@\n head\n" + strings.Repeat("-"+red, 24)},
-		{"head\n" + short + "\ntail line\n", call{"tool": "file_delete", "args": object{"path": "/shared/k"}}, "@@ -1,5 +0,0 @@\n-head\n" + strings.Repeat("-"+red, 3) + "-tail line\n"},
-		{"key is " + short + " here\nx\n", edit("x", "y"), "@@ -1,4 +1,4 @@\n key is [REDACTED]\n [REDACTED]\n [REDACTED] here\n-x\n+y\n"},
-		{"say " + stored + " and x\n", edit("sleeps and x", "sleeps and y"), "@@ -1 +1 @@\n-say [REDACTED] and x\n+say [REDACTED] and y\n"},
-		{"db://me:correcthorse99@h and x\n", edit("and x", "and y"), "@@ -1 +1 @@\n-db://me:[REDACTED]@h and x\n+db://me:[REDACTED]@h and y\n"},
+		{"head\n" + pem + "tail line\n", edit("MIIEvQ11", "NEWLINE1"), "@@ -11,7 +11,7 @@\n" + same(3) + "-" + red +
+			"+" + red + same(3) + changes},
+		{"head\n" + pem + "tail line\n", edit("-----BEGIN PRIVATE KEY-----", "gone"), "@@ -1,5 +1,5 @@\n head\n-" +
+			red + "+gone\n" + same(3)},
+		{"head\n" + pem + "tail line\n", edit("-----END PRIVATE KEY-----\n", ""), "@@ -22,5 +22,4 @@\n" + same(3) +
+			"-" + red + " tail line\n"},
+		{"head\n" + pem, call{"tool": "file_write", "args": object{"path": "/shared/k", "overwrite": true,
+			"content": "head\n" + moved}}, "@@ -11,7 +11,7 @@\n" + same(3) + "-" + red + "+" + red + same(3) + changes},
+		{"head\n" + pem, call{"tool": "file_write", "args": object{"path": "/shared/k", "overwrite": true,
+			"content": "head\n"}}, "@@ -1,25 +1 @@\n head\n" + strings.Repeat("-"+red, 24)},
+		{"head\n" + short + "\ntail line\n", call{"tool": "file_delete", "args": object{"path": "/shared/k"}},
+			"@@ -1,5 +0,0 @@\n-head\n" + strings.Repeat("-"+red, 3) + "-tail line\n"},
+		{"key is " + short + " here\nx\n", edit("x", "y"),
+			"@@ -1,4 +1,4 @@\n key is [REDACTED]\n [REDACTED]\n [REDACTED] here\n-x\n+y\n"},
+		{"say " + stored + " and x\n", edit("sleeps and x", "sleeps and y"),
+			"@@ -1 +1 @@\n-say [REDACTED] and x\n+say [REDACTED] and y\n"},
+		{"db://me:correcthorse99@h and x\n", edit("and x", "and y"),
+			"@@ -1 +1 @@\n-db://me:[REDACTED]@h and x\n+db://me:[REDACTED]@h and y\n"},
 		{"db: " + phrase + "\n", edit("db: c", "db: "), "@@ -1 +1 @@\n-db: [REDACTED]\n+db: [REDACTED]\n" + changes},
-		{"db: " + phrase + "\n", edit("horse", "XhorXX"), "@@ -1 +1 @@\n-db: [REDACTED]\n+db: [REDACTED]XhorXX[REDACTED]\n" + changes},
-		{"db: " + phrase + "\n", edit("rse-b", "rse\nb"), "@@ -1 +1,2 @@\n-db: [REDACTED]\n+db: [REDACTED]\n+[REDACTED]\n" + changes},
-		{"db: " + phrase + "\n", call{"tool": "file_write", "args": object{"path": "/shared/k", "overwrite": true, "content": "db: horse\n  horseback, cor\n"}}, "@@ -1 +1,2 @@\n-db: [REDACTED]\n+db: [REDACTED]\n+  [REDACTED]back, cor\n" + changes},
-		{"note: Summer\nfar\nfar\nfar\nfar\ndb://me:Summer2026rain@h\n", edit("note", "say"), "@@ -1,4 +1,4 @@\n-note: [REDACTED]\n+say: [REDACTED]\n far\n far\n far\n"},
-		{"db://me:Summer2026rain@h\n", edit("db://me:", "note "), "@@ -1 +1 @@\n-db://me:[REDACTED]@h\n+note [REDACTED]@h\n"},
-		{"  k: |\n    " + strings.ReplaceAll(short, "\n", "\n    ") + "\n    x: 1\n", edit("x: 1", "y: 2 ----"), "@@ -2,4 +2,4 @@\n" + "     [REDACTED]\n [REDACTED]\n [REDACTED]\n-    x: 1\n+    y: 2 ----\n"},
-		{"schlüssel: größe-öäü-straße7\ndb://me:größe-öäü-straße7@h\n", edit("schl", "SCHL"), "@@ -1,2 +1,2 @@\n-schlüssel: [REDACTED]\n+SCHLüssel: [REDACTED]\n db://me:[REDACTED]@h\n"},
-		{"db://me:correcthorse99@h\n", edit("horse99", "horse98"), "@@ -1 +1 @@\n-db://me:[REDACTED]@h\n+db://me:[REDACTED]@h\n" + changes},
+		{"db: " + phrase + "\n", edit("horse", "XhorXX"),
+			"@@ -1 +1 @@\n-db: [REDACTED]\n+db: [REDACTED]XhorXX[REDACTED]\n" + changes},
+		{"db: " + phrase + "\n", edit("rse-b", "rse\nb"),
+			"@@ -1 +1,2 @@\n-db: [REDACTED]\n+db: [REDACTED]\n+[REDACTED]\n" + changes},
+		{"db: " + phrase + "\n", call{"tool": "file_write", "args": object{"path": "/shared/k", "overwrite": true,
+			"content": "db: horse\n  horseback, cor\n"}},
+			"@@ -1 +1,2 @@\n-db: [REDACTED]\n+db: [REDACTED]\n+  [REDACTED]back, cor\n" + changes},
+		{"note: Summer\nfar\nfar\nfar\nfar\ndb://me:Summer2026rain@h\n", edit("note", "say"),
+			"@@ -1,4 +1,4 @@\n-note: [REDACTED]\n+say: [REDACTED]\n far\n far\n far\n"},
+		{"db://me:Summer2026rain@h\n", edit("db://me:", "note "),
+			"@@ -1 +1 @@\n-db://me:[REDACTED]@h\n+note [REDACTED]@h\n"},
+		{"  k: |\n    " + strings.ReplaceAll(short, "\n", "\n    ") + "\n    x: 1\n", edit("x: 1", "y: 2 ----"),
+			"@@ -2,4 +2,4 @@\n" + "     [REDACTED]\n [REDACTED]\n [REDACTED]\n-    x: 1\n+    y: 2 ----\n"},
+		{"schlüssel: größe-öäü-straße7\ndb://me:größe-öäü-straße7@h\n", edit("schl", "SCHL"),
+			"@@ -1,2 +1,2 @@\n-schlüssel: [REDACTED]\n+SCHLüssel: [REDACTED]\n db://me:[REDACTED]@h\n"},
+		{"db://me:correcthorse99@h\n", edit("horse99", "horse98"),
+			"@@ -1 +1 @@\n-db://me:[REDACTED]@h\n+db://me:[REDACTED]@h\n" + changes},
 	} {
 		if err := os.WriteFile(filepath.Join(shared, "k"), []byte(c.before), 0o600); err != nil {
 			t.Fatal(err)
@@ -86,7 +106,8 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 			}
 		}
 		set := func(policy string) {
-			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"policy": object{"tools": object{c.call["tool"].(string): policy}}})
+			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID,
+				object{"policy": object{"tools": object{c.call["tool"].(string): policy}}})
 		}
 		set("allow")
 		look := call{"preview_only": true}

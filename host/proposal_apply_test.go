@@ -10,8 +10,8 @@ import (
 	"reeve/reevetest"
 )
 
-// What was accepted is judged again when it is applied. If it is not what was proposed it is stale; if the agent may not do it any
-// more it is denied; either way nothing is applied, and the proposal says so.
+// What was accepted is judged again when it is applied. If it is not what was proposed it is stale; if the agent may
+// not do it any more it is denied; either way nothing is applied, and the proposal says so.
 func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -21,7 +21,8 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 		"base": {func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") }, reeve.ProposalStale},
 		"settings": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
-			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", object{"tool_id": "guarded", "config": object{"x": 1}})
+			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools",
+				object{"tool_id": "guarded", "config": object{"x": 1}})
 		}, reeve.ProposalStale},
 		"policy": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			patch(h, a, object{"policy": object{"tools": object{"guarded": "deny"}}})
@@ -29,8 +30,12 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 		"policy to allow": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			patch(h, a, object{"policy": object{"tools": object{"guarded": "allow"}}})
 		}, reeve.ProposalApplied},
-		"capability": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, object{"kind": "reader"}) }, reeve.ProposalDenied},
-		"dormant":    {func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, object{"lifecycle": "dormant"}) }, reeve.ProposalDenied},
+		"capability": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, object{"kind": "reader"}) },
+			reeve.ProposalDenied},
+		"dormant": {func(h *reevetest.Host, a reeve.Agent,
+			_ *guarded) {
+			patch(h, a, object{"lifecycle": "dormant"})
+		}, reeve.ProposalDenied},
 		"gone": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
 		}, reeve.ProposalDenied},
@@ -56,7 +61,8 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 				}
 				p, problem, status := say(h, res.ProposalID, "accept", "")
 				if name == "gone" && order == "before the answer" { // so nobody is asked any more
-					if status != 409 || problem.Code != reeve.Stale || !strings.Contains(problem.Detail, "removed") || g.ran.count() != 0 {
+					if status != 409 || problem.Code != reeve.Stale || !strings.Contains(problem.Detail, "removed") ||
+						g.ran.count() != 0 {
 						t.Errorf("%d %+v", status, problem)
 					}
 					return
@@ -72,20 +78,23 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 				if c.want == reeve.ProposalApplied {
 					ran = 1
 				}
-				if got := proposal(h, p.ID); got.State != c.want || (ran == 0) != (got.Message != "") || g.ran.count() != ran {
+				if got := proposal(h, p.ID); got.State != c.want || (ran == 0) != (got.Message != "") ||
+					g.ran.count() != ran {
 					t.Errorf("%d ran, %+v", g.ran.count(), got)
 				}
 				if ran == 1 {
 					return
 				}
-				if _, problem, status := say(h, p.ID, "accept", ""); status != 409 || (c.want == reeve.ProposalStale) != (problem.Code == reeve.Stale) {
+				if _, problem, status := say(h, p.ID, "accept", ""); status != 409 ||
+					(c.want == reeve.ProposalStale) != (problem.Code == reeve.Stale) {
 					t.Errorf("accepted again: %d %+v", status, problem)
 				}
 				if name == "gone" {
 					return
 				}
 				op := operation(h, p.OperationID)
-				if info := resultInfo(t, pairs(h, thread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" || info.Step.Name == "" {
+				if info := resultInfo(t, pairs(h, thread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" ||
+					info.Step.Name == "" {
 					t.Errorf("the thread is told %+v", info)
 				}
 			})
@@ -93,8 +102,8 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 	}
 }
 
-// A change in our own database is held to its base too. An agent that looks again and proposes the same on another base makes a new
-// item, and the old one can be accepted no more.
+// A change in our own database is held to its base too. An agent that looks again and proposes the same on another base
+// makes a new item, and the old one can be accepted no more.
 func TestL27_StaleIsNotApplied(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -105,14 +114,18 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 		h.Want(201, &task, "POST", "/api/journal/tasks", object{"category_id": gym.ID, "title": "Squats"})
 		a := proposer(h, "coach", "update_task_fields")
 		patch(h, a, object{"kind": "planner", "categories": []string{gym.ID}})
-		rename := func(title string) { h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, object{"title": title}) }
+		rename := func(title string) {
+			h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID,
+				object{"title": title})
+		}
 		title := func() string {
 			var got reeve.Task
 			h.Want(200, &got, "GET", "/api/journal/tasks/"+task.ID, nil)
 			return got.Title
 		}
 		propose := func() reeve.Proposal {
-			return proposal(h, h.Call(a.ID, "update_task_fields", object{"task_id": task.ID, "title": "Deep squats"}).ProposalID)
+			return proposal(h, h.Call(a.ID, "update_task_fields", object{"task_id": task.ID, "title": "Deep squats"}).
+				ProposalID)
 		}
 		first := propose()
 		if first.Base == "" || !strings.Contains(first.Preview, "Deep squats") {
@@ -123,7 +136,8 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 			t.Fatalf("%d %+v", status, p)
 		}
 		h.Settle(t.Context())
-		if got := proposal(h, first.ID); got.State != reeve.ProposalStale || !strings.Contains(got.Message, "changed since") || title() != "Box squats" {
+		if got := proposal(h, first.ID); got.State != reeve.ProposalStale ||
+			!strings.Contains(got.Message, "changed since") || title() != "Box squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
 		second := propose()
@@ -132,7 +146,8 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 		if second.ID == first.ID || third.ID == second.ID || third.Base == second.Base || propose().ID != third.ID {
 			t.Errorf("%+v, then %+v", second, third)
 		}
-		if _, p, status := say(h, second.ID, "accept", ""); status != 409 || p.Code != reeve.Stale || proposal(h, second.ID).State != reeve.ProposalStale {
+		if _, p, status := say(h, second.ID, "accept", ""); status != 409 || p.Code != reeve.Stale ||
+			proposal(h, second.ID).State != reeve.ProposalStale {
 			t.Errorf("%d %+v", status, p)
 		}
 		say(h, third.ID, "accept", "")
@@ -207,7 +222,8 @@ func TestL27_ProposalsAreCounted(t *testing.T) {
 	}
 	say(h, first.ProposalID, "accept", "")
 	h.Settle(t.Context())
-	if p := proposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.count() != 0 || len(inbox(h).Approvals) != 1 {
+	if p := proposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.count() != 0 ||
+		len(inbox(h).Approvals) != 1 {
 		t.Fatalf("%d ran, %+v", ran.count(), p)
 	}
 	decide(h, inbox(h).Approvals[0].ID, "approve") // of the budget
@@ -217,7 +233,8 @@ func TestL27_ProposalsAreCounted(t *testing.T) {
 	}
 }
 
-// What a person accepts while the run goes on does not hold the run up, not even when nobody can tell what became of it.
+// What a person accepts while the run goes on does not hold the run up, not even when nobody can tell what became of
+// it.
 func TestL27_TheRunGoesOn(t *testing.T) {
 	t.Parallel()
 	g := newGatekeeper()
@@ -237,10 +254,12 @@ func TestL27_TheRunGoesOn(t *testing.T) {
 	}
 	close(g.open)
 	eventually(t, "the run to end", func() bool { return len(runsOf(h, "state=completed")) == 1 })
-	if s := changeSet(h, proposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 || s.Counts[reeve.ProposalUnknown] != 1 {
+	if s := changeSet(h, proposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 ||
+		s.Counts[reeve.ProposalUnknown] != 1 {
 		t.Errorf("%+v", s.Counts)
 	}
-	h.Want(200, nil, "POST", "/api/operations/"+proposal(h, id).OperationID+"/resolve", object{"resolution": "happened"})
+	h.Want(200, nil, "POST", "/api/operations/"+proposal(h, id).OperationID+"/resolve",
+		object{"resolution": "happened"})
 	if p := proposal(h, id); p.State != reeve.ProposalApplied {
 		t.Errorf("%+v", p)
 	}

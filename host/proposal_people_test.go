@@ -22,7 +22,8 @@ func rater(h *reevetest.Host) (a reeve.Agent, task string) {
 	return a, made.ID
 }
 
-// What is proposed on behalf of one person is not what is proposed on behalf of another, whatever the arguments: each is decided on by itself.
+// What is proposed on behalf of one person is not what is proposed on behalf of another, whatever the arguments: each
+// is decided on by itself.
 func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -31,8 +32,10 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 		a, task := rater(h)
 		patch(h, a, object{"policy": object{"tools": object{"create_or_update_rating": "propose"}}})
 		rate := object{"target_kind": "task", "target_id": task, "scores": object{"energy": 20}}
-		hers, his := h.Call(a.ID, "create_or_update_rating", rate, ann...), h.Call(a.ID, "create_or_update_rating", rate, bob...)
-		if p, q := proposal(h, hers.ProposalID), proposal(h, his.ProposalID); p.ID == q.ID || p.UserID != "ann" || q.UserID != "bob" || p.Round != 1 || q.Round != 2 {
+		hers, his := h.Call(a.ID, "create_or_update_rating", rate, ann...), h.Call(a.ID, "create_or_update_rating",
+			rate, bob...)
+		if p, q := proposal(h, hers.ProposalID), proposal(h, his.ProposalID); p.ID == q.ID || p.UserID != "ann" ||
+			q.UserID != "bob" || p.Round != 1 || q.Round != 2 {
 			t.Fatalf("one item for two people: %+v, %+v", p, q)
 		}
 		for who, first := range map[*[]string]reeve.Result{&ann: hers, &bob: his} {
@@ -41,7 +44,8 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 			}
 		}
 		say(h, hers.ProposalID, "reject", "")
-		if _, p, status := do(h, a.ID, call{"tool": "create_or_update_rating", "args": rate}, ann...); status != http.StatusForbidden || !strings.Contains(p.Detail, "rejected this") {
+		if _, p, status := do(h, a.ID, call{"tool": "create_or_update_rating", "args": rate},
+			ann...); status != http.StatusForbidden || !strings.Contains(p.Detail, "rejected this") {
 			t.Errorf("hers, after it was rejected: %d %+v", status, p)
 		}
 		say(h, his.ProposalID, "accept", "")
@@ -54,7 +58,8 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 	})
 }
 
-// An undo is about one operation: two people's undos with the same arguments are two items, each of which takes back what was done for its person.
+// An undo is about one operation: two people's undos with the same arguments are two items, each of which takes back
+// what was done for its person.
 func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -63,7 +68,8 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 		a, task := rater(h)
 		pin := func(day string, who []string) string {
 			t.Helper()
-			return h.Call(a.ID, "pin_day_plan_tasks", object{"plan_date": day, "task_ids": []string{task}}, who...).OperationID
+			return h.Call(a.ID, "pin_day_plan_tasks", object{"plan_date": day, "task_ids": []string{task}}, who...).
+				OperationID
 		}
 		pinned := func(day string, who []string) int {
 			t.Helper()
@@ -87,7 +93,8 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 			}
 			say(h, first.ProposalID, word, "")
 			h.Settle(t.Context())
-			if again := undo(his, bob); pinned(day, ann) != left || pinned(day, bob) != 1 || again.ProposalID != second.ProposalID || strings.Contains(again.Content, "Since then") {
+			if again := undo(his, bob); pinned(day, ann) != left || pinned(day, bob) != 1 ||
+				again.ProposalID != second.ProposalID || strings.Contains(again.Content, "Since then") {
 				t.Errorf("%s hers: %d and %d pins, and he is told %+v", word, pinned(day, ann), pinned(day, bob), again)
 			}
 			say(h, second.ProposalID, "accept", "")
@@ -98,7 +105,8 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 		}
 		patch(h, a, object{"policy": object{}})
 		one := pin("2026-03-04", ann)
-		h.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-03-04/pins", reeve.PinChange{Unpin: []string{task}}, ann...)
+		h.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-03-04/pins", reeve.PinChange{Unpin: []string{task}},
+			ann...)
 		two := pin("2026-03-04", ann)
 		patch(h, a, object{"policy": object{"tools": object{"pin_day_plan_tasks": "propose"}}})
 		if first, second := undo(one, ann), undo(two, ann); first.ProposalID == second.ProposalID {
@@ -107,7 +115,8 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 	})
 }
 
-// A person who asks for an undo again, after its proposal was rejected, asks anew. A call that says the same stays rejected, whatever became of the undo.
+// A person who asks for an undo again, after its proposal was rejected, asks anew. A call that says the same stays
+// rejected, whatever became of the undo.
 func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -126,14 +135,16 @@ func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 		rejected := func(when string) {
 			t.Helper()
 			_, p, status := do(h, a.ID, call{"tool": "pin_day_plan_tasks", "args": args})
-			if status != http.StatusForbidden || p.Code != reeve.Denied || !strings.Contains(p.Detail, first.ProposalID) {
+			if status != http.StatusForbidden || p.Code != reeve.Denied ||
+				!strings.Contains(p.Detail, first.ProposalID) {
 				t.Errorf("an equal call, %s: %d %+v", when, status, p)
 			}
 		}
 		say(h, first.ProposalID, "reject", "not yet")
 		rejected("after the undo was rejected")
 		second := undo()
-		if second.Replayed || second.ProposalID == first.ProposalID || proposal(h, second.ProposalID).State != reeve.ProposalPending {
+		if second.Replayed || second.ProposalID == first.ProposalID || proposal(h, second.ProposalID).
+			State != reeve.ProposalPending {
 			t.Fatalf("asked for again: %+v", second)
 		}
 		if again := undo(); !again.Replayed || again.ProposalID != second.ProposalID {
@@ -147,7 +158,9 @@ func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 		}
 		rejected("after the next undo was made")
 		say(h, first.ProposalID, "reopen", "")
-		if res, p, status := do(h, a.ID, call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted || res.ProposalID != first.ProposalID {
+		if res, p, status := do(h, a.ID,
+			call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted ||
+			res.ProposalID != first.ProposalID {
 			t.Errorf("an equal call, after a person reopened it: %d %+v %+v", status, res, p)
 		}
 	})

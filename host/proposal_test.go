@@ -18,7 +18,8 @@ import (
 func proposer(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	h.T.Helper()
 	a := h.Agent(name, tools...)
-	patch(h, a, object{"policy": object{"tiers": object{"side_effecting": "propose", "privileged": "propose", "read_only": "propose"}}})
+	patch(h, a, object{"policy": object{"tiers": object{"side_effecting": "propose", "privileged": "propose",
+		"read_only": "propose"}}})
 	return a
 }
 
@@ -68,8 +69,8 @@ func engines(t *testing.T, f func(t *testing.T, start func(tools ...reeve.Tool) 
 	}
 }
 
-// A run whose writes are proposals ends, and leaves a change set; a person takes one item and leaves the other. What is applied
-// has its own action and result in the thread; nothing is done twice, whoever asks again.
+// A run whose writes are proposals ends, and leaves a change set; a person takes one item and leaves the other. What is
+// applied has its own action and result in the thread; nothing is done twice, whoever asks again.
 func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -81,7 +82,8 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		task := func(title string) object {
 			return object{"tool": "create_task", "must": true, "args": object{"category_id": gym.ID, "title": title}}
 		}
-		rehearse(h, a.ID, "two ideas", task("Squats"), object{"tool": "list_tasks_in_scope", "must": true, "args": object{}}, task("Rows"))
+		rehearse(h, a.ID, "two ideas", task("Squats"), object{"tool": "list_tasks_in_scope", "must": true,
+			"args": object{}}, task("Rows"))
 		h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 		quiet(h)
 		run := runsOf(h, "")[0]
@@ -90,11 +92,13 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		}
 		var sets api.ChangeSetList
 		h.Want(200, &sets, "GET", "/api/change-sets?pending=true&agent=coach", nil)
-		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].RunID != run.ID || sets.ChangeSets[0].Counts[reeve.ProposalPending] != 2 {
+		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].RunID != run.ID ||
+			sets.ChangeSets[0].Counts[reeve.ProposalPending] != 2 {
 			t.Fatalf("%+v", sets)
 		}
 		set := changeSet(h, sets.ChangeSets[0].ID)
-		if len(set.Items) != 2 || set.Items[0].Ordinal != 1 || set.Items[1].Ordinal != 2 || !strings.Contains(set.Items[0].Args, "Squats") {
+		if len(set.Items) != 2 || set.Items[0].Ordinal != 1 || set.Items[1].Ordinal != 2 ||
+			!strings.Contains(set.Items[0].Args, "Squats") {
 			t.Fatalf("%+v", set)
 		}
 		tasks := func() (titles []string) {
@@ -110,10 +114,12 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		}
 		squats, rows := set.Items[0], set.Items[1]
 		for range 2 {
-			if p, problem, status := say(h, squats.ID, "accept", "good"); status != 200 || p.DecidedBy == "" || p.OperationID != reeve.ProposalKey(squats.ID) {
+			if p, problem, status := say(h, squats.ID, "accept", "good"); status != 200 || p.DecidedBy == "" ||
+				p.OperationID != reeve.ProposalKey(squats.ID) {
 				t.Fatalf("%d %+v %+v", status, p, problem)
 			}
-			if p, problem, status := say(h, rows.ID, "reject", "bad back"); status != 200 || p.State != reeve.ProposalRejected || p.Comment != "bad back" {
+			if p, problem, status := say(h, rows.ID, "reject", "bad back"); status != 200 ||
+				p.State != reeve.ProposalRejected || p.Comment != "bad back" {
 				t.Fatalf("%d %+v %+v", status, p, problem)
 			}
 			h.Settle(t.Context())
@@ -124,7 +130,8 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		if p := proposal(h, squats.ID); p.State != reeve.ProposalApplied || p.Comment != "good" {
 			t.Errorf("%+v", p)
 		}
-		if _, p, status := say(h, rows.ID, "accept", ""); status != 409 || p.Code != reeve.Conflict || !strings.Contains(p.Detail, "rejected") {
+		if _, p, status := say(h, rows.ID, "accept", ""); status != 409 || p.Code != reeve.Conflict ||
+			!strings.Contains(p.Detail, "rejected") {
 			t.Errorf("accepted after it was rejected: %d %+v", status, p)
 		}
 		if _, p, status := say(h, squats.ID, "reject", ""); status != 409 || p.Code != reeve.Conflict {
@@ -141,20 +148,24 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 			t.Errorf("%d calls in the thread", len(pairs))
 		}
 		proposed, applied := pairs[squats.CallID], pairs[operation(h, reeve.ProposalKey(squats.ID)).CallID]
-		if info := resultInfo(t, proposed[1]); info.Status != "success" || info.ProposalID != squats.ID || !strings.Contains(proposed[1].Content, "item 1 of change set "+set.ID) {
+		if info := resultInfo(t, proposed[1]); info.Status != "success" || info.ProposalID != squats.ID ||
+			!strings.Contains(proposed[1].Content, "item 1 of change set "+set.ID) {
 			t.Errorf("the proposal's result: %q %+v", proposed[1].Content, info)
 		}
-		if info := actionInfo(t, applied[0]); info.ProposalID != squats.ID || info.Via != reeve.ViaProposal || applied[0].Content != proposed[0].Content || resultInfo(t, applied[1]).Status != "success" {
+		if info := actionInfo(t, applied[0]); info.ProposalID != squats.ID || info.Via != reeve.ViaProposal ||
+			applied[0].Content != proposed[0].Content || resultInfo(t, applied[1]).Status != "success" {
 			t.Errorf("what was applied: %+v", applied)
 		}
 		var x reeve.Explanation
 		h.Want(200, &x, "GET", "/api/calls/"+applied[0].ID+"/explanation", nil)
 		step := x.Steps[std.IndexFunc(x.Steps, func(s reeve.Step) bool { return s.Name == "approval" })]
-		if !strings.HasPrefix(step.Why, "accepted by owner") || x.Proposal == nil || x.Proposal.ID != squats.ID || x.Proposal.State != reeve.ProposalApplied || x.Outcome != "It ran and succeeded." {
+		if !strings.HasPrefix(step.Why, "accepted by owner") || x.Proposal == nil || x.Proposal.ID != squats.ID ||
+			x.Proposal.State != reeve.ProposalApplied || x.Outcome != "It ran and succeeded." {
 			t.Errorf("%+v", x)
 		}
 		h.Want(200, &x, "GET", "/api/calls/"+squats.CallID+"/explanation", nil)
-		if x.Operation == nil || x.Operation.State != reeve.ProposedOp || !strings.HasPrefix(x.Outcome, "Proposed as item 1") {
+		if x.Operation == nil || x.Operation.State != reeve.ProposedOp ||
+			!strings.HasPrefix(x.Outcome, "Proposed as item 1") {
 			t.Errorf("%+v", x)
 		}
 
@@ -162,10 +173,12 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 		quiet(h)
 		again := runsOf(h, "")[0]
-		if again.ID == run.ID || again.State != reeve.RunFailed || !strings.Contains(again.Message, "rejected") || !strings.Contains(again.Message, "bad back") {
+		if again.ID == run.ID || again.State != reeve.RunFailed || !strings.Contains(again.Message, "rejected") ||
+			!strings.Contains(again.Message, "bad back") {
 			t.Errorf("the second run: %+v", again)
 		}
-		if list := proposals(h, "state=pending"); len(list) != 1 || list[0].Round != 2 || list[0].RunID != again.ID || list[0].SetID == set.ID {
+		if list := proposals(h, "state=pending"); len(list) != 1 || list[0].Round != 2 || list[0].RunID != again.ID ||
+			list[0].SetID == set.ID {
 			t.Errorf("%+v", list)
 		}
 		if n := len(tasks()); n != 1 || len(proposals(h, "")) != 3 {
@@ -174,34 +187,40 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 	})
 }
 
-// The same call by its key is the same item and the same answer; another call that says the same is the same item while one
-// is open, refused while it is rejected, and another item after it was applied.
+// The same call by its key is the same item and the same answer; another call that says the same is the same item while
+// one is open, refused while it is rejected, and another item after it was applied.
 func TestL27_TheSameIsTheSameItem(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran counter
 		h := start(tool("send", reeve.Keyed, ran.handle), tool("look", reeve.Read, ran.handle))
 		a := proposer(h, "a", "send", "look")
-		if res := h.Call(a.ID, "look", object{}); res.ProposalID != "" || ran.count() != 1 { // what changes nothing passes
+		// what changes nothing passes
+		if res := h.Call(a.ID, "look", object{}); res.ProposalID != "" || ran.count() != 1 {
 			t.Errorf("%+v", res)
 		}
 		ran.n.Store(0)
 		ask := call{"tool": "send", "args": object{"to": "x"}}
 		first, _, status := do(h, a.ID, ask.with("reason", "because"), "Idempotency-Key", "k")
-		if status != http.StatusAccepted || first.State != reeve.ProposedOp || first.ProposalID == "" || first.IsError || !strings.HasPrefix(first.Content, "Proposed as item 1 of change set cs_") {
+		if status != http.StatusAccepted || first.State != reeve.ProposedOp || first.ProposalID == "" ||
+			first.IsError || !strings.HasPrefix(first.Content, "Proposed as item 1 of change set cs_") {
 			t.Fatalf("%d %+v", status, first)
 		}
-		if p := proposal(h, first.ProposalID); p.Reason != "because" || p.UserID != "owner" || p.State != reeve.ProposalPending || p.OperationID != "" {
+		if p := proposal(h, first.ProposalID); p.Reason != "because" || p.UserID != "owner" ||
+			p.State != reeve.ProposalPending || p.OperationID != "" {
 			t.Errorf("%+v", p)
 		}
-		if again, _, _ := do(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed || again.ProposalID != first.ProposalID || again.Content != first.Content || again.State != first.State {
+		if again, _, _ := do(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed ||
+			again.ProposalID != first.ProposalID || again.Content != first.Content || again.State != first.State {
 			t.Errorf("the same call: %+v", again)
 		}
-		if _, p, status := do(h, a.ID, ask.with("args", object{"to": "y"}), "Idempotency-Key", "k"); status != http.StatusConflict {
+		if _, p, status := do(h, a.ID, ask.with("args", object{"to": "y"}), "Idempotency-Key",
+			"k"); status != http.StatusConflict {
 			t.Errorf("another call by the same key: %d %+v", status, p)
 		}
 		same := h.Call(a.ID, "send", object{"to": "x"})
-		if same.ProposalID != first.ProposalID || same.CallID == first.CallID || !strings.HasPrefix(same.Content, "This is item 1") {
+		if same.ProposalID != first.ProposalID || same.CallID == first.CallID ||
+			!strings.HasPrefix(same.Content, "This is item 1") {
 			t.Errorf("another call that says the same: %+v", same)
 		}
 		if other := h.Call(a.ID, "send", object{"to": "z"}); proposal(h, other.ProposalID).Ordinal != 2 {
@@ -214,7 +233,8 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 		say(h, first.ProposalID, "reject", "never")
 		for range 2 {
 			_, p, status := do(h, a.ID, ask)
-			if status != http.StatusForbidden || p.Code != reeve.Denied || !strings.Contains(p.Detail, "owner rejected this on 20") || !strings.Contains(p.Detail, "never") {
+			if status != http.StatusForbidden || p.Code != reeve.Denied ||
+				!strings.Contains(p.Detail, "owner rejected this on 20") || !strings.Contains(p.Detail, "never") {
 				t.Errorf("after it was rejected: %d %+v", status, p)
 			}
 		}
@@ -227,14 +247,16 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 		if !strings.Contains(x.Outcome, "change set") {
 			t.Errorf("%+v", x)
 		}
-		if p, _, status := say(h, first.ProposalID, "reopen", ""); status != 200 || p.State != reeve.ProposalPending || p.ReopenedBy != "owner" || p.DecidedBy != "" {
+		if p, _, status := say(h, first.ProposalID, "reopen", ""); status != 200 || p.State != reeve.ProposalPending ||
+			p.ReopenedBy != "owner" || p.DecidedBy != "" {
 			t.Errorf("reopened: %d %+v", status, p)
 		}
 		if same := h.Call(a.ID, "send", object{"to": "x"}); same.ProposalID != first.ProposalID {
 			t.Errorf("after it was reopened: %+v", same)
 		}
 		say(h, first.ProposalID, "accept", "")
-		if same := h.Call(a.ID, "send", object{"to": "x"}); same.ProposalID != first.ProposalID || !strings.Contains(same.Content, "being applied") {
+		if same := h.Call(a.ID, "send", object{"to": "x"}); same.ProposalID != first.ProposalID ||
+			!strings.Contains(same.Content, "being applied") {
 			t.Errorf("while it is applied: %+v", same)
 		}
 		h.Settle(t.Context())
@@ -244,17 +266,20 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 		if _, p, status := say(h, first.ProposalID, "reopen", ""); status != 409 {
 			t.Errorf("reopened after it was applied: %d %+v", status, p)
 		}
-		if next := h.Call(a.ID, "send", object{"to": "x"}); next.ProposalID == first.ProposalID || proposal(h, next.ProposalID).Round != 2 {
+		if next := h.Call(a.ID, "send", object{"to": "x"}); next.ProposalID == first.ProposalID ||
+			proposal(h, next.ProposalID).Round != 2 {
 			t.Errorf("after it was applied: %+v", next)
 		}
-		if again, _, _ := do(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed || again.ProposalID != first.ProposalID {
+		if again, _, _ := do(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed ||
+			again.ProposalID != first.ProposalID {
 			t.Errorf("the first call again: %+v", again)
 		}
 		pairs(h, thread(h, a.ID, ""))
 	})
 }
 
-// Accepted on two devices at once, through two servers, while both take up work: one effect. Proposed through both at once: one item.
+// Accepted on two devices at once, through two servers, while both take up work: one effect. Proposed through both at
+// once: one item.
 func TestL27_TwoServersApplyOnce(t *testing.T) {
 	t.Parallel()
 	var ran counter
@@ -281,7 +306,8 @@ func TestL27_TwoServersApplyOnce(t *testing.T) {
 			}
 		})
 		settle(servers[1], ops[0])
-		if std.Sort(ops); len(std.Compact(ops)) != 1 || ran.count() != 1 || proposal(servers[0], ids[0]).State != reeve.ProposalApplied {
+		if std.Sort(ops); len(std.Compact(ops)) != 1 || ran.count() != 1 || proposal(servers[0], ids[0]).
+			State != reeve.ProposalApplied {
 			t.Errorf("%d ran, %v, %+v", ran.count(), ops, proposal(servers[0], ids[0]))
 		}
 	}
@@ -332,7 +358,8 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		elsewhere := h.Call(a.ID, "send", object{"n": 1, "m": 1}, "Idempotency-Key", "k")
 		other, _, _ := do(h, a.ID, call{"tool": "send", "args": object{"n": 9}, "session": "other"})
 		set := "/api/change-sets/" + proposal(h, ids[0]).SetID
-		if n := len(changeSet(h, proposal(h, elsewhere.ProposalID).SetID).Items); n != 7 || proposal(h, other.ProposalID).SetID == proposal(h, ids[0]).SetID {
+		if n := len(changeSet(h, proposal(h, elsewhere.ProposalID).SetID).Items); n != 7 ||
+			proposal(h, other.ProposalID).SetID == proposal(h, ids[0]).SetID {
 			t.Errorf("%d items", n)
 		}
 		say(h, ids[0], "reject", "")
@@ -341,11 +368,13 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 			h.Want(200, &out, "POST", set+"/"+word, body)
 			return out
 		}
-		got := decide("accept", object{"items": []string{ids[0], ids[1], other.ProposalID, "prop_none", ids[2]}, "comment": "fine"})
+		got := decide("accept", object{"items": []string{ids[0], ids[1], other.ProposalID, "prop_none", ids[2]},
+			"comment": "fine"})
 		var codes []reeve.Code
 		for i, d := range got.Items {
 			codes = append(codes, d.Code)
-			if (d.Proposal == nil) == (d.Code == "") || d.ID != []string{ids[0], ids[1], other.ProposalID, "prop_none", ids[2]}[i] {
+			if (d.Proposal == nil) == (d.Code == "") || d.ID != []string{ids[0], ids[1], other.ProposalID, "prop_none",
+				ids[2]}[i] {
 				t.Errorf("%+v", d)
 			}
 		}
@@ -355,10 +384,12 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		if got := decide("accept", object{"items": []string{}}); len(got.Items) != 0 { // none is not all
 			t.Errorf("%+v", got)
 		}
-		if got := decide("reject", object{"items": ids[3:4]}); len(got.Items) != 1 || got.Items[0].Proposal.State != reeve.ProposalRejected {
+		if got := decide("reject", object{"items": ids[3:4]}); len(got.Items) != 1 ||
+			got.Items[0].Proposal.State != reeve.ProposalRejected {
 			t.Errorf("%+v", got)
 		}
-		if got := decide("accept", object{"comment": "the rest"}); len(got.Items) != 3 || got.Items[0].ID != ids[4] || got.Items[0].Proposal == nil {
+		if got := decide("accept", object{"comment": "the rest"}); len(got.Items) != 3 || got.Items[0].ID != ids[4] ||
+			got.Items[0].Proposal == nil {
 			t.Errorf("%+v", got)
 		}
 		if got := decide("accept", object{}); len(got.Items) != 0 {
@@ -366,7 +397,8 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		}
 		h.Settle(t.Context())
 		s := changeSet(h, proposal(h, ids[0]).SetID)
-		if s.Counts[reeve.ProposalApplied] != 5 || s.Counts[reeve.ProposalRejected] != 2 || len(s.Counts) != 2 || ran.count() != 5 {
+		if s.Counts[reeve.ProposalApplied] != 5 || s.Counts[reeve.ProposalRejected] != 2 || len(s.Counts) != 2 ||
+			ran.count() != 5 {
 			t.Errorf("%d ran, %+v", ran.count(), s.Counts)
 		}
 		h.Want(404, nil, "POST", "/api/change-sets/cs_none/accept", object{})
@@ -389,7 +421,8 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		}
 		var sets api.ChangeSetList
 		h.Want(200, &sets, "GET", "/api/change-sets?limit=1", nil)
-		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].ID != proposal(h, other.ProposalID).SetID || sets.Next == "" {
+		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].ID != proposal(h, other.ProposalID).
+			SetID || sets.Next == "" {
 			t.Fatalf("%+v", sets)
 		}
 		h.Want(200, &sets, "GET", "/api/change-sets?limit=1&cursor="+sets.Next, nil)
@@ -403,8 +436,8 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 	})
 }
 
-// Runs that are turns of one session have a change set each, and what is applied is in the session's thread. A tool whose callers do
-// not wait is proposed like any other.
+// Runs that are turns of one session have a change set each, and what is applied is in the session's thread. A tool
+// whose callers do not wait is proposed like any other.
 func TestL27_ASetIsOneRuns(t *testing.T) {
 	t.Parallel()
 	var ran counter
@@ -422,7 +455,8 @@ func TestL27_ASetIsOneRuns(t *testing.T) {
 		say(h, p.ID, "accept", "")
 	}
 	h.Settle(t.Context())
-	if n := len(pairs(h, thread(h, a.ID, "session=chat"))); len(ids) != 3 || ran.count() != 3 || n != 6 || len(proposals(h, "state=applied")) != 3 {
+	if n := len(pairs(h, thread(h, a.ID, "session=chat"))); len(ids) != 3 || ran.count() != 3 || n != 6 ||
+		len(proposals(h, "state=applied")) != 3 {
 		t.Errorf("%d sets, %d ran, %d calls in the thread", len(ids), ran.count(), n)
 	}
 }
@@ -446,7 +480,8 @@ func TestL27_WhatAnAgentProposedThatIsGone(t *testing.T) {
 		if p := proposal(h, first); p.State != reeve.ProposalStale || p.Comment != "the agent was destroyed" {
 			t.Errorf("%+v", p)
 		}
-		if _, problem, status := say(h, first, "accept", ""); status != http.StatusConflict || problem.Code != reeve.Stale {
+		if _, problem, status := say(h, first, "accept", ""); status != http.StatusConflict ||
+			problem.Code != reeve.Stale {
 			t.Errorf("%d %+v", status, problem)
 		}
 		h.Settle(t.Context())

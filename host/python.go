@@ -60,7 +60,8 @@ func (h *Host) checkPython() reeve.PartHealth {
 		return reeve.PartHealth{Name: "python", OK: true, Detail: "execute_python is off: " + reason}
 	}
 	if reason != "" {
-		return reeve.PartHealth{Name: "python", Detail: "execute_python is off: " + reason, Hint: hint + "; or set python.disabled to true if it is meant to be off"}
+		return reeve.PartHealth{Name: "python", Detail: "execute_python is off: " + reason,
+			Hint: hint + "; or set python.disabled to true if it is meant to be off"}
 	}
 	return reeve.PartHealth{Name: "python", OK: true, Detail: "the interpreter is part of this program"}
 }

@@ -41,24 +41,32 @@ func python(h *reevetest.Host, agent, code string) (r pythonResult) {
 // TestI11_PythonThroughTheGate makes calls as a client does.
 func TestI11_PythonThroughTheGate(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20, Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64, Cache: pythonCache}})
+	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
+		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64, Cache: pythonCache}})
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/execute_python", nil)
-	if tool.Broken != "" || tool.Effect != reeve.Read || tool.Tier != reeve.ReadOnly || tool.Category != "code" || tool.Capability != "" {
+	if tool.Broken != "" || tool.Effect != reeve.Read || tool.Tier != reeve.ReadOnly || tool.Category != "code" ||
+		tool.Capability != "" {
 		t.Fatalf("%+v", tool)
 	}
 	h.Agent("calc", "execute_python", "write_file")
-	if r := python(h, "calc", "import json, re, typing\nprint(json.dumps({'result': 42}))"); r.Stdout != "{\"result\": 42}\n" || r.ExitCode != 0 || r.Stderr != "" || r.Error != nil {
+	if r := python(h, "calc",
+		"import json, re, typing\nprint(json.dumps({'result': 42}))"); r.Stdout != "{\"result\": 42}\n" ||
+		r.ExitCode != 0 || r.Stderr != "" || r.Error != nil {
 		t.Errorf("%+v", r)
 	}
-	if r := python(h, "calc", "print('out')\nimport socket"); r.Stdout != "out\n" || r.ExitCode != 1 || r.Error == nil || r.Error.Type != "ModuleNotFoundError" || r.Error.Line != 2 || !strings.Contains(r.Stderr, "json, re and typing") {
+	if r := python(h, "calc", "print('out')\nimport socket"); r.Stdout != "out\n" || r.ExitCode != 1 ||
+		r.Error == nil || r.Error.Type != "ModuleNotFoundError" || r.Error.Line != 2 ||
+		!strings.Contains(r.Stderr, "json, re and typing") {
 		t.Errorf("%+v", r)
 	}
 	h.Call("calc", "write_file", map[string]any{"path": "/plan.md", "content": "secret plan"})
-	if r := python(h, "calc", "print(open('/plan.md').read())"); r.ExitCode != 1 || strings.Contains(r.Stdout+r.Stderr, "secret plan") {
+	if r := python(h, "calc", "print(open('/plan.md').read())"); r.ExitCode != 1 ||
+		strings.Contains(r.Stdout+r.Stderr, "secret plan") {
 		t.Errorf("%+v", r)
 	}
-	if r := python(h, "calc", "print('x' * 10_000_000)"); !r.Truncated || len(r.Stdout) != 64<<10 || r.StdoutSize != 10_000_001 || r.ExitCode != 0 {
+	if r := python(h, "calc", "print('x' * 10_000_000)"); !r.Truncated || len(r.Stdout) != 64<<10 ||
+		r.StdoutSize != 10_000_001 || r.ExitCode != 0 {
 		t.Errorf("%d of %d, truncated %t", len(r.Stdout), r.StdoutSize, r.Truncated)
 	}
 	if r := python(h, "calc", "print('é' * 100_000)"); !r.Truncated || r.Binary || !strings.HasSuffix(r.Stdout, "éé") {
@@ -76,7 +84,8 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 			t.Errorf("%.40v: %+v", c.args, p)
 		}
 	}
-	if r := python(h, "calc", strings.Repeat("x = 1 # filler\n", 1<<16)+"print(x)"); r.Stdout != "1\n" && (r.Error == nil || r.Error.Type != "MemoryError") {
+	if r := python(h, "calc", strings.Repeat("x = 1 # filler\n", 1<<16)+"print(x)"); r.Stdout != "1\n" &&
+		(r.Error == nil || r.Error.Type != "MemoryError") {
 		t.Errorf("1 MB of code: %+v", r)
 	}
 	if r := python(h, "calc", "print('\x00')"); r.ExitCode != 1 || r.Error.Type != "SyntaxError" {
@@ -86,13 +95,14 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 		t.Errorf("NUL printed: %+v", r)
 	}
 	h.Agent("other", "read_file")
-	if _, p, _ := do(h, "other", call{"tool": "execute_python", "args": map[string]any{"code": "1"}}); p.Code != reeve.NotFound {
+	if _, p, _ := do(h, "other",
+		call{"tool": "execute_python", "args": map[string]any{"code": "1"}}); p.Code != reeve.NotFound {
 		t.Errorf("not attached: %+v", p)
 	}
 }
 
-// TestI11_AnEndlessLoopIsEndedInTime has the default limit, 5 seconds, and expects the end within 5.5 seconds. A busy machine gets
-// three tries. The server goes on, and so does the agent.
+// TestI11_AnEndlessLoopIsEndedInTime has the default limit, 5 seconds, and expects the end within 5.5 seconds. A busy
+// machine gets three tries. The server goes on, and so does the agent.
 func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Cache: pythonCache}})
@@ -136,9 +146,12 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 		t.Errorf("%+v", up)
 	}
 	for setting, c := range map[string]host.PythonConfig{
-		"python.time": {Time: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3}, "python.output_kb": {OutputKB: -1}, "python.runs": {Runs: 1000},
+		"python.time": {Time: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
+		"python.output_kb": {OutputKB: -1}, "python.runs": {Runs: 1000},
 	} {
-		if _, err := host.New(t.Context(), host.Config{Dir: t.TempDir(), Python: c}); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), setting) {
+		if _, err := host.New(t.Context(),
+			host.Config{Dir: t.TempDir(), Python: c}); reeve.CodeOf(err) != reeve.Validation ||
+			!strings.Contains(err.Error(), setting) {
 			t.Errorf("%s: %v", setting, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the requests that were sent into the recordings")
 
-// TestK27_RecordedTraffic has the planner driven by what a provider says in its own wire format, and checks that the provider is asked what
-// was recorded: the instructions, the tools, and every result of a call.
+// TestK27_RecordedTraffic has the planner driven by what a provider says in its own wire format, and checks that the
+// provider is asked what was recorded: the instructions, the tools, and every result of a call.
 func TestK27_RecordedTraffic(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/planner.txtar"
@@ -24,10 +24,12 @@ func TestK27_RecordedTraffic(t *testing.T) {
 	provider := httptest.NewServer(replay)
 	t.Cleanup(provider.Close)
 	cfg := quick(t)
-	cfg.Models.Default, cfg.Models.Anthropic = "anthropic/claude-sonnet-4-5", model.Endpoint{URL: provider.URL, Key: "not-a-real-key-0123"}
+	cfg.Models.Default, cfg.Models.Anthropic = "anthropic/claude-sonnet-4-5",
+		model.Endpoint{URL: provider.URL, Key: "not-a-real-key-0123"}
 	a, d := planning(t, cfg)
 	k := a.plan("answer my letters")
-	equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every letter gets one answer. Activate it when that is what you want.", "the script job")
+	equal(t, spoken(k.State, k.Result, k.Message),
+		"done 1.0 Every letter gets one answer. Activate it when that is what you want.", "the script job")
 	var v reeve.ScriptVersion
 	a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
 	equal(t, v.Source, goodScript, "what was written")

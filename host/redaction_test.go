@@ -35,7 +35,8 @@ var innocent = map[string]string{
 	"access id":  "AKIAIOSFODNN7EXAMPLE",
 	"password":   "password=correcthorse99",
 	"secret":     `{"client_secret":"s3cr3t-v4lue-9"}`,
-	"public key": "-----BEGIN PUBLIC KEY-----\n" + strings.Repeat("MIIBIjANBgkqhkiG", 4) + "\n-----END PUBLIC KEY-----\n",
+	"public key": "-----BEGIN PUBLIC KEY-----\n" + strings.Repeat("MIIBIjANBgkqhkiG", 4) +
+		"\n-----END PUBLIC KEY-----\n",
 }
 
 // TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged has a script hand a page token on to the next call, and
@@ -230,7 +231,8 @@ func TestG21_AShortSecretIsRefused(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
 	for value, why := range map[string]string{"abcde": "too short", "abcde\n": "too short", "key [REDACTED]": "mark"} {
-		if r := h.Want(400, nil, "PUT", "/api/secrets/S", object{"value": value}); !strings.Contains(string(r.Body), why) {
+		if r := h.Want(400, nil, "PUT", "/api/secrets/S", object{"value": value}); !strings.Contains(string(r.Body),
+			why) {
 			t.Errorf("%q: %s", value, r.Body)
 		}
 	}

@@ -42,27 +42,34 @@ func TestG25_AStopIsNotWrittenAway(t *testing.T) {
 	for i := range rounds {
 		a := h.Agent("a"+strconv.Itoa(i), "write_file")
 		at := "/api/agents/" + a.ID
-		got := atOnce(servers, asks("POST", "/api/stop", object{"agent": a.ID}), asks("PATCH", at, object{"throttle_ms": 1000 + i}),
-			asks("PATCH", at, object{"policy": object{"tools": object{"write_file": "deny"}}}), asks("PATCH", at, object{"config": object{"instructions": "be brief"}}))
+		got := atOnce(servers, asks("POST", "/api/stop", object{"agent": a.ID}),
+			asks("PATCH", at, object{"throttle_ms": 1000 + i}),
+			asks("PATCH", at, object{"policy": object{"tools": object{"write_file": "deny"}}}),
+			asks("PATCH", at, object{"config": object{"instructions": "be brief"}}))
 		var is reeve.Agent
 		h.Want(http.StatusOK, &is, "GET", at, nil)
-		if is.StoppedAt == nil || is.ThrottleMS != int64(1000+i) || is.Policy.Tools["write_file"] != reeve.Deny || len(is.Config) <= len("{}") {
+		if is.StoppedAt == nil || is.ThrottleMS != int64(1000+i) || is.Policy.Tools["write_file"] != reeve.Deny ||
+			len(is.Config) <= len("{}") {
 			t.Fatalf("round %d: they were answered %v, and the agent is %+v", i, got, is)
 		}
 	}
 }
 
-// TestI10_DefinitionsTakeTurns: of several who define a tool one does, each change is a version, and what is deleted is gone or was changed before.
+// TestI10_DefinitionsTakeTurns: of several who define a tool one does, each change is a version, and what is deleted is
+// gone or was changed before.
 func TestI10_DefinitionsTakeTurns(t *testing.T) {
 	t.Parallel()
 	servers := two(t)
 	define := func(id, url string) object {
-		return object{"id": id, "kind": "http", "description": "Does things.", "category": "http", "effect": "read", "parameters": object{"type": "object"}, "spec": object{"method": "GET", "url": url}}
+		return object{"id": id, "kind": "http", "description": "Does things.", "category": "http", "effect": "read",
+			"parameters": object{"type": "object"}, "spec": object{"method": "GET", "url": url}}
 	}
 	for i := range rounds {
 		id := "t" + strconv.Itoa(i)
 		made := 0
-		for _, code := range atOnce(servers, asks("POST", "/api/tools", define(id, "http://a.test")), asks("POST", "/api/tools", define(id, "http://b.test")), asks("POST", "/api/tools", define(id, "http://c.test"))) {
+		for _, code := range atOnce(servers, asks("POST", "/api/tools", define(id, "http://a.test")),
+			asks("POST", "/api/tools", define(id, "http://b.test")),
+			asks("POST", "/api/tools", define(id, "http://c.test"))) {
 			if code == http.StatusCreated {
 				made++
 			} else if code != http.StatusConflict {
@@ -71,7 +78,8 @@ func TestI10_DefinitionsTakeTurns(t *testing.T) {
 		}
 		at := "/api/tools/" + id
 		changed := 0
-		for _, code := range atOnce(servers, asks("PUT", at, define(id, "http://d.test")), asks("PUT", at, define(id, "http://e.test")), asks("PUT", at, define(id, "http://f.test"))) {
+		for _, code := range atOnce(servers, asks("PUT", at, define(id, "http://d.test")),
+			asks("PUT", at, define(id, "http://e.test")), asks("PUT", at, define(id, "http://f.test"))) {
 			if code == http.StatusOK {
 				changed++
 			}
@@ -96,7 +104,8 @@ func TestW01_ATitleAndAState(t *testing.T) {
 	for i := range rounds {
 		c := servers[0].Talk("a")
 		at := "/api/conversations/" + c.ID
-		got := atOnce(servers, asks("PATCH", at, object{"title": "Tuesday"}), asks("PATCH", at, object{"state": reeve.ConversationCompleted}))
+		got := atOnce(servers, asks("PATCH", at, object{"title": "Tuesday"}),
+			asks("PATCH", at, object{"state": reeve.ConversationCompleted}))
 		servers[0].Want(http.StatusOK, &c, "GET", at, nil)
 		if c.Title != "Tuesday" || c.State != reeve.ConversationCompleted {
 			t.Fatalf("round %d: answered %v, and it is %q and %s", i, got, c.Title, c.State)
@@ -110,7 +119,8 @@ func TestK17_APauseIsNotWrittenAway(t *testing.T) {
 	servers := two(t)
 	for i := range rounds {
 		at := "/api/automations/m" + strconv.Itoa(i)
-		servers[0].Want(http.StatusCreated, nil, "POST", "/api/automations", object{"name": "m" + strconv.Itoa(i), "source": "1"})
+		servers[0].Want(http.StatusCreated, nil, "POST", "/api/automations", object{"name": "m" + strconv.Itoa(i),
+			"source": "1"})
 		got := atOnce(servers, asks("POST", at+"/pause", nil), asks("POST", at+"/versions", object{"source": "2"}))
 		var is reeve.Automation
 		servers[0].Want(http.StatusOK, &is, "GET", at, nil)

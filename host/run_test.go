@@ -65,7 +65,8 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 		if status != http.StatusOK && status != http.StatusAccepted {
 			t.Errorf("%s: %d %+v", name, status, p)
 		}
-		if (strings.HasPrefix(name, "panics") || strings.HasPrefix(name, "ends") || strings.HasPrefix(name, "typed") || strings.HasPrefix(name, "hangs")) && !res.IsError {
+		if (strings.HasPrefix(name, "panics") || strings.HasPrefix(name, "ends") || strings.HasPrefix(name, "typed") ||
+			strings.HasPrefix(name, "hangs")) && !res.IsError {
 			t.Errorf("%s: %+v", name, res)
 		}
 		if strings.Contains(string(mustJSON(res)), "boom") || strings.Contains(string(mustJSON(res)), "goroutine ") {
@@ -98,7 +99,8 @@ type marshalHang struct{ c chan struct{} }
 
 func (m marshalHang) MarshalJSON() ([]byte, error) { <-m.c; return []byte("1"), nil }
 
-// What a handler does after its time is up has no effect: its transaction is dead, its invocation closed, its answer unheard.
+// What a handler does after its time is up has no effect: its transaction is dead, its invocation closed, its answer
+// unheard.
 func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 	t.Parallel()
 	late, done := make(chan struct{}), make(chan error, 1)
@@ -111,7 +113,8 @@ func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 		inv.Emit(reeve.SemanticKey, "LATE")
 		inv.UndoWith("late", nil)
 		inv.Spend(5, 5)
-		done <- tx.Chat().PutSessionFile(context.WithoutCancel(ctx), inv.Workspace, inv.Session, "/effect", []byte("late"))
+		done <- tx.Chat().PutSessionFile(context.WithoutCancel(ctx), inv.Workspace, inv.Session, "/effect",
+			[]byte("late"))
 		return "late", nil
 	})
 	x.TimeoutMS = 30
@@ -179,7 +182,8 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 			return string(inv.Args), nil
 		})
 	}
-	h := reevetest.Start(t, read, write("keyed", reeve.Keyed), write("local", reeve.Local), write("unsafe", reeve.Unsafe))
+	h := reevetest.Start(t, read, write("keyed", reeve.Keyed), write("local", reeve.Local),
+		write("unsafe", reeve.Unsafe))
 	a := h.Agent("a", "read", "keyed", "local", "unsafe")
 	var calls []call
 	for i, id := range []string{"keyed", "read", "read", "read", "read", "local", "unsafe", "keyed"} {
@@ -232,8 +236,10 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 	})
 	h := reevetest.Start(t, read)
 	a := h.Agent("a", "read")
-	got := batch(h, a.ID, call{"tool": "read", "args": map[string]any{"i": 0}}, call{"tool": "read", "args": map[string]any{"i": 1}},
-		call{"tool": "read", "args": 7}, call{"tool": "read", "args": map[string]any{"i": 3}}, call{"tool": "read", "args": map[string]any{"i": 2}}, call{"tool": "nope"})
+	got := batch(h, a.ID, call{"tool": "read", "args": map[string]any{"i": 0}},
+		call{"tool": "read", "args": map[string]any{"i": 1}},
+		call{"tool": "read", "args": 7}, call{"tool": "read", "args": map[string]any{"i": 3}},
+		call{"tool": "read", "args": map[string]any{"i": 2}}, call{"tool": "nope"})
 	ids := []string{}
 	for _, m := range thread(h, a.ID, "") {
 		if m.Kind == reeve.Action {
@@ -256,7 +262,8 @@ func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 	x.Tier = reeve.Privileged
 	h := reevetest.Start(t, tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle), x)
 	a := h.Agent("a", "read", "local", "priv")
-	got := batch(h, a.ID, call{"tool": "read"}, call{"tool": "nope"}, call{"tool": "read"}, call{"tool": "read", "args": "x"}, call{"tool": "priv"}, call{"tool": "local"})
+	got := batch(h, a.ID, call{"tool": "read"}, call{"tool": "nope"}, call{"tool": "read"},
+		call{"tool": "read", "args": "x"}, call{"tool": "priv"}, call{"tool": "local"})
 	for i, code := range []reeve.Code{"", reeve.NotFound, "", reeve.Validation, reeve.ApprovalRequired, ""} {
 		if got[i].Code != code || got[i].CallID == "" {
 			t.Errorf("%d: %+v", i, got[i])
@@ -267,7 +274,8 @@ func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 	}
 }
 
-// Asynchronous reads of a batch are operations like any other's: their outcomes can be delivered, and the same key starts nothing again.
+// Asynchronous reads of a batch are operations like any other's: their outcomes can be delivered, and the same key
+// starts nothing again.
 func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 	t.Parallel()
 	var begun counter
@@ -278,7 +286,8 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 	h := reevetest.StartWith(t, quick(t), look)
 	a := h.Agent("a", "look")
 	ask := func() []reeve.Result {
-		return batch(h, a.ID, call{"tool": "look", "args": object{"i": 0}, "idempotency_key": "first"}, call{"tool": "look", "args": object{"i": 1}, "idempotency_key": "second"})
+		return batch(h, a.ID, call{"tool": "look", "args": object{"i": 0}, "idempotency_key": "first"},
+			call{"tool": "look", "args": object{"i": 1}, "idempotency_key": "second"})
 	}
 	first := ask()
 	h.Settle(t.Context())
@@ -287,7 +296,8 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 		if !res.Deferred || res.IsError || !again[i].Replayed || again[i].OperationID != res.OperationID {
 			t.Errorf("%+v, and again %+v", res, again[i])
 		}
-		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/result", object{"content": "it is there"})
+		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/result",
+			object{"content": "it is there"})
 	}
 	h.Settle(t.Context())
 	if begun.count() != len(first) {
@@ -315,7 +325,8 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 	var ran counter
 	var g guarded
 	cfg := quick(t)
-	tools := []reeve.Tool{tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle), tool("keyed", reeve.Keyed, ran.handle), tool("unsafe", reeve.Unsafe, ran.handle), g.tool()}
+	tools := []reeve.Tool{tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle),
+		tool("keyed", reeve.Keyed, ran.handle), tool("unsafe", reeve.Unsafe, ran.handle), g.tool()}
 	h := reevetest.StartWith(t, cfg, tools...)
 	a, b := h.Agent("a", "read", "local", "keyed", "unsafe", "guarded"), h.Agent("b", "local", "guarded")
 	for _, whom := range []string{"a", ""} {
@@ -548,50 +559,65 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	var ran counter
-	h := reevetest.StartWith(t, quick(t), g.tool(), tool("keyed", reeve.Keyed, ran.handle), tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return strings.Repeat("x", 20_000), nil }),
-		tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return nil, fmt.Errorf("no luck") }),
+	h := reevetest.StartWith(t, quick(t), g.tool(), tool("keyed", reeve.Keyed, ran.handle),
+		tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any,
+			error) {
+			return strings.Repeat("x", 20_000), nil
+		}),
+		tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+			return nil,
+				fmt.Errorf("no luck")
+		}),
 		tool("lost", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }))
 	a := h.Agent("a", "guarded", "keyed", "long", "fails", "lost")
 	ok := h.Call(a.ID, "keyed", nil)
 	for _, id := range []string{ok.CallID, ok.OperationID} { // by either id
-		if x := explained(h, id); x.Outcome != "It ran and succeeded." || x.Operation == nil || x.Operation.State != reeve.Committed || x.Hypothetical ||
+		if x := explained(h, id); x.Outcome != "It ran and succeeded." || x.Operation == nil ||
+			x.Operation.State != reeve.Committed || x.Hypothetical ||
 			verdict(x, "invoke") != reeve.Passed || verdict(x, "record") != reeve.Passed {
 			t.Errorf("%+v", x)
 		}
 	}
-	if x := explained(h, h.Call(a.ID, "long", nil).CallID); !strings.Contains(fmt.Sprint(x.Steps), "cut from 20000 bytes") {
+	if x := explained(h, h.Call(a.ID, "long", nil).CallID); !strings.Contains(fmt.Sprint(x.Steps),
+		"cut from 20000 bytes") {
 		t.Errorf("%+v", x)
 	}
 	if x := explained(h, h.Call(a.ID, "fails", nil).CallID); x.Outcome != "It ran and failed: no luck" {
 		t.Errorf("%+v", x)
 	}
 	_, p, _ := do(h, a.ID, call{"tool": "keyed", "args": 3})
-	if x := explained(h, p.CallID); verdict(x, "arguments") != reeve.Refused || !strings.Contains(x.Outcome, "refused") || verdict(x, "capability") != reeve.NotReached {
+	if x := explained(h, p.CallID); verdict(x, "arguments") != reeve.Refused ||
+		!strings.Contains(x.Outcome, "refused") || verdict(x, "capability") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}
 	parked := h.Call(a.ID, "guarded", nil)
-	if x := explained(h, parked.CallID); verdict(x, "approval") != reeve.Waits || x.Approval == nil || x.Approval.ID != parked.ApprovalID || !strings.Contains(x.Outcome, "parked") {
+	if x := explained(h, parked.CallID); verdict(x, "approval") != reeve.Waits || x.Approval == nil ||
+		x.Approval.ID != parked.ApprovalID || !strings.Contains(x.Outcome, "parked") {
 		t.Errorf("%+v", x)
 	}
 	decide(h, parked.ApprovalID, "deny")
-	if x := explained(h, parked.CallID); verdict(x, "approval") != reeve.Refused || verdict(x, "invoke") != reeve.NotReached || !strings.Contains(x.Outcome, "denied") {
+	if x := explained(h, parked.CallID); verdict(x, "approval") != reeve.Refused ||
+		verdict(x, "invoke") != reeve.NotReached || !strings.Contains(x.Outcome, "denied") {
 		t.Errorf("%+v", x)
 	}
 	approved := h.Call(a.ID, "guarded", nil)
 	decide(h, approved.ApprovalID, "approve")
 	h.Settle(t.Context())
-	if x := explained(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved || x.Outcome != "It ran and succeeded." {
+	if x := explained(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved ||
+		x.Outcome != "It ran and succeeded." {
 		t.Errorf("%+v", x)
 	}
 	shown, _, _ := do(h, a.ID, call{"tool": "guarded", "preview_only": true})
-	if x := explained(h, shown.CallID); !strings.Contains(x.Outcome, "changed nothing") || verdict(x, "invoke") != reeve.NotReached {
+	if x := explained(h, shown.CallID); !strings.Contains(x.Outcome, "changed nothing") ||
+		verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}
 	lost := h.Call(a.ID, "lost", nil)
 	if x := explained(h, lost.CallID); !strings.Contains(x.Outcome, "unknown") || verdict(x, "invoke") != reeve.Waits {
 		t.Errorf("%+v", x)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve", map[string]any{"resolution": "happened"})
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve",
+		map[string]any{"resolution": "happened"})
 	if x := explained(h, lost.CallID); !strings.Contains(x.Outcome, "confirmed") {
 		t.Errorf("%+v", x)
 	}
@@ -634,17 +660,20 @@ func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
 		}
 	}
 	patch(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
-	if x := judge(call{"tool": "watched"}); x.Outcome != "It would run." || verdict(x, "budget") != reeve.Passed || verdict(x, "invoke") != reeve.NotReached {
+	if x := judge(call{"tool": "watched"}); x.Outcome != "It would run." || verdict(x, "budget") != reeve.Passed ||
+		verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}
-	if w.handler.Load() != 0 || g.ran.count() != 0 || len(operations(h)) != 0 || len(thread(h, a.ID, "")) != 0 || len(inbox(h).Approvals) != 0 {
+	if w.handler.Load() != 0 || g.ran.count() != 0 || len(operations(h)) != 0 || len(thread(h, a.ID, "")) != 0 ||
+		len(inbox(h).Approvals) != 0 {
 		t.Error("something was done")
 	}
 	h.Call(a.ID, "watched", nil, "Idempotency-Key", "k")
 	if x := judge(call{"tool": "watched"}, "Idempotency-Key", "k"); !strings.Contains(x.Outcome, "stored result") {
 		t.Errorf("%+v", x)
 	}
-	if x := judge(call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "k"); verdict(x, "idempotency") != reeve.Refused {
+	if x := judge(call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "k"); verdict(x,
+		"idempotency") != reeve.Refused {
 		t.Errorf("%+v", x)
 	}
 }

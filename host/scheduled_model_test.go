@@ -20,9 +20,10 @@ import (
 	"reeve/reevetest"
 )
 
-// pricedProvider runs a Reeve whose models are a server that speaks as OpenAI does. Each answer counts 100 tokens in and
-// 50 out, which cost 2000 millionths. answer is given the body of a request.
-func pricedProvider(t *testing.T, cfg host.Config, answer func(w io.Writer, body string), tools ...reeve.Tool) *reevetest.Host {
+// pricedProvider runs a Reeve whose models are a server that speaks as OpenAI does. Each answer counts 100 tokens in
+// and 50 out, which cost 2000 millionths. answer is given the body of a request.
+func pricedProvider(t *testing.T, cfg host.Config, answer func(w io.Writer, body string),
+	tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
 	var mu sync.Mutex
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,19 +58,20 @@ func endAnswer(w io.Writer, text string) {
 		`"usage":{"prompt_tokens":100,"completion_tokens":50}}`, text)
 }
 
-// TestO18_AScheduledRunOfAModel: the operator's budget ends a scheduled run of a model that would go on for ever; the run's
-// row says how often the model was asked and what that cost, as the model's own server counts it; and no request to the
-// model says anything of the budget.
+// TestO18_AScheduledRunOfAModel: the operator's budget ends a scheduled run of a model that would go on for ever; the
+// run's row says how often the model was asked and what that cost, as the model's own server counts it; and no request
+// to the model says anything of the budget.
 func TestO18_AScheduledRunOfAModel(t *testing.T) {
 	t.Parallel()
 	var asked int
 	var bodies []string
-	h := pricedProvider(t, host.Config{Dir: t.TempDir(), RunCalls: 3, RunMicros: 7_654_321}, func(w io.Writer, body string) {
-		asked++
-		bodies = append(bodies, body)
-		toolCall(w, "list_files", "{}")
-		endAnswer(w, "")
-	})
+	h := pricedProvider(t, host.Config{Dir: t.TempDir(), RunCalls: 3, RunMicros: 7_654_321},
+		func(w io.Writer, body string) {
+			asked++
+			bodies = append(bodies, body)
+			toolCall(w, "list_files", "{}")
+			endAnswer(w, "")
+		})
 	h.Agent("aide")
 	var s api.Schedule
 	h.Want(http.StatusCreated, &s, "POST", "/api/schedules", object{"agent": "aide", "goal": "list and list",
@@ -83,7 +85,8 @@ func TestO18_AScheduledRunOfAModel(t *testing.T) {
 	if run.State != reeve.RunFailed || run.Code != reeve.BudgetExceeded || run.Spent.Calls != 3 {
 		t.Errorf("the budget of three calls: %+v", run)
 	}
-	if asked < 3 || run.Moves != asked || run.Spent.Tokens != int64(150*asked) || run.Spent.Micros != int64(2000*asked) {
+	if asked < 3 || run.Moves != asked || run.Spent.Tokens != int64(150*asked) ||
+		run.Spent.Micros != int64(2000*asked) {
 		t.Errorf("the model was asked %d times; the run says %d, and that it spent %+v", asked, run.Moves, run.Spent)
 	}
 	for _, body := range bodies {
@@ -98,8 +101,8 @@ func TestO18_AScheduledRunOfAModel(t *testing.T) {
 	}
 }
 
-// TestO17_ResultsGoBackToTheConversation: agents make schedules in two conversations; each conversation is given the result
-// of its own schedule, and of one that notifies never neither it nor the person hears anything.
+// TestO17_ResultsGoBackToTheConversation: agents make schedules in two conversations; each conversation is given the
+// result of its own schedule, and of one that notifies never neither it nor the person hears anything.
 func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 	t.Parallel()
 	words := []string{"tides", "stars", "moons"}
@@ -110,7 +113,8 @@ func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 			notify = "never"
 		}
 		script += fmt.Sprintf("- {when: {said: report %s}, text: News of the %s.}\n", word, word) +
-			fmt.Sprintf("- {when: {said: plan %s}, calls: [{name: schedule_create, args: {goal: report %s, name: The %s, "+
+			fmt.Sprintf("- {when: {said: plan %s}, calls: [{name: schedule_create, args: {goal: report %s, name: The "+
+				"%s, "+
 				"cadence_type: interval, cadence_value: 1h, notification: %s}}]}\n", word, word, word, notify)
 	}
 	var cfg host.Config
@@ -125,7 +129,8 @@ func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 			b.want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "bot"})
 			talks[word] = c.ID
 			var turn reeve.Turn
-			b.want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "plan " + word})
+			b.want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
+				object{"content": "plan " + word})
 			b.settle()
 			var d api.TurnDetail
 			b.want(http.StatusOK, &d, "GET", "/api/turns/"+turn.ID, nil)
@@ -148,7 +153,8 @@ func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 					want = 1
 				}
 				if heard != want {
-					t.Errorf("the conversation about %s was told %d times of the %s: %+v", word, heard, of, list.Messages)
+					t.Errorf("the conversation about %s was told %d times of the %s: %+v", word, heard, of,
+						list.Messages)
 				}
 			}
 		}

@@ -14,8 +14,12 @@ func TestI10_ScriptTool(t *testing.T) {
 	h := reevetest.StartWith(t, quick(t))
 	define := func(more call) reevetest.Reply {
 		c := call{"id": "add", "kind": "script", "description": "Adds numbers.", "effect": "read", "timeout_ms": 2000,
-			"parameters": call{"type": "object", "properties": call{"numbers": call{"type": "array", "items": call{"type": "number"}}}, "required": []string{"numbers"}},
-			"spec":       call{"source": "const sum = (l: number[]) => l.reduce((a, b) => a + b, 0);\nif (input.numbers.length > 3) throw new Error('too many');\nif (!input.numbers.length) for (;;);\n({ sum: sum(input.numbers) })", "language": "ts"}}
+			"parameters": call{"type": "object",
+				"properties": call{"numbers": call{"type": "array", "items": call{"type": "number"}}},
+				"required":   []string{"numbers"}},
+			"spec": call{"source": "const sum = (l: number[]) => l.reduce((a, b) => a + b, 0);\nif " +
+				"(input.numbers.length > 3) throw new Error('too many');\nif (!input.numbers.length) for (;;);\n({ " +
+				"sum: sum(input.numbers) })", "language": "ts"}}
 		for k, v := range more {
 			c[k] = v
 		}
@@ -26,7 +30,8 @@ func TestI10_ScriptTool(t *testing.T) {
 		says string
 	}{
 		{call{"effect": "keyed"}, "/effect"},
-		{call{"effect": "local"}, `"message":"a script tool can call nothing, and so changes nothing","expected":"read"`},
+		{call{"effect": "local"},
+			`"message":"a script tool can call nothing, and so changes nothing","expected":"read"`},
 		{call{"spec": call{"source": 7}}, `"path":"/spec/source","message":"is not text"`},
 		{call{"spec": 7}, `"path":"/spec"`},
 		{call{"spec": call{"source": "let x = ;"}}, "script.js:1"},
@@ -34,7 +39,8 @@ func TestI10_ScriptTool(t *testing.T) {
 		{call{"spec": call{"source": "1", "language": "py"}}, "/spec/language"},
 		{call{"spec": call{"sauce": "1"}}, "/spec"},
 	} {
-		if r := define(bad.with); r.Status != 400 || !strings.Contains(string(r.Body), bad.says) || strings.Contains(string(r.Body), "Go ") {
+		if r := define(bad.with); r.Status != 400 || !strings.Contains(string(r.Body), bad.says) ||
+			strings.Contains(string(r.Body), "Go ") {
 			t.Errorf("%v: %d %s", bad.with, r.Status, r.Body)
 		}
 	}
@@ -44,11 +50,13 @@ func TestI10_ScriptTool(t *testing.T) {
 	h.Agent("clerk", "add")
 	equal(t, h.Call("clerk", "add", call{"numbers": []int{1, 2, 3}}).Content, `{"sum":6}`, "the sum")
 	res := h.Call("clerk", "add", call{"numbers": []int{1, 2, 3, 4}})
-	equal(t, spoken(res.IsError, res.Code, res.Message), "true TOOL_FAILED add.ts:2:41: Error: too many", "an error with the script's line")
+	equal(t, spoken(res.IsError, res.Code, res.Message), "true TOOL_FAILED add.ts:2:41: Error: too many",
+		"an error with the script's line")
 	if res = h.Call("clerk", "add", call{"numbers": []int{}}); !res.IsError || res.Code != reeve.Timeout {
 		t.Errorf("an endless loop: %+v", res)
 	}
-	if _, p, status := do(h, "clerk", call{"tool": "add", "args": call{"numbers": "x"}}); status != 400 || p.Code != reeve.Validation {
+	if _, p, status := do(h, "clerk", call{"tool": "add", "args": call{"numbers": "x"}}); status != 400 ||
+		p.Code != reeve.Validation {
 		t.Errorf("bad input: %d %+v", status, p)
 	}
 }

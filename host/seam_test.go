@@ -28,8 +28,8 @@ func readFile(h *reevetest.Host, args object) (s sliced) {
 	return s
 }
 
-// A secret in a file is taken out however the file is read: where a slice would end or begin within one, it ends or begins elsewhere. Nothing else is
-// lost, and nothing is given twice.
+// A secret in a file is taken out however the file is read: where a slice would end or begin within one, it ends or
+// begins elsewhere. Nothing else is lost, and nothing is given twice.
 func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -39,7 +39,9 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 	if err := os.MkdirAll(shared, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 11) + "x2/z0Q==\n-----END PRIVATE KEY-----"
+	key := "-----BEGIN PRIVATE KEY-----\n" +
+		strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 11) +
+		"x2/z0Q==\n-----END PRIVATE KEY-----"
 	for name, c := range map[string]struct {
 		secret string
 		stride int
@@ -125,7 +127,8 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 				if err := json.Unmarshal([]byte(res.Content), &found); err != nil || len(found.Matches) != 1 {
 					t.Fatalf("%+v, %v", res, err)
 				}
-				shown("by search", sliced{Text: strings.TrimSuffix(strings.TrimPrefix(found.Matches[0].Text, "needle"), "…")})
+				shown("by search", sliced{Text: strings.TrimSuffix(strings.TrimPrefix(found.Matches[0].Text, "needle"),
+					"…")})
 			}
 		}
 	}
@@ -137,8 +140,11 @@ func TestG21_NoLineOfASearchPartsASecret(t *testing.T) {
 	dir := t.TempDir()
 	h := talkerIn(t, dir, "- {text: hello}\n")
 	h.Agent("clerk", "file_write", "file_search")
-	h.Call("clerk", "file_write", object{"path": "/shared/key.pem", "content": "first line\n-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("abcdefgh", 8) + "\n\nlast+of/the+key=\n-----END PRIVATE KEY-----\nlast line\n"})
-	for query, want := range map[string]string{".*": "first line" + strings.Repeat("\n[REDACTED]", 5) + "\nlast line", "abc|last": "[REDACTED]\n[REDACTED]\nlast line"} {
+	h.Call("clerk", "file_write",
+		object{"path": "/shared/key.pem", "content": "first line\n-----BEGIN PRIVATE KEY-----\n" +
+			strings.Repeat("abcdefgh", 8) + "\n\nlast+of/the+key=\n-----END PRIVATE KEY-----\nlast line\n"})
+	for query, want := range map[string]string{".*": "first line" + strings.Repeat("\n[REDACTED]", 5) + "\nlast line",
+		"abc|last": "[REDACTED]\n[REDACTED]\nlast line"} {
 		res := h.Call("clerk", "file_search", object{"query": query, "regexp": true})
 		var found struct{ Matches []struct{ Text string } }
 		if err := json.Unmarshal([]byte(res.Content), &found); err != nil {
@@ -168,14 +174,16 @@ func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
 		t.Errorf("the slices are not the output")
 	}
 	var whole api.OutputSlice
-	if h.Want(200, &whole, "GET", "/api/outputs/"+kept.Hash, nil); whole.Content != want || whole.NextOffset != 0 || whole.Size != len(text) {
+	if h.Want(200, &whole, "GET", "/api/outputs/"+kept.Hash, nil); whole.Content != want || whole.NextOffset != 0 ||
+		whole.Size != len(text) {
 		t.Errorf("it is read as %d bytes, and goes on at %d", len(whole.Content), whole.NextOffset)
 	}
 	start := strings.Index(text, secret)
 	for at := start - 10; at < start+len(secret)+10; at++ {
 		var read api.OutputSlice
 		h.Want(200, &read, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=7", kept.Hash, at), nil)
-		if left := strings.TrimFunc(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""), filling); left != "" || read.NextOffset <= at {
+		if left := strings.TrimFunc(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""),
+			filling); left != "" || read.NextOffset <= at {
 			t.Fatalf("%q is read at %d: %+v", left, at, read)
 		}
 		res := h.Call("clerk", "output_read", object{"hash": kept.Hash, "offset": at, "limit": 7})

@@ -11,7 +11,8 @@ import (
 	"reeve/reevetest"
 )
 
-// Servers that share a database and not the key: the second says so when it starts, to the doctor, and to whoever makes a call that needs a secret.
+// Servers that share a database and not the key: the second says so when it starts, to the doctor, and to whoever makes
+// a call that needs a secret.
 func TestSharedDatabase_NeedsTheSameKey(t *testing.T) {
 	t.Parallel()
 	url, far := storetest.PostgresURL(t), newWitness(t)
@@ -23,7 +24,8 @@ func TestSharedDatabase_NeedsTheSameKey(t *testing.T) {
 	const complaint = "1 of 1 secrets cannot be opened with this server's key"
 	one, _ := start("ab")
 	one.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/KK", map[string]any{"value": "topsecret-value"})
-	define(one, "look", reeve.Read, map[string]any{"method": "GET", "url": far.URL + "/look", "headers": map[string]any{"X-Key": "${secret:KK}"}}, nil)
+	define(one, "look", reeve.Read, map[string]any{"method": "GET", "url": far.URL + "/look",
+		"headers": map[string]any{"X-Key": "${secret:KK}"}}, nil)
 	one.Agent("a", "look")
 	same, log := start("ab")
 	if d := part(same, "secrets"); !d.OK || strings.Contains(log.String(), "secret.key") {
@@ -36,7 +38,8 @@ func TestSharedDatabase_NeedsTheSameKey(t *testing.T) {
 	if d := part(other, "secrets"); d.OK || d.Detail != complaint || !strings.Contains(d.Hint, "secret.key") {
 		t.Errorf("the doctor says %+v", d)
 	}
-	if said := string(other.Do("POST", "/api/agents/a/calls", call{"tool": "look"}).Body); !strings.Contains(said, "KK cannot be read now") || !strings.Contains(said, "servers that share a database need the same secret.key") {
+	if said := string(other.Do("POST", "/api/agents/a/calls", call{"tool": "look"}).Body); !strings.Contains(said,
+		"KK cannot be read now") || !strings.Contains(said, "servers that share a database need the same secret.key") {
 		t.Errorf("the call says %s", said)
 	}
 }

@@ -22,14 +22,17 @@ func TestSecretKey_IsPrivateAndAFile(t *testing.T) {
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if p := part(h, "secrets"); p.OK || !strings.Contains(p.Detail, "others can read secret.key") || !strings.Contains(p.Hint, "chmod 600") {
+	if p := part(h, "secrets"); p.OK || !strings.Contains(p.Detail, "others can read secret.key") ||
+		!strings.Contains(p.Hint, "chmod 600") {
 		t.Errorf("%+v", p)
 	}
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "secret.key"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := host.New(t.Context(), host.Config{Dir: dir, LogTo: t.Output()}); reeve.CodeOf(err) != reeve.Unavailable || !strings.Contains(reeve.AsError(err).Hint, "secret.key") {
+	if _, err := host.New(t.Context(),
+		host.Config{Dir: dir, LogTo: t.Output()}); reeve.CodeOf(err) != reeve.Unavailable ||
+		!strings.Contains(reeve.AsError(err).Hint, "secret.key") {
 		t.Errorf("a folder: %v", err)
 	}
 }

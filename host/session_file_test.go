@@ -14,12 +14,14 @@ func TestO02_ASessionsFileIsShownAsOne(t *testing.T) {
 	h := reevetest.Start(t)
 	h.Agent("clerk")
 	write := func(path, content string) (status int, said string) {
-		r := h.Do("POST", "/api/agents/clerk/calls", object{"tool": "write_file", "args": object{"path": path, "content": content}})
+		r := h.Do("POST", "/api/agents/clerk/calls",
+			object{"tool": "write_file", "args": object{"path": path, "content": content}})
 		return r.Status, string(r.Body)
 	}
 	refused := func(path, content, why string) {
 		t.Helper()
-		if status, said := write(path, content); status == http.StatusOK && !strings.Contains(said, `"is_error":true`) || !strings.Contains(said, why) {
+		if status, said := write(path, content); status == http.StatusOK &&
+			!strings.Contains(said, `"is_error":true`) || !strings.Contains(said, why) {
 			t.Errorf("%s: %d %s", path, status, said)
 		}
 	}
@@ -32,7 +34,9 @@ func TestO02_ASessionsFileIsShownAsOne(t *testing.T) {
 	if res := h.Call("clerk", "read_file", object{"path": "/a.txt"}); res.Content != "hello" {
 		t.Errorf("%+v", res)
 	}
-	for path, want := range map[string]string{"/a.txt": "/a.txt is a file of 5 bytes", "/a.txt/": "/a.txt is a file of 5 bytes", "/d": "/d/b.txt (5 bytes)", "/none": "/none is empty", "/": "[DIR]  /d"} {
+	for path, want := range map[string]string{"/a.txt": "/a.txt is a file of 5 bytes",
+		"/a.txt/": "/a.txt is a file of 5 bytes", "/d": "/d/b.txt (5 bytes)", "/none": "/none is empty",
+		"/": "[DIR]  /d"} {
 		if res := h.Call("clerk", "list_files", object{"path": path}); !strings.Contains(res.Content, want) {
 			t.Errorf("%s: %+v", path, res)
 		}

@@ -44,7 +44,9 @@ func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 		t.Fatalf("%s, %v", address, err)
 	}
 	h, err := host.New(t.Context(), cfg)
-	if told := reeve.AsError(err); h != nil || told.Code != reeve.Unavailable || !strings.Contains(told.Message, "another Reeve is using the data directory") || !strings.Contains(told.Hint, "--dir") {
+	if told := reeve.AsError(err); h != nil || told.Code != reeve.Unavailable ||
+		!strings.Contains(told.Message, "another Reeve is using the data directory") ||
+		!strings.Contains(told.Hint, "--dir") {
 		t.Fatalf("%v, %v", h, err)
 	}
 	if now, err := os.ReadFile(filepath.Join(cfg.Dir, "server.json")); err != nil || string(now) != string(address) {
@@ -57,7 +59,8 @@ func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 	reevetest.StartWith(t, cfg) // once it has ended, another may
 }
 
-// A server that starts for the first time while another does, which has made the first workspace and not said so yet, waits for it and makes no second.
+// A server that starts for the first time while another does, which has made the first workspace and not said so yet,
+// waits for it and makes no second.
 func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
@@ -76,13 +79,16 @@ func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ('default', 'Default', 1, 0, '', 1)"); err != nil {
+	if _, err := tx.Exec(t.Context(),
+		"INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ('default', "+
+			"'Default', 1, 0, '', 1)"); err != nil {
 		t.Fatal(err)
 	}
 	started := make(chan error, 1)
 	go func() { _, err := h.Handler(t.Context()); started <- err }()
 	eventually(t, "it waits for the other", func() (waits bool) {
-		err := tx.QueryRow(t.Context(), "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
+		err := tx.QueryRow(t.Context(),
+			"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
 		return err == nil && waits
 	})
 	if err := tx.Commit(t.Context()); err != nil {
@@ -136,7 +142,8 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				if servers[i%2].Do("POST", "/api/approvals/"+res.ApprovalID+"/decision", map[string]any{"decision": "approve"}).Status == http.StatusOK {
+				if servers[i%2].Do("POST", "/api/approvals/"+res.ApprovalID+"/decision",
+					map[string]any{"decision": "approve"}).Status == http.StatusOK {
 					won.Add(1)
 				}
 				if _, err := servers[(i+1)%2].Step(t.Context()); err != nil {
@@ -146,13 +153,15 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 		}
 		wg.Wait()
 		settle(servers[1], res.OperationID)
-		if op := operation(servers[0], res.OperationID); won.Load() != 1 || g.ran.count() != 1 || op.State != reeve.Committed {
+		if op := operation(servers[0], res.OperationID); won.Load() != 1 || g.ran.count() != 1 ||
+			op.State != reeve.Committed {
 			t.Errorf("%d answers, %d ran, %+v", won.Load(), g.ran.count(), op)
 		}
 	}
 }
 
-// What one server has changed before a call was parked is no reason for another, which has not heard of it, to refuse the call once it is approved.
+// What one server has changed before a call was parked is no reason for another, which has not heard of it, to refuse
+// the call once it is approved.
 func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
 	t.Parallel()
 	var ran counter
@@ -160,11 +169,13 @@ func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
 	a := servers[0].Agent("a", "keyed")
 	servers[1].Call(a.ID, "keyed", nil) // fills what it remembers
 	ran.n.Store(0)
-	servers[0].Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"policy": map[string]any{"tools": map[string]any{"keyed": "ask", "late": "ask"}}})
+	servers[0].Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
+		map[string]any{"policy": map[string]any{"tools": map[string]any{"keyed": "ask", "late": "ask"}}})
 	servers[0].Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", map[string]any{"tool_id": "late"})
 	for i, id := range []string{"keyed", "late"} {
 		res := servers[0].Call(a.ID, id, nil)
-		servers[1].Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", map[string]any{"decision": "approve"})
+		servers[1].Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
+			map[string]any{"decision": "approve"})
 		if op := settle(servers[1], res.OperationID); op.State != reeve.Committed || ran.count() != i+1 {
 			t.Errorf("%s: %d ran, %+v", id, ran.count(), op)
 		}
@@ -242,7 +253,8 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 	}
 }
 
-// What a person has approved does not begin after a stop that came while it was let go: here, while it waited for a budget that another call held.
+// What a person has approved does not begin after a stop that came while it was let go: here, while it waited for a
+// budget that another call held.
 func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
@@ -272,7 +284,8 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { _, err := h.Step(ctx); done <- err }()
 			eventually(t, "it waits for the budget", func() (waits bool) {
-				err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
+				err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = "+
+					"current_database() AND wait_event_type = 'Lock'").Scan(&waits)
 				return err == nil && waits
 			})
 			stop(h, "a")
@@ -310,10 +323,13 @@ func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 	}
 	partial := alike(map[string]any{"workspaces": []string{"team"}})
 	passing := alike(map[string]any{"workspaces": []string{"default", "team"}, "expires_at": time.Now().Add(time.Hour)})
-	servers[1].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "crew"}, "X-Workspace-Id", "team")
+	servers[1].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "crew"}, "X-Workspace-Id",
+		"team")
 	for _, token := range [][]string{partial, passing} {
-		servers[0].Want(http.StatusOK, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", "team"}, token...)...)
-		servers[0].Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", "crew"}, token...)...)
+		servers[0].Want(http.StatusOK, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", "team"},
+			token...)...)
+		servers[0].Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", "crew"},
+			token...)...)
 	}
 	for _, h := range servers {
 		var list api.WorkspaceList
@@ -322,7 +338,8 @@ func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		for _, w := range []string{"team", "crew"} {
-			h.Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", w}, apart...)...)
+			h.Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", w},
+				apart...)...)
 		}
 	}
 	for round := range 5 { // at once: one of them makes it, and the others hear that it is there
@@ -330,7 +347,8 @@ func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 6 {
 			wg.Go(func() {
-				switch r := servers[i%2].Do("POST", "/api/workspaces", map[string]any{"id": "w" + string(rune('0'+round))}); r.Status {
+				switch r := servers[i%2].Do("POST", "/api/workspaces",
+					map[string]any{"id": "w" + string(rune('0'+round))}); r.Status {
 				case http.StatusCreated:
 					made.Add(1)
 				case http.StatusConflict:
@@ -354,7 +372,8 @@ func TestI06_AnOwnerGetsBackWhatIsMissing(t *testing.T) {
 	dir := h.Dir()
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
 	less := strings.TrimPrefix(as(h, "less", "owner")[1], "Bearer ")
-	h.Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team", "Authorization", "Bearer "+less)
+	h.Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team", "Authorization",
+		"Bearer "+less)
 	h.Stop()
 	if err := os.WriteFile(filepath.Join(dir, "owner.token"), []byte(less), 0o600); err != nil {
 		t.Fatal(err)

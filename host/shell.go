@@ -36,10 +36,11 @@ func (p projects) OpenWork(ctx context.Context, inv *reeve.Invocation, project s
 	if err != nil {
 		return shell.WorkingTree{}, err
 	}
-	return shell.WorkingTree{Root: w.Root, ReadOnly: w.ReadOnly, Env: w.Env, Leave: w.Leave, Save: func(ctx context.Context, command string) (branch, commit, note string) {
-		s := w.Save(ctx, "$ "+strings.TrimSpace(command))
-		return s.Branch, s.Commit, s.Note
-	}}, nil
+	return shell.WorkingTree{Root: w.Root, ReadOnly: w.ReadOnly, Env: w.Env, Leave: w.Leave,
+		Save: func(ctx context.Context, command string) (branch, commit, note string) {
+			s := w.Save(ctx, "$ "+strings.TrimSpace(command))
+			return s.Branch, s.Commit, s.Note
+		}}, nil
 }
 
 // ReadFolder returns the folder that a call would work in.
@@ -72,7 +73,8 @@ func (w worktrees) OpenWork(ctx context.Context, inv *reeve.Invocation, project 
 	if err != nil {
 		return files.WorkingTree{}, err
 	}
-	return files.WorkingTree{Dir: at.Root, Leave: at.Leave, Save: func(ctx context.Context, title string) (branch, commit, note string) {
+	return files.WorkingTree{Dir: at.Root, Leave: at.Leave, Save: func(ctx context.Context, title string) (branch,
+		commit, note string) {
 		s := at.Save(ctx, title)
 		return s.Branch, s.Commit, s.Note
 	}}, nil

@@ -23,19 +23,23 @@ func shellBroken(h *reevetest.Host) string {
 		}
 	}
 	if tool.Broken != "" {
-		if _, p, _ := do(h, "ops", call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.Unsupported {
+		if _, p, _ := do(h, "ops",
+			call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.Unsupported {
 			h.T.Errorf("%+v", p)
 		}
 	}
 	return tool.Broken
 }
 
-// TestG18_ACommandsTreeIsGone has a person approve a command that never ends: it is killed, the result says so, the next one works.
+// TestG18_ACommandsTreeIsGone has a person approve a command that never ends: it is killed, the result says so, the
+// next one works.
 func TestG18_ACommandsTreeIsGone(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
 	a := h.Agent("ops", "shell_exec", "file_write")
-	if _, p, _ := do(h, "ops", call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope && p.Code != reeve.Unsupported {
+	if _, p, _ := do(h, "ops",
+		call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope &&
+		p.Code != reeve.Unsupported {
 		t.Errorf("an assistant ran a command: %+v", p)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, map[string]any{"kind": "engineer"})
@@ -65,13 +69,16 @@ func TestG18_ACommandsTreeIsGone(t *testing.T) {
 		t.Fatal("no result")
 		return ""
 	}
-	if got := run(map[string]any{"command": "(setsid sleep 1000 &); sleep 1000 & sleep 1000", "timeout_ms": 300}); !strings.Contains(got, `timed_out`) {
+	if got := run(map[string]any{"command": "(setsid sleep 1000 &); sleep 1000 & sleep 1000",
+		"timeout_ms": 300}); !strings.Contains(got, `timed_out`) {
 		t.Error(got)
 	}
-	if got := run(map[string]any{"command": "cat in.txt; echo done > out.txt; cat /etc/shadow"}); !strings.Contains(got, "from the file tools") || !strings.Contains(got, "No such file") && !strings.Contains(got, "denied") {
+	if got := run(map[string]any{"command": "cat in.txt; echo done > out.txt; cat /etc/shadow"}); !strings.Contains(got,
+		"from the file tools") || !strings.Contains(got, "No such file") && !strings.Contains(got, "denied") {
 		t.Error(got)
 	}
-	if b, err := filepath.Glob(filepath.Join(h.Dir(), "workspaces", "*", "shared", "out.txt")); err != nil || len(b) != 1 {
+	if b, err := filepath.Glob(filepath.Join(h.Dir(), "workspaces", "*", "shared", "out.txt")); err != nil ||
+		len(b) != 1 {
 		t.Error(b, err)
 	}
 }

@@ -93,8 +93,9 @@ func attributeText(v *common.AnyValue) string {
 }
 
 // TestI19_EveryModelCallAndToolCallIsASpan reads the spans of a turn as a collector gets them: two questions to a model
-// that has a price, and between them a call that costs something. They have the turn's span as their parent, say what was
-// asked, answered and paid, and are as long as it took. What a person thinks of the turn is found under the same id.
+// that has a price, and between them a call that costs something. They have the turn's span as their parent, say what
+// was asked, answered and paid, and are as long as it took. What a person thinks of the turn is found under the same
+// id.
 func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 	url, spans := collect(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
@@ -115,7 +116,8 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 	}
 	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+d.ID+"/feedback", object{"score": 1, "comment": "well seen"})
 	metrics := string(h.Do("GET", "/metrics", nil).Body)
-	for _, want := range []string{`reeve_tool_attempts_total{code="",tool="user_defined"} 1`, `reeve_waiting{what="approvals"} 0`,
+	for _, want := range []string{`reeve_tool_attempts_total{code="",tool="user_defined"} 1`,
+		`reeve_waiting{what="approvals"} 0`,
 		`reeve_runs_ended_total{reason="user_initiated",state="completed"} 1`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("/metrics lacks %s", want)
@@ -136,16 +138,19 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 		}
 		if s.text["reeve.run.id"] != d.ID || s.StartTimeUnixNano < turns[0].StartTimeUnixNano ||
 			s.EndTimeUnixNano <= s.StartTimeUnixNano || s.EndTimeUnixNano > turns[0].EndTimeUnixNano {
-			t.Errorf("%s of run %s took from %d to %d", s.Name, s.text["reeve.run.id"], s.StartTimeUnixNano, s.EndTimeUnixNano)
+			t.Errorf("%s of run %s took from %d to %d", s.Name, s.text["reeve.run.id"], s.StartTimeUnixNano,
+				s.EndTimeUnixNano)
 		}
 	}
 	for _, q := range questions {
-		if q.number["gen_ai.usage.input_tokens"] != 100 || q.number["gen_ai.usage.output_tokens"] != 50 || q.number["reeve.cost.micros"] != 2000 {
+		if q.number["gen_ai.usage.input_tokens"] != 100 || q.number["gen_ai.usage.output_tokens"] != 50 ||
+			q.number["reeve.cost.micros"] != 2000 {
 			t.Errorf("the question says %v", q.number)
 		}
 	}
 	call := calls[0]
-	if call.text["gen_ai.tool.call.arguments"] != `{"at":"the sea"}` || !strings.Contains(call.text["gen_ai.tool.call.result"], "what was seen") ||
+	if call.text["gen_ai.tool.call.arguments"] != `{"at":"the sea"}` ||
+		!strings.Contains(call.text["gen_ai.tool.call.result"], "what was seen") ||
 		call.text["gen_ai.tool.call.id"] == "" || call.number["reeve.cost.micros"] != 250 {
 		t.Errorf("the call says %v %v", call.text, call.number)
 	}
@@ -160,8 +165,10 @@ func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	h := talker(t, "- {when: begin, text: done}\n")
 	c := h.Talk("bot")
 	rated, other := over(h, speak(h, c.ID, "begin").ID), over(h, speak(h, c.ID, "begin").ID)
-	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+rated.ID+"/feedback", object{"score": -1, "comment": "too short"})
-	if got := detail(h, rated.ID).Feedback; len(got) != 1 || got[0].Comment != "too short" || got[0].TurnID != rated.ID {
+	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+rated.ID+"/feedback",
+		object{"score": -1, "comment": "too short"})
+	if got := detail(h, rated.ID).Feedback; len(got) != 1 || got[0].Comment != "too short" ||
+		got[0].TurnID != rated.ID {
 		t.Errorf("the turn has %+v", got)
 	}
 	if got := detail(h, other.ID).Feedback; len(got) != 0 {

@@ -37,18 +37,22 @@ func TestStart_WhatCannotBeOpenedIsSaid(t *testing.T) {
 			}
 			for range 2 { // the second try finds the directory unlocked
 				h, err := host.New(t.Context(), host.Config{Dir: dir})
-				if err == nil || h != nil || reeve.CodeOf(err) == reeve.Internal || strings.Contains(err.Error(), "another Reeve") {
+				if err == nil || h != nil || reeve.CodeOf(err) == reeve.Internal ||
+					strings.Contains(err.Error(), "another Reeve") {
 					t.Fatalf("%v, %v", h, err)
 				}
 			}
 		})
 	}
-	if _, err := host.New(t.Context(), host.Config{Dir: t.TempDir(), Database: "postgres://nobody@127.0.0.1:1/none"}); reeve.CodeOf(err) != reeve.Unavailable {
+	if _, err := host.New(t.Context(),
+		host.Config{Dir: t.TempDir(), Database: "postgres://nobody@127.0.0.1:1/none"}); reeve.CodeOf(
+		err) != reeve.Unavailable {
 		t.Errorf("a database that is down: %v", err)
 	}
 }
 
-// A start that failed is tried again by whoever comes next, however far it had come: neither that its first caller went away nor what has been mended since is held against them.
+// A start that failed is tried again by whoever comes next, however far it had come: neither that its first caller went
+// away nor what has been mended since is held against them.
 func TestStart_AFailedStartIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -61,7 +65,11 @@ func TestStart_AFailedStartIsTriedAgain(t *testing.T) {
 			spoil: func(cfg *host.Config) error { return os.Mkdir(filepath.Join(cfg.Dir, "owner.token"), 0o700) },
 			mend:  func(cfg host.Config) error { return os.Remove(filepath.Join(cfg.Dir, "owner.token")) }},
 		"the model's script is missing": {
-			spoil: func(cfg *host.Config) error { cfg.Models.Script = filepath.Join(cfg.Dir, "script.yaml"); return nil },
+			spoil: func(cfg *host.Config) error {
+				cfg.Models.Script = filepath.Join(cfg.Dir,
+					"script.yaml")
+				return nil
+			},
 			mend: func(cfg host.Config) error {
 				return os.WriteFile(cfg.Models.Script, []byte("answers:\n- {text: hi}\n"), 0o600)
 			}},
@@ -83,7 +91,8 @@ func TestStart_AFailedStartIsTriedAgain(t *testing.T) {
 				cancel()
 			}
 			for range 2 {
-				if _, err := h.Call(ctx, reeve.Call{Workspace: "default", Agent: "nobody", Tool: "file_read"}); err == nil || reeve.CodeOf(err) == reeve.NotFound {
+				if _, err := h.Call(ctx, reeve.Call{Workspace: "default", Agent: "nobody",
+					Tool: "file_read"}); err == nil || reeve.CodeOf(err) == reeve.NotFound {
 					t.Fatalf("it was opened: %v", err)
 				}
 			}
@@ -92,7 +101,8 @@ func TestStart_AFailedStartIsTriedAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := h.Call(t.Context(), reeve.Call{Workspace: "default", Agent: "nobody", Tool: "file_read"}); reeve.CodeOf(err) != reeve.NotFound {
+			if _, err := h.Call(t.Context(), reeve.Call{Workspace: "default", Agent: "nobody",
+				Tool: "file_read"}); reeve.CodeOf(err) != reeve.NotFound {
 				t.Errorf("a call: %v", err)
 			}
 			handler, err := h.Handler(t.Context())
@@ -158,20 +168,23 @@ func TestRestore_KeepsEveryDatabaseItReplaces(t *testing.T) {
 	}
 }
 
-// What is no backup is told to be none, and takes the place of nothing. The file of a server that runs is none either: its latest changes are elsewhere.
+// What is no backup is told to be none, and takes the place of nothing. The file of a server that runs is none either:
+// its latest changes are elsewhere.
 func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("late", "file_read") // which is in the log of the database, and not in its file
 	dir, files := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(files, "100%d.txt"), []byte(strings.Repeat("a letter\n", 1000)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(files, "100%d.txt"), []byte(strings.Repeat("a letter\n", 1000)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(files, "nothing.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, statements := range map[string]string{"other.db": "CREATE TABLE things (a)", "empty.db": "VACUUM",
-		"goose.db": "CREATE TABLE goose_db_version (id INTEGER, version_id INTEGER); INSERT INTO goose_db_version VALUES (1, 7)"} {
+		"goose.db": "CREATE TABLE goose_db_version (id INTEGER, version_id INTEGER); INSERT INTO goose_db_version " +
+			"VALUES (1, 7)"} {
 		db, err := sql.Open("sqlite", filepath.Join(files, name))
 		if err != nil {
 			t.Fatal(err)
@@ -188,14 +201,16 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 		filepath.Join(files, "empty.db"):   "it is a database, but not one of Reeve's",
 		filepath.Join(files, "nothing.db"): "nothing.db is not a backup of Reeve: it is empty",
 		filepath.Join(files, "goose.db"):   "it is a database, but not one of Reeve's",
-		filepath.Join(files, "100%d.txt"):  "100%d.txt is not a backup of Reeve: the database file is damaged or is not a database",
+		filepath.Join(files, "100%d.txt"): "100%d.txt is not a backup of Reeve: the database file is damaged or is " +
+			"not a database",
 		files:                              "it is a folder",
 		filepath.Join(h.Dir(), "reeve.db"): "a server has it open",
 		filepath.Join(files, "none"):       "there is no file",
 	} {
 		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, file)
 		told := reeve.AsError(err)
-		if kept != "" || (told.Code != reeve.Validation && told.Code != reeve.NotFound) || !strings.Contains(told.Message, want) || !strings.HasSuffix(told.Message, "; nothing was changed") {
+		if kept != "" || (told.Code != reeve.Validation && told.Code != reeve.NotFound) ||
+			!strings.Contains(told.Message, want) || !strings.HasSuffix(told.Message, "; nothing was changed") {
 			t.Errorf("%s: %v", file, told)
 		}
 	}
@@ -204,12 +219,14 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 	}
 }
 
-// A backup that the next start would refuse is refused before it replaces anything. One of an older Reeve is brought up to date then, and may lack what is made then.
+// A backup that the next start would refuse is refused before it replaces anything. One of an older Reeve is brought up
+// to date then, and may lack what is made then.
 func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir, files := t.TempDir(), t.TempDir()
-	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "whole.db"), "ANALYZE")); err != nil {
+	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "whole.db"),
+		"ANALYZE")); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(filepath.Join(dir, "reeve.db"))
@@ -222,28 +239,38 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		statements, want string
 		code             reeve.Code
 	}{
-		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)", "schema version 99999 is of a newer Reeve; this one knows up to ", reeve.Unsupported},
+		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)",
+			"schema version 99999 is of a newer Reeve; this one knows up to ", reeve.Unsupported},
 		{"DROP TABLE session_files; DROP TABLE notes", lacks + "notes, session_files", reeve.Validation},
-		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool", lacks + "agent_tools.agent_tools_tool, agents.config", reeve.Validation},
+		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool",
+			lacks + "agent_tools.agent_tools_tool, agents.config", reeve.Validation},
 		{"DROP TRIGGER notes_deleted", lacks + "notes.notes_deleted", reeve.Validation},
-		{"UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100", "schema version 43 is from before the first release", reeve.Unsupported},
-		{"DROP INDEX calls_inbox; CREATE UNIQUE INDEX calls_inbox ON calls (id)", "these are not as in its schema version ", reeve.Validation},
-		{"CREATE TABLE other AS SELECT * FROM secrets; DROP TABLE secrets; ALTER TABLE other RENAME TO secrets", ": secrets; nothing", reeve.Validation}, // without its primary key
+		{"UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100",
+			"schema version 43 is from before the first release", reeve.Unsupported},
+		{"DROP INDEX calls_inbox; CREATE UNIQUE INDEX calls_inbox ON calls (id)",
+			"these are not as in its schema version ", reeve.Validation},
+		// without its primary key
+		{"CREATE TABLE other AS SELECT * FROM secrets; DROP TABLE secrets; ALTER TABLE other RENAME TO secrets",
+			": secrets; nothing", reeve.Validation},
 		{"DELETE FROM goose_db_version", "not one of Reeve's", reeve.Validation},
 	} {
-		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "changed.db"), c.statements))
+		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "changed.db"),
+			c.statements))
 		told := reeve.AsError(err)
-		if kept != "" || told.Code != c.code || !strings.Contains(told.Message, c.want) || !strings.HasSuffix(told.Message, "; nothing was changed") || told.Hint == "" {
+		if kept != "" || told.Code != c.code || !strings.Contains(told.Message, c.want) ||
+			!strings.HasSuffix(told.Message, "; nothing was changed") || told.Hint == "" {
 			t.Errorf("%s: %v", c.statements, told)
 		}
 	}
-	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) || listing(t, dir) != names {
+	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) ||
+		listing(t, dir) != names {
 		t.Errorf("something was changed: there is %s (%v)", listing(t, dir), err)
 	}
 	reevetest.StartWith(t, host.Config{Dir: dir})
 }
 
-// A backup that was cut off is refused, also where it is only short of a part of its last page, which SQLite reads as zeros. What a restore left that was killed is gone at the next start.
+// A backup that was cut off is refused, also where it is only short of a part of its last page, which SQLite reads as
+// zeros. What a restore left that was killed is gone at the next start.
 func TestRestore_RefusesWhatWasCutOff(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -258,7 +285,8 @@ func TestRestore_RefusesWhatWasCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, file)
-		if told := reeve.AsError(err); kept != "" || told.Code != reeve.Validation || !strings.Contains(told.Message, "damaged") || !strings.HasSuffix(told.Message, "; nothing was changed") {
+		if told := reeve.AsError(err); kept != "" || told.Code != reeve.Validation ||
+			!strings.Contains(told.Message, "damaged") || !strings.HasSuffix(told.Message, "; nothing was changed") {
 			t.Errorf("short by %d: %v", by, err)
 		}
 	}
@@ -305,7 +333,8 @@ func changed(t *testing.T, h *reevetest.Host, file, statements string) string {
 // A tool that does not say what it cost has cost what it declares.
 func TestG17_DeclaredCostIsCharged(t *testing.T) {
 	t.Parallel()
-	h := reevetest.Start(t, reeve.MustTool(reeve.Tool{ID: "buys", Description: "Buys something.", Effect: reeve.Read, Cost: reeve.Amount{Micros: 5, Tokens: 1}},
+	h := reevetest.Start(t, reeve.MustTool(reeve.Tool{ID: "buys", Description: "Buys something.", Effect: reeve.Read,
+		Cost: reeve.Amount{Micros: 5, Tokens: 1}},
 		func(context.Context, struct{}) (string, error) { return "bought", nil }))
 	a := h.Agent("buyer", "buys")
 	h.Want(200, nil, "PUT", "/api/budgets/agent:"+a.ID, map[string]any{"limit": map[string]any{"micros": 12}})

@@ -13,7 +13,8 @@ import (
 	"reeve/reevetest"
 )
 
-// stepper runs a Reeve whose model is overheard, with automations that can send mail, by name and source, and an agent bot with this config.
+// stepper runs a Reeve whose model is overheard, with automations that can send mail, by name and source, and an agent
+// bot with this config.
 func stepper(t *testing.T, config object, scripts map[string]string) (*reevetest.Host, *eavesdropper, *deeds) {
 	t.Helper()
 	script, err := model.ParseScript([]byte("answers:\n- {text: 'You said it.', when: {said: /./}}\n"))
@@ -23,15 +24,16 @@ func stepper(t *testing.T, config object, scripts map[string]string) (*reevetest
 	d, heard := newDeeds(), &eavesdropper{Model: model.Rehearsal(script)}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard}, d.tools()...)
 	for name, source := range scripts {
-		h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": name, "source": source, "tools": mailTools})
+		h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": name, "source": source,
+			"tools": mailTools})
 	}
 	config["instructions"] = "I am bot."
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": config})
 	return h, heard, d
 }
 
-// TestW02_AnAutomationAssembles: an agent's config may name an automation that makes what the model is asked. It is given all that the built-in way has,
-// and what it gives is what the model gets.
+// TestW02_AnAutomationAssembles: an agent's config may name an automation that makes what the model is asked. It is
+// given all that the built-in way has, and what it gives is what the model gets.
 func TestW02_AnAutomationAssembles(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := stepper(t, object{"assembly": "context"}, map[string]string{"context": `
@@ -44,15 +46,19 @@ r`})
 	over(h, speak(h, c.ID, "first").ID)
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-		object{"content": "second", "attachments": []object{{"media_type": "text/plain", "data": base64.StdEncoding.EncodeToString([]byte("attached"))}}})
+		object{"content": "second",
+			"attachments": []object{{"media_type": "text/plain",
+				"data": base64.StdEncoding.EncodeToString([]byte("attached"))}}})
 	if d := over(h, turn.ID); d.State != reeve.RunCompleted {
 		t.Fatalf("%+v", d.Turn)
 	}
 	asked := heard.asked[len(heard.asked)-1]
-	if !strings.Contains(asked.System, "I am bot. Letters: a b c. Turns before: 1. Tools:") || !strings.Contains(asked.System, "write_file") {
+	if !strings.Contains(asked.System, "I am bot. Letters: a b c. Turns before: 1. Tools:") ||
+		!strings.Contains(asked.System, "write_file") {
 		t.Errorf("system: %q", asked.System)
 	}
-	if got := heard.last("I am bot"); got != "user: Before: bot | assistant: Noted. | user: first | assistant: You said it. | user:  | user: second" {
+	if got := heard.last("I am bot"); got != "user: Before: bot | assistant: Noted. | user: first | assistant: You "+
+		"said it. | user:  | user: second" {
 		t.Errorf("the model was told %s", got)
 	}
 	whole := false
@@ -65,30 +71,36 @@ r`})
 		t.Errorf("what was attached, or the tools, did not come through: %+v", asked)
 	}
 	steps := children(h, turn.ID)
-	if len(steps) != 1 || steps[0].State != reeve.RunCompleted || len(steps[0].Ancestors) != 1 || !steps[0].Ancestors[0].Apart {
+	if len(steps) != 1 || steps[0].State != reeve.RunCompleted || len(steps[0].Ancestors) != 1 ||
+		!steps[0].Ancestors[0].Apart {
 		t.Errorf("%+v", steps)
 	}
 }
 
-// TestW02_WhatAnAssemblyLeavesOut: what the automation does not say is the agent's own, and an empty text is no instructions.
+// TestW02_WhatAnAssemblyLeavesOut: what the automation does not say is the agent's own, and an empty text is no
+// instructions.
 func TestW02_WhatAnAssemblyLeavesOut(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := stepper(t, object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
 const said = input.user_message.parts[0].text, messages = [{ role: 'user', text: said }];
 said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_tokens: 5 } : { messages }`})
 	c := h.Talk("bot")
-	for said, want := range map[string]model.Request{"plain": {System: "I am bot.", Effort: "high", MaxTokens: 77}, "bare": {Effort: "low", MaxTokens: 5}} {
+	for said, want := range map[string]model.Request{"plain": {System: "I am bot.", Effort: "high", MaxTokens: 77},
+		"bare": {Effort: "low", MaxTokens: 5}} {
 		if d := over(h, speak(h, c.ID, said).ID); d.State != reeve.RunCompleted {
 			t.Fatalf("%+v", d.Turn)
 		}
 		cold := map[string]float64{"plain": 0.2, "bare": 0.9}[said]
-		if is := heard.asked[len(heard.asked)-1]; is.System != want.System || is.Effort != want.Effort || is.MaxTokens != want.MaxTokens || is.Temperature == nil || *is.Temperature != cold || len(is.Tools) == 0 {
-			t.Errorf("%s: the model was asked with %q, %q, %d, %v", said, is.System, is.Effort, is.MaxTokens, is.Temperature)
+		if is := heard.asked[len(heard.asked)-1]; is.System != want.System || is.Effort != want.Effort ||
+			is.MaxTokens != want.MaxTokens || is.Temperature == nil || *is.Temperature != cold || len(is.Tools) == 0 {
+			t.Errorf("%s: the model was asked with %q, %q, %d, %v", said, is.System, is.Effort, is.MaxTokens,
+				is.Temperature)
 		}
 	}
 }
 
-// TestW09_AnAssemblyThatFails: after three tries, or at once if trying again would change nothing, the turn fails with its code, and no model is asked.
+// TestW09_AnAssemblyThatFails: after three tries, or at once if trying again would change nothing, the turn fails with
+// its code, and no model is asked.
 func TestW09_AnAssemblyThatFails(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := stepper(t, object{}, map[string]string{
@@ -102,11 +114,13 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 	for name, want := range map[string]struct {
 		says string
 		runs int
-	}{"throws": {"no letters today", 3}, "words": {"gave no request", 1}, "nothing": {"no messages", 1}, "misspelt": {"mesages", 1}, "greedy": {"shell_exec", 1}, "absent": {"there is no automation", 0},
+	}{"throws": {"no letters today", 3}, "words": {"gave no request", 1}, "nothing": {"no messages", 1},
+		"misspelt": {"mesages", 1}, "greedy": {"shell_exec", 1}, "absent": {"there is no automation", 0},
 		"bot": {"there is no automation", 0}} {
 		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"assembly": name}})
 		d := over(h, speak(h, c.ID, "hello").ID)
-		if d.State != reeve.RunFailed || d.Code != reeve.AssemblyFailed || !strings.Contains(d.Message, want.says) || d.Moves != 0 {
+		if d.State != reeve.RunFailed || d.Code != reeve.AssemblyFailed || !strings.Contains(d.Message, want.says) ||
+			d.Moves != 0 {
 			t.Errorf("%s: %+v", name, d.Turn)
 		}
 		if n := len(children(h, d.ID)); n != want.runs {
@@ -118,7 +132,8 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 	}
 }
 
-// TestK17_AStepThatAPauseEnded is not carried on with when the automation is resumed: whoever waited for it has been told.
+// TestK17_AStepThatAPauseEnded is not carried on with when the automation is resumed: whoever waited for it has been
+// told.
 func TestK17_AStepThatAPauseEnded(t *testing.T) {
 	t.Parallel()
 	h, _, d := stepper(t, object{"assembly": "context"}, map[string]string{"context": `

@@ -25,7 +25,9 @@ func as(h *reevetest.Host, user, role string) []string {
 func TestO11_AConversationIsItsParticipants(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
-	h := talker(t, farScript+"- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: {tool: write_file}, text: 'Written.'}\n", far(&sent))
+	h := talker(t, farScript+
+		"- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: {tool: "+
+		"write_file}, text: 'Written.'}\n", far(&sent))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "write_file"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "read_file"})
 	c := h.Talk("bot")
@@ -53,7 +55,8 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 				t.Errorf("%s reads %d messages by %s", role, len(page.Messages), query)
 			}
 		}
-		if r := h.Do("GET", "/v1/responses/resp_"+turn.ID, nil, bob...); role == "member" && (r.Status != http.StatusNotFound || strings.Contains(string(r.Body), "conv_")) {
+		if r := h.Do("GET", "/v1/responses/resp_"+turn.ID, nil, bob...); role == "member" &&
+			(r.Status != http.StatusNotFound || strings.Contains(string(r.Body), "conv_")) {
 			t.Errorf("a response of another: %d %s", r.Status, r.Body)
 		}
 	}
@@ -81,7 +84,8 @@ func TestO11_AConversationKeepsAPerson(t *testing.T) {
 		as(h, "bob", "member")
 		for range 20 {
 			var c reeve.Conversation
-			h.Want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "bot", "participants": []string{"bob"}}, ann...)
+			h.Want(http.StatusCreated, &c, "POST", "/api/conversations",
+				object{"agent": "bot", "participants": []string{"bob"}}, ann...)
 			replies := make([]reevetest.Reply, 2)
 			var all sync.WaitGroup
 			for i, name := range []string{"ann", "bob"} {
@@ -104,7 +108,8 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 	}
 	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", object{"name": "bob", "user": "bob", "role": "member"})
 	c := h.Talk("bot")
-	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants", object{"kind": "user", "id": "bob"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
+		object{"kind": "user", "id": "bob"})
 	s, _ := h.Dial(h.URL+"/conversations/"+c.ID, "Authorization", "Bearer "+made.Token, "X-Workspace-Id", "default")
 	if f := s.Next(); f.Type != reeve.FrameConnected {
 		t.Fatalf("%+v", f)
@@ -153,8 +158,10 @@ func TestG23_TheKillSwitchStopsATurnInMidStream(t *testing.T) {
 func TestW20_NothingIsDoneBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	var n counter
-	h := talkerIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n", tool("effect", reeve.Keyed, n.handle))
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"instructions": "LOOP", "max_moves": 2}})
+	h := talkerIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n",
+		tool("effect", reeve.Keyed, n.handle))
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
+		object{"name": "bot", "config": object{"instructions": "LOOP", "max_moves": 2}})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "effect"})
 	d := over(h, speak(h, h.Talk("bot").ID, "go").ID)
 	if d.Code != reeve.StepLimit || n.count() != 2 {
@@ -202,7 +209,8 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace", object{"on_exceed": "end", "limit": object{"tokens": 1_000_000}})
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
+		object{"on_exceed": "end", "limit": object{"tokens": 1_000_000}})
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("slow")
@@ -230,7 +238,8 @@ func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
 	s := h.Connect(h.Talk("bot").ID, -1)
 	s.Say("one")
 	s.Done(1)
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot", object{"on_exceed": "end", "limit": object{"tokens": 1}})
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot",
+		object{"on_exceed": "end", "limit": object{"tokens": 1}})
 	s.Say("two")
 	eventually(t, "its end", func() bool { return len(runsOf(h, "state=failed")) == 1 })
 	if failed := runsOf(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
@@ -241,7 +250,9 @@ func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
 func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
 	t.Parallel()
 	h := responder(t)
-	said := object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": "{"}}}}
-	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}, said,
-		{"role": "tool", "tool_call_id": "c1", "content": "no"}, {"role": "user", "content": "hi"}}})
+	said := object{"role": "assistant", "content": nil,
+		"tool_calls": []object{{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": "{"}}}}
+	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
+		object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}, said,
+			{"role": "tool", "tool_call_id": "c1", "content": "no"}, {"role": "user", "content": "hi"}}})
 }

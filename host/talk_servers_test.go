@@ -15,8 +15,8 @@ import (
 	"reeve/reevetest"
 )
 
-// talkers are two servers on one PostgreSQL with an agent bot. The second never looks by itself whether the first has committed something:
-// it is as far behind as a server can be.
+// talkers are two servers on one PostgreSQL with an agent bot. The second never looks by itself whether the first has
+// committed something: it is as far behind as a server can be.
 func talkers(t *testing.T, script string) (first, behind *reevetest.Host) {
 	t.Helper()
 	url, file := storetest.PostgresURL(t), scriptFile(t, script)
@@ -54,8 +54,8 @@ func turnAt(h *reevetest.Host, conversation string) int64 {
 	return last
 }
 
-// A client that goes on at another server, which has not heard of what the client saw at the first, is told only what it lacks, and
-// all of that.
+// A client that goes on at another server, which has not heard of what the client saw at the first, is told only what
+// it lacks, and all of that.
 func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 	t.Parallel()
 	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
@@ -100,14 +100,16 @@ func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
 	_ = behind.Connect(c.ID, -1).CloseNow()
 	last := turnAt(first, c.ID)
 	for _, after := range []int64{0, last} {
-		ids, _ := events(behind, "GET", fmt.Sprintf("/api/conversations/%s/events?after=%d&follow=false", c.ID, after), "", "never")
+		ids, _ := events(behind, "GET", fmt.Sprintf("/api/conversations/%s/events?after=%d&follow=false", c.ID, after),
+			"", "never")
 		if want := keptSeqs(first, c.ID, after); !seq.Equal(ids, want) {
 			t.Errorf("after %d: %v, want %v", after, ids, want)
 		}
 	}
 }
 
-// A place to which the conversation has not come, as after a backup was restored, is refused in every way in which a client can name it.
+// A place to which the conversation has not come, as after a backup was restored, is refused in every way in which a
+// client can name it.
 func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: hello, text: 'one two three'}\n")
@@ -116,8 +118,10 @@ func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 	at := "/api/conversations/" + c.ID
 	far := fmt.Sprint(last + 999_000_000)
 	silent := h.Talk("bot").ID // where nothing was ever told
-	for _, path := range []string{at + "/events?follow=false&after=" + far, at + "/frames?after=" + far, "/conversations/" + c.ID + "?after=" + far,
-		"/api/conversations/" + silent + "/events?follow=false&after=5000", "/api/conversations/" + silent + "/frames?after=5000", "/conversations/" + silent + "?after=5000"} {
+	for _, path := range []string{at + "/events?follow=false&after=" + far, at + "/frames?after=" + far,
+		"/conversations/" + c.ID + "?after=" + far,
+		"/api/conversations/" + silent + "/events?follow=false&after=5000", "/api/conversations/" + silent +
+			"/frames?after=5000", "/conversations/" + silent + "?after=5000"} {
 		var body []byte
 		var status int
 		if strings.HasPrefix(path, "/api/") {
@@ -131,7 +135,8 @@ func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 			status = res.StatusCode
 			body, _ = io.ReadAll(res.Body)
 		}
-		if status != http.StatusConflict || !strings.Contains(string(body), string(reeve.Stale)) || !strings.Contains(string(body), "after=0") {
+		if status != http.StatusConflict || !strings.Contains(string(body), string(reeve.Stale)) ||
+			!strings.Contains(string(body), "after=0") {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}

@@ -26,7 +26,8 @@ func events(h *reevetest.Host, method, path, body, until string, headers ...stri
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	for _, p := range [][2]string{{"Authorization", "Bearer " + h.Token}, {"X-Workspace-Id", "default"}, {"Content-Type", "application/json"}, {"Accept", "text/event-stream"}} {
+	for _, p := range [][2]string{{"Authorization", "Bearer " + h.Token}, {"X-Workspace-Id", "default"},
+		{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}} {
 		req.Header.Set(p[0], p[1])
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -63,11 +64,13 @@ func TestW12_ServerSentEvents(t *testing.T) {
 	h := talker(t, "- {when: hello, text: 'one two three'}\n")
 	c := h.Talk("bot")
 	at := "/api/conversations/" + c.ID
-	ids, names := events(h, "POST", at+"/turns", `{"content":"hello"}`, "never", "Idempotency-Key", "k") // it ends by itself
+	// it ends by itself
+	ids, names := events(h, "POST", at+"/turns", `{"content":"hello"}`, "never", "Idempotency-Key", "k")
 	if got := strings.Join(names, " "); got != "turn_started token message_complete turn_complete" {
 		t.Errorf("events: %s", got)
 	}
-	if again, _ := events(h, "POST", at+"/turns", `{"content":"hello"}`, "turn_complete", "Idempotency-Key", "k"); fmt.Sprint(again) != fmt.Sprint(ids) {
+	if again, _ := events(h, "POST", at+"/turns", `{"content":"hello"}`, "turn_complete", "Idempotency-Key",
+		"k"); fmt.Sprint(again) != fmt.Sprint(ids) {
 		t.Errorf("the same key gave %v, want %v", again, ids)
 	}
 	if n := len(turns(h, c.ID)); n != 1 {
@@ -86,7 +89,8 @@ func TestW12_ServerSentEvents(t *testing.T) {
 	if r := h.Do("GET", at+"/events", nil, "Last-Event-ID", "x"); r.Status != http.StatusBadRequest {
 		t.Errorf("a bad id: %d", r.Status)
 	}
-	if r := h.Do("POST", at+"/turns", object{"content": "other"}, "Idempotency-Key", "k"); r.Status != http.StatusConflict {
+	if r := h.Do("POST", at+"/turns", object{"content": "other"}, "Idempotency-Key",
+		"k"); r.Status != http.StatusConflict {
 		t.Errorf("another turn under the key: %d", r.Status)
 	}
 }
@@ -194,7 +198,8 @@ func TestW12_TheClientComesBack(t *testing.T) {
 // An outcome that comes from outside reaches the turn that waits for it.
 func TestW04_AnOutcomeFromOutside(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: shipped, text: 'It is on its way.'}\n- {when: {result: shipped}, text: 'It is on its way.'}\n- {when: please, calls: [{name: order, args: {}}]}\n- {when: {tool: order}, text: 'Ordered.'}\n",
+	h := talker(t, "- {when: shipped, text: 'It is on its way.'}\n- {when: {result: shipped}, text: 'It is on its "+
+		"way.'}\n- {when: please, calls: [{name: order, args: {}}]}\n- {when: {tool: order}, text: 'Ordered.'}\n",
 		func() reeve.Tool {
 			v := tool("order", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 				return nil, reeve.Errorf(reeve.InProgress, "the shop will say")

@@ -102,7 +102,8 @@ func TestW01_ATurnInWords(t *testing.T) {
 	d := detail(h, end.TurnID)
 	said := answers(t, d)
 	whole := s.Seen[len(s.Seen)-2]
-	if len(said) != 1 || said[0] != s.Text(end.TurnID) || said[0] != whole.Text || d.Output != said[0] || !strings.HasPrefix(said[0], "Good morning") {
+	if len(said) != 1 || said[0] != s.Text(end.TurnID) || said[0] != whole.Text || d.Output != said[0] ||
+		!strings.HasPrefix(said[0], "Good morning") {
 		t.Errorf("stored %q, streamed %q, told %q, output %q", said, s.Text(end.TurnID), whole.Text, d.Output)
 	}
 	people := seq.DeleteFunc(seq.Clone(d.Messages), func(m reeve.Message) bool { return m.Kind != reeve.UserMessage })
@@ -116,7 +117,8 @@ func TestW05_ParallelTurns(t *testing.T) {
 	const n = 5
 	var script strings.Builder
 	for i := range n {
-		fmt.Fprintf(&script, "- {when: 'ask %d', text: '%s', pace: 3ms}\n", i, strings.Repeat(fmt.Sprintf("this is %d and ", i), 12))
+		fmt.Fprintf(&script, "- {when: 'ask %d', text: '%s', pace: 3ms}\n", i,
+			strings.Repeat(fmt.Sprintf("this is %d and ", i), 12))
 	}
 	h := talker(t, script.String())
 	c := h.Talk("bot")
@@ -142,7 +144,8 @@ func TestW05_ParallelTurns(t *testing.T) {
 		for _, turn := range turns(h, c.ID) {
 			i := strings.TrimPrefix(turn.Input, "ask ")
 			text := s.Text(turn.ID)
-			if turn.Output != text || strings.Count(text, "this is "+i+" and") != 12 || strings.Count(text, "this is") != 12 {
+			if turn.Output != text || strings.Count(text, "this is "+i+" and") != 12 ||
+				strings.Count(text, "this is") != 12 {
 				t.Errorf("%s: streamed %q, stored %q", turn.Input, text, turn.Output)
 			}
 		}
@@ -175,7 +178,8 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 		`{"type":"message","type":"ping","content":"hello"}`: reeve.Validation,
 	} {
 		s.Send(frame)
-		if f := s.Next(); f.Type != reeve.FrameError || f.Code != code || f.Message == "" || f.Hint == "" || f.Seq != 0 {
+		if f := s.Next(); f.Type != reeve.FrameError || f.Code != code || f.Message == "" || f.Hint == "" ||
+			f.Seq != 0 {
 			t.Errorf("%s: %+v", frame, f)
 		}
 	}
@@ -202,7 +206,8 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Write(ctx, 1, large); err != nil && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "close") {
+	if err := s.Write(ctx, 1, large); err != nil && !strings.Contains(err.Error(), "reset") &&
+		!strings.Contains(err.Error(), "close") {
 		t.Logf("the server hung up before it was sent: %v", err)
 	}
 	told := false
@@ -227,7 +232,8 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	c := h.Talk("bot")
 	at := h.URL + "/conversations/" + c.ID
 	owner := []string{"Authorization", "Bearer " + h.Token, "X-Workspace-Id", "default"}
-	if s, res := h.Dial(at+"?workspace=default", "Sec-WebSocket-Protocol", "reeve", "Sec-WebSocket-Protocol", "bearer."+h.Token); s == nil || s.Subprotocol() != "reeve" {
+	if s, res := h.Dial(at+"?workspace=default", "Sec-WebSocket-Protocol", "reeve", "Sec-WebSocket-Protocol",
+		"bearer."+h.Token); s == nil || s.Subprotocol() != "reeve" {
 		t.Errorf("a browser's way in: %s", res.Status)
 	}
 	var other api.NewToken
@@ -252,8 +258,11 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	if r := h.Do("GET", "/conversations/"+c.ID, nil); r.Status != http.StatusBadRequest {
 		t.Errorf("without an upgrade: %d", r.Status)
 	}
-	for header, value := range map[string]string{"Sec-WebSocket-Version": "12", "Sec-WebSocket-Key": "short", "Connection": "close"} { // what the library itself would refuse in plain text
-		headers := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", header: value}
+	// what the library itself would refuse in plain text
+	for header, value := range map[string]string{"Sec-WebSocket-Version": "12", "Sec-WebSocket-Key": "short",
+		"Connection": "close"} {
+		headers := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+			"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", header: value}
 		var list []string
 		for k, v := range headers {
 			list = append(list, k, v)
@@ -269,15 +278,22 @@ func TestW12_WhoMayConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = old.Close() }()
-	fmt.Fprintf(old, "GET /conversations/%s HTTP/1.0\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: default\r\n\r\n",
+	fmt.Fprintf(old, "GET /conversations/%s HTTP/1.0\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: "+
+		"websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: "+
+		"Bearer %s\r\nX-Workspace-Id: default\r\n\r\n",
 		c.ID, strings.TrimPrefix(h.URL, "http://"), h.Token)
-	if said, err := io.ReadAll(old); err != nil || !strings.Contains(string(said), "400 Bad Request") || !strings.Contains(string(said), "application/problem+json") || !strings.Contains(string(said), "HTTP/1.0") {
+	if said, err := io.ReadAll(old); err != nil || !strings.Contains(string(said), "400 Bad Request") ||
+		!strings.Contains(string(said), "application/problem+json") || !strings.Contains(string(said), "HTTP/1.0") {
 		t.Errorf("over HTTP/1.0: %s, %v", said, err)
 	}
-	for _, after := range []string{"-1", "-99", "x", "", "%2B5", "-0", "007", "%200", "1e3", "99999999999999999999", "0&after=x", "0&after=0"} { // one rule, however a client asks
-		for _, path := range []string{"/api/conversations/" + c.ID + "/events?follow=false&after=", "/api/conversations/" + c.ID + "/frames?after="} {
+	// one rule, however a client asks
+	for _, after := range []string{"-1", "-99", "x", "", "%2B5", "-0", "007", "%200", "1e3", "99999999999999999999",
+		"0&after=x", "0&after=0"} {
+		for _, path := range []string{"/api/conversations/" + c.ID + "/events?follow=false&after=",
+			"/api/conversations/" + c.ID + "/frames?after="} {
 			var p api.Problem
-			if h.Want(http.StatusBadRequest, &p, "GET", path+after, nil); len(p.Errors) != 1 || p.Errors[0].Path != "query/after" {
+			if h.Want(http.StatusBadRequest, &p, "GET", path+after, nil); len(p.Errors) != 1 ||
+				p.Errors[0].Path != "query/after" {
 				t.Errorf("%s%s: %+v", path, after, p)
 			}
 		}
@@ -289,8 +305,10 @@ func TestW12_WhoMayConnect(t *testing.T) {
 		t.Errorf("from now on: %d %s", r.Status, r.Body)
 	}
 	var viewer api.NewToken
-	h.Want(http.StatusCreated, &viewer, "POST", "/api/tokens", object{"name": "looks on", "user": "bob", "role": "viewer"})
-	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants", object{"kind": "user", "id": "bob"})
+	h.Want(http.StatusCreated, &viewer, "POST", "/api/tokens", object{"name": "looks on", "user": "bob",
+		"role": "viewer"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
+		object{"kind": "user", "id": "bob"})
 	s, res := h.Dial(at, "Authorization", "Bearer "+viewer.Token, "X-Workspace-Id", "default")
 	if s == nil {
 		t.Fatal(res.Status)
@@ -302,7 +320,8 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	}
 }
 
-// Clients that break off anywhere and come back miss nothing and see nothing twice, also when the server was restarted between.
+// Clients that break off anywhere and come back miss nothing and see nothing twice, also when the server was restarted
+// between.
 func TestW12_ResumeIsExact(t *testing.T) {
 	t.Parallel()
 	dir, script := t.TempDir(), "- {when: hello, text: 'one two three four five six', pace: 1ms}\n"
@@ -369,7 +388,8 @@ func TestW12_ASlowClientHarmsNobody(t *testing.T) {
 	})
 	for _, turn := range turns(h, c.ID) {
 		if !strings.HasPrefix(turn.Output, slow.Text(turn.ID)) || turn.Output != fast.Text(turn.ID) {
-			t.Errorf("turn %s: the slow one has %d bytes, the fast one %d of %d", turn.ID, len(slow.Text(turn.ID)), len(fast.Text(turn.ID)), len(turn.Output))
+			t.Errorf("turn %s: the slow one has %d bytes, the fast one %d of %d", turn.ID, len(slow.Text(turn.ID)),
+				len(fast.Text(turn.ID)), len(turn.Output))
 		}
 	}
 }
@@ -398,7 +418,8 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 		return "the long-awaited outcome", nil
 	})
 	slow.Async = true
-	h := talker(t, "- {when: begin, calls: [{name: slow, args: {}}]}\n- {when: {result: awaited}, text: 'It came.'}\n- {when: {tool: slow}, text: 'I will tell you later.'}\n- {when: story, text: '"+
+	h := talker(t, "- {when: begin, calls: [{name: slow, args: {}}]}\n- {when: {result: awaited}, text: 'It "+
+		"came.'}\n- {when: {tool: slow}, text: 'I will tell you later.'}\n- {when: story, text: '"+
 		strings.Repeat("once upon a time ", 20)+"', pace: 10ms}\n", slow)
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -435,8 +456,14 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}), make(chan struct{})
-	h := talker(t, "- {when: begin, text: 'Let me look.', calls: [{id: c1, name: wait, args: {}}]}\n- {when: {tool: wait}, text: 'Done.'}\n",
-		tool("wait", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { close(entered); <-finish; return "looked", nil }))
+	h := talker(t, "- {when: begin, text: 'Let me look.', calls: [{id: c1, name: wait, args: {}}]}\n- {when: {tool: "+
+		"wait}, text: 'Done.'}\n",
+		tool("wait", reeve.Read, func(context.Context, *reeve.Invocation) (any,
+			error) {
+			close(entered)
+			<-finish
+			return "looked", nil
+		}))
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("begin")
@@ -458,7 +485,8 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 			t.Errorf("a message of another turn: %+v", m)
 		}
 	}
-	if got := strings.Join(kind, " "); !strings.Contains(got, "action tool_result") || d.State != reeve.RunCompleted || d.Moves != 2 || d.Output != "Done." {
+	if got := strings.Join(kind, " "); !strings.Contains(got, "action tool_result") || d.State != reeve.RunCompleted ||
+		d.Moves != 2 || d.Output != "Done." {
 		t.Errorf("after: %s, %+v", got, d.Turn)
 	}
 	var history api.MessageList
@@ -482,7 +510,9 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 	t.Parallel()
 	entered := make(chan struct{}, 10)
-	h := talker(t, "- {when: story, text: '"+strings.Repeat("and so on ", 3000)+"', pace: 5ms}\n- {when: work, calls: [{id: a, name: hang, args: {}}, {id: b, name: hang, args: {}}]}\n- {when: hello, text: 'Still here.'}\n",
+	h := talker(t, "- {when: story, text: '"+strings.Repeat("and so on ", 3000)+
+		"', pace: 5ms}\n- {when: work, calls: [{id: a, name: hang, args: {}}, {id: b, name: hang, args: {}}]}\n- "+
+		"{when: hello, text: 'Still here.'}\n",
 		tool("hang", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 			entered <- struct{}{}
 			<-ctx.Done()
@@ -556,7 +586,8 @@ func playground(h *reevetest.Host, session string, body object, f func(play) boo
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(ctx, "POST", h.URL+"/api/playground/sessions/"+session+"/chat", strings.NewReader(string(b)))
+	req, err := http.NewRequestWithContext(ctx, "POST", h.URL+"/api/playground/sessions/"+session+"/chat",
+		strings.NewReader(string(b)))
 	if err != nil {
 		h.T.Fatal(err)
 	}
@@ -593,9 +624,15 @@ func playground(h *reevetest.Host, session string, body object, f func(play) boo
 
 func TestI17_ThePlayground(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: both, calls: [{id: c1, name: echo, args: {n: 1}}, {id: c2, name: echo, args: {n: 2}}]}\n- {when: {tool: echo}, text: 'Both are there.'}\n- {when: {system: 'I am {{x}} $1 %s'}, text: 'I know who you are.'}\n"+
-		"- {when: write, calls: [{name: write_file, args: {path: /notes.txt, content: remembered}}]}\n- {when: read, calls: [{name: read_file, args: {path: /notes.txt}}]}\n",
-		tool("echo", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) { return "echo of " + string(inv.Args), nil }))
+	h := talker(t, "- {when: both, calls: [{id: c1, name: echo, args: {n: 1}}, {id: c2, name: echo, args: {n: "+
+		"2}}]}\n- {when: {tool: echo}, text: 'Both are there.'}\n- {when: {system: 'I am {{x}} $1 %s'}, text: 'I "+
+		"know who you are.'}\n"+
+		"- {when: write, calls: [{name: write_file, args: {path: /notes.txt, content: remembered}}]}\n- {when: read, "+
+		"calls: [{name: read_file, args: {path: /notes.txt}}]}\n",
+		tool("echo", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+			return "echo of " +
+				string(inv.Args), nil
+		}))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "write_file"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "read_file"})
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"instructions": "I am {{who}}"}})
@@ -619,7 +656,9 @@ func TestI17_ThePlayground(t *testing.T) {
 		}
 		return false
 	})
-	if got := strings.Join(types, " "); got != "message-start tool-call tool-call-args tool-call-end tool-call tool-call-args tool-call-end tool-result text-delta finish session-info" {
+	if got := strings.Join(types,
+		" "); got != "message-start tool-call tool-call-args tool-call-end tool-call tool-call-args tool-call-end "+
+		"tool-result text-delta finish session-info" {
 		t.Errorf("events: %s", got)
 	}
 	if text != "Both are there." || len(args) != 2 || len(results) != 2 || conversation == "" {
@@ -656,7 +695,8 @@ func TestI17_ThePlayground(t *testing.T) {
 
 func TestI18_LoopsAndDisconnects(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: loop, calls: [{name: again, args: {}}]}\n- {when: {tool: again, offers: again}, calls: [{name: again, args: {}}]}\n- {when: story, text: '"+
+	h := talker(t, "- {when: loop, calls: [{name: again, args: {}}]}\n- {when: {tool: again, offers: again}, calls: "+
+		"[{name: again, args: {}}]}\n- {when: story, text: '"+
 		strings.Repeat("and so on ", 3000)+"', pace: 5ms}\n- {when: hello, text: 'Hello.'}\n",
 		tool("again", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "again", nil }))
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"max_moves": 4}})
@@ -679,13 +719,16 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 	text := ""
 	hello := func() {
 		text = ""
-		playground(h, "s", object{"message": "hello", "agentId": "bot"}, func(p play) bool { text += p.Text; return false })
+		playground(h, "s", object{"message": "hello", "agentId": "bot"},
+			func(p play) bool { text += p.Text; return false })
 		if text != "Hello." {
 			t.Errorf("the session is not usable: %q", text)
 		}
 	}
 	hello()
-	playground(h, "s", object{"message": "a story", "agentId": "bot"}, func(p play) bool { return p.Type == "text-delta" }) // and hangs up
+	// and hangs up
+	playground(h, "s", object{"message": "a story", "agentId": "bot"},
+		func(p play) bool { return p.Type == "text-delta" })
 	for deadline := time.Now().Add(reevetest.Wait); ; {
 		if list := turns(h, conversation); len(list) == 3 && list[0].State == reeve.RunCancelled {
 			break

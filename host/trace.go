@@ -12,8 +12,8 @@ import (
 	"reeve"
 )
 
-// newTracing exports spans when the standard variables name somewhere to send them (OTEL_EXPORTER_OTLP_ENDPOINT and its kin);
-// nil means that they do not.
+// newTracing exports spans when the standard variables name somewhere to send them (OTEL_EXPORTER_OTLP_ENDPOINT and its
+// kin); nil means that they do not.
 func newTracing(ctx context.Context) (*trace.TracerProvider, error) {
 	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" ||
 		os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
@@ -21,14 +21,16 @@ func newTracing(ctx context.Context) (*trace.TracerProvider, error) {
 	}
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "spans cannot be exported: %v", err).Hintf("check the OTEL_EXPORTER_OTLP_* variables, or set OTEL_SDK_DISABLED=true")
+		return nil, reeve.Errorf(reeve.Validation, "spans cannot be exported: %v", err).
+			Hintf("check the OTEL_EXPORTER_OTLP_* variables, or set OTEL_SDK_DISABLED=true")
 	}
 	name, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return nil, reeve.Errorf(reeve.Validation, "OTEL_RESOURCE_ATTRIBUTES is not right: %v", err)
 	}
 	if os.Getenv("OTEL_SERVICE_NAME") == "" {
-		if name, err = resource.Merge(name, resource.NewSchemaless(attribute.String("service.name", "reeve"), attribute.String("service.version", Version))); err != nil {
+		if name, err = resource.Merge(name, resource.NewSchemaless(attribute.String("service.name", "reeve"),
+			attribute.String("service.version", Version))); err != nil {
 			return nil, err
 		}
 	}

@@ -25,7 +25,8 @@ func pages(h *reevetest.Host, agent, run string, limit int, headers ...string) (
 	h.T.Helper()
 	for cursor := ""; ; {
 		var page api.MessageList
-		h.Want(http.StatusOK, &page, "GET", fmt.Sprintf("/api/agents/%s/messages?run=%s&limit=%d&cursor=%s", agent, run, limit, cursor), nil, headers...)
+		h.Want(http.StatusOK, &page, "GET", fmt.Sprintf("/api/agents/%s/messages?run=%s&limit=%d&cursor=%s", agent, run,
+			limit, cursor), nil, headers...)
 		out = append(out, page.Messages...)
 		if cursor = page.Next; cursor == "" {
 			return out
@@ -36,7 +37,8 @@ func pages(h *reevetest.Host, agent, run string, limit int, headers ...string) (
 // A turn's messages are what it thought and did, and nothing of the other turns of its conversation.
 func TestW14_TheMessagesOfATurn(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: {tool: write_file}, text: 'Written.'}\n- {when: hello, text: 'Hi.'}\n")
+	h := talker(t, "- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: "+
+		"{tool: write_file}, text: 'Written.'}\n- {when: hello, text: 'Hi.'}\n")
 	for _, tool := range []string{"write_file", "read_file"} {
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": tool})
 	}
@@ -49,7 +51,8 @@ func TestW14_TheMessagesOfATurn(t *testing.T) {
 		list = append(list, turn.ID)
 	}
 	byHand := object{"tool": "read_file", "args": object{"path": "/diary.md"}, "run": list[1]}
-	h.Want(http.StatusConflict, nil, "POST", "/api/agents/bot/calls", byHand) // the turn is over; the refusal is recorded in it
+	// the turn is over; the refusal is recorded in it
+	h.Want(http.StatusConflict, nil, "POST", "/api/agents/bot/calls", byHand)
 	for i, want := range []int{2, 7, 2} {
 		whole := detail(h, list[i]).Messages
 		if len(whole) != want {
@@ -68,7 +71,8 @@ func TestW14_TheMessagesOfATurn(t *testing.T) {
 	if got := pages(h, "bot", list[1], 500, bob...); len(got) != 0 {
 		t.Errorf("somebody who does not see the conversation reads %d messages of its turn", len(got))
 	}
-	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants", object{"kind": "user", "id": "bob"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
+		object{"kind": "user", "id": "bob"})
 	if got := pages(h, "bot", list[2], 500, bob...); messageIDs(got) != messageIDs(detail(h, list[2]).Messages) {
 		t.Errorf("somebody who takes part reads %+v", got)
 	}

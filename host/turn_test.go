@@ -49,7 +49,8 @@ func until(h *reevetest.Host, turn string, is func(api.TurnDetail) bool) api.Tur
 	}
 }
 
-// rules checks what must hold of every recorded turn (W22): it has ended, every call has one result, answers come in order.
+// rules checks what must hold of every recorded turn (W22): it has ended, every call has one result, answers come in
+// order.
 func rules(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 	t.Helper()
 	if !d.State.Final() || d.FinishedAt == nil {
@@ -99,7 +100,8 @@ func rules(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 
 func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: 2}}\n- {when: hello, text: 'five six'}\n")
+	h := talker(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: 2}}\n- "+
+		"{when: hello, text: 'five six'}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("hello")
@@ -117,7 +119,8 @@ func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 
 func TestW08_AModelThatStaysDownFailsTheTurnOnly(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: true}}\n- {when: hello, text: 'I am here.'}\n")
+	h := talker(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: "+
+		"true}}\n- {when: hello, text: 'I am here.'}\n")
 	c := h.Talk("bot")
 	for text, code := range map[string]reeve.Code{"down": reeve.Unavailable, "nonsense": reeve.ModelFailed} {
 		d := over(h, speak(h, c.ID, text).ID)
@@ -140,7 +143,8 @@ func TestW10_AHungToolTimesOutAndTheModelIsTold(t *testing.T) {
 		return "too late", nil
 	})
 	hang.TimeoutMS = 50
-	h := talker(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It hangs.'}\n", hang)
+	h := talker(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It hangs.'}\n",
+		hang)
 	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Output != "It hangs." || d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
@@ -159,7 +163,8 @@ func far(sent *sync.Map) reeve.Tool {
 	return t
 }
 
-const farScript = "- {when: begin, calls: [{name: far, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n- {when: has come, text: 'It is done.'}\n"
+const farScript = "- {when: begin, calls: [{name: far, args: {}}]}\n- {when: {result: started}, text: 'I have " +
+	"begun.'}\n- {when: has come, text: 'It is done.'}\n"
 
 func TestW11_ARestartWithWorkPending(t *testing.T) {
 	t.Parallel()
@@ -182,7 +187,9 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	})
 	h.Stop()
 	h = talkerIn(t, dir, farScript, far(&sent))
-	for _, none := range []object{{}, {"error": ""}, {"error": nil}, {"content": nil}, {"content": "42", "error": "no"}, {"content": nil, "error": "no"}} { // which of the two it is nobody can tell
+	// which of the two it is nobody can tell
+	for _, none := range []object{{}, {"error": ""}, {"error": nil}, {"content": nil}, {"content": "42", "error": "no"},
+		{"content": nil, "error": "no"}} {
 		h.Want(http.StatusBadRequest, nil, "POST", "/api/operations/"+op.ID+"/result", none)
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "42"})
@@ -197,7 +204,8 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 		return true
 	})
 	rules(t, h, d)
-	h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "43"}) // a second time
+	// a second time
+	h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "43"})
 	if again := detail(h, turn.ID); len(again.Messages) != len(d.Messages) {
 		t.Error("a second result changed the turn")
 	}
@@ -205,12 +213,14 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 
 func TestI08_TheToolsOfATurn(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: begin, calls: [{name: one, args: {}}, {name: two, args: {}}]}\n- {when: {tool: two}, text: done}\n",
+	h := talker(t, "- {when: begin, calls: [{name: one, args: {}}, {name: two, args: {}}]}\n- {when: {tool: two}, "+
+		"text: done}\n",
 		tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
 		tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
 	c := h.Talk("bot")
 	var turn reeve.Turn
-	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "begin", "tools": []string{"two"}})
+	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "begin", "tools": []string{"two"}})
 	d := over(h, turn.ID)
 	if d.Issues.ToolFailures != 1 {
 		t.Errorf("with the tool two alone: %+v", d.Turn)
@@ -226,11 +236,14 @@ func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 	h := talker(t, "- {when: begin, text: done}\n")
 	for _, model := range []string{"rehearsal/made-up", "made-up"} {
 		var turn reeve.Turn
-		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.Talk("bot").ID+"/turns", object{"content": "begin", "model": model})
+		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.Talk("bot").
+			ID+"/turns", object{"content": "begin", "model": model})
 		over(h, turn.ID)
 	}
 	metrics := string(h.Do("GET", "/metrics", nil).Body)
-	if strings.Contains(metrics, "made-up") || !strings.Contains(metrics, `reeve_model_answers_total{code="",model="rehearsal"} 1`) || !strings.Contains(metrics, `reeve_model_seconds_count{model="other"} 1`) {
+	if strings.Contains(metrics, "made-up") ||
+		!strings.Contains(metrics, `reeve_model_answers_total{code="",model="rehearsal"} 1`) ||
+		!strings.Contains(metrics, `reeve_model_seconds_count{model="other"} 1`) {
 		t.Errorf("/metrics:\n%s", metrics)
 	}
 }
@@ -243,11 +256,13 @@ func TestI19_WhatWaitsForAPerson(t *testing.T) {
 	}))
 	res := h.Call(h.Agent("a", "send").ID, "send", nil)
 	for _, n := range []string{"1", "0"} {
-		if metrics := string(h.Do("GET", "/metrics", nil).Body); !strings.Contains(metrics, `reeve_waiting{what="operations_for_a_person"} `+n+"\n") {
+		if metrics := string(h.Do("GET", "/metrics", nil).Body); !strings.Contains(metrics,
+			`reeve_waiting{what="operations_for_a_person"} `+n+"\n") {
 			t.Errorf("not %s: %s", n, metrics)
 		}
 		if n == "1" {
-			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve", object{"resolution": "skip"})
+			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
+				object{"resolution": "skip"})
 		}
 	}
 }
@@ -272,13 +287,15 @@ func responder(t *testing.T) *reevetest.Host {
 	t.Helper()
 	cfg := host.Config{Dir: t.TempDir()}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", "../model/testdata/clients.yaml"
-	h := reevetest.Run(t, cfg, tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }))
+	h := reevetest.Run(t, cfg,
+		tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "mock", "config": object{"model": "mock"}})
 	return h
 }
 
 // weather is a tool that the client offers.
-var weather = object{"type": "function", "function": object{"name": "get_weather", "parameters": object{"type": "object", "properties": object{"city": object{"type": "string"}}}}}
+var weather = object{"type": "function", "function": object{"name": "get_weather",
+	"parameters": object{"type": "object", "properties": object{"city": object{"type": "string"}}}}}
 
 func TestW23_ChatCompletions(t *testing.T) {
 	t.Parallel()
@@ -313,47 +330,61 @@ func TestW23_ChatCompletions(t *testing.T) {
 	}
 	user := func(text string) object { return object{"role": "user", "content": text} }
 	plain := ask(object{"messages": []object{user("hi")}})
-	if c := plain.Choices[0]; c.Message.Content != "Hello, how can I help you today?" || c.Finish != "stop" || plain.Usage.Total != plain.Usage.Prompt+plain.Usage.Completion {
+	if c := plain.Choices[0]; c.Message.Content != "Hello, how can I help you today?" || c.Finish != "stop" ||
+		plain.Usage.Total != plain.Usage.Prompt+plain.Usage.Completion {
 		t.Errorf("%+v", plain)
 	}
 	called := ask(object{"messages": []object{user("weather in two cities?")}, "tools": []object{weather}})
 	calls := called.Choices[0].Message.ToolCalls
-	if called.Choices[0].Finish != "tool_calls" || len(calls) != 2 || calls[1].Function.Arguments != `{"city":"Rome"}` || calls[0].ID == calls[1].ID {
+	if called.Choices[0].Finish != "tool_calls" || len(calls) != 2 ||
+		calls[1].Function.Arguments != `{"city":"Rome"}` || calls[0].ID == calls[1].ID {
 		t.Fatalf("%+v", called)
 	}
-	said := object{"role": "assistant", "tool_calls": []object{{"id": calls[0].ID, "type": "function", "function": object{"name": "get_weather", "arguments": `{"city":"Paris"}`}}}}
-	answered := ask(object{"messages": []object{user("weather in Paris?"), said, {"role": "tool", "tool_call_id": calls[0].ID, "content": "21"}}, "tools": []object{weather}})
+	said := object{"role": "assistant",
+		"tool_calls": []object{{"id": calls[0].ID, "type": "function", "function": object{"name": "get_weather",
+			"arguments": `{"city":"Paris"}`}}}}
+	answered := ask(object{"messages": []object{user("weather in Paris?"), said,
+		{"role": "tool", "tool_call_id": calls[0].ID, "content": "21"}}, "tools": []object{weather}})
 	if got := answered.Choices[0].Message.Content; got != "It is 21 degrees there." {
 		t.Errorf("with the result the answer is %q", got)
 	}
-	stream := string(h.Do("POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{user("hi")}, "stream": true}, "X-Workspace-Id", "").Body)
+	stream := string(h.Do("POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{user("hi")},
+		"stream": true}, "X-Workspace-Id", "").Body)
 	if !strings.HasSuffix(stream, "data: [DONE]\n\n") || strings.Count(stream, `"content"`) < 4 {
 		t.Errorf("streamed %s", stream)
 	}
 	for name, body := range map[string]object{
-		"no messages":              {"messages": []object{}},
-		"an unknown role":          {"messages": []object{{"role": "wizard", "content": "x"}}},
-		"a result without a call":  {"messages": []object{{"role": "tool", "tool_call_id": "x", "content": "21"}}},
-		"two answers":              {"messages": []object{user("hi")}, "n": 2},
-		"a picture that is no URL": {"messages": []object{{"role": "user", "content": []object{{"type": "image_url", "image_url": object{"url": "ftp://x"}}}}}},
+		"no messages":             {"messages": []object{}},
+		"an unknown role":         {"messages": []object{{"role": "wizard", "content": "x"}}},
+		"a result without a call": {"messages": []object{{"role": "tool", "tool_call_id": "x", "content": "21"}}},
+		"two answers":             {"messages": []object{user("hi")}, "n": 2},
+		"a picture that is no URL": {"messages": []object{{"role": "user",
+			"content": []object{{"type": "image_url", "image_url": object{"url": "ftp://x"}}}}}},
 	} {
 		body["model"] = "mock"
-		if r := h.Do("POST", "/v1/chat/completions", body); r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), `"error"`) {
+		if r := h.Do("POST", "/v1/chat/completions", body); r.Status != http.StatusBadRequest ||
+			!strings.Contains(string(r.Body), `"error"`) {
 			t.Errorf("%s: status %d, %s", name, r.Status, r.Body)
 		}
 	}
-	if r := h.Do("POST", "/v1/chat/completions", object{"model": "bad", "messages": []object{user("hi")}}); r.Status != http.StatusNotFound || !strings.Contains(string(r.Body), "model_not_found") {
+	if r := h.Do("POST", "/v1/chat/completions",
+		object{"model": "bad", "messages": []object{user("hi")}}); r.Status != http.StatusNotFound ||
+		!strings.Contains(string(r.Body), "model_not_found") {
 		t.Errorf("an unknown model: status %d, %s", r.Status, r.Body)
 	}
-	if r := h.Do("GET", "/v1/models", nil, "Authorization", "Bearer wrong"); r.Status != http.StatusUnauthorized || !strings.Contains(string(r.Body), "invalid_api_key") {
+	if r := h.Do("GET", "/v1/models", nil, "Authorization", "Bearer wrong"); r.Status != http.StatusUnauthorized ||
+		!strings.Contains(string(r.Body), "invalid_api_key") {
 		t.Errorf("a wrong key: status %d, %s", r.Status, r.Body)
 	}
-	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", object{"id": "acme"}) // which the owner's token is of, too
-	if r := h.Do("GET", "/v1/models", nil, "X-Workspace-Id", ""); r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "OpenAI-Project") {
+	// which the owner's token is of, too
+	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", object{"id": "acme"})
+	if r := h.Do("GET", "/v1/models", nil, "X-Workspace-Id", ""); r.Status != http.StatusBadRequest ||
+		!strings.Contains(string(r.Body), "OpenAI-Project") {
 		t.Errorf("one of two workspaces: status %d, %s", r.Status, r.Body)
 	}
 	for project, n := range map[string]int{"default": 1, "acme": 0} {
-		if h.Want(http.StatusOK, &models, "GET", "/v1/models", nil, "X-Workspace-Id", "", "OpenAI-Project", project); len(models.Data) != n {
+		if h.Want(http.StatusOK, &models, "GET", "/v1/models", nil, "X-Workspace-Id", "", "OpenAI-Project",
+			project); len(models.Data) != n {
 			t.Errorf("%s: %+v", project, models)
 		}
 	}
@@ -374,7 +405,8 @@ func TestW23_Responses(t *testing.T) {
 	}
 	var first, second, again response
 	h.Want(http.StatusOK, &first, "POST", "/v1/responses", object{"model": "mock", "input": "hi"})
-	if first.Status != "completed" || len(first.Output) != 1 || first.Output[0].Content[0].Text != "Hello, how can I help you today?" || first.Usage.Total == 0 {
+	if first.Status != "completed" || len(first.Output) != 1 ||
+		first.Output[0].Content[0].Text != "Hello, how can I help you today?" || first.Usage.Total == 0 {
 		t.Fatalf("%+v", first)
 	}
 	h.Want(http.StatusOK, &again, "GET", "/v1/responses/"+first.ID, nil)
@@ -382,8 +414,11 @@ func TestW23_Responses(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 	tool := object{"type": "function", "name": "get_weather", "parameters": object{"type": "object"}}
-	h.Want(http.StatusOK, &second, "POST", "/v1/responses", object{"model": "mock", "input": []object{{"role": "user", "content": "weather in Paris?"}}, "tools": []object{tool}, "previous_response_id": first.ID})
-	if len(second.Output) != 1 || second.Output[0].Type != "function_call" || second.Output[0].Arguments != `{"city":"Paris"}` {
+	h.Want(http.StatusOK, &second, "POST", "/v1/responses",
+		object{"model": "mock", "input": []object{{"role": "user", "content": "weather in Paris?"}},
+			"tools": []object{tool}, "previous_response_id": first.ID})
+	if len(second.Output) != 1 || second.Output[0].Type != "function_call" ||
+		second.Output[0].Arguments != `{"city":"Paris"}` {
 		t.Errorf("%+v", second)
 	}
 	var c api.ConversationList
@@ -393,14 +428,16 @@ func TestW23_Responses(t *testing.T) {
 	}
 	stream := string(h.Do("POST", "/v1/responses", object{"model": "mock", "input": "hi", "stream": true}).Body)
 	at := 0
-	for _, want := range []string{"response.created", "response.output_item.added", "response.output_text.delta", "response.output_text.done", "response.output_item.done", "response.completed"} {
+	for _, want := range []string{"response.created", "response.output_item.added", "response.output_text.delta",
+		"response.output_text.done", "response.output_item.done", "response.completed"} {
 		i := strings.Index(stream[at:], "event: "+want+"\n")
 		if i < 0 {
 			t.Fatalf("no %s after byte %d of %s", want, at, stream)
 		}
 		at += i
 	}
-	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi", "previous_response_id": "resp_nosuch"})
+	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi",
+		"previous_response_id": "resp_nosuch"})
 	for _, nothing := range []any{"", nil, []object{}} {
 		h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": nothing})
 	}
@@ -413,7 +450,8 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 	refused := func(why string) {
 		t.Helper()
 		for _, r := range []reevetest.Reply{
-			h.Do("POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}}}),
+			h.Do("POST", "/v1/chat/completions",
+				object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}}}),
 			h.Do("POST", "/v1/responses", object{"model": "mock", "input": "hi"}),
 		} {
 			if r.Status < 400 {
@@ -457,7 +495,8 @@ func TestW23_AResponseOfALongTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Want(http.StatusOK, &again, "GET", "/v1/responses/"+first.ID, nil)
-	if first.Usage.Total == 0 || again.Usage != first.Usage || again.Output[0].Content[0].Text != first.Output[0].Content[0].Text {
+	if first.Usage.Total == 0 || again.Usage != first.Usage ||
+		again.Output[0].Content[0].Text != first.Output[0].Content[0].Text {
 		t.Errorf("it was %+v, and is %+v", first, again)
 	}
 }
@@ -474,13 +513,16 @@ func TestW07_MappingComesAfterValidation(t *testing.T) {
 		fmt.Fprint(w, `"ok"`)
 	}))
 	defer far.Close()
-	file := scriptFile(t, "- {when: begin, calls: [{name: order, args: {n: 2, note: secret, extra: x}}]}\n- {when: {tool: order}, text: done}\n")
+	file := scriptFile(t, "- {when: begin, calls: [{name: order, args: {n: 2, note: secret, extra: x}}]}\n- {when: "+
+		"{tool: order}, text: done}\n")
 	cfg := host.Config{Dir: t.TempDir(), HTTPAllow: []string{"127.0.0.1"}}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", file
 	h := reevetest.Run(t, cfg)
-	h.Want(http.StatusCreated, nil, "POST", "/api/tools", object{"id": "order", "description": "Order something.", "effect": "keyed", "tier": "side_effecting",
-		"parameters": object{"type": "object", "properties": object{"n": object{"type": "integer"}, "note": object{"type": "string"}, "extra": object{"type": "string"}}},
-		"spec":       object{"method": "POST", "url": far.URL, "body": object{"amount": "n"}}})
+	h.Want(http.StatusCreated, nil, "POST", "/api/tools", object{"id": "order", "description": "Order something.",
+		"effect": "keyed", "tier": "side_effecting",
+		"parameters": object{"type": "object", "properties": object{"n": object{"type": "integer"},
+			"note": object{"type": "string"}, "extra": object{"type": "string"}}},
+		"spec": object{"method": "POST", "url": far.URL, "body": object{"amount": "n"}}})
 	h.Agent("bot", "order")
 	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 0 {
@@ -525,7 +567,8 @@ func (s *watcher) Answer(_ context.Context, r model.Request, _ func(model.Delta)
 	case last.Text == "fail":
 		return model.Answer{}, reeve.Errorf(reeve.ModelFailed, "it will not")
 	}
-	return model.Answer{Stop: model.StopTools, Parts: []model.Part{{Type: model.ToolCall, ID: "c1", Name: last.Text, Args: json.RawMessage("{}")}}}, nil
+	return model.Answer{Stop: model.StopTools,
+		Parts: []model.Part{{Type: model.ToolCall, ID: "c1", Name: last.Text, Args: json.RawMessage("{}")}}}, nil
 }
 
 func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
@@ -538,7 +581,8 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 		}))
 	h.Agent("bot", "good", "bad")
 	c := h.Talk("bot")
-	for text, want := range map[string]string{"good": "assemble ask ask extract", "bad": "assemble ask ask extract", "nosuch": "assemble ask ask extract", "fail": "assemble ask"} {
+	for text, want := range map[string]string{"good": "assemble ask ask extract", "bad": "assemble ask ask extract",
+		"nosuch": "assemble ask ask extract", "fail": "assemble ask"} {
 		d := over(h, speak(h, c.ID, text).ID)
 		rules(t, h, d)
 		s.mu.Lock()
@@ -555,33 +599,39 @@ func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 	h := talker(t, "- {text: hi}\n")
 	c := h.Talk("bot")
 	var p api.Problem
-	r := h.Do("POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
-	if r.Decode(t, &p); r.Status/100 != 4 || p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/tools/1" {
+	r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
+	if r.Decode(t, &p); r.Status/100 != 4 || p.Code != reeve.Validation || len(p.Errors) != 1 ||
+		p.Errors[0].Path != "/tools/1" {
 		t.Errorf("%d %+v", r.Status, p)
 	}
 	if n := len(turns(h, c.ID)); n != 0 {
 		t.Errorf("%d turns", n)
 	}
-	if d := over(h, speakWith(h, c.ID, object{"content": "hello", "tools": []string{"read_file"}}).ID); d.State != reeve.RunCompleted {
+	if d := over(h, speakWith(h, c.ID, object{"content": "hello", "tools": []string{"read_file"}}).
+		ID); d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
 	}
 }
 
-// TestW12_AnUnknownOutcomeIsTold: the clients of a conversation are told, also when the call of a turn becomes unknown long after the turn was parked.
+// TestW12_AnUnknownOutcomeIsTold: the clients of a conversation are told, also when the call of a turn becomes unknown
+// long after the turn was parked.
 func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
 	t.Parallel()
 	lost := tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	})
 	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryTries: 3}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
+	cfg.Models.Default, cfg.Models.Script = "rehearsal",
+		scriptFile(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
 	h := reevetest.Run(t, cfg, lost)
 	h.Agent("bot", "lost")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	turn := speak(h, c.ID, "go")
 	f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval })
-	if f.TurnID != turn.ID || f.Code != reeve.UnknownOutcome || f.OperationID == "" || f.Tool != "lost" || f.ToolCallID == "" {
+	if f.TurnID != turn.ID || f.Code != reeve.UnknownOutcome || f.OperationID == "" || f.Tool != "lost" ||
+		f.ToolCallID == "" {
 		t.Fatalf("%+v", f)
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+f.OperationID+"/resolve", object{"resolution": "happened"})
@@ -608,7 +658,9 @@ func speakWith(h *reevetest.Host, conversation string, body object) (turn reeve.
 // TestW21_WhatWasSaidBeforeTheCancel: the person has read it, so it is in the history, and the next turn knows of it.
 func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 	t.Parallel()
-	heard := &eavesdropper{Model: script(t, "answers:\n- {when: {said: tell}, text: 'Once upon a time there was a reeve who', fail: {hang: true, after: 4}}\n- {when: {said: /./}, text: fine}\n")}
+	heard := &eavesdropper{Model: script(t,
+		"answers:\n- {when: {said: tell}, text: 'Once upon a time there was a reeve who', fail: {hang: true, after: "+
+			"4}}\n- {when: {said: /./}, text: fine}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard})
 	h.Agent("bot")
 	c := h.Talk("bot")
@@ -626,7 +678,8 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	over(h, speak(h, c.ID, "go on").ID)
-	if got := heard.last(""); got != "user: tell | assistant: Once upon a time\n[This turn was cancelled.] | user: go on" {
+	if got := heard.last(""); got != "user: tell | assistant: Once upon a time\n[This turn was cancelled.] | user: "+
+		"go on" {
 		t.Errorf("the model was told %s", got)
 	}
 }
@@ -637,12 +690,15 @@ func TestW12_ParticipantsAreUsers(t *testing.T) {
 	h := talker(t, "- {when: hi, text: hello}\n")
 	as(h, "bob", "member")
 	var c reeve.Conversation
-	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "bot", "participants": []string{"bob"}})
+	h.Want(http.StatusCreated, &c, "POST", "/api/conversations",
+		object{"agent": "bot", "participants": []string{"bob"}})
 	r := h.Do("POST", "/api/conversations", object{"agent": "bot", "participants": []string{"bob", "bobb"}})
 	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "/participants/1") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
-	if r := h.Do("POST", "/api/conversations/"+c.ID+"/participants", object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "names nobody") {
+	if r := h.Do("POST", "/api/conversations/"+c.ID+"/participants",
+		object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest ||
+		!strings.Contains(string(r.Body), "names nobody") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
 }

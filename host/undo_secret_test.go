@@ -24,21 +24,25 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		var gym reeve.Category
 		h.Want(201, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
 		var task reeve.Task
-		h.Want(201, &task, "POST", "/api/journal/tasks", object{"category_id": gym.ID, "title": title, "description": note})
+		h.Want(201, &task, "POST", "/api/journal/tasks", object{"category_id": gym.ID, "title": title,
+			"description": note})
 		a := h.Agent("coach", "update_task_fields")
 		set := func(policy string) {
-			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"kind": "planner", "categories": []string{gym.ID}, "policy": object{"tools": object{"update_task_fields": policy}}})
+			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"kind": "planner", "categories": []string{gym.ID},
+				"policy": object{"tools": object{"update_task_fields": policy}}})
 		}
 		holds := func(when, title, description string) {
 			t.Helper()
 			var got reeve.Task
-			if h.Want(200, &got, "GET", "/api/journal/tasks/"+task.ID, nil); got.Title != title || got.Description != description {
+			if h.Want(200, &got, "GET", "/api/journal/tasks/"+task.ID, nil); got.Title != title ||
+				got.Description != description {
 				t.Errorf("%s: the task is %q, %q", when, got.Title, got.Description)
 			}
 		}
 		unseen := func(when string) {
 			t.Helper()
-			for _, path := range []string{"operations", "approvals", "proposals", "inbox", "agents/coach/messages", "change-sets"} {
+			for _, path := range []string{"operations", "approvals", "proposals", "inbox", "agents/coach/messages",
+				"change-sets"} {
 				deciders := path != "operations" && path != "agents/coach/messages"
 				body := string(h.Want(200, nil, "GET", "/api/"+path, nil).Body)
 				if strings.Contains(body, stored) || strings.Contains(body, told) && !deciders {
@@ -53,8 +57,11 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		change := func() reeve.Result {
 			t.Helper()
 			set("allow")
-			res := h.Call("coach", "update_task_fields", object{"task_id": task.ID, "title": "Use another", "description": ""})
-			if res.Undo == nil || strings.Contains(string(res.Undo.Args), stored) || strings.Contains(string(res.Undo.Args), told) || !strings.Contains(string(res.Undo.Args), "Use [REDACTED]") {
+			res := h.Call("coach", "update_task_fields", object{"task_id": task.ID, "title": "Use another",
+				"description": ""})
+			if res.Undo == nil || strings.Contains(string(res.Undo.Args), stored) ||
+				strings.Contains(string(res.Undo.Args), told) || !strings.Contains(string(res.Undo.Args),
+				"Use [REDACTED]") {
 				t.Errorf("the call's answer: %+v", res)
 			}
 			return res
@@ -76,7 +83,9 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 
 		res := change()
 		look(res.OperationID)
-		if again, p, status := do(h, "coach", call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Validation && p.Code != reeve.Validation || !strings.Contains(again.Message+p.Detail, "was masked when it was shown") {
+		if again, p, status := do(h, "coach",
+			call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Validation &&
+			p.Code != reeve.Validation || !strings.Contains(again.Message+p.Detail, "was masked when it was shown") {
 			t.Errorf("called with what is shown: %d %+v %+v", status, again, p)
 		}
 		holds("called with what is shown", "Use another", "")

@@ -25,7 +25,8 @@ func newUndoing(t *testing.T) *undoing {
 
 func (u *undoing) policy(restore string) {
 	u.T.Helper()
-	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", object{"policy": object{"tools": object{"file_restore": restore}}})
+	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
+		object{"policy": object{"tools": object{"file_restore": restore}}})
 }
 
 func (u *undoing) write(content string) (operation string) {
@@ -50,12 +51,14 @@ func (u *undoing) decide(proposal, word string) (p reeve.Proposal) {
 
 func (u *undoing) holds(want string) {
 	u.T.Helper()
-	if b, err := os.ReadFile(filepath.Join(u.Dir(), "workspaces/default/shared/x.txt")); err != nil || string(b) != want {
+	if b, err := os.ReadFile(filepath.Join(u.Dir(), "workspaces/default/shared/x.txt")); err != nil ||
+		string(b) != want {
 		u.T.Errorf("the file holds %q, and not %q: %v", b, want, err)
 	}
 }
 
-// TestO03_AnUndoThatWasProposed: what became of the proposal is told, and one that came to nothing can be asked for again.
+// TestO03_AnUndoThatWasProposed: what became of the proposal is told, and one that came to nothing can be asked for
+// again.
 func TestO03_AnUndoThatWasProposed(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t)
@@ -63,7 +66,8 @@ func TestO03_AnUndoThatWasProposed(t *testing.T) {
 	u.write("one")
 	op := u.write("two")
 	first := u.undo(op)
-	if again := u.undo(op); first.State != reeve.ProposedOp || again.OperationID != first.OperationID || strings.Contains(again.Content, "Since then") {
+	if again := u.undo(op); first.State != reeve.ProposedOp || again.OperationID != first.OperationID ||
+		strings.Contains(again.Content, "Since then") {
 		t.Fatalf("it waits: %+v, %+v", first, again)
 	}
 	u.write("three")
@@ -86,12 +90,15 @@ func TestO03_AnUndoThatWasProposed(t *testing.T) {
 		t.Fatalf("accepted: %+v", p)
 	}
 	u.holds("one")
-	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+second.ProposalID+"/reopen", object{}) // the same, which is done by now
+	// the same, which is done by now
+	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+second.ProposalID+"/reopen", object{})
 	if p := u.decide(second.ProposalID, "accept"); p.State != reeve.ProposalStale {
 		t.Fatalf("reopened and accepted: %+v", p)
 	}
 	u.holds("one")
-	if done := u.undo(op); !done.Replayed || done.ProposalID != third.ProposalID || !strings.Contains(done.Content, "Since then: owner accepted it on ") || !strings.Contains(done.Content, "applied as operation op_") {
+	if done := u.undo(op); !done.Replayed || done.ProposalID != third.ProposalID ||
+		!strings.Contains(done.Content, "Since then: owner accepted it on ") ||
+		!strings.Contains(done.Content, "applied as operation op_") {
 		t.Errorf("it is done: %+v", done)
 	}
 	u.write("two")
@@ -109,7 +116,8 @@ func TestO03_AProposalIsNotUndone(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t)
 	u.write("one")
-	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", object{"policy": object{"tools": object{"file_write": "propose"}}})
+	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
+		object{"policy": object{"tools": object{"file_write": "propose"}}})
 	propose := func(content string) reeve.Result {
 		t.Helper()
 		return u.Call("a", "file_write", object{"path": "/shared/x.txt", "content": content, "overwrite": true})
@@ -120,7 +128,8 @@ func TestO03_AProposalIsNotUndone(t *testing.T) {
 		r := u.Do("POST", "/api/operations/"+operation+"/undo", nil)
 		r.Decode(t, &p)
 		for _, w := range words {
-			if r.Status != http.StatusConflict || p.Code != reeve.Conflict || !strings.Contains(p.Detail+" / "+p.Hint, w) {
+			if r.Status != http.StatusConflict || p.Code != reeve.Conflict || !strings.Contains(p.Detail+" / "+p.Hint,
+				w) {
 				t.Errorf("%q is not told: %s", w, r.Body)
 			}
 		}
@@ -156,12 +165,16 @@ func TestO03_AnUndoWithAKey(t *testing.T) {
 		}
 		u.policy("ask")
 		asked := undo("k1", http.StatusAccepted)
-		if again := undo("k1", http.StatusAccepted); !again.Replayed || again.ApprovalID != asked.ApprovalID || again.State != reeve.Parked {
+		if again := undo("k1", http.StatusAccepted); !again.Replayed || again.ApprovalID != asked.ApprovalID ||
+			again.State != reeve.Parked {
 			t.Errorf("while it waits: %+v", again)
 		}
-		u.Want(http.StatusOK, nil, "POST", "/api/approvals/"+asked.ApprovalID+"/decision", object{"decision": "deny", "comment": "keep it"})
+		u.Want(http.StatusOK, nil, "POST", "/api/approvals/"+asked.ApprovalID+"/decision",
+			object{"decision": "deny", "comment": "keep it"})
 		for range 2 {
-			if again := undo("k1", http.StatusOK); again.OperationID != asked.OperationID || again.State != reeve.DeniedOp || !again.IsError || again.Code != reeve.Denied || !strings.Contains(again.Message, "keep it") {
+			if again := undo("k1", http.StatusOK); again.OperationID != asked.OperationID ||
+				again.State != reeve.DeniedOp || !again.IsError || again.Code != reeve.Denied ||
+				!strings.Contains(again.Message, "keep it") {
 				t.Errorf("after it was denied: %+v", again)
 			}
 		}
@@ -174,13 +187,15 @@ func TestO03_AnUndoWithAKey(t *testing.T) {
 		item := undo("k3", http.StatusAccepted)
 		u.decide(item.ProposalID, "accept")
 		u.holds("one")
-		if again := undo("k3", http.StatusAccepted); again.ProposalID != item.ProposalID || !strings.Contains(again.Content, "applied as operation op_") {
+		if again := undo("k3", http.StatusAccepted); again.ProposalID != item.ProposalID ||
+			!strings.Contains(again.Content, "applied as operation op_") {
 			t.Errorf("after it was applied: %+v", again)
 		}
 	})
 }
 
-// TestO03_AnUndoThatWasTakenBack: then what was done stands again, and can be taken back again. Also where each of them is proposed.
+// TestO03_AnUndoThatWasTakenBack: then what was done stands again, and can be taken back again. Also where each of them
+// is proposed.
 func TestO03_AnUndoThatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"allow", "propose"} {
@@ -216,7 +231,8 @@ func TestO03_AnUndoThatWasTakenBack(t *testing.T) {
 	}
 }
 
-// TestL17_AnUndoIsForWhomItWasDone: ratings are a person's own, and whoever asks for an undo, theirs are what it is about.
+// TestL17_AnUndoIsForWhomItWasDone: ratings are a person's own, and whoever asks for an undo, theirs are what it is
+// about.
 func TestL17_AnUndoIsForWhomItWasDone(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -239,7 +255,8 @@ func TestL17_AnUndoIsForWhomItWasDone(t *testing.T) {
 		t.Errorf("ann's is %+v", hers)
 	}
 	h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task.ID, nil, bob...)
-	if r := h.Do("GET", "/api/agents/a/messages", nil, ann...); !strings.Contains(string(r.Body), "undo of "+op+", asked for by bob") {
+	if r := h.Do("GET", "/api/agents/a/messages", nil, ann...); !strings.Contains(string(r.Body), "undo of "+op+
+		", asked for by bob") {
 		t.Errorf("who asked is not told: %s", r.Body)
 	}
 }

@@ -64,7 +64,8 @@ func committed(h *reevetest.Host, tool string) (n int) {
 func TestL01_LifecycleHasItsLegalMovesOnly(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
-	legal := map[string]string{"created": "active dormant destroyed", "active": "dormant destroyed", "dormant": "active destroyed", "destroyed": ""}
+	legal := map[string]string{"created": "active dormant destroyed", "active": "dormant destroyed",
+		"dormant": "active destroyed", "destroyed": ""}
 	i := 0
 	for from, to := range legal {
 		for next := range legal {
@@ -86,18 +87,21 @@ func TestL01_LifecycleHasItsLegalMovesOnly(t *testing.T) {
 	}
 }
 
-// Destroying an agent ends its timers and subscriptions, skips what waits, ends its run, and what the run still tries is refused.
+// Destroying an agent ends its timers and subscriptions, skips what waits, ends its run, and what the run still tries
+// is refused.
 func TestL01_DestroyingEndsEverything(t *testing.T) {
 	t.Parallel()
 	g := newGatekeeper()
 	h := reevetest.Start(t, g.tool(), emitter())
 	a := h.Agent("coach", "hold", "write_file", "emit")
 	other := h.Agent("other", "emit")
-	rehearse(h, a.ID, "done", write("/before.txt", "1"), object{"tool": "hold"}, write("/after.txt", "2"), object{"tool": "emit", "args": object{"class": "key", "name": "X"}})
+	rehearse(h, a.ID, "done", write("/before.txt", "1"), object{"tool": "hold"}, write("/after.txt", "2"),
+		object{"tool": "emit", "args": object{"class": "key", "name": "X"}})
 	watch(h, a.ID, "key", "TASK", "")
 	watch(h, other.ID, "key", "X", "")
 	var s api.Schedule
-	h.Want(201, &s, "POST", "/api/schedules", object{"agent": a.ID, "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})
+	h.Want(201, &s, "POST", "/api/schedules", object{"agent": a.ID, "goal": "g", "cadence_type": "cron",
+		"cadence_value": "0 7 * * *"})
 	live(t, h)
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{"input": "go"})
 	<-g.reached
@@ -134,18 +138,23 @@ func TestL01_DestroyingEndsEverything(t *testing.T) {
 	// Nothing brings it back, with a clear word.
 	h.Want(409, nil, "POST", "/api/agents/coach/wake", object{})
 	h.Want(409, nil, "PATCH", "/api/schedules/"+s.ID, object{"status": "active"})
-	h.Want(409, nil, "POST", "/api/schedules", object{"agent": a.ID, "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})
+	h.Want(409, nil, "POST", "/api/schedules", object{"agent": a.ID, "goal": "g", "cadence_type": "cron",
+		"cadence_value": "0 7 * * *"})
 	h.Want(409, nil, "POST", "/api/agents/coach/subscriptions", object{"class": "key", "name": "X"})
-	h.Want(404, nil, "POST", "/api/schedules", object{"agent": "nobody", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})
+	h.Want(404, nil, "POST", "/api/schedules", object{"agent": "nobody", "goal": "g", "cadence_type": "cron",
+		"cadence_value": "0 7 * * *"})
 }
 
 func TestL02_ModesSayWhoMayWake(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[reeve.Mode]map[reeve.Reason]bool{
-		reeve.Autonomous:  {reeve.ReasonSubscription: true, reeve.ReasonTimer: true, reeve.ReasonCatchup: true, reeve.ReasonManual: true, reeve.ReasonUser: false},
-		reeve.Interactive: {reeve.ReasonSubscription: false, reeve.ReasonTimer: false, reeve.ReasonCatchup: false, reeve.ReasonManual: true, reeve.ReasonUser: true},
-		reeve.Hybrid:      {reeve.ReasonSubscription: true, reeve.ReasonTimer: true, reeve.ReasonCatchup: true, reeve.ReasonManual: true, reeve.ReasonUser: true},
-		"unheard of":      {reeve.ReasonManual: false},
+		reeve.Autonomous: {reeve.ReasonSubscription: true, reeve.ReasonTimer: true, reeve.ReasonCatchup: true,
+			reeve.ReasonManual: true, reeve.ReasonUser: false},
+		reeve.Interactive: {reeve.ReasonSubscription: false, reeve.ReasonTimer: false, reeve.ReasonCatchup: false,
+			reeve.ReasonManual: true, reeve.ReasonUser: true},
+		reeve.Hybrid: {reeve.ReasonSubscription: true, reeve.ReasonTimer: true, reeve.ReasonCatchup: true,
+			reeve.ReasonManual: true, reeve.ReasonUser: true},
+		"unheard of": {reeve.ReasonManual: false},
 	} {
 		for reason, wakes := range want {
 			if mode.Wakes(reason) != wakes {
@@ -175,7 +184,8 @@ func TestL02_ModesSayWhoMayWake(t *testing.T) {
 	}
 	eventually(t, "the schedules to fire", func() bool {
 		h.Settle(t.Context())
-		return len(wakesOf(h, "interactive")) == 3 && counts("hybrid")[reeve.ReasonTimer] == 1 && counts("autonomous")[reeve.ReasonTimer] == 1
+		return len(wakesOf(h, "interactive")) == 3 && counts("hybrid")[reeve.ReasonTimer] == 1 &&
+			counts("autonomous")[reeve.ReasonTimer] == 1
 	})
 	quiet(h)
 	for mode, want := range map[string]int{"autonomous": 1, "hybrid": 1, "interactive": 0} {
@@ -212,17 +222,19 @@ func TestL03_TokenClassesDoNotCrossOver(t *testing.T) {
 			t.Errorf("%s: %+v", class, list)
 		}
 	}
-	if r := h.Do("POST", "/api/agents/key/subscriptions", object{"class": "colour", "name": "X"}); r.Status != 400 || !strings.Contains(string(r.Body), "class") {
+	if r := h.Do("POST", "/api/agents/key/subscriptions", object{"class": "colour", "name": "X"}); r.Status != 400 ||
+		!strings.Contains(string(r.Body), "class") {
 		t.Errorf("a token of no class: %d %s", r.Status, r.Body)
 	}
-	if res := h.Call(source.ID, "emit", object{"class": "colour", "name": "X"}); !res.IsError || !strings.Contains(res.Message, "class") {
+	if res := h.Call(source.ID, "emit", object{"class": "colour", "name": "X"}); !res.IsError ||
+		!strings.Contains(res.Message, "class") {
 		t.Errorf("a token of no class was told: %+v", res)
 	}
 }
 
 // Fifty edits within the window of 100 ms are one run that was triggered by all of them, and each of their keys is
-// terminal. The server looks for work after every edit, so that without a window each would be a run of its own. The next
-// edit, when the window is over, is another run.
+// terminal. The server looks for work after every edit, so that without a window each would be a run of its own. The
+// next edit, when the window is over, is another run.
 func TestL04_FiftyEditsOneRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inBubble(t, host.Config{})
@@ -245,7 +257,8 @@ func TestL04_FiftyEditsOneRun(t *testing.T) {
 		}
 		b.pass(time.Second, 5*time.Millisecond)
 		runs := b.runs("agent=coach")
-		if len(runs) != 1 || runs[0].Wakes != 50 || !runs[0].State.Final() || runs[0].Reason != reeve.ReasonSubscription {
+		if len(runs) != 1 || runs[0].Wakes != 50 || !runs[0].State.Final() ||
+			runs[0].Reason != reeve.ReasonSubscription {
 			t.Fatalf("50 edits are %d runs: %+v", len(runs), runs)
 		}
 		var list api.WakeList
@@ -274,7 +287,8 @@ func TestL05_AChangeDuringARunAndItsOwn(t *testing.T) {
 	g := newGatekeeper()
 	h := reevetest.Start(t, g.tool(), emitter())
 	source, a := h.Agent("source", "emit"), h.Agent("coach", "emit", "hold")
-	rehearse(h, a.ID, "ok", object{"tool": "emit", "args": object{"class": "key", "name": "TASK"}}, object{"tool": "hold"})
+	rehearse(h, a.ID, "ok", object{"tool": "emit", "args": object{"class": "key", "name": "TASK"}},
+		object{"tool": "hold"})
 	watch(h, a.ID, "key", "TASK", "")
 	live(t, h)
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
@@ -332,7 +346,8 @@ func TestL06_PredicatesSeeTheEntityAfterTheBatch(t *testing.T) {
 	ran("moved in", 2)
 	for _, bad := range []string{"entity.", "1 + 1", "nobody.knows == 1", `"text"`, strings.Repeat("(", 300)} {
 		var p api.Problem
-		h.Want(400, &p, "POST", "/api/agents/coach/subscriptions", object{"class": "key", "name": "TASK", "predicate": bad})
+		h.Want(400, &p, "POST", "/api/agents/coach/subscriptions", object{"class": "key", "name": "TASK",
+			"predicate": bad})
 		if len(p.Errors) == 0 || p.Errors[0].Path != "/predicate" {
 			t.Errorf("%q: %+v", bad, p)
 		}
@@ -393,7 +408,8 @@ func TestL09_TheStoredPlanIsReplayed(t *testing.T) {
 	g := newGatekeeper()
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("coach", "hold", "write_file", "read_file")
-	rehearse(h, a.ID, "old plan", write("/1.txt", "one"), object{"tool": "read_file", "args": object{"path": "/1.txt"}}, object{"tool": "hold"}, write("/2.txt", "two"))
+	rehearse(h, a.ID, "old plan", write("/1.txt", "one"), object{"tool": "read_file", "args": object{"path": "/1.txt"}},
+		object{"tool": "hold"}, write("/2.txt", "two"))
 	live(t, h)
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	<-g.reached
@@ -426,7 +442,10 @@ func TestL09_TheStoredPlanIsReplayed(t *testing.T) {
 // Messages are rows of their own, linked, and never change; large content is apart.
 func TestL12_MessagesAreImmutableRows(t *testing.T) {
 	t.Parallel()
-	big := tool("big", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return strings.Repeat("x", 1<<20), nil })
+	big := tool("big", reeve.Read, func(context.Context, *reeve.Invocation) (any,
+		error) {
+		return strings.Repeat("x", 1<<20), nil
+	})
 	h := reevetest.Start(t, big)
 	a := h.Agent("coach", "big", "write_file")
 	var steps []object
@@ -475,7 +494,8 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 		for _, must := range []bool{false, true} {
 			h := reevetest.Start(t)
 			a := h.Agent("coach", "write_file")
-			h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"write_file": "ask"}}})
+			h.Want(200, nil, "PATCH", "/api/agents/coach",
+				object{"policy": object{"tools": object{"write_file": "ask"}}})
 			first := write("/1.txt", "1")
 			first["must"] = must
 			rehearse(h, a.ID, "done", first)
@@ -533,13 +553,15 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 	void := inbox(h).Approvals[0]
 	h.Want(200, nil, "POST", "/api/runs/"+runsOf(h, "state=parked")[0].ID+"/cancel", object{})
 	var lapsed reeve.Approval
-	if h.Want(200, &lapsed, "GET", "/api/approvals/"+void.ID, nil); lapsed.State != reeve.Lapsed || len(inbox(h).Approvals) != 0 {
+	if h.Want(200, &lapsed, "GET", "/api/approvals/"+void.ID, nil); lapsed.State != reeve.Lapsed ||
+		len(inbox(h).Approvals) != 0 {
 		t.Errorf("%+v, and the inbox has %d", lapsed, len(inbox(h).Approvals))
 	}
 	for range 2 {
 		h.Want(409, nil, "POST", "/api/approvals/"+void.ID+"/decision", object{"decision": "approve"})
 	}
-	if op := operation(h, void.OperationID); op.State != reeve.DeniedOp || op.ResultID == "" || len(inbox(h).Approvals) != 0 {
+	if op := operation(h, void.OperationID); op.State != reeve.DeniedOp || op.ResultID == "" ||
+		len(inbox(h).Approvals) != 0 {
 		t.Errorf("%+v, and the inbox has %d", op, len(inbox(h).Approvals))
 	}
 	if n := committed(h, "write_file"); n != 1 {
@@ -571,7 +593,8 @@ func TestL08_AnUndoDoesNotMoveThePlan(t *testing.T) {
 	h := reevetest.Start(t)
 	a := h.Agent("coach", "write_file", "schedule_create", "schedule_delete")
 	h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"write_file": "ask"}}})
-	rehearse(h, a.ID, "done", object{"tool": "schedule_create", "args": object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}}, write("/1.txt", "1"), write("/2.txt", "2"))
+	rehearse(h, a.ID, "done", object{"tool": "schedule_create", "args": object{"goal": "g", "cadence_type": "interval",
+		"cadence_value": "1h"}}, write("/1.txt", "1"), write("/2.txt", "2"))
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	h.Settle(t.Context())
 	for _, op := range operations(h) {
@@ -588,7 +611,8 @@ func TestL08_AnUndoDoesNotMoveThePlan(t *testing.T) {
 	}
 }
 
-// The kill switch: nothing starts, what is queued is skipped, due or not, and a run that was under way changes nothing more.
+// The kill switch: nothing starts, what is queued is skipped, due or not, and a run that was under way changes nothing
+// more.
 func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 	t.Parallel()
 	g := newGatekeeper()
@@ -610,7 +634,8 @@ func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 	h.Call(source.ID, "emit", object{"class": "key", "name": "TASK"}) // queued while it is stopped
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	quiet(h)
-	if runs := runsOf(h, "agent=coach"); len(runs) != 1 || runs[0].State != reeve.RunCancelled || committed(h, "write_file") != 0 {
+	if runs := runsOf(h, "agent=coach"); len(runs) != 1 || runs[0].State != reeve.RunCancelled ||
+		committed(h, "write_file") != 0 {
 		t.Errorf("runs: %+v", runs)
 	}
 	h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{"agent": "coach"})
@@ -647,7 +672,8 @@ func TestG25_TheCallerOfAStopGoesAway(t *testing.T) {
 		}()
 		<-g.reached
 		asked.Store(true)
-		req := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/api/stop", strings.NewReader(string(mustJSON(object{"agent": whom}))))
+		req := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/api/stop",
+			strings.NewReader(string(mustJSON(object{"agent": whom}))))
 		req.Header.Set("Authorization", "Bearer "+h.Token)
 		req.Header.Set("X-Workspace-Id", "default")
 		req.Header.Set("Content-Type", "application/json")

@@ -21,8 +21,8 @@ import (
 
 type object = map[string]any
 
-// bubble is a Reeve inside a bubble of testing/synctest: its API is called without a network, and time is whatever the test
-// says it is. It begins at midnight UTC on Saturday, 1 January 2000.
+// bubble is a Reeve inside a bubble of testing/synctest: its API is called without a network, and time is whatever the
+// test says it is. It begins at midnight UTC on Saturday, 1 January 2000.
 type bubble struct {
 	*host.Host
 	t     *testing.T
@@ -196,9 +196,11 @@ func (b *bubble) to(at string, every time.Duration) {
 // call makes a call for a user, as a program does.
 func (b *bubble) call(user, agent, tool string, args any) reeve.Result {
 	b.t.Helper()
-	res, err := b.Call(b.t.Context(), reeve.Call{Workspace: "default", Agent: agent, Tool: tool, Args: mustJSON(args), User: user})
+	res, err := b.Call(b.t.Context(), reeve.Call{Workspace: "default", Agent: agent, Tool: tool, Args: mustJSON(args),
+		User: user})
 	if err != nil {
-		return reeve.Result{IsError: true, Code: reeve.CodeOf(err), Message: reeve.AsError(err).Message, Fields: reeve.AsError(err).Fields}
+		return reeve.Result{IsError: true, Code: reeve.CodeOf(err), Message: reeve.AsError(err).
+			Message, Fields: reeve.AsError(err).Fields}
 	}
 	return res
 }
@@ -227,7 +229,8 @@ func live(t testing.TB, h *reevetest.Host) {
 // watch lets an agent watch a token.
 func watch(h *reevetest.Host, agent, class, name, predicate string) (s reeve.Subscription) {
 	h.T.Helper()
-	h.Want(201, &s, "POST", "/api/agents/"+agent+"/subscriptions", object{"class": class, "name": name, "predicate": predicate})
+	h.Want(201, &s, "POST", "/api/agents/"+agent+"/subscriptions", object{"class": class, "name": name,
+		"predicate": predicate})
 	return s
 }
 

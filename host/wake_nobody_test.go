@@ -10,8 +10,8 @@ import (
 	tools "reeve/toolbox/journal"
 )
 
-// TestL17_NothingOfAUsersOwnOnNobodysBehalf: an agent that a change has woken acts for nobody, and time, plans and ratings are somebody's. What is the workspace's it can change, and for a
-// person it can do all of it.
+// TestL17_NothingOfAUsersOwnOnNobodysBehalf: an agent that a change has woken acts for nobody, and time, plans and
+// ratings are somebody's. What is the workspace's it can change, and for a person it can do all of it.
 func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -21,14 +21,15 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 	var task reeve.Task
 	h.Want(201, &task, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: home.ID, Title: "Paint"})
 	own := map[string]object{
-		"start_task_timer":                {"task_id": task.ID},
-		"stop_task_timer":                 {},
-		"create_retrospective_time_entry": {"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z", "ended_at": "2026-02-17T10:00:00Z"},
-		"list_time_entries":               {},
-		"get_or_create_day_plan":          {"plan_date": "2026-03-02"},
-		"pin_day_plan_tasks":              {"plan_date": "2026-03-02", "task_ids": []string{task.ID}},
-		"create_or_update_rating":         {"target_kind": "task", "target_id": task.ID, "scores": object{"focus": 3}},
-		"get_ratings_summary":             {},
+		"start_task_timer": {"task_id": task.ID},
+		"stop_task_timer":  {},
+		"create_retrospective_time_entry": {"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z",
+			"ended_at": "2026-02-17T10:00:00Z"},
+		"list_time_entries":       {},
+		"get_or_create_day_plan":  {"plan_date": "2026-03-02"},
+		"pin_day_plan_tasks":      {"plan_date": "2026-03-02", "task_ids": []string{task.ID}},
+		"create_or_update_rating": {"target_kind": "task", "target_id": task.ID, "scores": object{"focus": 3}},
+		"get_ratings_summary":     {},
 	}
 	agents := map[string]reeve.Agent{}
 	wake := func(name, tool string, args object) {
@@ -56,7 +57,8 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 			t.Errorf("%s on nobody's behalf: %+v", tool, run)
 		}
 	}
-	for _, tool := range []string{"start_task_timer", "stop_task_timer", "create_retrospective_time_entry", "list_time_entries", "get_or_create_day_plan", "pin_day_plan_tasks", "create_or_update_rating",
+	for _, tool := range []string{"start_task_timer", "stop_task_timer", "create_retrospective_time_entry",
+		"list_time_entries", "get_or_create_day_plan", "pin_day_plan_tasks", "create_or_update_rating",
 		"get_ratings_summary"} {
 		if res := h.Call(agents[tool].ID, tool, own[tool]); res.IsError {
 			t.Errorf("%s for a person: %s", tool, res.Message)

@@ -10,7 +10,8 @@ import (
 	"reeve/host"
 )
 
-// A schedule begins anew when its time changes, and not when the same is said in other words, or a zone that it does not go by.
+// A schedule begins anew when its time changes, and not when the same is said in other words, or a zone that it does
+// not go by.
 func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inBubble(t, host.Config{})
@@ -20,12 +21,17 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 			kind, value, zone string
 			same, other       []object
 		}{
-			{"interval", "30d", "UTC", []object{{"timezone": "Europe/Berlin"}, {"cadence_value": "720h"}, {"cadence_value": "P30D", "timezone": "Asia/Tokyo"}, {"cadence_value": " 30d"}},
+			{"interval", "30d", "UTC", []object{{"timezone": "Europe/Berlin"}, {"cadence_value": "720h"},
+				{"cadence_value": "P30D", "timezone": "Asia/Tokyo"}, {"cadence_value": " 30d"}},
 				[]object{{"cadence_value": "31d"}, {"cadence_type": "cron", "cadence_value": "0 7 * * *"}}},
-			{"interval", "1h", "UTC", []object{{"cadence_value": "60m"}, {"cadence_value": "PT1H"}, {"cadence_value": " 1h"}}, []object{{"cadence_value": "61m"}}},
-			{"once", "2000-02-01T07:00:00Z", "UTC", []object{{"timezone": "Europe/Berlin"}, {"cadence_value": "2000-02-01T08:00:00+01:00"}, {"cadence_value": "2000-02-01T08:00", "timezone": "Europe/Berlin"}},
+			{"interval", "1h", "UTC", []object{{"cadence_value": "60m"}, {"cadence_value": "PT1H"},
+				{"cadence_value": " 1h"}}, []object{{"cadence_value": "61m"}}},
+			{"once", "2000-02-01T07:00:00Z", "UTC", []object{{"timezone": "Europe/Berlin"},
+				{"cadence_value": "2000-02-01T08:00:00+01:00"}, {"cadence_value": "2000-02-01T08:00",
+					"timezone": "Europe/Berlin"}},
 				[]object{{"timezone": "America/New_York"}, {"cadence_value": "2000-02-02T07:00:00Z"}}},
-			{"cron", "0 7 * * *", "UTC", []object{{"cadence_value": " 0  7 * *  *"}}, []object{{"timezone": "Europe/Berlin"}, {"cadence_value": "0 9 * * *"}}},
+			{"cron", "0 7 * * *", "UTC", []object{{"cadence_value": " 0  7 * *  *"}},
+				[]object{{"timezone": "Europe/Berlin"}, {"cadence_value": "0 9 * * *"}}},
 		} {
 			s := b.schedule("aide", object{"cadence_type": k.kind, "cadence_value": k.value, "timezone": k.zone})
 			first := *s.NextAt
@@ -56,7 +62,9 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 		// So it is with the tool.
 		s := b.schedule("aide", object{"cadence_type": "interval", "cadence_value": "30d"})
 		time.Sleep(time.Minute)
-		if res := b.call(s.UserID, a.ID, "schedule_edit", object{"schedule_id": s.ID, "timezone": "Europe/Berlin"}); res.IsError || !b.getSchedule(s.ID).NextAt.Equal(*s.NextAt) {
+		if res := b.call(s.UserID, a.ID, "schedule_edit",
+			object{"schedule_id": s.ID, "timezone": "Europe/Berlin"}); res.IsError || !b.getSchedule(s.ID).
+			NextAt.Equal(*s.NextAt) {
 			t.Errorf("%+v", res)
 		}
 	})
@@ -82,9 +90,12 @@ func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 			state reeve.TimerState
 			same  []object
 		}{
-			{failing.ID, reeve.TimerDisabled, []object{{"cadence_type": "interval", "cadence_value": "1h"}, {"cadence_type": "interval", "cadence_value": "PT1H"}, {"timezone": "UTC"}}},
-			{once.ID, reeve.TimerCompleted, []object{{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"}, {"timezone": "Europe/Berlin"}}},
-			{paused.ID, reeve.TimerPaused, []object{{"cadence_type": "interval", "cadence_value": "60m"}, {"timezone": "Europe/Berlin"}}},
+			{failing.ID, reeve.TimerDisabled, []object{{"cadence_type": "interval", "cadence_value": "1h"},
+				{"cadence_type": "interval", "cadence_value": "PT1H"}, {"timezone": "UTC"}}},
+			{once.ID, reeve.TimerCompleted, []object{{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"},
+				{"timezone": "Europe/Berlin"}}},
+			{paused.ID, reeve.TimerPaused, []object{{"cadence_type": "interval", "cadence_value": "60m"},
+				{"timezone": "Europe/Berlin"}}},
 		} {
 			for _, q := range k.same {
 				if is := change(k.id, q); is.State != k.state || is.NextAt != nil {
@@ -92,7 +103,9 @@ func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 				}
 			}
 		}
-		if is := change(failing.ID, object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive || is.NextAt == nil {
+		if is := change(failing.ID,
+			object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive ||
+			is.NextAt == nil {
 			t.Errorf("%+v", is)
 		}
 	})

@@ -18,7 +18,8 @@ import (
 	"reeve/reevetest"
 )
 
-var scheduleTools = []string{"schedule_create", "schedule_search", "schedule_edit", "schedule_delete", "schedule_runs", "schedule_run_output"}
+var scheduleTools = []string{"schedule_create", "schedule_search", "schedule_edit", "schedule_delete", "schedule_runs",
+	"schedule_run_output"}
 
 func (b *bubble) attach(agent string, tools ...string) {
 	b.t.Helper()
@@ -45,7 +46,8 @@ func TestO11_AnothersIsNotThere(t *testing.T) {
 		b := inBubble(t, host.Config{})
 		a := b.agent("aide", nil)
 		b.attach("aide", scheduleTools...)
-		mine := in[api.Schedule](t, b.call("ann", a.ID, "schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
+		mine := in[api.Schedule](t, b.call("ann", a.ID, "schedule_create",
+			object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
 		b.pass(90*time.Minute, 30*time.Minute)
 		run := b.runs("")[0]
 		if run.UserID != "ann" || run.State != reeve.RunCompleted {
@@ -62,7 +64,8 @@ func TestO11_AnothersIsNotThere(t *testing.T) {
 				real, none = run.ID, "run_none"
 			}
 			theirs, nobodys := b.call("bob", a.ID, tool, args(real)), b.call("bob", a.ID, tool, args(none))
-			if !theirs.IsError || theirs.Code != nobodys.Code || strings.ReplaceAll(theirs.Message, real, none) != nobodys.Message || theirs.Hint != nobodys.Hint {
+			if !theirs.IsError || theirs.Code != nobodys.Code || strings.ReplaceAll(theirs.Message, real,
+				none) != nobodys.Message || theirs.Hint != nobodys.Hint {
 				t.Errorf("%s: %+v\nand of nobody's: %+v", tool, theirs, nobodys)
 			}
 			if res := b.call("", a.ID, tool, args(real)); !res.IsError {
@@ -92,7 +95,8 @@ func TestO12_Scratchpad(t *testing.T) {
 	}
 	put := func(session string, items any) (reeve.Result, int) {
 		t.Helper()
-		res, _, status := do(h, a.ID, call{"tool": "scratchpad_write", "args": object{"items": items}, "session": session})
+		res, _, status := do(h, a.ID, call{"tool": "scratchpad_write", "args": object{"items": items},
+			"session": session})
 		return res, status
 	}
 	if got := read("s1"); len(got) != 0 {
@@ -112,7 +116,8 @@ func TestO12_Scratchpad(t *testing.T) {
 	if got := strings.Join(read("s1"), " "); got != "a b" {
 		t.Errorf("it was not replaced: %s", got)
 	}
-	for name, bad := range map[string]any{"33 items": append(full, "x"), "241 characters": []string{long + "x"}, "none": []string{}, "an empty one": []string{""}, "a number": 7,
+	for name, bad := range map[string]any{"33 items": append(full, "x"), "241 characters": []string{long + "x"},
+		"none": []string{}, "an empty one": []string{""}, "a number": 7,
 		"an object": []any{object{"a": 1}}} {
 		res, status := put("s1", bad)
 		if status == 200 && !res.IsError {
@@ -139,27 +144,36 @@ func TestO13_ScheduleTools(t *testing.T) {
 		a := b.agent("aide", object{"config": plan(whole)})
 		b.attach("aide", scheduleTools...)
 		use := func(tool string, args object) reeve.Result { return b.call("ann", a.ID, tool, args) }
-		daily := in[api.Schedule](t, use("schedule_create", object{"goal": "Read the news\nand sum it up", "cadence_type": "cron", "cadence_value": "0 7 * * 1-5", "timezone": "Europe/Berlin"}))
-		if daily.Name != "Read the news" || len(daily.Upcoming) != 5 || daily.Upcoming[0].Format(time.RFC3339) != "2000-01-03T06:00:00Z" || daily.LastAt != nil {
+		daily := in[api.Schedule](t,
+			use("schedule_create", object{"goal": "Read the news\nand sum it up", "cadence_type": "cron",
+				"cadence_value": "0 7 * * 1-5", "timezone": "Europe/Berlin"}))
+		if daily.Name != "Read the news" || len(daily.Upcoming) != 5 ||
+			daily.Upcoming[0].Format(time.RFC3339) != "2000-01-03T06:00:00Z" || daily.LastAt != nil {
 			t.Errorf("%+v", daily)
 		}
-		once := in[api.Schedule](t, use("schedule_create", object{"goal": "g", "name": "Tea", "cadence_type": "once", "cadence_value": "2000-01-01T16:00", "timezone": "Europe/London"}))
-		every := in[api.Schedule](t, use("schedule_create", object{"goal": "g", "name": "Stretch", "cadence_type": "interval", "cadence_value": "2h", "notification": "never"}))
+		once := in[api.Schedule](t, use("schedule_create", object{"goal": "g", "name": "Tea", "cadence_type": "once",
+			"cadence_value": "2000-01-01T16:00", "timezone": "Europe/London"}))
+		every := in[api.Schedule](t,
+			use("schedule_create", object{"goal": "g", "name": "Stretch", "cadence_type": "interval",
+				"cadence_value": "2h", "notification": "never"}))
 		for name, bad := range map[string]object{
-			"/cadence_value":  {"goal": "g", "cadence_type": "cron", "cadence_value": "0 25 * * *"},
-			"/timezone":       {"goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *", "timezone": "Mars/Olympus"},
+			"/cadence_value": {"goal": "g", "cadence_type": "cron", "cadence_value": "0 25 * * *"},
+			"/timezone": {"goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *",
+				"timezone": "Mars/Olympus"},
 			"/cadence_value ": {"goal": "g", "cadence_type": "once", "cadence_value": "1999-01-01T00:00"},
 			"/cadence_value_": {"goal": "g", "cadence_type": "interval", "cadence_value": "30s"},
 			"/cadence_type":   {"goal": "g", "cadence_type": "weekly", "cadence_value": "1"},
 			"/goal":           {"cadence_type": "cron", "cadence_value": "0 7 * * *"},
 		} {
 			res := use("schedule_create", bad)
-			if !res.IsError || len(res.Fields) == 0 || !strings.HasPrefix(name, res.Fields[0].Path) || res.Fields[0].Message == "" {
+			if !res.IsError || len(res.Fields) == 0 || !strings.HasPrefix(name, res.Fields[0].Path) ||
+				res.Fields[0].Message == "" {
 				t.Errorf("%s: %+v", name, res)
 			}
 		}
 		for _, empty := range []string{"name", "timezone"} {
-			if res := use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h", empty: ""}); !res.IsError || len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty {
+			if res := use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h",
+				empty: ""}); !res.IsError || len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty {
 				t.Errorf("an empty %s: %+v", empty, res)
 			}
 		}
@@ -173,14 +187,18 @@ func TestO13_ScheduleTools(t *testing.T) {
 			}
 			b.want(400, nil, "PATCH", "/api/schedules/"+every.ID, object{blank: "  "})
 			delete(body, "agent")
-			for tool, args := range map[string]object{"schedule_create": body, "schedule_edit": {"schedule_id": every.ID, blank: "\t "}} {
-				if res := use(tool, args); res.Code != reeve.Validation || len(res.Fields) != 1 || res.Fields[0].Path != "/"+blank {
+			for tool, args := range map[string]object{"schedule_create": body,
+				"schedule_edit": {"schedule_id": every.ID, blank: "\t "}} {
+				if res := use(tool, args); res.Code != reeve.Validation || len(res.Fields) != 1 ||
+					res.Fields[0].Path != "/"+blank {
 					t.Errorf("%s with a blank %s: %+v", tool, blank, res)
 				}
 			}
 		}
 		for _, empty := range []string{"name", "goal", "timezone", "cadence_value"} {
-			if res := use("schedule_edit", object{"schedule_id": every.ID, empty: ""}); !res.IsError || len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty || strings.Contains(res.Fields[0].Message, "without the other") {
+			if res := use("schedule_edit", object{"schedule_id": every.ID, empty: ""}); !res.IsError ||
+				len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty || strings.Contains(res.Fields[0].Message,
+				"without the other") {
 				t.Errorf("an empty %s takes the place of one: %+v", empty, res)
 			}
 		}
@@ -195,23 +213,28 @@ func TestO13_ScheduleTools(t *testing.T) {
 			}
 			return fmt.Sprint(strings.Join(names, ","), " of ", got.Total, ", ", got.Remaining, " left")
 		}
-		for want, args := range map[string]object{"Read the news,Tea of 3, 1 left": {"limit": 2}, "Stretch of 3, 0 left": {"limit": 2, "offset": 2},
-			"Tea of 1, 0 left": {"name": "TE"}, "Stretch of 1, 0 left": {"notification": "never"}, "Read the news of 1, 0 left": {"cadence_type": "cron"}, " of 0, 0 left": {"status": "disabled"}} {
+		for want, args := range map[string]object{"Read the news,Tea of 3, 1 left": {"limit": 2},
+			"Stretch of 3, 0 left": {"limit": 2, "offset": 2},
+			"Tea of 1, 0 left":     {"name": "TE"}, "Stretch of 1, 0 left": {"notification": "never"},
+			"Read the news of 1, 0 left": {"cadence_type": "cron"}, " of 0, 0 left": {"status": "disabled"}} {
 			if got := search(args); got != want {
 				t.Errorf("%v: got %s, want %s", args, got, want)
 			}
 		}
 		use("schedule_create", object{"goal": "fourth", "cadence_type": "interval", "cadence_value": "100h"})
-		if res := use("schedule_create", object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"}); !res.IsError {
+		if res := use("schedule_create", object{"goal": "fifth", "cadence_type": "interval",
+			"cadence_value": "100h"}); !res.IsError {
 			t.Errorf("one too many: %+v", res)
 		}
-		b.want(201, nil, "POST", "/api/schedules", object{"agent": a.ID, "goal": "another user's", "cadence_type": "interval", "cadence_value": "100h"})
+		b.want(201, nil, "POST", "/api/schedules", object{"agent": a.ID, "goal": "another user's",
+			"cadence_type": "interval", "cadence_value": "100h"})
 
 		// Paused it does not fire, and an edit of something else does not wake it; nonsense changes nothing.
 		use("schedule_edit", object{"schedule_id": every.ID, "status": "paused"})
 		use("schedule_edit", object{"schedule_id": every.ID, "name": "Stand"})
 		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"name": "Stand up"})
-		if res := use("schedule_edit", object{"schedule_id": every.ID, "cadence_type": "interval", "cadence_value": "soon"}); !res.IsError {
+		if res := use("schedule_edit", object{"schedule_id": every.ID, "cadence_type": "interval",
+			"cadence_value": "soon"}); !res.IsError {
 			t.Errorf("a paused one took nonsense: %+v", res)
 		}
 		if res := use("schedule_edit", object{"schedule_id": every.ID, "cadence_type": "interval"}); !res.IsError {
@@ -219,7 +242,8 @@ func TestO13_ScheduleTools(t *testing.T) {
 		}
 		use("schedule_edit", object{"schedule_id": every.ID, "cadence_type": "interval", "cadence_value": "3h"})
 		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"cadence_type": "interval", "cadence_value": "2h"})
-		if s := b.getSchedule(every.ID); s.State != reeve.TimerPaused || s.Value != "2h" || s.Name != "Stand up" || s.NextAt != nil {
+		if s := b.getSchedule(every.ID); s.State != reeve.TimerPaused || s.Value != "2h" || s.Name != "Stand up" ||
+			s.NextAt != nil {
 			t.Errorf("paused: %+v", s.Timer)
 		}
 		b.to("2000-01-01 15:59", 0)
@@ -238,8 +262,10 @@ func TestO13_ScheduleTools(t *testing.T) {
 		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "4 are allowed") {
 			t.Errorf("one too many lives again: %+v", res)
 		}
-		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"cadence_type": "interval", "cadence_value": "100h"})
-		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"cadence_type": "interval", "cadence_value": "100h", "status": "paused"})
+		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID,
+			object{"cadence_type": "interval", "cadence_value": "100h"})
+		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"cadence_type": "interval", "cadence_value": "100h",
+			"status": "paused"})
 		b.want(200, nil, "PATCH", "/api/schedules/"+once.ID, object{"name": "Green tea"})
 		if s := b.getSchedule(once.ID); s.State != reeve.TimerCompleted || s.Kind != "once" || s.Name != "Green tea" {
 			t.Errorf("refused: %+v", s.Timer)
@@ -260,7 +286,9 @@ func TestO13_ScheduleTools(t *testing.T) {
 			t.Errorf("where there is room: %+v", res)
 		}
 		b.to("2000-01-01 17:00", 5*time.Minute)
-		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"cadence_type": "interval", "cadence_value": "2h", "timezone": "UTC"}) // said again, it does not begin anew
+		// said again, it does not begin anew
+		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"cadence_type": "interval", "cadence_value": "2h",
+			"timezone": "UTC"})
 		b.to("2000-01-01 18:05", 5*time.Minute)
 		lines := in[struct {
 			Runs []struct {
@@ -304,13 +332,15 @@ func TestO13_ScheduleTools(t *testing.T) {
 func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inBubble(t, host.Config{})
-		secret := "a pass phrase that is so long that a page of it holds no other word, " + strings.Repeat("as long as it is ", 20)
+		secret := "a pass phrase that is so long that a page of it holds no other word, " +
+			strings.Repeat("as long as it is ", 20)
 		whole := strings.Repeat("é! ", 60) + secret + strings.Repeat("! é", 200)
 		a := b.agent("aide", object{"config": plan(whole)})
 		b.attach("aide", scheduleTools...)
 		b.want(204, nil, "PUT", "/api/secrets/PHRASE", object{"value": secret})
 		use := func(tool string, args object) reeve.Result { return b.call("ann", a.ID, tool, args) }
-		every := in[api.Schedule](t, use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
+		every := in[api.Schedule](t,
+			use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
 		b.to("2000-01-01 05:00", 5*time.Minute)
 		lines := in[struct {
 			Runs []struct {
@@ -339,14 +369,17 @@ func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
 // Through the clock changes of 2000 in Berlin, a daily schedule fires once a day.
 func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 	for _, k := range []struct{ start, end, want string }{
-		{"2000-03-25 12:00", "2000-03-27 12:00", "2000-03-26T01:00:00Z 2000-03-27T00:30:00Z"}, // 02:30 is skipped: 03:00 local
-		{"2000-10-28 12:00", "2000-10-30 12:00", "2000-10-29T00:30:00Z 2000-10-30T01:30:00Z"}, // 02:30 comes twice: the first
+		// 02:30 is skipped: 03:00 local
+		{"2000-03-25 12:00", "2000-03-27 12:00", "2000-03-26T01:00:00Z 2000-03-27T00:30:00Z"},
+		// 02:30 comes twice: the first
+		{"2000-10-28 12:00", "2000-10-30 12:00", "2000-10-29T00:30:00Z 2000-10-30T01:30:00Z"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := inBubble(t, host.Config{})
 			b.agent("aide", nil)
 			b.to(k.start, 0)
-			b.schedule("aide", object{"cadence_type": "cron", "cadence_value": "30 2 * * *", "timezone": "Europe/Berlin"})
+			b.schedule("aide", object{"cadence_type": "cron", "cadence_value": "30 2 * * *",
+				"timezone": "Europe/Berlin"})
 			b.to(k.end, 10*time.Minute)
 			var got []string
 			for _, r := range b.runs("") {
@@ -374,7 +407,8 @@ func TestO15_AsleepForThreeDays(t *testing.T) {
 		if len(runs) != 2 || runs[0].Reason != reeve.ReasonCatchup || runs[1].Reason != reeve.ReasonTimer {
 			t.Fatalf("runs: %+v", runs)
 		}
-		if s = b.getSchedule(s.ID); s.Missed != 71 || len(s.MissedAt) != 20 || !s.MissedAt[0].Before(*runs[0].ScheduledAt) {
+		if s = b.getSchedule(s.ID); s.Missed != 71 || len(s.MissedAt) != 20 ||
+			!s.MissedAt[0].Before(*runs[0].ScheduledAt) {
 			t.Errorf("missed: %d, shown %d", s.Missed, len(s.MissedAt))
 		}
 		if !s.NextAt.After(time.Now()) || len(b.notifications()) != 2 {
@@ -439,7 +473,8 @@ func TestO15_ZoneChangeKeepsTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inBubble(t, host.Config{})
 		b.agent("aide", nil)
-		s := b.schedule("aide", object{"cadence_type": "cron", "cadence_value": "0 7 * * *", "timezone": "Europe/Berlin"})
+		s := b.schedule("aide", object{"cadence_type": "cron", "cadence_value": "0 7 * * *",
+			"timezone": "Europe/Berlin"})
 		b.want(200, nil, "PATCH", "/api/schedules/"+s.ID, object{"timezone": "America/New_York"})
 		b.to("2000-01-02 00:00", time.Hour)
 		runs := b.runs("")
@@ -455,12 +490,16 @@ func TestO17_Notifications(t *testing.T) {
 		b := inBubble(t, host.Config{})
 		for _, policy := range []string{"always", "conditional", "never"} {
 			b.agent(policy, object{"config": plan("fine")})
-			b.schedule(policy, object{"name": policy, "cadence_type": "interval", "cadence_value": "1h", "notification": policy})
+			b.schedule(policy, object{"name": policy, "cadence_type": "interval", "cadence_value": "1h",
+				"notification": policy})
 		}
-		wordy := b.agent("wordy", object{"config": object{"rehearsal": object{"steps": []object{}, "output": "look", "notify": true}}})
-		b.schedule("wordy", object{"name": "wordy", "cadence_type": "interval", "cadence_value": "1h", "notification": "conditional"})
+		wordy := b.agent("wordy",
+			object{"config": object{"rehearsal": object{"steps": []object{}, "output": "look", "notify": true}}})
+		b.schedule("wordy", object{"name": "wordy", "cadence_type": "interval", "cadence_value": "1h",
+			"notification": "conditional"})
 		b.attach("wordy", "schedule_create")
-		made := in[api.Schedule](t, b.call("owner", wordy.ID, "schedule_create", object{"goal": "g", "name": "from afar", "cadence_type": "interval", "cadence_value": "1h"}))
+		made := in[api.Schedule](t, b.call("owner", wordy.ID, "schedule_create",
+			object{"goal": "g", "name": "from afar", "cadence_type": "interval", "cadence_value": "1h"}))
 		b.pass(time.Hour, time.Hour)
 		got := map[string]int{}
 		for _, n := range b.notifications() {
@@ -475,14 +514,16 @@ func TestO17_Notifications(t *testing.T) {
 		var messages api.MessageList
 		b.want(200, &messages, "GET", "/api/agents/wordy/messages", nil)
 		last := messages.Messages[len(messages.Messages)-1]
-		if last.Kind != reeve.Observation || !strings.Contains(last.Content, "look") || !strings.Contains(string(last.Metadata), made.ID) {
+		if last.Kind != reeve.Observation || !strings.Contains(last.Content, "look") ||
+			!strings.Contains(string(last.Metadata), made.ID) {
 			t.Errorf("the conversation that made it ends with %+v", last)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := inBubble(t, host.Config{})
 		b.agent("bad", object{"config": object{"rehearsal": object{"steps": []object{{"fail": "no luck"}}}}})
-		s := b.schedule("bad", object{"name": "bad", "cadence_type": "interval", "cadence_value": "1h", "notification": "never"})
+		s := b.schedule("bad", object{"name": "bad", "cadence_type": "interval", "cadence_value": "1h",
+			"notification": "never"})
 		var titles []string
 		for range 7 {
 			b.pass(time.Hour, time.Hour)
@@ -493,7 +534,8 @@ func TestO17_Notifications(t *testing.T) {
 		if strings.Join(titles, "; ") != "bad failed 3 times in a row; bad is disabled after 5 failures in a row" {
 			t.Errorf("told: %v", titles)
 		}
-		if got := b.getSchedule(s.ID); got.State != reeve.TimerDisabled || got.Failures != 5 || len(b.runs("")) != 5 || got.NextAt != nil {
+		if got := b.getSchedule(s.ID); got.State != reeve.TimerDisabled || got.Failures != 5 || len(b.runs("")) != 5 ||
+			got.NextAt != nil {
 			t.Errorf("%+v, %d runs", got.Timer, len(b.runs("")))
 		}
 		b.want(200, nil, "PATCH", "/api/agents/bad", object{"config": plan("better")})
@@ -508,8 +550,8 @@ func TestO17_Notifications(t *testing.T) {
 	})
 }
 
-// The webhook is told each notification under its id, again after a failure, at most ten times, and nothing private is reached
-// unless the operator says so.
+// The webhook is told each notification under its id, again after a failure, at most ten times, and nothing private is
+// reached unless the operator says so.
 func TestO17_Webhook(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -531,7 +573,8 @@ func TestO17_Webhook(t *testing.T) {
 	tell := func(h *reevetest.Host) {
 		h.Agent("aide")
 		rehearse(h, "aide", "ok")
-		h.Want(201, nil, "POST", "/api/schedules", object{"agent": "aide", "goal": "g", "cadence_type": "once", "cadence_value": time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)})
+		h.Want(201, nil, "POST", "/api/schedules", object{"agent": "aide", "goal": "g", "cadence_type": "once",
+			"cadence_value": time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)})
 	}
 	list := func(h *reevetest.Host) []reeve.Notification {
 		var l api.NotificationList
@@ -539,7 +582,8 @@ func TestO17_Webhook(t *testing.T) {
 		return l.Notifications
 	}
 	fail = 0
-	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Webhook: hook.URL + "/hook?secret=abcdefgh", HTTPAllow: []string{strings.TrimPrefix(hook.URL, "http://")}})
+	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Webhook: hook.URL + "/hook?secret=abcdefgh",
+		HTTPAllow: []string{strings.TrimPrefix(hook.URL, "http://")}})
 	tell(h)
 	eventually(t, "the webhook to be told", func() bool {
 		h.Settle(t.Context())
@@ -568,7 +612,9 @@ func TestO17_Webhook(t *testing.T) {
 func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inBubble(t, host.Config{RunCalls: 3})
-		a := b.agent("aide", object{"config": plan("all", write("/1", "1"), object{"tool": "read_file", "args": object{"path": "/1"}}, write("/2", "2"), write("/3", "3"), write("/4", "4"))})
+		a := b.agent("aide", object{"config": plan("all", write("/1", "1"),
+			object{"tool": "read_file", "args": object{"path": "/1"}}, write("/2", "2"), write("/3", "3"),
+			write("/4", "4"))})
 		b.call("ann", a.ID, "list_files", object{}) // what is known of the workspace is that it has no budgets
 		s := b.schedule("aide", object{"cadence_type": "interval", "cadence_value": "1h"})
 		b.pass(2*time.Hour, time.Hour)
@@ -577,7 +623,8 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 			t.Fatalf("%d runs", len(runs))
 		}
 		for _, r := range runs {
-			if r.State != reeve.RunFailed || r.Code != reeve.BudgetExceeded || r.Spent.Calls != 3 || r.Spent.Millis == 0 {
+			if r.State != reeve.RunFailed || r.Code != reeve.BudgetExceeded || r.Spent.Calls != 3 ||
+				r.Spent.Millis == 0 {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -591,7 +638,8 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 				Spent reeve.Amount
 			}
 		}](t, b.call("owner", a.ID, "schedule_runs", object{"schedule_id": s.ID}))
-		if len(history.Runs) != 2 || history.Runs[0].Spent.Calls != 3 || history.Runs[0].Moves != 0 { // a rehearsal asks no model
+		// a rehearsal asks no model
+		if len(history.Runs) != 2 || history.Runs[0].Spent.Calls != 3 || history.Runs[0].Moves != 0 {
 			t.Errorf("the history shows %+v", history)
 		}
 		var ops api.OperationList
@@ -620,7 +668,8 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 			}
 		}
 		b.attach("aide", "schedule_create")
-		if res := b.call("ann", a.ID, "schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h", "budget": 100}); !res.IsError {
+		if res := b.call("ann", a.ID, "schedule_create", object{"goal": "g", "cadence_type": "interval",
+			"cadence_value": "1h", "budget": 100}); !res.IsError {
 			t.Errorf("a model set a budget: %+v", res)
 		}
 	})
@@ -630,7 +679,8 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 func TestO18_SettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]host.Config{
-		"webhook": {Webhook: "ftp://secret.example/x"}, "run_calls": {RunCalls: -1}, "schedules_per_user": {PerUser: -1}, "alert_after": {AlertAfter: -2},
+		"webhook": {Webhook: "ftp://secret.example/x"}, "run_calls": {RunCalls: -1},
+		"schedules_per_user": {PerUser: -1}, "alert_after": {AlertAfter: -2},
 	} {
 		cfg.Dir = t.TempDir()
 		h, err := host.New(t.Context(), cfg)
@@ -642,12 +692,14 @@ func TestO18_SettingsAreChecked(t *testing.T) {
 		}
 	}
 	cfg := host.Config{}
-	env := map[string]string{"REEVE_RUN_CALLS": "7", "REEVE_MIN_INTERVAL": "5m", "REEVE_WEBHOOK": "https://x", "REEVE_SCHEDULES_PER_USER": "2", "REEVE_ALERT_AFTER": "1",
+	env := map[string]string{"REEVE_RUN_CALLS": "7", "REEVE_MIN_INTERVAL": "5m", "REEVE_WEBHOOK": "https://x",
+		"REEVE_SCHEDULES_PER_USER": "2", "REEVE_ALERT_AFTER": "1",
 		"REEVE_DISABLE_AFTER": "2", "REEVE_RUN_TOKENS": "3", "REEVE_RUN_MICROS": "4", "REEVE_RUN_MILLIS": "5"}
 	if err := cfg.FromEnv(func(k string) (string, bool) { v, ok := env[k]; return v, ok }); err != nil {
 		t.Fatal(err)
 	}
-	if cfg.RunCalls != 7 || cfg.MinInterval != host.Duration(5*time.Minute) || cfg.Webhook != "https://x" || cfg.PerUser != 2 || cfg.AlertAfter != 1 || cfg.GiveUpAfter != 2 ||
+	if cfg.RunCalls != 7 || cfg.MinInterval != host.Duration(5*time.Minute) || cfg.Webhook != "https://x" ||
+		cfg.PerUser != 2 || cfg.AlertAfter != 1 || cfg.GiveUpAfter != 2 ||
 		cfg.RunTokens != 3 || cfg.RunMicros != 4 || cfg.RunMillis != 5 {
 		t.Errorf("%+v", cfg)
 	}

@@ -60,8 +60,10 @@ func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 			{"resumed twice", patch(object{"status": "active"}), 0},
 			{"given another time", patch(object{"cadence_type": "cron", "cadence_value": "0 7 1 1 *"}), 1},
 			{"given the same time", patch(object{"cadence_type": "cron", "cadence_value": "0 7 1 1 *"}), 0},
-			{"given the same time in other words", patch(object{"cadence_type": "cron", "cadence_value": "00  7 1 JAN *", "timezone": "UTC"}), 0},
-			{"given the same time in other words by a tool", edit(object{"cadence_type": "cron", "cadence_value": "0 7 1 1 ?"}), 0},
+			{"given the same time in other words",
+				patch(object{"cadence_type": "cron", "cadence_value": "00  7 1 JAN *", "timezone": "UTC"}), 0},
+			{"given the same time in other words by a tool",
+				edit(object{"cadence_type": "cron", "cadence_value": "0 7 1 1 ?"}), 0},
 			{"given to another agent", patch(object{"agent": "other"}), 1},
 			{"given to the same agent", patch(object{"agent": "other"}), 0},
 			{"renamed by a tool", edit(object{"name": "newer"}), 1},
@@ -69,7 +71,10 @@ func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 			{"nothing said by a tool", edit(object{}), 0},
 			{"paused by a tool", edit(object{"status": "paused"}), 1},
 			{"paused twice by a tool", edit(object{"status": "paused"}), 0},
-			{"its agent destroyed", func() { b.want(200, nil, "PATCH", "/api/agents/other", object{"lifecycle": "destroyed"}) }, 1},
+			{"its agent destroyed", func() {
+				b.want(200, nil, "PATCH", "/api/agents/other",
+					object{"lifecycle": "destroyed"})
+			}, 1},
 			{"deleted", func() { b.want(204, nil, "DELETE", "/api/schedules/"+s.ID, nil) }, 1},
 		} {
 			k.do()
@@ -85,7 +90,8 @@ func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 			t.Errorf("removed with its agent: woken %d times", n)
 		}
 		// One that is disabled because it fails is told of; that it fires is no change.
-		b.agent("clumsy", object{"config": object{"rehearsal": object{"steps": []object{{"tool": "no_such_tool", "must": true, "args": object{}}}}}})
+		b.agent("clumsy", object{"config": object{"rehearsal": object{"steps": []object{{"tool": "no_such_tool",
+			"must": true, "args": object{}}}}}})
 		f := b.schedule("clumsy", object{"cadence_type": "interval", "cadence_value": "1h", "notification": "never"})
 		woken()
 		b.pass(time.Hour, time.Hour)

@@ -8,7 +8,8 @@ import (
 	"reeve/reevetest"
 )
 
-// A predicate is no way to what its agent, or the user who made the subscription, may not see: neither by what it holds for, nor by what is said where it cannot be asked.
+// A predicate is no way to what its agent, or the user who made the subscription, may not see: neither by what it holds
+// for, nor by what is said where it cannot be asked.
 func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -21,7 +22,8 @@ func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 		}
 		return v.ID
 	}
-	gym, home := made(mia, "/api/journal/categories", object{"name": "Gym"}), made(mia, "/api/journal/categories", object{"name": "Home"})
+	gym, home := made(mia, "/api/journal/categories", object{"name": "Gym"}), made(mia, "/api/journal/categories",
+		object{"name": "Home"})
 	task := made(mia, "/api/journal/tasks", object{"category_id": gym, "title": "Squat"})
 	agent := func(name string, categories ...string) reeve.Agent {
 		a := h.Agent(name)
@@ -43,10 +45,14 @@ func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 	tasks := watcher("tasks", "key", "TASK", `entity.title != ""`, home)
 	all := []reeve.Agent{blind, entries, nosy, ratings, elsewhere, plans, tasks}
 	write := func(who []string, day string) {
-		made(who, "/api/journal/time-entries", object{"task_id": task, "started_at": day + "T08:00:00Z", "ended_at": day + "T09:00:00Z", "description": "the password is hunter2"})
+		made(who, "/api/journal/time-entries", object{"task_id": task, "started_at": day + "T08:00:00Z",
+			"ended_at": day + "T09:00:00Z", "description": "the password is hunter2"})
 		for path, body := range map[string]object{
-			"/api/journal/ratings":                  {"target_kind": "task", "target_id": task, "scores": object{"focus": 50}},
-			"/api/journal/plans/" + day + "/blocks": {"blocks": []object{{"category_id": gym, "start_time": day + "T10:00:00Z", "end_time": day + "T11:00:00Z", "note": "private"}}},
+			"/api/journal/ratings": {"target_kind": "task", "target_id": task,
+				"scores": object{"focus": 50}},
+			"/api/journal/plans/" + day +
+				"/blocks": {"blocks": []object{{"category_id": gym, "start_time": day + "T10:00:00Z", "end_time": day +
+				"T11:00:00Z", "note": "private"}}},
 		} {
 			if r := h.Do("PUT", path, body, who...); r.Status >= 300 {
 				t.Fatalf("%s: %d %s", path, r.Status, r.Body)

@@ -9,8 +9,9 @@ import (
 	"reeve/reevetest"
 )
 
-// TestG22_ACommandThatGoesWildHarmsNobody runs what uses up processes, memory and output, leaves daemons, and answers with what is
-// no text: each has a clear result, the server answers meanwhile and afterwards, and nothing goes on running.
+// TestG22_ACommandThatGoesWildHarmsNobody runs what uses up processes, memory and output, leaves daemons, and answers
+// with what is no text: each has a clear result, the server answers meanwhile and afterwards, and nothing goes on
+// running.
 func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
@@ -29,12 +30,20 @@ func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 	}{
 		{"f() { f | f & }; f; wait; sleep 1000", func(r ran) bool { return r.ExitCode != 0 }},
 		{"x=y; while :; do x=$x$x; done", func(r ran) bool { return r.ExitCode != 0 }},
-		{"(setsid sh -c 'exec -a " + mark + " sleep 1000' &) ; (nohup sh -c 'trap \"\" TERM HUP; sleep 1000' >/dev/null 2>&1 &); echo left", func(r ran) bool { return r.ExitCode == 0 && r.Stdout == "left\n" }},
+		{"(setsid sh -c 'exec -a " + mark +
+			" sleep 1000' &) ; (nohup sh -c 'trap \"\" TERM HUP; sleep 1000' >/dev/null 2>&1 &); echo left",
+			func(r ran) bool { return r.ExitCode == 0 && r.Stdout == "left\n" }},
 		{"head -c 300000000 /dev/zero | tr '\\0' x; echo over >&2", func(r ran) bool {
 			return r.ExitCode == 0 && strings.HasSuffix(r.Stderr, "over\n") && len(r.Stdout) <= 256<<10
 		}},
-		{"head -c 3000 /dev/urandom; printf '\\0\\377\\033[2J'", func(r ran) bool { return r.ExitCode == 0 && strings.Contains(r.Stdout, "\ufffd") }},
-		{"kill -9 -1; kill -9 1; kill -9 $$; echo alive", func(r ran) bool { return r.Stdout == "alive\n" || r.ExitCode != 0 }},
+		{"head -c 3000 /dev/urandom; printf '\\0\\377\\033[2J'", func(r ran) bool {
+			return r.ExitCode == 0 &&
+				strings.Contains(r.Stdout, "\ufffd")
+		}},
+		{"kill -9 -1; kill -9 1; kill -9 $$; echo alive", func(r ran) bool {
+			return r.Stdout == "alive\n" ||
+				r.ExitCode != 0
+		}},
 		{"while :; do mkdir d && cd d || break; done; exit 3", func(r ran) bool { return r.ExitCode != 0 }},
 	} {
 		answers := make(chan int, 1)

@@ -77,7 +77,8 @@ var weather = model.Tool{Name: "weather.get", Description: "The weather of a cit
 func ask(text string) []model.Message { return []model.Message{model.NewTextMessage(model.User, text)} }
 
 func call(id, city string) model.Part {
-	return model.Part{Type: model.ToolCall, ID: id, Name: "weather.get", Args: json.RawMessage(`{"city":"` + city + `"}`)}
+	return model.Part{Type: model.ToolCall, ID: id, Name: "weather.get",
+		Args: json.RawMessage(`{"city":"` + city + `"}`)}
 }
 
 func result(id, text string) model.Part {
@@ -101,36 +102,50 @@ type scene struct {
 }
 
 var scenes = map[string]scene{
-	"plain":  {request: model.Request{Messages: ask("hi")}, text: "Hello!", stop: model.StopEnd, usage: &model.Usage{Input: 19, Output: 12}},
-	"stream": {request: model.Request{Messages: ask("hi"), System: "Be kind.", MaxTokens: 500, Temperature: temperature(0.5)}, text: "Hello there, friend.", stop: model.StopEnd, deltas: 3, usage: &model.Usage{Input: 125, Output: 12, CacheRead: 100}},
-	"tool": {request: model.Request{Messages: ask("weather in Paris?"), System: "Be kind.", Tools: []model.Tool{weather}}, text: "I'll look.", calls: "Paris", stop: model.StopTools,
+	"plain": {request: model.Request{Messages: ask("hi")}, text: "Hello!", stop: model.StopEnd,
+		usage: &model.Usage{Input: 19, Output: 12}},
+	"stream": {request: model.Request{Messages: ask("hi"), System: "Be kind.", MaxTokens: 500,
+		Temperature: temperature(0.5)}, text: "Hello there, friend.", stop: model.StopEnd, deltas: 3,
+		usage: &model.Usage{Input: 125, Output: 12, CacheRead: 100}},
+	"tool": {request: model.Request{Messages: ask("weather in Paris?"), System: "Be kind.",
+		Tools: []model.Tool{weather}}, text: "I'll look.", calls: "Paris", stop: model.StopTools,
 		usage: &model.Usage{Input: 25, Output: 40}},
-	"parallel": {request: model.Request{Messages: ask("weather in two cities?"), Tools: []model.Tool{weather}, Choice: model.MustCall}, calls: "Paris,Rome", stop: model.StopTools},
+	"parallel": {request: model.Request{Messages: ask("weather in two cities?"), Tools: []model.Tool{weather},
+		Choice: model.MustCall}, calls: "Paris,Rome", stop: model.StopTools},
 	"result": {request: model.Request{Tools: []model.Tool{weather}, Choice: model.NoCall, Messages: []model.Message{
 		model.NewTextMessage(model.User, "weather in two cities?"),
-		{Role: model.Assistant, Parts: []model.Part{{Type: model.Text, Text: "I'll look."}, call("call_1", "Paris"), call("call_2", "Rome")}},
-		{Role: model.User, Parts: []model.Part{result("call_1", "21"), {Type: model.Result, ID: "call_2", Name: "weather.get", Text: "no such city", IsError: true}}},
+		{Role: model.Assistant, Parts: []model.Part{{Type: model.Text, Text: "I'll look."}, call("call_1", "Paris"),
+			call("call_2", "Rome")}},
+		{Role: model.User, Parts: []model.Part{result("call_1", "21"),
+			{Type: model.Result, ID: "call_2", Name: "weather.get", Text: "no such city", IsError: true}}},
 	}}, text: "Paris 21, Rome 24.", stop: model.StopEnd},
 	"image": {request: model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{
-		{Type: model.Text, Text: "What is this?"}, {Type: model.Media, MediaType: "image/png", Data: []byte("\x89PNG"), Name: "dot.png"},
+		{Type: model.Text, Text: "What is this?"}, {Type: model.Media, MediaType: "image/png", Data: []byte("\x89PNG"),
+			Name: "dot.png"},
 		{Type: model.Media, MediaType: "text/plain", Data: []byte("some notes"), Name: "notes.txt"},
 	}}}}, text: "A red dot.", stop: model.StopEnd},
-	"format": {request: model.Request{Messages: ask("which city?"), Format: &model.Format{Name: "place", Strict: true, Schema: json.RawMessage(
-		`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}}, text: `{"city":"Paris"}`, stop: model.StopEnd},
-	"limit":      {request: model.Request{Messages: ask("hi")}, code: reeve.RateLimited, after: 7 * time.Second},
-	"broken":     {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, says: "HTTP 500"},
-	"overloaded": {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, says: "overloaded", not: "ollama anthropic"},
-	"key":        {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "refuses the key"},
-	"refused":    {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "refuses the request"},
-	"cut":        {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
-	"torn":       {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
-	"midstream":  {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
-	"garbage":    {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "makes no sense"},
-	"empty":      {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "empty"},
-	"length":     {request: model.Request{Messages: ask("tell me a story"), MaxTokens: 3}, text: "Once upon a", stop: model.StopLength},
-	"declined":   {request: model.Request{Messages: ask("something bad")}, stop: model.StopRefused, not: "ollama"},
-	"badargs":    {request: model.Request{Messages: ask("weather in Paris?"), Tools: []model.Tool{weather}}, calls: "?", stop: model.StopTools, not: "gemini ollama"},
-	"ids":        {request: model.Request{Messages: ask("weather in three cities?"), Tools: []model.Tool{weather}}, calls: "Paris,Rome,Oslo", stop: model.StopTools},
+	"format": {request: model.Request{Messages: ask("which city?"), Format: &model.Format{Name: "place", Strict: true,
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}},
+		text: `{"city":"Paris"}`, stop: model.StopEnd},
+	"limit":  {request: model.Request{Messages: ask("hi")}, code: reeve.RateLimited, after: 7 * time.Second},
+	"broken": {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, says: "HTTP 500"},
+	"overloaded": {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, says: "overloaded",
+		not: "ollama anthropic"},
+	"key":       {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "refuses the key"},
+	"refused":   {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "refuses the request"},
+	"cut":       {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
+	"torn":      {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
+	"midstream": {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
+	"garbage":   {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "makes no sense"},
+	"empty":     {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "empty"},
+	"length": {request: model.Request{Messages: ask("tell me a story"), MaxTokens: 3}, text: "Once upon a",
+		stop: model.StopLength},
+	"declined": {request: model.Request{Messages: ask("something bad")}, stop: model.StopRefused, not: "ollama"},
+	"badargs": {request: model.Request{Messages: ask("weather in Paris?"), Tools: []model.Tool{weather}}, calls: "?",
+		stop: model.StopTools, not: "gemini ollama"},
+	"ids": {request: model.Request{Messages: ask("weather in three cities?"), Tools: []model.Tool{weather}},
+		calls: "Paris,Rome,Oslo", stop: model.StopTools},
 }
 
 // TestAdapters: W08, the errors of every provider are typed; and what each provider says means the same to us.
@@ -172,7 +187,8 @@ func checkError(t *testing.T, s scene, err error) {
 		t.Fatalf("got %v, want a typed error", err)
 	}
 	if e.Code != s.code || e.RetryAfter != s.after || !strings.Contains(e.Message, s.says) {
-		t.Errorf("got %s, again after %v: %s\nwant %s, after %v, with %q", e.Code, e.RetryAfter, e.Message, s.code, s.after, s.says)
+		t.Errorf("got %s, again after %v: %s\nwant %s, after %v, with %q", e.Code, e.RetryAfter, e.Message, s.code,
+			s.after, s.says)
 	}
 	for _, text := range []string{e.Error(), e.Message, e.Hint} {
 		if strings.Contains(text, secret) || strings.Contains(text, "org-AbC") {
@@ -196,8 +212,10 @@ func checkAnswer(t *testing.T, s scene, a model.Answer) {
 		}
 		ids[c.ID] = true
 	}
-	if text := a.Text(); text != s.text && s.stop != model.StopRefused || strings.Join(cities, ",") != s.calls || a.Stop != s.stop {
-		t.Errorf("got %q, calls %v, stop %s\nwant %q, calls %s, stop %s", a.Text(), cities, a.Stop, s.text, s.calls, s.stop)
+	if text := a.Text(); text != s.text && s.stop != model.StopRefused || strings.Join(cities, ",") != s.calls ||
+		a.Stop != s.stop {
+		t.Errorf("got %q, calls %v, stop %s\nwant %q, calls %s, stop %s", a.Text(), cities, a.Stop, s.text, s.calls,
+			s.stop)
 	}
 	if a.Provider == "" || a.Model == "" {
 		t.Errorf("provider %q, model %q", a.Provider, a.Model)
@@ -221,7 +239,8 @@ func sameUsage(a model.Answer, want model.Usage) bool {
 	case "ollama":
 		return got.Input == want.Input && got.Output == want.Output
 	case "anthropic":
-		return got.Input-got.CacheWrite >= want.CacheRead && got.CacheRead == want.CacheRead && got.Output == want.Output
+		return got.Input-got.CacheWrite >= want.CacheRead && got.CacheRead == want.CacheRead &&
+			got.Output == want.Output
 	default:
 		return got == want
 	}
@@ -271,9 +290,11 @@ func checkDeltas(t *testing.T, a model.Answer, deltas []model.Delta) {
 	}
 }
 
-// TestReasoningGoesBack: what a model thought, whatever form its provider gives it, is stored as JSON and sent back unchanged with the results.
+// TestReasoningGoesBack: what a model thought, whatever form its provider gives it, is stored as JSON and sent back
+// unchanged with the results.
 func TestReasoningGoesBack(t *testing.T) {
-	want := map[string]string{"anthropic": "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pk=", "openai_responses": "gAAAAABorzAwXkW8sXkZmGn1Hh8rWmUHc2Vq", "openai_chat": "",
+	want := map[string]string{"anthropic": "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pk=",
+		"openai_responses": "gAAAAABorzAwXkW8sXkZmGn1Hh8rWmUHc2Vq", "openai_chat": "",
 		"gemini": "EjQKMgEMOdbHO0Gd+c9Mxk4ELwPGbpCEYp2mFfYYLix2UVtkEqwqFMHBjMBlpQkhKzTb", "ollama": ""}
 	for provider, adapter := range adapters {
 		t.Run(provider, func(t *testing.T) {
@@ -282,7 +303,8 @@ func TestReasoningGoesBack(t *testing.T) {
 				s = model.Server{Name: "deepseek", URL: "https://api.deepseek.com/v1"}
 			}
 			m := replayed(t, provider, "reasoning", s)
-			r := model.Request{Model: adapter.model, Messages: ask("weather in Paris?"), Tools: []model.Tool{weather}, Effort: "low"}
+			r := model.Request{Model: adapter.model, Messages: ask("weather in Paris?"), Tools: []model.Tool{weather},
+				Effort: "low"}
 			a, err := m.Answer(t.Context(), r, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -304,7 +326,8 @@ func TestReasoningGoesBack(t *testing.T) {
 			if err := json.Unmarshal(stored, &back); err != nil {
 				t.Fatal(err)
 			}
-			r.Messages = append(r.Messages, model.Message{Role: model.Assistant, Parts: back.Parts}, model.Message{Role: model.User, Parts: []model.Part{result(back.Calls()[0].ID, "21")}})
+			r.Messages = append(r.Messages, model.Message{Role: model.Assistant, Parts: back.Parts},
+				model.Message{Role: model.User, Parts: []model.Part{result(back.Calls()[0].ID, "21")}})
 			if a, err = m.Answer(t.Context(), r, nil); err != nil || a.Text() != "It is 21 degrees." {
 				t.Errorf("got %q, %v", a.Text(), err)
 			}
@@ -339,42 +362,55 @@ func TestAdapterOddities(t *testing.T) {
 	}
 }
 
-// TestCallsThatAreCutOff: a call that the limit of tokens cut off before its arguments is not one without arguments, and is streamed as it is kept. One before it, or in an answer that is whole, may take none.
+// TestCallsThatAreCutOff: a call that the limit of tokens cut off before its arguments is not one without arguments,
+// and is streamed as it is kept. One before it, or in an answer that is whole, may take none.
 func TestCallsThatAreCutOff(t *testing.T) {
 	wires := map[string]struct{ call, end, cut, whole string }{ // of an answer with the calls 0 and 1
 		"anthropic": {`data: {"type":"content_block_start","index":N,"content_block":{"type":"tool_use","id":"cN","name":"t","input":{}}}` + "\n\n" +
 			`data: {"type":"content_block_delta","index":N,"delta":{"type":"input_json_delta","partial_json":""}}`,
-			`data: {"type":"message_delta","delta":{"stop_reason":"STOP"}}` + "\n\n" + `data: {"type":"message_stop"}`, "max_tokens", "tool_use"},
+			`data: {"type":"message_delta","delta":{"stop_reason":"STOP"}}` + "\n\n" + `data: {"type":"message_stop"}`,
+			"max_tokens", "tool_use"},
 		"openai_chat": {`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":N,"id":"cN","function":{"name":"t","arguments":""}}]}}]}`,
 			`data: {"choices":[{"index":0,"delta":{},"finish_reason":"STOP"}]}`, "length", "tool_calls"},
 		"openai_responses": {`data: {"type":"response.output_item.added","output_index":N,"item":{"type":"function_call","call_id":"cN","name":"t","arguments":""}}` + "\n\n" +
 			`data: {"type":"response.output_item.done","output_index":N,"item":{"type":"function_call","call_id":"cN","name":"t","arguments":""}}`,
 			`data: {"type":"response.completed","response":{"status":"STOP"}}`, "incomplete", "completed"},
-		"ollama": {`{"message":{"tool_calls":[{"id":"cN","function":{"name":"t"}}]}}`, `{"done":true,"done_reason":"STOP"}`, "length", "stop"},
+		"ollama": {`{"message":{"tool_calls":[{"id":"cN","function":{"name":"t"}}]}}`,
+			`{"done":true,"done_reason":"STOP"}`, "length", "stop"},
 	}
 	for provider, w := range wires {
 		for stop, want := range map[string]struct{ args, streamed string }{w.cut: {`"{"`, "{"}, w.whole: {`{}`, ""}} {
-			body := strings.Join([]string{strings.ReplaceAll(w.call, "N", "0"), strings.ReplaceAll(w.call, "N", "1"), strings.Replace(w.end, "STOP", stop, 1), ""}, "\n\n")
+			body := strings.Join([]string{strings.ReplaceAll(w.call, "N", "0"), strings.ReplaceAll(w.call, "N", "1"),
+				strings.Replace(w.end, "STOP", stop, 1), ""}, "\n\n")
 			var streamed string
-			a, err := speaks(provider, []byte(body)).Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("hi")}, func(d model.Delta) { streamed += d.Text })
-			if calls := a.Calls(); err != nil || len(calls) != 2 || string(calls[0].Args) != `{}` || string(calls[1].Args) != want.args || streamed != want.streamed {
+			a, err := speaks(provider, []byte(body)).
+				Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("hi")},
+					func(d model.Delta) { streamed += d.Text })
+			if calls := a.Calls(); err != nil || len(calls) != 2 || string(calls[0].Args) != `{}` ||
+				string(calls[1].Args) != want.args || streamed != want.streamed {
 				t.Errorf("%s, %s: %+v, streamed %q, %v", provider, stop, a, streamed, err)
 			}
 		}
 	}
 }
 
-// TestCallsInOnePlace: pieces of parallel calls that all say index 0 go to the call with their id, or without one to the call that was spoken of last.
+// TestCallsInOnePlace: pieces of parallel calls that all say index 0 go to the call with their id, or without one to
+// the call that was spoken of last.
 func TestCallsInOnePlace(t *testing.T) {
 	var body string
-	for _, c := range []string{`"id":"a","function":{"name":"one","arguments":""}`, `"function":{"arguments":"{\"x\":"}`, `"id":"b","function":{"name":"two","arguments":""}`,
-		`"function":{"arguments":"{\"y\":"}`, `"function":{"arguments":"2}"}`, `"id":"a","function":{"arguments":"1"}`, `"function":{"arguments":"}"}`} {
+	for _, c := range []string{`"id":"a","function":{"name":"one","arguments":""}`,
+		`"function":{"arguments":"{\"x\":"}`, `"id":"b","function":{"name":"two","arguments":""}`,
+		`"function":{"arguments":"{\"y\":"}`, `"function":{"arguments":"2}"}`, `"id":"a","function":{"arguments":"1"}`,
+		`"function":{"arguments":"}"}`} {
 		body += `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,` + c + `}]}}]}` + "\n\n"
 	}
 	var deltas []model.Delta
-	a, err := speaks("openai_chat", []byte(body+`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\n")).
-		Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, func(d model.Delta) { deltas = append(deltas, d) })
-	if calls := a.Calls(); err != nil || len(calls) != 2 || string(calls[0].Args) != `{"x":1}` || string(calls[1].Args) != `{"y":2}` {
+	a, err := speaks("openai_chat",
+		[]byte(body+`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\n")).
+		Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")},
+			func(d model.Delta) { deltas = append(deltas, d) })
+	if calls := a.Calls(); err != nil || len(calls) != 2 || string(calls[0].Args) != `{"x":1}` ||
+		string(calls[1].Args) != `{"y":2}` {
 		t.Errorf("%+v, %v", a, err)
 	}
 	checkDeltas(t, a, deltas)

@@ -33,7 +33,8 @@ func anonymize(text string) string {
 }
 
 // harmless are the headers that recordings keep; all others may tell who asked.
-var harmless = []string{"Content-Type", "Accept", "Retry-After", "Retry-After-Ms", "Anthropic-Version", "Anthropic-Beta"}
+var harmless = []string{"Content-Type", "Accept", "Retry-After", "Retry-After-Ms", "Anthropic-Version",
+	"Anthropic-Beta"}
 
 // anonymousHeader returns the headers that recordings keep.
 func anonymousHeader(h http.Header) http.Header {

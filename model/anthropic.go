@@ -76,14 +76,16 @@ type anthropicSource struct {
 	Type      string `json:"type"`
 }
 
-// anthropicMax is how many tokens an answer may have when the request does not say: the API insists on a number, and every model that is still served takes this one.
+// anthropicMax is how many tokens an answer may have when the request does not say: the API insists on a number, and
+// every model that is still served takes this one.
 const anthropicMax = 8192
 
 // anthropicThought is how many tokens older models may think, by effort; newer ones decide for themselves.
 var anthropicThought = map[string]int{"low": 2048, "medium": 8192, "high": 24576}
 
 // anthropicOlder are models that are told how many tokens to think.
-var anthropicOlder = []string{"claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-0", "claude-sonnet-4-2",
+var anthropicOlder = []string{"claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5",
+	"claude-sonnet-4-0", "claude-sonnet-4-2",
 	"claude-sonnet-4-5", "claude-haiku-4"}
 
 type anthropicModel struct{ server Server }
@@ -107,8 +109,8 @@ func (m *anthropicModel) request(r Request, ms []Message, n names) (any, error) 
 	if r.MaxTokens > 0 {
 		p.MaxTokens = r.MaxTokens
 	}
-	// What stays the same from one move of a turn to the next is marked for caching: tools and system text come first in a prompt, and a mark
-	// covers all that is before it. What is too short to be cached costs nothing.
+	// What stays the same from one move of a turn to the next is marked for caching: tools and system text come first
+	// in a prompt, and a mark covers all that is before it. What is too short to be cached costs nothing.
 	mark := &anthropicMark{Type: "ephemeral"}
 	if r.Format != nil {
 		r.System = strings.TrimSpace(r.System + "\n\n" + r.Format.inWords())
@@ -176,8 +178,8 @@ func (m *anthropicModel) effort(r Request, ms []Message, p *anthropicRequest) {
 	}
 }
 
-// thoughtful says whether a model that is told how much to think may do so: calls that it now gets the results of must have come from thoughts, which
-// those of another provider's model did not.
+// thoughtful says whether a model that is told how much to think may do so: calls that it now gets the results of must
+// have come from thoughts, which those of another provider's model did not.
 func thoughtful(ms []Message) bool {
 	if len(ms) < 2 || ms[len(ms)-1].Parts[0].Type != Result {
 		return true
@@ -197,9 +199,11 @@ func (m *anthropicModel) blocks(msg Message, n names) []any {
 			raw, _ := unseal(m.server.Name, p.Raw)
 			blocks = append(blocks, raw)
 		case ToolCall:
-			blocks = append(blocks, anthropicBlock{Type: "tool_use", ID: p.ID, Name: n.theirs(p.Name), Input: object(p.Args)})
+			blocks = append(blocks, anthropicBlock{Type: "tool_use", ID: p.ID, Name: n.theirs(p.Name),
+				Input: object(p.Args)})
 		case Result:
-			blocks = append(blocks, anthropicBlock{Type: "tool_result", ToolUseID: p.ID, IsError: &p.IsError, Content: []anthropicBlock{{Type: "text", Text: p.Text}}})
+			blocks = append(blocks, anthropicBlock{Type: "tool_result", ToolUseID: p.ID, IsError: &p.IsError,
+				Content: []anthropicBlock{{Type: "text", Text: p.Text}}})
 		}
 	}
 	return blocks

@@ -49,7 +49,8 @@ type anthropicStart struct {
 	Input     json.RawMessage `json:"input"`
 }
 
-var anthropicStops = map[string]Stop{"end_turn": StopEnd, "stop_sequence": StopEnd, "pause_turn": StopEnd, "tool_use": StopTools, "max_tokens": StopLength,
+var anthropicStops = map[string]Stop{"end_turn": StopEnd, "stop_sequence": StopEnd, "pause_turn": StopEnd,
+	"tool_use": StopTools, "max_tokens": StopLength,
 	"model_context_window_exceeded": StopLength, "refusal": StopRefused}
 
 // anthropicThinking is a thinking block, to be sent back as it was.
@@ -142,7 +143,8 @@ func (m *anthropicModel) begin(d *draft, key string, raw json.RawMessage, though
 	return nil
 }
 
-// note takes over what was counted; later events repeat the counts or leave them out. Anthropic counts what is cached apart from the rest.
+// note takes over what was counted; later events repeat the counts or leave them out. Anthropic counts what is cached
+// apart from the rest.
 func (c anthropicUsage) note(u *Usage) {
 	more := func(was int64, is count) int64 {
 		if is < 0 {
@@ -156,7 +158,8 @@ func (c anthropicUsage) note(u *Usage) {
 	u.Output, u.Reasoning = more(u.Output, c.Output), more(u.Reasoning, c.Details.Thinking)
 }
 
-// startedInput is what a call has of its arguments when it begins: usually an empty object, which the pieces then replace.
+// startedInput is what a call has of its arguments when it begins: usually an empty object, which the pieces then
+// replace.
 func startedInput(raw string) string {
 	if strings.Join(strings.Fields(raw), "") == "{}" || raw == "null" {
 		return ""
@@ -165,7 +168,8 @@ func startedInput(raw string) string {
 }
 
 // anthropicKinds are the statuses of the types of error, which come without one in mid-stream.
-var anthropicKinds = map[string]int{"rate_limit_error": 429, "overloaded_error": 529, "api_error": 500, "timeout_error": 504, "authentication_error": 401,
+var anthropicKinds = map[string]int{"rate_limit_error": 429, "overloaded_error": 529, "api_error": 500,
+	"timeout_error": 504, "authentication_error": 401,
 	"permission_error": 403, "not_found_error": 404, "billing_error": 402, "request_too_large": 413}
 
 // anthropicError reads the body of an error.

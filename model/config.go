@@ -44,7 +44,8 @@ type provider struct {
 }
 
 // first are the models that are asked by default, in this order of providers.
-var first = []struct{ provider, model string }{{"anthropic", "claude-sonnet-5-5"}, {"openai", "gpt-6.1-sol"}, {"gemini", "gemini-3.5-flash"}}
+var first = []struct{ provider, model string }{{"anthropic", "claude-sonnet-5-5"}, {"openai", "gpt-6.1-sol"},
+	{"gemini", "gemini-3.5-flash"}}
 
 func (c Config) env(names ...string) string {
 	get := c.Env
@@ -82,11 +83,13 @@ func (c Config) providers() (map[string]provider, error) {
 	add := func(name, section, keyVar string, e Endpoint, needsKey bool, adapter func(Server) Model) error {
 		if e.URL != "" {
 			if u, err := url.Parse(e.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return at("model."+section+".base_url", reeve.Errorf(reeve.Validation, "model.%s.base_url is not a URL like https://host/v1", section))
+				return at("model."+section+".base_url",
+					reeve.Errorf(reeve.Validation, "model.%s.base_url is not a URL like https://host/v1", section))
 			}
 		}
 		if e.API != "" && e.API != "chat" && e.API != "responses" {
-			return at("model."+section+".api", reeve.Errorf(reeve.Validation, "model.%s.api is chat or responses, not %q", section, e.API))
+			return at("model."+section+".api",
+				reeve.Errorf(reeve.Validation, "model.%s.api is chat or responses, not %q", section, e.API))
 		}
 		hint := "model." + section + ".key"
 		if keyVar != "" {
@@ -122,8 +125,11 @@ func (c Config) providers() (map[string]provider, error) {
 		e := c.Servers[name]
 		switch {
 		case err != nil:
-		case plain("x"+name) != "x"+name || slices.Contains([]string{"anthropic", "openai", "gemini", "ollama", "rehearsal"}, name):
-			err = at("model.servers."+name, reeve.Errorf(reeve.Validation, "model.servers: %q cannot be the name of a server", name).Hintf("Use letters, digits, - and _, and none of the built-in names."))
+		case plain("x"+name) != "x"+name ||
+			slices.Contains([]string{"anthropic", "openai", "gemini", "ollama", "rehearsal"}, name):
+			err = at("model.servers."+name,
+				reeve.Errorf(reeve.Validation, "model.servers: %q cannot be the name of a server", name).
+					Hintf("Use letters, digits, - and _, and none of the built-in names."))
 		case e.URL == "":
 			err = at("model.servers."+name, reeve.Errorf(reeve.Validation, "model.servers.%s needs a base_url", name))
 		default:
@@ -140,7 +146,8 @@ func (e Endpoint) adapter() func(Server) Model {
 	return OpenAIChat
 }
 
-// ollamaURL reads OLLAMA_HOST as Ollama does: a host, with or without a scheme and a port. The address that a server listens on at all of them is this machine's.
+// ollamaURL reads OLLAMA_HOST as Ollama does: a host, with or without a scheme and a port. The address that a server
+// listens on at all of them is this machine's.
 func ollamaURL(host string) string {
 	if host == "" {
 		return ""

@@ -19,8 +19,8 @@ type counted struct {
 	log   *slog.Logger
 }
 
-// CountUsage makes sure that an answer costs something, and something that can be true. Where a model does not say what it read and wrote, says nonsense, or
-// was given up in the middle of its answer, an estimate stands in.
+// CountUsage makes sure that an answer costs something, and something that can be true. Where a model does not say what
+// it read and wrote, says nonsense, or was given up in the middle of its answer, an estimate stands in.
 func CountUsage(m Model, log *slog.Logger) Model { return counted{m, log} }
 
 // Answer implements Model.
@@ -46,7 +46,8 @@ func (m counted) Answer(ctx context.Context, r Request, watch func(Delta)) (Answ
 	u := &a.Usage
 	switch {
 	case !u.possible():
-		m.log.Warn("a model's count of its tokens cannot be true, so an estimate is charged", "model", r.Model, "input", u.Input, "output", u.Output, "estimate", guess.Input+guess.Output)
+		m.log.Warn("a model's count of its tokens cannot be true, so an estimate is charged", "model", r.Model, "input",
+			u.Input, "output", u.Output, "estimate", guess.Input+guess.Output)
 		*u = guess
 	case u.Input == 0 && u.Output == 0:
 		*u = guess
@@ -97,12 +98,16 @@ func (a Answer) tokens() int64 {
 	return tokens(bytes)
 }
 
-// EstimateCost is what a question may cost, as far as can be told before it is asked: what is read by an estimate, what is written only where that is limited, and the time of one try.
+// EstimateCost is what a question may cost, as far as can be told before it is asked: what is read by an estimate, what
+// is written only where that is limited, and the time of one try.
 func (r Request) EstimateCost() reeve.Amount {
-	return reeve.Amount{Tokens: reeve.SaturatingAdd(r.tokens(), max(0, int64(r.MaxTokens))), Millis: tryLimit.Milliseconds()} // who asks may say any number
+	// who asks may say any number
+	return reeve.Amount{Tokens: reeve.SaturatingAdd(r.tokens(), max(0, int64(r.MaxTokens))),
+		Millis: tryLimit.Milliseconds()}
 }
 
 // Cost is what an answer cost that took so long.
 func (u Usage) Cost(took time.Duration) reeve.Amount {
-	return reeve.Amount{Tokens: reeve.SaturatingAdd(u.Input, u.Output), Micros: u.Micros, Millis: max(1, took.Milliseconds())}
+	return reeve.Amount{Tokens: reeve.SaturatingAdd(u.Input, u.Output), Micros: u.Micros,
+		Millis: max(1, took.Milliseconds())}
 }

@@ -17,8 +17,8 @@ import (
 	"reeve/model"
 )
 
-// TestCountsThatCannotBe: an answer costs what its provider counted, if that can be true. Otherwise, and where nothing is counted, an estimate stands in, whatever
-// the provider.
+// TestCountsThatCannotBe: an answer costs what its provider counted, if that can be true. Otherwise, and where nothing
+// is counted, an estimate stands in, whatever the provider.
 func TestCountsThatCannotBe(t *testing.T) {
 	const most = "9223372036854775807"
 	for provider, adapter := range adapters {
@@ -48,19 +48,24 @@ func TestCountsThatCannotBe(t *testing.T) {
 			{"[1]", "{}", 250, 500, true, true},
 		} {
 			var log bytes.Buffer
-			m := model.CountUsage(speaks(provider, wire(provider, []string{`"` + strings.Repeat("x", 1000) + `"`, `"` + strings.Repeat("y", 1000) + `"`}, "stop", c.in, c.out)), slog.New(slog.NewTextHandler(&log, nil)))
-			a, err := m.Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask(strings.Repeat("z", 1000))}, nil)
+			m := model.CountUsage(speaks(provider,
+				wire(provider, []string{`"` + strings.Repeat("x", 1000) + `"`, `"` + strings.Repeat("y", 1000) + `"`},
+					"stop", c.in, c.out)), slog.New(slog.NewTextHandler(&log, nil)))
+			a, err := m.Answer(t.Context(),
+				model.Request{Model: adapter.model, Messages: ask(strings.Repeat("z", 1000))}, nil)
 			if err != nil || len(a.Text()) != 2000 {
 				t.Fatalf("%s: %v, %d bytes", provider, err, len(a.Text()))
 			}
-			if u := a.Usage; u.Input != c.input || u.Output != c.said || u.Estimated != c.estimated || strings.Contains(log.String(), "cannot be true") != c.logged {
+			if u := a.Usage; u.Input != c.input || u.Output != c.said || u.Estimated != c.estimated ||
+				strings.Contains(log.String(), "cannot be true") != c.logged {
 				t.Errorf("%s, %s and %s: %+v, log %s", provider, c.in, c.out, u, &log)
 			}
 		}
 	}
 }
 
-// TestSumsOfCounts: several counts of a provider's that are one of ours do not make a sum that can be true of ones that cannot.
+// TestSumsOfCounts: several counts of a provider's that are one of ours do not make a sum that can be true of ones that
+// cannot.
 func TestSumsOfCounts(t *testing.T) {
 	for provider, body := range map[string]string{
 		"anthropic": `data: {"type":"message_start","message":{"id":"a1","usage":{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"cache_creation_input_tokens":12}}}
@@ -85,10 +90,14 @@ data: {"type":"message_stop"}
 // TestCountsOfAnotherShape: an answer does not fail by what is said of it.
 func TestCountsOfAnotherShape(t *testing.T) {
 	for provider, body := range map[string]string{
-		"anthropic":        `data: {"type":"message_start","message":{"id":"a1","usage":[1]}}` + "\n\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}` + "\n\n" + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":"5"}` + "\n\n" + `data: {"type":"message_stop"}`,
-		"openai_chat":      `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}],"usage":[1]}` + "\n\ndata: [DONE]",
-		"openai_responses": `data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello"}` + "\n\n" + `data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":5,"input_tokens_details":[]}}}`,
-		"gemini":           `data: {"candidates":[{"index":0,"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}],"usageMetadata":7}`,
+		"anthropic": `data: {"type":"message_start","message":{"id":"a1","usage":[1]}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}` + "\n\n" +
+			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":"5"}` + "\n\n" +
+			`data: {"type":"message_stop"}`,
+		"openai_chat": `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}],"usage":[1]}` + "\n\ndata: [DONE]",
+		"openai_responses": `data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello"}` + "\n\n" +
+			`data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":5,"input_tokens_details":[]}}}`,
+		"gemini": `data: {"candidates":[{"index":0,"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}],"usageMetadata":7}`,
 	} {
 		m := model.CountUsage(speaks(provider, []byte(body+"\n\n")), slog.New(slog.DiscardHandler))
 		a, err := m.Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("12345678")}, nil)
@@ -98,7 +107,8 @@ func TestCountsOfAnotherShape(t *testing.T) {
 	}
 }
 
-// TestWhatWasGivenUpCosts: an answer that broke off costs what was read and heard of it, in money too, by an estimate. One of which nothing was heard costs nothing.
+// TestWhatWasGivenUpCosts: an answer that broke off costs what was read and heard of it, in money too, by an estimate.
+// One of which nothing was heard costs nothing.
 func TestWhatWasGivenUpCosts(t *testing.T) {
 	prices := filepath.Join(t.TempDir(), "prices.yaml")
 	if err := os.WriteFile(prices, []byte("acme/*: {input: 1, output: 10}\n"), 0o600); err != nil {
@@ -108,11 +118,13 @@ func TestWhatWasGivenUpCosts(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			if said > 0 {
-				_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"`+strings.Repeat("x", said)+`"}}]}`+"\n\n")
+				_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"`+strings.Repeat("x", said)+
+					`"}}]}`+"\n\n")
 			}
 			_, _ = io.WriteString(w, "data: {nonsense\n\n")
 		}))
-		p, err := model.Open(model.Config{Env: env(), Servers: map[string]model.Endpoint{"acme": {URL: server.URL}}, Log: slog.New(slog.DiscardHandler), Prices: prices})
+		p, err := model.Open(model.Config{Env: env(), Servers: map[string]model.Endpoint{"acme": {URL: server.URL}},
+			Log: slog.New(slog.DiscardHandler), Prices: prices})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +148,8 @@ func TestWhatMakesNoSenseCosts(t *testing.T) {
 		{"gemini", `{"candidates":[{"content":{},"finishReason":"OTHER"}],"usageMetadata":{"promptTokenCount":50000,"thoughtsTokenCount":9000}}`},
 		{"openai_responses", `{"type":"response.failed","response":{"error":{"code":"invalid_prompt","message":"no"},"usage":{"input_tokens":50000,"output_tokens":9000,"output_tokens_details":{"reasoning_tokens":9000}}}}`},
 	} {
-		m := model.CountUsage(model.WithRetry(speaks(c.provider, []byte("data: "+c.body+"\n\n"))), slog.New(slog.DiscardHandler))
+		m := model.CountUsage(model.WithRetry(speaks(c.provider, []byte("data: "+c.body+"\n\n"))),
+			slog.New(slog.DiscardHandler))
 		a, err := m.Answer(t.Context(), model.Request{Model: adapters[c.provider].model, Messages: ask("hi")}, nil)
 		if reeve.CodeOf(err) != reeve.ModelFailed || a.Usage != want || len(a.Parts) > 0 {
 			t.Errorf("%s: %+v, %v", c.body, a, err)
@@ -148,12 +161,14 @@ func TestWhatMakesNoSenseCosts(t *testing.T) {
 type numbers model.Usage
 
 func (n numbers) Answer(context.Context, model.Request, func(model.Delta)) (model.Answer, error) {
-	return model.Answer{Parts: []model.Part{{Type: model.Text, Text: "fine"}}, Stop: model.StopEnd, Usage: model.Usage(n)}, nil
+	return model.Answer{Parts: []model.Part{{Type: model.Text, Text: "fine"}}, Stop: model.StopEnd,
+		Usage: model.Usage(n)}, nil
 }
 
 // TestAbsurdMoney: neither a model's own word nor a price makes an answer cost less than nothing.
 func TestAbsurdMoney(t *testing.T) {
-	a, err := model.CountUsage(numbers{Input: 5, Output: 5, Micros: -7}, slog.New(slog.DiscardHandler)).Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
+	a, err := model.CountUsage(numbers{Input: 5, Output: 5, Micros: -7}, slog.New(slog.DiscardHandler)).
+		Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
 	if err != nil || a.Usage.Micros != 0 {
 		t.Errorf("%+v, %v", a.Usage, err)
 	}

@@ -10,15 +10,16 @@ import (
 	"reeve"
 )
 
-// maxAnswer bounds what an answer holds: its words, its thoughts and its calls. The longest that models can say is half of it. partSize is what a part costs
-// besides its text, and maxID what an id may have.
+// maxAnswer bounds what an answer holds: its words, its thoughts and its calls. The longest that models can say is half
+// of it. partSize is what a part costs besides its text, and maxID what an id may have.
 const (
 	maxAnswer = 8 << 20
 	partSize  = 256
 	maxID     = 256
 )
 
-// draft is an answer in the making: adapters give it the pieces as they come, under the key that the provider has for each part.
+// draft is an answer in the making: adapters give it the pieces as they come, under the key that the provider has for
+// each part.
 type draft struct {
 	server Server
 	names  names
@@ -44,7 +45,8 @@ func newDraft(s Server, r Request, n names, watch func(Delta)) *draft {
 	if watch == nil {
 		watch = func(Delta) {}
 	}
-	return &draft{server: s, names: n, watch: watch, answer: Answer{Provider: s.Name, Model: r.Model}, byKey: map[string]*draftPart{}, ids: map[string]bool{}}
+	return &draft{server: s, names: n, watch: watch, answer: Answer{Provider: s.Name, Model: r.Model},
+		byKey: map[string]*draftPart{}, ids: map[string]bool{}}
 }
 
 func (d *draft) part(key string, t PartType) *draftPart {
@@ -59,7 +61,8 @@ func (d *draft) part(key string, t PartType) *draftPart {
 	return p
 }
 
-// takes counts what is added to the answer, and tells whether it still fits. What does not is dropped: the answer fails.
+// takes counts what is added to the answer, and tells whether it still fits. What does not is dropped: the answer
+// fails.
 func (d *draft) takes(n int) bool {
 	d.size += n
 	return d.size <= maxAnswer
@@ -70,7 +73,8 @@ func (d *draft) tooLong() error {
 	if d.size <= maxAnswer {
 		return nil
 	}
-	return reeve.Errorf(reeve.ModelFailed, "the model's answer is longer than %d MB, and was cut off there", maxAnswer>>20).
+	return reeve.Errorf(reeve.ModelFailed, "the model's answer is longer than %d MB, and was cut off there",
+		maxAnswer>>20).
 		Hintf("Ask for less at once. A model that does not stop by itself is better replaced by another.")
 }
 
@@ -155,8 +159,8 @@ func (d *draft) call(key, id, name string, next piece) *draftPart {
 	return p
 }
 
-// callAt gives the call that a piece belongs to. Some servers give every parallel call the same place: a new id with a name is a new call, and pieces without an
-// id belong to the one that was spoken of last.
+// callAt gives the call that a piece belongs to. Some servers give every parallel call the same place: a new id with a
+// name is a new call, and pieces without an id belong to the one that was spoken of last.
 func (d *draft) callAt(key, id, name string) *draftPart {
 	p := d.part(key, ToolCall)
 	if id == "" || id == p.asID {
@@ -180,7 +184,8 @@ func (d *draft) keep(p *draftPart, v any) {
 	}
 }
 
-// unique gives a call an id that no other call of the answer has: the provider's when it is one that can be kept, else always the same for the same answer.
+// unique gives a call an id that no other call of the answer has: the provider's when it is one that can be kept, else
+// always the same for the same answer.
 func (d *draft) unique(id string, index int, name string) string {
 	if id == "" || d.ids[id] || len(id) > maxID || strings.ContainsFunc(id, unicode.IsControl) {
 		id = callID(d.answer.ID, id, fmt.Sprint(index), name)
@@ -200,12 +205,14 @@ func (d *draft) end(p *draftPart) string {
 	if p.half != "" {
 		p.half = ""
 		p.text.WriteString("\uFFFD")
-		d.watch(Delta{Type: map[PartType]DeltaType{Text: TextDelta, Reasoning: ReasoningDelta, ToolCall: CallDelta}[p.Type], Index: max(0, p.index), Text: "\uFFFD"})
+		d.watch(Delta{Type: map[PartType]DeltaType{Text: TextDelta, Reasoning: ReasoningDelta,
+			ToolCall: CallDelta}[p.Type], Index: max(0, p.index), Text: "\uFFFD"})
 	}
 	return p.text.String()
 }
 
-// broken has a call that was cut off before its arguments stand as one that was cut off within them: no text at all would mean that it takes none.
+// broken has a call that was cut off before its arguments stand as one that was cut off within them: no text at all
+// would mean that it takes none.
 func (d *draft) broken(p *draftPart) string {
 	p.text.WriteString("{")
 	d.watch(Delta{Type: CallDelta, Index: p.index, Text: "{"})

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// openaiFormat is how OpenAI is told that an answer must be JSON. One of its APIs wants what a schema is called beside the type, and
-// the other in a place of its own.
+// openaiFormat is how OpenAI is told that an answer must be JSON. One of its APIs wants what a schema is called beside
+// the type, and the other in a place of its own.
 type openaiFormat struct {
 	Type string `json:"type"`
 	*openaiShape

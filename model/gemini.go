@@ -112,7 +112,8 @@ func (m *geminiModel) Answer(ctx context.Context, r Request, watch func(Delta)) 
 }
 
 func (m *geminiModel) address(r Request) (string, http.Header) {
-	return m.server.URL + "/v1beta/models/" + url.PathEscape(strings.TrimPrefix(r.Model, "models/")) + ":streamGenerateContent?alt=sse",
+	return m.server.URL + "/v1beta/models/" + url.PathEscape(strings.TrimPrefix(r.Model, "models/")) +
+			":streamGenerateContent?alt=sse",
 		http.Header{"X-Goog-Api-Key": {m.server.Key}}
 }
 
@@ -211,7 +212,8 @@ func (m *geminiModel) content(msg Message, n names, ids map[string]string) *gemi
 			if p.IsError {
 				key = "error"
 			}
-			part.Response = &geminiResponse{ID: ids[p.ID], Name: n.theirs(p.Name), Response: map[string]string{key: p.Text}}
+			part.Response = &geminiResponse{ID: ids[p.ID], Name: n.theirs(p.Name),
+				Response: map[string]string{key: p.Text}}
 		case Media:
 			switch {
 			case p.URL != "":

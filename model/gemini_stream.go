@@ -45,12 +45,15 @@ type geminiError struct {
 }
 
 var geminiStops = map[string]Stop{
-	"STOP": StopEnd, "MAX_TOKENS": StopLength, "SAFETY": StopRefused, "RECITATION": StopRefused, "LANGUAGE": StopRefused, "BLOCKLIST": StopRefused,
-	"PROHIBITED_CONTENT": StopRefused, "SPII": StopRefused, "IMAGE_SAFETY": StopRefused, "IMAGE_PROHIBITED_CONTENT": StopRefused,
+	"STOP": StopEnd, "MAX_TOKENS": StopLength, "SAFETY": StopRefused, "RECITATION": StopRefused,
+	"LANGUAGE": StopRefused, "BLOCKLIST": StopRefused,
+	"PROHIBITED_CONTENT": StopRefused, "SPII": StopRefused, "IMAGE_SAFETY": StopRefused,
+	"IMAGE_PROHIBITED_CONTENT": StopRefused,
 }
 
 // geminiNonsense are reasons to stop that say that the answer is of no use.
-var geminiNonsense = map[string]bool{"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true, "TOO_MANY_TOOL_CALLS": true, "MALFORMED_RESPONSE": true,
+var geminiNonsense = map[string]bool{"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true,
+	"TOO_MANY_TOOL_CALLS": true, "MALFORMED_RESPONSE": true,
 	"MISSING_THOUGHT_SIGNATURE": true, "OTHER": true, "NO_IMAGE": true, "IMAGE_OTHER": true}
 
 // listen turns the chunks of a stream into an answer.
@@ -83,7 +86,9 @@ func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) 
 			d.answer.Model = c.Model
 		}
 		if u := c.Usage.of; u != nil {
-			d.answer.Usage = Usage{Input: total(int64(u.Prompt), int64(u.Tools)), Output: total(int64(u.Candidates), int64(u.Thoughts)), CacheRead: int64(u.Cached), Reasoning: int64(u.Thoughts)}
+			d.answer.Usage = Usage{Input: total(int64(u.Prompt), int64(u.Tools)),
+				Output: total(int64(u.Candidates), int64(u.Thoughts)), CacheRead: int64(u.Cached),
+				Reasoning: int64(u.Thoughts)}
 		}
 		if c.Feedback.Block != "" {
 			finish = "PROHIBITED_CONTENT"
@@ -109,7 +114,8 @@ func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) 
 	return d.finish(known(geminiStops, finish))
 }
 
-// part adds a part of a chunk. Text goes on in the next chunk; what it goes on from is known by its kind only. A call comes whole.
+// part adds a part of a chunk. Text goes on in the next chunk; what it goes on from is known by its kind only. A call
+// comes whole.
 func (m *geminiModel) part(d *draft, p *geminiPart, last string, place int) (string, int) {
 	kind := "text"
 	switch {
@@ -160,7 +166,8 @@ func (m *geminiModel) failed(status int, h http.Header, e geminiError) error {
 	err := m.server.refused(status, h, e.Status, e.Message)
 	for _, d := range e.Details {
 		if wait := backoff.RetryAfter(strings.TrimSuffix(d.Delay, "s"), time.Second); wait > 0 {
-			if re := reeve.AsError(err); re.RetryAfter == 0 && (re.Code == reeve.RateLimited || re.Code == reeve.Unavailable) {
+			if re := reeve.AsError(err); re.RetryAfter == 0 &&
+				(re.Code == reeve.RateLimited || re.Code == reeve.Unavailable) {
 				re.RetryAfter = wait
 			}
 		}

@@ -8,10 +8,12 @@ import (
 	"reeve"
 )
 
-// history makes the messages of a request sendable to a provider, whoever wrote them: roles alternate, beginning and ending with the user; each
-// call is followed by its result; nothing is empty; reasoning is the provider's own. What it is given is not changed.
+// history makes the messages of a request sendable to a provider, whoever wrote them: roles alternate, beginning and
+// ending with the user; each call is followed by its result; nothing is empty; reasoning is the provider's own. What it
+// is given is not changed.
 //
-// A file that the provider refuses is an error if it comes with what is asked now. In what was said earlier, which is there to stay, words take its place.
+// A file that the provider refuses is an error if it comes with what is asked now. In what was said earlier, which is
+// there to stay, words take its place.
 func history(ms []Message, provider string, refuses func(media Part) error) ([]Message, error) {
 	if len(ms) == 0 {
 		return nil, reeve.Errorf(reeve.Validation, "there is nothing to ask: the request has no messages")
@@ -56,7 +58,8 @@ func merge(ms []Message, provider string, refuses func(media Part) error) ([]Mes
 		for len(parts) > 0 && parts[len(parts)-1].Type == Reasoning {
 			parts = parts[:len(parts)-1] // thoughts that led to nothing are refused
 		}
-		if n := len(out); n > 0 && m.Role == Assistant && slices.ContainsFunc(out[n-1].Parts, func(p Part) bool { return p.Type == ToolCall }) && len(parts) > 0 {
+		if n := len(out); n > 0 && m.Role == Assistant &&
+			slices.ContainsFunc(out[n-1].Parts, func(p Part) bool { return p.Type == ToolCall }) && len(parts) > 0 {
 			out = append(out, Message{Role: m.Role, Parts: parts}) // results come between the two
 			continue
 		}
@@ -115,7 +118,8 @@ type asked struct {
 	result *Part
 }
 
-// unanswered are the calls without a result by their ids as they were, in the order of the messages that made them. They are looked up, for there may be very many.
+// unanswered are the calls without a result by their ids as they were, in the order of the messages that made them.
+// They are looked up, for there may be very many.
 type unanswered map[string][]askedAtOnce
 
 // askedAtOnce are calls of one message.
@@ -146,7 +150,8 @@ func (u unanswered) take(id string) (a *asked, known bool) {
 	return a, known
 }
 
-// pair puts each result right behind its call, gives every call an id of its own that providers take, and says where a result is missing.
+// pair puts each result right behind its call, gives every call an id of its own that providers take, and says where a
+// result is missing.
 func pair(ms []Message) []Message {
 	seen := map[string]bool{}
 	open := unanswered{}
@@ -181,8 +186,8 @@ func pair(ms []Message) []Message {
 	return out
 }
 
-// settle gives a result to the call with its id that has none, of the newest message that has one; its own place becomes empty. A second result for a
-// call is dropped, and one of a call that nobody knows is told in words.
+// settle gives a result to the call with its id that has none, of the newest message that has one; its own place
+// becomes empty. A second result for a call is dropped, and one of a call that nobody knows is told in words.
 func settle(open unanswered, p *Part) {
 	to, known := open.take(p.ID)
 	if to != nil {
@@ -199,7 +204,8 @@ func settle(open unanswered, p *Part) {
 
 func (a *asked) answer() Part {
 	if a.result == nil {
-		return Part{Type: Result, ID: a.call.ID, Name: a.call.Name, Text: "No result of this call is recorded.", IsError: true}
+		return Part{Type: Result, ID: a.call.ID, Name: a.call.Name, Text: "No result of this call is recorded.",
+			IsError: true}
 	}
 	r := *a.result
 	if strings.TrimSpace(r.Text) == "" {

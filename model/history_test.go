@@ -46,13 +46,18 @@ func mixed() []model.Message {
 		{Role: model.Assistant, Parts: []model.Part{{Type: model.Text, Text: "Welcome."}}},
 		model.NewTextMessage(model.User, "weather?"), model.NewTextMessage(model.User, "in Paris"),
 		{Role: model.Assistant, Parts: []model.Part{
-			{Type: model.Reasoning, Text: "hm", Raw: json.RawMessage(`{"elsewhere":{"type":"thinking","signature":"FOREIGN"}}`)},
-			{Type: model.Text, Text: "  "}, call("call_1", "Paris"), {Type: model.ToolCall, ID: "call_1", Name: "weather.get", Args: json.RawMessage(`"{city: Rome"`)},
-			{Type: model.ToolCall, ID: "an id that is much too long for some of the providers, really", Name: "gone/tool", Args: json.RawMessage(`{}`)},
+			{Type: model.Reasoning, Text: "hm",
+				Raw: json.RawMessage(`{"elsewhere":{"type":"thinking","signature":"FOREIGN"}}`)},
+			{Type: model.Text, Text: "  "}, call("call_1", "Paris"), {Type: model.ToolCall, ID: "call_1",
+				Name: "weather.get", Args: json.RawMessage(`"{city: Rome"`)},
+			{Type: model.ToolCall, ID: "an id that is much too long for some of the providers, really",
+				Name: "gone/tool", Args: json.RawMessage(`{}`)},
 		}},
 		{Role: model.User, Parts: []model.Part{{Type: model.Text, Text: "hurry"}, result("call_1", "21")}},
-		{Role: model.Assistant, Parts: []model.Part{{Type: model.Reasoning, Text: "only a thought", Raw: json.RawMessage(`{"elsewhere":1}`)}}},
-		{Role: model.User, Parts: []model.Part{result("call_1", ""), result("call_1", "late and double"), result("call_x", "of nobody's call")}},
+		{Role: model.Assistant, Parts: []model.Part{{Type: model.Reasoning, Text: "only a thought",
+			Raw: json.RawMessage(`{"elsewhere":1}`)}}},
+		{Role: model.User, Parts: []model.Part{result("call_1", ""), result("call_1", "late and double"),
+			result("call_x", "of nobody's call")}},
 		{Role: model.Assistant},
 		model.NewTextMessage(model.Assistant, "So far, so good."),
 	}
@@ -61,8 +66,11 @@ func mixed() []model.Message {
 // TestTextFiles: all that an attachment may be as text is text to every provider.
 func TestTextFiles(t *testing.T) {
 	for provider := range adapters {
-		for _, kind := range []string{"text/plain", "text/csv; charset=utf-8", "application/json", "application/yaml", "application/toml", "application/xml"} {
-			body, err := sent(t, provider, model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Type: model.Media, Name: "a", MediaType: kind, Data: []byte("some words")}}}}})
+		for _, kind := range []string{"text/plain", "text/csv; charset=utf-8", "application/json", "application/yaml",
+			"application/toml", "application/xml"} {
+			body, err := sent(t, provider,
+				model.Request{Messages: []model.Message{{Role: model.User,
+					Parts: []model.Part{{Type: model.Media, Name: "a", MediaType: kind, Data: []byte("some words")}}}}})
 			if err != nil || !strings.Contains(body, "some words") {
 				t.Errorf("%s, %s: %s, %v", provider, kind, body, err)
 			}
@@ -86,12 +94,14 @@ func TestForeignHistoryIsSendable(t *testing.T) {
 			if after, err := json.Marshal(ms); err != nil || string(after) != string(before) {
 				t.Error("the caller's messages were changed")
 			}
-			for _, want := range []string{"21", "hurry", "of nobody's call", "No result of this call is recorded", "(no output)", "{city: Rome", "gone_tool", "weather_get", "Go on.", "The conversation goes on"} {
+			for _, want := range []string{"21", "hurry", "of nobody's call", "No result of this call is recorded",
+				"(no output)", "{city: Rome", "gone_tool", "weather_get", "Go on.", "The conversation goes on"} {
 				if !strings.Contains(body, want) {
 					t.Errorf("%q is not in %s", want, body)
 				}
 			}
-			for _, not := range []string{"FOREIGN", "late and double", "only a thought", "much too long", "gone/tool", `"  "`} {
+			for _, not := range []string{"FOREIGN", "late and double", "only a thought", "much too long", "gone/tool",
+				`"  "`} {
 				if strings.Contains(body, not) {
 					t.Errorf("%q is in %s", not, body)
 				}
@@ -101,7 +111,8 @@ func TestForeignHistoryIsSendable(t *testing.T) {
 	}
 }
 
-// checkTurns looks at the messages of a body as its provider does: it refuses two messages of one role in a row (where it minds), calls without results, and empty ones.
+// checkTurns looks at the messages of a body as its provider does: it refuses two messages of one role in a row (where
+// it minds), calls without results, and empty ones.
 func checkTurns(t interface{ Errorf(string, ...any) }, provider, body string) {
 	var b struct{ Messages, Contents, Input []map[string]any }
 	if json.Unmarshal([]byte(body), &b) != nil {
@@ -114,7 +125,8 @@ func checkTurns(t interface{ Errorf(string, ...any) }, provider, body string) {
 			t.Errorf("two messages of %v in a row: %s", last, body)
 		}
 		last = m["role"]
-		if len(open) > 0 && provider != "openai_responses" && last != "user" && last != "tool" { // there, results need not follow at once
+		// there, results need not follow at once
+		if len(open) > 0 && provider != "openai_responses" && last != "user" && last != "tool" {
 			t.Errorf("calls %v have no result: %s", open, body)
 		}
 		walk(m, func(o map[string]any) {
@@ -170,21 +182,26 @@ func TestAnyHistoryIsSendable(t *testing.T) {
 		case 1:
 			return model.Part{Type: model.Reasoning, Text: "hm", Raw: json.RawMessage(`{"elsewhere":1}`)}
 		case 2:
-			return model.Part{Type: model.ToolCall, ID: id.Draw(t, "id"), Name: rapid.SampledFrom([]string{"", "weather.get", "weather_get", "9 lives"}).Draw(t, "name"),
+			return model.Part{Type: model.ToolCall, ID: id.Draw(t, "id"),
+				Name: rapid.SampledFrom([]string{"", "weather.get", "weather_get", "9 lives"}).Draw(t, "name"),
 				Args: json.RawMessage(rapid.SampledFrom([]string{`{}`, `"no json"`, `[1]`, `null`}).Draw(t, "args"))}
 		case 3:
-			return model.Part{Type: model.Result, ID: id.Draw(t, "id"), Name: "weather.get", Text: rapid.SampledFrom([]string{"", "21"}).Draw(t, "result")}
+			return model.Part{Type: model.Result, ID: id.Draw(t, "id"), Name: "weather.get",
+				Text: rapid.SampledFrom([]string{"", "21"}).Draw(t, "result")}
 		default:
-			return model.Part{Type: model.Media, MediaType: "image/png", Data: []byte(rapid.SampledFrom([]string{"", "png"}).Draw(t, "data"))}
+			return model.Part{Type: model.Media, MediaType: "image/png",
+				Data: []byte(rapid.SampledFrom([]string{"", "png"}).Draw(t, "data"))}
 		}
 	})
 	message := rapid.Custom(func(t *rapid.T) model.Message {
-		return model.Message{Role: rapid.SampledFrom([]model.Role{model.User, model.Assistant}).Draw(t, "role"), Parts: rapid.SliceOfN(part, 0, 4).Draw(t, "parts")}
+		return model.Message{Role: rapid.SampledFrom([]model.Role{model.User, model.Assistant}).
+			Draw(t, "role"), Parts: rapid.SliceOfN(part, 0, 4).Draw(t, "parts")}
 	})
 	for provider := range adapters {
 		t.Run(provider, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				body, err := sent(t, provider, model.Request{Messages: rapid.SliceOfN(message, 0, 8).Draw(t, "messages"), Tools: []model.Tool{weather}})
+				body, err := sent(t, provider, model.Request{Messages: rapid.SliceOfN(message, 0, 8).
+					Draw(t, "messages"), Tools: []model.Tool{weather}})
 				if err != nil {
 					if reeve.CodeOf(err) != reeve.Validation {
 						t.Fatalf("%v", err)
@@ -197,8 +214,8 @@ func TestAnyHistoryIsSendable(t *testing.T) {
 	}
 }
 
-// TestMediaThatCannotBeSent: a typed error that says what can be.
-// What a long history takes grows with its length, and not with its square: a client may bring very many parts, and calls.
+// TestMediaThatCannotBeSent: a typed error that says what can be. What a long history takes grows with its length, and
+// not with its square: a client may bring very many parts, and calls.
 func TestW23_AHistoryOfManyParts(t *testing.T) {
 	const n = 20_000
 	words := strings.Repeat("word ", 20)
@@ -211,7 +228,8 @@ func TestW23_AHistoryOfManyParts(t *testing.T) {
 		said = append(said, model.Part{Type: model.ToolCall, ID: id, Name: "look", Args: json.RawMessage("{}")})
 		results = append(results, model.Part{Type: model.Result, ID: id, Name: "look", Text: "seen"})
 	}
-	r := model.Request{Messages: []model.Message{model.NewTextMessage(model.User, "go"), {Role: model.Assistant, Parts: said}, {Role: model.User, Parts: results}}}
+	r := model.Request{Messages: []model.Message{model.NewTextMessage(model.User, "go"),
+		{Role: model.Assistant, Parts: said}, {Role: model.User, Parts: results}}}
 	for provider := range adapters {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -225,20 +243,26 @@ func TestW23_AHistoryOfManyParts(t *testing.T) {
 
 func TestMediaThatCannotBeSent(t *testing.T) {
 	for provider := range adapters {
-		_, err := sent(t, provider, model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Type: model.Media, Name: "a.zip", MediaType: "application/zip", Data: []byte("PK")}}}}})
+		_, err := sent(t, provider,
+			model.Request{Messages: []model.Message{{Role: model.User,
+				Parts: []model.Part{{Type: model.Media, Name: "a.zip", MediaType: "application/zip",
+					Data: []byte("PK")}}}}})
 		if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(reeve.AsError(err).Hint, "takes") {
 			t.Errorf("%s: %v", provider, err)
 		}
 	}
 }
 
-// TestEarlierMediaThatCannotBeSent: what was attached before is told in words where the model cannot be shown it, and is in nobody's way.
+// TestEarlierMediaThatCannotBeSent: what was attached before is told in words where the model cannot be shown it, and
+// is in nobody's way.
 func TestEarlierMediaThatCannotBeSent(t *testing.T) {
 	video := model.Part{Type: model.Media, Name: "a.mp4", MediaType: "video/mp4", Data: []byte("moov")}
-	before := []model.Message{{Role: model.User, Parts: []model.Part{video, {Type: model.Text, Text: "what is this?"}}}, model.NewTextMessage(model.Assistant, "[This turn ended without an answer.]")}
+	before := []model.Message{{Role: model.User, Parts: []model.Part{video, {Type: model.Text, Text: "what is this?"}}},
+		model.NewTextMessage(model.Assistant, "[This turn ended without an answer.]")}
 	for provider := range adapters {
 		body, err := sent(t, provider, model.Request{Messages: append(before, ask("hi")...)})
-		if told := strings.Contains(body, "(The file a.mp4, which this model cannot be shown.)"); err != nil || told == (provider == "gemini") || !strings.Contains(body, "what is this?") {
+		if told := strings.Contains(body, "(The file a.mp4, which this model cannot be shown.)"); err != nil ||
+			told == (provider == "gemini") || !strings.Contains(body, "what is this?") {
 			t.Errorf("%s: %s, %v", provider, body, err)
 		}
 	}
@@ -253,7 +277,10 @@ func TestFiles(t *testing.T) {
 		"gemini":           `{"inlineData":{"mimeType":"application/pdf","data":"JVBERg=="}}`,
 	}
 	for provider, w := range want {
-		body, err := sent(t, provider, model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Type: model.Media, Name: "a.pdf", MediaType: "application/pdf", Data: []byte("%PDF")}}}}})
+		body, err := sent(t, provider,
+			model.Request{Messages: []model.Message{{Role: model.User,
+				Parts: []model.Part{{Type: model.Media, Name: "a.pdf", MediaType: "application/pdf",
+					Data: []byte("%PDF")}}}}})
 		if err != nil || !strings.Contains(body, w) {
 			t.Errorf("%s sent %s, %v\nwant %s", provider, body, err, w)
 		}

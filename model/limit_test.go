@@ -33,26 +33,38 @@ func (e *endless) Read(b []byte) (int, error) {
 }
 
 func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(e), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: io.NopCloser(e), Request: r}, nil
 }
 
-// TestAnswersWithoutEnd: an answer that goes on and on is given up where no real one comes to, whatever it consists of, and costs what was heard of it.
+// TestAnswersWithoutEnd: an answer that goes on and on is given up where no real one comes to, whatever it consists of,
+// and costs what was heard of it.
 func TestAnswersWithoutEnd(t *testing.T) {
 	long := strings.Repeat("x", 4000)
 	kinds := map[string]struct{ provider, begin, again string }{
-		"thoughts":   {"anthropic", `data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}` + "\n\n", `data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"` + long + `"}}` + "\n\n"},
-		"signatures": {"anthropic", `data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}` + "\n\n", `data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"` + long + `"}}` + "\n\n"},
-		"arguments":  {"openai_chat", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"weather_get"}}]}}]}` + "\n\n", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"` + long + `"}}]}}]}` + "\n\n"},
+		"thoughts": {"anthropic",
+			`data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}` + "\n\n",
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"` + long +
+				`"}}` + "\n\n"},
+		"signatures": {"anthropic",
+			`data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}` + "\n\n",
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"` + long +
+				`"}}` + "\n\n"},
+		"arguments": {"openai_chat",
+			`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"weather_get"}}]}}]}` + "\n\n", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"` + long + `"}}]}}]}` + "\n\n"},
 		"kept forms": {"openai_responses", "", strings.Join(func() (list []string) {
 			for i := range 3000 {
-				list = append(list, fmt.Sprintf(`data: {"type":"response.output_item.done","output_index":%d,"item":{"type":"reasoning","encrypted_content":"%s"}}`, i, long))
+				list = append(list, fmt.Sprintf(
+					`data: {"type":"response.output_item.done","output_index":%d,"item":{"type":"reasoning","encrypted_content":"%s"}}`, i, long))
 			}
 			return list
 		}(), "\n\n") + "\n\n"},
-		"calls": {"ollama", "", `{"message":{"tool_calls":[{"function":{"name":"a","arguments":{}}}]},"done":false}` + "\n"},
+		"calls": {"ollama", "", `{"message":{"tool_calls":[{"function":{"name":"a","arguments":{}}}]},"done":false}` +
+			"\n"},
 		"calls, all in one place": {"openai_chat", "", strings.Join(func() (list []string) {
 			for i := range 3000 {
-				list = append(list, fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":"%s"}}]}}]}`, i, long))
+				list = append(list, fmt.Sprintf(
+					`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":"%s"}}]}}]}`, i, long))
 			}
 			return list
 		}(), "\n\n") + "\n\n"},
@@ -64,15 +76,19 @@ func TestAnswersWithoutEnd(t *testing.T) {
 		for !strings.Contains(lines[at], long) {
 			at--
 		}
-		kinds["words of "+provider] = struct{ provider, begin, again string }{provider, strings.Join(lines[:at], ""), lines[at]}
-		kinds["a line of "+provider] = struct{ provider, begin, again string }{provider, strings.Join(lines[:at], "") + "data: ", "x"}
+		kinds["words of "+provider] = struct{ provider, begin, again string }{provider, strings.Join(lines[:at], ""),
+			lines[at]}
+		kinds["a line of "+provider] = struct{ provider, begin, again string }{provider, strings.Join(lines[:at], "") +
+			"data: ", "x"}
 	}
 	for name, k := range kinds {
 		t.Run(name, func(t *testing.T) {
 			source := &endless{begin: k.begin, again: k.again}
-			m := model.CountUsage(model.WithRetry(adapters[k.provider].open(model.Server{Key: secret, Client: &http.Client{Transport: source}})), slog.New(slog.DiscardHandler))
+			m := model.CountUsage(model.WithRetry(adapters[k.provider].open(model.Server{Key: secret,
+				Client: &http.Client{Transport: source}})), slog.New(slog.DiscardHandler))
 			heard := 0
-			a, err := m.Answer(t.Context(), model.Request{Model: adapters[k.provider].model, Messages: ask("hi")}, func(d model.Delta) { heard += len(d.Text) })
+			a, err := m.Answer(t.Context(), model.Request{Model: adapters[k.provider].model, Messages: ask("hi")},
+				func(d model.Delta) { heard += len(d.Text) })
 			if reeve.CodeOf(err) != reeve.ModelFailed || !strings.Contains(err.Error(), "longer than") {
 				t.Fatalf("%v", err)
 			}
@@ -91,7 +107,8 @@ func TestLongAnswers(t *testing.T) {
 			for i := range pieces {
 				pieces[i] = `"` + strings.Repeat("x", 5_000_000/n) + `"`
 			}
-			a, err := speaks(provider, wire(provider, pieces, "stop", "5", "5")).Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi")}, nil)
+			a, err := speaks(provider, wire(provider, pieces, "stop", "5", "5")).
+				Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi")}, nil)
 			if err != nil || len(a.Text()) != 5_000_000 {
 				t.Errorf("%s in %d: %d bytes, %v", provider, n, len(a.Text()), err)
 			}

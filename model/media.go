@@ -26,7 +26,8 @@ func mediaKind(p Part) mediaType {
 		return imageMedia
 	case t == "application/pdf":
 		return pdfMedia
-	case strings.HasPrefix(t, "text/"), t == "application/json", t == "application/yaml", t == "application/toml", t == "application/xml":
+	case strings.HasPrefix(t, "text/"), t == "application/json", t == "application/yaml", t == "application/toml",
+		t == "application/xml":
 		return textMedia
 	case strings.HasPrefix(t, "audio/"):
 		return audioMedia
@@ -71,5 +72,6 @@ func unsendable(provider string, p Part, takes string) error {
 	if len(p.Data) == 0 {
 		how = "by address"
 	}
-	return reeve.Errorf(reeve.Unsupported, "%s does not take %s (%s) %s", provider, named(p), kind, how).Hintf("It takes %s.", takes)
+	return reeve.Errorf(reeve.Unsupported, "%s does not take %s (%s) %s", provider, named(p), kind, how).
+		Hintf("It takes %s.", takes)
 }

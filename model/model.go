@@ -7,8 +7,9 @@ import (
 
 // Model answers requests.
 type Model interface {
-	// Answer asks the model. Each delta is given to watch, in order, from one goroutine; watch may be nil. A request that was
-	// cancelled or failed gives an error and no answer, whatever was streamed before; only Usage may say what that cost.
+	// Answer asks the model. Each delta is given to watch, in order, from one goroutine; watch may be nil. A request
+	// that was cancelled or failed gives an error and no answer, whatever was streamed before; only Usage may say what
+	// that cost.
 	Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error)
 }
 

@@ -13,7 +13,8 @@ type names struct {
 
 const maxName = 64
 
-// nameTools maps the tools of a request, those that are offered and those that were called. A name that is fine stays as it is.
+// nameTools maps the tools of a request, those that are offered and those that were called. A name that is fine stays
+// as it is.
 func nameTools(r Request, ms []Message) names {
 	n := names{out: map[string]string{}, in: map[string]string{}}
 	var all []string
@@ -70,7 +71,8 @@ func (n names) theirs(name string) string {
 	return name
 }
 
-// ours gives the name of the tool that a provider called; one that was never offered stays as it is, and the gate will say so.
+// ours gives the name of the tool that a provider called; one that was never offered stays as it is, and the gate will
+// say so.
 func (n names) ours(name string) string {
 	if as, ok := n.in[name]; ok {
 		return as

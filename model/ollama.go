@@ -158,7 +158,8 @@ func (m *ollamaModel) messages(msg Message, n names) []ollamaMessage {
 			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), object(p.Args)
 			said.Calls = append(said.Calls, c)
 		case Result:
-			out = append(out, ollamaMessage{Role: "tool", Content: resultText(p), ToolName: n.theirs(p.Name), CallID: p.ID})
+			out = append(out, ollamaMessage{Role: "tool", Content: resultText(p), ToolName: n.theirs(p.Name),
+				CallID: p.ID})
 		case Media:
 			if mediaKind(p) == imageMedia {
 				said.Images = append(said.Images, p.Data)

@@ -32,9 +32,12 @@ func (r Request) parallel() *bool {
 
 // openaiKinds are the statuses of error codes and types, which come without one in mid-stream.
 var openaiKinds = map[string]int{
-	"rate_limit_exceeded": 429, "rate_limit_error": 429, "tokens": 429, "requests": 429, "insufficient_quota": 429, "server_error": 500, "internal_error": 500,
-	"api_error": 500, "overloaded_error": 503, "service_unavailable": 503, "server_is_overloaded": 503, "slow_down": 503, "vector_store_timeout": 504, "timeout": 504,
-	"invalid_api_key": 401, "authentication_error": 401, "model_not_found": 404, "bad_gateway": 502, "upstream_error": 502,
+	"rate_limit_exceeded": 429, "rate_limit_error": 429, "tokens": 429, "requests": 429, "insufficient_quota": 429,
+	"server_error": 500, "internal_error": 500,
+	"api_error": 500, "overloaded_error": 503, "service_unavailable": 503, "server_is_overloaded": 503,
+	"slow_down": 503, "vector_store_timeout": 504, "timeout": 504,
+	"invalid_api_key": 401, "authentication_error": 401, "model_not_found": 404, "bad_gateway": 502,
+	"upstream_error": 502,
 }
 
 // openaiRefused types an error that came in mid-stream.
@@ -46,7 +49,8 @@ func openaiRefused(s Server, kind, message string) error {
 	return s.refused(status, nil, kind, message)
 }
 
-// openaiError reads the forms that errors have among compatible servers: an object, a text, with a code that may be a number.
+// openaiError reads the forms that errors have among compatible servers: an object, a text, with a code that may be a
+// number.
 func openaiError(data []byte) (kind, message string) {
 	var body struct {
 		Error   json.RawMessage `json:"error"`

@@ -111,7 +111,8 @@ func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 	p := &chatRequest{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP, StopAt: r.StopAt, Effort: r.Effort,
 		StreamOptions: chatOptions{Usage: true}, Stream: true}
 	if m.server.genuine() {
-		p.MaxCompletionTokens = r.MaxTokens // thinking models of OpenAI's refuse the old name; other servers know only that
+		// thinking models of OpenAI's refuse the old name; other servers know only that
+		p.MaxCompletionTokens = r.MaxTokens
 	} else {
 		p.MaxTokens = r.MaxTokens
 	}
@@ -125,7 +126,8 @@ func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 			return nil, err
 		}
 		p.Tools = append(p.Tools, chatTool{Type: "function",
-			Function: chatFunction{Name: n.theirs(t.Name), Description: t.Description, Parameters: s, Strict: m.server.genuine() && strict(s)}})
+			Function: chatFunction{Name: n.theirs(t.Name), Description: t.Description, Parameters: s,
+				Strict: m.server.genuine() && strict(s)}})
 	}
 	if len(r.Tools) > 0 {
 		p.Parallel = r.parallel()
@@ -150,8 +152,8 @@ func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 	return p, nil
 }
 
-// assistant gives back what the model said. Servers whose models think want to see the thoughts again that led to calls of the present turn, and
-// refuse those of earlier ones.
+// assistant gives back what the model said. Servers whose models think want to see the thoughts again that led to calls
+// of the present turn, and refuse those of earlier ones.
 func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
 	a := chatMessage{Role: "assistant"}
 	var thoughts strings.Builder // there may be very many parts
@@ -262,9 +264,11 @@ type chatChunk struct {
 	Error json.RawMessage `json:"error"`
 }
 
-var chatStops = map[string]Stop{"stop": StopEnd, "eos": StopEnd, "tool_calls": StopTools, "function_call": StopTools, "length": StopLength, "content_filter": StopRefused}
+var chatStops = map[string]Stop{"stop": StopEnd, "eos": StopEnd, "tool_calls": StopTools, "function_call": StopTools,
+	"length": StopLength, "content_filter": StopRefused}
 
-// listen turns the chunks of a stream into an answer. Counts come in a chunk of their own after the last choice, or never.
+// listen turns the chunks of a stream into an answer. Counts come in a chunk of their own after the last choice, or
+// never.
 func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
 	if err := m.server.check(res, openaiError); err != nil {
 		return Answer{}, err
@@ -292,7 +296,8 @@ func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (A
 			d.answer.Model = c.Model
 		}
 		if u := c.Usage.of; u != nil {
-			d.answer.Usage = Usage{Input: int64(u.Prompt), Output: int64(u.Completion), CacheRead: int64(u.Read.Cached), CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
+			d.answer.Usage = Usage{Input: int64(u.Prompt), Output: int64(u.Completion), CacheRead: int64(u.Read.Cached),
+				CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
 		}
 		for _, choice := range c.Choices {
 			if choice.Index != 0 {
@@ -301,7 +306,8 @@ func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (A
 			if choice.Finish != "" {
 				reason = choice.Finish
 			}
-			refused = m.piece(d, choice.Delta.Reasoning+choice.Delta.Thought, choice.Delta.Content, choice.Delta.Refusal, choice.Delta.Calls) || refused
+			refused = m.piece(d, choice.Delta.Reasoning+choice.Delta.Thought, choice.Delta.Content,
+				choice.Delta.Refusal, choice.Delta.Calls) || refused
 		}
 	}
 	if reason == "" {

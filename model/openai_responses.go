@@ -88,7 +88,8 @@ type responsesModel struct{ server Server }
 // thoughtless are models that do not think, and that are refused when they are asked for their thoughts.
 var thoughtless = []string{"gpt-4", "gpt-3", "chatgpt-"}
 
-// OpenAIResponses speaks the Responses API. Nothing is kept at OpenAI: the thoughts of a model come encrypted and go back with the next request.
+// OpenAIResponses speaks the Responses API. Nothing is kept at OpenAI: the thoughts of a model come encrypted and go
+// back with the next request.
 func OpenAIResponses(s Server) Model {
 	return &responsesModel{server: s.or("openai", openaiURL, "OPENAI_API_KEY")}
 }
@@ -114,7 +115,8 @@ func (m *responsesModel) request(r Request, ms []Message, n names) (any, error) 
 		p.Include = []string{"reasoning.encrypted_content"}
 	}
 	if r.Effort != "" {
-		p.Reasoning = &responsesReasoning{Effort: r.Effort} // no summary: organizations that are not verified are refused when they ask for one
+		// no summary: organizations that are not verified are refused when they ask for one
+		p.Reasoning = &responsesReasoning{Effort: r.Effort}
 	}
 	if r.Format != nil {
 		kind, shape := r.Format.openai()
@@ -126,7 +128,8 @@ func (m *responsesModel) request(r Request, ms []Message, n names) (any, error) 
 			return nil, err
 		}
 		// Strict is what the API assumes when it is not told.
-		p.Tools = append(p.Tools, responsesTool{Type: "function", Name: n.theirs(t.Name), Description: t.Description, Parameters: s, Strict: strict(s)})
+		p.Tools = append(p.Tools, responsesTool{Type: "function", Name: n.theirs(t.Name), Description: t.Description,
+			Parameters: s, Strict: strict(s)})
 	}
 	if len(r.Tools) > 0 {
 		p.Parallel = r.parallel()
@@ -164,11 +167,13 @@ func (m *responsesModel) items(msg Message, n names) []any {
 			said = append(said, m.media(p))
 		case Reasoning:
 			var item struct{ Type string }
-			if json.Unmarshal(raw, &item) == nil && item.Type == "reasoning" { // what the chat API kept is of no use here
+			// what the chat API kept is of no use here
+			if json.Unmarshal(raw, &item) == nil && item.Type == "reasoning" {
 				out = append(out, raw)
 			}
 		case ToolCall:
-			out = append(out, responsesCall{Type: "function_call", CallID: p.ID, Name: n.theirs(p.Name), Arguments: written(p.Args)})
+			out = append(out, responsesCall{Type: "function_call", CallID: p.ID, Name: n.theirs(p.Name),
+				Arguments: written(p.Args)})
 		case Result:
 			out = append(out, responsesOutput{Type: "function_call_output", CallID: p.ID, Output: resultText(p)})
 		}

@@ -141,7 +141,8 @@ func (m *responsesModel) item(d *draft, key string, raw json.RawMessage, done bo
 // count takes over what was counted.
 func (e responsesEvent) count(d *draft) {
 	u := e.Response.Usage.of
-	d.answer.Usage = Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.Read.Cached), CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
+	d.answer.Usage = Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.Read.Cached),
+		CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
 }
 
 func (m *responsesModel) end(d *draft, e responsesEvent, refused bool) (Answer, error) {

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// piece is a piece of text as providers stream it. JSON may write a character in two halves, and a provider may end a piece between them. Such a half
-// stands at the beginning or the end of a piece as the three bytes that UTF-8 would have for it, if it had any; draftPart.join puts halves together.
+// piece is a piece of text as providers stream it. JSON may write a character in two halves, and a provider may end a
+// piece between them. Such a half stands at the beginning or the end of a piece as the three bytes that UTF-8 would
+// have for it, if it had any; draftPart.join puts halves together.
 type piece string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -53,7 +54,8 @@ func halfAt(text string, at int) (rune, bool) {
 	return 0xD000 | rune(text[at+1]&0x3F)<<6 | rune(text[at+2]&0x3F), true
 }
 
-// join gives a piece as text, with the half before it; a half at its end waits for the next. No database holds a NUL as text.
+// join gives a piece as text, with the half before it; a half at its end waits for the next. No database holds a NUL as
+// text.
 func (p *draftPart) join(next piece) string {
 	text := p.half + string(next)
 	p.half = ""

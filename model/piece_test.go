@@ -8,7 +8,8 @@ import (
 	"reeve/model"
 )
 
-// TestHalvesOfCharacters: a character that a provider cuts in two is whole, in what is streamed too. A half that stays alone is no character, and a NUL is none that could be kept.
+// TestHalvesOfCharacters: a character that a provider cuts in two is whole, in what is streamed too. A half that stays
+// alone is no character, and a NUL is none that could be kept.
 func TestHalvesOfCharacters(t *testing.T) {
 	for provider, adapter := range adapters {
 		for pieces, want := range map[string]string{
@@ -28,14 +29,16 @@ func TestHalvesOfCharacters(t *testing.T) {
 		} {
 			list := strings.Split(strings.ReplaceAll(pieces, "|", `"|"`), "|")
 			var streamed strings.Builder
-			a, err := speaks(provider, wire(provider, list, "stop", "5", "5")).Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi")}, func(d model.Delta) {
-				if !utf8.ValidString(d.Text) {
-					t.Errorf("%s, %s: streams %q", provider, pieces, d.Text)
-				}
-				streamed.WriteString(d.Text)
-			})
+			a, err := speaks(provider, wire(provider, list, "stop", "5", "5")).
+				Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi")}, func(d model.Delta) {
+					if !utf8.ValidString(d.Text) {
+						t.Errorf("%s, %s: streams %q", provider, pieces, d.Text)
+					}
+					streamed.WriteString(d.Text)
+				})
 			if err != nil || a.Text() != want || streamed.String() != want {
-				t.Errorf("%s, %s: %q, streamed %q, %v; want %q", provider, pieces, a.Text(), streamed.String(), err, want)
+				t.Errorf("%s, %s: %q, streamed %q, %v; want %q", provider, pieces, a.Text(), streamed.String(), err,
+					want)
 			}
 		}
 	}
@@ -68,18 +71,23 @@ data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text
 data: {"type":"message_stop"}
 
 `)).Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
-	if err != nil || len(a.Parts) != 2 || a.Parts[0].Text != "hm 😀" || string(a.Parts[0].Raw) != `{"anthropic":{"type":"thinking","thinking":"hm 😀","signature":"s1"}}` {
+	if err != nil || len(a.Parts) != 2 || a.Parts[0].Text != "hm 😀" ||
+		string(a.Parts[0].Raw) != `{"anthropic":{"type":"thinking","thinking":"hm 😀","signature":"s1"}}` {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
 
-// TestIDsThatCannotBeKept: a call whose id no database holds as text, or that nobody could have meant as an id, gets another, always the same.
+// TestIDsThatCannotBeKept: a call whose id no database holds as text, or that nobody could have meant as an id, gets
+// another, always the same.
 func TestIDsThatCannotBeKept(t *testing.T) {
-	for id, same := range map[string]bool{`call_1`: true, `tool-7:äö`: true, `a\u0000b`: false, `a\nb`: false, strings.Repeat("x", 300): false, ``: false} {
-		body := []byte(`data: {"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"` + id + `","function":{"name":"f\u0000g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\n")
+	for id, same := range map[string]bool{`call_1`: true, `tool-7:äö`: true, `a\u0000b`: false, `a\nb`: false,
+		strings.Repeat("x", 300): false, ``: false} {
+		body := []byte(`data: {"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"` + id +
+			`","function":{"name":"f\u0000g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\n")
 		var got []string
 		for range 2 {
-			a, err := speaks("openai_chat", body).Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
+			a, err := speaks("openai_chat", body).Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")},
+				nil)
 			if err != nil || len(a.Calls()) != 1 {
 				t.Fatalf("%s: %+v, %v", id, a, err)
 			}
@@ -88,7 +96,8 @@ func TestIDsThatCannotBeKept(t *testing.T) {
 				t.Errorf("a tool %q", a.Calls()[0].Name)
 			}
 		}
-		if got[0] != got[1] || (got[0] == id) != same || !same && (!strings.HasPrefix(got[0], "call_") || strings.ContainsRune(got[0], 0)) {
+		if got[0] != got[1] || (got[0] == id) != same || !same && (!strings.HasPrefix(got[0], "call_") ||
+			strings.ContainsRune(got[0], 0)) {
 			t.Errorf("%q became %q", id, got)
 		}
 	}

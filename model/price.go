@@ -51,15 +51,19 @@ func LoadPrices(file string) (Prices, error) {
 func parsePrices(name string, data []byte) (Prices, error) {
 	prices := Prices{}
 	if err := yaml.UnmarshalWithOptions(data, &prices, yaml.Strict()); err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "the price table %s is wrong: %s", name, yaml.FormatError(err, false, true)).
-			Hintf("Each line is like `openai/gpt-5: {input: 1.25, output: 10, cache_read: 0.125}`, in dollars for a million tokens.")
+		return nil, reeve.Errorf(reeve.Validation, "the price table %s is wrong: %s", name,
+			yaml.FormatError(err, false, true)).
+			Hintf("Each line is like `openai/gpt-5: {input: 1.25, output: 10, cache_read: 0.125}`, in dollars for a " +
+				"million tokens.")
 	}
 	for model, p := range prices {
 		if n, ok := p.wrong(); ok {
-			return nil, reeve.Errorf(reeve.Validation, "the price table %s is wrong: %s has a price of %v", name, model, n)
+			return nil, reeve.Errorf(reeve.Validation, "the price table %s is wrong: %s has a price of %v", name, model,
+				n)
 		}
 		if !strings.Contains(model, "/") {
-			return nil, reeve.Errorf(reeve.Validation, "the price table %s is wrong: %s has no provider", name, model).Hintf("Write provider/model.")
+			return nil, reeve.Errorf(reeve.Validation, "the price table %s is wrong: %s has no provider", name, model).
+				Hintf("Write provider/model.")
 		}
 	}
 	return prices, nil
@@ -111,7 +115,8 @@ func (p Price) Micros(u Usage) int64 {
 		return p.Long.Micros(u)
 	}
 	fresh := max(0, u.Input-u.CacheRead-u.CacheWrite)
-	cost := math.Round(float64(fresh)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*or(p.CacheRead, p.Input) + float64(u.CacheWrite)*or(p.CacheWrite, p.Input))
+	cost := math.Round(float64(fresh)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*or(p.CacheRead,
+		p.Input) + float64(u.CacheWrite)*or(p.CacheWrite, p.Input))
 	return int64(min(cost, 1<<62)) // a price may be as absurd as it likes
 }
 

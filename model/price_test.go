@@ -13,7 +13,8 @@ import (
 // TestPrices: editions of a model cost what it does, other models of the family do not, and a file goes over the table.
 func TestPrices(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prices.yaml")
-	if err := os.WriteFile(file, []byte("openai/gpt-5: {input: 100, output: 200}\nacme/*: {input: 1, output: 2}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("openai/gpt-5: {input: 100, output: 200}\nacme/*: {input: 1, output: 2}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	usage := model.Usage{Input: 1000, Output: 100, CacheRead: 600, CacheWrite: 200}
@@ -24,13 +25,15 @@ func TestPrices(t *testing.T) {
 		known                 bool
 	}{
 		{"", "anthropic", "claude-sonnet-4-5-20250929", usage, 200*3 + 100*15 + 180 + 750, true},
-		{"", "openai", "gpt-5-2025-08-07", usage, 500 + 1000 + 75, true}, // a write costs as input does: 200*1.25 + 200*1.25
+		// a write costs as input does: 200*1.25 + 200*1.25
+		{"", "openai", "gpt-5-2025-08-07", usage, 500 + 1000 + 75, true},
 		{"", "openai", "gpt-5-nano", model.Usage{Input: 100}, 5, true},
 		{"", "openai", "gpt-5-unheard-of", usage, 0, false},
 		{"", "acme", "gpt-5", usage, 0, false},
 		{"", "ollama", "qwen3:8b", usage, 0, true},
 		{"", "gemini", "gemini-2.5-pro", model.Usage{Input: 100_000, Output: 10}, 125_100, true},
-		{"", "gemini", "models/gemini-2.5-pro-preview-05-06", model.Usage{Input: 300_000, Output: 10}, 750_150, true}, // a long prompt
+		// a long prompt
+		{"", "gemini", "models/gemini-2.5-pro-preview-05-06", model.Usage{Input: 300_000, Output: 10}, 750_150, true},
 		{file, "openai", "gpt-5", model.Usage{Input: 1, Output: 1}, 300, true},
 		{file, "openai", "gpt-5-mini", model.Usage{Output: 10}, 20, true},
 		{file, "acme", "anything", model.Usage{Input: 1, Output: 1}, 3, true},

@@ -11,10 +11,11 @@ import (
 	"reeve"
 )
 
-// Providers is the model of models: it asks the provider that a request's model belongs to, again if need be, and counts what it costs.
+// Providers is the model of models: it asks the provider that a request's model belongs to, again if need be, and
+// counts what it costs.
 //
-// A model is named provider/model, or by a name of the config, or by its own when that begins as its provider's names do; rehearsal is one without a key.
-// No name at all is the default.
+// A model is named provider/model, or by a name of the config, or by its own when that begins as its provider's names
+// do; rehearsal is one without a key. No name at all is the default.
 type Providers struct {
 	by        map[string]provider
 	names     map[string]string
@@ -54,15 +55,18 @@ func Open(c Config) (*Providers, error) {
 	for _, alias := range slices.Sorted(maps.Keys(c.Names)) { // of several mistakes always the same is told
 		to := c.Names[alias]
 		if _, again := c.Names[to]; again || alias == "" {
-			return nil, at("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s is another name again", alias).Hintf("Write %s: provider/model.", alias))
+			return nil, at("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s is another name again",
+				alias).Hintf("Write %s: provider/model.", alias))
 		}
 		if _, _, err := p.find(to); err != nil && reeve.CodeOf(err) == reeve.NotFound {
-			return nil, at("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s: %s", alias, reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint))
+			return nil, at("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s: %s", alias,
+				reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint))
 		}
 	}
 	if _, _, err := p.find(p.first); err != nil {
 		e := reeve.AsError(err)
-		return nil, at("model.default", reeve.Errorf(reeve.Validation, "model.default cannot be used: %s", e.Message).Hintf("%s", e.Hint))
+		return nil, at("model.default", reeve.Errorf(reeve.Validation, "model.default cannot be used: %s", e.Message).
+			Hintf("%s", e.Hint))
 	}
 	for _, name := range append(slices.Collect(maps.Values(c.Names)), p.first) {
 		if who, model, err := p.find(name); err == nil {
@@ -87,7 +91,8 @@ func (p *Providers) Default() string { return p.first }
 
 // prefixes are how the names of providers' models begin.
 var prefixes = []struct{ begins, provider string }{
-	{"claude-", "anthropic"}, {"gpt-", "openai"}, {"chatgpt-", "openai"}, {"codex-", "openai"}, {"o1", "openai"}, {"o3", "openai"}, {"o4", "openai"}, {"gemini-", "gemini"},
+	{"claude-", "anthropic"}, {"gpt-", "openai"}, {"chatgpt-", "openai"}, {"codex-", "openai"}, {"o1", "openai"},
+	{"o3", "openai"}, {"o4", "openai"}, {"gemini-", "gemini"},
 }
 
 // find resolves a name to who is asked, and under which name.
@@ -124,9 +129,11 @@ func (p *Providers) find(name string) (provider, string, error) {
 	switch {
 	case !known || rest == "":
 		return provider{}, "", reeve.Errorf(reeve.NotFound, "there is no model %q", name).
-			Hintf("Write provider/model, with one of %s; or rehearsal, which needs no key.", strings.Join(slices.Sorted(maps.Keys(p.by)), ", "))
+			Hintf("Write provider/model, with one of %s; or rehearsal, which needs no key.",
+				strings.Join(slices.Sorted(maps.Keys(p.by)), ", "))
 	case pr.missing != "":
-		return provider{}, "", reeve.Errorf(reeve.ModelFailed, "%s has no key, so %s cannot be asked", who, name).Hintf("Set %s.", pr.missing)
+		return provider{}, "", reeve.Errorf(reeve.ModelFailed, "%s has no key, so %s cannot be asked", who, name).
+			Hintf("Set %s.", pr.missing)
 	default:
 		return pr, rest, nil
 	}
@@ -181,7 +188,8 @@ func (p *Providers) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 	return a, err
 }
 
-// mostUnpriced is of how many models without a price it is said: people may ask for any name, and there are servers that answer to any.
+// mostUnpriced is of how many models without a price it is said: people may ask for any name, and there are servers
+// that answer to any.
 const mostUnpriced = 100
 
 // cost is what an answer costs. A model without a price costs nothing, which is said once.
@@ -199,14 +207,16 @@ func (p *Providers) cost(a Answer, asked string) int64 {
 		}
 		p.mu.Unlock()
 		if news {
-			p.log.Warn("a model has no price, so its answers count as free", "model", name, "hint", "add it to the file named by model.prices")
+			p.log.Warn("a model has no price, so its answers count as free", "model", name, "hint",
+				"add it to the file named by model.prices")
 		}
 		return 0
 	}
 	return price.Micros(a.Usage)
 }
 
-// Names lists the models that can be asked: those of the config and the script, and the known ones of each provider that is ready. A provider may have more.
+// Names lists the models that can be asked: those of the config and the script, and the known ones of each provider
+// that is ready. A provider may have more.
 func (p *Providers) Names() []string {
 	all := map[string]bool{"rehearsal": true, p.first: true}
 	for n := range p.names {
@@ -216,7 +226,8 @@ func (p *Providers) Names() []string {
 		all[n] = true
 	}
 	for n := range p.prices {
-		if who, _, _ := strings.Cut(n, "/"); !strings.HasSuffix(n, "/*") && p.by[who].model != nil && p.by[who].missing == "" {
+		if who, _, _ := strings.Cut(n, "/"); !strings.HasSuffix(n, "/*") && p.by[who].model != nil &&
+			p.by[who].missing == "" {
 			all[n] = true
 		}
 	}
@@ -224,8 +235,9 @@ func (p *Providers) Names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// CanonicalName names a model for those who count answers by it: the one that answered, else the one that was asked for, as the config, the script or the
-// price table has it. All others are "other": people may ask for any name, and there are servers that answer to any.
+// CanonicalName names a model for those who count answers by it: the one that answered, else the one that was asked
+// for, as the config, the script or the price table has it. All others are "other": people may ask for any name, and
+// there are servers that answer to any.
 func (p *Providers) CanonicalName(asked, provider, answered string) string {
 	if name, ok := p.known(provider, answered); ok {
 		return name

@@ -42,7 +42,8 @@ func TestDefaultModel(t *testing.T) {
 		{model.Config{Env: env("OLLAMA_HOST", "10.0.0.1")}, "rehearsal"}, // nobody knows which models it has
 		{model.Config{Env: env("GOOGLE_API_KEY", "k")}, "gemini/gemini-3.5-flash"},
 		{model.Config{Env: env("GEMINI_API_KEY", "k", "OPENAI_API_KEY", "k")}, "openai/gpt-6.1-sol"},
-		{model.Config{Env: env("OPENAI_API_KEY", "k"), Anthropic: model.Endpoint{Key: "k"}}, "anthropic/claude-sonnet-5-5"},
+		{model.Config{Env: env("OPENAI_API_KEY", "k"), Anthropic: model.Endpoint{Key: "k"}},
+			"anthropic/claude-sonnet-5-5"},
 		{model.Config{Env: env("OPENAI_API_KEY", "k"), Default: "ollama/qwen3"}, "ollama/qwen3"},
 		{model.Config{Env: env("ANTHROPIC_API_KEY", "  ")}, "rehearsal"},
 	} {
@@ -73,10 +74,12 @@ func TestNamesOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := model.Open(model.Config{
-		Env:     env("ANTHROPIC_API_KEY", "k", "OPENAI_API_KEY", "k", "GEMINI_API_KEY", "k", "OLLAMA_HOST", "0.0.0.0:4000"),
-		Servers: map[string]model.Endpoint{"acme": {URL: "https://acme.example/v1"}, "beta": {URL: "https://beta.example", API: "responses", Key: "k"}},
-		Names:   map[string]string{"fast": "acme/meta/llama-3", "dream": "rehearsal"},
-		Client:  &http.Client{Transport: labelled{redirect{to}}},
+		Env: env("ANTHROPIC_API_KEY", "k", "OPENAI_API_KEY", "k", "GEMINI_API_KEY", "k", "OLLAMA_HOST",
+			"0.0.0.0:4000"),
+		Servers: map[string]model.Endpoint{"acme": {URL: "https://acme.example/v1"},
+			"beta": {URL: "https://beta.example", API: "responses", Key: "k"}},
+		Names:  map[string]string{"fast": "acme/meta/llama-3", "dream": "rehearsal"},
+		Client: &http.Client{Transport: labelled{redirect{to}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +90,8 @@ func TestNamesOfModels(t *testing.T) {
 		{"", "api.anthropic.com", "/v1/messages", "claude-sonnet-5-5"},
 		{"gpt-5.4", "api.openai.com", "/v1/responses", "gpt-5.4"},
 		{"openai/o3", "api.openai.com", "/v1/responses", "o3"},
-		{"gemini-3.5-flash", "generativelanguage.googleapis.com", "/v1beta/models/gemini-3.5-flash:streamGenerateContent", ""},
+		{"gemini-3.5-flash", "generativelanguage.googleapis.com",
+			"/v1beta/models/gemini-3.5-flash:streamGenerateContent", ""},
 		{"ollama/qwen3", "127.0.0.1:4000", "/api/chat", "qwen3"},
 		{"gemma3:4b", "127.0.0.1:4000", "/api/chat", "gemma3:4b"},
 		{"fast", "acme.example", "/v1/chat/completions", "meta/llama-3"},
@@ -96,11 +100,13 @@ func TestNamesOfModels(t *testing.T) {
 	} {
 		host, path, body = "", "", ""
 		_, err := p.Answer(t.Context(), model.Request{Model: c.name, Messages: ask("hi")}, nil)
-		if reeve.CodeOf(err) != reeve.ModelFailed || host != c.host || path != c.path || c.model != "" && !strings.Contains(body, `"model":"`+c.model+`"`) {
+		if reeve.CodeOf(err) != reeve.ModelFailed || host != c.host || path != c.path || c.model != "" &&
+			!strings.Contains(body, `"model":"`+c.model+`"`) {
 			t.Errorf("%s: asked %s%s %s, %v", c.name, host, path, body, err)
 		}
 	}
-	if a, err := p.Answer(t.Context(), model.Request{Model: "dream", Messages: ask("hi")}, nil); err != nil || a.Provider != "rehearsal" {
+	if a, err := p.Answer(t.Context(), model.Request{Model: "dream", Messages: ask("hi")}, nil); err != nil ||
+		a.Provider != "rehearsal" {
 		t.Errorf("dream: %+v, %v", a, err)
 	}
 	for _, unknown := range []string{"bad", "nobody/x", "acme/", "/", "rehearsals"} {
@@ -117,9 +123,11 @@ func TestNamesOfModels(t *testing.T) {
 	}
 }
 
-// TestI19_ModelsThatAreCounted: there are as many names as the config, the script and the price table have, whatever is asked for or answers.
+// TestI19_ModelsThatAreCounted: there are as many names as the config, the script and the price table have, whatever is
+// asked for or answers.
 func TestI19_ModelsThatAreCounted(t *testing.T) {
-	p, err := model.Open(model.Config{Default: "gemma3:4b", Names: map[string]string{"fast": "acme/meta/llama-3"}, Env: env("ANTHROPIC_API_KEY", "k"),
+	p, err := model.Open(model.Config{Default: "gemma3:4b", Names: map[string]string{"fast": "acme/meta/llama-3"},
+		Env:     env("ANTHROPIC_API_KEY", "k"),
 		Servers: map[string]model.Endpoint{"acme": {URL: "http://acme.example"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +160,8 @@ func (l labelled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(r)
 }
 
-// TestCompatibleBaseURL: with OPENAI_BASE_URL elsewhere the chat API is spoken, as most servers do, and no key is needed.
+// TestCompatibleBaseURL: with OPENAI_BASE_URL elsewhere the chat API is spoken, as most servers do, and no key is
+// needed.
 func TestCompatibleBaseURL(t *testing.T) {
 	replay, err := model.OpenReplay("testdata/openai_chat/plain.txtar")
 	if err != nil {
@@ -164,7 +173,8 @@ func TestCompatibleBaseURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := p.Answer(t.Context(), model.Request{Model: "gpt-5.4", Messages: ask("hi")}, nil); err != nil || a.Text() != "Hello!" {
+	if a, err := p.Answer(t.Context(), model.Request{Model: "gpt-5.4", Messages: ask("hi")}, nil); err != nil ||
+		a.Text() != "Hello!" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if err := replay.Err(); err != nil {
@@ -182,9 +192,11 @@ func TestMissingKeys(t *testing.T) {
 	for _, s := range p.Status() {
 		missing[s.Provider] = s.Missing
 	}
-	for name, variable := range map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"} {
+	for name, variable := range map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY",
+		"gemini": "GEMINI_API_KEY"} {
 		_, err := p.Answer(t.Context(), model.Request{Model: name + "/x", Messages: ask("hi")}, nil)
-		if reeve.CodeOf(err) != reeve.ModelFailed || !strings.Contains(reeve.AsError(err).Hint, variable) || !strings.Contains(missing[name], variable) {
+		if reeve.CodeOf(err) != reeve.ModelFailed || !strings.Contains(reeve.AsError(err).Hint, variable) ||
+			!strings.Contains(missing[name], variable) {
 			t.Errorf("%s: %v; %s is missing", name, err, missing[name])
 		}
 	}
@@ -223,7 +235,8 @@ func TestBadConfig(t *testing.T) {
 func TestCosts(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script.yaml")
 	prices := filepath.Join(t.TempDir(), "prices.yaml")
-	for file, text := range map[string]string{script: "answers: [{when: hi, text: yes, usage: {input: 10, output: 5}}]", prices: "rehearsal/dear: {input: 2, output: 3}\n"} {
+	for file, text := range map[string]string{script: "answers: [{when: hi, text: yes, usage: {input: 10, output: 5}}]",
+		prices: "rehearsal/dear: {input: 2, output: 3}\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -236,8 +249,9 @@ func TestCosts(t *testing.T) {
 	server := httptest.NewServer(replay)
 	defer server.Close()
 	var log bytes.Buffer
-	p, err := model.Open(model.Config{Env: env(), Script: script, Prices: prices, Servers: map[string]model.Endpoint{"acme": {URL: server.URL + "/v1", Key: secret}},
-		Log: slog.New(slog.NewTextHandler(&log, nil))})
+	p, err := model.Open(model.Config{Env: env(), Script: script, Prices: prices,
+		Servers: map[string]model.Endpoint{"acme": {URL: server.URL + "/v1", Key: secret}},
+		Log:     slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,13 +283,15 @@ func TestManyModelsWithoutAPrice(t *testing.T) {
 	}))
 	defer server.Close()
 	var log bytes.Buffer
-	p, err := model.Open(model.Config{Env: env(), Servers: map[string]model.Endpoint{"acme": {URL: server.URL}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	p, err := model.Open(model.Config{Env: env(), Servers: map[string]model.Endpoint{"acme": {URL: server.URL}},
+		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		for i := range 150 {
-			if _, err := p.Answer(t.Context(), model.Request{Model: fmt.Sprint("acme/", i), Messages: ask("hi")}, nil); err != nil {
+			if _, err := p.Answer(t.Context(), model.Request{Model: fmt.Sprint("acme/", i), Messages: ask("hi")},
+				nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -298,7 +314,8 @@ func TestProvidersRetry(t *testing.T) {
 			t.Errorf("after %v: %+v, %v", time.Since(begun), a, err)
 		}
 	})
-	if _, err := p.Answer(t.Context(), model.Request{Model: "bad", Messages: ask("hi")}, nil); reeve.CodeOf(err) != reeve.NotFound {
+	if _, err := p.Answer(t.Context(), model.Request{Model: "bad", Messages: ask("hi")},
+		nil); reeve.CodeOf(err) != reeve.NotFound {
 		t.Errorf("bad: %v", err)
 	}
 }
@@ -310,24 +327,33 @@ func TestUnreachable(t *testing.T) {
 	for provider, adapter := range adapters {
 		m := adapter.open(model.Server{URL: strings.Replace(gone.URL, "http://", "http://me:hunter2@", 1), Key: secret})
 		_, err := m.Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi")}, nil)
-		if reeve.CodeOf(err) != reeve.Unavailable || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), secret) {
+		if reeve.CodeOf(err) != reeve.Unavailable || strings.Contains(err.Error(), "hunter2") ||
+			strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", provider, err)
 		}
 	}
 }
 
-// TestRedirectsAreNotFollowed: the key goes to no other host, nor does the question; the error says where the redirect led.
+// TestRedirectsAreNotFollowed: the key goes to no other host, nor does the question; the error says where the redirect
+// led.
 func TestRedirectsAreNotFollowed(t *testing.T) {
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the other host got %s %v", r.Method, r.Header) }))
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		t.Errorf("the other host got %s %v", r.Method, r.Header)
+	}))
 	defer other.Close()
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, strings.Replace(other.URL, "http://", "http://me:hunter2@", 1)+"/elsewhere?token=hunter3", status)
+			http.Redirect(w, r, strings.Replace(other.URL, "http://", "http://me:hunter2@", 1)+
+				"/elsewhere?token=hunter3", status)
 		}))
 		for provider, adapter := range adapters {
 			for _, client := range []*http.Client{nil, {Transport: http.DefaultTransport}} {
-				_, err := adapter.open(model.Server{URL: server.URL, Key: secret, Client: client}).Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi")}, nil)
-				if e := reeve.AsError(err); e.Code != reeve.ModelFailed || !strings.Contains(e.Message, other.URL+"/elsewhere") || !strings.Contains(e.Hint, "base_url") || strings.Contains(e.Message, "hunter") {
+				_, err := adapter.open(model.Server{URL: server.URL, Key: secret, Client: client}).
+					Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi")}, nil)
+				if e := reeve.AsError(err); e.Code != reeve.ModelFailed ||
+					!strings.Contains(e.Message, other.URL+"/elsewhere") || !strings.Contains(e.Hint, "base_url") ||
+					strings.Contains(e.Message, "hunter") {
 					t.Errorf("%s, %d: %v (%s)", provider, status, err, e.Hint)
 				}
 			}
@@ -342,8 +368,10 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 // TestRetryAfter: seconds, fractions, dates and milliseconds.
 func TestRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{
-		"Retry-After: 3": 3 * time.Second, "Retry-After: 0.5": 500 * time.Millisecond, "Retry-After-Ms: 250": 250 * time.Millisecond, "Retry-After: -1": 0, "Retry-After: soon": 0,
-		"Retry-After: " + reeve.Now().Add(2*time.Hour).Format(http.TimeFormat): time.Hour, "Retry-After: " + reeve.Now().Add(-time.Hour).Format(http.TimeFormat): 0,
+		"Retry-After: 3": 3 * time.Second, "Retry-After: 0.5": 500 * time.Millisecond,
+		"Retry-After-Ms: 250": 250 * time.Millisecond, "Retry-After: -1": 0, "Retry-After: soon": 0,
+		"Retry-After: " + reeve.Now().Add(2*time.Hour).Format(http.TimeFormat): time.Hour, "Retry-After: " +
+			reeve.Now().Add(-time.Hour).Format(http.TimeFormat): 0,
 		"Retry-After: 999999": time.Hour, "Retry-After: NaN": 0,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -352,7 +380,8 @@ func TestRetryAfter(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}))
 		for provider, adapter := range adapters {
-			_, err := adapter.open(model.Server{URL: server.URL, Key: secret}).Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
+			_, err := adapter.open(model.Server{URL: server.URL, Key: secret}).
+				Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
 			if e := reeve.AsError(err); e.Code != reeve.RateLimited || e.RetryAfter != want {
 				t.Errorf("%s, %s: %v, again after %v; want %v", provider, header, err, e.RetryAfter, want)
 			}
@@ -361,11 +390,15 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestOddErrors: errors in forms that only proxies and compatible servers have are typed by their status, and quoted short and without the key.
+// TestOddErrors: errors in forms that only proxies and compatible servers have are typed by their status, and quoted
+// short and without the key.
 func TestOddErrors(t *testing.T) {
-	for _, body := range []string{"", "Bad Gateway", "<html><body>nginx " + strings.Repeat("x", 5000) + "</body></html>", `{"error":"plain words"}`, `{"detail":[{"msg":"field required"}]}`,
-		`{"error":{"code":42,"message":"a number"}}`, `{"error":null}`, `[]`, `"text"`, `{"message":"key ` + secret + ` is wrong"}`} {
-		for status, want := range map[int]reeve.Code{400: reeve.ModelFailed, 404: reeve.ModelFailed, 413: reeve.ModelFailed, 422: reeve.ModelFailed, 408: reeve.Unavailable, 500: reeve.Unavailable,
+	for _, body := range []string{"", "Bad Gateway", "<html><body>nginx " + strings.Repeat("x", 5000) +
+		"</body></html>", `{"error":"plain words"}`, `{"detail":[{"msg":"field required"}]}`,
+		`{"error":{"code":42,"message":"a number"}}`, `{"error":null}`, `[]`, `"text"`, `{"message":"key ` + secret +
+			` is wrong"}`} {
+		for status, want := range map[int]reeve.Code{400: reeve.ModelFailed, 404: reeve.ModelFailed,
+			413: reeve.ModelFailed, 422: reeve.ModelFailed, 408: reeve.Unavailable, 500: reeve.Unavailable,
 			502: reeve.Unavailable, 524: reeve.Unavailable} {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
@@ -375,7 +408,8 @@ func TestOddErrors(t *testing.T) {
 				}
 			}))
 			for provider, adapter := range adapters {
-				_, err := adapter.open(model.Server{URL: server.URL, Key: secret}).Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
+				_, err := adapter.open(model.Server{URL: server.URL, Key: secret}).
+					Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
 				if reeve.CodeOf(err) != want || len(err.Error()) > 800 || strings.Contains(err.Error(), secret) {
 					t.Errorf("%s, %d %s: %v; want %s", provider, status, body, err, want)
 				}
@@ -395,8 +429,10 @@ func TestNotAStream(t *testing.T) {
 			}
 		}))
 		for provider, adapter := range adapters {
-			_, err := adapter.open(model.Server{URL: server.URL, Key: secret}).Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
-			if reeve.CodeOf(err) != reeve.ModelFailed && provider != "ollama" { // whose lines are JSON, whatever they are called
+			_, err := adapter.open(model.Server{URL: server.URL, Key: secret}).
+				Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
+			// whose lines are JSON, whatever they are called
+			if reeve.CodeOf(err) != reeve.ModelFailed && provider != "ollama" {
 				t.Errorf("%s, %s: %v", provider, kind, err)
 			}
 		}

@@ -28,8 +28,8 @@ type Exchange struct {
 	Broken         bool // the connection broke off after the body
 }
 
-// Recorder is a transport that writes what passes to a file: a txtar archive with a section for each request and each response, as Replay reads it. Keys,
-// tokens, cookies, and ids of organizations and users are taken out.
+// Recorder is a transport that writes what passes to a file: a txtar archive with a section for each request and each
+// response, as Replay reads it. Keys, tokens, cookies, and ids of organizations and users are taken out.
 type Recorder struct {
 	File string
 	Next http.RoundTripper // http.DefaultTransport when nil
@@ -38,7 +38,8 @@ type Recorder struct {
 	done []Exchange
 }
 
-// RoundTrip implements http.RoundTripper. The exchange is written once the response's body was read to its end, or closed.
+// RoundTrip implements http.RoundTripper. The exchange is written once the response's body was read to its end, or
+// closed.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := Exchange{Method: req.Method, Path: anonymousURL(req.URL), RequestHeader: anonymousHeader(req.Header)}
 	if req.Body != nil {
@@ -118,8 +119,10 @@ func FormatExchanges(xs []Exchange) []byte {
 	ar := &txtar.Archive{}
 	for i, x := range xs {
 		ar.Files = append(ar.Files,
-			txtar.File{Name: fmt.Sprintf("%d request", i+1), Data: section(x.Method+" "+x.Path, x.RequestHeader, x.RequestBody, false)},
-			txtar.File{Name: fmt.Sprintf("%d response", i+1), Data: section(fmt.Sprint(x.Status), x.ResponseHeader, x.ResponseBody, x.Broken)})
+			txtar.File{Name: fmt.Sprintf("%d request", i+1), Data: section(x.Method+" "+x.Path, x.RequestHeader,
+				x.RequestBody, false)},
+			txtar.File{Name: fmt.Sprintf("%d response", i+1), Data: section(fmt.Sprint(x.Status), x.ResponseHeader,
+				x.ResponseBody, x.Broken)})
 	}
 	return txtar.Format(ar)
 }
@@ -147,7 +150,8 @@ func section(first string, h http.Header, body []byte, broken bool) []byte {
 func ParseExchanges(data []byte) ([]Exchange, error) {
 	ar := txtar.Parse(data)
 	if len(ar.Files) == 0 || len(ar.Files)%2 != 0 {
-		return nil, reeve.Errorf(reeve.Validation, "not a recording: it has %d sections, not a request and a response for each exchange", len(ar.Files))
+		return nil, reeve.Errorf(reeve.Validation,
+			"not a recording: it has %d sections, not a request and a response for each exchange", len(ar.Files))
 	}
 	var xs []Exchange
 	for i := 0; i < len(ar.Files); i += 2 {
@@ -158,7 +162,8 @@ func ParseExchanges(data []byte) ([]Exchange, error) {
 		}
 		first, x.ResponseHeader, x.ResponseBody = unsection(ar.Files[i+1].Data)
 		if _, err := fmt.Sscan(first, &x.Status); err != nil || x.Method == "" || x.Path == "" {
-			return nil, reeve.Errorf(reeve.Validation, "not a recording: section %q or %q begins with the wrong line", ar.Files[i].Name, ar.Files[i+1].Name)
+			return nil, reeve.Errorf(reeve.Validation, "not a recording: section %q or %q begins with the wrong line",
+				ar.Files[i].Name, ar.Files[i+1].Name)
 		}
 		x.ResponseBody, x.Broken = bytes.CutSuffix(x.ResponseBody, []byte(brokenMark))
 		xs = append(xs, x)

@@ -13,7 +13,8 @@ import (
 	"reeve/model"
 )
 
-// TestRecorder: what is recorded can be replayed, streams and broken connections too, and nothing in it tells who asked.
+// TestRecorder: what is recorded can be replayed, streams and broken connections too, and nothing in it tells who
+// asked.
 func TestRecorder(t *testing.T) {
 	body := strings.Repeat("aB3dE5gH7jK9", 10) // keys of the providers' formats
 	openaiKey, anthropicKey, googleKey := "sk-"+"proj-"+body, "sk-"+"ant-api03-"+body, "AI"+"za"+body[:35]
@@ -22,7 +23,8 @@ func TestRecorder(t *testing.T) {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 			w.Header().Set("Set-Cookie", "session=COOKIE")
 			w.Header().Set("Openai-Organization", "acme-inc")
-			_, _ = io.WriteString(w, `{"message":{"content":"your key is `+openaiKey+`, of org-0123456789abcdef"},"user":"me@example.com"}`+"\n")
+			_, _ = io.WriteString(w, `{"message":{"content":"your key is `+openaiKey+
+				`, of org-0123456789abcdef"},"user":"me@example.com"}`+"\n")
 			_ = http.NewResponseController(w).Flush()
 			_, _ = io.WriteString(w, `{"done":true,"done_reason":"stop"}`+"\n")
 		},
@@ -46,8 +48,10 @@ func TestRecorder(t *testing.T) {
 	}))
 	defer provider.Close()
 	file := filepath.Join(t.TempDir(), "recording.txtar")
-	m := model.Ollama(model.Server{URL: provider.URL, Key: secret, Client: &http.Client{Transport: &model.Recorder{File: file}}})
-	r := model.Request{Model: "qwen3", Messages: ask("my key is " + anthropicKey + " and " + googleKey), System: "say Bearer abcdef0123456789"}
+	m := model.Ollama(model.Server{URL: provider.URL, Key: secret,
+		Client: &http.Client{Transport: &model.Recorder{File: file}}})
+	r := model.Request{Model: "qwen3", Messages: ask("my key is " + anthropicKey + " and " + googleKey),
+		System: "say Bearer abcdef0123456789"}
 	type outcome struct {
 		text string
 		code reeve.Code
@@ -68,7 +72,8 @@ func TestRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{secret, "sk-", "AIza", "COOKIE", "acme-inc", "org-0123", "me@example", "abcdef0123456789", "Authorization", provider.Listener.Addr().String()} {
+	for _, s := range []string{secret, "sk-", "AIza", "COOKIE", "acme-inc", "org-0123", "me@example",
+		"abcdef0123456789", "Authorization", provider.Listener.Addr().String()} {
 		if strings.Contains(string(data), s) {
 			t.Errorf("%q is in the recording:\n%s", s, data)
 		}
@@ -94,10 +99,13 @@ func TestReplayChecks(t *testing.T) {
 		ask   []string
 		wants string
 	}{
-		"the same": {[]string{`{"a":1}`}, ""}, "in other words": {[]string{`{ "a" : 1 }`}, ""}, "another": {[]string{`{"a":2}`}, "not the one"},
-		"more": {[]string{`{"a":1}`, `{"a":1}`}, "more than"}, "none": {nil, "0 of 1"},
+		"the same": {[]string{`{"a":1}`}, ""}, "in other words": {[]string{`{ "a" : 1 }`}, ""},
+		"another": {[]string{`{"a":2}`}, "not the one"},
+		"more":    {[]string{`{"a":1}`, `{"a":1}`}, "more than"}, "none": {nil, "0 of 1"},
 	} {
-		xs, err := model.ParseExchanges([]byte("-- 1 request --\nPOST /v1\nContent-Type: application/json\n\n{\n  \"a\": 1\n}\n-- 1 response --\n200\nContent-Type: text/plain\n\nfine\n"))
+		xs, err := model.ParseExchanges(
+			[]byte("-- 1 request --\nPOST /v1\nContent-Type: application/json\n\n{\n  \"a\": 1\n}\n-- 1 response " +
+				"--\n200\nContent-Type: text/plain\n\nfine\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +121,8 @@ func TestReplayChecks(t *testing.T) {
 			}
 		}
 		server.Close()
-		if err := replay.Err(); err == nil && c.wants != "" || err != nil && (c.wants == "" || !strings.Contains(err.Error(), c.wants)) {
+		if err := replay.Err(); err == nil && c.wants != "" || err != nil &&
+			(c.wants == "" || !strings.Contains(err.Error(), c.wants)) {
 			t.Errorf("%s: got %v, want %q", name, err, c.wants)
 		}
 	}
@@ -121,7 +130,9 @@ func TestReplayChecks(t *testing.T) {
 
 // TestBadRecordings: they are told apart from good ones.
 func TestBadRecordings(t *testing.T) {
-	for _, data := range []string{"", "-- 1 request --\nPOST /\n\n{}\n", "-- 1 request --\n\n{}\n-- 1 response --\n200\n\nx\n", "-- 1 request --\nPOST /\n\n{}\n-- 1 response --\nfine\n\nx\n"} {
+	for _, data := range []string{"", "-- 1 request --\nPOST /\n\n{}\n",
+		"-- 1 request --\n\n{}\n-- 1 response --\n200\n\nx\n",
+		"-- 1 request --\nPOST /\n\n{}\n-- 1 response --\nfine\n\nx\n"} {
 		if _, err := model.ParseExchanges([]byte(data)); reeve.CodeOf(err) != reeve.Validation {
 			t.Errorf("%q: %v", data, err)
 		}

@@ -23,8 +23,8 @@ type rehearsal struct {
 	times map[int]int // how often an answer with one fitted
 }
 
-// Rehearsal is the model that needs no key: it follows a script. Without one, or at its end, it calls the tool that the user names, as in
-// `file_list {"path":"/"}`, says in words what tools answered, and otherwise says what it heard.
+// Rehearsal is the model that needs no key: it follows a script. Without one, or at its end, it calls the tool that the
+// user names, as in `file_list {"path":"/"}`, says in words what tools answered, and otherwise says what it heard.
 func Rehearsal(s Script) Model { return &rehearsal{script: s, times: map[int]int{}} }
 
 var rehearsalServer = Server{Name: "rehearsal", KeyVar: "the rehearsal script"}
@@ -32,7 +32,8 @@ var rehearsalServer = Server{Name: "rehearsal", KeyVar: "the rehearsal script"}
 // Answer implements Model.
 func (m *rehearsal) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
 	if len(m.script.Models) > 0 && !slices.Contains(m.script.Models, r.Model) {
-		return Answer{}, reeve.Errorf(reeve.NotFound, "there is no model %q", r.Model).Hintf("The rehearsal script has %s.", strings.Join(m.script.Models, ", "))
+		return Answer{}, reeve.Errorf(reeve.NotFound, "there is no model %q", r.Model).
+			Hintf("The rehearsal script has %s.", strings.Join(m.script.Models, ", "))
 	}
 	if len(r.Messages) == 0 {
 		return Answer{}, reeve.Errorf(reeve.Validation, "there is nothing to ask: the request has no messages")
@@ -46,7 +47,8 @@ func (m *rehearsal) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 		l.Calls = l.Calls[:1]
 	}
 	d := newDraft(rehearsalServer, r, names{}, watch)
-	d.answer.ID = "rehearsal_" + strings.TrimPrefix(callID(r.Model, r.System, fmt.Sprint(len(r.Messages)), h.said, h.results), "call_")
+	d.answer.ID = "rehearsal_" + strings.TrimPrefix(callID(r.Model, r.System, fmt.Sprint(len(r.Messages)), h.said,
+		h.results), "call_")
 	return play(ctx, d, l, r, h)
 }
 
@@ -119,14 +121,19 @@ func (m *rehearsal) line(r Request, h hearing) (Line, bool) {
 
 func (w When) fits(r Request, h hearing) bool {
 	named := func(pattern string, names []string) bool {
-		return pattern == "" || slices.ContainsFunc(names, func(n string) bool { return n == pattern || strings.HasPrefix(pattern, "/") && fits(pattern, n) })
+		return pattern == "" || slices.ContainsFunc(names, func(n string) bool {
+			return n == pattern ||
+				strings.HasPrefix(pattern, "/") && fits(pattern, n)
+		})
 	}
 	var offered []string
 	for _, t := range r.Tools {
 		offered = append(offered, t.Name)
 	}
-	return (w.Said == "" || h.said != "" && fits(w.Said, h.said)) && (w.Result == "" || len(h.tools) > 0 && fits(w.Result, h.results)) &&
-		named(w.Tool, h.tools) && named(w.Offers, offered) && fits(w.System, r.System) && (w.Model == "" || w.Model == r.Model)
+	return (w.Said == "" || h.said != "" && fits(w.Said, h.said)) && (w.Result == "" || len(h.tools) > 0 &&
+		fits(w.Result, h.results)) &&
+		named(w.Tool, h.tools) && named(w.Offers, offered) && fits(w.System, r.System) &&
+		(w.Model == "" || w.Model == r.Model)
 }
 
 // maxEcho bounds what is quoted of what was said or answered.
@@ -184,7 +191,8 @@ func stopped(text string, at []string) string {
 	return text
 }
 
-// spelled finds the calls that a person spells out: on a line, the name of a tool that is offered, and its arguments or nothing.
+// spelled finds the calls that a person spells out: on a line, the name of a tool that is offered, and its arguments or
+// nothing.
 func spelled(said string, tools []Tool) []LineCall {
 	var calls []LineCall
 	for rest := said; rest != ""; {
@@ -219,7 +227,8 @@ func spelled(said string, tools []Tool) []LineCall {
 // namedIn finds the first tool that a line names as a word, and where its name ends.
 func namedIn(line string, tools []Tool) (name string, end int) {
 	word := func(r rune) bool {
-		return r == '_' || r == '-' || r == '.' || r == '/' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		return r == '_' || r == '-' || r == '.' || r == '/' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' ||
+			'A' <= r && r <= 'Z'
 	}
 	for at := 0; at < len(line); {
 		skip := strings.IndexFunc(line[at:], word)
@@ -258,7 +267,8 @@ func play(ctx context.Context, d *draft, l Line, r Request, h hearing) (Answer, 
 			id = callID(d.answer.ID, key, c.Name, args)
 		}
 		middle := len(args) / 2
-		steps = append(steps, func() { d.call(key, id, c.Name, piece(args[:middle])) }, func() { d.call(key, "", "", piece(args[middle:])) })
+		steps = append(steps, func() { d.call(key, id, c.Name, piece(args[:middle])) },
+			func() { d.call(key, "", "", piece(args[middle:])) })
 	}
 	if err := wait(ctx, time.Duration(l.Delay)); err != nil {
 		return Answer{}, err
@@ -347,7 +357,8 @@ func (f *Fail) err(ctx context.Context) error {
 // usage is what the script says, or about what the lengths come to.
 func (l Line) usage(r Request, a Answer) Usage {
 	if u := l.Usage; u != nil {
-		return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Reasoning: u.Reasoning}
+		return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
+			Reasoning: u.Reasoning}
 	}
 	read := len(r.System)
 	for _, t := range r.Tools {

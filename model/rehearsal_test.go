@@ -21,15 +21,17 @@ func TestRehearsalWithoutScript(t *testing.T) {
 		`file_list {"path":"/"}`:                 `file_list {"path":"/"}`,
 		"file_list":                              `file_list {}`,
 		`please call file_list {"path":"/"} now`: `file_list {"path":"/"}`,
-		"file_list {\"path\":\n \"/\"}\nweather.get {\"city\":\"Paris\"}": `file_list {"path":` + "\n \"/\"}" + `; weather.get {"city":"Paris"}`,
-		`file_list {"path":"/a"} file_list {"path":"/b"}`:                 `file_list {"path":"/a"}; file_list {"path":"/b"}`,
-		`file_list {path: /}`:         `file_list "{path: /}"`,
-		`what is file_list good for?`: "You said: what is file_list good for?",
-		`file_lists {"path":"/"}`:     `You said: file_lists {"path":"/"}`,
-		`file_delete {"path":"/"}`:    `You said: file_delete {"path":"/"}`,
-		"hi":                          "You said: hi",
+		"file_list {\"path\":\n \"/\"}\nweather.get {\"city\":\"Paris\"}": `file_list {"path":` + "\n \"/\"}" +
+			`; weather.get {"city":"Paris"}`,
+		`file_list {"path":"/a"} file_list {"path":"/b"}`: `file_list {"path":"/a"}; file_list {"path":"/b"}`,
+		`file_list {path: /}`:                             `file_list "{path: /}"`,
+		`what is file_list good for?`:                     "You said: what is file_list good for?",
+		`file_lists {"path":"/"}`:                         `You said: file_lists {"path":"/"}`,
+		`file_delete {"path":"/"}`:                        `You said: file_delete {"path":"/"}`,
+		"hi":                                              "You said: hi",
 	} {
-		a, err := m.Answer(t.Context(), model.Request{Model: "rehearsal", Messages: ask(said), Tools: []model.Tool{fileList, weather}}, nil)
+		a, err := m.Answer(t.Context(), model.Request{Model: "rehearsal", Messages: ask(said),
+			Tools: []model.Tool{fileList, weather}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,8 +47,12 @@ func TestRehearsalWithoutScript(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("ä", 5000)
-	a, err := m.Answer(t.Context(), model.Request{Messages: append(ask("x"), model.Message{Role: model.User, Parts: []model.Part{result("1", long), {Type: model.Result, ID: "2", Name: "file_list", Text: "denied", IsError: true}}})}, nil)
-	if err != nil || !strings.HasPrefix(a.Text(), "weather.get says: ää") || !strings.Contains(a.Text(), "file_list failed: denied") || len(a.Text()) > 1200 {
+	a, err := m.Answer(t.Context(),
+		model.Request{Messages: append(ask("x"),
+			model.Message{Role: model.User, Parts: []model.Part{result("1", long),
+				{Type: model.Result, ID: "2", Name: "file_list", Text: "denied", IsError: true}}})}, nil)
+	if err != nil || !strings.HasPrefix(a.Text(), "weather.get says: ää") ||
+		!strings.Contains(a.Text(), "file_list failed: denied") || len(a.Text()) > 1200 {
 		t.Errorf("got %d bytes: %.80s, %v", len(a.Text()), a.Text(), err)
 	}
 	if _, err := m.Answer(t.Context(), model.Request{}, nil); reeve.CodeOf(err) != reeve.Validation {
@@ -60,7 +66,8 @@ func TestRehearsalIsDeterministic(t *testing.T) {
 	var seen []string
 	for range 2 {
 		var deltas []model.Delta
-		a, err := model.Rehearsal(model.Script{}).Answer(t.Context(), r, func(d model.Delta) { deltas = append(deltas, d) })
+		a, err := model.Rehearsal(model.Script{}).
+			Answer(t.Context(), r, func(d model.Delta) { deltas = append(deltas, d) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,26 +96,31 @@ func TestClientsScript(t *testing.T) {
 	tool := model.Tool{Name: "get_weather", Description: "w", Parameters: weather.Parameters}
 	answer := func(name string, ms []model.Message, tools ...model.Tool) (model.Answer, []model.Delta, error) {
 		var deltas []model.Delta
-		a, err := m.Answer(t.Context(), model.Request{Model: name, Messages: ms, Tools: tools}, func(d model.Delta) { deltas = append(deltas, d) })
+		a, err := m.Answer(t.Context(), model.Request{Model: name, Messages: ms, Tools: tools},
+			func(d model.Delta) { deltas = append(deltas, d) })
 		return a, deltas, err
 	}
 	for range 2 {
 		a, deltas, err := answer("mock", ask("hi"))
-		if err != nil || a.Text() != "Hello, how can I help you today?" || a.Stop != model.StopEnd || len(deltas) < 3 || a.Usage.Input < 1 || a.Usage.Output < 1 {
+		if err != nil || a.Text() != "Hello, how can I help you today?" || a.Stop != model.StopEnd || len(deltas) < 3 ||
+			a.Usage.Input < 1 || a.Usage.Output < 1 {
 			t.Errorf("hi: %+v in %d pieces, %v", a, len(deltas), err)
 		}
 	}
 	a, _, err := answer("mock", ask("weather in Paris?"), tool)
-	if c := a.Calls(); err != nil || len(c) != 1 || c[0].Name != "get_weather" || string(c[0].Args) != `{"city":"Paris"}` || a.Stop != model.StopTools {
+	if c := a.Calls(); err != nil || len(c) != 1 || c[0].Name != "get_weather" ||
+		string(c[0].Args) != `{"city":"Paris"}` || a.Stop != model.StopTools {
 		t.Fatalf("one city: %+v, %v", a, err)
 	}
 	b, _, err := answer("mock", append(ask("weather in Paris?"), model.Message{Role: model.Assistant, Parts: a.Parts},
-		model.Message{Role: model.User, Parts: []model.Part{{Type: model.Result, ID: a.Calls()[0].ID, Name: "get_weather", Text: "21"}}}), tool)
+		model.Message{Role: model.User,
+			Parts: []model.Part{{Type: model.Result, ID: a.Calls()[0].ID, Name: "get_weather", Text: "21"}}}), tool)
 	if err != nil || !strings.Contains(b.Text(), "21") || len(b.Calls()) != 0 {
 		t.Errorf("after the result: %+v, %v", b, err)
 	}
 	a, _, err = answer("mock", ask("weather in two cities?"), tool)
-	if c := a.Calls(); err != nil || len(c) != 2 || string(c[0].Args)+string(c[1].Args) != `{"city":"Paris"}{"city":"Rome"}` || c[0].ID == c[1].ID {
+	if c := a.Calls(); err != nil || len(c) != 2 || string(c[0].Args)+
+		string(c[1].Args) != `{"city":"Paris"}{"city":"Rome"}` || c[0].ID == c[1].ID {
 		t.Errorf("two cities: %+v, %v", a, err)
 	}
 	if _, _, err = answer("bad", ask("hi")); reeve.CodeOf(err) != reeve.NotFound {
@@ -168,12 +180,15 @@ answers:
 	} {
 		r := model.Request{System: c.system, Messages: ask(c.said)}
 		if c.result != "" {
-			r.Messages = append(ask("again"), model.Message{Role: model.User, Parts: []model.Part{{Type: model.Result, ID: "1", Name: "file_list", Text: c.result}}})
+			r.Messages = append(ask("again"),
+				model.Message{Role: model.User,
+					Parts: []model.Part{{Type: model.Result, ID: "1", Name: "file_list", Text: c.result}}})
 		}
 		n := 0
 		a, err := m.Answer(t.Context(), r, func(model.Delta) { n++ })
 		if err != nil || a.Text() != c.text || a.Stop != c.stop || n != c.deltas {
-			t.Errorf("%d: got %q, %s, %d deltas, %v; want %q, %s, %d", i, a.Text(), a.Stop, n, err, c.text, c.stop, c.deltas)
+			t.Errorf("%d: got %q, %s, %d deltas, %v; want %q, %s, %d", i, a.Text(), a.Stop, n, err, c.text, c.stop,
+				c.deltas)
 		}
 		if c.said == "broken" && string(a.Calls()[0].Args) != `"{\"path\": oops"` {
 			t.Errorf("arguments that are no JSON came as %s", a.Calls()[0].Args)
@@ -189,7 +204,8 @@ func TestScriptTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := rehearsed(t, `answers: [{text: a b c, delay: 1s, pace: 100ms}]`)
 		begun, times := time.Now(), []time.Duration{}
-		if _, err := m.Answer(t.Context(), model.Request{Messages: ask("hi")}, func(model.Delta) { times = append(times, time.Since(begun)) }); err != nil {
+		if _, err := m.Answer(t.Context(), model.Request{Messages: ask("hi")},
+			func(model.Delta) { times = append(times, time.Since(begun)) }); err != nil {
 			t.Fatal(err)
 		}
 		if fmt.Sprint(times) != "[1s 1.1s 1.2s]" {
@@ -213,7 +229,8 @@ func TestBadScripts(t *testing.T) {
 		"answers: [{text: hi, fail: {status: 500}, pace: -1s}]": "-1s",
 		"just words": "wrong",
 	} {
-		if _, err := model.ParseScript([]byte(text)); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), says) {
+		if _, err := model.ParseScript([]byte(text)); reeve.CodeOf(err) != reeve.Validation ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want one with %q", text, err, says)
 		}
 	}

@@ -33,7 +33,8 @@ func OpenReplay(file string) (*Replay, error) {
 	return &Replay{Exchanges: xs}, nil
 }
 
-// ServeHTTP implements http.Handler. A request that is not the one recorded is answered all the same, so that a test sees how far it gets; Err tells.
+// ServeHTTP implements http.Handler. A request that is not the one recorded is answered all the same, so that a test
+// sees how far it gets; Err tells.
 func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x, ok := p.take(r)
 	if !ok {
@@ -60,19 +61,22 @@ func (p *Replay) take(r *http.Request) (Exchange, bool) {
 	body, err := io.ReadAll(r.Body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	got := Exchange{Method: r.Method, Path: anonymousURL(r.URL), RequestHeader: anonymousHeader(r.Header), RequestBody: indented([]byte(anonymize(string(body))))}
+	got := Exchange{Method: r.Method, Path: anonymousURL(r.URL), RequestHeader: anonymousHeader(r.Header),
+		RequestBody: indented([]byte(anonymize(string(body))))}
 	p.got = append(p.got, got)
 	if err != nil {
 		p.errs = append(p.errs, err)
 	}
 	if p.next >= len(p.Exchanges) {
-		p.errs = append(p.errs, reeve.Errorf(reeve.Conflict, "request %d (%s %s) is more than was recorded", p.next+1, got.Method, got.Path))
+		p.errs = append(p.errs, reeve.Errorf(reeve.Conflict, "request %d (%s %s) is more than was recorded", p.next+1,
+			got.Method, got.Path))
 		return Exchange{}, false
 	}
 	x := p.Exchanges[p.next]
 	p.next++
 	if got.Method != x.Method || got.Path != x.Path || !bytes.Equal(got.RequestBody, x.RequestBody) {
-		p.errs = append(p.errs, reeve.Errorf(reeve.Conflict, "request %d is not the one that was recorded\ngot:\n%s %s\n%s\nrecorded:\n%s %s\n%s", p.next,
+		p.errs = append(p.errs, reeve.Errorf(reeve.Conflict,
+			"request %d is not the one that was recorded\ngot:\n%s %s\n%s\nrecorded:\n%s %s\n%s", p.next,
 			got.Method, got.Path, got.RequestBody, x.Method, x.Path, x.RequestBody))
 	}
 	return x, true

@@ -20,8 +20,9 @@ var waits = [tries - 1]time.Duration{500 * time.Millisecond, time.Second}
 
 type retrying struct{ model Model }
 
-// WithRetry asks a model up to three times: when it could not be reached, had too many requests, or failed by its own fault (Unavailable, RateLimited), and
-// for nothing else. A try has 120 seconds. Before an answer is asked for again of which something was streamed, a Discard is handed out.
+// WithRetry asks a model up to three times: when it could not be reached, had too many requests, or failed by its own
+// fault (Unavailable, RateLimited), and for nothing else. A try has 120 seconds. Before an answer is asked for again of
+// which something was streamed, a Discard is handed out.
 func WithRetry(m Model) Model { return retrying{m} }
 
 // Answer implements Model.

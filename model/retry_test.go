@@ -27,22 +27,27 @@ func TestRetrying(t *testing.T) {
 		took   time.Duration
 		code   reeve.Code // the error in the end
 	}{
-		"at once":              {`answers: [{text: yes}]`, 0, ""},
-		"second try":           {`answers: [{fail: {status: 500}}, {text: yes}]`, 500 * time.Millisecond, ""},
-		"third try":            {`answers: [{fail: {status: 503}}, {fail: {cut: true}}, {text: yes}]`, 1500 * time.Millisecond, ""},
-		"no fourth":            {`answers: [{fail: {status: 500}}, {fail: {status: 500}}, {fail: {status: 500}}, {text: yes}]`, 1500 * time.Millisecond, reeve.Unavailable},
+		"at once":    {`answers: [{text: yes}]`, 0, ""},
+		"second try": {`answers: [{fail: {status: 500}}, {text: yes}]`, 500 * time.Millisecond, ""},
+		"third try": {`answers: [{fail: {status: 503}}, {fail: {cut: true}}, {text: yes}]`,
+			1500 * time.Millisecond, ""},
+		"no fourth": {
+			`answers: [{fail: {status: 500}}, {fail: {status: 500}}, {fail: {status: 500}}, {text: yes}]`,
+			1500 * time.Millisecond, reeve.Unavailable},
 		"as the provider says": {`answers: [{fail: {status: 429, retry_after: 7s}}, {text: yes}]`, 7 * time.Second, ""},
-		"but not for hours":    {`answers: [{fail: {status: 429, retry_after: 5h}}, {text: yes}]`, 30 * time.Second, ""},
-		"429 without a time":   {`answers: [{fail: {status: 429}}, {text: yes}]`, 500 * time.Millisecond, ""},
-		"a bad request":        {`answers: [{fail: {status: 400}}, {text: yes}]`, 0, reeve.ModelFailed},
-		"a bad key":            {`answers: [{fail: {status: 401}}, {text: yes}]`, 0, reeve.ModelFailed},
-		"nonsense":             {`answers: [{fail: {nonsense: true}}, {text: yes}]`, 0, reeve.ModelFailed},
-		"a hang":               {`answers: [{fail: {hang: true}}, {text: yes}]`, 120 * time.Second, reeve.Timeout},
+		"but not for hours": {`answers: [{fail: {status: 429, retry_after: 5h}}, {text: yes}]`, 30 * time.Second,
+			""},
+		"429 without a time": {`answers: [{fail: {status: 429}}, {text: yes}]`, 500 * time.Millisecond, ""},
+		"a bad request":      {`answers: [{fail: {status: 400}}, {text: yes}]`, 0, reeve.ModelFailed},
+		"a bad key":          {`answers: [{fail: {status: 401}}, {text: yes}]`, 0, reeve.ModelFailed},
+		"nonsense":           {`answers: [{fail: {nonsense: true}}, {text: yes}]`, 0, reeve.ModelFailed},
+		"a hang":             {`answers: [{fail: {hang: true}}, {text: yes}]`, 120 * time.Second, reeve.Timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
-				a, err := model.WithRetry(rehearsed(t, c.script)).Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
+				a, err := model.WithRetry(rehearsed(t, c.script)).
+					Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
 				if took := time.Since(begun); took != c.took {
 					t.Errorf("it took %v, want %v", took, c.took)
 				}
@@ -64,12 +69,13 @@ func TestRetryingDiscards(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			got := ""
-			_, _ = model.WithRetry(rehearsed(t, script)).Answer(t.Context(), model.Request{Messages: ask("hi")}, func(d model.Delta) {
-				if d.Type == model.Discard {
-					d.Text = "|"
-				}
-				got += d.Text
-			})
+			_, _ = model.WithRetry(rehearsed(t, script)).
+				Answer(t.Context(), model.Request{Messages: ask("hi")}, func(d model.Delta) {
+					if d.Type == model.Discard {
+						d.Text = "|"
+					}
+					got += d.Text
+				})
 			if got != want {
 				t.Errorf("%s\nstreamed %q, want %q", script, got, want)
 			}
@@ -83,7 +89,8 @@ func TestRetryingStops(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(2*time.Second, cancel)
 		begun := time.Now()
-		_, err := model.WithRetry(rehearsed(t, `answers: [{fail: {status: 429, retry_after: 20s}}, {text: yes}]`)).Answer(ctx, model.Request{Messages: ask("hi")}, nil)
+		_, err := model.WithRetry(rehearsed(t, `answers: [{fail: {status: 429, retry_after: 20s}}, {text: yes}]`)).
+			Answer(ctx, model.Request{Messages: ask("hi")}, nil)
 		if reeve.CodeOf(err) != reeve.Canceled || time.Since(begun) != 2*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
@@ -91,7 +98,8 @@ func TestRetryingStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_, err := model.WithRetry(rehearsed(t, `answers: [{fail: {status: 500}}, {text: yes}]`)).Answer(ctx, model.Request{Messages: ask("hi")}, nil)
+		_, err := model.WithRetry(rehearsed(t, `answers: [{fail: {status: 500}}, {text: yes}]`)).
+			Answer(ctx, model.Request{Messages: ask("hi")}, nil)
 		if reeve.CodeOf(err) != reeve.Timeout {
 			t.Errorf("got %v", err)
 		}

@@ -15,7 +15,8 @@ import (
 // schema is a JSON Schema as decoded, always a copy: what tools declare is never changed.
 type schema = map[string]any
 
-// maxSchema is how many bytes a tool's parameters may have, with what they refer to written out: definitions that refer to others several times over come to any size.
+// maxSchema is how many bytes a tool's parameters may have, with what they refer to written out: definitions that refer
+// to others several times over come to any size.
 const maxSchema = 256 << 10
 
 // decodeSchema reads a tool's parameters. None at all means an object without properties.
@@ -32,7 +33,8 @@ func decodeSchema(t Tool) (schema, error) {
 	return s, nil
 }
 
-// rooted makes a schema one that Anthropic and OpenAI take: an object at the root, with nothing combined there. Below the root both take JSON Schema as it is.
+// rooted makes a schema one that Anthropic and OpenAI take: an object at the root, with nothing combined there. Below
+// the root both take JSON Schema as it is.
 func rooted(t Tool) (schema, error) {
 	s, err := decodeSchema(t)
 	if err != nil {
@@ -101,12 +103,14 @@ func (r *references) err() error {
 	if r.left >= 0 {
 		return nil
 	}
-	return reeve.Errorf(reeve.Unsupported, "the parameters of tool %s come to more than %d KB with all that they refer to", r.tool, maxSchema>>10).
+	return reeve.Errorf(reeve.Unsupported,
+		"the parameters of tool %s come to more than %d KB with all that they refer to", r.tool, maxSchema>>10).
 		Hintf("Let the schema refer to fewer definitions, or make several tools of it.")
 }
 
-// flatten puts the properties of what is combined at the root into the root itself. What all of the alternatives of oneOf and anyOf require is required.
-// The gate still judges by the tool's own schema, so nothing is let through that the tool did not declare.
+// flatten puts the properties of what is combined at the root into the root itself. What all of the alternatives of
+// oneOf and anyOf require is required. The gate still judges by the tool's own schema, so nothing is let through that
+// the tool did not declare.
 func (r *references) flatten(s schema) schema {
 	out := maps.Clone(s)
 	props, need := schema{}, requiredBy(s)
@@ -205,7 +209,8 @@ func texts(v any) []string {
 	return out
 }
 
-// required are the names that a schema requires, in order and each once. They are looked up, for there may be very many.
+// required are the names that a schema requires, in order and each once. They are looked up, for there may be very
+// many.
 type required struct {
 	list []any
 	has  map[string]bool
@@ -241,8 +246,10 @@ func set(names []string) map[string]bool {
 }
 
 // strictWords are what OpenAI's strict mode knows.
-var strictWords = []string{"type", "description", "title", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
-	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "format", "minItems", "maxItems"}
+var strictWords = []string{"type", "description", "title", "properties", "required", "additionalProperties", "items",
+	"enum", "const", "anyOf", "$ref", "$defs",
+	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "format", "minItems",
+	"maxItems"}
 
 var strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 

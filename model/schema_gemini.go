@@ -8,12 +8,15 @@ import (
 	"strings"
 )
 
-// Gemini takes a part of OpenAPI's schemas: no references, one type, alternatives only as anyOf, few formats. What it cannot say is said in the description.
+// Gemini takes a part of OpenAPI's schemas: no references, one type, alternatives only as anyOf, few formats. What it
+// cannot say is said in the description.
 
 // geminiSame are the words that mean the same there.
-var geminiSame = []string{"title", "description", "minItems", "maxItems", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "minimum", "maximum", "default"}
+var geminiSame = []string{"title", "description", "minItems", "maxItems", "minProperties", "maxProperties", "minLength",
+	"maxLength", "pattern", "minimum", "maximum", "default"}
 
-var geminiFormats = map[string][]string{"STRING": {"date-time", "enum"}, "INTEGER": {"int32", "int64"}, "NUMBER": {"float", "double"}}
+var geminiFormats = map[string][]string{"STRING": {"date-time", "enum"}, "INTEGER": {"int32", "int64"},
+	"NUMBER": {"float", "double"}}
 
 // geminiSchema gives a tool's parameters in Gemini's form, or nil for a tool that takes none.
 func geminiSchema(t Tool) (schema, error) {
@@ -59,7 +62,8 @@ func (g geminiForm) of(s schema) schema {
 			note("Format: %s.", f)
 		}
 	}
-	for k, words := range map[string]string{"exclusiveMinimum": "More than", "exclusiveMaximum": "Less than", "multipleOf": "A multiple of"} {
+	for k, words := range map[string]string{"exclusiveMinimum": "More than", "exclusiveMaximum": "Less than",
+		"multipleOf": "A multiple of"} {
 		if n, ok := s[k].(json.Number); ok {
 			note("%s %s.", words, n)
 		}
@@ -82,7 +86,8 @@ func (g geminiForm) follow(s schema, ref string) schema {
 	at, ok := g.enter(ref)
 	if !ok {
 		d, _ := s["description"].(string)
-		return schema{"type": "OBJECT", "description": strings.TrimSpace(d + " The same again: " + ref[strings.LastIndex(ref, "/")+1:] + ".")}
+		return schema{"type": "OBJECT", "description": strings.TrimSpace(d + " The same again: " +
+			ref[strings.LastIndex(ref, "/")+1:] + ".")}
 	}
 	at = maps.Clone(at)
 	for _, k := range []string{"description", "title", "default"} {
@@ -214,7 +219,8 @@ func (g geminiForm) inside(s, out schema, note func(string, ...any)) {
 	}
 }
 
-// merged joins the schemas of allOf into one. What is referred to stays on the path, for the result holds it; what the path had outside of this stays a reference.
+// merged joins the schemas of allOf into one. What is referred to stays on the path, for the result holds it; what the
+// path had outside of this stays a reference.
 func (g geminiForm) merged(s schema, outside int) schema {
 	out := maps.Clone(s)
 	delete(out, "allOf")

@@ -92,21 +92,25 @@ func TestSchemasFit(t *testing.T) {
 // checkGemini walks a schema by the words of the Gemini API's Schema.
 func checkGemini(t *testing.T, s map[string]any, at string) {
 	t.Helper()
-	words := []string{"type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required", "minProperties", "maxProperties",
-		"minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering", "default", "items", "minimum", "maximum"}
+	words := []string{"type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems",
+		"properties", "required", "minProperties", "maxProperties",
+		"minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering", "default", "items", "minimum",
+		"maximum"}
 	for k := range s {
 		if !slices.Contains(words, k) {
 			t.Errorf("%s: %s is not known there", at, k)
 		}
 	}
 	kind, _ := s["type"].(string)
-	if !slices.Contains([]string{"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"}, kind) && s["anyOf"] == nil {
+	if !slices.Contains([]string{"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"}, kind) &&
+		s["anyOf"] == nil {
 		t.Errorf("%s: type %v", at, s["type"])
 	}
 	if s["enum"] != nil && kind != "STRING" {
 		t.Errorf("%s: enum of %s", at, kind)
 	}
-	if f := s["format"]; f != nil && !slices.Contains([]any{"date-time", "enum", "int32", "int64", "float", "double"}, f) {
+	if f := s["format"]; f != nil && !slices.Contains([]any{"date-time", "enum", "int32", "int64", "float", "double"},
+		f) {
 		t.Errorf("%s: format %v", at, f)
 	}
 	props, _ := s["properties"].(map[string]any)
@@ -176,7 +180,8 @@ func TestStrict(t *testing.T) {
 		`{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}`:                                                                       false,
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"not":{"type":"string"}}]}},"required":["a"],"additionalProperties":false}`:                  false,
 	} {
-		body, err := sent(t, "openai_responses", model.Request{Messages: ask("hi"), Tools: []model.Tool{{Name: "t", Parameters: json.RawMessage(schema)}}})
+		body, err := sent(t, "openai_responses",
+			model.Request{Messages: ask("hi"), Tools: []model.Tool{{Name: "t", Parameters: json.RawMessage(schema)}}})
 		if err != nil || !strings.Contains(body, fmt.Sprintf(`"strict":%v`, want)) {
 			t.Errorf("%s: sent %s, %v; want strict %v", schema, body, err, want)
 		}
@@ -187,7 +192,9 @@ func TestStrict(t *testing.T) {
 func TestBadSchema(t *testing.T) {
 	for provider := range adapters {
 		for _, schema := range []string{`[]`, `true`, `{"type":`, `null`} {
-			_, err := sent(t, provider, model.Request{Messages: ask("hi"), Tools: []model.Tool{{Name: "odd", Parameters: json.RawMessage(schema)}}})
+			_, err := sent(t, provider,
+				model.Request{Messages: ask("hi"),
+					Tools: []model.Tool{{Name: "odd", Parameters: json.RawMessage(schema)}}})
 			if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(err.Error(), "odd") {
 				t.Errorf("%s, %s: %v", provider, schema, err)
 			}
@@ -195,14 +202,16 @@ func TestBadSchema(t *testing.T) {
 	}
 }
 
-// TestSchemasThatSwell: a small schema that refers to much is refused before it takes all time or all memory, and the error names the tool.
+// TestSchemasThatSwell: a small schema that refers to much is refused before it takes all time or all memory, and the
+// error names the tool.
 func TestSchemasThatSwell(t *testing.T) {
 	levels := func(root, each, ref string) string { // each of twelve definitions refers to the next one eight times
 		var defs []string
 		for i := range 12 {
 			var refs []string
 			for j := range 8 {
-				refs = append(refs, strings.NewReplacer("NAME", fmt.Sprint("p", j), "NEXT", fmt.Sprint("#/$defs/d", i+1)).Replace(ref))
+				refs = append(refs, strings.NewReplacer("NAME", fmt.Sprint("p", j), "NEXT",
+					fmt.Sprint("#/$defs/d", i+1)).Replace(ref))
 			}
 			defs = append(defs, fmt.Sprintf(`"d%d":%s`, i, fmt.Sprintf(each, strings.Join(refs, ","))))
 		}
@@ -212,19 +221,25 @@ func TestSchemasThatSwell(t *testing.T) {
 	for name, c := range map[string]struct{ schema, only string }{
 		"alternatives": {schema: levels(`"anyOf":[{"$ref":"#/$defs/d0"}]`, `{"anyOf":[%s]}`, `{"$ref":"NEXT"}`)},
 		"all of them":  {schema: levels(`"allOf":[{"$ref":"#/$defs/d0"}]`, `{"allOf":[%s]}`, `{"$ref":"NEXT"}`)},
-		"large":        {schema: `{"type":"object","oneOf":[` + long + `],"$defs":{"d":{"description":"` + strings.Repeat("x", 1000) + `"}}}`},
-		"properties":   {levels(`"properties":{"a":{"$ref":"#/$defs/d0"}}`, `{"type":"object","properties":{%s}}`, `"NAME":{"$ref":"NEXT"}`), "gemini"},
-		"combined":     {levels(`"properties":{"a":{"allOf":[{"$ref":"#/$defs/d0"}]}}`, `{"type":"object","properties":{%s}}`, `"NAME":{"allOf":[{"$ref":"NEXT"}]}`), "gemini"},
+		"large": {schema: `{"type":"object","oneOf":[` + long + `],"$defs":{"d":{"description":"` +
+			strings.Repeat("x", 1000) + `"}}}`},
+		"properties": {levels(`"properties":{"a":{"$ref":"#/$defs/d0"}}`, `{"type":"object","properties":{%s}}`,
+			`"NAME":{"$ref":"NEXT"}`), "gemini"},
+		"combined": {levels(`"properties":{"a":{"allOf":[{"$ref":"#/$defs/d0"}]}}`,
+			`{"type":"object","properties":{%s}}`, `"NAME":{"allOf":[{"$ref":"NEXT"}]}`), "gemini"},
 	} {
 		for provider := range adapters {
-			_, err := sent(t, provider, model.Request{Messages: ask("hi"), Tools: []model.Tool{{Name: "wide", Parameters: json.RawMessage(c.schema)}}})
+			_, err := sent(t, provider,
+				model.Request{Messages: ask("hi"),
+					Tools: []model.Tool{{Name: "wide", Parameters: json.RawMessage(c.schema)}}})
 			if c.only != "" && provider != c.only {
 				if err != nil {
 					t.Errorf("%s, %s: %v", provider, name, err)
 				}
 				continue
 			}
-			if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(err.Error(), "wide") || reeve.AsError(err).Hint == "" {
+			if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(err.Error(), "wide") || reeve.AsError(err).
+				Hint == "" {
 				t.Errorf("%s, %s: %v", provider, name, err)
 			}
 		}
@@ -235,7 +250,9 @@ func TestSchemasThatSwell(t *testing.T) {
 func TestNames(t *testing.T) {
 	legal := regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
 	rapid.Check(t, func(t *rapid.T) {
-		all := rapid.SliceOfNDistinct(rapid.OneOf(rapid.StringN(1, 80, -1), rapid.SampledFrom([]string{"a.b", "a_b", "a/b", "9", strings.Repeat("x", 70), strings.Repeat("x", 71)})), 1, 8, rapid.ID[string]).Draw(t, "names")
+		all := rapid.SliceOfNDistinct(rapid.OneOf(rapid.StringN(1, 80, -1),
+			rapid.SampledFrom([]string{"a.b", "a_b", "a/b", "9", strings.Repeat("x", 70), strings.Repeat("x", 71)})), 1,
+			8, rapid.ID[string]).Draw(t, "names")
 		r := model.Request{Messages: ask("hi")}
 		for _, n := range all {
 			r.Tools = append(r.Tools, model.Tool{Name: n})

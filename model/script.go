@@ -17,8 +17,8 @@ import (
 type Script struct {
 	// Models are the names it answers to; any other is unknown. All, when empty.
 	Models []string `yaml:"models"`
-	// Answers are looked through from the first on: one with a `when` is given each time it fits; those without are given once each, in order. When none is
-	// left the model behaves as it does without a script.
+	// Answers are looked through from the first on: one with a `when` is given each time it fits; those without are
+	// given once each, in order. When none is left the model behaves as it does without a script.
 	Answers []Line `yaml:"answers"`
 }
 
@@ -36,7 +36,8 @@ type Line struct {
 	Usage  *LineUsage `yaml:"usage"`  // what it counts; by length when not given
 }
 
-// When says when an answer fits: all that is set must. Each is a part of the text, or, between slashes, a regular expression.
+// When says when an answer fits: all that is set must. Each is a part of the text, or, between slashes, a regular
+// expression.
 type When struct {
 	Said   string `yaml:"said"`   // what the person said last, when tools have not answered since
 	Result string `yaml:"result"` // what tools answered last
@@ -116,7 +117,8 @@ func ReadScript(file string) (Script, error) {
 func ParseScript(data []byte) (Script, error) {
 	var s Script
 	if err := yaml.UnmarshalWithOptions(data, &s, yaml.Strict()); err != nil {
-		return Script{}, reeve.Errorf(reeve.Validation, "the rehearsal script is wrong: %s", yaml.FormatError(err, false, true))
+		return Script{}, reeve.Errorf(reeve.Validation, "the rehearsal script is wrong: %s",
+			yaml.FormatError(err, false, true))
 	}
 	for i, l := range s.Answers {
 		if err := l.check(); err != nil {

@@ -47,7 +47,8 @@ func (s Server) or(name, address, keyVar string) Server {
 	return s
 }
 
-// refused is the error for an answer with an HTTP status that is no success. kind is the provider's own word for the error, if it had one.
+// refused is the error for an answer with an HTTP status that is no success. kind is the provider's own word for the
+// error, if it had one.
 func (s Server) refused(status int, h http.Header, kind, message string) error {
 	said := s.quote(message)
 	if said == "" {
@@ -55,17 +56,22 @@ func (s Server) refused(status int, h http.Header, kind, message string) error {
 	}
 	switch {
 	case kind == "insufficient_quota" || kind == "billing_error" || status == http.StatusPaymentRequired:
-		return reeve.Errorf(reeve.ModelFailed, "%s wants to be paid (HTTP %d): %s", s.Name, status, said).Hintf("Look at the account's plan and balance, or use another provider.")
+		return reeve.Errorf(reeve.ModelFailed, "%s wants to be paid (HTTP %d): %s", s.Name, status, said).
+			Hintf("Look at the account's plan and balance, or use another provider.")
 	case status == http.StatusTooManyRequests:
-		e := reeve.Errorf(reeve.RateLimited, "%s gets too many requests (HTTP 429): %s", s.Name, said).Hintf("Try again later.")
+		e := reeve.Errorf(reeve.RateLimited, "%s gets too many requests (HTTP 429): %s", s.Name, said).
+			Hintf("Try again later.")
 		e.RetryAfter = retryAfter(h)
 		return e
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return reeve.Errorf(reeve.ModelFailed, "%s refuses the key (HTTP %d): %s", s.Name, status, said).Hintf("Check %s.", s.KeyVar)
+		return reeve.Errorf(reeve.ModelFailed, "%s refuses the key (HTTP %d): %s", s.Name, status, said).
+			Hintf("Check %s.", s.KeyVar)
 	case status == http.StatusNotFound:
-		return reeve.Errorf(reeve.ModelFailed, "%s has no such model or address (HTTP 404): %s", s.Name, said).Hintf("Check the model's name and the server's address.")
+		return reeve.Errorf(reeve.ModelFailed, "%s has no such model or address (HTTP 404): %s", s.Name, said).
+			Hintf("Check the model's name and the server's address.")
 	case status == http.StatusRequestTimeout || status >= 500:
-		e := reeve.Errorf(reeve.Unavailable, "%s does not work at the moment (HTTP %d): %s", s.Name, status, said).Hintf("Try again later.")
+		e := reeve.Errorf(reeve.Unavailable, "%s does not work at the moment (HTTP %d): %s", s.Name, status, said).
+			Hintf("Try again later.")
 		e.RetryAfter = retryAfter(h)
 		return e
 	default:
@@ -73,13 +79,16 @@ func (s Server) refused(status int, h http.Header, kind, message string) error {
 	}
 }
 
-// moved is the error for an answer that only names another address. What stands before the host and behind the path may be a secret.
+// moved is the error for an answer that only names another address. What stands before the host and behind the path may
+// be a secret.
 func (s Server) moved(status int, to *url.URL) error {
 	at := url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}
-	return reeve.Errorf(reeve.ModelFailed, "%s redirects to %s (HTTP %d), which is not followed", s.Name, s.quote(at.String()), status).Hintf("If the server has moved there, set base_url to its new address.")
+	return reeve.Errorf(reeve.ModelFailed, "%s redirects to %s (HTTP %d), which is not followed", s.Name,
+		s.quote(at.String()), status).Hintf("If the server has moved there, set base_url to its new address.")
 }
 
-// lost is the error for a connection that failed. What the network says is kept as text only: it may hold an address with a secret in it.
+// lost is the error for a connection that failed. What the network says is kept as text only: it may hold an address
+// with a secret in it.
 func (s Server) lost(ctx context.Context, err error) error {
 	if e := interrupted(ctx, s.Name); e != nil {
 		return e
@@ -88,7 +97,8 @@ func (s Server) lost(ctx context.Context, err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return reeve.Errorf(reeve.Unavailable, "the connection to %s failed: %s", s.Name, s.quote(err.Error())).Hintf("Check the network and the server's address.")
+	return reeve.Errorf(reeve.Unavailable, "the connection to %s failed: %s", s.Name, s.quote(err.Error())).
+		Hintf("Check the network and the server's address.")
 }
 
 // cut is the error for a stream that ended before its end.

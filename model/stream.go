@@ -14,9 +14,11 @@ import (
 	"reeve"
 )
 
-// How adapters speak HTTP. Providers' own SDKs were tried and cost more than they do; docs/dependencies.md has the numbers.
+// How adapters speak HTTP. Providers' own SDKs were tried and cost more than they do; docs/dependencies.md has the
+// numbers.
 
-// maxLine bounds one line of a stream, which may hold a whole answer and the question again, and maxBody the body of an error.
+// maxLine bounds one line of a stream, which may hold a whole answer and the question again, and maxBody the body of an
+// error.
 const (
 	maxLine = 2 * maxAnswer
 	maxBody = 1 << 20
@@ -58,7 +60,8 @@ func (s Server) post(ctx context.Context, address string, h http.Header, body an
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
 	if err != nil {
-		return nil, reeve.Errorf(reeve.ModelFailed, "the address of %s is wrong", s.Name).Hintf("Check the server's URL.")
+		return nil, reeve.Errorf(reeve.ModelFailed, "the address of %s is wrong", s.Name).
+			Hintf("Check the server's URL.")
 	}
 	if h != nil {
 		req.Header = h
@@ -91,12 +94,13 @@ func (s Server) check(res *http.Response, read func(body []byte) (kind, message 
 
 // wholeBody reads the body of an error.
 func wholeBody(res *http.Response) []byte {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxBody)) // what came before the connection broke is better than nothing
+	// what came before the connection broke is better than nothing
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxBody))
 	return body
 }
 
-// lines gives the lines of a stream that are not empty, without their ends, for as long as the answer that is made of them is not too long. What goes wrong is
-// given as the error of the answer.
+// lines gives the lines of a stream that are not empty, without their ends, for as long as the answer that is made of
+// them is not too long. What goes wrong is given as the error of the answer.
 func (d *draft) lines(ctx context.Context, body io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		sc := bufio.NewScanner(body)

@@ -36,7 +36,8 @@ func TestCancelInMidStream(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			m := adapter.open(model.Server{URL: server.URL, Key: secret})
-			a, err := m.Answer(ctx, model.Request{Model: adapter.model, Messages: ask("hi")}, func(model.Delta) { cancel() })
+			a, err := m.Answer(ctx, model.Request{Model: adapter.model, Messages: ask("hi")},
+				func(model.Delta) { cancel() })
 			if reeve.CodeOf(err) != reeve.Canceled || len(a.Parts) > 0 {
 				t.Errorf("got %+v, %v", a, err)
 			}
@@ -51,7 +52,8 @@ type transport struct {
 }
 
 func (s transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {s.kind}}, Body: io.NopCloser(strings.NewReader(string(s.body))), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {s.kind}},
+		Body: io.NopCloser(strings.NewReader(string(s.body))), Request: r}, nil
 }
 
 // FuzzAnswers: whatever a provider sends, there is an answer that can be stored, or a typed error.
@@ -74,8 +76,10 @@ func FuzzAnswers(f *testing.F) {
 		if !ok {
 			return
 		}
-		m := adapter.open(model.Server{Key: secret, Client: &http.Client{Transport: transport{"text/event-stream", body}}})
-		a, err := m.Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi"), Tools: []model.Tool{weather}}, nil)
+		m := adapter.open(model.Server{Key: secret,
+			Client: &http.Client{Transport: transport{"text/event-stream", body}}})
+		a, err := m.Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi"),
+			Tools: []model.Tool{weather}}, nil)
 		var e *reeve.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("not typed: %v", err)

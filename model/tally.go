@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// count is a number of tokens as a provider says it. What is no number that can be one is less than nothing, as other counts are that cannot be true: an answer does not fail by it.
+// count is a number of tokens as a provider says it. What is no number that can be one is less than nothing, as other
+// counts are that cannot be true: an answer does not fail by it.
 type count int64
 
 // UnmarshalJSON implements json.Unmarshaler.

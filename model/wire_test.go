@@ -9,7 +9,8 @@ import (
 	"reeve/model"
 )
 
-// wire is an answer in a provider's wire format: its pieces, as JSON has them, and the numbers that it counts, as it writes them. Without numbers it says nothing of them.
+// wire is an answer in a provider's wire format: its pieces, as JSON has them, and the numbers that it counts, as it
+// writes them. Without numbers it says nothing of them.
 func wire(provider string, pieces []string, stop, in, out string) []byte {
 	var b bytes.Buffer
 	event := func(format string, args ...any) {
@@ -34,11 +35,16 @@ func wire(provider string, pieces []string, stop, in, out string) []byte {
 		"gemini":           `{"responseId":"a1","candidates":[{"index":0,"content":{"role":"model","parts":[{"text":%s}]}}]}`,
 		"ollama":           `{"created_at":"a1","message":{"role":"assistant","content":%s},"done":false}`,
 	}, map[string]string{
-		"anthropic":        `{"type":"message_delta","delta":{"stop_reason":"` + stop + `"},"usage":` + counts(`{"input_tokens":%s,"output_tokens":%s}`) + "}\n\n" + `data: {"type":"message_stop"}`,
-		"openai_chat":      `{"id":"a1","choices":[{"index":0,"delta":{},"finish_reason":"` + stop + `"}],"usage":` + counts(`{"prompt_tokens":%s,"completion_tokens":%s}`) + "}\n\ndata: [DONE]",
-		"openai_responses": `{"type":"response.completed","response":{"id":"a1","status":"completed","usage":` + counts(`{"input_tokens":%s,"output_tokens":%s}`) + "}}",
-		"gemini":           `{"responseId":"a1","candidates":[{"index":0,"finishReason":"` + stop + `"}],"usageMetadata":` + counts(`{"promptTokenCount":%s,"candidatesTokenCount":%s}`) + "}",
-		"ollama":           `{"done":true,"done_reason":"` + stop + `",` + strings.TrimPrefix(counts(`{"prompt_eval_count":%s,"eval_count":%s}`), "{"),
+		"anthropic": `{"type":"message_delta","delta":{"stop_reason":"` + stop + `"},"usage":` +
+			counts(`{"input_tokens":%s,"output_tokens":%s}`) + "}\n\n" + `data: {"type":"message_stop"}`,
+		"openai_chat": `{"id":"a1","choices":[{"index":0,"delta":{},"finish_reason":"` + stop + `"}],"usage":` +
+			counts(`{"prompt_tokens":%s,"completion_tokens":%s}`) + "}\n\ndata: [DONE]",
+		"openai_responses": `{"type":"response.completed","response":{"id":"a1","status":"completed","usage":` +
+			counts(`{"input_tokens":%s,"output_tokens":%s}`) + "}}",
+		"gemini": `{"responseId":"a1","candidates":[{"index":0,"finishReason":"` + stop +
+			`"}],"usageMetadata":` + counts(`{"promptTokenCount":%s,"candidatesTokenCount":%s}`) + "}",
+		"ollama": `{"done":true,"done_reason":"` + stop + `",` +
+			strings.TrimPrefix(counts(`{"prompt_eval_count":%s,"eval_count":%s}`), "{"),
 	}
 	if s := begin[provider]; s != "" {
 		event("%s", s)
@@ -56,5 +62,6 @@ func wire(provider string, pieces []string, stop, in, out string) []byte {
 
 // speaks is an adapter whose provider answers everything with one body.
 func speaks(provider string, body []byte) model.Model {
-	return adapters[provider].open(model.Server{Key: secret, Client: &http.Client{Transport: transport{"text/event-stream", body}}})
+	return adapters[provider].open(model.Server{Key: secret,
+		Client: &http.Client{Transport: transport{"text/event-stream", body}}})
 }

@@ -1,5 +1,5 @@
-// Package reevetest is a test kit: a real Reeve on a throwaway store, with tools of the test's own, driven through its public
-// surfaces.
+// Package reevetest is a test kit: a real Reeve on a throwaway store, with tools of the test's own, driven through its
+// public surfaces.
 package reevetest
 
 import (
@@ -60,8 +60,8 @@ func StartWith(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
 	return h
 }
 
-// Run assembles a Reeve with these tools and lets it run as reeve serve does: it answers requests, and its loops go on by
-// themselves.
+// Run assembles a Reeve with these tools and lets it run as reeve serve does: it answers requests, and its loops go on
+// by themselves.
 func Run(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
 	t.Helper()
 	if cfg.Dir == "" {
@@ -101,7 +101,8 @@ func assemble(t testing.TB, cfg host.Config, tools []reeve.Tool) *Host {
 	if cfg.Rate == 0 {
 		cfg.Rate, cfg.Burst = 1e6, 1e6
 	}
-	if _, err := os.Stat(cfg.Dir); err == nil && cfg.Database == "" { // a copied database spares each host its migrations
+	// a copied database spares each host its migrations
+	if _, err := os.Stat(cfg.Dir); err == nil && cfg.Database == "" {
 		storetest.SQLiteFile(t, filepath.Join(cfg.Dir, "reeve.db"))
 	}
 	var err error
@@ -149,8 +150,8 @@ func (r Reply) Decode(t testing.TB, v any) {
 	}
 }
 
-// Do makes a request as the owner, in the workspace default. A body that is a string or bytes is sent as it is, anything else
-// as JSON; headers come in pairs.
+// Do makes a request as the owner, in the workspace default. A body that is a string or bytes is sent as it is,
+// anything else as JSON; headers come in pairs.
 func (h *Host) Do(method, path string, body any, headers ...string) Reply {
 	h.T.Helper()
 	var r io.Reader

@@ -32,7 +32,8 @@ func (h *Host) Talk(agent string) reeve.Conversation {
 	return c
 }
 
-// Connect connects a client to a conversation and reads its greeting. After is where it resumes; below 0 means from now on.
+// Connect connects a client to a conversation and reads its greeting. After is where it resumes; below 0 means from now
+// on.
 func (h *Host) Connect(conversation string, after int64) *Socket {
 	h.T.Helper()
 	url := h.URL + "/conversations/" + conversation

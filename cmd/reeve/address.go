@@ -25,7 +25,8 @@ type address struct {
 
 // find works out the address: flags, then the environment, then the data directory.
 func (a *app) find() (address, error) {
-	at := address{url: a.first(a.flags.url, "REEVE_URL"), token: a.first(a.flags.token, "REEVE_TOKEN"), workspace: a.first(a.flags.workspace, "REEVE_WORKSPACE")}
+	at := address{url: a.first(a.flags.url, "REEVE_URL"), token: a.first(a.flags.token, "REEVE_TOKEN"),
+		workspace: a.first(a.flags.workspace, "REEVE_WORKSPACE")}
 	if at.workspace == "" {
 		at.workspace = "default"
 	}
@@ -68,13 +69,15 @@ func (a *app) dataDir() (string, error) {
 	}
 	home, err := a.home()
 	if err != nil {
-		return "", reeve.Errorf(reeve.Validation, "no home directory, so no data directory: %w", err).Hintf("give --url and --token, or --dir")
+		return "", reeve.Errorf(reeve.Validation, "no home directory, so no data directory: %w", err).
+			Hintf("give --url and --token, or --dir")
 	}
 	return filepath.Join(home, ".reeve"), nil
 }
 
-// own refuses an address that was given without a token, unless it is that of the data directory's own server: the token there is its owner's, and whoever else gets
-// it is the owner too. The address is given back as the server itself wrote it, since another program may listen where localhost leads.
+// own refuses an address that was given without a token, unless it is that of the data directory's own server: the
+// token there is its owner's, and whoever else gets it is the owner too. The address is given back as the server itself
+// wrote it, since another program may listen where localhost leads.
 func own(at address, local string) (string, error) {
 	if _, err := client.New(client.Config{URL: at.url}); err != nil {
 		return at.url, err // it is no address, which is what to say first
@@ -86,17 +89,22 @@ func own(at address, local string) (string, error) {
 	theirs, err := url.Parse(local)
 	switch {
 	case local == "" || err != nil:
-		return at.url, reeve.Errorf(reeve.Unauthenticated, "there is no token for %s: none was given, and the data directory %s does not say that it is the address of its server", given.Redacted(), at.dir).
+		return at.url, reeve.Errorf(reeve.Unauthenticated,
+			"there is no token for %s: none was given, and the data directory %s does not say that it is the address "+
+				"of its server", given.Redacted(), at.dir).
 			Hintf("give --token or REEVE_TOKEN")
 	case given.Scheme != theirs.Scheme || port(given) != port(theirs) || !sameHost(given.Hostname(), theirs.Hostname()):
-		return at.url, reeve.Errorf(reeve.Unauthenticated, "there is no token for %s: none was given, and the one in %s is for its own server at %s alone", given.Redacted(), at.dir, local).
+		return at.url, reeve.Errorf(reeve.Unauthenticated,
+			"there is no token for %s: none was given, and the one in %s is for its own server at %s alone",
+			given.Redacted(), at.dir, local).
 			Hintf("give --token or REEVE_TOKEN; to speak to the server at %s, leave out --url and REEVE_URL", local)
 	}
 	given.Host = theirs.Host
 	return strings.TrimRight(given.String(), "/"), nil
 }
 
-// sameHost tells whether a name leads to where a server listens. One that listens on every address is on this machine's own ones too.
+// sameHost tells whether a name leads to where a server listens. One that listens on every address is on this machine's
+// own ones too.
 func sameHost(given, listens string) bool {
 	if strings.EqualFold(given, listens) {
 		return true
@@ -147,7 +155,8 @@ func readToken(dir string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", reeve.Errorf(reeve.Unauthenticated, "the owner's token cannot be read: %w", err).Hintf("give --token or REEVE_TOKEN")
+		return "", reeve.Errorf(reeve.Unauthenticated, "the owner's token cannot be read: %w", err).
+			Hintf("give --token or REEVE_TOKEN")
 	}
 	return strings.TrimSpace(string(b)), nil
 }

@@ -20,7 +20,8 @@ import (
 
 // A category's id is its id, also where another one has it for a name.
 func TestO11_AnIDBeforeAName(t *testing.T) {
-	list := api.CategoryList{Categories: []reeve.Category{{Record: reeve.Record{ID: "cat_2"}, Name: "cat_1"}, {Record: reeve.Record{ID: "cat_1"}, Name: "Gym"}}}
+	list := api.CategoryList{Categories: []reeve.Category{{Record: reeve.Record{ID: "cat_2"}, Name: "cat_1"},
+		{Record: reeve.Record{ID: "cat_1"}, Name: "Gym"}}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Request-Id", "req_1")
 		w.Header().Set("Content-Type", "application/json")
@@ -32,7 +33,8 @@ func TestO11_AnIDBeforeAName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for name, want := range map[string]string{"cat_1": "cat_1", "cat_2": "cat_2", " gym ": "cat_1", "": "", "CAT_1": "cat_2"} {
+	for name, want := range map[string]string{"cat_1": "cat_1", "cat_2": "cat_2", " gym ": "cat_1", "": "",
+		"CAT_1": "cat_2"} {
 		if got, err := categoryID(t.Context(), c, name); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", name, got, err, want)
 		}
@@ -40,7 +42,8 @@ func TestO11_AnIDBeforeAName(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	dir, other := dataDir(t, "http://127.0.0.1:7410/", "owner-secret\n"), dataDir(t, "https://reeve.example", "other-secret")
+	dir, other := dataDir(t, "http://127.0.0.1:7410/", "owner-secret\n"),
+		dataDir(t, "https://reeve.example", "other-secret")
 	wide := dataDir(t, "http://[::]:7410", "wide-secret")
 	home := t.TempDir()
 	if err := os.Rename(dir, filepath.Join(home, ".reeve")); err != nil {
@@ -52,21 +55,32 @@ func TestFind(t *testing.T) {
 		env   map[string]string
 		want  address
 	}{
-		"the home directory":          {want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
-		"the environment's directory": {env: map[string]string{"REEVE_DIR": other}, want: address{"https://reeve.example", "other-secret", "default", other}},
-		"the flag's directory":        {flags: address{dir: other}, env: map[string]string{"REEVE_DIR": dir}, want: address{"https://reeve.example", "other-secret", "default", other}},
-		"the environment":             {env: map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t", "REEVE_WORKSPACE": "w"}, want: address{"http://e", "t", "w", dir}},
+		"the home directory": {want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
+		"the environment's directory": {env: map[string]string{"REEVE_DIR": other},
+			want: address{"https://reeve.example", "other-secret", "default", other}},
+		"the flag's directory": {flags: address{dir: other}, env: map[string]string{"REEVE_DIR": dir},
+			want: address{"https://reeve.example", "other-secret", "default", other}},
+		"the environment": {env: map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t",
+			"REEVE_WORKSPACE": "w"}, want: address{"http://e", "t", "w", dir}},
 		"flags before the environment": {flags: address{url: "http://f", token: "ft", workspace: "fw"},
-			env: map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t", "REEVE_WORKSPACE": "w"}, want: address{"http://f", "ft", "fw", dir}},
-		"its own address":                  {flags: address{url: "http://127.0.0.1:7410"}, want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
-		"its own address, spelt otherwise": {flags: address{url: "HTTP://LocalHost:7410/"}, want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
-		"its own address, as a variable":   {env: map[string]string{"REEVE_URL": "http://127.0.0.1:7410/"}, want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
-		"its own port, unsaid":             {flags: address{url: "https://reeve.example:443", dir: other}, want: address{"https://reeve.example", "other-secret", "default", other}},
-		"a server on every address":        {flags: address{url: "http://localhost:7410", dir: wide}, want: address{"http://[::]:7410", "wide-secret", "default", wide}},
-		"a token of one's own":             {flags: address{url: "http://elsewhere.example", token: "ft"}, want: address{"http://elsewhere.example", "ft", "default", dir}},
+			env:  map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t", "REEVE_WORKSPACE": "w"},
+			want: address{"http://f", "ft", "fw", dir}},
+		"its own address": {flags: address{url: "http://127.0.0.1:7410"},
+			want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
+		"its own address, spelt otherwise": {flags: address{url: "HTTP://LocalHost:7410/"},
+			want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
+		"its own address, as a variable": {env: map[string]string{"REEVE_URL": "http://127.0.0.1:7410/"},
+			want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
+		"its own port, unsaid": {flags: address{url: "https://reeve.example:443", dir: other},
+			want: address{"https://reeve.example", "other-secret", "default", other}},
+		"a server on every address": {flags: address{url: "http://localhost:7410", dir: wide},
+			want: address{"http://[::]:7410", "wide-secret", "default", wide}},
+		"a token of one's own": {flags: address{url: "http://elsewhere.example", token: "ft"},
+			want: address{"http://elsewhere.example", "ft", "default", dir}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &app{flags: tt.flags, surroundings: surroundings{env: func(k string) string { return tt.env[k] }, home: func() (string, error) { return home, nil }}}
+			a := &app{flags: tt.flags, surroundings: surroundings{env: func(k string) string { return tt.env[k] },
+				home: func() (string, error) { return home, nil }}}
 			got, err := a.find()
 			if err != nil || got != tt.want {
 				t.Errorf("got %+v, %v; want %+v", got, err, tt.want)
@@ -76,7 +90,8 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindWithoutHome(t *testing.T) {
-	a := &app{surroundings: surroundings{env: func(string) string { return "" }, home: func() (string, error) { return "", errors.New("no home") }}}
+	a := &app{surroundings: surroundings{env: func(string) string { return "" },
+		home: func() (string, error) { return "", errors.New("no home") }}}
 	if _, err := a.find(); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("got %v", err)
 	}
@@ -86,7 +101,8 @@ func TestFindWithoutHome(t *testing.T) {
 	}
 }
 
-// The token in a data directory is for the server of that directory. Every other address is refused before a word is said to it, whichever command it is.
+// The token in a data directory is for the server of that directory. Every other address is refused before a word is
+// said to it, whichever command it is.
 func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
 	var heard atomic.Int64
 	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
@@ -115,9 +131,10 @@ func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
 		"another loopback":   {dir: dataDir(t, sixth, "owner-secret"), url: stranger.URL},
 		"a name in disguise": {dir: own, url: "http://127.0.0.1:1@127.0.0.1:" + port},
 		"a damaged address":  {dir: dataDir(t, "http://%zz", "owner-secret"), url: stranger.URL},
-		"a backup":           {dir: own, url: stranger.URL, args: []string{"backup", filepath.Join(t.TempDir(), "copy.db")}},
-		"a completion":       {dir: own, url: stranger.URL, args: []string{"__complete", "call", ""}},
-		"a check-up":         {dir: own, url: stranger.URL, args: []string{"doctor"}},
+		"a backup": {dir: own, url: stranger.URL,
+			args: []string{"backup", filepath.Join(t.TempDir(), "copy.db")}},
+		"a completion": {dir: own, url: stranger.URL, args: []string{"__complete", "call", ""}},
+		"a check-up":   {dir: own, url: stranger.URL, args: []string{"doctor"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args, env := tt.args, map[string]string{"REEVE_DIR": tt.dir}
@@ -129,7 +146,8 @@ func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
 				args = append([]string{"--url", tt.url}, args...)
 			}
 			var out strings.Builder
-			code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out, env: func(k string) string { return env[k] },
+			code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out,
+				env:  func(k string) string { return env[k] },
 				home: func() (string, error) { return "", errors.New("no home") }})
 			if heard.Load() != 0 || strings.Contains(out.String(), "owner-secret") {
 				t.Errorf("it was asked %d times; %s", heard.Swap(0), out.String())
@@ -137,7 +155,8 @@ func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
 			if args[len(args)-1] == "" { // a shell is told nothing
 				return
 			}
-			if code != exitFailed || !strings.Contains(out.String(), "there is no token for http://") || !strings.Contains(out.String(), "hint: give --token or REEVE_TOKEN") {
+			if code != exitFailed || !strings.Contains(out.String(), "there is no token for http://") ||
+				!strings.Contains(out.String(), "hint: give --token or REEVE_TOKEN") {
 				t.Errorf("exit code %d: %s", code, out.String())
 			}
 		})
@@ -150,9 +169,11 @@ func TestOwnersTokenGoesToNobodyInItsServersPlace(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	defer stranger.Close()
 	dir := leftDir(t, stranger.URL, "owner-secret")
-	for want, args := range map[string][]string{"does not run any more": {"tools"}, "there is no token for": {"--url", stranger.URL, "tools"}} {
+	for want, args := range map[string][]string{"does not run any more": {"tools"},
+		"there is no token for": {"--url", stranger.URL, "tools"}} {
 		var out strings.Builder
-		code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out, env: func(k string) string { return map[string]string{"REEVE_DIR": dir}[k] }})
+		code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out,
+			env: func(k string) string { return map[string]string{"REEVE_DIR": dir}[k] }})
 		if code != exitFailed || heard.Load() != 0 || !strings.Contains(out.String(), want) {
 			t.Errorf("%v: exit code %d, asked %d times: %s", args, code, heard.Load(), out.String())
 		}

@@ -23,14 +23,19 @@ type agentFlags struct {
 	config     string
 }
 
-// add gives a command the flags. Which lives an agent can be given is the command's own: it is not made as one that is over.
+// add gives a command the flags. Which lives an agent can be given is the command's own: it is not made as one that is
+// over.
 func (f *agentFlags) add(c *cobra.Command, lives ...reeve.Lifecycle) {
 	c.Flags().StringVar(&f.lifecycle, "lifecycle", "", alternatives(lives))
 	c.Flags().StringVar(&f.kind, "kind", "", "chooses the capability profile")
-	c.Flags().StringVar(&f.mode, "mode", "", "who may wake it: autonomous (itself), interactive (a person) or hybrid (both)")
-	c.Flags().DurationVar(&f.throttle, "throttle", 0, "how long after a run changes and timers wait before they wake it again, such as 30s")
+	c.Flags().StringVar(&f.mode, "mode", "",
+		"who may wake it: autonomous (itself), interactive (a person) or hybrid (both)")
+	c.Flags().DurationVar(&f.throttle, "throttle", 0,
+		"how long after a run changes and timers wait before they wake it again, such as 30s")
 	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch, by name or id; repeat for more")
-	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny; repeat for more; none alone removes the policy")
+	c.Flags().StringArrayVar(&f.policy, "policy", nil,
+		"TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny; repeat for more; none alone removes the "+
+			"policy")
 	c.Flags().StringVar(&f.config, "config", "", "settings, a JSON object")
 	fixed(c, "lifecycle", lives)
 	fixed(c, "mode", []reeve.Mode{reeve.Autonomous, reeve.Interactive, reeve.Hybrid})
@@ -95,8 +100,10 @@ func parsePolicy(rules []string) (p reeve.Policy, err error) {
 			return p, usagef("--policy is empty; nothing was changed: to remove the whole policy, say --policy none")
 		}
 		subject, answer, ok := strings.Cut(rule, "=")
-		if !ok || subject == "" || !slices.Contains([]reeve.PolicyAnswer{reeve.Allow, reeve.Ask, reeve.Propose, reeve.Deny}, reeve.PolicyAnswer(answer)) {
-			return p, usagef("--policy takes TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny, not %q", rule)
+		if !ok || subject == "" || !slices.Contains([]reeve.PolicyAnswer{reeve.Allow, reeve.Ask, reeve.Propose,
+			reeve.Deny}, reeve.PolicyAnswer(answer)) {
+			return p, usagef("--policy takes TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny, not %q",
+				rule)
 		}
 		tier, isTier := strings.CutPrefix(subject, "tier:")
 		if isTier && !slices.Contains(reeve.Tiers(), reeve.Tier(tier)) {

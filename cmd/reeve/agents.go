@@ -16,14 +16,16 @@ func agentsCommand(a *app) *cobra.Command {
 	list := agentsList(a)
 	c := &cobra.Command{
 		Use: "agents", Short: "See and manage agents and their tools", Args: cobra.NoArgs, RunE: list.RunE,
-		Long: "An agent is who acts: it has a kind, which says what it may do, its own tools, categories and policy. AGENT is an id or a name.",
+		Long: "An agent is who acts: it has a kind, which says what it may do, its own tools, categories and policy. " +
+			"AGENT is an id or a name.",
 		Example: `  reeve agents
   reeve agents create clerk --policy file_write=ask
   reeve agents attach clerk file_write
   reeve agents tools clerk`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, agentsGet(a), agentsCreate(a), agentsUpdate(a), agentsDelete(a), agentsTools(a), agentsAttach(a), agentsDetach(a), agentsState(a), agentsRuntime(a))
+	c.AddCommand(list, agentsGet(a), agentsCreate(a), agentsUpdate(a), agentsDelete(a), agentsTools(a), agentsAttach(a),
+		agentsDetach(a), agentsState(a), agentsRuntime(a))
 	return c
 }
 
@@ -45,9 +47,11 @@ func agentsList(a *app) *cobra.Command {
 				}
 				defer a.more(l.Next)
 				return a.print(l, func(w io.Writer) {
-					a.table(w, "NAME ID KIND LIFECYCLE STOPPED CATEGORIES", rows(l.Agents, func(g reeve.Agent) []string {
-						return []string{g.Name, g.ID, g.Kind, string(g.Lifecycle), whenSet(g.StoppedAt), cut(strings.Join(g.Categories, ","), 40)}
-					}))
+					a.table(w, "NAME ID KIND LIFECYCLE STOPPED CATEGORIES",
+						rows(l.Agents, func(g reeve.Agent) []string {
+							return []string{g.Name, g.ID, g.Kind, string(g.Lifecycle), whenSet(g.StoppedAt),
+								cut(strings.Join(g.Categories, ","), 40)}
+						}))
 				})
 			})
 		},
@@ -58,7 +62,8 @@ func agentsList(a *app) *cobra.Command {
 
 func (a *app) printAgent(g reeve.Agent) error {
 	return a.print(g, func(w io.Writer) {
-		details(w, "name", g.Name, "id", g.ID, "kind", g.Kind, "lifecycle", string(g.Lifecycle), "mode", string(g.Mode), "throttle", throttle(g), "stopped", whenSet(g.StoppedAt),
+		details(w, "name", g.Name, "id", g.ID, "kind", g.Kind, "lifecycle", string(g.Lifecycle), "mode", string(g.Mode),
+			"throttle", throttle(g), "stopped", whenSet(g.StoppedAt),
 			"categories", strings.Join(g.Categories, ", "), "policy", policyLines(g.Policy), "config", pretty(g.Config),
 			"created", when(g.CreatedAt), "updated", when(g.UpdatedAt))
 	})
@@ -92,7 +97,8 @@ func agentsCreate(a *app) *cobra.Command {
 				return err
 			}
 			if r.Categories != nil && len(*r.Categories) == 0 {
-				return usagef("--category needs the name or id of a category; leave it out for an agent that may touch none")
+				return usagef("--category needs the name or id of a category; leave it out for an agent that may " +
+					"touch none")
 			}
 			r.Name = &args[0]
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -113,7 +119,8 @@ func agentsUpdate(a *app) *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use: "update AGENT", Short: "Change an agent", Args: cobra.ExactArgs(1),
-		Long: "Changes what the flags name and leaves the rest. --category and --policy replace the whole list; --category '' empties it.",
+		Long: "Changes what the flags name and leaves the rest. --category and --policy replace the whole list; " +
+			"--category '' empties it.",
 		Example: `  reeve agents update clerk --lifecycle dormant
   reeve agents update clerk --policy file_write=allow --policy tier:privileged=deny`,
 		ValidArgsFunction: a.complete(agentNames),

@@ -43,7 +43,8 @@ func agentsState(a *app) *cobra.Command {
 				return err
 			}
 		}
-		if s, err = c.Agents().PutState(ctx, args[0], api.AgentStateRequest{Revision: s.Revision, Slots: slots}); err != nil {
+		if s, err = c.Agents().PutState(ctx, args[0], api.AgentStateRequest{Revision: s.Revision,
+			Slots: slots}); err != nil {
 			return err
 		}
 		return a.printState(s)
@@ -51,7 +52,9 @@ func agentsState(a *app) *cobra.Command {
 	c.Long = `Shows an agent's slots: its goal, the task it is at, what it means to come back to, preferences by key, and what others keep for it by
 namespace. --slot changes one and leaves the rest; an empty value takes it away. --file replaces all of them with a JSON or YAML document; - reads the
 standard input. When somebody else changes the slots at the same moment nothing is changed, and the command says so.`
-	c.Flags().StringArrayVar(&set, "slot", nil, "primary_goal=, active_task_id=, open_loop_ids=ID,ID, preferences.KEY= or extension.NAMESPACE=JSON; repeat for more")
+	c.Flags().StringArrayVar(&set, "slot", nil,
+		"primary_goal=, active_task_id=, open_loop_ids=ID,ID, preferences.KEY= or extension.NAMESPACE=JSON; repeat "+
+			"for more")
 	c.Flags().StringVar(&file, "file", "", "a document with all slots; - for the standard input")
 	c.ValidArgsFunction = a.complete(agentNames)
 	return c
@@ -79,7 +82,8 @@ func setSlot(s reeve.AgentSlots, pair string) (reeve.AgentSlots, error) {
 		}
 		s.Extension = with(s.Extension, key, json.RawMessage(value), value == "")
 	default:
-		return s, usagef("--slot: %q is not a slot; there are primary_goal, active_task_id, open_loop_ids, preferences.KEY and extension.NAMESPACE", pair)
+		return s, usagef("--slot: %q is not a slot; there are primary_goal, active_task_id, open_loop_ids, "+
+			"preferences.KEY and extension.NAMESPACE", pair)
 	}
 	return s, nil
 }
@@ -97,7 +101,8 @@ func with[V any](m map[string]V, key string, v V, gone bool) map[string]V {
 
 func (a *app) printState(s reeve.AgentState) error {
 	return a.print(s, func(w io.Writer) {
-		pairs := []string{"agent", s.AgentID, "revision", strconv.FormatInt(s.Revision, 10), "goal", s.Slots.PrimaryGoal, "active task", s.Slots.ActiveTaskID,
+		pairs := []string{"agent", s.AgentID, "revision", strconv.FormatInt(s.Revision, 10), "goal",
+			s.Slots.PrimaryGoal, "active task", s.Slots.ActiveTaskID,
 			"open loops", strings.Join(s.Slots.OpenLoopIDs, "\n")}
 		for _, k := range slices.Sorted(maps.Keys(s.Slots.Preferences)) {
 			pairs = append(pairs, "preference "+oneLine(k), s.Slots.Preferences[k])
@@ -109,19 +114,22 @@ func (a *app) printState(s reeve.AgentState) error {
 		for _, n := range slices.Sorted(maps.Keys(s.Processed)) {
 			seen = append(seen, fmt.Sprintf("%s %d", n, s.Processed[n]))
 		}
-		details(w, append(pairs, "head message", s.Head, "has seen", strings.Join(seen, "\n"), "updated", when(s.UpdatedAt))...)
+		details(w, append(pairs, "head message", s.Head, "has seen", strings.Join(seen, "\n"), "updated",
+			when(s.UpdatedAt))...)
 	})
 }
 
 func agentsRuntime(a *app) *cobra.Command {
-	c := a.task("runtime AGENT", "Show what an agent is doing on this server's node", "agents runtime gymcoach", cobra.ExactArgs(1),
+	c := a.task("runtime AGENT", "Show what an agent is doing on this server's node", "agents runtime gymcoach",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			r, err := c.Agents().Runtime(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			return a.print(r, func(w io.Writer) {
-				details(w, "agent", r.AgentID, "status", string(r.Status), "active run", r.ActiveRun, "open runs", strconv.Itoa(r.Runs), "queued wakes", strconv.Itoa(r.Queued),
+				details(w, "agent", r.AgentID, "status", string(r.Status), "active run", r.ActiveRun, "open runs",
+					strconv.Itoa(r.Runs), "queued wakes", strconv.Itoa(r.Queued),
 					"failures in a row", strconv.Itoa(r.Failures), "last run ended", whenSet(r.LastRunAt))
 			})
 		})

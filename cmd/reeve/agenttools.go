@@ -11,7 +11,8 @@ import (
 
 func agentsTools(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "tools AGENT", Short: "List the tools an agent has", Args: cobra.ExactArgs(1), Example: "  reeve agents tools clerk",
+		Use: "tools AGENT", Short: "List the tools an agent has", Args: cobra.ExactArgs(1),
+		Example:           "  reeve agents tools clerk",
 		ValidArgsFunction: a.complete(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -55,7 +56,8 @@ func agentsAttach(a *app) *cobra.Command {
 
 func agentsDetach(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "detach AGENT TOOL", Short: "Take a tool from an agent", Args: cobra.ExactArgs(2), Example: "  reeve agents detach clerk file_read",
+		Use: "detach AGENT TOOL", Short: "Take a tool from an agent", Args: cobra.ExactArgs(2),
+		Example:           "  reeve agents detach clerk file_read",
 		ValidArgsFunction: a.complete(agentNames, itsToolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {

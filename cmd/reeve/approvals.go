@@ -29,7 +29,8 @@ func approvalsList(a *app) *cobra.Command {
 	var f client.ApprovalFilter
 	var state string
 	c := &cobra.Command{
-		Use: "list", Short: "List approvals, newest first", Args: cobra.NoArgs, Example: "  reeve approvals list --state pending",
+		Use: "list", Short: "List approvals, newest first", Args: cobra.NoArgs,
+		Example: "  reeve approvals list --state pending",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.State = reeve.ApprovalState(state)
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -57,15 +58,19 @@ func (a *app) approvalTable(w io.Writer, list []reeve.Approval) {
 // printApproval shows all of what a person decides on, uncut.
 func (a *app) printApproval(p reeve.Approval) error {
 	return a.print(p, func(w io.Writer) {
-		details(w, "id", p.ID, "state", string(p.State), "agent", p.AgentID, "tool", p.Tool, "arguments", pretty([]byte(p.Args)),
-			"asked because", p.Why, "caller's reason", p.Reason, "would change", p.Preview, "decided by", p.DecidedBy, "decided", whenSet(p.DecidedAt),
-			"comment", p.Comment, "call", p.CallID, "operation", p.OperationID, "created", when(p.CreatedAt), "expires", when(p.ExpiresAt))
+		details(w, "id", p.ID, "state", string(p.State), "agent", p.AgentID, "tool", p.Tool, "arguments",
+			pretty([]byte(p.Args)),
+			"asked because", p.Why, "caller's reason", p.Reason, "would change", p.Preview, "decided by", p.DecidedBy,
+			"decided", whenSet(p.DecidedAt),
+			"comment", p.Comment, "call", p.CallID, "operation", p.OperationID, "created", when(p.CreatedAt), "expires",
+			when(p.ExpiresAt))
 	})
 }
 
 func approvalsGet(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "get APPROVAL", Short: "Show what a call would do, and why it waits", Args: cobra.ExactArgs(1), Example: "  reeve approvals get apr_...",
+		Use: "get APPROVAL", Short: "Show what a call would do, and why it waits", Args: cobra.ExactArgs(1),
+		Example:           "  reeve approvals get apr_...",
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -84,7 +89,8 @@ func approvalsApprove(a *app) *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
 		Use: "approve APPROVAL", Short: "Let a call run", Args: cobra.ExactArgs(1),
-		Long:              "Lets a call run. The server runs it; with --wait the command waits for that and prints the result.",
+		Long: "Lets a call run. The server runs it; with --wait the command waits for that and prints " +
+			"the result.",
 		Example:           "  reeve approvals approve apr_... --wait",
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -116,7 +122,8 @@ func approvalsApprove(a *app) *cobra.Command {
 func approvalsDeny(a *app) *cobra.Command {
 	var comment string
 	c := &cobra.Command{
-		Use: "deny APPROVAL", Short: "Refuse a call", Args: cobra.ExactArgs(1), Example: `  reeve approvals deny apr_... --comment "wrong folder"`,
+		Use: "deny APPROVAL", Short: "Refuse a call", Args: cobra.ExactArgs(1),
+		Example:           `  reeve approvals deny apr_... --comment "wrong folder"`,
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {

@@ -18,7 +18,8 @@ func backupCommand(a *app) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use: "backup FILE", Short: "Copy the database of a running server", Args: cobra.ExactArgs(1),
-		Long: "Copies the database while the server runs. The file appears when it is complete, and only its owner can read it. The files of\n" +
+		Long: "Copies the database while the server runs. The file appears when it is complete, and only its owner " +
+			"can read it. The files of\n" +
 			"a data directory are never replaced: reeve restore puts a backup in place.",
 		Example: "  reeve backup reeve-monday.db",
 		RunE: func(cmd *cobra.Command, args []string) error {

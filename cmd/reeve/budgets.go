@@ -23,15 +23,18 @@ func budgetsCommand(a *app) *cobra.Command {
 					return err
 				}
 				return a.print(l, func(w io.Writer) {
-					a.table(w, "SUBJECT LIMIT USED RESERVED OVER PARENT", rows(l.Budgets, func(b reeve.Budget) []string {
-						return []string{b.Subject, amount(b.Limit), amount(b.Used), amount(b.Reserved), string(b.OnExceed), b.Parent}
-					}))
+					a.table(w, "SUBJECT LIMIT USED RESERVED OVER PARENT",
+						rows(l.Budgets, func(b reeve.Budget) []string {
+							return []string{b.Subject, amount(b.Limit), amount(b.Used), amount(b.Reserved),
+								string(b.OnExceed), b.Parent}
+						}))
 				})
 			})
 		},
 	}
 	remove := &cobra.Command{
-		Use: "delete SUBJECT", Short: "Lift a budget", Args: cobra.ExactArgs(1), Example: "  reeve budgets delete workspace",
+		Use: "delete SUBJECT", Short: "Lift a budget", Args: cobra.ExactArgs(1),
+		Example: "  reeve budgets delete workspace",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if err := c.Budgets().Delete(ctx, args[0]); err != nil {
@@ -43,7 +46,8 @@ func budgetsCommand(a *app) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use: "budgets", Short: "Limit what agents and runs may spend", Args: cobra.NoArgs, RunE: list.RunE,
-		Long:    "SUBJECT is workspace, agent:ID or run:ID. A call draws on its run's budget, on the run's parents, on its agent's and on the workspace's.",
+		Long: "SUBJECT is workspace, agent:ID or run:ID. A call draws on its run's budget, on the run's parents, " +
+			"on its agent's and on the workspace's.",
 		Example: "  reeve budgets\n  reeve budgets set agent:agt_... --calls 100 --over park",
 	}
 	c.AddCommand(list, budgetsSet(a), remove)
@@ -54,8 +58,10 @@ func budgetsSet(a *app) *cobra.Command {
 	var r api.BudgetRequest
 	var over string
 	c := &cobra.Command{
-		Use: "set SUBJECT", Short: "Set a budget", Args: cobra.ExactArgs(1), Long: "Sets all limits of a subject. A limit that is left out is none.",
-		Example: "  reeve budgets set workspace --calls 10000\n  reeve budgets set run:nightly --millis 60000 --over end",
+		Use: "set SUBJECT", Short: "Set a budget", Args: cobra.ExactArgs(1),
+		Long: "Sets all limits of a subject. A limit that is left out is none.",
+		Example: "  reeve budgets set workspace --calls 10000\n  reeve budgets set run:nightly --millis 60000 --over " +
+			"end",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.OnExceed = reeve.OnExceed(over)
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -64,7 +70,8 @@ func budgetsSet(a *app) *cobra.Command {
 					return err
 				}
 				return a.print(b, func(w io.Writer) {
-					details(w, "subject", b.Subject, "limit", amount(b.Limit), "used", amount(b.Used), "reserved", amount(b.Reserved),
+					details(w, "subject", b.Subject, "limit", amount(b.Limit), "used", amount(b.Used), "reserved",
+						amount(b.Reserved),
 						"over", string(b.OnExceed), "parent", b.Parent)
 				})
 			})

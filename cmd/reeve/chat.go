@@ -56,7 +56,8 @@ With a MESSAGE, or with one on the standard input, it is one turn: the answer go
 		},
 	}
 	c.Flags().StringVar(&o.conversation, "conversation", "", "go on with this one")
-	c.Flags().StringArrayVar(&o.attach, "attach", nil, "a file that goes with the first message; may be given more than once")
+	c.Flags().StringArrayVar(&o.attach, "attach", nil,
+		"a file that goes with the first message; may be given more than once")
 	c.Flags().StringToStringVar(&o.variables, "var", nil, "name=value, put into the agent's instructions")
 	c.Flags().StringVar(&o.model, "model", "", "the model, instead of the agent's own")
 	return c
@@ -167,14 +168,15 @@ func (t *talk) ask(prompt string, leave <-chan struct{}) (string, bool) {
 	}
 }
 
-// view shows a turn's frames as they come, and those of agents that it called into the conversation. An ErrStop ends the turn's
-// following.
+// view shows a turn's frames as they come, and those of agents that it called into the conversation. An ErrStop ends
+// the turn's following.
 type view interface {
 	frame(ctx context.Context, f reeve.Frame) error
 	guest(ctx context.Context, f reeve.Frame) error
 }
 
-// turn says something and shows what happens until the turn ends. An interrupt ends the turn, and a second one the process.
+// turn says something and shows what happens until the turn ends. An interrupt ends the turn, and a second one the
+// process.
 func (t *talk) turn(ctx context.Context, content string, v view) error {
 	r := reeve.TurnRequest{Content: content, Variables: t.options.variables, Model: t.options.model}
 	for _, name := range t.options.attach {
@@ -194,7 +196,8 @@ func (t *talk) turn(ctx context.Context, content string, v view) error {
 	defer stop()
 	defer context.AfterFunc(interrupted, func() {
 		stop()
-		if _, err := t.client.Turns().Cancel(ctx, turn.ID); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+		// which means that it has just ended
+		if _, err := t.client.Turns().Cancel(ctx, turn.ID); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 			t.report(err, "reeve chat")
 		}
 	})()

@@ -23,7 +23,8 @@ func person(t *testing.T, h *reevetest.Host, typed string) (shown, beside string
 	}
 	defer c.Close()
 	var out, errs bytes.Buffer
-	talk := &talk{app: &app{surroundings: surroundings{in: strings.NewReader(typed), out: &out, err: &errs, env: func(string) string { return "" }}}, client: c}
+	talk := &talk{app: &app{surroundings: surroundings{in: strings.NewReader(typed), out: &out, err: &errs,
+		env: func(string) string { return "" }}}, client: c}
 	if err := talk.open(t.Context(), "bot"); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,8 @@ func person(t *testing.T, h *reevetest.Host, typed string) (shown, beside string
 	return out.String(), errs.String()
 }
 
-// At a terminal the words come as they are said, calls are shown with what they came to, and what needs approval asks for it.
+// At a terminal the words come as they are said, calls are shown with what they came to, and what needs approval asks
+// for it.
 func TestChat_AtATerminal(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script.yaml")
 	if err := os.WriteFile(script, []byte(`answers:
@@ -50,13 +52,15 @@ func TestChat_AtATerminal(t *testing.T) {
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", script
 	h := reevetest.Run(t, cfg)
 	h.Agent("bot", "write_file")
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", map[string]any{"policy": map[string]any{"tools": map[string]string{"write_file": "ask"}}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
+		map[string]any{"policy": map[string]any{"tools": map[string]string{"write_file": "ask"}}})
 
 	shown, beside := person(t, h, "hello\n\ndanger\nmaybe\ny\n")
 	if !strings.HasPrefix(shown, "Good morning, you.\nI would write it.\n") || strings.Contains(shown, "write_file") {
 		t.Errorf("shown:\n%s", shown)
 	}
-	for _, s := range []string{"* write_file {", "? write_file waits for you", "/a.txt", "= write_file:", "go on with: reeve chat"} {
+	for _, s := range []string{"* write_file {", "? write_file waits for you", "/a.txt", "= write_file:",
+		"go on with: reeve chat"} {
 		if !strings.Contains(beside, s) {
 			t.Errorf("%q is not beside it:\n%s", s, beside)
 		}
@@ -65,7 +69,8 @@ func TestChat_AtATerminal(t *testing.T) {
 		t.Errorf("asked %d times:\n%s", n, beside)
 	}
 	shown, beside = person(t, h, "danger\nn\nbroken\nhello\nevil\n")
-	if !strings.Contains(shown, "So be it.\n") || !strings.Contains(beside, "! write_file:") || !strings.Contains(beside, "reeve: ") || !strings.Contains(shown, "Good morning") {
+	if !strings.Contains(shown, "So be it.\n") || !strings.Contains(beside, "! write_file:") ||
+		!strings.Contains(beside, "reeve: ") || !strings.Contains(shown, "Good morning") {
 		t.Errorf("shown:\n%s\nbeside:\n%s", shown, beside)
 	}
 	if strings.ContainsRune(shown, 0x1b) {
@@ -76,8 +81,10 @@ func TestChat_AtATerminal(t *testing.T) {
 // What a tool said of a call that waits for a person's word writes nothing to the terminal either.
 func TestChat_ACallOfUnknownOutcome(t *testing.T) {
 	var errs bytes.Buffer
-	p := &piped{talk: &talk{app: &app{surroundings: surroundings{err: &errs}}}, waits: &reeve.Frame{Tool: "send", Message: "the line said \x1b[2J"}}
-	if err := p.end(t.Context()); err != (silent{exitNotDone}) || strings.ContainsRune(errs.String(), 0x1b) || !strings.Contains(errs.String(), "send waits: the line said") {
+	p := &piped{talk: &talk{app: &app{surroundings: surroundings{err: &errs}}},
+		waits: &reeve.Frame{Tool: "send", Message: "the line said \x1b[2J"}}
+	if err := p.end(t.Context()); err != (silent{exitNotDone}) || strings.ContainsRune(errs.String(), 0x1b) ||
+		!strings.Contains(errs.String(), "send waits: the line said") {
 		t.Errorf("%v: %q", err, errs.String())
 	}
 }

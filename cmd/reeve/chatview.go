@@ -109,7 +109,8 @@ func (s *shown) frame(ctx context.Context, f reeve.Frame) error {
 			fmt.Fprintln(s.out, plain(f.Text))
 		}
 		for _, a := range f.Attachments {
-			fmt.Fprintf(s.err, "  + %s (%s, %d bytes): reeve conversations media %s %s > FILE\n", plain(a.Name), plain(a.MediaType), a.Size, s.conversation.ID, a.Hash)
+			fmt.Fprintf(s.err, "  + %s (%s, %d bytes): reeve conversations media %s %s > FILE\n", plain(a.Name),
+				plain(a.MediaType), a.Size, s.conversation.ID, a.Hash)
 		}
 	case reeve.FrameApproval:
 		s.fresh()

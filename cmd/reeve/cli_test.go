@@ -37,7 +37,8 @@ func (s suite) Run() int {
 	return s.tests.Run()
 }
 
-// TestScripts runs the scenarios in testdata. Each has a data directory of its own; "ready" waits for the server started on it.
+// TestScripts runs the scenarios in testdata. Each has a data directory of its own; "ready" waits for the server
+// started on it.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -143,8 +144,8 @@ func pick(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], s)
 }
 
-// long writes the arguments of a file_write whose content is longer than any slice of an output, and the content itself. No
-// slice ends between two characters.
+// long writes the arguments of a file_write whose content is longer than any slice of an output, and the content
+// itself. No slice ends between two characters.
 func long(ts *testscript.TestScript, _ bool, args []string) {
 	content := strings.Repeat("aé€𝄞", 30_000)
 	b, err := json.Marshal(map[string]string{"path": "/tmp/long.txt", "content": content})

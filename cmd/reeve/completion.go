@@ -13,8 +13,8 @@ import (
 // completer suggests words for the n-th argument.
 type completer func(ctx context.Context, c *client.Client, args []string) ([]string, error)
 
-// complete suggests each argument by its own completer. A shell that waits is worse than one that suggests nothing, so it gives
-// up early and in silence.
+// complete suggests each argument by its own completer. A shell that waits is worse than one that suggests nothing, so
+// it gives up early and in silence.
 func (a *app) complete(by ...completer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		const no = cobra.ShellCompDirectiveNoFileComp
@@ -108,7 +108,8 @@ func fixed[S ~string](cmd *cobra.Command, flag string, values []S) {
 	for _, v := range values {
 		out = append(out, string(v))
 	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(out, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(flag,
+		cobra.FixedCompletions(out, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag does not exist: a slip in this program
 	}
 }

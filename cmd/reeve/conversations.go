@@ -15,7 +15,8 @@ func conversationsCommand(a *app) *cobra.Command {
 	list := conversationsList(a)
 	c := &cobra.Command{
 		Use: "conversations", Short: "Conversations with agents", Args: cobra.NoArgs, RunE: list.RunE,
-		Long: "A conversation stays until a person completes it. \"reeve chat AGENT\" begins one; with --conversation it goes on.",
+		Long: "A conversation stays until a person completes it. \"reeve chat AGENT\" begins one; with " +
+			"--conversation it goes on.",
 		Example: `  reeve conversations list --state active
   reeve conversations show conv_...
   reeve conversations complete conv_...`,
@@ -28,7 +29,8 @@ func conversationsCommand(a *app) *cobra.Command {
 func conversationsList(a *app) *cobra.Command {
 	var f client.ConversationFilter
 	c := &cobra.Command{
-		Use: "list", Short: "List conversations, newest first", Args: cobra.NoArgs, Example: "  reeve conversations list --agent clerk",
+		Use: "list", Short: "List conversations, newest first", Args: cobra.NoArgs,
+		Example: "  reeve conversations list --agent clerk",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Conversations().List(ctx, f)
@@ -37,9 +39,12 @@ func conversationsList(a *app) *cobra.Command {
 				}
 				defer a.more(l.Next)
 				return a.print(l, func(w io.Writer) {
-					a.table(w, "ID STATE AGENT USER TURNS UPDATED TITLE", rows(l.Conversations, func(v reeve.Conversation) []string {
-						return []string{v.ID, v.State, v.AgentID, v.UserID, strconv.Itoa(v.Turns), when(v.UpdatedAt), cut(v.Title, 60)}
-					}))
+					a.table(w, "ID STATE AGENT USER TURNS UPDATED TITLE",
+						rows(l.Conversations, func(v reeve.Conversation) []string {
+							return []string{v.ID, v.State, v.AgentID, v.UserID, strconv.Itoa(v.Turns),
+								when(v.UpdatedAt),
+								cut(v.Title, 60)}
+						}))
 				})
 			})
 		},
@@ -54,7 +59,8 @@ func conversationsList(a *app) *cobra.Command {
 func conversationsShow(a *app) *cobra.Command {
 	var p client.Page
 	c := &cobra.Command{
-		Use: "show CONVERSATION", Short: "Show what was said and done, oldest first", Args: cobra.ExactArgs(1), Example: "  reeve conversations show conv_...",
+		Use: "show CONVERSATION", Short: "Show what was said and done, oldest first", Args: cobra.ExactArgs(1),
+		Example: "  reeve conversations show conv_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Conversations().Messages(ctx, args[0], p)
@@ -76,7 +82,8 @@ func conversationsShow(a *app) *cobra.Command {
 
 func conversationsMedia(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "media CONVERSATION HASH", Short: "Write a file that an agent sent to standard output", Args: cobra.ExactArgs(2),
+		Use: "media CONVERSATION HASH", Short: "Write a file that an agent sent to standard output",
+		Args:    cobra.ExactArgs(2),
 		Example: "  reeve conversations media conv_... 9f86d081... > chart.png",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -92,10 +99,12 @@ func conversationsMedia(a *app) *cobra.Command {
 
 func conversationsComplete(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "complete CONVERSATION", Short: "End a conversation", Args: cobra.ExactArgs(1), Example: "  reeve conversations complete conv_...",
+		Use: "complete CONVERSATION", Short: "End a conversation", Args: cobra.ExactArgs(1),
+		Example: "  reeve conversations complete conv_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				v, err := c.Conversations().Update(ctx, args[0], reeve.ConversationChange{State: reeve.ConversationCompleted})
+				v, err := c.Conversations().
+					Update(ctx, args[0], reeve.ConversationChange{State: reeve.ConversationCompleted})
 				if err != nil {
 					return err
 				}

@@ -24,13 +24,15 @@ var wrongAsks = []count{
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"items that are not done", `SELECT count(*) FROM items WHERE state <> 'done'`},
 	{"questions beside the one", `SELECT count(*) - 1 FROM calls WHERE operation_id IS NOT NULL AND tool = 'delegate'`},
-	{"answers that were lost, or came twice", `SELECT count(*) - 1 FROM calls o WHERE o.tool = 'delegate' AND o.state = 'committed' AND o.result = 'It is reached.'`},
+	{"answers that were lost, or came twice",
+		`SELECT count(*) - 1 FROM calls o WHERE o.tool = 'delegate' AND o.state = 'committed' AND o.result = 'It is reached.'`},
 	{"files beside the one", `SELECT count(*) - 1 FROM session_files`},
 	{"answers of the model beside the two", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
 }
 
-// TestW19_KillAtEveryCommitOfAScriptThatAsks kills the real server before and after every commit of a script that asks an agent and waits. Whatever dies
-// where, the agent is asked once, its effect happens once, and the script goes on with its answer.
+// TestW19_KillAtEveryCommitOfAScriptThatAsks kills the real server before and after every commit of a script that asks
+// an agent and waits. Whatever dies where, the agent is asked once, its effect happens once, and the script goes on
+// with its answer.
 func TestW19_KillAtEveryCommitOfAScriptThatAsks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -39,16 +41,19 @@ func TestW19_KillAtEveryCommitOfAScriptThatAsks(t *testing.T) {
 		var err error
 		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+				nil); err != nil {
 				return err
 			}
-			if err := c.do(ctx, "POST", "/api/agents", thing{"name": "helper", "config": thing{"instructions": "I am helper."}}, nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/agents",
+				thing{"name": "helper", "config": thing{"instructions": "I am helper."}}, nil); err != nil {
 				return err
 			}
 			if err := attach(ctx, c, "helper", "far_keyed"); err != nil {
 				return err
 			}
-			return c.do(ctx, "POST", "/api/automations", thing{"name": "asker", "source": askScript, "tools": []string{"delegate", "far_keyed", "write_file"}}, nil)
+			return c.do(ctx, "POST", "/api/automations", thing{"name": "asker", "source": askScript,
+				"tools": []string{"delegate", "far_keyed", "write_file"}}, nil)
 		})
 		if err != nil {
 			t.Fatal(err)

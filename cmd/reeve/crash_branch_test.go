@@ -17,7 +17,8 @@ import (
 
 // gitIn runs git in a repository as its owner would.
 func gitIn(dir string, args ...string) (string, error) {
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com"},
+		args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -36,7 +37,8 @@ func (w world) repository() (string, error) {
 		return dir, err
 	}
 	for i := range 50 { // enough that laying it out takes a moment
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("file%d.txt", i)), []byte(strings.Repeat(fmt.Sprintln(i), 1000)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("file%d.txt", i)),
+			[]byte(strings.Repeat(fmt.Sprintln(i), 1000)), 0o644); err != nil {
 			return dir, err
 		}
 	}
@@ -48,7 +50,8 @@ func (w world) repository() (string, error) {
 	return dir, nil
 }
 
-// branchEngine makes a world with an engineer, and gives the conversation it works in. Without confinement there is none, and it says why.
+// branchEngine makes a world with an engineer, and gives the conversation it works in. Without confinement there is
+// none, and it says why.
 func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 	t.Helper()
 	e = sqliteEngine(t)
@@ -65,10 +68,12 @@ func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 				off = p.Detail
 			}
 		}
-		if err := c.do(ctx, "POST", "/api/agents", thing{"name": "dev", "kind": "engineer", "policy": thing{"tools": thing{"shell_exec": "allow"}}}, nil); err != nil {
+		if err := c.do(ctx, "POST", "/api/agents", thing{"name": "dev", "kind": "engineer",
+			"policy": thing{"tools": thing{"shell_exec": "allow"}}}, nil); err != nil {
 			return err
 		}
-		if err := c.do(ctx, "PUT", "/api/profiles/engineer", thing{"capabilities": []string{"shell", "files.write"}}, nil); err != nil {
+		if err := c.do(ctx, "PUT", "/api/profiles/engineer", thing{"capabilities": []string{"shell", "files.write"}},
+			nil); err != nil {
 			return err
 		}
 		if err := attach(ctx, c, "dev", "file_write"); err != nil {
@@ -89,7 +94,8 @@ func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 	return e, conversation
 }
 
-// driveBranch is an agent that works, and the person who merges and discards what it did. Both begin again after a crash.
+// driveBranch is an agent that works, and the person who merges and discards what it did. Both begin again after a
+// crash.
 func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation string) error {
 	c, err := w.owner(p, unlimited)
 	if err != nil {
@@ -99,15 +105,18 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 	if err != nil {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/projects", thing{"name": "site", "path": dir}, nil); err != nil && !refusedWith(err, 409) {
+	if err := c.do(ctx, "POST", "/api/projects", thing{"name": "site", "path": dir}, nil); err != nil &&
+		!refusedWith(err, 409) {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/agents/dev/tools", thing{"tool_id": "shell_exec", "config": thing{"project": "site"}}, nil); err != nil && !refusedWith(err, 409) {
+	if err := c.do(ctx, "POST", "/api/agents/dev/tools",
+		thing{"tool_id": "shell_exec", "config": thing{"project": "site"}}, nil); err != nil && !refusedWith(err, 409) {
 		return err
 	}
 	work := func(command, want string) error {
 		var res reeve.Result
-		if err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "session": conversation, "args": thing{"command": command}}, &res); err != nil {
+		if err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "session": conversation,
+			"args": thing{"command": command}}, &res); err != nil {
 			return err
 		}
 		if res.IsError || !strings.Contains(res.Content, `"exit_code":0`) || !strings.Contains(res.Content, want) {
@@ -121,7 +130,8 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 		}
 	}
 	var res reeve.Result
-	if err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "file_write", "session": conversation, "args": thing{"path": "/project/three.txt", "content": "three\n", "overwrite": true}}, &res); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "file_write", "session": conversation,
+		"args": thing{"path": "/project/three.txt", "content": "three\n", "overwrite": true}}, &res); err != nil {
 		return err
 	}
 	if res.IsError {
@@ -140,7 +150,8 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 	if err != nil {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/branches/"+conversation+"/discard", nil, nil); err != nil && !refusedWith(err, 409) {
+	if err := c.do(ctx, "POST", "/api/branches/"+conversation+"/discard", nil, nil); err != nil &&
+		!refusedWith(err, 409) {
 		return err
 	}
 	return work("cat one.txt two.txt three.txt", `one\ntwo\nthree\n`)
@@ -170,8 +181,9 @@ func (r *rig) checkBranch(_ context.Context, w world) error {
 	return errors.Join(wrong...)
 }
 
-// TestW15_KillAtEveryCommitOfABranch kills the real server before and after every commit of a branch's life: begun, worked on, merged,
-// discarded, begun anew. Whatever dies where, the next server finishes it, and the repository is as if nothing had happened.
+// TestW15_KillAtEveryCommitOfABranch kills the real server before and after every commit of a branch's life: begun,
+// worked on, merged, discarded, begun anew. Whatever dies where, the next server finishes it, and the repository is as
+// if nothing had happened.
 func TestW15_KillAtEveryCommitOfABranch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -179,11 +191,14 @@ func TestW15_KillAtEveryCommitOfABranch(t *testing.T) {
 	if conversation == "" {
 		return
 	}
-	r.everyCommit(e, 20, func(ctx context.Context, w world, p *process) error { return r.driveBranch(ctx, w, p, conversation) }, r.checkBranch)
+	r.everyCommit(e, 20, func(ctx context.Context, w world, p *process) error {
+		return r.driveBranch(ctx, w, p,
+			conversation)
+	}, r.checkBranch)
 }
 
-// TestW15_KillInTheMiddleOfGit kills the real server as soon as its folder is half laid out, or laid out, or the branch is in the
-// repository, or work is on it: between commits, while git runs.
+// TestW15_KillInTheMiddleOfGit kills the real server as soon as its folder is half laid out, or laid out, or the branch
+// is in the repository, or work is on it: between commits, while git runs.
 func TestW15_KillInTheMiddleOfGit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

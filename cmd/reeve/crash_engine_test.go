@@ -54,7 +54,8 @@ func postgresEngine(t *testing.T) *engine {
 	return e
 }
 
-// pgbouncerEngine is PostgreSQL whose servers reach it through PgBouncer in transaction mode. They share few connections.
+// pgbouncerEngine is PostgreSQL whose servers reach it through PgBouncer in transaction mode. They share few
+// connections.
 func pgbouncerEngine(t *testing.T) *engine {
 	t.Helper()
 	e := postgresEngine(t)
@@ -166,8 +167,8 @@ func (w world) open() (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+filepath.Join(w.dir, "reeve.db"))
 }
 
-// forget lets the dead be known as dead. Servers that share a PostgreSQL database believe that one lives until it has been
-// silent for 20 seconds; this is those 20 seconds, passed at once.
+// forget lets the dead be known as dead. Servers that share a PostgreSQL database believe that one lives until it has
+// been silent for 20 seconds; this is those 20 seconds, passed at once.
 func (w world) forget(ctx context.Context) error {
 	if w.database == "" {
 		return nil
@@ -228,11 +229,14 @@ var never = []count{
 	{"operations that have no end", `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state IN ('prepared', 'dispatched', 'parked')
 		OR (state = 'unknown' AND resolution = '')`},
 	{"calls without a result", `SELECT count(*) FROM calls WHERE result_id = '' OR result_info = ''`},
-	{"results that are there twice", `SELECT count(*) FROM (SELECT result_id FROM calls GROUP BY result_id HAVING count(*) > 1) x`},
+	{"results that are there twice",
+		`SELECT count(*) FROM (SELECT result_id FROM calls GROUP BY result_id HAVING count(*) > 1) x`},
 	{"reservations", `SELECT count(*) FROM reservations`},
 	{"approvals that nobody used or answered", `SELECT count(*) FROM approvals WHERE state <> 'approved'`},
-	{"operations with several approvals", `SELECT count(*) FROM (SELECT operation_id FROM approvals GROUP BY operation_id HAVING count(*) > 1) x`},
-	{"proposals that are there twice", `SELECT count(*) FROM (SELECT args_hash FROM proposals GROUP BY agent_id, tool, args_hash HAVING count(*) > 1) x`},
+	{"operations with several approvals",
+		`SELECT count(*) FROM (SELECT operation_id FROM approvals GROUP BY operation_id HAVING count(*) > 1) x`},
+	{"proposals that are there twice",
+		`SELECT count(*) FROM (SELECT args_hash FROM proposals GROUP BY agent_id, tool, args_hash HAVING count(*) > 1) x`},
 	{"proposals that are not applied", `SELECT count(*) FROM proposals p WHERE NOT EXISTS
 		(SELECT 1 FROM calls o WHERE o.operation_id = p.operation_id AND o.state = 'committed' AND p.state = 'accepted')`},
 	{"file writes without their file", `SELECT count(*) FROM calls o WHERE o.tool = 'write_file' AND o.state = 'committed'
@@ -242,7 +246,8 @@ var never = []count{
 	{"file writes not told exactly once", `SELECT count(*) FROM (SELECT o.id FROM calls o LEFT JOIN events e ON e.operation_id = o.operation_id
 		WHERE o.tool = 'write_file' AND o.state = 'committed' GROUP BY o.id HAVING count(e.id) <> 2) x`}, // a key and an id
 	{"events of nothing", `SELECT count(*) FROM events e WHERE substr(e.operation_id, 1, 4) <> 'chg_' AND NOT EXISTS (SELECT 1 FROM calls o WHERE o.operation_id = e.operation_id AND o.state = 'committed')`},
-	{"notifications not told exactly once", `SELECT abs((SELECT count(*) FROM notifications) - (SELECT count(*) FROM events WHERE name = 'NOTIFICATION'))`},
+	{"notifications not told exactly once",
+		`SELECT abs((SELECT count(*) FROM notifications) - (SELECT count(*) FROM events WHERE name = 'NOTIFICATION'))`},
 }
 
 // audit reads the ledger itself, once no server runs on it.

@@ -15,7 +15,8 @@ import (
 	"reeve/api"
 )
 
-// TestCrashEval_I20 kills the server and the command at random moments while it asks forty questions. In the end each is answered, and was asked once.
+// TestCrashEval_I20 kills the server and the command at random moments while it asks forty questions. In the end each
+// is answered, and was asked once.
 func TestCrashEval_I20(t *testing.T) {
 	t.Parallel()
 	const questions, kills = 40, 8
@@ -23,18 +24,22 @@ func TestCrashEval_I20(t *testing.T) {
 	defer cancel()
 	r := newRig(t)
 	dir := t.TempDir()
-	script, tasks, results := filepath.Join(dir, "model.yaml"), filepath.Join(dir, "tasks.jsonl"), filepath.Join(dir, "results")
+	script, tasks, results := filepath.Join(dir, "model.yaml"), filepath.Join(dir, "tasks.jsonl"),
+		filepath.Join(dir, "results")
 	var lines strings.Builder
 	for i := range questions {
 		fmt.Fprintf(&lines, "{\"id\":\"q%d\",\"question\":\"Say %d\",\"answer\":\"It is Say %d\"}\n", i, i, i)
 	}
-	err := errors.Join(os.WriteFile(tasks, []byte(lines.String()), 0o644), os.WriteFile(script, []byte("answers:\n  - when: {said: Say}\n    text: \"It is {{said}}\"\n    delay: 100ms\n"), 0o644))
+	err := errors.Join(os.WriteFile(tasks, []byte(lines.String()), 0o644),
+		os.WriteFile(script, []byte(
+			"answers:\n  - when: {said: Say}\n    text: \"It is {{said}}\"\n    delay: 100ms\n"), 0o644))
 	listen, listenErr := steadyAddress()
 	if err := errors.Join(err, listenErr); err != nil {
 		t.Fatal(err)
 	}
 	env := []string{"REEVE_LISTEN=" + listen, "REEVE_MODEL_SCRIPT=" + script}
-	w, err := r.furnish(ctx, sqliteEngine(t), func(c caller) error { return c.do(ctx, "POST", "/api/agents", thing{"name": "clerk"}, nil) })
+	w, err := r.furnish(ctx, sqliteEngine(t),
+		func(c caller) error { return c.do(ctx, "POST", "/api/agents", thing{"name": "clerk"}, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +51,8 @@ func TestCrashEval_I20(t *testing.T) {
 			}
 		}
 		if command == nil && err == nil {
-			command, err = r.family.start(r.environment(w), r.program, "eval", tasks, "--agent", "clerk", "--out", results, "--json")
+			command, err = r.family.start(r.environment(w), r.program, "eval", tasks, "--agent", "clerk", "--out",
+				results, "--json")
 		}
 		if err != nil {
 			t.Fatal(err)

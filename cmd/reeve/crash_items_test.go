@@ -30,8 +30,9 @@ for (let i = 0; i < 200; i++) {
 
 const crashItems = 200
 
-// TestCrashItems_K15 kills the real server at random moments while an automation works through its items, restarts it, and lets the
-// run go on; the person in the inbox looks at the far side. When all items are done, the witness has seen one effect for each.
+// TestCrashItems_K15 kills the real server at random moments while an automation works through its items, restarts it,
+// and lets the run go on; the person in the inbox looks at the far side. When all items are done, the witness has seen
+// one effect for each.
 func TestCrashItems_K15(t *testing.T) {
 	kills := 8
 	if *crashFull {
@@ -92,7 +93,8 @@ func (r *rig) itemStorm(e *engine, kills int) (err error) {
 			return fmt.Errorf("%s after %d kills: %w", name, killed, err)
 		}
 	}
-	r.t.Logf("%s: %d automations of %d items, %d kills, %d of them while it served; %d unknown outcomes surfaced; none lost, none doubled", e.name, done, crashItems, killed, serving, surfaced)
+	r.t.Logf("%s: %d automations of %d items, %d kills, %d of them while it served; %d unknown outcomes surfaced; "+
+		"none lost, none doubled", e.name, done, crashItems, killed, serving, surfaced)
 	return nil
 }
 
@@ -109,7 +111,8 @@ func strike(ctx context.Context, p *process) {
 	p.kill()
 }
 
-// driveItems is the client and the person: it sees to it that there is a run, answers the inbox, and waits until every item is done.
+// driveItems is the client and the person: it sees to it that there is a run, answers the inbox, and waits until every
+// item is done.
 func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) (surfaced int, err error) {
 	if err := p.await(ctx); err != nil {
 		return 0, err
@@ -119,7 +122,8 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 		return 0, err
 	}
 	at := "/api/automations/" + name
-	err = c.do(ctx, "POST", "/api/automations", thing{"name": name, "source": itemScript, "tools": []string{"write_file", "far_keyed", "far_verifiable", "far_unsafe"}}, nil)
+	err = c.do(ctx, "POST", "/api/automations", thing{"name": name, "source": itemScript,
+		"tools": []string{"write_file", "far_keyed", "far_verifiable", "far_unsafe"}}, nil)
 	if err != nil && !refusedWith(err, http.StatusConflict) {
 		return 0, err
 	}
@@ -141,7 +145,8 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 			if n > 0 {
 				word = "happened"
 			}
-			if err := c.do(ctx, "POST", "/api/operations/"+op.ID+"/resolve", thing{"resolution": word}, nil); err != nil && !refusedWith(err, http.StatusConflict) {
+			if err := c.do(ctx, "POST", "/api/operations/"+op.ID+"/resolve", thing{"resolution": word},
+				nil); err != nil && !refusedWith(err, http.StatusConflict) {
 				return false, err
 			}
 			surfaced++
@@ -152,14 +157,16 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 		}
 		if len(runs.Runs) == 0 || runs.Runs[0].Run.State.Final() {
 			var items reeve.ItemList
-			if err := c.do(ctx, "GET", at+"/items?status=done&limit=1", nil, &items); err != nil || items.Total == crashItems {
+			if err := c.do(ctx, "GET", at+"/items?status=done&limit=1", nil, &items); err != nil ||
+				items.Total == crashItems {
 				return err == nil, err
 			}
 			if !asked {
 				asked = true
 				return false, c.do(ctx, "POST", at+"/runs", thing{"input": name}, nil)
 			}
-			if len(runs.Runs) > 0 && runs.Runs[0].Run.State == reeve.RunFailed && runs.Runs[0].Run.Code != reeve.Crashed {
+			if len(runs.Runs) > 0 && runs.Runs[0].Run.State == reeve.RunFailed &&
+				runs.Runs[0].Run.Code != reeve.Crashed {
 				return false, fmt.Errorf("a run failed: %s", runs.Runs[0].Run.Message)
 			}
 			asked = len(runs.Runs) == 0 // it was given up after too many crashes: ask for another
@@ -206,7 +213,9 @@ func (r *rig) checkItems(ctx context.Context, w world, name string) error {
 		}
 	}
 	var attempts int
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM items t JOIN agents a ON a.id = t.agent_id WHERE a.name = '`+name+`' AND t.state = 'done' AND t.attempt = 1`).Scan(&attempts); err != nil {
+	if err := db.QueryRowContext(ctx,
+		`SELECT count(*) FROM items t JOIN agents a ON a.id = t.agent_id WHERE a.name = '`+name+
+			`' AND t.state = 'done' AND t.attempt = 1`).Scan(&attempts); err != nil {
 		return err
 	}
 	if attempts != crashItems {

@@ -31,7 +31,8 @@ func (r *rig) keyedPosts(series string) []keyedPost {
 		{"attached", agent + "/tools", thing{"tool_id": toolID}},
 		{"attached too", agent + "/tools", thing{"tool_id": "write_file"}},
 		{"subscription", agent + "/subscriptions", thing{"class": "key", "name": "TASK"}},
-		{"schedule", "/api/schedules", thing{"agent": series, "name": series, "cadence_type": "interval", "cadence_value": "200h"}},
+		{"schedule", "/api/schedules", thing{"agent": series, "name": series, "cadence_type": "interval",
+			"cadence_value": "200h"}},
 		{"note", "/api/notes", thing{"agent": series, "content": series}},
 		{"token", "/api/tokens", thing{"name": series, "user": series, "role": "viewer"}},
 		{"workspace", "/api/workspaces", thing{"id": series}},
@@ -49,7 +50,8 @@ func (r *rig) keyedPosts(series string) []keyedPost {
 		{"resumed", "/api/automations/" + series + "-auto/resume", nil},
 		{"import", "/api/mail/imports", thing{"source": series}},
 		{"imported", "/api/mail/imports/{import}/finish", nil},
-		{"call", agent + "/calls", thing{"tool": "write_file", "session": series, "args": thing{"path": effectFile, "content": series}}},
+		{"call", agent + "/calls", thing{"tool": "write_file", "session": series,
+			"args": thing{"path": effectFile, "content": series}}},
 		{"approved", "/api/approvals/{call}/decision", thing{"decision": "approve"}},
 		{"stopped", "/api/stop", thing{"agent": series}},
 		{"started", "/api/resume", thing{"agent": series}},
@@ -81,8 +83,8 @@ var keyedRows = map[string]string{
 }
 
 // TestG30_KeysSurviveKills kills the real server at random moments while clients make POSTs of many kinds with
-// Idempotency-Keys. Each that was cut off is repeated with the same key at the next server: every one is answered with a
-// success, and makes one row.
+// Idempotency-Keys. Each that was cut off is repeated with the same key at the next server: every one is answered with
+// a success, and makes one row.
 func TestG30_KeysSurviveKills(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -182,7 +184,8 @@ func (r *rig) keyedSeries(ctx context.Context, w world, on *stage, series string
 					err = c.do(ctx, "POST", path, body, into, "Idempotency-Key", series+" "+post.name)
 				}
 			}
-			if post.name == "token" && refusedWith(err, http.StatusConflict) && strings.Contains(err.Error(), "shown only once") {
+			if post.name == "token" && refusedWith(err, http.StatusConflict) &&
+				strings.Contains(err.Error(), "shown only once") {
 				err = nil // it was made, and is there; which is counted in the end
 			}
 			if err == nil {

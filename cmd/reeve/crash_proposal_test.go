@@ -18,9 +18,9 @@ func accept(ctx context.Context, c caller, id string) (string, error) {
 	return p.OperationID, nil
 }
 
-// TestL27_KillAtEveryCommitOfAnAcceptance kills the real server before and after every commit of a call that is proposed, accepted
-// and applied, and when its request is at the witness; its client makes the call again with its key and accepts it again. Whatever
-// dies where, there is one item, one operation and one effect.
+// TestL27_KillAtEveryCommitOfAnAcceptance kills the real server before and after every commit of a call that is
+// proposed, accepted and applied, and when its request is at the witness; its client makes the call again with its key
+// and accepts it again. Whatever dies where, there is one item, one operation and one effect.
 func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -29,10 +29,13 @@ func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 		var err error
 		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+				nil); err != nil {
 				return err
 			}
-			if err := c.do(ctx, "POST", "/api/agents", thing{"name": "careful", "policy": thing{"tiers": thing{"side_effecting": "propose"}}}, nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/agents",
+				thing{"name": "careful", "policy": thing{"tiers": thing{"side_effecting": "propose"}}},
+				nil); err != nil {
 				return err
 			}
 			for _, tool := range []string{"write_file", "read_file", "far_keyed"} {
@@ -45,7 +48,8 @@ func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range []scenario{{"accepted local", reeve.Local, unlimited, "careful", "write_file"}, {"accepted keyed", reeve.Keyed, unlimited, "careful", "far_keyed"}} {
+		for _, s := range []scenario{{"accepted local", reeve.Local, unlimited, "careful", "write_file"},
+			{"accepted keyed", reeve.Keyed, unlimited, "careful", "far_keyed"}} {
 			if e.server != nil && s.class == reeve.Keyed && !*crashFull {
 				continue
 			}

@@ -17,9 +17,9 @@ import (
 	"reeve/api"
 )
 
-// A server is backed up while runs, a schedule, an approved call and a call in flight are under way. All of them have their effects
-// at the witness, then the server is killed and the backup is restored. Nothing happens a second time until a person resumes it, and
-// then nothing that was not listed.
+// A server is backed up while runs, a schedule, an approved call and a call in flight are under way. All of them have
+// their effects at the witness, then the server is killed and the backup is restored. Nothing happens a second time
+// until a person resumes it, and then nothing that was not listed.
 func TestG27_RestoreRepeatsNothingByItself(t *testing.T) {
 	for name, engine := range map[string]func(*testing.T) *engine{"sqlite": sqliteEngine, "postgres": postgresEngine} {
 		t.Run(name, func(t *testing.T) {
@@ -89,10 +89,13 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 		for i := range heldAgents + 1 { // the last is woken only when the server goes on
 			var steps []thing
 			for n := range heldSteps {
-				steps = append(steps, thing{"tool": "far_unsafe", "args": thing{"lane": fmt.Sprintf("run-%d-%d", i, n)}})
+				steps = append(steps, thing{"tool": "far_unsafe",
+					"args": thing{"lane": fmt.Sprintf("run-%d-%d", i, n)}})
 			}
 			name := fmt.Sprintf("hand-%d", i)
-			if err := c.do(ctx, "POST", "/api/agents", thing{"name": name, "config": thing{"rehearsal": thing{"steps": steps, "output": "done"}}}, nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/agents",
+				thing{"name": name, "config": thing{"rehearsal": thing{"steps": steps, "output": "done"}}},
+				nil); err != nil {
 				return err
 			}
 			if err := attach(ctx, c, name, "far_unsafe"); err != nil {
@@ -111,20 +114,23 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 
 	// A call that is approved while its agent is stopped: it is prepared, and has not begun.
 	var res reeve.Result
-	must(c.do(ctx, "POST", "/api/agents/asking/calls", thing{"tool": "far_unsafe", "args": thing{"lane": "approved"}}, &res))
+	must(c.do(ctx, "POST", "/api/agents/asking/calls", thing{"tool": "far_unsafe", "args": thing{"lane": "approved"}},
+		&res))
 	s.approved = res.OperationID
 	must(c.do(ctx, "POST", "/api/stop", thing{"agent": "asking"}, nil))
 	must(approve(ctx, c, s.approved))
 	// A schedule that fires after the backup.
 	var timer reeve.Timer
 	at := time.Now().UTC().Add(4 * time.Second).Format("2006-01-02T15:04:05Z")
-	must(c.do(ctx, "POST", "/api/schedules", thing{"agent": "hand-0", "name": "later", "cadence_type": "once", "cadence_value": at}, &timer))
+	must(c.do(ctx, "POST", "/api/schedules", thing{"agent": "hand-0", "name": "later", "cadence_type": "once",
+		"cadence_value": at}, &timer))
 	s.schedule = timer.ID
 	// A call that is at the witness, which does not answer.
 	must(r.witness.do(ctx, "PUT", "/plans/hung", []plan{{Do: "hang", When: "counted"}}, nil))
 	hung := make(chan error, 1)
 	go func() {
-		hung <- c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "far_unsafe", "args": thing{"lane": "hung"}}, nil, "Idempotency-Key", "hung")
+		hung <- c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "far_unsafe", "args": thing{"lane": "hung"}},
+			nil, "Idempotency-Key", "hung")
 	}()
 	must(poll(ctx, "the hung call to arrive", func() (bool, error) {
 		var list []struct{ Key, Lane string }
@@ -138,7 +144,8 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 	}))
 	// The witness is slow with the last agent, whose run is under way for as long as a backup may take.
 	for n := range heldSteps {
-		must(r.witness.do(ctx, "PUT", fmt.Sprintf("/plans/run-%d-%d", heldAgents-1, n), []plan{{When: "before", SlowMS: 1500}}, nil))
+		must(r.witness.do(ctx, "PUT", fmt.Sprintf("/plans/run-%d-%d", heldAgents-1, n),
+			[]plan{{When: "before", SlowMS: 1500}}, nil))
 	}
 	for i := range heldAgents {
 		must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", i), thing{"input": "go"}, nil))
@@ -150,8 +157,9 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 	_, early, err := r.counted(ctx)
 	must(err)
 	must(c.do(ctx, "POST", "/api/resume", thing{"agent": "asking"}, nil))
-	<-hung                                               // whatever it was told
-	const all = heldAgents*heldSteps + 1 + 1 + heldSteps // the runs', the approved and the hung one, and the schedule's run
+	<-hung // whatever it was told
+	// the runs', the approved and the hung one, and the schedule's run
+	const all = heldAgents*heldSteps + 1 + 1 + heldSteps
 	must(poll(ctx, "every effect", func() (bool, error) {
 		_, s.effects, err = r.counted(ctx)
 		return s.effects == all, err
@@ -164,7 +172,8 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 	must(err)
 	s.effectKeys = len(by)
 	if s.effectKeys != all || early == all {
-		r.t.Fatalf("%d effects under %d keys, %d of them before the backup was whole: nothing could be repeated", s.effects, s.effectKeys, early)
+		r.t.Fatalf("%d effects under %d keys, %d of them before the backup was whole: nothing could be repeated",
+			s.effects, s.effectKeys, early)
 	}
 	return s
 }
@@ -187,7 +196,8 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 		if err != nil || !strings.Contains(out, "start held") {
 			t.Fatalf("%v: %s", err, out)
 		}
-	} else if out, err := exec.CommandContext(ctx, "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+w.database, s.file).CombinedOutput(); err != nil {
+	} else if out, err := exec.CommandContext(ctx, "pg_restore", "--no-owner", "--exit-on-error",
+		"--dbname="+w.database, s.file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	must(w.forget(ctx)) // on PostgreSQL what a dead server held is taken up at once
@@ -204,7 +214,8 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 	for _, v := range hold.Work {
 		listed[v.ID] = v
 	}
-	for id, kind := range map[string]reeve.HeldKind{s.approved: reeve.HeldOperation, s.hung: reeve.HeldOperation, s.schedule: reeve.HeldSchedule} {
+	for id, kind := range map[string]reeve.HeldKind{s.approved: reeve.HeldOperation, s.hung: reeve.HeldOperation,
+		s.schedule: reeve.HeldSchedule} {
 		if v := listed[id]; !hold.Held || v.Kind != kind || !v.Overdue {
 			t.Errorf("%s %s is not listed as overdue: %+v", kind, id, v)
 		}
@@ -230,11 +241,13 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 		"/api/agents/hand-0/wake": {"input": "go"},
 		"/api/agents":             {"name": "new"},
 	} {
-		if err := c.do(ctx, "POST", what, body, nil); !refusedWith(err, http.StatusLocked) || !strings.Contains(err.Error(), "reeve resume") {
+		if err := c.do(ctx, "POST", what, body, nil); !refusedWith(err, http.StatusLocked) ||
+			!strings.Contains(err.Error(), "reeve resume") {
 			t.Errorf("POST %s while held: %v", what, err)
 		}
 	}
-	must(c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "read_file", "args": thing{"path": "none"}}, nil)) // reads are answered
+	// reads are answered
+	must(c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "read_file", "args": thing{"path": "none"}}, nil))
 
 	// The loops look at least every two seconds: after three nothing can be said to have been about to happen.
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
@@ -249,7 +262,8 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 			runs[id] = true
 		}
 	}
-	if out, err := r.cli(ctx, w, append([]string{"resume"}, resume...)...); err != nil || !strings.Contains(out, "the server goes on") {
+	if out, err := r.cli(ctx, w, append([]string{"resume"}, resume...)...); err != nil ||
+		!strings.Contains(out, "the server goes on") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	must(c.do(ctx, "GET", "/api/inbox", nil, &inbox))
@@ -258,7 +272,8 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 			t.Errorf("operation %s is not unknown in the inbox", id)
 		}
 	}
-	must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", heldAgents), thing{"input": "new"}, nil)) // work that is new is done
+	// work that is new is done
+	must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", heldAgents), thing{"input": "new"}, nil))
 	must(poll(ctx, "every run to end or wait", func() (bool, error) {
 		var list api.RunList
 		err := c.do(ctx, "GET", "/api/runs?limit=200", nil, &list)
@@ -268,7 +283,8 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 				done++
 			}
 		}
-		return done == 1 && !slices.ContainsFunc(list.Runs, func(v reeve.Run) bool { return v.State == reeve.RunRunning }), err
+		return done == 1 && !slices.ContainsFunc(list.Runs,
+			func(v reeve.Run) bool { return v.State == reeve.RunRunning }), err
 	}))
 	total += heldSteps
 	after, n, err := r.counted(ctx)
@@ -290,7 +306,10 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 		}
 		var wakes api.WakeList
 		must(c.do(ctx, "GET", "/api/runs/"+op.RunID+"/wakes", nil, &wakes))
-		known := runs[op.RunID] || slices.ContainsFunc(wakes.Wakes, func(v reeve.Wake) bool { return runs[v.RunKey] || runs[v.ReasonID] })
+		known := runs[op.RunID] || slices.ContainsFunc(wakes.Wakes, func(v reeve.Wake) bool {
+			return runs[v.RunKey] ||
+				runs[v.ReasonID]
+		})
 		if !known {
 			t.Errorf("effect %s of run %s came again, and was not listed", key, op.RunID)
 		}
@@ -298,7 +317,8 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 	must(errors.Join(p.stop(), w.remove()))
 }
 
-// A restore that is killed before any of its steps leaves the old database or the new one, whole, and never one with the other's log.
+// A restore that is killed before any of its steps leaves the old database or the new one, whole, and never one with
+// the other's log.
 func TestG27_RestoreKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	r, e := newRig(t), sqliteEngine(t)
@@ -354,7 +374,8 @@ func TestG27_RestoreKilledAtEveryStep(t *testing.T) {
 			if step > 1 {
 				t.Errorf("step %d: the old database is there, although the restore was decided: %s", step, names)
 			}
-		case len(list.Agents) == 1 && status.Hold != nil && !strings.Contains(names, "restoring"): // the new one, and the old one beside it
+		// the new one, and the old one beside it
+		case len(list.Agents) == 1 && status.Hold != nil && !strings.Contains(names, "restoring"):
 			if step == 1 || strings.Count(names, ".before-restore-") < 2 {
 				t.Errorf("step %d: %s", step, names)
 			}

@@ -30,20 +30,26 @@ var wrongRoutes = []struct{ what, query string }{
 	{"script jobs beside the repair", `SELECT count(*) - 1 FROM script_jobs`},
 	{"versions beside 1.0, 1.1 and the other's", `SELECT count(*) - 3 FROM scripts`},
 	{"maintainers beside the one", `SELECT count(*) - 1 FROM agents WHERE kind = 'maintainer'`},
-	{"runs that carry on after the fix beside the one", `SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'mender'`},
-	{"retries beside the one", `SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'waiter' AND w.state = 'taken'`},
-	{"failed runs beside two", `SELECT count(*) - 2 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'waiter'`},
-	{"failed runs of the one that was mended, beside the first", `SELECT count(*) - 1 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'mender'`},
+	{"runs that carry on after the fix beside the one",
+		`SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'mender'`},
+	{"retries beside the one",
+		`SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'waiter' AND w.state = 'taken'`},
+	{"failed runs beside two",
+		`SELECT count(*) - 2 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'waiter'`},
+	{"failed runs of the one that was mended, beside the first",
+		`SELECT count(*) - 1 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'mender'`},
 	{"notifications beside that of the one that is stopped", `SELECT count(*) - 1 FROM notifications`},
 	{"troubles beside its own", `SELECT count(*) - 1 FROM automation_failures WHERE stopped_at > 0 AND tries = 2`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state = 'queued'`},
 	{"runs that have no end", `SELECT count(*) FROM runs WHERE state IN ('running', 'parked')`},
-	{"items beside one that is done and one that failed", `SELECT count(*) - 2 FROM items WHERE state IN ('done', 'failed')`},
+	{"items beside one that is done and one that failed",
+		`SELECT count(*) - 2 FROM items WHERE state IN ('done', 'failed')`},
 }
 
-// TestK18_KillAtEveryCommitOfAFailure kills the real server before and after every commit while one automation fails in its script, is
-// mended and carries on, and another is failed by the network until a person is asked. Whatever dies where, there is one repair, one
-// fix, one run that carries on, one retry for each failure and one notification, and the effect happened once.
+// TestK18_KillAtEveryCommitOfAFailure kills the real server before and after every commit while one automation fails in
+// its script, is mended and carries on, and another is failed by the network until a person is asked. Whatever dies
+// where, there is one repair, one fix, one run that carries on, one retry for each failure and one notification, and
+// the effect happened once.
 func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -52,7 +58,8 @@ func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nobody = "127.0.0.1:1" // a port that no server is given by chance while this goes on
-	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file, "REEVE_RETRY_TRIES=1", "REEVE_RUN_ATTEMPTS=50",
+	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file, "REEVE_RETRY_TRIES=1",
+		"REEVE_RUN_ATTEMPTS=50",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://") + "," + nobody}
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var err error
@@ -65,10 +72,12 @@ func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
 					return err
 				}
 			}
-			if err := c.do(ctx, "POST", "/api/automations", thing{"name": "mender", "source": breakScript, "tools": []string{"far_keyed"}}, nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/automations", thing{"name": "mender", "source": breakScript,
+				"tools": []string{"far_keyed"}}, nil); err != nil {
 				return err
 			}
-			return c.do(ctx, "POST", "/api/automations", thing{"name": "waiter", "source": waitScript, "tools": []string{"nobody"}}, nil)
+			return c.do(ctx, "POST", "/api/automations", thing{"name": "waiter", "source": waitScript,
+				"tools": []string{"nobody"}}, nil)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +115,8 @@ func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
 		if err := c.do(ctx, "GET", "/api/runs?state=running", nil, &runs); err != nil {
 			return false, err
 		}
-		return mender.Version == "1.1" && mender.Failure == nil && waiter.Status == reeve.StatusStopped && len(runs.Runs) == 0, nil
+		return mender.Version == "1.1" && mender.Failure == nil && waiter.Status == reeve.StatusStopped &&
+			len(runs.Runs) == 0, nil
 	})
 }
 
@@ -127,7 +137,8 @@ func (r *rig) checkFailures(ctx context.Context, w world) error {
 		}
 	}
 	var far string
-	if err := db.QueryRowContext(ctx, `SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`).Scan(&far); err != nil {
+	if err := db.QueryRowContext(ctx,
+		`SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`).Scan(&far); err != nil {
 		return errors.Join(append(wrong, err)...)
 	}
 	n, err := r.effects(ctx, far)

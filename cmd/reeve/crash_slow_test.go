@@ -17,9 +17,9 @@ const (
 	slowMS    = 1000 // how long the witness takes, of the tool's 2000
 )
 
-// TestG28_ASlowFarSideDoesNotDouble kills the real server while 24 verifiable calls are being worked on by a far side that
-// takes a second for each. The next server looks them up before they have taken effect, and must not send them again. On
-// PostgreSQL the next server is one that runs beside the first.
+// TestG28_ASlowFarSideDoesNotDouble kills the real server while 24 verifiable calls are being worked on by a far side
+// that takes a second for each. The next server looks them up before they have taken effect, and must not send them
+// again. On PostgreSQL the next server is one that runs beside the first.
 func TestG28_ASlowFarSideDoesNotDouble(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -68,7 +68,8 @@ func (r *rig) killSlow(ctx context.Context, w world) error {
 		if err != nil {
 			return res, err
 		}
-		err = c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "far_verifiable", "args": thing{"lane": lane(i)}}, &res,
+		err = c.do(ctx, "POST", "/api/agents/free/calls",
+			thing{"tool": "far_verifiable", "args": thing{"lane": lane(i)}}, &res,
 			"Idempotency-Key", lane(i))
 		return res, err
 	}

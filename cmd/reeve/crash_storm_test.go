@@ -72,7 +72,8 @@ func (r *rig) storm(e *engine) {
 	for i := range clients {
 		group.Go(func() {
 			for !over.Load() && ctx.Err() == nil {
-				c := call{scenario: scenarios[rand.N(len(scenarios))], told: &told{key: fmt.Sprintf("call-%d", r.keys.Add(1))}}
+				c := call{scenario: scenarios[rand.N(len(scenarios))],
+					told: &told{key: fmt.Sprintf("call-%d", r.keys.Add(1))}}
 				if err := r.insist(ctx, w, &on, c); err != nil {
 					r.t.Errorf("%s, at random, %s %s: %v", e.name, c.scenario.name, c.told.key, err)
 				}
@@ -120,7 +121,8 @@ type call struct {
 	told     *told
 }
 
-// insist drives a call to its end, however many servers that takes. One request in eight also meets trouble at the witness.
+// insist drives a call to its end, however many servers that takes. One request in eight also meets trouble at the
+// witness.
 func (r *rig) insist(ctx context.Context, w world, on *stage, c call) error {
 	if rand.N(8) == 0 {
 		when := []string{"before", "counted"}[rand.N(2)]
@@ -196,7 +198,8 @@ func (r *rig) aftermath(ctx context.Context, e *engine, w world, p *process, cal
 				}
 			})
 			if n != 1 || c.told.op.State != reeve.Committed {
-				wrong = append(wrong, fmt.Errorf("%s: operation %s is %s (%s), and the witness saw %d effects", c.scenario.name, c.told.op.ID, c.told.op.State, c.told.op.Message, n))
+				wrong = append(wrong, fmt.Errorf("%s: operation %s is %s (%s), and the witness saw %d effects",
+					c.scenario.name, c.told.op.ID, c.told.op.State, c.told.op.Message, n))
 			}
 		}
 	}

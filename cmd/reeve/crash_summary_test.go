@@ -18,13 +18,14 @@ const memoryModel = `answers:
 
 var wrongSummaries = []count{
 	{"summaries that are not made", `SELECT count(*) FROM summaries WHERE state <> 'done'`},
-	{"summaries beside the one", `SELECT count(*) - 1 FROM messages WHERE kind = 'summary' AND content = 'Three words long.'`},
+	{"summaries beside the one",
+		`SELECT count(*) - 1 FROM messages WHERE kind = 'summary' AND content = 'Three words long.'`},
 	{"turns that did not complete, or came twice", `SELECT count(*) - 3 FROM runs WHERE state = 'completed'`},
 	{"answers beside the three", `SELECT count(*) - 3 FROM messages WHERE kind = 'thought'`},
 }
 
-// TestL13_KillAtEveryCommitOfASummary kills the real server before and after every commit of a turn that leads to a summary, and of the summary itself. It is
-// made once.
+// TestL13_KillAtEveryCommitOfASummary kills the real server before and after every commit of a turn that leads to a
+// summary, and of the summary itself. It is made once.
 func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -34,7 +35,8 @@ func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
 		var err error
 		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/agents", thing{"name": "bot", "config": thing{"recent_turns": 1, "summaries": true}}, nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/agents",
+				thing{"name": "bot", "config": thing{"recent_turns": 1, "summaries": true}}, nil); err != nil {
 				return err
 			}
 			if err := c.do(ctx, "POST", "/api/conversations", thing{"agent": "bot"}, &talk); err != nil {
@@ -42,7 +44,8 @@ func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
 			}
 			for i := range 2 {
 				var turn reeve.Turn
-				if err := c.do(ctx, "POST", "/api/conversations/"+talk.ID+"/turns", thing{"content": fmt.Sprint("before ", i)}, &turn); err != nil {
+				if err := c.do(ctx, "POST", "/api/conversations/"+talk.ID+"/turns",
+					thing{"content": fmt.Sprint("before ", i)}, &turn); err != nil {
 					return err
 				}
 				if err := poll(ctx, "the turn to end", func() (bool, error) {
@@ -57,7 +60,10 @@ func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 6, func(ctx context.Context, w world, p *process) error { return r.driveSummary(ctx, w, p, talk.ID) }, r.checkSummary)
+		r.everyCommit(e, 6, func(ctx context.Context, w world, p *process) error {
+			return r.driveSummary(ctx, w, p,
+				talk.ID)
+		}, r.checkSummary)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // most bounds how many commits a scenario can have.
 const most = 60
 
-// sweep kills at every point. In the short form PostgreSQL gets every effect of the plain classes, and the commits of two.
+// sweep kills at every point. In the short form PostgreSQL gets every effect of the plain classes, and the commits of
+// two.
 func (r *rig) sweep(engines []*engine) {
 	var jobs, slow []func() // the slow ones wait, as they must, for a dead server to be given up by the living
 	for _, e := range engines {
@@ -55,7 +56,8 @@ func (r *rig) sweep(engines []*engine) {
 				})
 				if *crashFull || s.class == reeve.Unsafe {
 					jobs = append(jobs, func() {
-						r.atCommits(e, s, fault{plans: []plan{{Do: "kill", When: "before"}}}, fault{commit: 1, when: when})
+						r.atCommits(e, s, fault{plans: []plan{{Do: "kill", When: "before"}}},
+							fault{commit: 1, when: when})
 					})
 				}
 			}
@@ -86,9 +88,9 @@ func together(slots chan struct{}, jobs []func()) {
 	group.Wait()
 }
 
-// atCommits repeats the scenario with its last fault at each commit in turn, until one life sees it through: the commits are
-// counted by dying at them. In the short form, of the kills after a commit only every third is tried: a kill before the
-// next commit finds the same database.
+// atCommits repeats the scenario with its last fault at each commit in turn, until one life sees it through: the
+// commits are counted by dying at them. In the short form, of the kills after a commit only every third is tried: a
+// kill before the next commit finds the same database.
 func (r *rig) atCommits(e *engine, s scenario, faults ...fault) {
 	last, step := &faults[len(faults)-1], 1
 	if last.when == "after" && !*crashFull {
@@ -139,8 +141,8 @@ var firstCommits = struct {
 	of map[string]int
 }{of: map[string]int{}}
 
-// firstCommit is where a sweep of a prepared world begins. Every server makes the same commits before it answers, so the
-// short form kills there only in the plain scenarios of TestCrash and begins after them everywhere else.
+// firstCommit is where a sweep of a prepared world begins. Every server makes the same commits before it answers, so
+// the short form kills there only in the plain scenarios of TestCrash and begins after them everywhere else.
 func (r *rig) firstCommit(e *engine) int {
 	if *crashFull {
 		return 1

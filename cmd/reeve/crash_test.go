@@ -24,9 +24,10 @@ import (
 
 var crashFull = flag.Bool("crash.full", false, "kill at every point on both engines, and 1,000 times at random on each")
 
-// TestCrash kills the real server before and after every commit and every effect, for each class of effect, and at random
-// moments; it restarts it, repeats the call as a client would, and compares what Reeve says with what an outside witness saw.
-// An effect is lost when the operation came to its end and the witness saw nothing; it is doubled when the witness saw two.
+// TestCrash kills the real server before and after every commit and every effect, for each class of effect, and at
+// random moments; it restarts it, repeats the call as a client would, and compares what Reeve says with what an outside
+// witness saw. An effect is lost when the operation came to its end and the witness saw nothing; it is doubled when the
+// witness saw two.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -134,7 +135,8 @@ func (r *rig) report() {
 	fmt.Fprintln(w, "engine\tclass\tkills\tcalls\teffects lost\teffects doubled\tunknown surfaced\t")
 	for _, id := range r.order {
 		l := r.table[id]
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", l.engine, l.name, l.kills, l.calls, l.lost, l.doubled, l.surfaced)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", l.engine, l.name, l.kills, l.calls, l.lost, l.doubled,
+			l.surfaced)
 		if l.lost != 0 || l.doubled != 0 {
 			r.t.Errorf("%s, %s: %d effects lost, %d doubled", l.engine, l.name, l.lost, l.doubled)
 		}
@@ -187,7 +189,8 @@ func (r *rig) furnish(ctx context.Context, e *engine, f func(caller) error) (wor
 
 // environment is how servers are started here: quick to try again, so that the test is.
 func (r *rig) environment(w world) []string {
-	return []string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_DATABASE=" + w.url(), "REEVE_LISTEN=127.0.0.1:0", "REEVE_LOG_LEVEL=warn",
+	return []string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_DATABASE=" + w.url(), "REEVE_LISTEN=127.0.0.1:0",
+		"REEVE_LOG_LEVEL=warn",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://"), "REEVE_RATE=1000000", "REEVE_BURST=1000000",
 		"REEVE_RETRY_FIRST=50ms", "REEVE_RETRY_MAX=200ms", "REEVE_RETRY_TRIES=8",
 		"GOGC=400"} // most of them live for so short a time that collecting costs more than it gives
@@ -224,7 +227,8 @@ func (r *rig) prepare(ctx context.Context, e *engine) (world, error) {
 			}
 		}
 		for _, subject := range []string{"workspace", "agent:free"} {
-			if err := c.do(ctx, "PUT", "/api/budgets/"+subject, thing{"limit": thing{"calls": 1_000_000}}, nil); err != nil {
+			if err := c.do(ctx, "PUT", "/api/budgets/"+subject, thing{"limit": thing{"calls": 1_000_000}},
+				nil); err != nil {
 				return err
 			}
 		}
@@ -234,7 +238,8 @@ func (r *rig) prepare(ctx context.Context, e *engine) (world, error) {
 
 // equip gives a workspace a tool of each effect at the witness, an agent that may use them and one that must ask.
 func (r *rig) equip(ctx context.Context, c caller) error {
-	for id, tier := range map[string]string{"keyed": "side_effecting", "verifiable": "side_effecting", "unsafe": "side_effecting", "privileged": "privileged"} {
+	for id, tier := range map[string]string{"keyed": "side_effecting", "verifiable": "side_effecting",
+		"unsafe": "side_effecting", "privileged": "privileged"} {
 		effect := strings.Replace(id, "privileged", "unsafe", 1)
 		if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_"+id, effect, tier), nil); err != nil {
 			return err
@@ -244,7 +249,8 @@ func (r *rig) equip(ctx context.Context, c caller) error {
 		if err := c.do(ctx, "POST", "/api/agents", thing{"name": name, "policy": policy}, nil); err != nil {
 			return err
 		}
-		if err := attach(ctx, c, name, "write_file", "read_file", "far_keyed", "far_verifiable", "far_unsafe", "far_privileged"); err != nil {
+		if err := attach(ctx, c, name, "write_file", "read_file", "far_keyed", "far_verifiable", "far_unsafe",
+			"far_privileged"); err != nil {
 			return err
 		}
 	}
@@ -259,8 +265,10 @@ func (r *rig) farTool(id, effect, tier string) thing {
 	if effect == "verifiable" {
 		spec["verify"] = thing{"url": r.witness.url + "/effects/{operation_id}"}
 	}
-	return thing{"id": id, "effect": effect, "tier": tier, "description": "Has one effect at the witness.", "timeout_ms": 2000, "spec": spec,
-		"parameters": thing{"type": "object", "properties": thing{"lane": thing{"type": "string"}}, "required": []string{"lane"}}}
+	return thing{"id": id, "effect": effect, "tier": tier, "description": "Has one effect at the witness.",
+		"timeout_ms": 2000, "spec": spec,
+		"parameters": thing{"type": "object", "properties": thing{"lane": thing{"type": "string"}},
+			"required": []string{"lane"}}}
 }
 
 // attach gives an agent tools.
@@ -355,15 +363,17 @@ func (r *rig) life(ctx context.Context, w world, s scenario, f fault, c *told) (
 	return p.killed, err
 }
 
-// drive is the client, and the person behind it: it makes the call with its key, approves or accepts it when asked to, looks after
-// operations whose outcome is unknown, and waits for the end. After a crash it is run again from its beginning.
+// drive is the client, and the person behind it: it makes the call with its key, approves or accepts it when asked to,
+// looks after operations whose outcome is unknown, and waits for the end. After a crash it is run again from its
+// beginning.
 func (r *rig) drive(ctx context.Context, w world, p *process, s scenario, told *told) error {
 	c, err := w.owner(p, s.workspace)
 	if err != nil {
 		return err
 	}
 	var res reeve.Result
-	if err := c.do(ctx, "POST", "/api/agents/"+s.agent+"/calls", map[string]any{"tool": s.tool, "args": s.args(told.key), "session": told.key}, &res,
+	if err := c.do(ctx, "POST", "/api/agents/"+s.agent+"/calls",
+		map[string]any{"tool": s.tool, "args": s.args(told.key), "session": told.key}, &res,
 		"Idempotency-Key", told.key); err != nil {
 		return err
 	}
@@ -455,8 +465,8 @@ func (r *rig) effects(ctx context.Context, op string) (int, error) {
 // limit is how long one point of the sweep may take. On PostgreSQL a dead server is waited for.
 const limit = 2 * time.Minute
 
-// trial makes one call through a series of lives, each with its fault, and one without; then it checks everything. Fired tells
-// whether the last fault killed its server.
+// trial makes one call through a series of lives, each with its fault, and one without; then it checks everything.
+// Fired tells whether the last fault killed its server.
 func (r *rig) trial(e *engine, s scenario, honest bool, faults ...fault) (fired bool, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 	defer cancel()
@@ -528,10 +538,12 @@ func (r *rig) check(ctx context.Context, e *engine, w world, p *process, s scena
 	}
 	r.judge(e, s, n)
 	if n != 1 || told.op.State != reeve.Committed {
-		wrong = append(wrong, fmt.Errorf("operation %s is %s (%s), and the witness saw %d effects", told.op.ID, told.op.State, told.op.Message, n))
+		wrong = append(wrong, fmt.Errorf("operation %s is %s (%s), and the witness saw %d effects", told.op.ID,
+			told.op.State, told.op.Message, n))
 	}
 	var thread api.MessageList
-	if err := c.do(ctx, "GET", "/api/agents/"+s.agent+"/messages?limit=500&session="+told.key, nil, &thread); err != nil {
+	if err := c.do(ctx, "GET", "/api/agents/"+s.agent+"/messages?limit=500&session="+told.key, nil,
+		&thread); err != nil {
 		return err
 	}
 	actions, results := 0, 0
@@ -545,7 +557,8 @@ func (r *rig) check(ctx context.Context, e *engine, w world, p *process, s scena
 		case reeve.ToolResult:
 			results++
 			var info reeve.ResultInfo
-			if err := json.Unmarshal(m.Metadata, &info); err != nil || info.Status != "success" || m.ActionID != told.op.CallID {
+			if err := json.Unmarshal(m.Metadata, &info); err != nil || info.Status != "success" ||
+				m.ActionID != told.op.CallID {
 				wrong = append(wrong, fmt.Errorf("the result is %s: %s", m.Content, m.Metadata))
 			}
 		default: // not about calls
@@ -576,8 +589,9 @@ func (r *rig) read(ctx context.Context, w world, p *process, s scenario, session
 		return "", err
 	}
 	var res reeve.Result
-	err = c.do(ctx, "POST", "/api/agents/"+s.agent+"/calls", map[string]any{"tool": "read_file", "args": map[string]string{"path": effectFile},
-		"session": session}, &res)
+	err = c.do(ctx, "POST", "/api/agents/"+s.agent+"/calls",
+		map[string]any{"tool": "read_file", "args": map[string]string{"path": effectFile},
+			"session": session}, &res)
 	return res.Content, err
 }
 
@@ -603,7 +617,8 @@ func (r *rig) budgets(ctx context.Context, w world, p *process, least, most int6
 				return false, nil
 			}
 			if b.Used.Calls < least || b.Used.Calls > most {
-				return false, fmt.Errorf("the budget of %s says that %d calls were used; it was %d to %d", b.Subject, b.Used.Calls, least, most)
+				return false, fmt.Errorf("the budget of %s says that %d calls were used; it was %d to %d", b.Subject,
+					b.Used.Calls, least, most)
 			}
 		}
 		return true, nil

@@ -23,24 +23,29 @@ await Items.withItem('one', 'One', async (ctx) => {
 var wrongTogether = []count{
 	{"runs beside the one", `SELECT count(*) - 1 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
-	{"items that are not done at their first attempt", `SELECT count(*) FROM items WHERE state <> 'done' OR attempt <> 1`},
+	{"items that are not done at their first attempt",
+		`SELECT count(*) FROM items WHERE state <> 'done' OR attempt <> 1`},
 	{"calls beside the five", `SELECT count(*) - 5 FROM calls WHERE operation_id IS NOT NULL AND tool = 'far_keyed'`},
-	{"calls that are not committed", `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state <> 'committed'`},
+	{"calls that are not committed",
+		`SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state <> 'committed'`},
 	{"files beside the one", `SELECT count(*) - 1 FROM session_files`},
 }
 
-// TestK15_KillAtEveryCommitOfCallsSideBySide kills the real server before and after every commit of an item whose handler makes five calls at once. Whichever of them were on their way, the script
-// that starts again from the top makes each of them once.
+// TestK15_KillAtEveryCommitOfCallsSideBySide kills the real server before and after every commit of an item whose
+// handler makes five calls at once. Whichever of them were on their way, the script that starts again from the top
+// makes each of them once.
 func TestK15_KillAtEveryCommitOfCallsSideBySide(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var err error
 		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
-			if err := c.do(t.Context(), "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+			if err := c.do(t.Context(), "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+				nil); err != nil {
 				return err
 			}
-			return c.do(t.Context(), "POST", "/api/automations", thing{"name": "gatherer", "source": togetherScript, "tools": []string{"far_keyed", "write_file"}}, nil)
+			return c.do(t.Context(), "POST", "/api/automations", thing{"name": "gatherer", "source": togetherScript,
+				"tools": []string{"far_keyed", "write_file"}}, nil)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +94,8 @@ func (r *rig) driveAutomation(ctx context.Context, w world, p *process, name, in
 	if err != nil {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/agents/"+name+"/wake", thing{"input": input}, nil, "Idempotency-Key", "the-one"); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents/"+name+"/wake", thing{"input": input}, nil, "Idempotency-Key",
+		"the-one"); err != nil {
 		return err
 	}
 	return poll(ctx, "the run to end", func() (bool, error) {

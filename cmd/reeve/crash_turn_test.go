@@ -13,8 +13,8 @@ import (
 	"reeve"
 )
 
-// turnScript is a model that writes a file and reaches out in one answer, and then says that all is done. It knows by what it is told
-// where it is, so that it goes on after a restart.
+// turnScript is a model that writes a file and reaches out in one answer, and then says that all is done. It knows by
+// what it is told where it is, so that it goes on after a restart.
 const turnScript = `answers:
   - {when: {said: go}, text: "I begin.", calls: [{name: write_file, args: {path: /a, content: "1"}}, {name: far_keyed, args: {lane: turn}}, {name: read_file, args: {path: /a}}]}
   - {when: {tool: far_keyed}, text: "All is done."}
@@ -22,19 +22,22 @@ const turnScript = `answers:
 
 // wrongTurns lists what must not be when the turn has come to its end.
 var wrongTurns = []count{
-	{"turns that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed' OR output <> 'All is done.' OR moves <> 2`},
+	{"turns that did not complete",
+		`SELECT count(*) FROM runs WHERE state <> 'completed' OR output <> 'All is done.' OR moves <> 2`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
 	{"answers beside the two", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
 	{"messages beside the one that was said", `SELECT count(*) - 1 FROM messages WHERE kind = 'user'`},
 	{"calls beside the three", `SELECT count(*) - 3 FROM calls`},
-	{"frames beside those that tell it", `SELECT count(*) - 10 FROM frames WHERE body NOT LIKE '%"discard":true%'`}, // started, 2 messages, 3 calls, 3 results, complete
-	{"frames with a hole before them", `SELECT count(*) FROM frames f WHERE f.n > 1 AND NOT EXISTS (SELECT 1 FROM frames g WHERE g.conversation_id = f.conversation_id AND g.n = f.n - 1)`},
+	// started, 2 messages, 3 calls, 3 results, complete
+	{"frames beside those that tell it", `SELECT count(*) - 10 FROM frames WHERE body NOT LIKE '%"discard":true%'`},
+	{"frames with a hole before them",
+		`SELECT count(*) FROM frames f WHERE f.n > 1 AND NOT EXISTS (SELECT 1 FROM frames g WHERE g.conversation_id = f.conversation_id AND g.n = f.n - 1)`},
 }
 
-// TestW11_KillAtEveryCommitOfATurn kills the real server before and after every commit of a turn: begun, answered, each effect and its
-// result, told, ended. The client says the same again with its key after every crash. Whatever dies where, the turn finishes as if nothing had
-// happened: the model's stored answer is followed and not asked for again, every effect happened once, and clients are told
-// everything once.
+// TestW11_KillAtEveryCommitOfATurn kills the real server before and after every commit of a turn: begun, answered, each
+// effect and its result, told, ended. The client says the same again with its key after every crash. Whatever dies
+// where, the turn finishes as if nothing had happened: the model's stored answer is followed and not asked for again,
+// every effect happened once, and clients are told everything once.
 func TestW11_KillAtEveryCommitOfATurn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -44,7 +47,8 @@ func TestW11_KillAtEveryCommitOfATurn(t *testing.T) {
 		var err error
 		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+				nil); err != nil {
 				return err
 			}
 			if err := c.do(ctx, "POST", "/api/agents", thing{"name": "bot"}, nil); err != nil {
@@ -58,7 +62,10 @@ func TestW11_KillAtEveryCommitOfATurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 16, func(ctx context.Context, w world, p *process) error { return r.driveTurn(ctx, w, p, talk.ID) }, r.checkTurn)
+		r.everyCommit(e, 16, func(ctx context.Context, w world, p *process) error {
+			return r.driveTurn(ctx, w, p,
+				talk.ID)
+		}, r.checkTurn)
 	}
 }
 
@@ -79,7 +86,8 @@ func (r *rig) driveTurn(ctx context.Context, w world, p *process, conversation s
 		return err
 	}
 	var turn reeve.Turn
-	if err := c.do(ctx, "POST", "/api/conversations/"+conversation+"/turns", thing{"content": "go"}, &turn, "Idempotency-Key", "the-one"); err != nil {
+	if err := c.do(ctx, "POST", "/api/conversations/"+conversation+"/turns", thing{"content": "go"}, &turn,
+		"Idempotency-Key", "the-one"); err != nil {
 		return err
 	}
 	return poll(ctx, "the turn to end", func() (bool, error) {
@@ -94,7 +102,8 @@ type count struct{ what, query string }
 // checkTurn compares the ledger with the witness.
 func (r *rig) checkTurn(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongTurns) }
 
-// checkEnd looks for rows that must not be when everything has come to its end, and for the one effect of far_keyed at the witness.
+// checkEnd looks for rows that must not be when everything has come to its end, and for the one effect of far_keyed at
+// the witness.
 func (r *rig) checkEnd(ctx context.Context, w world, also []count) error {
 	db, err := w.open()
 	if err != nil {
@@ -103,7 +112,8 @@ func (r *rig) checkEnd(ctx context.Context, w world, also []count) error {
 	defer func() { _ = db.Close() }()
 	wrong := counted(ctx, db, also)
 	var far string
-	if err := db.QueryRowContext(ctx, `SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`).Scan(&far); err != nil {
+	if err := db.QueryRowContext(ctx,
+		`SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`).Scan(&far); err != nil {
 		return errors.Join(append(wrong, err)...)
 	}
 	n, err := r.effects(ctx, far)

@@ -18,7 +18,9 @@ import (
 
 // rehearsing is an agent with a plan and its tools.
 func rehearsing(ctx context.Context, c caller, name string, steps ...thing) error {
-	if err := c.do(ctx, "POST", "/api/agents", thing{"name": name, "config": thing{"rehearsal": thing{"steps": steps, "output": name + " is done"}}}, nil); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents",
+		thing{"name": name, "config": thing{"rehearsal": thing{"steps": steps, "output": name + " is done"}}},
+		nil); err != nil {
 		return err
 	}
 	return attach(ctx, c, name, "write_file", "read_file", "far_keyed")
@@ -33,13 +35,16 @@ var wrongWakes = []count{
 	{"runs that have no end", `SELECT count(*) FROM runs WHERE state IN ('running', 'parked')`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
-	{"wakes without their run", `SELECT count(*) FROM wakes w WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = w.run_id AND r.agent_id = w.agent_id)`},
-	{"instants with several runs", `SELECT count(*) FROM (SELECT reason_id, scheduled_at FROM runs WHERE scheduled_at > 0 GROUP BY reason_id, scheduled_at HAVING count(*) > 1) x`},
+	{"wakes without their run",
+		`SELECT count(*) FROM wakes w WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = w.run_id AND r.agent_id = w.agent_id)`},
+	{"instants with several runs",
+		`SELECT count(*) FROM (SELECT reason_id, scheduled_at FROM runs WHERE scheduled_at > 0 GROUP BY reason_id, scheduled_at HAVING count(*) > 1) x`},
 	{"scheduled runs not told exactly once", `SELECT count(*) FROM (SELECT r.id FROM runs r LEFT JOIN notifications n ON n.run_id = r.id
 		WHERE r.scheduled_at > 0 GROUP BY r.id HAVING count(n.id) <> 1) x`},
 	{"agents that are not free", `SELECT count(*) FROM open_runs`},
 	{"timers that did not advance", `SELECT count(*) FROM timers WHERE state <> 'completed' OR next_at <> 0`},
-	{"plans that were thought twice", `SELECT count(*) FROM (SELECT thread_id FROM messages WHERE kind = 'thought' GROUP BY thread_id HAVING count(*) <> 1) x`},
+	{"plans that were thought twice",
+		`SELECT count(*) FROM (SELECT thread_id FROM messages WHERE kind = 'thought' GROUP BY thread_id HAVING count(*) <> 1) x`},
 }
 
 // auditRuns reads the ledger itself, once no server runs on it.
@@ -64,23 +69,26 @@ func (w world) auditRuns(ctx context.Context) error {
 	return errors.Join(wrong...)
 }
 
-// TestO16_L08_KillAtEveryCommitOfAFiring kills the real server before and after every commit from the moment a schedule is due:
-// fired, started, planned, each effect and result, and the end with its notification; beside it runs an agent that a client woke
-// by hand, and wakes again with the same key after every crash. Afterwards every run is terminal, every operation was applied
-// once, one run was made for the due instant, and its person was told once.
+// TestO16_L08_KillAtEveryCommitOfAFiring kills the real server before and after every commit from the moment a schedule
+// is due: fired, started, planned, each effect and result, and the end with its notification; beside it runs an agent
+// that a client woke by hand, and wakes again with the same key after every crash. Afterwards every run is terminal,
+// every operation was applied once, one run was made for the due instant, and its person was told once.
 func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var due time.Time
-		for ahead := 5 * time.Second; ; ahead *= 2 { // until the server that makes the schedule is gone before it is due
+		// until the server that makes the schedule is gone before it is due
+		for ahead := 5 * time.Second; ; ahead *= 2 {
 			var err error
 			e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 				ctx := t.Context()
-				if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+				if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+					nil); err != nil {
 					return err
 				}
-				if err := rehearsing(ctx, c, "nightly", writes("/a", "1"), thing{"tool": "far_keyed", "args": thing{"lane": "wake-" + e.name}},
+				if err := rehearsing(ctx, c, "nightly", writes("/a", "1"),
+					thing{"tool": "far_keyed", "args": thing{"lane": "wake-" + e.name}},
 					thing{"tool": "read_file", "args": thing{"path": "/a"}}, writes("/b", "2")); err != nil {
 					return err
 				}
@@ -88,7 +96,9 @@ func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 					return err
 				}
 				due = time.Now().Add(ahead)
-				return c.do(ctx, "POST", "/api/schedules", thing{"agent": "nightly", "goal": "go", "cadence_type": "once", "cadence_value": due.UTC().Format(time.RFC3339), "notification": "always"}, nil)
+				return c.do(ctx, "POST", "/api/schedules", thing{"agent": "nightly", "goal": "go",
+					"cadence_type": "once", "cadence_value": due.UTC().Format(time.RFC3339), "notification": "always"},
+					nil)
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -97,19 +107,23 @@ func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 				break
 			}
 		}
-		if err := poll(t.Context(), "the schedule to be due", func() (bool, error) { return time.Now().After(due.Add(time.Second)), nil }); err != nil {
+		if err := poll(t.Context(), "the schedule to be due", func() (bool, error) {
+			return time.Now().
+				After(due.Add(time.Second)), nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		r.everyCommit(e, 20, r.driveWakes, r.checkWakes)
 	}
 }
 
-// everyCommit kills a server before and after every commit of what a client drives it to, lets another finish, and checks
-// what came of it. The short form kills before every commit on SQLite, which leaves the database in each of its states
-// with all that happens outside until the next one; it kills after every fourth there, and at every fourth on PostgreSQL.
-// It leaves out the commits of a start; see firstCommit.
-// It takes at least so many kills to have reached the end.
-func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, world, *process) error, check func(context.Context, world) error) {
+// everyCommit kills a server before and after every commit of what a client drives it to, lets another finish, and
+// checks what came of it. The short form kills before every commit on SQLite, which leaves the database in each of its
+// states with all that happens outside until the next one; it kills after every fourth there, and at every fourth on
+// PostgreSQL. It leaves out the commits of a start; see firstCommit. It takes at least so many kills to have reached
+// the end.
+func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, world, *process) error,
+	check func(context.Context, world) error) {
 	steps := map[string]int{"before": 1, "after": 1}
 	if !*crashFull {
 		steps["after"], least = 4, least/2
@@ -150,7 +164,8 @@ func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, worl
 }
 
 // lives lets one server die at its fault, and another finish; then it checks everything.
-func (r *rig) lives(e *engine, f fault, drive func(context.Context, world, *process) error, check func(context.Context, world) error) (fired bool, err error) {
+func (r *rig) lives(e *engine, f fault, drive func(context.Context, world, *process) error,
+	check func(context.Context, world) error) (fired bool, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 	defer cancel()
 	w, err := e.fresh()
@@ -201,7 +216,8 @@ func (r *rig) driveWakes(ctx context.Context, w world, p *process) error {
 	if err != nil {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/agents/hand/wake", thing{"input": "go"}, nil, "Idempotency-Key", "the-one"); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents/hand/wake", thing{"input": "go"}, nil, "Idempotency-Key",
+		"the-one"); err != nil {
 		return err
 	}
 	return poll(ctx, "two runs to end", func() (bool, error) {
@@ -230,7 +246,9 @@ func (r *rig) checkWakes(ctx context.Context, w world) error {
 	var runs, ops, files int
 	var far string
 	for query, into := range map[string]any{
-		`SELECT count(*) FROM runs`: &runs, `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state = 'committed'`: &ops, `SELECT count(*) FROM session_files`: &files,
+		`SELECT count(*) FROM runs`: &runs,
+		`SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state = 'committed'`:    &ops,
+		`SELECT count(*) FROM session_files`:                                                   &files,
 		`SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`: &far,
 	} {
 		if err := db.QueryRowContext(ctx, query).Scan(into); err != nil {
@@ -247,8 +265,8 @@ func (r *rig) checkWakes(ctx context.Context, w world) error {
 	return err
 }
 
-// TestL11_ThreeServersShareTheQueue runs three real servers on one PostgreSQL, wakes agents through each of them, and kills two in
-// the middle of their runs: the third takes up what they left, and every wake is served once.
+// TestL11_ThreeServersShareTheQueue runs three real servers on one PostgreSQL, wakes agents through each of them, and
+// kills two in the middle of their runs: the third takes up what they left, and every wake is served once.
 func TestL11_ThreeServersShareTheQueue(t *testing.T) {
 	t.Parallel()
 	threeServersShareTheQueue(t, postgresEngine(t))
@@ -270,7 +288,8 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 		for i := range agents {
 			var steps []thing
 			for k := range 4 {
-				steps = append(steps, thing{"tool": "far_keyed", "args": thing{"lane": fmt.Sprintf("three-%d-%d", i, k)}, "delay_ms": 200})
+				steps = append(steps, thing{"tool": "far_keyed",
+					"args": thing{"lane": fmt.Sprintf("three-%d-%d", i, k)}, "delay_ms": 200})
 			}
 			if err := rehearsing(ctx, c, fmt.Sprint("a", i), append(steps, writes("/x", "x"))...); err != nil {
 				return err
@@ -309,7 +328,8 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 		servers, clients = append(servers, p), append(clients, c)
 	}
 	for i := range agents {
-		if err := clients[i%3].do(ctx, "POST", fmt.Sprintf("/api/agents/a%d/wake", i), thing{}, nil, "Idempotency-Key", fmt.Sprint("wake-", i)); err != nil {
+		if err := clients[i%3].do(ctx, "POST", fmt.Sprintf("/api/agents/a%d/wake", i), thing{}, nil, "Idempotency-Key",
+			fmt.Sprint("wake-", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -335,7 +355,10 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 		}
 		return out
 	}
-	if err := poll(ctx, "all three to be at work", func() (bool, error) { return len(owners()) == 3, nil }); err != nil {
+	if err := poll(ctx, "all three to be at work", func() (bool, error) {
+		return len(owners()) == 3,
+			nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	servers[1].kill()
@@ -348,13 +371,15 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 		if err := clients[0].do(patient, "GET", "/api/runs?limit=500", nil, &list); err != nil {
 			return false, err
 		}
-		return len(list.Runs) >= agents && !slices.ContainsFunc(list.Runs, func(v reeve.Run) bool { return !v.State.Final() }), nil
+		return len(list.Runs) >= agents &&
+			!slices.ContainsFunc(list.Runs, func(v reeve.Run) bool { return !v.State.Final() }), nil
 	})
 	if err != nil {
 		t.Fatalf("%v\nserver's log: %s", err, &servers[0].log)
 	}
 	for i := range agents { // and no key is served again
-		if err := clients[0].do(ctx, "POST", fmt.Sprintf("/api/agents/a%d/wake", i), thing{}, nil, "Idempotency-Key", fmt.Sprint("wake-", i)); err != nil {
+		if err := clients[0].do(ctx, "POST", fmt.Sprintf("/api/agents/a%d/wake", i), thing{}, nil, "Idempotency-Key",
+			fmt.Sprint("wake-", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -370,13 +395,15 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 	}
 	defer func() { _ = db.Close() }()
 	var runs, wakes, again int
-	if err := db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM wakes), (SELECT count(*) FROM runs WHERE attempts > 1)`).Scan(&runs, &wakes, &again); err != nil {
+	if err := db.QueryRowContext(ctx,
+		`SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM wakes), (SELECT count(*) FROM runs WHERE attempts > 1)`).Scan(&runs, &wakes, &again); err != nil {
 		t.Fatal(err)
 	}
 	if runs != agents || wakes != agents || again == 0 {
 		t.Errorf("%d runs and %d wakes for %d agents; %d runs were taken up again", runs, wakes, agents, again)
 	}
-	rows, err := db.QueryContext(ctx, `SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`)
+	rows, err := db.QueryContext(ctx,
+		`SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`)
 	if err != nil {
 		t.Fatal(err)
 	}

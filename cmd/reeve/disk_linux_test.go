@@ -10,8 +10,8 @@ import (
 	"reeve/api"
 )
 
-// A disk that takes no more of a file has failed; the database is as sound as before. Nobody is told to restore a backup, and when the
-// disk works again the server does.
+// A disk that takes no more of a file has failed; the database is as sound as before. Nobody is told to restore a
+// backup, and when the disk works again the server does.
 func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
 	t.Parallel()
 	r, e := newRig(t), sqliteEngine(t)
@@ -33,19 +33,22 @@ func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
 	must(err)
 	must(c.do(ctx, "POST", "/api/agents", thing{"name": "clerk"}, nil))
 	write := func(content string) error {
-		return c.do(ctx, "POST", "/api/agents/clerk/calls", thing{"tool": "write_file", "args": thing{"path": "a", "content": content}}, nil)
+		return c.do(ctx, "POST", "/api/agents/clerk/calls",
+			thing{"tool": "write_file", "args": thing{"path": "a", "content": content}}, nil)
 	}
 	must(write("b"))
 	var was unix.Rlimit
 	little := unix.Rlimit{Cur: 4096, Max: unix.RLIM_INFINITY}
 	must(unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &little, &was))
 	err = write(strings.Repeat("c", 100_000))
-	if err == nil || !strings.Contains(err.Error(), "the disk that holds the database failed") || !strings.Contains(err.Error(), "keep the database file") ||
+	if err == nil || !strings.Contains(err.Error(), "the disk that holds the database failed") ||
+		!strings.Contains(err.Error(), "keep the database file") ||
 		strings.Contains(err.Error(), "restore") {
 		t.Errorf("%v", err)
 	}
 	out, err := r.cli(ctx, w, "doctor")
-	if err == nil || !strings.Contains(out, "the disk that holds the database failed") || strings.Contains(out, "reeve restore") {
+	if err == nil || !strings.Contains(out, "the disk that holds the database failed") ||
+		strings.Contains(out, "reeve restore") {
 		t.Errorf("doctor: %v: %s", err, out)
 	}
 	must(unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &was, nil))

@@ -18,7 +18,8 @@ import (
 func doctorCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Check that everything is well, and say what to do when it is not", Args: cobra.NoArgs,
-		Long:    "Checks what this machine can see, then has the server check its own parts. Exits with 1 when a check fails.",
+		Long: "Checks what this machine can see, then has the server check its own parts. Exits with 1 when a " +
+			"check fails.",
 		Example: "  reeve doctor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			up := a.checkUp(cmd.Context())
@@ -64,7 +65,8 @@ func (a *app) checkUp(ctx context.Context) (up api.DoctorReport) {
 	}
 	theirs, err := c.Server().Doctor(ctx)
 	if mine, _ := readToken(at.dir); reeve.CodeOf(err) == reeve.Unauthenticated && mine != "" && mine == at.token {
-		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid at this server", filepath.Join(at.dir, "owner.token")).Hintf("start the server again: it makes a new one")
+		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid at this server",
+			filepath.Join(at.dir, "owner.token")).Hintf("start the server again: it makes a new one")
 	}
 	if add("access", "the server knows your token", err) {
 		up.Checks = append(up.Checks, theirs.Checks...)
@@ -79,7 +81,8 @@ func private(name string) error {
 		return reeve.Errorf(reeve.Unavailable, "%w", err)
 	}
 	if s.Mode()&(fs.ModePerm&0o077) != 0 {
-		return reeve.Errorf(reeve.Forbidden, "%s can be read by others (%v)", name, s.Mode().Perm()).Hintf("chmod 600 %s, then make a new token", name)
+		return reeve.Errorf(reeve.Forbidden, "%s can be read by others (%v)", name, s.Mode().Perm()).
+			Hintf("chmod 600 %s, then make a new token", name)
 	}
 	return nil
 }

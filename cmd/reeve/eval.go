@@ -71,7 +71,8 @@ is 1 if a task failed or was not asked; scores do not change it.`
 	f.DurationVar(&l.taskTime, "task-time", 5*time.Minute, "how long one answer may take")
 	f.Int64Var(&l.taskTokens, "task-tokens", 0, "how many tokens one answer may take (default: no limit)")
 	f.Int64Var(&l.tokens, "max-tokens", 0, "ask no more once that many tokens were spent (default: no limit)")
-	f.Float64Var(&cost, "max-cost", 0, "ask no more once that much was spent, in the operator's currency (default: no limit)")
+	f.Float64Var(&cost, "max-cost", 0,
+		"ask no more once that much was spent, in the operator's currency (default: no limit)")
 	_ = c.MarkFlagRequired("agent") // there is one
 	a.suggest(c, "agent", agentNames)
 	return c

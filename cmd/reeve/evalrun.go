@@ -36,7 +36,8 @@ func (l limits) over(spent reeve.Amount) string {
 	return ""
 }
 
-// record keeps outcomes in a file, a line each, so that an evaluation that was interrupted goes on where it was. The first line names it.
+// record keeps outcomes in a file, a line each, so that an evaluation that was interrupted goes on where it was. The
+// first line names it.
 type record struct {
 	file *os.File
 	id   string
@@ -51,7 +52,8 @@ func openRecord(name string, restart bool) (r *record, err error) {
 	}
 	r = &record{done: map[string]outcome{}}
 	if r.file, err = os.OpenFile(name, mode, 0o600); err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "the results cannot be kept: %w", err).Hintf("name another file with --out")
+		return nil, reeve.Errorf(reeve.Unavailable, "the results cannot be kept: %w", err).
+			Hintf("name another file with --out")
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -72,7 +74,8 @@ func openRecord(name string, restart bool) (r *record, err error) {
 		}
 	}
 	if len(b) > 0 && r.id == "" {
-		return nil, errors.Join(reeve.Errorf(reeve.Validation, "%s holds something else than results", name).Hintf("name another file with --out, or begin again with --restart"), r.file.Close())
+		return nil, errors.Join(reeve.Errorf(reeve.Validation, "%s holds something else than results", name).
+			Hintf("name another file with --out, or begin again with --restart"), r.file.Close())
 	}
 	if len(b) == 0 {
 		r.id = reeve.RandomSecret(8)
@@ -149,7 +152,8 @@ func (x *examiner) ask(ctx context.Context, tasks []task) ([]outcome, error) {
 		}
 	}
 	if x.err == nil && ctx.Err() != nil {
-		x.err = reeve.Errorf(reeve.Canceled, "interrupted after %d of %d tasks", len(out), len(tasks)).Hintf("give the same command again to go on")
+		x.err = reeve.Errorf(reeve.Canceled, "interrupted after %d of %d tasks", len(out), len(tasks)).
+			Hintf("give the same command again to go on")
 	}
 	return out, x.err
 }
@@ -197,7 +201,8 @@ func (x *examiner) one(ctx context.Context, t task) (outcome, bool) {
 	return o, true
 }
 
-// turn asks in a conversation of its own. Its keys derive from the evaluation and the task: a question that was asked before an interruption is found, not asked again.
+// turn asks in a conversation of its own. Its keys derive from the evaluation and the task: a question that was asked
+// before an interruption is found, not asked again.
 func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn api.TurnDetail, err error) {
 	key := fmt.Sprintf("eval-%s-%s-%d", x.record.id, o.Hash, o.Try)
 	c, err := x.begin(ctx, t, key)
@@ -217,7 +222,11 @@ func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn api.TurnD
 	if err != nil {
 		return turn, err
 	}
-	if err = client.Insist(ctx, func() error { turn, err = x.client.Turns().Get(ctx, said.ID); return err }); err != nil {
+	if err = client.Insist(ctx, func() error {
+		turn, err = x.client.Turns().
+			Get(ctx, said.ID)
+		return err
+	}); err != nil {
 		return turn, err
 	}
 	o.Answer, o.Spent, o.Moves = turn.Output, turn.Spent, turn.Moves
@@ -234,11 +243,14 @@ func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn api.TurnD
 	return turn, nil
 }
 
-// begin begins the conversation, or finds it. A server that was killed while it began one may never tell which it was: that one stays empty, and another is begun.
+// begin begins the conversation, or finds it. A server that was killed while it began one may never tell which it was:
+// that one stays empty, and another is begun.
 func (x *examiner) begin(ctx context.Context, t task, key string) (c reeve.Conversation, err error) {
 	for n := range 10 {
 		if err = client.Insist(ctx, func() error {
-			c, err = x.client.Conversations().CreateOnce(ctx, fmt.Sprintf("%s-%d", key, n), reeve.ConversationRequest{Agent: x.agent, Title: "task " + cut(t.ID, 100)})
+			c, err = x.client.Conversations().
+				CreateOnce(ctx, fmt.Sprintf("%s-%d", key, n), reeve.ConversationRequest{Agent: x.agent, Title: "task " +
+					cut(t.ID, 100)})
 			return err
 		}); reeve.CodeOf(err) != reeve.InProgress {
 			break
@@ -247,8 +259,8 @@ func (x *examiner) begin(ctx context.Context, t task, key string) (c reeve.Conve
 	return c, err
 }
 
-// await looks at a turn until it is over. One that takes too long or too much is cancelled, and the limit is named. Its time is counted from the
-// first look: when it began is said by the server's clock, which need not be ours.
+// await looks at a turn until it is over. One that takes too long or too much is cancelled, and the limit is named. Its
+// time is counted from the first look: when it began is said by the server's clock, which need not be ours.
 func (x *examiner) await(ctx context.Context, id string) (limit string, err error) {
 	began := reeve.Monotonic()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -267,7 +279,11 @@ func (x *examiner) await(ctx context.Context, id string) (limit string, err erro
 				limit = "its limit of tokens"
 			}
 			if limit != "" {
-				if err := client.Insist(ctx, func() error { _, err := x.client.Turns().Cancel(ctx, id); return err }); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+				if err := client.Insist(ctx, func() error {
+					_, err := x.client.Turns().
+						Cancel(ctx, id)
+					return err
+				}); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 					return limit, err
 				}
 			}

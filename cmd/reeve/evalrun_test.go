@@ -34,8 +34,10 @@ func (s *slowTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 	case !reeve.Now().Before(s.ends):
 		state = reeve.RunCompleted
 	}
-	body := fmt.Sprintf(`{"id":"run_1","state":%q,"started_at":%q}`, state, reeve.Now().Add(-time.Hour).Format(time.RFC3339))
-	return &http.Response{StatusCode: 200, Header: http.Header{"X-Request-Id": {"req_1"}, "Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	body := fmt.Sprintf(`{"id":"run_1","state":%q,"started_at":%q}`, state, reeve.Now().Add(-time.Hour).
+		Format(time.RFC3339))
+	return &http.Response{StatusCode: 200, Header: http.Header{"X-Request-Id": {"req_1"},
+		"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
 // A question's time is counted by one clock, and ends the turn that takes longer.
@@ -48,14 +50,16 @@ func TestI20_TimeIsCountedByOneClock(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := &examiner{client: c, limits: limits{taskTime: 5 * time.Minute}}
-			if got, err := x.await(t.Context(), "run_1"); err != nil || got != limit || server.canceled != (limit != "") {
+			if got, err := x.await(t.Context(), "run_1"); err != nil || got != limit ||
+				server.canceled != (limit != "") {
 				t.Errorf("a turn of %s: %q, canceled %v, %v", takes, got, server.canceled, err)
 			}
 		})
 	}
 }
 
-// A turn that comes to its limit is cancelled, though the server is away at that moment: else it would go on, and cost, though nobody waits for it.
+// A turn that comes to its limit is cancelled, though the server is away at that moment: else it would go on, and cost,
+// though nobody waits for it.
 func TestI20_ATurnAtItsLimitIsCancelledWhenTheServerIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slowTurn{ends: reeve.Now().Add(time.Hour), away: 3}

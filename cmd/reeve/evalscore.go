@@ -29,8 +29,9 @@ type outcome struct {
 	Conversation string       `json:"conversation,omitempty"`
 }
 
-// score compares an answer with what it should be. Upper and lower case, signs and spaces at the ends or doubled do not count. A source counts when the answer names it,
-// or when a call was made about it: having seen it among a search's results is not enough.
+// score compares an answer with what it should be. Upper and lower case, signs and spaces at the ends or doubled do not
+// count. A source counts when the answer names it, or when a call was made about it: having seen it among a search's
+// results is not enough.
 func (o *outcome) score(t task, calls []string) {
 	if len(t.Answer) > 0 {
 		exact, contains := false, false
@@ -143,7 +144,9 @@ func (e *evaluation) print(a *app, w io.Writer) {
 		if o.State != "done" {
 			answer = o.Error
 		}
-		return []string{o.Task, o.State, yes(o.Exact), yes(o.Contains), recall, fmt.Sprint(o.Moves), fmt.Sprint(o.Spent.Tokens), (time.Duration(o.Millis) * time.Millisecond).Round(time.Millisecond).String(), cut(answer, 60)}
+		return []string{o.Task, o.State, yes(o.Exact), yes(o.Contains), recall, fmt.Sprint(o.Moves),
+			fmt.Sprint(o.Spent.Tokens), (time.Duration(o.Millis) * time.Millisecond).Round(time.Millisecond).
+				String(), cut(answer, 60)}
 	}))
 	fmt.Fprintln(w)
 	for _, s := range []struct {
@@ -154,9 +157,11 @@ func (e *evaluation) print(a *app, w io.Writer) {
 			continue
 		}
 		full := int(*s.value*40 + 0.5)
-		fmt.Fprintf(w, "%-14s %s%s %5.1f%%\n", s.name, strings.Repeat("█", full), strings.Repeat("·", 40-full), *s.value*100)
+		fmt.Fprintf(w, "%-14s %s%s %5.1f%%\n", s.name, strings.Repeat("█", full), strings.Repeat("·", 40-full),
+			*s.value*100)
 	}
-	fmt.Fprintf(w, "%d tasks: %d done, %d failed, %d not asked; %d tokens, %s spent\n", e.Tasks, e.Done, e.Failed, e.Left, e.Spent.Tokens, money(e.Spent.Micros))
+	fmt.Fprintf(w, "%d tasks: %d done, %d failed, %d not asked; %d tokens, %s spent\n", e.Tasks, e.Done, e.Failed,
+		e.Left, e.Spent.Tokens, money(e.Spent.Micros))
 	if e.Limit != "" {
 		fmt.Fprintf(w, "It ended at %s. Give the same command with a higher one to go on.\n", e.Limit)
 	}

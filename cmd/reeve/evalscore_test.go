@@ -17,11 +17,13 @@ func TestI20_Scores(t *testing.T) {
 		{"", task{Answer: oneOrMore{"x"}}, nil, false, false, -1},
 		{"anything", task{Answer: oneOrMore{"..."}}, nil, false, false, -1},
 		{"$5", task{Answer: oneOrMore{"5"}}, nil, false, false, -1},
-		{"see <a@x>", task{Sources: oneOrMore{"<a@x>", "b@x", "c@x", "d@x"}}, []string{`{"message_id":"<b@x>"}`, `{"query":"c@y"}`}, false, false, 0.5},
+		{"see <a@x>", task{Sources: oneOrMore{"<a@x>", "b@x", "c@x", "d@x"}},
+			[]string{`{"message_id":"<b@x>"}`, `{"query":"c@y"}`}, false, false, 0.5},
 	} {
 		o := outcome{Answer: c.said}
 		o.score(c.task, c.calls)
-		if (o.Exact != nil) != (len(c.task.Answer) > 0) || o.Exact != nil && (*o.Exact != c.exact || *o.Contains != c.contains) {
+		if (o.Exact != nil) != (len(c.task.Answer) > 0) || o.Exact != nil &&
+			(*o.Exact != c.exact || *o.Contains != c.contains) {
 			t.Errorf("%q against %v: exact %v, contains %v", c.said, c.task.Answer, o.Exact, o.Contains)
 		}
 		if (o.Recall != nil) != (c.recall >= 0) || o.Recall != nil && *o.Recall != c.recall {

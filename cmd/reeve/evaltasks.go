@@ -73,7 +73,8 @@ func (a *app) tasks(name string) (set taskSet, err error) {
 			dec := json.NewDecoder(bytes.NewReader(text))
 			dec.DisallowUnknownFields()
 			if err := dec.Decode(&t); err != nil {
-				return set, reeve.Errorf(reeve.Validation, "%s: line %d is not a task: %s", name, n, strings.TrimPrefix(err.Error(), "json: "))
+				return set, reeve.Errorf(reeve.Validation, "%s: line %d is not a task: %s", name, n,
+					strings.TrimPrefix(err.Error(), "json: "))
 			}
 			set.Tasks = append(set.Tasks, t)
 		}
@@ -102,7 +103,8 @@ func (s *taskSet) check(name string) error {
 		seen[t.ID] = true
 	}
 	if len(s.Tasks) == 0 {
-		return reeve.Errorf(reeve.Validation, "%s has no tasks", name).Hintf(`a task set is {"tasks": [{"question": ..., "answer": ..., "sources": [...]}]}`)
+		return reeve.Errorf(reeve.Validation, "%s has no tasks", name).
+			Hintf(`a task set is {"tasks": [{"question": ..., "answer": ..., "sources": [...]}]}`)
 	}
 	return nil
 }

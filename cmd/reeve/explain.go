@@ -15,7 +15,8 @@ func explainCommand(a *app) *cobra.Command {
 	var f callFlags
 	var agent, tool string
 	c := &cobra.Command{
-		Use: "explain CALL | --agent AGENT --tool TOOL [JSON|@FILE|-]", Short: "Say what each step of the gate said of a call, and why", Args: cobra.MaximumNArgs(1),
+		Use:   "explain CALL | --agent AGENT --tool TOOL [JSON|@FILE|-]",
+		Short: "Say what each step of the gate said of a call, and why", Args: cobra.MaximumNArgs(1),
 		Long: `Explains a past call by its id (msg_...) or its operation's (op_...); or, with --agent and --tool, what the gate would say of a
 call now, without making it.`,
 		Example: `  reeve explain msg_...

@@ -38,7 +38,8 @@ func (r *rig) ordinaryWith(t *testing.T, env ...string) (*process, caller, world
 		if err := os.Chown(w.dir, 1234, 1234); err != nil {
 			t.Fatal(err)
 		}
-		program, args = "setpriv", append([]string{"--reuid=1234", "--regid=1234", "--clear-groups", r.program}, args...)
+		program, args = "setpriv", append([]string{"--reuid=1234", "--regid=1234", "--clear-groups", r.program},
+			args...)
 	}
 	p, err := r.family.start(append(r.environment(w), env...), program, args...)
 	if err != nil {
@@ -73,14 +74,15 @@ func sandbox(t *testing.T, c caller) reeve.PartHealth {
 
 // engineer makes an agent that may run commands without asking.
 func engineer(ctx context.Context, c caller, settings thing) error {
-	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "dev", "kind": "engineer", "policy": thing{"tools": thing{"shell_exec": "allow"}}}, nil); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "dev", "kind": "engineer",
+		"policy": thing{"tools": thing{"shell_exec": "allow"}}}, nil); err != nil {
 		return err
 	}
 	return c.do(ctx, "POST", "/api/agents/dev/tools", thing{"tool_id": "shell_exec", "config": settings}, nil)
 }
 
-// TestO05_WithoutNamespaces runs the real server as an ordinary user on a machine without user namespaces: Landlock and seccomp hold
-// commands, the doctor says so and why, and git branches and sessions work.
+// TestO05_WithoutNamespaces runs the real server as an ordinary user on a machine without user namespaces: Landlock and
+// seccomp hold commands, the doctor says so and why, and git branches and sessions work.
 func TestO05_WithoutNamespaces(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -91,7 +93,8 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 		t.Log("no confinement here: ", health.Detail)
 		return
 	}
-	if !strings.Contains(health.Detail, "Landlock and seccomp only") || !strings.Contains(health.Detail, "REEVE_CONFINE") || health.Hint == "" {
+	if !strings.Contains(health.Detail, "Landlock and seccomp only") ||
+		!strings.Contains(health.Detail, "REEVE_CONFINE") || health.Hint == "" {
 		t.Errorf("the doctor says %+v", health)
 	}
 	if err := engineer(ctx, c, thing{"backend": "session"}); err != nil {
@@ -100,7 +103,8 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	run := func(command string) string {
 		t.Helper()
 		var res reeve.Result
-		if err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "args": thing{"command": command}}, &res); err != nil {
+		if err := c.do(ctx, "POST", "/api/agents/dev/calls",
+			thing{"tool": "shell_exec", "args": thing{"command": command}}, &res); err != nil {
 			t.Fatal(err)
 		}
 		return res.Content
@@ -113,9 +117,13 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := c.url[strings.LastIndex(c.url, ":")+1:]
-	for _, escape := range []string{"cat " + w.dir + "/owner.token", "cat " + w.dir + "/reeve.db", "ls " + w.dir, "cat " + outside, "echo x > " + outside, ": > " + outside, "rm " + outside, "chmod 0 " + outside,
-		"touch -d 2001-01-01 " + outside, "ln " + outside + " hard", "cat /etc/shadow", "cat /proc/$PPID/environ", "cat /proc/$PPID/cmdline", "kill -0 $PPID", "exec 3<>/dev/tcp/127.0.0.1/" + port, "exec 3<>/dev/udp/127.0.0.1/53",
-		"setsid true", "unshare -r true", "mount -t tmpfs x .", "ls /proc", "echo x > /var/tmp/reeve-evil", "echo x > /tmp/reeve-evil", "mknod dev c 1 1"} {
+	for _, escape := range []string{"cat " + w.dir + "/owner.token", "cat " + w.dir + "/reeve.db", "ls " + w.dir,
+		"cat " + outside, "echo x > " + outside, ": > " + outside, "rm " + outside, "chmod 0 " + outside,
+		"touch -d 2001-01-01 " + outside, "ln " + outside + " hard", "cat /etc/shadow", "cat /proc/$PPID/environ",
+		"cat /proc/$PPID/cmdline", "kill -0 $PPID", "exec 3<>/dev/tcp/127.0.0.1/" + port,
+		"exec 3<>/dev/udp/127.0.0.1/53",
+		"setsid true", "unshare -r true", "mount -t tmpfs x .", "ls /proc", "echo x > /var/tmp/reeve-evil",
+		"echo x > /tmp/reeve-evil", "mknod dev c 1 1"} {
 		if got := run(escape); strings.Contains(got, `"exit_code":0`) {
 			t.Errorf("%s: %s", escape, got)
 		}
@@ -157,7 +165,8 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	if got := run("echo new > new.txt; git log --oneline | wc -l"); !strings.Contains(got, `"commit":"`) {
 		t.Fatal(got)
 	}
-	if got := run("rm -rf .git; echo more >> new.txt; echo x > " + dir + "/evil"); !strings.Contains(got, "made anew") || !strings.Contains(got, `"commit":"`) {
+	if got := run("rm -rf .git; echo more >> new.txt; echo x > " + dir + "/evil"); !strings.Contains(got,
+		"made anew") || !strings.Contains(got, `"commit":"`) {
 		t.Error(got)
 	}
 	var list api.BranchList
@@ -175,20 +184,22 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestO05_OffSaysWhy runs the real server on a machine that can confine nothing: the tool is listed as broken, calls are refused, and
-// the doctor gives the reason.
+// TestO05_OffSaysWhy runs the real server on a machine that can confine nothing: the tool is listed as broken, calls
+// are refused, and the doctor gives the reason.
 func TestO05_OffSaysWhy(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c, _ := r.ordinary(t, "off")
 	ctx := t.Context()
-	if health := sandbox(t, c); health.OK || !strings.Contains(health.Detail, "REEVE_CONFINE=off") || health.Hint == "" {
+	if health := sandbox(t, c); health.OK || !strings.Contains(health.Detail, "REEVE_CONFINE=off") ||
+		health.Hint == "" {
 		t.Errorf("the doctor says %+v", health)
 	}
 	if err := engineer(ctx, c, thing{}); err != nil && !refusedWith(err, 501) {
 		t.Fatal(err)
 	}
-	err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "args": thing{"command": "true"}}, nil)
+	err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "args": thing{"command": "true"}},
+		nil)
 	if !refusedWith(err, 501) {
 		t.Errorf("%v", err)
 	}

@@ -19,8 +19,10 @@ import (
 func heldCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "held", Short: "See what a held server would go on with", Args: cobra.NoArgs,
-		Long: "A server that was restored from a backup starts held: it answers what is only read, and does nothing else until you say\n" +
-			"reeve resume. What happened after the backup is not in its database, so that what it would go on with may have been done already.",
+		Long: "A server that was restored from a backup starts held: it answers what is only read, and does nothing " +
+			"else until you say\n" +
+			"reeve resume. What happened after the backup is not in its database, so that what it would go on with " +
+			"may have been done already.",
 		Example: "  reeve held\n  reeve resume --skip run_...\n  reeve resume --skip-all\n  reeve resume",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -66,7 +68,8 @@ func (a *app) printHeld(w io.Writer, h api.HoldReport) {
 	if h.More {
 		fmt.Fprintln(w, "There is more than is listed: "+heldCounts(h.Counts))
 	}
-	fmt.Fprintln(w, "Go on with all of it: reeve resume. Leave some runs, wakes or overdue schedules out: reeve resume --skip ID. "+
+	fmt.Fprintln(w, "Go on with all of it: reeve resume. Leave some runs, wakes or overdue schedules out: reeve "+
+		"resume --skip ID. "+
 		"Leave all of those out: reeve resume --skip-all. Keep an agent from running: reeve stop --agent NAME.")
 }
 

@@ -25,7 +25,9 @@ const (
 )
 
 func importCommand(a *app) *cobra.Command {
-	return family("import", "Bring in mail", `Imports read on this machine, with your permissions, and send the server what they read.`, importMail(a), importList(a), importShow(a))
+	return family("import", "Bring in mail",
+		`Imports read on this machine, with your permissions, and send the server what they read.`, importMail(a),
+		importList(a), importShow(a))
 }
 
 func importMail(a *app) *cobra.Command {
@@ -72,7 +74,8 @@ func sourceName(name string, opt mailbox.Options) string {
 		host = "localhost"
 	}
 	s := strings.ToValidUTF8(host+":"+name, "\uFFFD")
-	for _, flag := range []struct{ name, value string }{{"format", string(opt.Format)}, {"inbox", opt.Inbox}} { // always in this order: it is a key
+	// always in this order: it is a key
+	for _, flag := range []struct{ name, value string }{{"format", string(opt.Format)}, {"inbox", opt.Inbox}} {
 		if flag.value != "" {
 			s += " " + flag.name + "=" + flag.value
 		}
@@ -90,7 +93,8 @@ type batch struct {
 }
 
 // sendMail reads a source and sends what it reads. Reading goes on while a batch is on its way.
-func (a *app) sendMail(ctx context.Context, c *client.Client, src *mailbox.Source, v reeve.MailImport) (reeve.MailImport, error) {
+func (a *app) sendMail(ctx context.Context, c *client.Client, src *mailbox.Source,
+	v reeve.MailImport) (reeve.MailImport, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	batches := make(chan batch, 1)
 	done := make(chan struct{})
@@ -125,7 +129,8 @@ func (a *app) sendMail(ctx context.Context, c *client.Client, src *mailbox.Sourc
 }
 
 func interrupted(v reeve.MailImport) error {
-	return reeve.Errorf(reeve.Canceled, "interrupted after %d mails", v.Seen).Hintf("give the same command again to go on")
+	return reeve.Errorf(reeve.Canceled, "interrupted after %d mails", v.Seen).
+		Hintf("give the same command again to go on")
 }
 
 // readMail reads a source into batches.
@@ -166,33 +171,39 @@ func readMail(ctx context.Context, src *mailbox.Source, from string, out chan<- 
 }
 
 func importList(a *app) *cobra.Command {
-	return a.task("list", "List imports, newest first", "import list", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Mail().Imports(ctx)
-		if err != nil {
-			return err
-		}
-		return a.print(l, func(w io.Writer) {
-			a.table(w, "ID STATE SEEN ADDED DUPLICATE BAD UPDATED SOURCE", rows(l.Imports, func(v reeve.MailImport) []string {
-				n := func(n int64) string { return strconv.FormatInt(n, 10) }
-				return []string{v.ID, v.State, n(v.Seen), n(v.Added), n(v.Duplicate), n(v.Bad), when(v.UpdatedAt), v.Source}
-			}))
+	return a.task("list", "List imports, newest first", "import list", cobra.NoArgs,
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			l, err := c.Mail().Imports(ctx)
+			if err != nil {
+				return err
+			}
+			return a.print(l, func(w io.Writer) {
+				a.table(w, "ID STATE SEEN ADDED DUPLICATE BAD UPDATED SOURCE",
+					rows(l.Imports, func(v reeve.MailImport) []string {
+						n := func(n int64) string { return strconv.FormatInt(n, 10) }
+						return []string{v.ID, v.State, n(v.Seen), n(v.Added), n(v.Duplicate), n(v.Bad),
+							when(v.UpdatedAt),
+							v.Source}
+					}))
+			})
 		})
-	})
 }
 
 func importShow(a *app) *cobra.Command {
-	return a.task("show ID", "Show an import, and what was wrong with mails", "import show imp_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		v, err := c.Mail().Import(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return a.print(v, func(w io.Writer) { printImport(w, v) })
-	})
+	return a.task("show ID", "Show an import, and what was wrong with mails", "import show imp_...", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			v, err := c.Mail().Import(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(v, func(w io.Writer) { printImport(w, v) })
+		})
 }
 
 // printImport writes what an import came to.
 func printImport(w io.Writer, v reeve.MailImport) {
-	fmt.Fprintf(w, "%s: %d mails seen, %d added, %d replaced, %d there already, %d bad\n", v.ID, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad)
+	fmt.Fprintf(w, "%s: %d mails seen, %d added, %d replaced, %d there already, %d bad\n", v.ID, v.Seen, v.Added,
+		v.Replaced, v.Duplicate, v.Bad)
 	if !v.Done() {
 		fmt.Fprintln(w, "It is not done: give the same command again to go on.")
 	}
@@ -217,20 +228,28 @@ func printImport(w io.Writer, v reeve.MailImport) {
 }
 
 func mailCommand(a *app) *cobra.Command {
-	list := a.task("inboxes", "List mailboxes that were imported", "mail inboxes", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Mail().Inboxes(ctx)
-		if err != nil {
-			return err
-		}
-		return a.print(l, func(w io.Writer) {
-			a.table(w, "NAME MAILS USER", rows(l.Mailboxes, func(v api.MailboxInfo) []string { return []string{v.Name, strconv.FormatInt(v.Messages, 10), v.User} }))
+	list := a.task("inboxes", "List mailboxes that were imported", "mail inboxes", cobra.NoArgs,
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			l, err := c.Mail().Inboxes(ctx)
+			if err != nil {
+				return err
+			}
+			return a.print(l, func(w io.Writer) {
+				a.table(w, "NAME MAILS USER",
+					rows(l.Mailboxes, func(v api.MailboxInfo) []string {
+						return []string{v.Name,
+							strconv.FormatInt(v.Messages, 10), v.User}
+					}))
+			})
 		})
-	})
-	remove := a.task("remove INBOX", "Remove a mailbox and all its mail", "mail remove dasovich-j", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.Mail().RemoveInbox(ctx, args[0]); err != nil {
-			return err
-		}
-		return a.done("removed %s and all its mail", args[0])
-	})
-	return family("mail", "Search mail, see and remove mailboxes that were imported", `Mail is brought in with "reeve import mail", and searched and read by agents with email_search and email_get.`, list, mailSearchCommand(a), remove)
+	remove := a.task("remove INBOX", "Remove a mailbox and all its mail", "mail remove dasovich-j", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if err := c.Mail().RemoveInbox(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.done("removed %s and all its mail", args[0])
+		})
+	return family("mail", "Search mail, see and remove mailboxes that were imported",
+		`Mail is brought in with "reeve import mail", and searched and read by agents with email_search and email_get.`,
+		list, mailSearchCommand(a), remove)
 }

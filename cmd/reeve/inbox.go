@@ -40,7 +40,8 @@ func inboxCommand(a *app) *cobra.Command {
 						}
 					}
 					if len(in.Unknown) > 0 {
-						fmt.Fprintln(w, "Operations whose outcome nobody can tell (reeve operations resolve ID happened|retry|skip):")
+						fmt.Fprintln(w, "Operations whose outcome nobody can tell (reeve operations resolve ID "+
+							"happened|retry|skip):")
 						a.operationTable(w, in.Unknown)
 					}
 					if len(in.Proposals) > 0 {
@@ -52,9 +53,11 @@ func inboxCommand(a *app) *cobra.Command {
 					}
 					if len(in.Items) > 0 {
 						fmt.Fprintln(w, "Items that need attention (reeve items get|skip|reprocess AUTOMATION ITEM):")
-						a.table(w, "AUTOMATION ITEM TITLE CODE SINCE WHY", rows(in.Items, func(v reeve.WaitingItem) []string {
-							return []string{v.Automation, v.ID, cut(v.Title, 40), string(v.Code), when(v.UpdatedAt), cut(v.Message, 60)}
-						}))
+						a.table(w, "AUTOMATION ITEM TITLE CODE SINCE WHY",
+							rows(in.Items, func(v reeve.WaitingItem) []string {
+								return []string{v.Automation, v.ID, cut(v.Title, 40), string(v.Code), when(v.UpdatedAt),
+									cut(v.Message, 60)}
+							}))
 					}
 					if len(in.Questions) > 0 {
 						fmt.Fprintln(w, "Questions of the planner (reeve automations answer JOB ANSWER):")
@@ -78,7 +81,8 @@ const asideLines = 12
 // aside says below a table why one of its calls is made and what it would change, as far as that is known.
 func aside(w io.Writer, id, see, reason, preview string) {
 	if lines := strings.Split(strings.TrimRight(preview, "\n"), "\n"); len(lines) > asideLines {
-		preview = fmt.Sprintf("%s\n… %d more lines: %s %s", strings.Join(lines[:asideLines], "\n"), len(lines)-asideLines, see, id)
+		preview = fmt.Sprintf("%s\n… %d more lines: %s %s", strings.Join(lines[:asideLines], "\n"),
+			len(lines)-asideLines, see, id)
 	}
 	if reason+preview != "" {
 		fmt.Fprintln(w)

@@ -33,7 +33,8 @@ func (a *app) read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// document reads a JSON or YAML document into v. A field that v does not have is an error, and so is one that is there twice, or text that is not UTF-8: what was said must not be lost.
+// document reads a JSON or YAML document into v. A field that v does not have is an error, and so is one that is there
+// twice, or text that is not UTF-8: what was said must not be lost.
 func (a *app) document(name string, v any) error {
 	b, err := a.read(name)
 	if err != nil {
@@ -60,8 +61,10 @@ func (a *app) document(name string, v any) error {
 	err = dec.Decode(v)
 	var misfit *json.UnmarshalTypeError
 	if errors.As(err, &misfit) {
-		is := map[string]string{"array": "a list", "object": "an object", "string": "text", "bool": "true or false"}[misfit.Value]
-		return wrong(fmt.Errorf("%s cannot be %s: here belongs %s", cmp.Or(misfit.Field, "the document"), cmp.Or(is, "a number"), belongs(misfit.Type)))
+		is := map[string]string{"array": "a list", "object": "an object", "string": "text",
+			"bool": "true or false"}[misfit.Value]
+		return wrong(fmt.Errorf("%s cannot be %s: here belongs %s", cmp.Or(misfit.Field, "the document"),
+			cmp.Or(is, "a number"), belongs(misfit.Type)))
 	}
 	if err != nil {
 		return wrong(errors.New(strings.TrimPrefix(err.Error(), "json: ")))
@@ -103,8 +106,8 @@ func onlyDocument(b []byte) (tree any, err error) {
 	return tree, nil
 }
 
-// arguments gives a call's arguments from the command line: JSON, @file, or - for the standard input. What is not valid JSON
-// goes as text: the gate repairs it by its rules or says exactly what is wrong with it.
+// arguments gives a call's arguments from the command line: JSON, @file, or - for the standard input. What is not valid
+// JSON goes as text: the gate repairs it by its rules or says exactly what is wrong with it.
 func (a *app) arguments(args []string) (json.RawMessage, error) {
 	if len(args) == 0 {
 		return json.RawMessage("{}"), nil

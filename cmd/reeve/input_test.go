@@ -26,7 +26,8 @@ func TestDocument(t *testing.T) {
 		a := &app{surroundings: surroundings{in: strings.NewReader(text)}}
 		var tool reeve.Tool
 		err := a.document("-", &tool)
-		if told := reeve.AsError(err); (err == nil) != (says == "") || err != nil && (told.Code != reeve.Validation || !strings.Contains(told.Message, says)) {
+		if told := reeve.AsError(err); (err == nil) != (says == "") || err != nil &&
+			(told.Code != reeve.Validation || !strings.Contains(told.Message, says)) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}

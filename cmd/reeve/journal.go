@@ -22,12 +22,14 @@ categories. CATEGORY is an id or a name; everything else is named by its id.`,
   reeve journal tasks --open
   reeve journal time start task_...`,
 	}
-	c.AddCommand(categoriesCommand(a), labelsCommand(a), tasksCommand(a), checklistsCommand(a), timeCommand(a), planCommand(a), ratingsCommand(a))
+	c.AddCommand(categoriesCommand(a), labelsCommand(a), tasksCommand(a), checklistsCommand(a), timeCommand(a),
+		planCommand(a), ratingsCommand(a))
 	return c
 }
 
 // work is a command that speaks to a server.
-func (a *app) work(use, short, example string, args cobra.PositionalArgs, f func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
+func (a *app) work(use, short, example string, args cobra.PositionalArgs, f func(ctx context.Context, c *client.Client,
+	args []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Example: "  reeve journal " + example, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error { return f(ctx, c, args) })
@@ -43,13 +45,15 @@ func family(name, short, long string, list *cobra.Command, others ...*cobra.Comm
 }
 
 // removal is a command that deletes something by its id.
-func (a *app) removal(what, example string, remove func(*client.Client) func(context.Context, string) error) *cobra.Command {
-	return a.work("delete "+strings.ToUpper(what), "Remove a "+what, example, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := remove(c)(ctx, args[0]); err != nil {
-			return err
-		}
-		return a.done("deleted %s %s", what, args[0])
-	})
+func (a *app) removal(what, example string, remove func(*client.Client) func(context.Context,
+	string) error) *cobra.Command {
+	return a.work("delete "+strings.ToUpper(what), "Remove a "+what, example, cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if err := remove(c)(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.done("deleted %s %s", what, args[0])
+		})
 }
 
 // categoryID gives the id of a category that a person named by id or name.
@@ -97,7 +101,8 @@ func moment(flag, s string) (string, error) {
 			return t.Format(time.RFC3339), nil
 		}
 	}
-	return "", usagef("--%s takes a time such as 2026-02-17T16:00:00-05:00, or \"2026-02-17 16:00\" by this machine's clock", flag)
+	return "", usagef("--%s takes a time such as 2026-02-17T16:00:00-05:00, or \"2026-02-17 16:00\" by this "+
+		"machine's clock", flag)
 }
 
 // clock writes a time as it was given, with its own offset.

@@ -28,94 +28,111 @@ func (a *app) printChecklist(l reeve.Checklist) error {
 }
 
 func checklistsCommand(a *app) *cobra.Command {
-	list := a.work("list TASK", "List the checklists of a task", "checklists list task_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Checklists().List(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return a.print(l, func(w io.Writer) {
-			for _, v := range l.Checklists {
-				checklistLines(w, v)
+	list := a.work("list TASK", "List the checklists of a task", "checklists list task_...", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			l, err := c.Checklists().List(ctx, args[0])
+			if err != nil {
+				return err
 			}
+			return a.print(l, func(w io.Writer) {
+				for _, v := range l.Checklists {
+					checklistLines(w, v)
+				}
+			})
 		})
-	})
-	create := a.work("create TASK TITLE [ITEM...]", "Make a checklist", "checklists create task_... Boxes Kitchen Attic", cobra.MinimumNArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Checklists().Create(ctx, reeve.ChecklistDraft{TaskID: args[0], Title: args[1], Items: args[2:]})
-		if err != nil {
-			return err
-		}
-		return a.printChecklist(l)
-	})
-	add := a.work("add CHECKLIST ITEM...", "Add items", "checklists add list_... Cellar", cobra.MinimumNArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		var in reeve.ItemsDraft
-		for _, title := range args[1:] {
-			in.Items = append(in.Items, reeve.ItemDraft{Title: title})
-		}
-		l, err := c.Checklists().AddItems(ctx, args[0], in)
-		if err != nil {
-			return err
-		}
-		return a.printChecklist(l)
-	})
-	rename := a.work("rename CHECKLIST TITLE", "Rename a checklist", "checklists rename list_... Crates", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Checklists().Update(ctx, args[0], reeve.ChecklistChange{Title: &args[1]})
-		if err != nil {
-			return err
-		}
-		return a.printChecklist(l)
-	})
-	drop := a.work("drop CHECKLIST ITEM", "Remove an item", "checklists drop list_... item_...", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.Checklists().DeleteItem(ctx, args[0], args[1]); err != nil {
-			return err
-		}
-		return a.done("deleted item %s", args[1])
-	})
-	return family("checklists", "See and manage checklists", "A checklist belongs to a task. CHECKLIST, ITEM and TASK are ids.", list, create, add, rename,
-		checklistsMark(a, "check", "Check items off", true), checklistsMark(a, "uncheck", "Open items again", false), drop, checklistsMove(a), checklistsSplit(a),
-		a.removal("checklist", "checklists delete list_...", func(c *client.Client) func(context.Context, string) error { return c.Checklists().Delete }))
+	create := a.work("create TASK TITLE [ITEM...]", "Make a checklist",
+		"checklists create task_... Boxes Kitchen Attic", cobra.MinimumNArgs(2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			l, err := c.Checklists().Create(ctx, reeve.ChecklistDraft{TaskID: args[0], Title: args[1], Items: args[2:]})
+			if err != nil {
+				return err
+			}
+			return a.printChecklist(l)
+		})
+	add := a.work("add CHECKLIST ITEM...", "Add items", "checklists add list_... Cellar", cobra.MinimumNArgs(2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			var in reeve.ItemsDraft
+			for _, title := range args[1:] {
+				in.Items = append(in.Items, reeve.ItemDraft{Title: title})
+			}
+			l, err := c.Checklists().AddItems(ctx, args[0], in)
+			if err != nil {
+				return err
+			}
+			return a.printChecklist(l)
+		})
+	rename := a.work("rename CHECKLIST TITLE", "Rename a checklist", "checklists rename list_... Crates",
+		cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
+			l, err := c.Checklists().Update(ctx, args[0], reeve.ChecklistChange{Title: &args[1]})
+			if err != nil {
+				return err
+			}
+			return a.printChecklist(l)
+		})
+	drop := a.work("drop CHECKLIST ITEM", "Remove an item", "checklists drop list_... item_...", cobra.ExactArgs(2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if err := c.Checklists().DeleteItem(ctx, args[0], args[1]); err != nil {
+				return err
+			}
+			return a.done("deleted item %s", args[1])
+		})
+	return family("checklists", "See and manage checklists",
+		"A checklist belongs to a task. CHECKLIST, ITEM and TASK are ids.", list, create, add, rename,
+		checklistsMark(a, "check", "Check items off", true), checklistsMark(a, "uncheck", "Open items again", false),
+		drop, checklistsMove(a), checklistsSplit(a),
+		a.removal("checklist", "checklists delete list_...", func(c *client.Client) func(context.Context,
+			string) error {
+			return c.Checklists().Delete
+		}))
 }
 
 func checklistsMark(a *app, name, short string, checked bool) *cobra.Command {
-	return a.work(name+" CHECKLIST ITEM...", short, "checklists "+name+" list_... item_...", cobra.MinimumNArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		var in reeve.ItemsChange
-		for _, id := range args[1:] {
-			in.Items = append(in.Items, reeve.ItemChange{ID: id, Checked: &checked})
-		}
-		l, err := c.Checklists().UpdateItems(ctx, args[0], in)
-		if err != nil {
-			return err
-		}
-		return a.printChecklist(l)
-	})
+	return a.work(name+" CHECKLIST ITEM...", short, "checklists "+name+" list_... item_...", cobra.MinimumNArgs(2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			var in reeve.ItemsChange
+			for _, id := range args[1:] {
+				in.Items = append(in.Items, reeve.ItemChange{ID: id, Checked: &checked})
+			}
+			l, err := c.Checklists().UpdateItems(ctx, args[0], in)
+			if err != nil {
+				return err
+			}
+			return a.printChecklist(l)
+		})
 }
 
 func checklistsMove(a *app) *cobra.Command {
-	return a.work("move FROM TO ITEM...", "Move items to the end of another checklist", "checklists move list_... list_... item_...", cobra.MinimumNArgs(3), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Checklists().MoveItems(ctx, reeve.ItemMove{FromID: args[0], ToID: args[1], ItemIDs: args[2:]})
-		if err != nil {
-			return err
-		}
-		return a.print(l, func(w io.Writer) {
-			for _, v := range l.Checklists {
-				checklistLines(w, v)
+	return a.work("move FROM TO ITEM...", "Move items to the end of another checklist",
+		"checklists move list_... list_... item_...", cobra.MinimumNArgs(3), func(ctx context.Context, c *client.Client,
+			args []string) error {
+			l, err := c.Checklists().MoveItems(ctx, reeve.ItemMove{FromID: args[0], ToID: args[1], ItemIDs: args[2:]})
+			if err != nil {
+				return err
 			}
+			return a.print(l, func(w io.Writer) {
+				for _, v := range l.Checklists {
+					checklistLines(w, v)
+				}
+			})
 		})
-	})
 }
 
 func checklistsSplit(a *app) *cobra.Command {
 	var category string
-	c := a.work("split CHECKLIST TITLE ITEM...", "Move items to a new task", `checklists split list_... "Paint the attic" item_...`, cobra.MinimumNArgs(3), func(ctx context.Context, c *client.Client, args []string) error {
-		id, err := categoryID(ctx, c, category)
-		if err != nil {
-			return err
-		}
-		v, err := c.Checklists().SplitItems(ctx, reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id})
-		if err != nil {
-			return err
-		}
-		return a.printTasks(v)
-	})
+	c := a.work("split CHECKLIST TITLE ITEM...", "Move items to a new task",
+		`checklists split list_... "Paint the attic" item_...`, cobra.MinimumNArgs(3),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			id, err := categoryID(ctx, c, category)
+			if err != nil {
+				return err
+			}
+			v, err := c.Checklists().
+				SplitItems(ctx, reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id})
+			if err != nil {
+				return err
+			}
+			return a.printTasks(v)
+		})
 	c.Flags().StringVar(&category, "category", "", "of the new task (default: the old one's)")
 	return c
 }

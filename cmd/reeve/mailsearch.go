@@ -58,7 +58,8 @@ func mailSearchCommand(a *app) *cobra.Command {
 			return err
 		}
 		var page mailPage
-		if res.IsError || pending(res) || json.Unmarshal([]byte(res.Content), &page) != nil { // also what is too long to be shown at once
+		// also what is too long to be shown at once
+		if res.IsError || pending(res) || json.Unmarshal([]byte(res.Content), &page) != nil {
 			return a.printResult(res)
 		}
 		return a.print(page, func(w io.Writer) { page.print(w) })
@@ -79,7 +80,8 @@ newest. When there are more, the last line says how to go on.`
 	return c
 }
 
-// mailAgent finds the only agent that can search mail. The name of an agent as the first word is refused: it may be meant either way.
+// mailAgent finds the only agent that can search mail. The name of an agent as the first word is refused: it may be
+// meant either way.
 func mailAgent(ctx context.Context, c *client.Client, words []string) (string, error) {
 	list, err := c.Agents().List(ctx, client.Page{Limit: 100})
 	if err != nil {
@@ -88,7 +90,8 @@ func mailAgent(ctx context.Context, c *client.Client, words []string) (string, e
 	var able []string
 	for _, g := range list.Agents {
 		if len(words) > 0 && words[0] == g.Name {
-			return "", usagef("%s is an agent: to have it search, say --agent %s; to search for the word, say also --agent", g.Name, g.Name)
+			return "", usagef("%s is an agent: to have it search, say --agent %s; to search for the word, say also "+
+				"--agent", g.Name, g.Name)
 		}
 		tools, err := c.Agents().Tools(ctx, g.ID)
 		if err != nil {
@@ -102,7 +105,8 @@ func mailAgent(ctx context.Context, c *client.Client, words []string) (string, e
 	case list.Next != "":
 		return "", usagef("say which agent searches, with --agent")
 	case len(able) == 0:
-		return "", usagef("no agent can search mail: attach email_search to one, with reeve agents attach AGENT email_search")
+		return "", usagef("no agent can search mail: attach email_search to one, with reeve agents attach AGENT " +
+			"email_search")
 	case len(able) > 1:
 		return "", usagef("several agents can search mail, %s: say which, with --agent", strings.Join(able, ", "))
 	}
@@ -116,7 +120,8 @@ func (p mailPage) print(w io.Writer) {
 		if e.Date != nil {
 			date = when(*e.Date)
 		}
-		fmt.Fprintf(w, "%s  %s  %s\n    %s\n    %s, in %s\n", date, oneLine(e.Sender), oneLine(e.Subject), oneLine(e.Snippet), oneLine(e.MessageID), oneLine(e.Inbox))
+		fmt.Fprintf(w, "%s  %s  %s\n    %s\n    %s, in %s\n", date, oneLine(e.Sender), oneLine(e.Subject),
+			oneLine(e.Snippet), oneLine(e.MessageID), oneLine(e.Inbox))
 	}
 	if len(p.Emails) == 0 {
 		fmt.Fprintln(w, "Nothing was found.")

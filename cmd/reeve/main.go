@@ -1,5 +1,5 @@
-// Reeve runs agents that act through tools, unattended, and answers for every action. This is its one binary: the server and
-// everything a person does with one.
+// Reeve runs agents that act through tools, unattended, and answers for every action. This is its one binary: the
+// server and everything a person does with one.
 package main
 
 import (
@@ -17,10 +17,12 @@ import (
 
 func main() {
 	host.ServeWorker() // a worker must not become a second server
-	os.Exit(run(untilSignal(), os.Args[1:], surroundings{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, home: os.UserHomeDir}))
+	os.Exit(run(untilSignal(), os.Args[1:], surroundings{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
+		home: os.UserHomeDir}))
 }
 
-// untilSignal is a context that the first signal ends. The next one ends the process at once, also if it comes as soon as anybody can see that the first was heard.
+// untilSignal is a context that the first signal ends. The next one ends the process at once, also if it comes as soon
+// as anybody can see that the first was heard.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -93,17 +95,22 @@ or nobody can tell what became of it.`,
 	f.StringVar(&a.flags.dir, "dir", "", "the data directory of a server on this machine (REEVE_DIR; default ~/.reeve)")
 	f.BoolVar(&a.json, "json", false, "print one JSON document")
 
-	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "watch", Title: "Watch over it:"}, &cobra.Group{ID: "run", Title: "Run a server:"})
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "watch", Title: "Watch over it:"},
+		&cobra.Group{ID: "run", Title: "Run a server:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	add("work", chatCommand(a), conversationsCommand(a), toolsCommand(a), agentsCommand(a), journalCommand(a), callCommand(a), batchCommand(a), messagesCommand(a), outputCommand(a),
-		wakeCommand(a), subscriptionsCommand(a), schedulesCommand(a), runCommand(a), applyCommand(a), automationsCommand(a), itemsCommand(a), branchesCommand(a), importCommand(a), mailCommand(a), evalCommand(a))
-	add("watch", inboxCommand(a), notificationsCommand(a), notesCommand(a), runsCommand(a), approvalsCommand(a), proposalsCommand(a), operationsCommand(a), explainCommand(a), stopCommand(a), heldCommand(a), resumeCommand(a))
-	add("run", serveCommand(), initCommand(a), statusCommand(a), doctorCommand(a), workspacesCommand(a), tokensCommand(a), secretsCommand(a), projectsCommand(a), profilesCommand(a),
+	add("work", chatCommand(a), conversationsCommand(a), toolsCommand(a), agentsCommand(a), journalCommand(a),
+		callCommand(a), batchCommand(a), messagesCommand(a), outputCommand(a),
+		wakeCommand(a), subscriptionsCommand(a), schedulesCommand(a), runCommand(a), applyCommand(a),
+		automationsCommand(a), itemsCommand(a), branchesCommand(a), importCommand(a), mailCommand(a), evalCommand(a))
+	add("watch", inboxCommand(a), notificationsCommand(a), notesCommand(a), runsCommand(a), approvalsCommand(a),
+		proposalsCommand(a), operationsCommand(a), explainCommand(a), stopCommand(a), heldCommand(a), resumeCommand(a))
+	add("run", serveCommand(), initCommand(a), statusCommand(a), doctorCommand(a), workspacesCommand(a),
+		tokensCommand(a), secretsCommand(a), projectsCommand(a), profilesCommand(a),
 		budgetsCommand(a), backupCommand(a), restoreCommand(a))
 	root.SetHelpCommandGroupID("run")
 	root.SetCompletionCommandGroupID("run")
@@ -116,7 +123,8 @@ or nobody can tell what became of it.`,
 	return root
 }
 
-// strict has a command that only leads to others refuse what is none of them. Cobra would show its help and call that done.
+// strict has a command that only leads to others refuse what is none of them. Cobra would show its help and call that
+// done.
 func strict(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		strict(sub)
@@ -146,7 +154,8 @@ func strict(c *cobra.Command) {
 	}
 }
 
-// markBeginning notes when a command's own work begins. All that fails before, in cobra, is the fault of the command line.
+// markBeginning notes when a command's own work begins. All that fails before, in cobra, is the fault of the command
+// line.
 func (a *app) markBeginning(c *cobra.Command) {
 	if work := c.RunE; work != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {

@@ -14,38 +14,42 @@ import (
 
 func notificationsCommand(a *app) *cobra.Command {
 	var f client.NotificationFilter
-	list := a.task("list", "List your notifications, newest first", "notifications list --unread", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Notifications().List(ctx, f)
-		if err != nil {
-			return err
-		}
-		defer a.more(l.Next)
-		return a.print(l, func(w io.Writer) {
-			for _, n := range l.Notifications {
-				printNotification(w, n)
+	list := a.task("list", "List your notifications, newest first", "notifications list --unread", cobra.NoArgs,
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			l, err := c.Notifications().List(ctx, f)
+			if err != nil {
+				return err
 			}
-			if len(l.Notifications) == 0 {
-				fmt.Fprintln(w, "No notifications.")
-			}
+			defer a.more(l.Next)
+			return a.print(l, func(w io.Writer) {
+				for _, n := range l.Notifications {
+					printNotification(w, n)
+				}
+				if len(l.Notifications) == 0 {
+					fmt.Fprintln(w, "No notifications.")
+				}
+			})
 		})
-	})
 	list.Flags().BoolVar(&f.Unread, "unread", false, "only those you have not read")
 	paged(list, &f.Page)
-	one := a.task("get NOTIFICATION", "Show a notification", "notifications get ntf_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		n, err := c.Notifications().Get(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return a.print(n, func(w io.Writer) { printNotification(w, n) })
-	})
-	read := a.task("read NOTIFICATION", "Note that you have seen it", "notifications read ntf_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.Notifications().MarkRead(ctx, args[0]); err != nil {
-			return err
-		}
-		return a.done("read notification %s", args[0])
-	})
+	one := a.task("get NOTIFICATION", "Show a notification", "notifications get ntf_...", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			n, err := c.Notifications().Get(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(n, func(w io.Writer) { printNotification(w, n) })
+		})
+	read := a.task("read NOTIFICATION", "Note that you have seen it", "notifications read ntf_...", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if err := c.Notifications().MarkRead(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.done("read notification %s", args[0])
+		})
 	read.ValidArgsFunction = a.complete(unreadNotifications)
-	c := family("notifications", "See what schedules told you", "A schedule tells its person what its runs came to, as its policy says.", list, one, read)
+	c := family("notifications", "See what schedules told you",
+		"A schedule tells its person what its runs came to, as its policy says.", list, one, read)
 	c.Example = "  reeve notifications --unread\n  reeve notifications read ntf_..."
 	return c
 }

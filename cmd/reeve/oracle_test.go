@@ -1,7 +1,7 @@
 //go:build oracles
 
-// Search side by side with notmuch, which nobody in this project wrote, on real mail. make oracles runs it; REEVE_ORACLES names the folder that has the mail. It
-// needs notmuch and zstd.
+// Search side by side with notmuch, which nobody in this project wrote, on real mail. make oracles runs it;
+// REEVE_ORACLES names the folder that has the mail. It needs notmuch and zstd.
 
 package main
 
@@ -57,15 +57,18 @@ func TestOracle_Notmuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	command("tar", "--zstd", "-xf", filepath.Join(from, "enron", "foldered.tar.zst"), "-C", mail)
-	if err := os.WriteFile(filepath.Join(dir, "config"), []byte("[database]\npath="+mail+"\n[new]\ntags=new\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config"), []byte("[database]\npath="+mail+"\n[new]\ntags=new\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Log(strings.TrimSpace(command("notmuch", "new", "--quiet")))
 	h := reevetest.Run(t, host.Config{OutputCap: 1 << 20})
 	var out, wrong bytes.Buffer
 	began := reeve.Monotonic()
-	if code := run(t.Context(), []string{"import", "mail", mail, "--url", h.URL, "--json"}, surroundings{in: strings.NewReader(""), out: &out, err: &wrong,
-		env: func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] }, home: func() (string, error) { return dir, nil }}); code != 0 {
+	if code := run(t.Context(), []string{"import", "mail", mail, "--url", h.URL, "--json"},
+		surroundings{in: strings.NewReader(""), out: &out, err: &wrong,
+			env:  func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] },
+			home: func() (string, error) { return dir, nil }}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &wrong)
 	}
 	var v reeve.MailImport
@@ -130,7 +133,8 @@ func TestOracle_Notmuch(t *testing.T) {
 	}
 }
 
-// TestOracle_MailPrefixes compares searches for the beginnings of words in real mail with a plain scan over the same mail.
+// TestOracle_MailPrefixes compares searches for the beginnings of words in real mail with a plain scan over the same
+// mail.
 func TestOracle_MailPrefixes(t *testing.T) {
 	from := os.Getenv("REEVE_ORACLES")
 	if from == "" {
@@ -138,15 +142,19 @@ func TestOracle_MailPrefixes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	archive := filepath.Join(from, "enron", "foldered.tar.zst")
-	if out, err := exec.CommandContext(t.Context(), "tar", "--zstd", "-xf", archive, "-C", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "tar", "--zstd", "-xf", archive, "-C", dir).
+		CombinedOutput(); err != nil {
 		t.Fatalf("tar: %v %s", err, out)
 	}
 	h := reevetest.Run(t, host.Config{OutputCap: 1 << 20})
 	var out, wrong bytes.Buffer
 	began := reeve.Monotonic()
-	if code := run(t.Context(), []string{"import", "mail", dir, "--url", h.URL, "--json"}, surroundings{in: strings.NewReader(""),
-		out: &out, err: &wrong, env: func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] },
-		home: func() (string, error) { return dir, nil }}); code != 0 {
+	if code := run(t.Context(), []string{"import", "mail", dir, "--url", h.URL, "--json"},
+		surroundings{in: strings.NewReader(""),
+			out: &out, err: &wrong, env: func(name string) string {
+				return map[string]string{"REEVE_TOKEN": h.Token}[name]
+			},
+			home: func() (string, error) { return dir, nil }}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &wrong)
 	}
 	t.Logf("imported in %s", reeve.Since(began))
@@ -154,7 +162,8 @@ func TestOracle_MailPrefixes(t *testing.T) {
 	beginnings := map[string]map[string]bool{}
 	n := 0
 	note := func(field, text, id string) {
-		for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) }) {
+		for w := range strings.FieldsFuncSeq(strings.ToLower(text),
+			func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) }) {
 			letters := []rune(w)
 			for i := 2; i <= min(len(letters), 12); i++ {
 				k := field + string(letters[:i]) + "*"
@@ -185,7 +194,8 @@ func TestOracle_MailPrefixes(t *testing.T) {
 		for _, a := range e.Attachments {
 			files = append(files, a.Name)
 		}
-		note("", strings.Join([]string{e.Subject, e.Body, sender, people, strings.Join(files, " ")}, " | "), e.MessageID)
+		note("", strings.Join([]string{e.Subject, e.Body, sender, people, strings.Join(files, " ")}, " | "),
+			e.MessageID)
 		note("from:", sender, e.MessageID)
 		return nil
 	}); err != nil {
@@ -197,7 +207,8 @@ func TestOracle_MailPrefixes(t *testing.T) {
 	asked, bad := 0, 0
 	for asked < 650 {
 		q := queries[r.IntN(len(queries))]
-		if asked%3 == 0 && !strings.HasPrefix(q, "from:") || len(beginnings[q]) > 300 || strings.ContainsFunc(q, func(r rune) bool { return r > 126 }) {
+		if asked%3 == 0 && !strings.HasPrefix(q, "from:") || len(beginnings[q]) > 300 ||
+			strings.ContainsFunc(q, func(r rune) bool { return r > 126 }) {
 			continue
 		}
 		asked++
@@ -260,7 +271,8 @@ func queriesOf(t *testing.T, dir string) map[string][]string {
 		if one := inARow(e.Subject, 1, 1); len(one) > 5 {
 			add("subject word", "subject:"+one)
 		}
-		if strings.Contains(e.Sender, "@") && !strings.ContainsAny(e.Sender, " '\"/") && !strings.Contains(e.Sender, "..") {
+		if strings.Contains(e.Sender, "@") && !strings.ContainsAny(e.Sender, " '\"/") &&
+			!strings.Contains(e.Sender, "..") {
 			add("sender", "from:"+e.Sender)
 		}
 		if row := inARow(e.Body, 4, n%23); row != "" {

@@ -14,7 +14,8 @@ func outputCommand(a *app) *cobra.Command {
 	var offset, limit int
 	c := &cobra.Command{
 		Use: "output HASH", Short: "Read an output that was too long to show", Args: cobra.ExactArgs(1),
-		Long:    "Prints a kept output, whole or in part, by the hash its result named: its bytes as they are. A part of a text ends with a whole character, and\nstandard error says where to go on.",
+		Long: "Prints a kept output, whole or in part, by the hash its result named: its bytes as they are. A " +
+			"part of a text ends with a whole character, and\nstandard error says where to go on.",
 		Example: "  reeve output 9f86d081... --offset 16384 --limit 4096",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if offset < 0 || limit < 0 {

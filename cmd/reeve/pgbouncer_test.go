@@ -82,7 +82,8 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 			var talk reeve.Conversation
 			var turn reeve.Turn
 			name := fmt.Sprint("client-", i)
-			err := insist(i, "POST", "/api/conversations", thing{"agent": "bot"}, &talk, "Idempotency-Key", name+"-talk")
+			err := insist(i, "POST", "/api/conversations", thing{"agent": "bot"}, &talk, "Idempotency-Key",
+				name+"-talk")
 			if err == nil {
 				path := "/api/conversations/" + talk.ID + "/turns"
 				err = insist(i, "POST", path, thing{"content": "go"}, &turn, "Idempotency-Key", name+"-turn")
@@ -123,7 +124,9 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	if err := poll(ctx, "the calls to end", func() (bool, error) {
 		var n int
-		err := db.QueryRowContext(ctx, `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state IN ('prepared', 'dispatched')`).Scan(&n)
+		err := db.QueryRowContext(ctx,
+			`SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state IN ('prepared', 'dispatched')`).
+			Scan(&n)
 		return n == 0, err
 	}); err != nil {
 		t.Error(err)
@@ -141,15 +144,18 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 		{"turns too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs
 			WHERE state = 'completed' AND output = 'All is done.'`, clients)},
 		{"runs too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs`, clients)},
-		{"operations too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM calls WHERE operation_id IS NOT NULL`, operations)},
-		{"operations that failed", `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state <> 'committed'`},
+		{"operations too few or too many",
+			fmt.Sprintf(`SELECT abs(count(*) - %d) FROM calls WHERE operation_id IS NOT NULL`, operations)},
+		{"operations that failed",
+			`SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state <> 'committed'`},
 		{"locks that are left", `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`},
 	})
 	for _, err := range wrong {
 		t.Error(err)
 	}
-	rows, err := db.QueryContext(ctx, `SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`)
+	rows, err := db.QueryContext(ctx,
+		`SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`)
 	if err != nil {
 		t.Fatal(err)
 	}

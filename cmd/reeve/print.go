@@ -78,8 +78,8 @@ func details(w io.Writer, pairs ...string) {
 	_ = t.Flush()
 }
 
-// plain takes out what could make a terminal show something else than is there: what an agent wrote must not fool the person
-// who approves it.
+// plain takes out what could make a terminal show something else than is there: what an agent wrote must not fool the
+// person who approves it.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -38,7 +38,10 @@ func profilesCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(p, func(w io.Writer) { details(w, "kind", p.Kind, "capabilities", strings.Join(p.Capabilities, ", ")) })
+				return a.print(p, func(w io.Writer) {
+					details(w, "kind", p.Kind, "capabilities",
+						strings.Join(p.Capabilities, ", "))
+				})
 			})
 		},
 	}

@@ -22,7 +22,8 @@ type progress struct {
 
 func newProgress(a *app, total, before int64) *progress {
 	now := reeve.Monotonic()
-	return &progress{app: a, total: total, first: -1, before: before, began: now, last: now, live: !a.json && isTerminal(a.err)}
+	return &progress{app: a, total: total, first: -1, before: before, began: now, last: now, live: !a.json &&
+		isTerminal(a.err)}
 }
 
 // isTerminal tells whether a person watches.
@@ -67,7 +68,8 @@ func (p *progress) line(v reeve.MailImport, bytes int64, took time.Duration) str
 	const width = 30
 	full := int(share * width)
 	rate := float64(v.Seen-p.before) / took.Seconds()
-	s := fmt.Sprintf("[%s%s] %3.0f%%  %d mails  %.0f/s", strings.Repeat("#", full), strings.Repeat("-", width-full), share*100, v.Seen, rate)
+	s := fmt.Sprintf("[%s%s] %3.0f%%  %d mails  %.0f/s", strings.Repeat("#", full), strings.Repeat("-", width-full),
+		share*100, v.Seen, rate)
 	if read := bytes - p.first; read > 0 && share < 1 {
 		left := time.Duration(float64(took) * float64(p.total-bytes) / float64(read))
 		s += "  " + left.Round(time.Second).String() + " left"

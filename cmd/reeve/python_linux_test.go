@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// workersOf are the worker processes of a kind, alive, that a server has started. A server that is gone has none that it could be asked for: give
-// what it had before.
+// workersOf are the worker processes of a kind, alive, that a server has started. A server that is gone has none that
+// it could be asked for: give what it had before.
 func workersOf(t *testing.T, server int, kind string) (ids []string) {
 	t.Helper()
 	lists, err := filepath.Glob("/proc/" + strconv.Itoa(server) + "/task/*/children")
@@ -51,7 +51,8 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 		var r struct {
 			Content string `json:"content"`
 		}
-		if err := c.do(ctx, "POST", "/api/agents/calc/calls", thing{"tool": "execute_python", "args": thing{"code": code}}, &r); err != nil {
+		if err := c.do(ctx, "POST", "/api/agents/calc/calls",
+			thing{"tool": "execute_python", "args": thing{"code": code}}, &r); err != nil {
 			return out, err
 		}
 		return out, json.Unmarshal([]byte(r.Content), &out)
@@ -72,7 +73,8 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 		if r, err := run(c, "import json\nprint(json.dumps({'a': 6 * 7}))"); err != nil || r.Stdout != "{\"a\": 42}\n" {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := run(c, "import os\nos.system('id')"); err != nil || r.ExitCode != 1 || !strings.Contains(r.Stderr, "'os' cannot be imported here") {
+		if r, err := run(c, "import os\nos.system('id')"); err != nil || r.ExitCode != 1 ||
+			!strings.Contains(r.Stderr, "'os' cannot be imported here") {
 			t.Errorf("%+v, %v", r, err)
 		}
 		endless = make(chan error, 1)

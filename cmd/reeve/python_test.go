@@ -16,7 +16,8 @@ func plain(ctx context.Context, t *testing.T, program string, w world, env ...st
 	t.Helper()
 	f := &family{alive: map[*process]bool{}}
 	t.Cleanup(f.end)
-	p, err := f.start(append([]string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_LISTEN=127.0.0.1:0"}, env...), program, "serve")
+	p, err := f.start(append([]string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_LISTEN=127.0.0.1:0"}, env...),
+		program, "serve")
 	if err == nil {
 		err = p.await(ctx)
 	}
@@ -30,7 +31,8 @@ func plain(ctx context.Context, t *testing.T, program string, w world, env ...st
 	return p, c
 }
 
-// TestI11_WithoutTheInterpreterItSaysSo builds the binary as on a fresh clone with Go alone: everything works but Python, which says how to get it.
+// TestI11_WithoutTheInterpreterItSaysSo builds the binary as on a fresh clone with Go alone: everything works but
+// Python, which says how to get it.
 func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -52,7 +54,8 @@ func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", file, "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", file, "-o", program, ".").
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	w := world{dir: filepath.Join(dir, "data")}
@@ -60,7 +63,8 @@ func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 	var tool struct {
 		Broken string `json:"broken"`
 	}
-	if err := c.do(ctx, "GET", "/api/tools/execute_python", nil, &tool); err != nil || !strings.Contains(tool.Broken, "built without the Python interpreter") {
+	if err := c.do(ctx, "GET", "/api/tools/execute_python", nil, &tool); err != nil ||
+		!strings.Contains(tool.Broken, "built without the Python interpreter") {
 		t.Errorf("%+v, %v", tool, err)
 	}
 	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "calc"}, nil); err != nil {
@@ -76,7 +80,8 @@ func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 	doctor := exec.CommandContext(ctx, program, "doctor")
 	doctor.Env = []string{"HOME=" + dir, "REEVE_DIR=" + w.dir}
 	out, err := doctor.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "FAIL  python: execute_python is off") || !strings.Contains(string(out), "make assets build") {
+	if err == nil || !strings.Contains(string(out), "FAIL  python: execute_python is off") ||
+		!strings.Contains(string(out), "make assets build") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if err := p.stop(); err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// An update of a policy replaces all of it, so each one that the README's walk makes repeats the rules that were set before.
+// An update of a policy replaces all of it, so each one that the README's walk makes repeats the rules that were set
+// before.
 func TestReadmeKeepsThePolicyItSet(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -36,13 +37,15 @@ func TestReadmeKeepsThePolicyItSet(t *testing.T) {
 	}
 }
 
-// An agent of the kind planner that a person made plans all automations, and so the README's walk makes none: its own automations would be planned by a coach.
+// An agent of the kind planner that a person made plans all automations, and so the README's walk makes none: its own
+// automations would be planned by a coach.
 func TestReadmeLeavesThePlannerAlone(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(b), "reeve agents create gymcoach --kind coach") || !strings.Contains(string(b), "reeve automations plan") {
+	if !strings.Contains(string(b), "reeve agents create gymcoach --kind coach") ||
+		!strings.Contains(string(b), "reeve automations plan") {
 		t.Error("the walk is another one now: look whether its kinds are right")
 	}
 	for _, kind := range []string{"planner", "maintainer"} {

@@ -14,15 +14,20 @@ import (
 func restoreCommand(a *app) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "restore FILE", Short: "Put a backup in place of the database of a stopped server", Args: cobra.ExactArgs(1),
-		Long: "Checks the backup, then puts it in place of the SQLite database in the data directory. The server must not run. The replaced\n" +
-			"database is kept beside it, as reeve.db.before-restore and the time. A backup of PostgreSQL is restored into an\n" +
+		Use: "restore FILE", Short: "Put a backup in place of the database of a stopped server",
+		Args: cobra.ExactArgs(1),
+		Long: "Checks the backup, then puts it in place of the SQLite database in the data directory. The server " +
+			"must not run. The replaced\n" +
+			"database is kept beside it, as reeve.db.before-restore and the time. A backup of PostgreSQL is restored " +
+			"into an\n" +
 			"empty database, with pg_restore --no-owner --dbname=URL FILE; then start reeve serve --database URL.\n" +
-			"A server on a restored database starts held: it does nothing until you have looked at reeve held and say reeve resume.",
+			"A server on a restored database starts held: it does nothing until you have looked at reeve held and " +
+			"say reeve resume.",
 		Example: "  reeve restore reeve-monday.db --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return reeve.Errorf(reeve.Validation, "restoring replaces what has happened since the backup").Hintf("say --yes if you mean it; the replaced database is kept")
+				return reeve.Errorf(reeve.Validation, "restoring replaces what has happened since the backup").
+					Hintf("say --yes if you mean it; the replaced database is kept")
 			}
 			cfg, err := serverConfig("", cmd, host.Config{})
 			if err != nil {
@@ -47,8 +52,10 @@ func restoreCommand(a *app) *cobra.Command {
 func initCommand(a *app) *cobra.Command {
 	var sample bool
 	c := &cobra.Command{
-		Use: "init", Short: "Prepare a data directory: database, workspace, owner's token, and a config to edit", Args: cobra.NoArgs,
-		Long:    "Prepares the data directory as the first start of the server would, and writes a reeve.yaml with every setting in it, commented out.",
+		Use: "init", Short: "Prepare a data directory: database, workspace, owner's token, and a config to edit",
+		Args: cobra.NoArgs,
+		Long: "Prepares the data directory as the first start of the server would, and writes a reeve.yaml with " +
+			"every setting in it, commented out.",
 		Example: "  reeve init --dir ./data",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := serverConfig("", cmd, host.Config{})
@@ -65,7 +72,8 @@ func initCommand(a *app) *cobra.Command {
 			return a.done("prepared %s; edit reeve.yaml there, then run reeve serve", dir)
 		},
 	}
-	c.Flags().BoolVar(&sample, "sample", false, "put a sample mailbox and an automation that sorts it there, unless an agent was ever made")
+	c.Flags().BoolVar(&sample, "sample", false,
+		"put a sample mailbox and an automation that sorts it there, unless an agent was ever made")
 	return c
 }
 

@@ -8,7 +8,8 @@ import (
 	"reeve"
 )
 
-// printResult prints what a call came to: the tool's words to the output, everything else beside it. Its error is the exit code.
+// printResult prints what a call came to: the tool's words to the output, everything else beside it. Its error is the
+// exit code.
 func (a *app) printResult(res reeve.Result) error {
 	code := exitOf(res)
 	if a.json {

@@ -59,7 +59,8 @@ func runCommand(a *app) *cobra.Command {
 is kept as a draft and run as a test; the items it works on are the automation's own. With --plan it changes nothing, and shows what it would do, item by item;
 "reeve apply" then does exactly that.`
 	c.Flags().StringVar(&name, "name", "", "the automation (default: the file's name)")
-	c.Flags().StringArrayVar(&tools, "tool", nil, "a tool that the script can call, if the automation is new; may be repeated")
+	c.Flags().StringArrayVar(&tools, "tool", nil,
+		"a tool that the script can call, if the automation is new; may be repeated")
 	c.Flags().BoolVar(&save, "save", false, "save it as the automation's next version, and run that")
 	c.Flags().BoolVar(&plan, "plan", false, "change nothing: show what it would do")
 	c.Flags().StringVar(&input, "input", "", "JSON that the script finds as input")
@@ -72,19 +73,22 @@ var notInName = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
 // nameOf is what an automation is called after its script's file.
 func nameOf(file string) string {
 	base := filepath.Base(file)
-	if name := strings.Trim(notInName.ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "-"), "-_"); name != "" {
+	if name := strings.Trim(notInName.ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "-"),
+		"-_"); name != "" {
 		return name
 	}
 	return "script"
 }
 
 // saveScript saves a version; if there is no such automation, it is made with that.
-func saveScript(ctx context.Context, c *client.Client, name string, tools []string, r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
+func saveScript(ctx context.Context, c *client.Client, name string, tools []string,
+	r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
 	v, err := c.Automations().SaveVersion(ctx, name, r)
 	if reeve.CodeOf(err) != reeve.NotFound {
 		return v, err
 	}
-	if _, err := c.Automations().Create(ctx, reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}); err != nil {
+	if _, err := c.Automations().
+		Create(ctx, reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}); err != nil {
 		return v, err
 	}
 	l, err := c.Automations().Versions(ctx, name)
@@ -97,22 +101,25 @@ func saveScript(ctx context.Context, c *client.Client, name string, tools []stri
 // jsonInput is what a script finds as its input.
 func jsonInput(text string) (json.RawMessage, error) {
 	if text != "" && !json.Valid([]byte(text)) {
-		return nil, reeve.Errorf(reeve.Validation, "--input is not JSON").Hintf("write a text in quotes: --input '\"text\"'")
+		return nil, reeve.Errorf(reeve.Validation, "--input is not JSON").
+			Hintf("write a text in quotes: --input '\"text\"'")
 	}
 	return json.RawMessage(text), nil
 }
 
 func applyCommand(a *app) *cobra.Command {
-	c := a.task("apply PLAN", "Do what a plan says, and nothing else", "apply run_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		asked, err := c.Automations().ApplyRunPlan(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		if asked.Again {
-			a.note("The plan was applied before, %s by %s. Nothing is done now; this is what came of it then.", asked.Wake.CreatedAt.Format(time.RFC3339), plain(cmp.Or(asked.Wake.UserID, "an owner")))
-		}
-		return a.watch(ctx, c, asked.Script.AgentID, asked)
-	})
+	c := a.task("apply PLAN", "Do what a plan says, and nothing else", "apply run_...", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			asked, err := c.Automations().ApplyRunPlan(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if asked.Again {
+				a.note("The plan was applied before, %s by %s. Nothing is done now; this is what came of it then.",
+					asked.Wake.CreatedAt.Format(time.RFC3339), plain(cmp.Or(asked.Wake.UserID, "an owner")))
+			}
+			return a.watch(ctx, c, asked.Script.AgentID, asked)
+		})
 	c.Long = `Performs the calls that a dry run planned: exactly those, each once. A call whose base has changed since is refused, and its item fails; plan again for it.
 A plan is applied once. Whoever asks again is told when and by whom that was, and what came of it, which also decides the exit code.`
 	return c

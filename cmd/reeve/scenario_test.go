@@ -49,8 +49,9 @@ func command(t *testing.T, h *reevetest.Host, out, errs io.Writer, args ...strin
 		home: func() (string, error) { return home, nil }})
 }
 
-// TestI07_TheConfigOfAnAgentReachesTheSearch asks as people do, with the command: an agent's default_limit is what is given
-// when nobody says how many, --limit says how many, what is no number of mails is refused, and other agents have their own.
+// TestI07_TheConfigOfAnAgentReachesTheSearch asks as people do, with the command: an agent's default_limit is what is
+// given when nobody says how many, --limit says how many, what is no number of mails is refused, and other agents have
+// their own.
 func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 	h := reevetest.Start(t)
 	if _, err := h.InstallSampleMail(t.Context(), "default"); err != nil {
@@ -64,7 +65,8 @@ func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 		return code, wrong.String()
 	}
 	for _, bad := range []string{"0", "-1", "51", `"x"`} {
-		if code, errs := attach(`{"default_limit":` + bad + `}`); code == 0 || !strings.Contains(errs, "default_limit") {
+		if code, errs := attach(`{"default_limit":` + bad + `}`); code == 0 ||
+			!strings.Contains(errs, "default_limit") {
 			t.Errorf("a default_limit of %s: exit code %d, %s", bad, code, errs)
 		}
 	}
@@ -73,7 +75,8 @@ func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 	}
 	search := func(agent string, more ...string) (found, code int, errs string) {
 		var out, wrong output
-		code = command(t, h, &out, &wrong, append([]string{"mail", "search", "fernhill", "--agent", agent, "--json"}, more...)...)
+		code = command(t, h, &out, &wrong, append([]string{"mail", "search", "fernhill", "--agent", agent, "--json"},
+			more...)...)
 		var page mailPage
 		if code == 0 {
 			if err := json.Unmarshal([]byte(out.String()), &page); err != nil {
@@ -86,7 +89,8 @@ func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 		agent string
 		more  []string
 		want  int
-	}{{"eager", nil, 20}, {"eager", []string{"--limit", "5"}, 5}, {"eager", []string{"--limit", "22"}, 22}, {"plain", nil, 10}} {
+	}{{"eager", nil, 20}, {"eager", []string{"--limit", "5"}, 5}, {"eager", []string{"--limit", "22"}, 22},
+		{"plain", nil, 10}} {
 		if n, code, errs := search(c.agent, c.more...); n != c.want || code != 0 {
 			t.Errorf("%s %v: %d mails, want %d: %s", c.agent, c.more, n, c.want, errs)
 		}
@@ -144,13 +148,15 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 	ask := func(n int) (string, string) {
 		for i := strings.Count(lines.String(), "\n"); i < n; i++ {
 			answer := []string{"It is right, see <1@x>", "right", "wrong"}[i%3]
-			fmt.Fprintf(&lines, `{"id":"q%d","question":"Number %d?","answer":%q,"sources":["<1@x>","<2@x>"]}`+"\n", i, i, answer)
+			fmt.Fprintf(&lines, `{"id":"q%d","question":"Number %d?","answer":%q,"sources":["<1@x>","<2@x>"]}`+"\n", i,
+				i, answer)
 		}
 		if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var out, errs output
-		if code := command(t, h, &out, &errs, "eval", file, "--agent", "clerk", "--parallel", fmt.Sprint(parallel)); code != 0 {
+		if code := command(t, h, &out, &errs, "eval", file, "--agent", "clerk", "--parallel",
+			fmt.Sprint(parallel)); code != 0 {
 			t.Fatalf("exit code %d: %s%s", code, out.String(), errs.String())
 		}
 		return out.String(), errs.String()
@@ -178,24 +184,28 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 			t.Errorf("the bar of %s is %q", start, got)
 		}
 	}
-	if report, _ = ask(questions + 1); asked != questions+1 || !strings.HasPrefix(row(report, "q8"), "q8 done no no 50%") ||
+	if report, _ = ask(questions + 1); asked != questions+1 || !strings.HasPrefix(row(report, "q8"),
+		"q8 done no no 50%") ||
 		!strings.HasPrefix(row(report, "q0"), "q0 done yes yes 50%") {
 		t.Errorf("with one more question %d were asked:\n%s", asked, report)
 	}
 }
 
-// TestK25_TheCommandShowsProgress follows a run with the command while its second item is open: it shows how many of how
-// many items are done, the rate, the cost and the item that is open, and the API says the same at that moment.
+// TestK25_TheCommandShowsProgress follows a run with the command while its second item is open: it shows how many of
+// how many items are done, the rate, the cost and the item that is open, and the API says the same at that moment.
 func TestK25_TheCommandShowsProgress(t *testing.T) {
 	var errs, out output
 	var h *reevetest.Host
 	var during reeve.AutomationRun
-	send := reeve.Tool{ID: "mail_send", Pack: "mail", Description: "Sends.", Effect: reeve.Keyed, Tier: reeve.SideEffecting,
-		Cost: reeve.Amount{Micros: 5000}, Parameters: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`),
+	send := reeve.Tool{ID: "mail_send", Pack: "mail", Description: "Sends.", Effect: reeve.Keyed,
+		Tier:       reeve.SideEffecting,
+		Cost:       reeve.Amount{Micros: 5000},
+		Parameters: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`),
 		Handler: func(_ context.Context, inv *reeve.Invocation) (any, error) {
 			inv.Spend(0, 2500)
 			if strings.Contains(string(inv.Args), `"b"`) {
-				for end := time.Now().Add(20 * time.Second); !strings.Contains(errs.String(), "Letter b") && time.Now().Before(end); {
+				for end := time.Now().Add(20 * time.Second); !strings.Contains(errs.String(), "Letter b") && time.Now().
+					Before(end); {
 					time.Sleep(5 * time.Millisecond)
 				}
 				var list api.AutomationRunList

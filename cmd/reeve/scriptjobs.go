@@ -17,10 +17,12 @@ func automationsPlan(a *app) *cobra.Command {
 	var name string
 	var tools []string
 	var later bool
-	c := a.task("plan REQUEST", "Say what is to be done: the planner writes the script", `automations plan "every morning at 7, tell me the weather in Graz" --name weather --tool utils_weather --tool users_send`,
+	c := a.task("plan REQUEST", "Say what is to be done: the planner writes the script",
+		`automations plan "every morning at 7, tell me the weather in Graz" --name weather --tool utils_weather --tool users_send`,
 		cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
 			if strings.TrimSpace(args[0]) == "" {
-				return reeve.Errorf(reeve.Validation, "there is nothing to plan").Hintf("say what is to be done: reeve automations plan \"every morning, ...\"")
+				return reeve.Errorf(reeve.Validation, "there is nothing to plan").
+					Hintf("say what is to be done: reeve automations plan \"every morning, ...\"")
 			}
 			if name == "" {
 				name = nameFor(args[0])
@@ -67,7 +69,8 @@ func equip(ctx context.Context, c *client.Client, name string, tools []string) e
 		return err
 	}
 	for _, id := range tools {
-		if _, err := c.Agents().Attach(ctx, m.AgentID, api.AttachRequest{ToolID: id}); err != nil && reeve.CodeOf(err) != reeve.AlreadyExists {
+		if _, err := c.Agents().Attach(ctx, m.AgentID, api.AttachRequest{ToolID: id}); err != nil &&
+			reeve.CodeOf(err) != reeve.AlreadyExists {
 			return err
 		}
 	}
@@ -90,7 +93,9 @@ func (a *app) followScriptJob(ctx context.Context, c *client.Client, k reeve.Scr
 		a.note("answer: reeve automations answer %s \"...\"", k.ID)
 		return nil
 	case k.State != reeve.ScriptJobDone:
-		return reeve.Errorf(reeve.ToolFailed, "the planner wrote no script: %s", k.Message).Hintf("say more, or give it other tools; without a model's key the rehearsal model answers, which writes nothing by itself: see docs/models.md")
+		return reeve.Errorf(reeve.ToolFailed, "the planner wrote no script: %s", k.Message).
+			Hintf("say more, or give it other tools; without a model's key the rehearsal model answers, which writes " +
+				"nothing by itself: see docs/models.md")
 	}
 	v, err := c.Automations().Version(ctx, k.Automation, k.Result)
 	if err != nil {
@@ -100,7 +105,8 @@ func (a *app) followScriptJob(ctx context.Context, c *client.Client, k reeve.Scr
 		return err
 	}
 	a.note("\n%s\n\nVersion %s. What it would do:", plain(k.Message), k.Result)
-	asked, err := c.Automations().Start(ctx, k.Automation, reeve.AutomationRunRequest{Type: reeve.DryRun, Version: k.Result})
+	asked, err := c.Automations().
+		Start(ctx, k.Automation, reeve.AutomationRunRequest{Type: reeve.DryRun, Version: k.Result})
 	if err != nil {
 		return err
 	}
@@ -113,37 +119,45 @@ func (a *app) followScriptJob(ctx context.Context, c *client.Client, k reeve.Scr
 
 func (a *app) printScriptJob(k reeve.ScriptJob) error {
 	return a.print(k, func(w io.Writer) {
-		details(w, "script job", k.ID, "kind", string(k.Kind), "automation", k.Automation, "state", string(k.State), "request", k.Request, "question", k.Question, "version", k.Version, "failed run", k.RunID,
-			"result", k.Result, "schedule", k.TimerID, "message", k.Message, "created", when(k.CreatedAt), "closed", whenSet(k.ClosedAt))
+		details(w, "script job", k.ID, "kind", string(k.Kind), "automation", k.Automation, "state", string(k.State),
+			"request", k.Request, "question", k.Question, "version", k.Version, "failed run", k.RunID,
+			"result", k.Result, "schedule", k.TimerID, "message", k.Message, "created", when(k.CreatedAt), "closed",
+			whenSet(k.ClosedAt))
 	})
 }
 
 func automationsAnswer(a *app) *cobra.Command {
-	return a.task("answer JOB ANSWER", "Answer a question of the planner's", `automations answer ern_... "only on weekdays"`, cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		k, err := c.ScriptJobs().Answer(ctx, args[0], args[1])
-		if err != nil {
-			return err
-		}
-		return a.followScriptJob(ctx, c, k)
-	})
+	return a.task("answer JOB ANSWER", "Answer a question of the planner's",
+		`automations answer ern_... "only on weekdays"`, cobra.ExactArgs(2), func(ctx context.Context, c *client.Client,
+			args []string) error {
+			k, err := c.ScriptJobs().Answer(ctx, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return a.followScriptJob(ctx, c, k)
+		})
 }
 
 func automationsScriptJobs(a *app) *cobra.Command {
-	return a.named("jobs NAME", "List what the planner and the maintainer do for an automation", "automations jobs mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.ScriptJobs().List(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return a.print(l, func(w io.Writer) {
-			a.table(w, "JOB KIND STATE ABOUT RESULT CREATED WHAT", rows(l.ScriptJobs, func(k reeve.ScriptJob) []string {
-				what := k.Message
-				if k.Question != "" {
-					what = k.Question
-				}
-				return []string{k.ID, string(k.Kind), string(k.State), k.Version, k.Result, when(k.CreatedAt), cut(what, 80)}
-			}))
+	return a.named("jobs NAME", "List what the planner and the maintainer do for an automation",
+		"automations jobs mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client,
+			args []string) error {
+			l, err := c.ScriptJobs().List(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(l, func(w io.Writer) {
+				a.table(w, "JOB KIND STATE ABOUT RESULT CREATED WHAT",
+					rows(l.ScriptJobs, func(k reeve.ScriptJob) []string {
+						what := k.Message
+						if k.Question != "" {
+							what = k.Question
+						}
+						return []string{k.ID, string(k.Kind), string(k.State), k.Version, k.Result, when(k.CreatedAt),
+							cut(what, 80)}
+					}))
+			})
 		})
-	})
 }
 
 // troubleOf is what an automation's failures have led to, for people.
@@ -158,6 +172,7 @@ func failureDetails(m reeve.Automation) []string {
 		}
 		return strconv.Itoa(n)
 	}
-	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID, "why", t.Message, "tries", count(t.NetworkFailures), "tried again at", whenSet(t.RetryAt), "repairs", count(t.Repairs),
+	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID, "why", t.Message,
+		"tries", count(t.NetworkFailures), "tried again at", whenSet(t.RetryAt), "repairs", count(t.Repairs),
 		"repair", t.ScriptJobID, "stopped", whenSet(t.StoppedAt)}
 }

@@ -22,13 +22,18 @@ func secretsCommand(a *app) *cobra.Command {
 					return err
 				}
 				return a.print(l, func(w io.Writer) {
-					a.table(w, "NAME UPDATED", rows(l.Secrets, func(s reeve.SecretName) []string { return []string{s.Name, when(s.UpdatedAt)} }))
+					a.table(w, "NAME UPDATED",
+						rows(l.Secrets, func(s reeve.SecretName) []string {
+							return []string{s.Name,
+								when(s.UpdatedAt)}
+						}))
 				})
 			})
 		},
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME", Short: "Remove a secret", Args: cobra.ExactArgs(1), Example: "  reeve secrets delete weather_key",
+		Use: "delete NAME", Short: "Remove a secret", Args: cobra.ExactArgs(1),
+		Example: "  reeve secrets delete weather_key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if err := c.Secrets().Delete(ctx, args[0]); err != nil {
@@ -40,7 +45,8 @@ func secretsCommand(a *app) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use: "secrets", Short: "Keep keys that tools use and nobody sees", Args: cobra.NoArgs, RunE: list.RunE,
-		Long:    "A secret's value goes in and never comes out: tools use it by name, and it is removed from everything they say.",
+		Long: "A secret's value goes in and never comes out: tools use it by name, and it is removed from " +
+			"everything they say.",
 		Example: "  reeve secrets\n  reeve secrets set weather_key < key.txt",
 	}
 	c.AddCommand(list, secretsSet(a), remove)
@@ -52,8 +58,10 @@ func secretsSet(a *app) *cobra.Command {
 	var variable string
 	c := &cobra.Command{
 		Use: "set NAME", Short: "Store a secret", Args: cobra.ExactArgs(1),
-		Long:    "Stores the value it reads from the standard input, without the line break at its end, or from a variable of the environment.",
-		Example: "  reeve secrets set weather_key < key.txt\n  reeve secrets set weather_key --value-from-env WEATHER_KEY",
+		Long: "Stores the value it reads from the standard input, without the line break at its end, or from a " +
+			"variable of the environment.",
+		Example: "  reeve secrets set weather_key < key.txt\n  reeve secrets set weather_key --value-from-env " +
+			"WEATHER_KEY",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			value, err := a.secretValue(variable)
 			if err != nil {

@@ -25,11 +25,12 @@ func serveCommand() *cobra.Command {
 	var flags host.Config
 	var sample bool
 	cmd := &cobra.Command{
-		Use:     "serve",
-		Short:   "Start the server",
-		Long:    "Start the server. Settings come from reeve.yaml, then REEVE_* variables, then flags; later ones win.",
-		Example: "  reeve serve\n  reeve serve --listen 127.0.0.1:8080 --dir ./data\n  REEVE_DATABASE=postgres://reeve@db/reeve reeve serve",
-		Args:    cobra.NoArgs,
+		Use:   "serve",
+		Short: "Start the server",
+		Long:  "Start the server. Settings come from reeve.yaml, then REEVE_* variables, then flags; later ones win.",
+		Example: "  reeve serve\n  reeve serve --listen 127.0.0.1:8080 --dir ./data\n  " +
+			"REEVE_DATABASE=postgres://reeve@db/reeve reeve serve",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := serverConfig(file, cmd, flags)
 			if err != nil {
@@ -42,9 +43,11 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&file, "config", "", "config file (default: reeve.yaml in the data directory, if it is there)")
 	f.StringVar(&flags.Listen, "listen", "", "address to listen on (default 127.0.0.1:7410)")
 	f.StringVar(&flags.Database, "database", "", "postgres:// URL (default: SQLite in the data directory)")
-	f.BoolVar(&sample, "sample", false, "put a sample mailbox and an automation that sorts it into a data directory in which no agent was ever made")
+	f.BoolVar(&sample, "sample", false,
+		"put a sample mailbox and an automation that sorts it into a data directory in which no agent was ever made")
 	f.BoolVar(&flags.Held, "held", false, "start held, as after a restore: nothing goes on until reeve resume")
-	f.StringSliceVar(&flags.HTTPAllow, "http-allow", nil, "host, host:port or CIDR that HTTP tools may reach although private")
+	f.StringSliceVar(&flags.HTTPAllow, "http-allow", nil,
+		"host, host:port or CIDR that HTTP tools may reach although private")
 	return cmd
 }
 
@@ -120,8 +123,8 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 	})
 }
 
-// fault reads REEVE_FAULT, which crash tests use to stop the process as a power cut would: commit:N:before or commit:N:after
-// kills it at its N-th commit.
+// fault reads REEVE_FAULT, which crash tests use to stop the process as a power cut would: commit:N:before or
+// commit:N:after kills it at its N-th commit.
 func fault(spec string) (hook store.CommitHook, err error) {
 	if spec == "" {
 		return hook, nil
@@ -132,7 +135,8 @@ func fault(spec string) (hook store.CommitHook, err error) {
 		n, err = strconv.Atoi(parts[1])
 	}
 	if len(parts) != 3 || parts[0] != "commit" || err != nil || n < 1 || (parts[2] != "before" && parts[2] != "after") {
-		return hook, reeve.Errorf(reeve.Validation, "REEVE_FAULT is %q", spec).Hintf("write commit:N:before or commit:N:after")
+		return hook, reeve.Errorf(reeve.Validation, "REEVE_FAULT is %q", spec).
+			Hintf("write commit:N:before or commit:N:after")
 	}
 	var count atomic.Int64 // PostgreSQL's connections commit side by side
 	die := func() {

@@ -24,7 +24,9 @@ func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
 	program, _ := programs(t)
 	p, c := plain(ctx, t, program, world{dir: t.TempDir()}, "REEVE_HTTP_ALLOW="+strings.TrimPrefix(slow.URL, "http://"))
 	for path, body := range map[string]thing{
-		"/api/tools":  {"id": "slow", "kind": "http", "description": "Takes long.", "effect": "read", "timeout_ms": 60000, "parameters": thing{"type": "object"}, "spec": thing{"method": "GET", "url": slow.URL}},
+		"/api/tools": {"id": "slow", "kind": "http", "description": "Takes long.", "effect": "read",
+			"timeout_ms": 60000, "parameters": thing{"type": "object"},
+			"spec": thing{"method": "GET", "url": slow.URL}},
 		"/api/agents": {"name": "clerk"},
 	} {
 		if err := c.do(ctx, "POST", path, body, nil); err != nil {
@@ -34,7 +36,8 @@ func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
 	if err := c.do(ctx, "POST", "/api/agents/clerk/tools", thing{"tool_id": "slow"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = c.do(ctx, "POST", "/api/agents/clerk/calls", thing{"tool": "slow", "args": thing{}}, nil) }() // it never ends
+	// it never ends
+	go func() { _ = c.do(ctx, "POST", "/api/agents/clerk/calls", thing{"tool": "slow", "args": thing{}}, nil) }()
 	<-arrived
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	if err := poll(ctx, "it to take no more requests", func() (bool, error) {
@@ -44,7 +47,8 @@ func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
 	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	<-p.gone
-	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() ||
+		status.Signal() != syscall.SIGTERM {
 		t.Errorf("it ended in its own time: %v: %s", p.err, &p.log)
 	}
 }

@@ -29,8 +29,10 @@ func statusCommand(a *app) *cobra.Command {
 					if s.More {
 						waiting += " or more"
 					}
-					details(w, "server", c.URL(), "version", s.Version, "database", s.Engine, "started", when(s.StartedAt), "workspace", s.Workspace.ID,
-						"you", s.User+" ("+string(s.Role)+")", "node", s.Node, "held", holdLine(s.Hold), "stopped", stopped, "waiting for a person", waiting,
+					details(w, "server", c.URL(), "version", s.Version, "database", s.Engine, "started",
+						when(s.StartedAt), "workspace", s.Workspace.ID,
+						"you", s.User+" ("+string(s.Role)+")", "node", s.Node, "held", holdLine(s.Hold), "stopped",
+						stopped, "waiting for a person", waiting,
 						"broken tools", strings.Join(s.Broken, "\n"))
 				})
 			})

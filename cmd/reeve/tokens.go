@@ -24,15 +24,19 @@ func tokensCommand(a *app) *cobra.Command {
 					return err
 				}
 				return a.print(l, func(w io.Writer) {
-					a.table(w, "ID NAME USER ROLE WORKSPACES CREATED EXPIRES REVOKED", rows(l.Tokens, func(t reeve.AccessToken) []string {
-						return []string{t.ID, t.Name, t.User, string(t.Role), cut(strings.Join(t.Workspaces, ","), 30), when(t.CreatedAt), whenSet(t.ExpiresAt), whenSet(t.RevokedAt)}
-					}))
+					a.table(w, "ID NAME USER ROLE WORKSPACES CREATED EXPIRES REVOKED",
+						rows(l.Tokens, func(t reeve.AccessToken) []string {
+							return []string{t.ID, t.Name, t.User, string(t.Role), cut(strings.Join(t.Workspaces, ","),
+								30),
+								when(t.CreatedAt), whenSet(t.ExpiresAt), whenSet(t.RevokedAt)}
+						}))
 				})
 			})
 		},
 	}
 	revoke := &cobra.Command{
-		Use: "revoke ID", Short: "Make a token worthless at once", Args: cobra.ExactArgs(1), Example: "  reeve tokens revoke tok_...",
+		Use: "revoke ID", Short: "Make a token worthless at once", Args: cobra.ExactArgs(1),
+		Example: "  reeve tokens revoke tok_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if err := c.Tokens().Revoke(ctx, args[0]); err != nil {
@@ -44,7 +48,8 @@ func tokensCommand(a *app) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use: "tokens", Short: "Manage who may use the API", Args: cobra.NoArgs, RunE: list.RunE,
-		Example: "  reeve tokens\n  TOKEN=$(reeve tokens create ci --role member --expires 720h)\n  reeve tokens revoke tok_...",
+		Example: "  reeve tokens\n  TOKEN=$(reeve tokens create ci --role member --expires 720h)\n  reeve tokens " +
+			"revoke tok_...",
 	}
 	c.AddCommand(list, tokensCreate(a), revoke)
 	return c
@@ -56,7 +61,8 @@ func tokensCreate(a *app) *cobra.Command {
 	var expires time.Duration
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Make a token", Args: cobra.ExactArgs(1),
-		Long:    "Makes a token and prints it, the only time it is shown. Roles: viewer reads; member also calls, decides and manages agents and tools; owner does everything.",
+		Long: "Makes a token and prints it, the only time it is shown. Roles: viewer reads; member also calls, " +
+			"decides and manages agents and tools; owner does everything.",
 		Example: "  TOKEN=$(reeve tokens create ci --role member --expires 720h)",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Name, r.Role = args[0], reeve.Role(role)

@@ -18,7 +18,8 @@ func toolsCommand(a *app) *cobra.Command {
 	list := toolsList(a)
 	c := &cobra.Command{
 		Use: "tools", Short: "See and define tools", Args: cobra.NoArgs, RunE: list.RunE,
-		Long: "Shows the catalogue, and defines tools of your own: an HTTP endpoint becomes a tool without rebuilding anything.",
+		Long: "Shows the catalogue, and defines tools of your own: an HTTP endpoint becomes a tool without " +
+			"rebuilding anything.",
 		Example: `  reeve tools
   reeve tools get file_read
   reeve tools create -f weather.yaml`,
@@ -31,7 +32,8 @@ func toolsCommand(a *app) *cobra.Command {
 func toolsList(a *app) *cobra.Command {
 	var category string
 	c := &cobra.Command{
-		Use: "list", Short: "List the catalogue", Args: cobra.NoArgs, Example: "  reeve tools list --category filesystem",
+		Use: "list", Short: "List the catalogue", Args: cobra.NoArgs,
+		Example: "  reeve tools list --category filesystem",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Tools().List(ctx, category)
@@ -61,7 +63,8 @@ func noToolCategory(ctx context.Context, c *client.Client, category string) erro
 			names = append(names, t.Category)
 		}
 	}
-	return reeve.Errorf(reeve.NotFound, "no tool is of the category %q", category).Hintf("there are %s", strings.Join(names, ", "))
+	return reeve.Errorf(reeve.NotFound, "no tool is of the category %q", category).
+		Hintf("there are %s", strings.Join(names, ", "))
 }
 
 func (a *app) printTools(l api.ToolList) error {
@@ -82,17 +85,23 @@ func (a *app) printTool(t api.ToolView) error {
 		if t.Previews {
 			previews = "yes"
 		}
-		details(w, "id", t.ID, "name", t.Name, "kind", string(t.Kind), "category", t.Category, "pack", t.Pack, "tier", string(t.Tier),
-			"effect", string(t.Effect), "risk", string(t.Risk), "capability", t.Capability, "timeout", t.Timeout().String(),
-			"attempts", strconv.Itoa(t.Retry.Attempts), "previews", previews, "identity", strings.Join(t.Identity, ", "),
-			"cost", amount(t.Cost), "version", strconv.Itoa(t.Version), "broken", t.Broken, "description", t.Description,
-			"parameters", pretty(t.Parameters), "settings", pretty(t.ConfigSchema), "agent's config", pretty(t.Config), "spec", pretty(t.Spec))
+		details(w, "id", t.ID, "name", t.Name, "kind", string(t.Kind), "category", t.Category, "pack", t.Pack, "tier",
+			string(t.Tier),
+			"effect", string(t.Effect), "risk", string(t.Risk), "capability", t.Capability, "timeout", t.Timeout().
+				String(),
+			"attempts", strconv.Itoa(t.Retry.Attempts), "previews", previews, "identity",
+			strings.Join(t.Identity, ", "),
+			"cost", amount(t.Cost), "version", strconv.Itoa(t.Version), "broken", t.Broken, "description",
+			t.Description,
+			"parameters", pretty(t.Parameters), "settings", pretty(t.ConfigSchema), "agent's config", pretty(t.Config),
+			"spec", pretty(t.Spec))
 	})
 }
 
 func toolsGet(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "get TOOL", Short: "Show a tool and its parameters", Args: cobra.ExactArgs(1), Example: "  reeve tools get file_read",
+		Use: "get TOOL", Short: "Show a tool and its parameters", Args: cobra.ExactArgs(1),
+		Example:           "  reeve tools get file_read",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -110,7 +119,8 @@ func toolsCreate(a *app) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "create -f FILE", Short: "Define a tool", Args: cobra.NoArgs,
-		Long: "Defines a tool from a JSON or YAML file, or from the standard input (-f -). docs/http-tools.md describes the fields.",
+		Long: "Defines a tool from a JSON or YAML file, or from the standard input (-f -). docs/http-tools.md " +
+			"describes the fields.",
 		Example: `  reeve tools create -f weather.yaml
   cat weather.json | reeve tools create -f -`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -134,7 +144,8 @@ func toolsCreate(a *app) *cobra.Command {
 func toolsUpdate(a *app) *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "update TOOL -f FILE", Short: "Replace a tool you defined", Args: cobra.ExactArgs(1), Example: "  reeve tools update weather -f weather.yaml",
+		Use: "update TOOL -f FILE", Short: "Replace a tool you defined", Args: cobra.ExactArgs(1),
+		Example:           "  reeve tools update weather -f weather.yaml",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := api.ToolRequest{ID: args[0]}
@@ -156,7 +167,8 @@ func toolsUpdate(a *app) *cobra.Command {
 
 func toolsDelete(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete TOOL", Short: "Remove a tool you defined, from its agents too", Args: cobra.ExactArgs(1), Example: "  reeve tools delete weather",
+		Use: "delete TOOL", Short: "Remove a tool you defined, from its agents too", Args: cobra.ExactArgs(1),
+		Example:           "  reeve tools delete weather",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {

@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trim gives back what only starting needed: the garbage of it, and the pages of the program's own file that it touched on the way. Most of a
-// server's code runs once, to register routes, tools and schemas; an idle server needs a fifth of it. What is needed again is read again,
-// from the page cache. Nothing depends on it, so nothing is said when it cannot be done.
+// trim gives back what only starting needed: the garbage of it, and the pages of the program's own file that it touched
+// on the way. Most of a server's code runs once, to register routes, tools and schemas; an idle server needs a fifth of
+// it. What is needed again is read again, from the page cache. Nothing depends on it, so nothing is said when it cannot
+// be done.
 func trim() {
 	debug.FreeOSMemory()
 	self, err := os.Readlink("/proc/self/exe")
@@ -27,7 +28,8 @@ func trim() {
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		var from, to uintptr
 		var mode string
-		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &mode); err != nil || !strings.HasSuffix(lines.Text(), " "+self) {
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &mode); err != nil ||
+			!strings.HasSuffix(lines.Text(), " "+self) {
 			continue
 		}
 		if !strings.Contains(mode, "w") { // what may be written is not in the file any more

@@ -61,7 +61,8 @@ the server is gone for more than 30 seconds: the wake was accepted, and its run 
 func (a *app) printWake(agent string, w reeve.Wake) error {
 	a.note("see what comes of it: reeve runs --agent %s", agent)
 	return a.print(w, func(out io.Writer) {
-		details(out, "key", w.RunKey, "agent", w.AgentID, "reason", string(w.Reason), "state", string(w.State), "due", when(w.DueAt), "input", w.Input)
+		details(out, "key", w.RunKey, "agent", w.AgentID, "reason", string(w.Reason), "state", string(w.State), "due",
+			when(w.DueAt), "input", w.Input)
 	})
 }
 
@@ -86,7 +87,8 @@ func (a *app) printAccepted(agent string, w reeve.Wake, run reeve.Run, err error
 	return silent{exitNotDone}
 }
 
-// printOutcome prints what a run came to: its words to the output, everything else beside it. Its error is the exit code.
+// printOutcome prints what a run came to: its words to the output, everything else beside it. Its error is the exit
+// code.
 func (a *app) printOutcome(r reeve.Run) error {
 	code := exitOfRun(r.State)
 	switch {

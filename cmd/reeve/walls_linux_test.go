@@ -201,7 +201,8 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 	args := []string{"serve"}
 	program := r.program
 	if os.Getuid() == 0 {
-		program, args = "setpriv", append([]string{"--reuid=1234", "--regid=1234", "--clear-groups", r.program}, args...)
+		program, args = "setpriv", append([]string{"--reuid=1234", "--regid=1234", "--clear-groups", r.program},
+			args...)
 	}
 	again, err := r.family.start(append(r.environment(w), "REEVE_CONFINE=landlock", "TMPDIR="+temp), program, args...)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// TestI11_K23_WorkersAreConfined looks, from outside, at the processes in which the real server runs Python and scripts, while they run an endless
-// loop: with namespaces and without, as the user of this test and as an ordinary one. When the server is killed, they are gone.
+// TestI11_K23_WorkersAreConfined looks, from outside, at the processes in which the real server runs Python and
+// scripts, while they run an endless loop: with namespaces and without, as the user of this test and as an ordinary
+// one. When the server is killed, they are gone.
 func TestI11_K23_WorkersAreConfined(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -61,7 +62,8 @@ func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 		body thing
 	}{
 		{"/api/agents", thing{"name": "calc"}},
-		{"/api/tools", thing{"id": "spin", "kind": "script", "description": "Spins.", "effect": "read", "timeout_ms": 300000, "parameters": thing{"type": "object"}, "spec": thing{"source": "for (;;);"}}},
+		{"/api/tools", thing{"id": "spin", "kind": "script", "description": "Spins.", "effect": "read",
+			"timeout_ms": 300000, "parameters": thing{"type": "object"}, "spec": thing{"source": "for (;;);"}}},
 		{"/api/agents/calc/tools", thing{"tool_id": "spin"}},
 		{"/api/agents/calc/tools", thing{"tool_id": "execute_python"}},
 	} {
@@ -70,7 +72,8 @@ func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 		}
 	}
 	ended := make(chan error, 2)
-	for _, call := range []thing{{"tool": "spin", "args": thing{}}, {"tool": "execute_python", "args": thing{"code": "while True: pass"}}} {
+	for _, call := range []thing{{"tool": "spin", "args": thing{}},
+		{"tool": "execute_python", "args": thing{"code": "while True: pass"}}} {
 		go func() { ended <- c.do(ctx, "POST", "/api/agents/calc/calls", call, nil) }()
 	}
 	var all []string
@@ -78,7 +81,8 @@ func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 		var busy string
 		if err := poll(ctx, kind+" to run", func() (bool, error) {
 			ids := workersOf(t, p.cmd.Process.Pid, kind)
-			i := slices.IndexFunc(ids, func(id string) bool { // it computes, and has locked itself in before: all else is the start of the program
+			// it computes, and has locked itself in before: all else is the start of the program
+			i := slices.IndexFunc(ids, func(id string) bool {
 				status, _ := os.ReadFile("/proc/" + id + "/status")
 				return busyTime(id) > 20 && strings.Contains(string(status), "Seccomp_filters:\t2\n")
 			})
@@ -150,7 +154,8 @@ func lookAt(t *testing.T, kind, id string, namespaces bool) {
 		}
 	}
 	status := read("status")
-	want := []string{"Seccomp:\t2\n", "Seccomp_filters:\t2\n", "NoNewPrivs:\t1\n", "CapInh:\t0000000000000000\n", "CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n", "CapAmb:\t0000000000000000\n"}
+	want := []string{"Seccomp:\t2\n", "Seccomp_filters:\t2\n", "NoNewPrivs:\t1\n", "CapInh:\t0000000000000000\n",
+		"CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n", "CapAmb:\t0000000000000000\n"}
 	if namespaces {
 		want = append(want, "CapBnd:\t0000000000000000\n")
 	}
@@ -163,7 +168,8 @@ func lookAt(t *testing.T, kind, id string, namespaces bool) {
 		t.Errorf("%s: it is root", kind)
 	}
 	limits := read("limits")
-	for _, line := range []string{"Max core file size        0                    0", "Max file size             0                    0", "Max open files            16                   16"} {
+	for _, line := range []string{"Max core file size        0                    0",
+		"Max file size             0                    0", "Max open files            16                   16"} {
 		if !strings.Contains(limits, line) {
 			t.Errorf("%s: its limits are\n%s", kind, limits)
 		}

@@ -30,14 +30,18 @@ func workspacesCommand(a *app) *cobra.Command {
 	}
 	var name string
 	create := &cobra.Command{
-		Use: "create ID", Short: "Make a workspace", Args: cobra.ExactArgs(1), Example: `  reeve workspaces create acme --name "Acme Ltd"`,
+		Use: "create ID", Short: "Make a workspace", Args: cobra.ExactArgs(1),
+		Example: `  reeve workspaces create acme --name "Acme Ltd"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				s, err := c.Workspaces().Create(ctx, api.WorkspaceRequest{ID: args[0], Name: name})
 				if err != nil {
 					return err
 				}
-				return a.print(s, func(w io.Writer) { details(w, "id", s.ID, "name", s.Name, "created", when(s.CreatedAt)) })
+				return a.print(s, func(w io.Writer) {
+					details(w, "id", s.ID, "name", s.Name, "created",
+						when(s.CreatedAt))
+				})
 			})
 		},
 	}

@@ -56,7 +56,8 @@ func file(t *testing.T, ar *txtar.Archive, name string) string {
 	return ""
 }
 
-// matches compares a line with the wanted one, whose last star stands for anything: for words that are the go command's.
+// matches compares a line with the wanted one, whose last star stands for anything: for words that are the go
+// command's.
 func matches(have, want string) bool {
 	if have == want {
 		return true
@@ -107,7 +108,8 @@ func TestO22_WrongFunctionsFailWithTheirLine(t *testing.T) {
 func TestO22_WrongUsageIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{
-		{"-nosuchflag"}, {"a", "b"}, {"-o", "x.txt"}, {"-o", "sub/x.go"}, {"-o", "x_test.go"}, {"-func", "not a name"}, {"-func", "init"},
+		{"-nosuchflag"}, {"a", "b"}, {"-o", "x.txt"}, {"-o", "sub/x.go"}, {"-o", "x_test.go"}, {"-func", "not a name"},
+		{"-func", "init"},
 	} {
 		var stderr bytes.Buffer
 		if code := run(args, &stderr); code != 2 || stderr.Len() == 0 {

@@ -24,8 +24,8 @@ type line struct {
 	text string
 }
 
-// readComment takes a doc comment apart. Lines of a paragraph are joined, since where they break is the editor's business;
-// indented lines, which are lists and code, stay as they are.
+// readComment takes a doc comment apart. Lines of a paragraph are joined, since where they break is the editor's
+// business; indented lines, which are lists and code, stay as they are.
 func readComment(doc *ast.CommentGroup) comment {
 	var (
 		c    comment
@@ -114,5 +114,6 @@ func cutItem(text string) (name, rest string, ok bool) {
 		return "", "", false
 	}
 	name, rest, ok = strings.Cut(strings.TrimSpace(text[2:]), ":")
-	return name, strings.TrimSpace(rest), ok && token.IsIdentifier(name) && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+	return name, strings.TrimSpace(rest), ok && token.IsIdentifier(name) &&
+		(rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }

@@ -98,7 +98,8 @@ func (p *problems) apply(t *tool, list []setting) {
 		case "verify":
 			t.verify = s.value
 		default:
-			p.add(s.pos, "unknown key %s: id, name, effect, tier, risk, category, capability, timeout, retry and verify are known", s.key)
+			p.add(s.pos, "unknown key %s: id, name, effect, tier, risk, category, capability, timeout, retry and "+
+				"verify are known", s.key)
 			continue
 		}
 		t.said[s.key] = s.pos

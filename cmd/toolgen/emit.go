@@ -117,7 +117,8 @@ func (e *emitter) tool(t tool) {
 	text("Name", d.Name)
 	text("Description", d.Description)
 	text("Category", d.Category)
-	field("Effect", word(camel(string(d.WithDefaults().Effect)))) // said even when the directive does not: it is what a reviewer looks for
+	// said even when the directive does not: it is what a reviewer looks for
+	field("Effect", word(camel(string(d.WithDefaults().Effect))))
 	if d.Tier != "" {
 		field("Tier", word(camel(string(d.Tier))))
 	}
@@ -166,7 +167,8 @@ func (e *emitter) handler(t tool) {
 		fmt.Fprintf(e, ") (%s, error) {\nreturn %s\n}", e.typ(t.result), call)
 		return
 	}
-	fmt.Fprintf(e, ") (string, error) {\nif %s := %s; %s != nil {\nreturn \"\", %s\n}\nreturn \"done\", nil\n}", e.err, call, e.err, e.err)
+	fmt.Fprintf(e, ") (string, error) {\nif %s := %s; %s != nil {\nreturn \"\", %s\n}\nreturn \"done\", nil\n}", e.err,
+		call, e.err, e.err)
 }
 
 // tag gives a field's tag as a Go literal.

@@ -161,8 +161,10 @@ func TestO22_NamesOfFileAndFunctionCanBeChosen(t *testing.T) {
 
 func TestO22_NamesBecomeSnakeCase(t *testing.T) {
 	for name, want := range map[string]string{
-		"query": "query", "userID": "user_id", "userIDs": "user_ids", "IDs": "ids", "HTTPServer": "http_server", "maxN": "max_n",
-		"FindNotes": "find_notes", "user_id": "user_id", "_x": "x", "a__B": "a_b", "sha256Sum": "sha256_sum", "V2API": "v2_api",
+		"query": "query", "userID": "user_id", "userIDs": "user_ids", "IDs": "ids", "HTTPServer": "http_server",
+		"maxN":      "max_n",
+		"FindNotes": "find_notes", "user_id": "user_id", "_x": "x", "a__B": "a_b", "sha256Sum": "sha256_sum",
+		"V2API":        "v2_api",
 		"ParseURLsNow": "parse_urls_now", "HTTPStatus": "http_status", "X": "x",
 	} {
 		if have := snake(name); have != want {

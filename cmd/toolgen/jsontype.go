@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// shape notes why values of a type cannot be arguments or a result. Arguments are held to what the schema will say of them: a
-// type whose JSON form differs from its schema would refuse every call.
+// shape notes why values of a type cannot be arguments or a result. Arguments are held to what the schema will say of
+// them: a type whose JSON form differs from its schema would refuse every call.
 func (s *source) shape(expr ast.Expr, what string, t types.Type, result bool) {
 	w := walk{result: result, text: s.text, bad: func(path, format string, args ...any) {
 		s.add(expr.Pos(), "%s%s: %s", what, path, fmt.Sprintf(format, args...))
@@ -176,8 +176,8 @@ func (w *walk) field(f *types.Var, tag reflect.StructTag, path string) {
 	w.visit(f.Type(), path)
 }
 
-// embedded checks a field that lends its own fields to the struct it is in. Anything else that encoding/json allows there is
-// missing from the schema.
+// embedded checks a field that lends its own fields to the struct it is in. Anything else that encoding/json allows
+// there is missing from the schema.
 func (w *walk) embedded(f *types.Var, name, path string) {
 	t := f.Type()
 	ptr, isPtr := types.Unalias(t).(*types.Pointer)

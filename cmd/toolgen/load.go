@@ -32,8 +32,8 @@ type source struct {
 	typeErrs []types.Error
 }
 
-// load parses and type-checks the package in dir. The package itself is never given to the go command, only its imports are:
-// so neither a broken generated file nor calls of functions that are yet to be generated stand in the way.
+// load parses and type-checks the package in dir. The package itself is never given to the go command, only its imports
+// are: so neither a broken generated file nor calls of functions that are yet to be generated stand in the way.
 func load(dir, out string) (*source, error) {
 	src := &source{problems: problems{fset: token.NewFileSet()}, info: types.Info{Defs: map[*ast.Ident]types.Object{}}}
 	if err := src.parse(dir, out); err != nil {
@@ -57,8 +57,8 @@ func load(dir, out string) (*source, error) {
 			}
 		},
 	}
-	// An error here is one of those collected above. Most are the compiler's business; those that touch a tool's signature are
-	// reported with it.
+	// An error here is one of those collected above. Most are the compiler's business; those that touch a tool's
+	// signature are reported with it.
 	src.pkg, _ = conf.Check(src.files[0].Name.Name, src.fset, src.files, &src.info)
 	return src, nil
 }
@@ -75,7 +75,8 @@ func (s *source) parse(dir, out string) error {
 			continue
 		}
 		if ok, err := build.Default.MatchFile(dir, name); err == nil && !ok {
-			continue // for another platform; a file that cannot be matched is left to the parser, whose messages have a line
+			// for another platform; a file that cannot be matched is left to the parser, whose messages have a line
+			continue
 		}
 		path := filepath.Join(dir, name)
 		text, err := os.ReadFile(path)
@@ -85,7 +86,8 @@ func (s *source) parse(dir, out string) error {
 		if generated(text) {
 			continue
 		}
-		f, err := parser.ParseFile(s.fset, path, text, parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
+		f, err := parser.ParseFile(s.fset, path, text,
+			parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
 		var list scanner.ErrorList
 		switch {
 		case errors.As(err, &list):
@@ -108,7 +110,8 @@ func (s *source) parse(dir, out string) error {
 	return nil
 }
 
-// generated tells whether a file is toolgen's own. It looks at every line: after a merge the header may not be the first.
+// generated tells whether a file is toolgen's own. It looks at every line: after a merge the header may not be the
+// first.
 func generated(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if string(bytes.TrimRight(line, "\r\n")) == header {

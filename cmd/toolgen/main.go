@@ -1,5 +1,5 @@
-// Toolgen makes tools of plain Go functions. It reads one package, finds the functions whose doc comment holds a //reeve:tool
-// line and writes a file with a function that returns them as []reeve.Tool.
+// Toolgen makes tools of plain Go functions. It reads one package, finds the functions whose doc comment holds a
+// //reeve:tool line and writes a file with a function that returns them as []reeve.Tool.
 //
 //	toolgen [-o tools_gen.go] [-func Tools] [-check] [dir]
 //
@@ -15,18 +15,19 @@
 //	func F(ctx context.Context, a A, b B, ...) error
 //	func F(ctx context.Context, args S) (R, error)   // S a struct: its own tags give the schema
 //
-// The tool's id is the function's name in snake_case, each argument is named after its parameter in snake_case, and the doc
-// comment is the description; where it begins with the function's name, as doc comments do, the id is put in its place. A line
-// of the form
+// The tool's id is the function's name in snake_case, each argument is named after its parameter in snake_case, and the
+// doc comment is the description; where it begins with the function's name, as doc comments do, the id is put in its
+// place. A line of the form
 //
 //   - name: text
 //
-// in the doc comment describes the parameter of that Go name and is left out of the description; indented lines below belong to
-// it. A name that is no parameter is an error. A function that gives only an error answers "done".
+// in the doc comment describes the parameter of that Go name and is left out of the description; indented lines below
+// belong to it. A name that is no parameter is an error. A function that gives only an error answers "done".
 //
-// Arguments are strings, bools, integers, floats, time.Time (RFC 3339), any (whatever JSON says), structs, and slices, arrays
-// and maps with string keys of these. A pointer makes an argument optional. What JSON and the schema would understand differently
-// is refused: []byte, time.Duration, types that decode themselves, types that contain themselves.
+// Arguments are strings, bools, integers, floats, time.Time (RFC 3339), any (whatever JSON says), structs, and slices,
+// arrays and maps with string keys of these. A pointer makes an argument optional. What JSON and the schema would
+// understand differently is refused: []byte, time.Duration, types that decode themselves, types that contain
+// themselves.
 //
 // # Directive
 //
@@ -47,8 +48,8 @@
 //
 // # Errors
 //
-// Every problem is printed as file:line:col: message. With any, nothing is written and the exit code is 1; wrong usage is 2.
-// With -check nothing is ever written, and the exit code is 1 when the file is not what would be written.
+// Every problem is printed as file:line:col: message. With any, nothing is written and the exit code is 1; wrong usage
+// is 2. With -check nothing is ever written, and the exit code is 1 when the file is not what would be written.
 package main
 
 import (

@@ -26,7 +26,8 @@ func (p *problems) add(pos token.Pos, format string, args ...any) {
 // err gives the problems in the order of the source, or nil.
 func (p *problems) err() error {
 	slices.SortStableFunc(p.list, func(a, b problem) int {
-		return cmp.Or(cmp.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
+		return cmp.Or(cmp.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line),
+			cmp.Compare(a.at.Column, b.at.Column))
 	})
 	var errs []error
 	for _, p := range slices.Compact(p.list) {

@@ -36,8 +36,8 @@ type param struct {
 	optional bool
 }
 
-// tools finds the marked functions and notes everything that is wrong with them. They come sorted by id, so that moving a
-// function changes nothing.
+// tools finds the marked functions and notes everything that is wrong with them. They come sorted by id, so that moving
+// a function changes nothing.
 func (s *source) tools(funcName string) []tool {
 	var list []tool
 	for _, f := range s.files {
@@ -74,8 +74,8 @@ func (s *source) tools(funcName string) []tool {
 	return list
 }
 
-// marks gives the directives of a comment, and notes those that mark no function and those that were misspelt: a comment that
-// does nothing in silence would be a tool that is missing in silence.
+// marks gives the directives of a comment, and notes those that mark no function and those that were misspelt: a
+// comment that does nothing in silence would be a tool that is missing in silence.
 func (s *source) marks(group *ast.CommentGroup, fd *ast.FuncDecl) []*ast.Comment {
 	var list []*ast.Comment
 	for _, c := range group.List {
@@ -101,9 +101,11 @@ func (s *source) reserved(funcName string) {
 		_, predeclaredType := types.Universe.Lookup(name).(*types.TypeName)
 		switch {
 		case name == funcName:
-			s.add(scope.Lookup(name).Pos(), "%s is what the generated function is called: rename this or use -func", name)
+			s.add(scope.Lookup(name).Pos(), "%s is what the generated function is called: rename this or use -func",
+				name)
 		case predeclaredType || name == "nil":
-			s.add(scope.Lookup(name).Pos(), "the package declares its own %s, which generated code needs as Go has it", name)
+			s.add(scope.Lookup(name).Pos(), "the package declares its own %s, which generated code needs as Go has it",
+				name)
 		}
 	}
 }
@@ -115,7 +117,8 @@ func (s *source) tool(fd *ast.FuncDecl, mark *ast.Comment) tool {
 	s.apply(&t, s.settings(mark.Text[len(directive):], mark.Pos()+token.Pos(len(directive))))
 	doc := readComment(fd.Doc)
 	t.decl.Description = doc.text
-	if rest, ok := strings.CutPrefix(doc.text, t.fn); ok && (rest == "" || strings.ContainsRune(" ,.:;\n", rune(rest[0]))) {
+	if rest, ok := strings.CutPrefix(doc.text, t.fn); ok &&
+		(rest == "" || strings.ContainsRune(" ,.:;\n", rune(rest[0]))) {
 		t.decl.Description = t.decl.ID + rest
 	}
 	if doc.text == "" {
@@ -297,8 +300,8 @@ func named(t types.Type, path, name string) bool {
 	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == path && n.Obj().Name() == name
 }
 
-// contextExpr tells whether an expression that could not be resolved was meant to be a context, so that one mistake, an import
-// that is missing, is not reported as another.
+// contextExpr tells whether an expression that could not be resolved was meant to be a context, so that one mistake, an
+// import that is missing, is not reported as another.
 func contextExpr(e ast.Expr) bool {
 	sel, ok := e.(*ast.SelectorExpr)
 	return ok && sel.Sel.Name == "Context"

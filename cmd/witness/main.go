@@ -1,5 +1,6 @@
-// Witness is the far side in crash tests: a process of its own that counts the effects asked of it, by Idempotency-Key, and
-// keeps the count on disk before it answers. It also does the killing, since nobody else knows when a request has arrived.
+// Witness is the far side in crash tests: a process of its own that counts the effects asked of it, by Idempotency-Key,
+// and keeps the count on disk before it answers. It also does the killing, since nobody else knows when a request has
+// arrived.
 //
 //	POST /effects/{class}/{lane}  one effect; class keyed honours the key, every other class counts each arrival
 //	GET  /effects/{key}           what was counted for a key: 200, or 404 when there was no effect
@@ -24,7 +25,8 @@ import (
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address to listen on")
 	file := flag.String("log", "witness.log", "file that keeps the count")
-	settle := flag.Duration("settle", 20*time.Millisecond, "how long a look-up waits for requests that arrived before it")
+	settle := flag.Duration("settle", 20*time.Millisecond,
+		"how long a look-up waits for requests that arrived before it")
 	flag.Parse()
 	if err := run(*listen, *file, *settle); err != nil {
 		fmt.Fprintln(os.Stderr, "witness:", err)
@@ -69,7 +71,8 @@ type plan struct {
 	Do   string `json:"do"`            // kill, drop, hang or fail; empty for nothing
 	When string `json:"when"`          // before the effect is counted, when it is counted, or when it is answered
 	PID  int    `json:"pid,omitempty"` // of the process to kill
-	// SlowMS has the effect counted so much later, though nobody waits for it any more. It goes with kill, drop and nothing, before.
+	// SlowMS has the effect counted so much later, though nobody waits for it any more. It goes with kill, drop and
+	// nothing, before.
 	SlowMS int `json:"slow_ms,omitempty"`
 }
 
@@ -155,8 +158,8 @@ func (w *witness) routes() http.Handler {
 	return mux
 }
 
-// effect counts one, on disk, and then answers; unless a plan says otherwise. A client that has gone away changes nothing: the
-// request has arrived.
+// effect counts one, on disk, and then answers; unless a plan says otherwise. A client that has gone away changes
+// nothing: the request has arrived.
 func (w *witness) effect(rw http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20)); err != nil {
 		return // half a request is none
@@ -256,8 +259,8 @@ func (p plan) act(when string, rw http.ResponseWriter, r *http.Request) bool {
 	panic(http.ErrAbortHandler)
 }
 
-// look says what was counted for a key. A request that arrived earlier may still be on its way to the count; the wait lets it
-// get there, as the far side's own order of things would.
+// look says what was counted for a key. A request that arrived earlier may still be on its way to the count; the wait
+// lets it get there, as the far side's own order of things would.
 func (w *witness) look(rw http.ResponseWriter, r *http.Request) {
 	time.Sleep(w.settle)
 	w.mu.Lock()

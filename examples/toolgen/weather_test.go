@@ -33,8 +33,10 @@ func TestO22_FunctionsAreCalledAsTools(t *testing.T) {
 		want     any
 	}{
 		{"convert_temperature", `{"degrees": 100, "from": "C"}`, "212.0 F"},
-		{"summarize_readings", `{"place": "Oslo", "readings": [3, -1, 2]}`, toolgen.Extremes{Place: "Oslo", Count: 3, Low: -1, High: 3}},
-		{"summarize_readings", `{"place": "Oslo", "readings": [3, -99, 2], "ignore_below": -60}`, toolgen.Extremes{Place: "Oslo", Count: 2, Low: 2, High: 3}},
+		{"summarize_readings", `{"place": "Oslo", "readings": [3, -1, 2]}`, toolgen.Extremes{Place: "Oslo", Count: 3,
+			Low: -1, High: 3}},
+		{"summarize_readings", `{"place": "Oslo", "readings": [3, -99, 2], "ignore_below": -60}`,
+			toolgen.Extremes{Place: "Oslo", Count: 2, Low: 2, High: 3}},
 	} {
 		have, err := call(t, c.id, c.args)
 		if err != nil || !reflect.DeepEqual(have, c.want) {
@@ -42,7 +44,8 @@ func TestO22_FunctionsAreCalledAsTools(t *testing.T) {
 		}
 	}
 	var refused *reeve.Error
-	if _, err := call(t, "convert_temperature", `{"degrees": 1, "from": "K"}`); !errors.As(err, &refused) || refused.Code != reeve.ToolFailed {
+	if _, err := call(t, "convert_temperature", `{"degrees": 1, "from": "K"}`); !errors.As(err, &refused) ||
+		refused.Code != reeve.ToolFailed {
 		t.Errorf("an unknown unit: %v", err)
 	}
 }
@@ -63,7 +66,8 @@ func TestO22_NamesCommentsAndTypesAreTheSchema(t *testing.T) {
 		t.Errorf("have %s\nwant %s", have.Parameters, want)
 	}
 	var schema struct{ Required []string }
-	if err := json.Unmarshal(have.Parameters, &schema); err != nil || !reflect.DeepEqual(schema.Required, []string{"place", "readings"}) {
+	if err := json.Unmarshal(have.Parameters, &schema); err != nil ||
+		!reflect.DeepEqual(schema.Required, []string{"place", "readings"}) {
 		t.Errorf("required are %q, %v", schema.Required, err)
 	}
 	const text = "summarize_readings gives the number of readings taken at a place, the lowest and the highest.\n\n" +
@@ -75,7 +79,8 @@ func TestO22_NamesCommentsAndTypesAreTheSchema(t *testing.T) {
 
 func TestO22_DirectivesAreTheDeclaration(t *testing.T) {
 	have := tool(t, "convert_temperature")
-	if have.Name != "Convert a temperature" || have.Effect != reeve.Read || have.Tier != reeve.ReadOnly || have.Category != "weather" ||
+	if have.Name != "Convert a temperature" || have.Effect != reeve.Read || have.Tier != reeve.ReadOnly ||
+		have.Category != "weather" ||
 		have.TimeoutMS != 2000 {
 		t.Errorf("declared as %+v", have)
 	}

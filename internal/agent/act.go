@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// act makes calls of an answer through the gate, in order; reads that follow each other together. An end means that the run
-// waits: for a person, or for an outcome that is being found out.
+// act makes calls of an answer through the gate, in order; reads that follow each other together. An end means that the
+// run waits: for a person, or for an outcome that is being found out.
 func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
 	ctx, cancel := reeve.DetachFromShutdown(ctx)
 	defer cancel()
@@ -43,8 +43,8 @@ func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
 	return nil
 }
 
-// start makes calls that follow each other and whose callers wait for what they begin: all of that goes on at once. The run waits for
-// the last of them.
+// start makes calls that follow each other and whose callers wait for what they begin: all of that goes on at once. The
+// run waits for the last of them.
 func (v *turn) start(ctx context.Context, calls []*call) (waits *reeve.RunEnd) {
 	for _, c := range calls {
 		res, err := v.Gate.Call(ctx, v.request(c))
@@ -52,7 +52,8 @@ func (v *turn) start(ctx context.Context, calls []*call) (waits *reeve.RunEnd) {
 		if end != nil && waits == nil {
 			waits = end
 		}
-		if end != nil && (end.State != reeve.RunParked || res.State != reeve.Dispatched) { // nothing more is made before a person has spoken
+		// nothing more is made before a person has spoken
+		if end != nil && (end.State != reeve.RunParked || res.State != reeve.Dispatched) {
 			return end
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"reeve/model"
 )
 
-// ask asks the model for its next move, and stores the answer before anything is done about it. At the limit of moves it is
-// asked for a final answer, without tools; after that nothing more.
+// ask asks the model for its next move, and stores the answer before anything is done about it. At the limit of moves
+// it is asked for a final answer, without tools; after that nothing more.
 func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	n := len(v.log.moves)
 	if n > v.set.MaxMoves {
@@ -46,7 +46,9 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	if n == v.set.MaxMoves {
 		r.Choice = model.NoCall
-		r.Messages = say(r.Messages, "You have come to the limit of moves in this turn. Answer now, with what you have; no tool can be called any more.")
+		r.Messages = say(r.Messages,
+			"You have come to the limit of moves in this turn. Answer now, with what you have; no tool can be called "+
+				"any more.")
 	}
 	var answer model.Answer
 	var spent reeve.Amount
@@ -85,7 +87,8 @@ func say(list []model.Message, text string) []model.Message {
 	return append(list, model.NewTextMessage(model.User, text))
 }
 
-// check makes sure that an answer can be acted on: it says or wants something, or was cut off before it did, and its calls can be told apart. What a model, or its provider's filter, declined to go on with is not done.
+// check makes sure that an answer can be acted on: it says or wants something, or was cut off before it did, and its
+// calls can be told apart. What a model, or its provider's filter, declined to go on with is not done.
 func (v *turn) check(a *model.Answer) error {
 	if a.Stop == model.StopRefused {
 		a.Parts = slices.DeleteFunc(a.Parts, func(p model.Part) bool { return p.Type == model.ToolCall })
@@ -113,7 +116,8 @@ func (v *turn) check(a *model.Answer) error {
 // keep writes an answer down, and what clients are told of it.
 func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
 	if c := v.conversation(); c != "" {
-		if err := tx.Chat().LockConversation(ctx, c); err != nil { // so that it does not end before its clients are told
+		// so that it does not end before its clients are told
+		if err := tx.Chat().LockConversation(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -129,17 +133,20 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 		return err
 	}
 	n := len(v.log.moves) + 1
-	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.last, Awaits: v.log.awaited(), Answer: raw, Spent: spent})
+	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.last, Awaits: v.log.awaited(),
+		Answer: raw, Spent: spent})
 	if err != nil {
 		return err
 	}
-	m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
+	m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID,
+		AgentID: v.run.AgentID, RunID: v.run.ID,
 		Kind: reeve.Thought, Content: a.Text(), Metadata: info}
 	if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 		return err
 	}
 	if v.forgotten != "" {
-		if err := tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: v.run.ThreadID, UpTo: v.forgotten, WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, UserID: v.run.UserID,
+		if err := tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: v.run.ThreadID, UpTo: v.forgotten,
+			WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, UserID: v.run.UserID,
 			ConversationID: v.run.SessionID}); err != nil {
 			return err
 		}
@@ -147,7 +154,8 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 	return v.tellAnswer(ctx, tx, m.ID, n, a, spent)
 }
 
-// keepPart writes down what was said of an answer that a person cut off: they have read it, and the next turn may be about it. The turn has ended by then.
+// keepPart writes down what was said of an answer that a person cut off: they have read it, and the next turn may be
+// about it. The turn has ended by then.
 func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
 	text := strings.TrimSpace(v.words.String())
 	err := v.DB.Update(ctx, func(tx *store.Tx) error {
@@ -162,7 +170,8 @@ func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
 		if err != nil {
 			return err
 		}
-		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
+		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
+			WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
 			Kind: reeve.Thought, Content: text, Metadata: info})
 	})
 	if err != nil {

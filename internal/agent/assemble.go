@@ -13,7 +13,8 @@ import (
 	"reeve/model"
 )
 
-// Assembler makes the request that a turn begins with. What it returns is what the model gets, before the turn's own moves.
+// Assembler makes the request that a turn begins with. What it returns is what the model gets, before the turn's own
+// moves.
 type Assembler interface {
 	Assemble(ctx context.Context, in AssemblyInput) (model.Request, error)
 }
@@ -86,15 +87,19 @@ func (v *turn) assembled(ctx context.Context) (r model.Request, err error) {
 	})
 	if err != nil && ctx.Err() == nil {
 		said := reeve.AsError(err)
-		err = reeve.Errorf(reeve.AssemblyFailed, "what the model should be asked could not be put together: %s", said.Message).Hintf("%s", said.Hint)
+		err = reeve.Errorf(reeve.AssemblyFailed, "what the model should be asked could not be put together: %s",
+			said.Message).Hintf("%s", said.Hint)
 	}
 	return r, err
 }
 
-// input gathers what an assembler is given. How much it reads is bounded by the settings, whatever the conversation's length.
+// input gathers what an assembler is given. How much it reads is bounded by the settings, whatever the conversation's
+// length.
 func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
-	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(), TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
-		ModelProfileID: v.set.Model, Instructions: insert(v.set.Instructions, v.log.info.Variables, v.set.Variables), Settings: v.set, RecentTurns: []TurnSnapshot{}}
+	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
+		TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
+		ModelProfileID: v.set.Model, Instructions: insert(v.set.Instructions, v.log.info.Variables, v.set.Variables),
+		Settings: v.set, RecentTurns: []TurnSnapshot{}}
 	if v.log.info.Model != "" {
 		in.ModelProfileID = v.log.info.Model
 	}
@@ -117,11 +122,13 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 			continue
 		}
 		in.ToolIDs = append(in.ToolIDs, t.ID)
-		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.ID, Name: t.Name, Description: t.Description, InputSchema: t.Parameters, Async: t.Async})
+		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.ID, Name: t.Name,
+			Description: t.Description, InputSchema: t.Parameters, Async: t.Async})
 	}
 	for _, t := range v.offers {
 		in.ToolIDs = append(in.ToolIDs, t.Name)
-		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
+		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name,
+			Description: t.Description, InputSchema: t.Parameters})
 	}
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
 		if in.UserMessage, err = v.spoken(ctx, s, v.log.said); err != nil {
@@ -224,12 +231,14 @@ func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) 
 	return out, nil
 }
 
-// DefaultAssembler is the built-in assembler: instructions, what else is going on, notes, older turns in a few words, as many recent ones as fit, and what was said.
+// DefaultAssembler is the built-in assembler: instructions, what else is going on, notes, older turns in a few words,
+// as many recent ones as fit, and what was said.
 type DefaultAssembler struct{}
 
 // Assemble makes the request.
 func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Request, error) {
-	r := model.Request{Model: in.ModelProfileID, System: in.Instructions, MaxTokens: in.Settings.MaxTokens, Temperature: in.Settings.Temperature, Effort: in.Settings.Effort}
+	r := model.Request{Model: in.ModelProfileID, System: in.Instructions, MaxTokens: in.Settings.MaxTokens,
+		Temperature: in.Settings.Temperature, Effort: in.Settings.Effort}
 	if len(in.ActiveTurns) > 0 {
 		var b strings.Builder
 		b.WriteString("\n\nOther turns of this conversation are still under way; they are answered apart:\n")
@@ -243,8 +252,10 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 		r.System = strings.TrimSpace(r.System + b.String())
 	}
 	if len(in.Others) > 0 {
-		r.System = strings.TrimSpace(fmt.Sprintf("%s\n\nYou are %s. Other agents speak in this conversation too: %s. What they say stands after their names in brackets, as in [%s]. Do not put your own name before what you say.",
-			r.System, in.Agent, strings.Join(in.Others, ", "), in.Others[0]))
+		r.System = strings.TrimSpace(
+			fmt.Sprintf("%s\n\nYou are %s. Other agents speak in this conversation too: %s. What they say stands "+
+				"after their names in brackets, as in [%s]. Do not put your own name before what you say.",
+				r.System, in.Agent, strings.Join(in.Others, ", "), in.Others[0]))
 	}
 	for _, t := range in.ToolDefinitions {
 		d := t.Description
@@ -262,7 +273,8 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, b.String()))
 	}
 	if in.Summary != "" {
-		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, "[What was said before, in short]\n"+in.Summary))
+		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, "[What was said before, in short]\n"+
+			in.Summary))
 	}
 	for _, t := range in.RecentTurns {
 		for _, m := range t.Messages {
@@ -275,7 +287,8 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 	return r, nil
 }
 
-// follow adds a message to others. Some models want the two sides to take turns, so what one side says twice in a row is one message.
+// follow adds a message to others. Some models want the two sides to take turns, so what one side says twice in a row
+// is one message.
 func follow(list []model.Message, m model.Message) []model.Message {
 	if n := len(list); n > 0 && list[n-1].Role == m.Role {
 		list[n-1].Parts = slices.Concat(list[n-1].Parts, m.Parts)

@@ -27,7 +27,8 @@ func (v *turn) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
+		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
+			WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
 			RunID: v.run.ID, Kind: reeve.Observation, Content: text, Metadata: info})
 	})
 }
@@ -45,9 +46,12 @@ func (v *turn) woken(ctx context.Context, tx *store.Tx) (string, error) {
 		if v.run.Input != "" {
 			text += "\n\n" + v.run.Input
 		}
-		return text + "\n\nNobody is watching. What you answer at the end is the report. If there is nothing that the person should be told, answer exactly: " + nothingToReport, nil
+		return text + "\n\nNobody is watching. What you answer at the end is the report. If there is nothing that " +
+			"the person should be told, answer exactly: " + nothingToReport, nil
 	case reeve.ReasonSubscription:
-		wakes, err := tx.Queue().ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID, Limit: mostTriggers})
+		wakes, err := tx.Queue().
+			ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID,
+				Limit: mostTriggers})
 		if err != nil {
 			return "", err
 		}

@@ -64,15 +64,18 @@ func marked(m model.Message, who string) model.Message {
 	return m
 }
 
-// overhears tells whether a turn is shown to this one's agent by its words only: another agent answered it, or asked for it.
+// overhears tells whether a turn is shown to this one's agent by its words only: another agent answered it, or asked
+// for it.
 func (v *turn) overhears(t TurnSnapshot, said reeve.MessageInfo) bool {
 	return t.AgentID != v.run.AgentID || said.Agent != ""
 }
 
-// overheard is a turn that another agent answered, or asked for, as this one is told it: each side's words, and nothing of what was done
-// for them. What the others say is spoken by the user's side, under their names; only what the agent itself said is its own. A turn
-// that this one's agent asked for has nothing to show: its answer is the result of a call.
-func (v *turn) overheard(ctx context.Context, s *store.Snap, people *cast, t TurnSnapshot, said model.Message, l *log) (TurnSnapshot, bool, error) {
+// overheard is a turn that another agent answered, or asked for, as this one is told it: each side's words, and nothing
+// of what was done for them. What the others say is spoken by the user's side, under their names; only what the agent
+// itself said is its own. A turn that this one's agent asked for has nothing to show: its answer is the result of a
+// call.
+func (v *turn) overheard(ctx context.Context, s *store.Snap, people *cast, t TurnSnapshot, said model.Message,
+	l *log) (TurnSnapshot, bool, error) {
 	if l.info.Agent == v.run.AgentID {
 		return t, false, nil
 	}

@@ -21,7 +21,8 @@ const (
 	deadlineBatch = 16               // calls that one step settles
 	deadlinePoll  = 5 * time.Second  // how long a deadline that another server has set may wait for us to look
 	deadlineRetry = 10 * time.Second // before a call that could not be settled is looked at again
-	personRecheck = 30 * time.Second // before a call is looked at again whose time is up while its run waits for a person
+	// before a call is looked at again whose time is up while its run waits for a person
+	personRecheck = 30 * time.Second
 )
 
 // Deadlines settles the calls of agents by agents whose time is up, and those whose end was never reported. No process

@@ -9,7 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// TestG14_WhoeverSaysNoLetsTheRunGoOn: a call that will not run is told of at once, like one that did. The wake room would find out for itself, some seconds later.
+// TestG14_WhoeverSaysNoLetsTheRunGoOn: a call that will not run is told of at once, like one that did. The wake room
+// would find out for itself, some seconds later.
 func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -27,7 +28,8 @@ func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 			return err
 		}},
 		"of unknown outcome, and left so": {0, reeve.SideEffecting, func(w *world, op reeve.Operation) error {
-			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt}, "ann")
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt},
+				"ann")
 			return err
 		}},
 	} {
@@ -68,7 +70,8 @@ func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 	}
 }
 
-// TestW04_AWordCountsWhileAnotherOutcomeIsAwaited: what an asynchronous call before it comes to is waited for by nobody, so a call that a person has spoken on, or whose outcome is known by now, has the turn go on.
+// TestW04_AWordCountsWhileAnotherOutcomeIsAwaited: what an asynchronous call before it comes to is waited for by
+// nobody, so a call that a person has spoken on, or whose outcome is known by now, has the turn go on.
 func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 	t.Parallel()
 	decide := func(yes bool) func(*world, reeve.Operation) error {
@@ -88,7 +91,8 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 		"denied":   {0, reeve.Privileged, false, decide(false)},
 		"expired":  {-time.Hour, reeve.Privileged, false, func(*world, reeve.Operation) error { return nil }},
 		"of unknown outcome, and left so": {0, reeve.SideEffecting, false, func(w *world, op reeve.Operation) error {
-			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt}, "ann")
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt},
+				"ann")
 			return err
 		}},
 		"answered by what it began": {0, reeve.SideEffecting, true, func(w *world, op reeve.Operation) error {
@@ -98,7 +102,10 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			slow := tool("slow", reeve.Keyed, func(*reeve.Invocation) (any, error) { return nil, reeve.Errorf(reeve.InProgress, "it will come") })
+			slow := tool("slow", reeve.Keyed, func(*reeve.Invocation) (any, error) {
+				return nil,
+					reeve.Errorf(reeve.InProgress, "it will come")
+			})
 			slow.Async = true
 			risky := tool("risky", reeve.Unsafe, func(*reeve.Invocation) (any, error) {
 				if c.tier == reeve.Privileged {
@@ -107,11 +114,15 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 				return nil, reeve.Errorf(reeve.UnknownOutcome, "the line is dead")
 			})
 			if c.awaits {
-				risky = tool("risky", reeve.Local, func(*reeve.Invocation) (any, error) { return nil, reeve.Errorf(reeve.InProgress, "it was asked") })
+				risky = tool("risky", reeve.Local, func(*reeve.Invocation) (any, error) {
+					return nil,
+						reeve.Errorf(reeve.InProgress, "it was asked")
+				})
 				risky.Awaits = true
 			}
 			risky.Tier = c.tier
-			w := newWorld(t, `{}`, []reeve.Tool{slow, risky}, calls("slow", `{}`, "risky", `{}`), says("So be it."), says("All is done."))
+			w := newWorld(t, `{}`, []reeve.Tool{slow, risky}, calls("slow", `{}`, "risky", `{}`), says("So be it."),
+				says("All is done."))
 			if c.ttl != 0 {
 				w.gate.ApprovalTTL = c.ttl
 			}
@@ -131,7 +142,8 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 			}))
 			w.must(c.answer(w, ops["risky"]))
 			w.work()
-			if got := w.turn(run.ID); got.State != reeve.RunParked || got.Output != "So be it." || len(w.model.asked) != 2 {
+			if got := w.turn(run.ID); got.State != reeve.RunParked || got.Output != "So be it." ||
+				len(w.model.asked) != 2 {
 				t.Fatalf("after the answer the turn is %+v", got)
 			}
 			var results []string

@@ -25,9 +25,9 @@ type AwaitedCalls interface {
 // DefaultDepth is how many calls of agents by agents may lie within each other when the operator does not say.
 const DefaultDepth = 3
 
-// Delegation lets agents call agents. The call, the conversation that it begins and the row that waits for the answer are one
-// transaction, and so are the end of the other's run and the answer: whatever dies in between, the other answers once, and the
-// caller hears it once. Nothing waits but rows.
+// Delegation lets agents call agents. The call, the conversation that it begins and the row that waits for the answer
+// are one transaction, and so are the end of the other's run and the answer: whatever dies in between, the other
+// answers once, and the caller hears it once. Nothing waits but rows.
 type Delegation struct {
 	DelegationConfig
 	changed notify.Signal // a deadline was set, or brought forward
@@ -53,7 +53,8 @@ func NewDelegation(cfg DelegationConfig) *Delegation {
 func (d *Delegation) Wakeup() { d.changed.Notify() }
 
 // Delegate hands a task to another agent, which knows nothing but the input.
-func (d *Delegation) Delegate(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error {
+func (d *Delegation) Delegate(ctx context.Context, inv *reeve.Invocation, to, input string,
+	within time.Duration) error {
 	return d.ask(ctx, inv, reeve.DelegationRequest{Input: input}, to, within)
 }
 
@@ -68,12 +69,14 @@ func (d *Delegation) LoopIn(ctx context.Context, inv *reeve.Invocation, to, inpu
 		return err
 	}
 	if err != nil || run.Reason != reeve.ReasonUser {
-		return reeve.Errorf(reeve.Conflict, "there is no conversation to call another agent into").Hintf("delegate the task instead")
+		return reeve.Errorf(reeve.Conflict, "there is no conversation to call another agent into").
+			Hintf("delegate the task instead")
 	}
 	return d.ask(ctx, inv, reeve.DelegationRequest{Input: input, Conversation: run.SessionID}, to, within)
 }
 
-// IsListed tells whether an agent is one of a list. Both may name it by its name or its id; one that is not there is none.
+// IsListed tells whether an agent is one of a list. Both may name it by its name or its id; one that is not there is
+// none.
 func (d *Delegation) IsListed(ctx context.Context, workspace, agent string, list []string) (is bool, err error) {
 	if slices.Contains(list, agent) {
 		return true, nil
@@ -101,7 +104,8 @@ func (d *Delegation) Exists(ctx context.Context, workspace, agent string) (bool,
 	return err == nil, err
 }
 
-func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.DelegationRequest, to string, within time.Duration) error {
+func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.DelegationRequest, to string,
+	within time.Duration) error {
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return err
@@ -143,9 +147,11 @@ func (d *Delegation) find(ctx context.Context, tx *store.Tx, workspace, to strin
 	case err != nil:
 		return a, err
 	case script:
-		return a, reeve.Errorf(reeve.Unsupported, "%s is an automation, and answers nobody", a.Name).Hintf("ask an agent that a model drives")
+		return a, reeve.Errorf(reeve.Unsupported, "%s is an automation, and answers nobody", a.Name).
+			Hintf("ask an agent that a model drives")
 	case a.Lifecycle != reeve.AgentActive:
-		return a, reeve.Errorf(reeve.Conflict, "the agent %s is %s", a.Name, a.Lifecycle).Hintf("ask one that is active")
+		return a, reeve.Errorf(reeve.Conflict, "the agent %s is %s", a.Name, a.Lifecycle).
+			Hintf("ask one that is active")
 	case a.StoppedAt != nil:
 		return a, reeve.Errorf(reeve.Stopped, "the agent %s is stopped", a.Name).Hintf("a member can resume it")
 	}
@@ -185,9 +191,11 @@ func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.DelegationR
 	}
 	path := strings.Join(append(names, a.Agent.Name), " → ")
 	if circle >= 0 {
-		return reeve.Errorf(reeve.Denied, "this would be a circle: %s", path).Hintf("answer with what you have; whoever asked you is waiting for it")
+		return reeve.Errorf(reeve.Denied, "this would be a circle: %s", path).
+			Hintf("answer with what you have; whoever asked you is waiting for it")
 	}
-	return reeve.Errorf(reeve.Denied, "agents may call each other %d deep, and this would be deeper: %s", d.Depth, path).Hintf("do it yourself, or answer with what you have")
+	return reeve.Errorf(reeve.Denied, "agents may call each other %d deep, and this would be deeper: %s", d.Depth,
+		path).Hintf("do it yourself, or answer with what you have")
 }
 
 // OnRunEnd delivers what a run came to that another's call began, in the transaction that ends it.
@@ -218,6 +226,8 @@ func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) r
 	return end
 }
 
-// passedOn are the reasons for which a run ended that its caller is told by their code. Others are the other's own affair.
-var passedOn = []reeve.Code{reeve.AssemblyFailed, reeve.BudgetExceeded, reeve.Canceled, reeve.Crashed, reeve.ModelFailed, reeve.RateLimited, reeve.StepLimit, reeve.Stopped,
+// passedOn are the reasons for which a run ended that its caller is told by their code. Others are the other's own
+// affair.
+var passedOn = []reeve.Code{reeve.AssemblyFailed, reeve.BudgetExceeded, reeve.Canceled, reeve.Crashed,
+	reeve.ModelFailed, reeve.RateLimited, reeve.StepLimit, reeve.Stopped,
 	reeve.Timeout, reeve.Unavailable}

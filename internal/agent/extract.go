@@ -10,8 +10,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Extractor takes notes of a turn that is over, and gives those that the agent is to remember, if its config says that it remembers anything. It fails without
-// harm: the turn is only flagged.
+// Extractor takes notes of a turn that is over, and gives those that the agent is to remember, if its config says that
+// it remembers anything. It fails without harm: the turn is only flagged.
 type Extractor interface {
 	Extract(ctx context.Context, in ExtractionInput) ([]string, error)
 }
@@ -50,7 +50,8 @@ func (v *turn) extract(ctx context.Context) bool {
 	if extractor == nil && !own || v.log.noted {
 		return true
 	}
-	in := ExtractionInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(), TurnID: v.run.ID, UserID: v.run.UserID,
+	in := ExtractionInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
+		TurnID: v.run.ID, UserID: v.run.UserID,
 		Input: v.log.said[0].Content, Transcript: transcript(v.log)}
 	var notes []string
 	err := patiently(ctx, func(ctx context.Context) (err error) {
@@ -75,8 +76,8 @@ const (
 	stepLimit = 30 * time.Second
 )
 
-// patiently tries a step of the loop that others may replace three times, 100 and 200 ms apart, each for at most 30 s. What will
-// not change by trying again is not tried again.
+// patiently tries a step of the loop that others may replace three times, 100 and 200 ms apart, each for at most 30 s.
+// What will not change by trying again is not tried again.
 func patiently(ctx context.Context, f func(context.Context) error) (err error) {
 	for n, wait := 1, stepFirst; ; n, wait = n+1, 2*wait {
 		limited, cancel := context.WithTimeout(ctx, stepLimit)

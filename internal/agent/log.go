@@ -32,8 +32,8 @@ type move struct {
 	calls  []*call
 }
 
-// knows tells whether the model knew the result of a call when it gave the answer. That one came before another by its id says little: on PostgreSQL both are written at once, and the
-// second may be there first.
+// knows tells whether the model knew the result of a call when it gave the answer. That one came before another by its
+// id says little: on PostgreSQL both are written at once, and the second may be there first.
 func (m *move) knows(c *call) bool {
 	return c.result != nil && c.move < m.n && c.result.ID <= m.seen && !slices.Contains(m.awaits, c.action.ID)
 }
@@ -135,8 +135,8 @@ const (
 	partType   = "part" // of an answer that was cut off
 )
 
-// made finds the call that an action makes: one of the last answer that is known by the model's own id. Others may have written
-// into the run too, such as a person who took a call back.
+// made finds the call that an action makes: one of the last answer that is known by the model's own id. Others may have
+// written into the run too, such as a person who took a call back.
 func (l *log) made(m *reeve.Message) (*call, error) {
 	if len(l.moves) == 0 {
 		return nil, nil
@@ -222,8 +222,8 @@ func (l *log) cut() reeve.CutReason {
 	return ""
 }
 
-// messages is the run as the model is told it. Every call has exactly one result, whatever became of it: one that had not come
-// when the model was asked is said to have been started, and comes as news when it has.
+// messages is the run as the model is told it. Every call has exactly one result, whatever became of it: one that had
+// not come when the model was asked is said to have been started, and comes as news when it has.
 func (l *log) messages() []model.Message {
 	var out []model.Message
 	for i, m := range l.moves {
@@ -241,7 +241,9 @@ func (l *log) messages() []model.Message {
 		for _, earlier := range l.moves[:i] {
 			for _, c := range earlier.calls {
 				if !m.knows(c) && known(c) {
-					parts = append(parts, model.Part{Type: model.Text, Text: fmt.Sprintf("The result of %s (call %s), which was started earlier, has come:\n%s", c.Name, c.ID, c.result.Content)})
+					parts = append(parts, model.Part{Type: model.Text,
+						Text: fmt.Sprintf("The result of %s (call %s), which was started earlier, has come:\n%s",
+							c.Name, c.ID, c.result.Content)})
 				}
 			}
 		}

@@ -8,18 +8,20 @@ import (
 	"reeve"
 )
 
-// What the model is told of two calls that are answered later goes by what was there when it was asked, and not by the order of ids: two servers write results at the same moment, and the one whose id
-// comes first may be committed last.
+// What the model is told of two calls that are answered later goes by what was there when it was asked, and not by the
+// order of ids: two servers write results at the same moment, and the one whose id comes first may be committed last.
 func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
 	t.Parallel()
 	answer := func(id, more, parts string) reeve.Message {
-		return reeve.Message{ID: id, Kind: reeve.Thought, Metadata: []byte(`{"type":"answer",` + more + `"answer":{"parts":[` + parts + `]}}`)}
+		return reeve.Message{ID: id, Kind: reeve.Thought,
+			Metadata: []byte(`{"type":"answer",` + more + `"answer":{"parts":[` + parts + `]}}`)}
 	}
 	call := func(id string) reeve.Message {
 		return reeve.Message{ID: "msg_" + id, Kind: reeve.Action, Metadata: []byte(`{"ref":"` + id + `"}`)}
 	}
 	result := func(id, of string) reeve.Message {
-		return reeve.Message{ID: id, Kind: reeve.ToolResult, ActionID: "msg_" + of, Content: "what " + of + " found", Metadata: []byte(`{"status":"success"}`)}
+		return reeve.Message{ID: id, Kind: reeve.ToolResult, ActionID: "msg_" + of, Content: "what " + of + " found",
+			Metadata: []byte(`{"status":"success"}`)}
 	}
 	said := reeve.Message{ID: "msg_1", Kind: reeve.UserMessage, Metadata: []byte(`{}`)}
 	asks := answer("msg_2", "", `{"type":"tool_call","id":"3","name":"far"},{"type":"tool_call","id":"4","name":"far"}`)
@@ -47,11 +49,13 @@ func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
 		t.Error("what the model knows is news")
 	}
 	l, told = read(said, asks, call("3"), result("msg_5", "3"), call("4"), result("msg_6", "4"), goesOn)
-	if !l.news() || strings.Count(told, "what 3 found") != 1 || strings.Count(told, "what 4 found") != 1 || !strings.Contains(told, "It has been started") {
+	if !l.news() || strings.Count(told, "what 3 found") != 1 || strings.Count(told, "what 4 found") != 1 ||
+		!strings.Contains(told, "It has been started") {
 		t.Errorf("the other has come: news %t, told %s", l.news(), told)
 	}
 	ends := answer("msg_8", `"seen":"msg_7",`, `{"type":"text","text":"Done."}`)
-	if l, told = read(said, asks, call("3"), result("msg_5", "3"), call("4"), result("msg_6", "4"), goesOn, ends); l.news() || strings.Count(told, "what 3 found") != 1 {
+	if l, told = read(said, asks, call("3"), result("msg_5", "3"), call("4"), result("msg_6", "4"), goesOn,
+		ends); l.news() || strings.Count(told, "what 3 found") != 1 {
 		t.Errorf("both are known: news %t, told %s", l.news(), told)
 	}
 }

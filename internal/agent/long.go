@@ -11,7 +11,8 @@ import (
 // stretch is how many messages of a long turn are read at once.
 const stretch = 10 * window
 
-// unread is an earlier turn that is too long to be read with others: where it begins, and how it is to be shown. False means that there is nothing of it.
+// unread is an earlier turn that is too long to be read with others: where it begins, and how it is to be shown. False
+// means that there is nothing of it.
 func (v *turn) unread(ctx context.Context, s *store.Snap, t TurnSnapshot) (p past, ok bool, err error) {
 	first, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, t.ID, "", 1)
 	if err != nil || !begins(first) || first[0].ThreadID != v.run.ThreadID {
@@ -24,7 +25,8 @@ func (v *turn) unread(ctx context.Context, s *store.Snap, t TurnSnapshot) (p pas
 	return past{TurnSnapshot: t, first: first[0].ID, unread: true, words: v.overhears(t, info)}, true, nil
 }
 
-// long reads such a turn. Of one that cannot fit into the tokens that are left, the model is told at least what was said, and answered.
+// long reads such a turn. Of one that cannot fit into the tokens that are left, the model is told at least what was
+// said, and answered.
 func (v *turn) long(ctx context.Context, s *store.Snap, people *cast, p past, left int) (past, bool, error) {
 	list, whole, err := v.stretches(ctx, s, p, left)
 	if err != nil {
@@ -53,10 +55,12 @@ func (v *turn) long(ctx context.Context, s *store.Snap, people *cast, p past, le
 	return p, true, nil
 }
 
-// stretches reads a turn's messages, one stretch after the other, for as long as it may fit into so many tokens: a call, the answer that wants it and its result are two parts of what is
-// shown, and what they say is stored about as it is shown, so what comes to twice as much does not fit. Of such a turn it gives the first message and the last ones. Of one that
-// is shown by its words, calls are not kept.
-func (v *turn) stretches(ctx context.Context, s *store.Snap, p past, left int) (list []reeve.Message, whole bool, err error) {
+// stretches reads a turn's messages, one stretch after the other, for as long as it may fit into so many tokens: a
+// call, the answer that wants it and its result are two parts of what is shown, and what they say is stored about as it
+// is shown, so what comes to twice as much does not fit. Of such a turn it gives the first message and the last ones.
+// Of one that is shown by its words, calls are not kept.
+func (v *turn) stretches(ctx context.Context, s *store.Snap, p past,
+	left int) (list []reeve.Message, whole bool, err error) {
 	for last, cost := "", 0; cost <= 2*left; {
 		some, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, p.ID, last, stretch)
 		if err != nil {

@@ -73,7 +73,8 @@ func TestW02_ATurnOfManyCallsIsShown(t *testing.T) {
 					t.Errorf("the model was told of %d calls, want %d", got, want)
 				}
 				for i := max(0, len(c.each)-c.turns); i < len(c.each); i++ {
-					if got := told(r); !strings.Contains(got, fmt.Sprint("question ", i)) || !strings.Contains(got, fmt.Sprint("answer ", i)) {
+					if got := told(r); !strings.Contains(got, fmt.Sprint("question ", i)) ||
+						!strings.Contains(got, fmt.Sprint("answer ", i)) {
 						t.Errorf("turn %d is not in %s", i, got)
 					}
 				}
@@ -87,8 +88,10 @@ func (w *world) past(agent string, calls, bytes int) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
 		ctx := w.t.Context()
-		run := reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: home, AgentID: agent, Reason: reeve.ReasonUser, SessionID: w.conv.ID, UserID: "ann", Input: "do it all",
-			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(), StartedAt: tx.Now()}
+		run := reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: home, AgentID: agent, Reason: reeve.ReasonUser,
+			SessionID: w.conv.ID, UserID: "ann", Input: "do it all",
+			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(),
+			StartedAt: tx.Now()}
 		run.Key = reeve.Key("wake", run.ID)
 		if _, err := tx.Runs().InsertRun(ctx, run); err != nil {
 			return err
@@ -104,40 +107,48 @@ func (w *world) past(agent string, calls, bytes int) {
 				return err
 			}
 			last = tx.NewID(reeve.PrefixMessage)
-			return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: last, WorkspaceID: home, ThreadID: run.ThreadID, AgentID: agent, RunID: run.ID, Kind: kind, Content: content, Metadata: meta})
+			return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: last, WorkspaceID: home, ThreadID: run.ThreadID,
+				AgentID: agent, RunID: run.ID, Kind: kind, Content: content, Metadata: meta})
 		}
 		answer := func(text string, parts ...model.Part) error {
-			return write(reeve.Thought, text, map[string]any{"type": answerType, "seen": last, "answer": model.Answer{Parts: parts}})
+			return write(reeve.Thought, text, map[string]any{"type": answerType, "seen": last,
+				"answer": model.Answer{Parts: parts}})
 		}
 		if err := write(reeve.UserMessage, run.Input, reeve.MessageInfo{Type: "said", User: "ann"}); err != nil {
 			return err
 		}
 		for range calls {
-			if err := answer("", model.Part{Type: model.ToolCall, ID: "c", Name: "look", Args: json.RawMessage("{}")}); err != nil {
+			if err := answer("", model.Part{Type: model.ToolCall, ID: "c", Name: "look",
+				Args: json.RawMessage("{}")}); err != nil {
 				return err
 			}
-			op := reeve.Operation{WorkspaceID: home, ThreadID: run.ThreadID, AgentID: agent, RunID: run.ID, CallID: tx.NewID(reeve.PrefixMessage), Tool: "look"}
+			op := reeve.Operation{WorkspaceID: home, ThreadID: run.ThreadID, AgentID: agent, RunID: run.ID,
+				CallID: tx.NewID(reeve.PrefixMessage), Tool: "look"}
 			last = tx.NewID(reeve.PrefixMessage)
 			c := store.Call{Operation: op, Args: "{}", Request: []byte(`{"type":"tool_call","tool":"look","ref":"c"}`),
-				Result: &store.CallResult{ID: last, Content: strings.Repeat("x", bytes), Info: []byte(`{"status":"success"}`)}}
+				Result: &store.CallResult{ID: last, Content: strings.Repeat("x", bytes),
+					Info: []byte(`{"status":"success"}`)}}
 			if err := tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: ws.Revision}); err != nil {
 				return err
 			}
 		}
 		is := run
 		is.State, is.Output, is.Owner = reeve.RunCompleted, "all done", ""
-		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}), tx.Runs().TransitionRun(ctx, run, is))
+		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}), tx.Runs().
+			TransitionRun(ctx, run, is))
 	})
 }
 
-// Of a turn that does not fit the model is told what was said, and answered, and no more of it is read than might have fitted.
+// Of a turn that does not fit the model is told what was said, and answered, and no more of it is read than might have
+// fitted.
 func TestL13_ATurnOfTooManyCallsIsToldInBrief(t *testing.T) {
 	for _, c := range []struct {
 		agent        string
 		calls, bytes int
 		answer       string
 	}{
-		{"agt_one", 10_000, 10, "all done"}, {"agt_one", 3000, 8000, "all done"}, {"agt_two", 3000, 8000, "[agt_two] all done"}, {"agt_two", 200, 8000, "[agt_two] all done"},
+		{"agt_one", 10_000, 10, "all done"}, {"agt_one", 3000, 8000, "all done"},
+		{"agt_two", 3000, 8000, "[agt_two] all done"}, {"agt_two", 200, 8000, "[agt_two] all done"},
 	} {
 		w := newWorld(t, `{"context_tokens":3000}`, nil, says("short"), says("fine"))
 		w.say("before")

@@ -17,7 +17,8 @@ import (
 type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 	CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult
-	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
+	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
+		keep func(context.Context, *store.Tx) error) error
 	CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
 	CacheAncestry(run reeve.Run) // a run that will call: what its row says of it need not be read again
 }
@@ -48,16 +49,17 @@ type ModelRunner struct {
 // turn is a run in a thinker's hands.
 type turn struct {
 	*ModelRunner
-	run       reeve.Run
-	server    reeve.RunServer // serves automations that do steps of the turn
-	agent     reeve.Agent
-	set       Settings
-	log       *log
-	tools     []reeve.Tool
-	offers    []model.Tool    // tools that the client itself answers
-	offered   map[string]bool // their names
-	base      *model.Request  // what the model is asked at the beginning of the turn
-	forgotten string          // turns up to this one should be put into a few words: the model is no longer shown all of them
+	run     reeve.Run
+	server  reeve.RunServer // serves automations that do steps of the turn
+	agent   reeve.Agent
+	set     Settings
+	log     *log
+	tools   []reeve.Tool
+	offers  []model.Tool    // tools that the client itself answers
+	offered map[string]bool // their names
+	base    *model.Request  // what the model is asked at the beginning of the turn
+	// turns up to this one should be put into a few words: the model is no longer shown all of them
+	forgotten string
 	deferred  map[string]bool // calls, by action, whose results come later
 	told      map[string]bool // calls, by action, whose results clients have been told
 	words     strings.Builder // what was streamed of the answer under way
@@ -65,8 +67,10 @@ type turn struct {
 }
 
 // run goes on with a run until it ends, or waits.
-func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin start, set Settings, server reeve.RunServer) reeve.RunEnd {
-	v := &turn{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
+func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin start, set Settings,
+	server reeve.RunServer) reeve.RunEnd {
+	v := &turn{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set, offered: map[string]bool{},
+		deferred: map[string]bool{}, told: map[string]bool{}}
 	t.Gate.CacheAncestry(run)
 	return v.whole(ctx, func(ctx context.Context) reeve.RunEnd { return v.loop(ctx, begin) })
 }
@@ -124,7 +128,8 @@ func (v *turn) open(m *move) []*call {
 	return out
 }
 
-// handsOver tells whether an answer calls a tool that the client itself offers: the turn ends, and the client answers in the next.
+// handsOver tells whether an answer calls a tool that the client itself offers: the turn ends, and the client answers
+// in the next.
 func (v *turn) handsOver(m *move) bool {
 	for _, c := range m.calls {
 		if v.offered[c.Name] {
@@ -190,7 +195,8 @@ func (v *turn) conversation() string {
 
 // who is the run as the gate knows it.
 func (v *turn) who() reeve.Call {
-	return reeve.Call{Workspace: v.run.WorkspaceID, Agent: v.run.AgentID, Run: v.run.ID, Session: v.conversation(), User: v.run.UserID, Via: reeve.ViaRun,
+	return reeve.Call{Workspace: v.run.WorkspaceID, Agent: v.run.AgentID, Run: v.run.ID, Session: v.conversation(),
+		User: v.run.UserID, Via: reeve.ViaRun,
 		Tools: v.log.info.Tools}
 }
 
@@ -222,7 +228,8 @@ func (v *turn) fail(err error) *reeve.RunEnd {
 // end completes the run with what was said last.
 func (v *turn) end(ctx context.Context, last *move) *reeve.RunEnd {
 	v.run.Issues.ExtractionFailed = !v.extract(ctx)
-	if v.run.Issues.ExtractionFailed && ctx.Err() != nil && reeve.CancelCause(ctx) == nil { // the server is stopping: whoever takes the run up takes the notes
+	// the server is stopping: whoever takes the run up takes the notes
+	if v.run.Issues.ExtractionFailed && ctx.Err() != nil && reeve.CancelCause(ctx) == nil {
 		return v.fail(context.Cause(ctx))
 	}
 	end := &reeve.RunEnd{State: reeve.RunCompleted, Output: last.answer.Text(), Notify: true}

@@ -32,13 +32,18 @@ func (v *turn) recall(ctx context.Context, s *store.Snap) ([]reeve.Note, error) 
 	if !v.set.Notes {
 		return nil, nil
 	}
-	return s.Notes().RecallNotes(ctx, v.run.WorkspaceID, v.run.AgentID, v.run.UserID, v.log.said[0].Content, fitting, latest)
+	return s.Notes().RecallNotes(ctx, v.run.WorkspaceID, v.run.AgentID, v.run.UserID, v.log.said[0].Content, fitting,
+		latest)
 }
 
 // takeNotes has the model take notes of the turn. They are kept in the transaction that charges them.
 func (v *turn) takeNotes(ctx context.Context, in ExtractionInput) error {
 	var known []reeve.Note
-	if err := v.DB.View(ctx, func(s *store.Snap) (err error) { known, err = v.recall(ctx, s); return err }); err != nil {
+	if err := v.DB.View(ctx, func(s *store.Snap) (err error) {
+		known,
+			err = v.recall(ctx, s)
+		return err
+	}); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -51,7 +56,8 @@ func (v *turn) takeNotes(ctx context.Context, in ExtractionInput) error {
 			fmt.Fprintf(&b, "Agent: %s\n", reeve.Truncate(m.Text, mostStory/(2*len(in.Transcript))))
 		}
 	}
-	r := model.Request{Model: v.set.Model, System: takes, MaxTokens: noteAnswer, Format: &noteShape, Messages: []model.Message{model.NewTextMessage(model.User, b.String())}}
+	r := model.Request{Model: v.set.Model, System: takes, MaxTokens: noteAnswer, Format: &noteShape,
+		Messages: []model.Message{model.NewTextMessage(model.User, b.String())}}
 	var notes []string
 	return v.Gate.AskModel(ctx, v.who(), r.EstimateCost(), func(ctx context.Context) (spent reeve.Amount, err error) {
 		start := reeve.Monotonic()
@@ -83,12 +89,16 @@ func (v *turn) noted(ctx context.Context, tx *store.Tx, notes []string) error {
 			if text = reeve.Truncate(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" || i >= mostTaken {
 				continue
 			}
-			if err := tx.Notes().InsertNote(ctx, v.run.WorkspaceID, reeve.Note{ID: store.ExtractedNoteID(v.run.WorkspaceID, v.run.AgentID, v.run.UserID, text), UserID: v.run.UserID, AgentID: v.run.AgentID,
-				ConversationID: v.conversation(), TurnID: v.run.ID, Content: text}); err != nil {
+			if err := tx.Notes().InsertNote(ctx, v.run.WorkspaceID,
+				reeve.Note{ID: store.ExtractedNoteID(v.run.WorkspaceID, v.run.AgentID, v.run.UserID, text),
+					UserID: v.run.UserID, AgentID: v.run.AgentID,
+					ConversationID: v.conversation(), TurnID: v.run.ID, Content: text}); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
-		RunID: v.run.ID, Kind: reeve.SystemNote, Content: "Notes were taken of this turn.", Metadata: json.RawMessage(`{"type":"noted"}`)})
+	return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
+		WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
+		RunID: v.run.ID, Kind: reeve.SystemNote, Content: "Notes were taken of this turn.",
+		Metadata: json.RawMessage(`{"type":"noted"}`)})
 }

@@ -18,8 +18,8 @@ type past struct {
 // mostPast bounds how many bytes of past turns are kept ready, about.
 const mostPast = 8 << 20
 
-// pasts keeps turns that are over, and to which nothing can come any more, so that a conversation's last ones need not be read and
-// taken apart for each turn that follows. The least recently used go first.
+// pasts keeps turns that are over, and to which nothing can come any more, so that a conversation's last ones need not
+// be read and taken apart for each turn that follows. The least recently used go first.
 type pasts struct {
 	mu    sync.Mutex
 	order list.List // of past

@@ -14,9 +14,9 @@ import (
 // window is how many messages are looked at for one earlier turn, on average, when all are read at once.
 const window = 20
 
-// recent reads the turns before this one, and what the agent was told between them: as many as the settings say and fit, oldest
-// first. Only turns that are not known yet are read, and how much at once is bounded; long ones are read by themselves, as far as they
-// may be shown. A turn that called this one is among them, as far as it has come.
+// recent reads the turns before this one, and what the agent was told between them: as many as the settings say and
+// fit, oldest first. Only turns that are not known yet are read, and how much at once is bounded; long ones are read by
+// themselves, as far as they may be shown. A turn that called this one is among them, as far as it has come.
 func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns
@@ -28,7 +28,8 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 		return out, err
 	}
 	for _, a := range v.run.Ancestors {
-		if run, err := s.Runs().GetRun(ctx, v.run.WorkspaceID, a.RunID); err == nil && run.SessionID == v.run.SessionID && a.RunID != "" {
+		if run, err := s.Runs().GetRun(ctx, v.run.WorkspaceID, a.RunID); err == nil &&
+			run.SessionID == v.run.SessionID && a.RunID != "" {
 			turns = append(turns, run)
 		}
 	}
@@ -40,12 +41,14 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 		return nil, err
 	}
 	oldest := slices.MinFunc(turns, func(a, b reeve.Run) int { return cmp.Compare(a.ID, b.ID) })
-	told, err := s.Ledger().Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.LowestIDAt(reeve.PrefixMessage, oldest.ID), v.log.said[0].ID, n)
+	told, err := s.Ledger().Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.LowestIDAt(reeve.PrefixMessage,
+		oldest.ID), v.log.said[0].ID, n)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range told {
-		t := TurnSnapshot{ID: m.ID, Input: m.Content, AgentID: v.run.AgentID, Messages: []model.Message{model.NewTextMessage(model.User, "[Notice] "+m.Content)}}
+		t := TurnSnapshot{ID: m.ID, Input: m.Content, AgentID: v.run.AgentID,
+			Messages: []model.Message{model.NewTextMessage(model.User, "[Notice] "+m.Content)}}
 		found = append(found, past{TurnSnapshot: t, first: m.ID, tokens: tokens(t.Messages)})
 	}
 	slices.SortFunc(found, func(a, b past) int { return cmp.Compare(b.first, a.first) })
@@ -78,9 +81,10 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 	return nest(out), nil
 }
 
-// earlier gives turns, as far as they have something to show. Those that are not known are read, so many messages of all of them; one
-// whose beginning is not among these is still to be read.
-func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []reeve.Run, most int) (out []past, err error) {
+// earlier gives turns, as far as they have something to show. Those that are not known are read, so many messages of
+// all of them; one whose beginning is not among these is still to be read.
+func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []reeve.Run,
+	most int) (out []past, err error) {
 	var unknown []TurnSnapshot
 	var ids []string
 	for _, r := range list {
@@ -125,9 +129,10 @@ func begins(list []reeve.Message) bool {
 	return len(list) > 0 && (list[0].Kind == reeve.UserMessage || list[0].Kind == reeve.Observation)
 }
 
-// snapshot makes an earlier turn of its messages; false means that its beginning is not among them, that it has nothing to show, or
-// that it is still under way and none of this one's callers.
-func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, t TurnSnapshot, list []reeve.Message) (p past, ok bool, err error) {
+// snapshot makes an earlier turn of its messages; false means that its beginning is not among them, that it has nothing
+// to show, or that it is still under way and none of this one's callers.
+func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, t TurnSnapshot,
+	list []reeve.Message) (p past, ok bool, err error) {
 	if !begins(list) || !t.State.Final() && t.AgentID == v.run.AgentID {
 		return p, false, nil
 	}
@@ -154,10 +159,12 @@ func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, t Turn
 	}
 	t.Messages = append([]model.Message{said}, l.messages()...)
 	if n := len(t.Messages); t.Messages[n-1].Role == model.User {
-		t.Messages = append(t.Messages, model.NewTextMessage(model.Assistant, strings.TrimSpace(l.part+"\n["+ending(t.State)+"]")))
+		t.Messages = append(t.Messages, model.NewTextMessage(model.Assistant,
+			strings.TrimSpace(l.part+"\n["+ending(t.State)+"]")))
 	}
 	p.TurnSnapshot, p.tokens = t, tokens(t.Messages)
-	p.settled = l.settled() && (t.State != reeve.RunCancelled || l.part != "") // what was said of one that was cancelled may still come
+	// what was said of one that was cancelled may still come
+	p.settled = l.settled() && (t.State != reeve.RunCancelled || l.part != "")
 	return p, true, nil
 }
 
@@ -175,7 +182,8 @@ func brief(t TurnSnapshot) []model.Message {
 	if output == "" {
 		output = "[" + ending(t.State) + "]"
 	}
-	return []model.Message{model.NewTextMessage(model.User, reeve.Truncate(t.Input, 4000)), model.NewTextMessage(model.Assistant, reeve.Truncate(output, 4000))}
+	return []model.Message{model.NewTextMessage(model.User, reeve.Truncate(t.Input, 4000)),
+		model.NewTextMessage(model.Assistant, reeve.Truncate(output, 4000))}
 }
 
 const (

@@ -25,7 +25,8 @@ func told(r model.Request) string {
 func (w *world) notice(text string) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
-		return tx.Ledger().AppendMessage(w.t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: w.conv.ThreadID(), AgentID: w.agent.ID,
+		return tx.Ledger().AppendMessage(w.t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
+			WorkspaceID: home, ThreadID: w.conv.ThreadID(), AgentID: w.agent.ID,
 			Kind: reeve.Observation, Content: text, Metadata: []byte("{}")})
 	})
 }
@@ -59,7 +60,9 @@ func TestL13_TheLastTurnsAndNoticesInOrder(t *testing.T) {
 	w.say("question 7")
 	w.work()
 	wellFormed(t, w.last())
-	if got := told(w.last()); got != fmt.Sprintf("question 4||%s|answer 5|[Notice] the report …|question 5|answer 6|question 6|answer 7|question 7", reeve.Truncate(result, 20)) {
+	if got := told(w.last()); got != fmt.Sprintf(
+		"question 4||%s|answer 5|[Notice] the report …|question 5|answer 6|question 6|answer 7|question 7",
+		reeve.Truncate(result, 20)) {
 		t.Errorf("a server that has just started told the model\n%s", got)
 	}
 }
@@ -91,7 +94,8 @@ func TestL13_ATurnThatStillWaitsForSomethingIsReadAgain(t *testing.T) {
 	t.Parallel()
 	slow := tool("slow", reeve.Read, echo)
 	slow.Async = true
-	w := newWorld(t, `{"max_moves":1}`, []reeve.Tool{slow}, calls("slow", `{"text":"late"}`), says("begun"), says("two"), says("three"))
+	w := newWorld(t, `{"max_moves":1}`, []reeve.Tool{slow}, calls("slow", `{"text":"late"}`), says("begun"),
+		says("two"), says("three"))
 	w.say("one") // comes to its limit of moves before the result
 	runs, _, err := w.room.Step(t.Context(), 8)
 	w.must(err)
@@ -108,7 +112,8 @@ func TestL13_ATurnThatStillWaitsForSomethingIsReadAgain(t *testing.T) {
 	w.work()
 	w.say("three")
 	w.work()
-	if after := told(w.last()); strings.Contains(before, "The result of slow") || !strings.Contains(after, "The result of slow") {
+	if after := told(w.last()); strings.Contains(before, "The result of slow") ||
+		!strings.Contains(after, "The result of slow") {
 		t.Errorf("before the result the model was told\n%s\nand after it\n%s", before, after)
 	}
 }

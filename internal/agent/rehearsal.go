@@ -15,8 +15,8 @@ type Caller interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 }
 
-// Rehearsal is a brain that follows a plan: the calls an agent's config lists under "rehearsal". It proves everything around a
-// brain without a model.
+// Rehearsal is a brain that follows a plan: the calls an agent's config lists under "rehearsal". It proves everything
+// around a brain without a model.
 type Rehearsal struct {
 	DB   *store.DB
 	Gate Caller
@@ -42,9 +42,10 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		if s.Fail != "" {
 			return failed(reeve.Errorf(reeve.ToolFailed, "%s", s.Fail))
 		}
-		// A call that has been decided on is made, also when the server is told to stop meanwhile: a call that is refused for that
-		// would count as made.
-		res, err := r.Gate.Call(context.WithoutCancel(ctx), reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Tool: s.Tool, Args: s.Args, Run: run.ID, User: run.UserID,
+		// A call that has been decided on is made, also when the server is told to stop meanwhile: a call that is
+		// refused for that would count as made.
+		res, err := r.Gate.Call(context.WithoutCancel(ctx), reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID,
+			Tool: s.Tool, Args: s.Args, Run: run.ID, User: run.UserID,
 			Via: reeve.ViaRun, Operation: reeve.PlanKey(run.Key, i, s.Tool), Reason: string(run.Reason)})
 		if end, stop := r.judge(s, res, err); stop {
 			if res.Deferred {
@@ -88,8 +89,8 @@ func (r *Rehearsal) judge(s reeve.RehearsalStep, res reeve.Result, err error) (r
 	return reeve.RunEnd{}, false
 }
 
-// verdict tells whether a step that was refused or failed ends the run: when it had to succeed, or when no other would be let
-// through. Otherwise a model would see what happened, and go on.
+// verdict tells whether a step that was refused or failed ends the run: when it had to succeed, or when no other would
+// be let through. Otherwise a model would see what happened, and go on.
 func verdict(s reeve.RehearsalStep, err error) (reeve.RunEnd, bool) {
 	switch code := reeve.CodeOf(err); {
 	case code == reeve.Stopped:
@@ -111,8 +112,8 @@ type place struct {
 	results int          // how many results of calls that are answered later there are
 }
 
-// recall gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up after a
-// crash follows the same one, whatever the agent's config says by then.
+// recall gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up
+// after a crash follows the same one, whatever the agent's config says by then.
 func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at place, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		list, err := tx.Ledger().RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxSteps)
@@ -138,15 +139,16 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 			return err
 		}
 		at = place{}
-		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
+		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
+			WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
 			Kind: reeve.Thought, Content: string(text), Metadata: json.RawMessage(`{"type":"plan"}`)})
 	})
 	return plan, at, err
 }
 
-// find gives the place in a plan that a thread has come to: behind the last step that has its result. Steps are known by their
-// operation ids, and those that leave none by their tool, in order; others may have written into the thread too, such as a
-// person who took a call back.
+// find gives the place in a plan that a thread has come to: behind the last step that has its result. Steps are known
+// by their operation ids, and those that leave none by their tool, in order; others may have written into the thread
+// too, such as a person who took a call back.
 func find(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at place, err error) {
 	results := map[string]reeve.ResultInfo{}
 	for _, m := range list {

@@ -60,7 +60,8 @@ type scriptedRequest struct {
 	} `json:"messages"`
 }
 
-// Assemble has the automation make the request. What is attached stays here: the script is given names for it, and uses those.
+// Assemble has the automation make the request. What is attached stays here: the script is given names for it, and uses
+// those.
 func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Request, err error) {
 	ask, err := DefaultAssembler{}.Assemble(ctx, in)
 	if err != nil {
@@ -78,7 +79,8 @@ func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Requ
 	if err != nil {
 		return r, err
 	}
-	value, err := s.steps.RunAsStep(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Input: text}, s.server)
+	value, err := s.steps.RunAsStep(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Input: text},
+		s.server)
 	if err != nil {
 		return r, err
 	}
@@ -86,9 +88,11 @@ func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Requ
 }
 
 // read makes a request of what the script gave. What it leaves out is as the built-in assembler has it.
-func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Request, kept stash) (r model.Request, err error) {
+func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Request,
+	kept stash) (r model.Request, err error) {
 	wrong := func(format string, args ...any) (model.Request, error) {
-		return r, reeve.Errorf(reeve.Validation, "the automation %s gave no request: %s", s.automation, fmt.Sprintf(format, args...)).
+		return r, reeve.Errorf(reeve.Validation, "the automation %s gave no request: %s", s.automation,
+			fmt.Sprintf(format, args...)).
 			Hintf(`it must come to {"messages": [{"role": "user", "text": "..."}], "system": "...", ...}; docs/automations.md has the contract`)
 	}
 	var out scriptedRequest
@@ -140,15 +144,16 @@ func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Reque
 	return r, nil
 }
 
-// Extract has the automation take notes. It may come to {"notes": [...]}, which are remembered, or to anything else. Each try is a run under a key of its own, so that a turn that is taken up after a crash does not
-// have it done again.
+// Extract has the automation take notes. It may come to {"notes": [...]}, which are remembered, or to anything else.
+// Each try is a run under a key of its own, so that a turn that is taken up after a crash does not have it done again.
 func (s *scripted) Extract(ctx context.Context, in ExtractionInput) ([]string, error) {
 	s.tries++
 	text, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}
-	value, err := s.steps.RunAsStep(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" + strconv.Itoa(s.tries), Input: text}, s.server)
+	value, err := s.steps.RunAsStep(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" +
+		strconv.Itoa(s.tries), Input: text}, s.server)
 	if err != nil {
 		return nil, err
 	}

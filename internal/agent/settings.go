@@ -40,8 +40,8 @@ func withDefaults(s Settings) Settings {
 	return s
 }
 
-// insert puts variables into a text, literally and once: what a variable's value says is not looked at again. A name that has
-// no value stays as it is.
+// insert puts variables into a text, literally and once: what a variable's value says is not looked at again. A name
+// that has no value stays as it is.
 func insert(text string, variables ...map[string]string) string {
 	var b strings.Builder
 	for {

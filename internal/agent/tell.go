@@ -54,9 +54,11 @@ func (v *turn) tell(ctx context.Context, tx *store.Tx, key string, f reeve.Frame
 }
 
 // tellAnswer tells what the model said, and which calls it wants.
-func (v *turn) tellAnswer(ctx context.Context, tx *store.Tx, id string, n int, a model.Answer, spent reeve.Amount) error {
+func (v *turn) tellAnswer(ctx context.Context, tx *store.Tx, id string, n int, a model.Answer,
+	spent reeve.Amount) error {
 	if text := a.Text(); text != "" || len(a.Calls()) == 0 {
-		if err := v.tell(ctx, tx, fmt.Sprint("answer:", n), reeve.Frame{Type: reeve.FrameMessage, MessageID: id, Text: text, Final: len(a.Calls()) == 0, Cut: a.CutReason(), Spent: &spent}); err != nil {
+		if err := v.tell(ctx, tx, fmt.Sprint("answer:", n), reeve.Frame{Type: reeve.FrameMessage, MessageID: id,
+			Text: text, Final: len(a.Calls()) == 0, Cut: a.CutReason(), Spent: &spent}); err != nil {
 			return err
 		}
 	}
@@ -95,8 +97,10 @@ func (v *turn) tellNews(ctx context.Context) error {
 			if c.result == nil || v.log.end().knows(c) || v.told[c.action.ID] {
 				continue
 			}
-			if err := v.tellResult(ctx, c, reeve.Result{CallID: c.action.ID, OperationID: c.action.OperationID, Content: c.result.Content,
-				IsError: c.info.Status == "error", Code: c.info.Code, Message: c.info.Message, Spent: c.info.Spent}); err != nil {
+			if err := v.tellResult(ctx, c, reeve.Result{CallID: c.action.ID, OperationID: c.action.OperationID,
+				Content: c.result.Content,
+				IsError: c.info.Status == "error", Code: c.info.Code, Message: c.info.Message,
+				Spent: c.info.Spent}); err != nil {
 				return err
 			}
 		}
@@ -104,8 +108,8 @@ func (v *turn) tellNews(ctx context.Context) error {
 	return nil
 }
 
-// tellAgain tells clients to forget the pieces of an answer that a server which is gone had begun to hand out: it is asked for
-// again. The frame is kept, so that the new pieces are numbered after all of the old ones.
+// tellAgain tells clients to forget the pieces of an answer that a server which is gone had begun to hand out: it is
+// asked for again. The frame is kept, so that the new pieces are numbered after all of the old ones.
 func (v *turn) tellAgain(ctx context.Context) error {
 	if !v.run.TakenUp || v.warned {
 		return nil
@@ -119,7 +123,8 @@ func (v *turn) tellWaiting(ctx context.Context, c *call, r reeve.Result) error {
 	if r.ApprovalID == "" && r.State != reeve.Unknown {
 		return nil
 	}
-	f := reeve.Frame{Type: reeve.FrameApproval, MessageID: r.CallID, ToolCallID: c.ID, Tool: c.Name, Args: readable(c.Args), ApprovalID: r.ApprovalID,
+	f := reeve.Frame{Type: reeve.FrameApproval, MessageID: r.CallID, ToolCallID: c.ID, Tool: c.Name,
+		Args: readable(c.Args), ApprovalID: r.ApprovalID,
 		OperationID: r.OperationID, Code: r.Code, Message: r.Message, Hint: r.Hint}
 	if r.ApprovalID != "" {
 		err := v.DB.View(ctx, func(s *store.Snap) error {
@@ -140,7 +145,8 @@ func (v *turn) tellWaiting(ctx context.Context, c *call, r reeve.Result) error {
 	return v.tellFirst(ctx, key, f)
 }
 
-// tellFirst tells the clients of the conversation that the run goes back to, if it was begun in another: whoever began it all sits there.
+// tellFirst tells the clients of the conversation that the run goes back to, if it was begun in another: whoever began
+// it all sits there.
 func (v *turn) tellFirst(ctx context.Context, key string, f reeve.Frame) error {
 	if len(v.run.Ancestors) == 0 {
 		return nil
@@ -152,7 +158,8 @@ func (v *turn) tellFirst(ctx context.Context, key string, f reeve.Frame) error {
 			return err
 		}
 		first, err = tx.Runs().GetRun(keep, v.run.WorkspaceID, v.run.Ancestors[0].RunID)
-		if reeve.CodeOf(err) == reeve.NotFound || err == nil && (first.Reason != reeve.ReasonUser || first.SessionID == v.conversation()) {
+		if reeve.CodeOf(err) == reeve.NotFound || err == nil && (first.Reason != reeve.ReasonUser ||
+			first.SessionID == v.conversation()) {
 			first = reeve.Run{}
 			return nil
 		}

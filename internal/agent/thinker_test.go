@@ -15,8 +15,9 @@ import (
 )
 
 func tool(id string, effect reeve.Effect, h func(inv *reeve.Invocation) (any, error)) reeve.Tool {
-	t := reeve.Tool{ID: id, Description: "A tool of a test.", Effect: effect, Tier: reeve.SideEffecting, Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
-		Handler: func(_ context.Context, inv *reeve.Invocation) (any, error) { return h(inv) }}
+	t := reeve.Tool{ID: id, Description: "A tool of a test.", Effect: effect, Tier: reeve.SideEffecting,
+		Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+		Handler:    func(_ context.Context, inv *reeve.Invocation) (any, error) { return h(inv) }}
 	if effect == reeve.Read {
 		t.Tier = reeve.ReadOnly
 	}
@@ -62,7 +63,8 @@ func TestW01_WordsOnly(t *testing.T) {
 	run := w.say("Hi!")
 	w.work()
 	got := w.turn(run.ID)
-	if got.State != reeve.RunCompleted || got.Output != "Hello, Ann." || got.Moves != 1 || got.Spent.Tokens != 15 || got.Spent.Micros != 7 {
+	if got.State != reeve.RunCompleted || got.Output != "Hello, Ann." || got.Moves != 1 || got.Spent.Tokens != 15 ||
+		got.Spent.Micros != 7 {
 		t.Errorf("the turn came to %+v", got)
 	}
 	r := w.last()
@@ -139,7 +141,8 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 
 func TestW06_BadInputReachesTheModel(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `{}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":"x"}`, "nosuch", `{}`), says("I see."))
+	w := newWorld(t, `{}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":"x"}`, "nosuch", `{}`),
+		says("I see."))
 	run := w.say("Try.")
 	w.work()
 	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Issues.ToolFailures != 2 {
@@ -148,7 +151,8 @@ func TestW06_BadInputReachesTheModel(t *testing.T) {
 	r := w.last()
 	wellFormed(t, r)
 	results := r.Messages[len(r.Messages)-1].Parts
-	if !results[0].IsError || !strings.Contains(results[0].Text, "/n") || !results[1].IsError || !strings.Contains(results[1].Text, "nosuch") {
+	if !results[0].IsError || !strings.Contains(results[0].Text, "/n") || !results[1].IsError ||
+		!strings.Contains(results[1].Text, "nosuch") {
 		t.Errorf("the model was told %+v", results)
 	}
 }
@@ -159,7 +163,8 @@ func TestW09_AssemblyFailingFailsTheTurn(t *testing.T) {
 	w.think.Assemble = assembler(func() error { return errors.New("no luck") })
 	run := w.say("Hi")
 	w.work()
-	if got := w.turn(run.ID); got.State != reeve.RunFailed || got.Code != reeve.AssemblyFailed || len(w.model.asked) != 0 {
+	if got := w.turn(run.ID); got.State != reeve.RunFailed || got.Code != reeve.AssemblyFailed ||
+		len(w.model.asked) != 0 {
 		t.Fatalf("the turn came to %+v after %d questions", got, len(w.model.asked))
 	}
 }
@@ -192,7 +197,8 @@ func TestW20_MovesAreLimited(t *testing.T) {
 	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, says("Enough."))
 	run := w.say("Loop.")
 	w.work()
-	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Code != reeve.StepLimit || got.Output != "Enough." || !got.Issues.LimitReached {
+	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Code != reeve.StepLimit ||
+		got.Output != "Enough." || !got.Issues.LimitReached {
 		t.Fatalf("the turn came to %+v", got)
 	}
 	if w.last().Choice != model.NoCall {
@@ -203,7 +209,8 @@ func TestW20_MovesAreLimited(t *testing.T) {
 func TestW20_AModelThatNeverStops(t *testing.T) {
 	t.Parallel()
 	again := calls("look", `{}`)
-	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, again, says("Hello again."))
+	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, again,
+		says("Hello again."))
 	run := w.say("Loop.")
 	w.work()
 	if got := w.turn(run.ID); got.State != reeve.RunFailed || got.Code != reeve.StepLimit {
@@ -220,11 +227,13 @@ func TestW20_AModelThatNeverStops(t *testing.T) {
 // However much a run has written, what comes after it counts: the turn goes on from there, and its moves are limited.
 func TestW20_ATurnOfManyMessages(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":1}`), calls("look", `{"n":2}`), says("Enough."))
+	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":1}`),
+		calls("look", `{"n":2}`), says("Enough."))
 	run := w.say("Look everywhere.")
 	w.update(func(tx *store.Tx) error {
 		for range 5000 {
-			if err := tx.Ledger().AppendMessage(t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
+			if err := tx.Ledger().AppendMessage(t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
+				WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
 				Kind: reeve.Thought, Content: "hm", Metadata: []byte("{}")}); err != nil {
 				return err
 			}
@@ -232,7 +241,8 @@ func TestW20_ATurnOfManyMessages(t *testing.T) {
 		return nil
 	})
 	w.work()
-	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Code != reeve.StepLimit || got.Output != "Enough." || got.Moves != 3 {
+	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Code != reeve.StepLimit ||
+		got.Output != "Enough." || got.Moves != 3 {
 		t.Fatalf("the turn came to %+v after %d questions", got, len(w.model.asked))
 	}
 	wellFormed(t, w.last())
@@ -246,7 +256,8 @@ func TestG14_AnApprovalParksTheTurnAndItGoesOn(t *testing.T) {
 	var n atomic.Int64
 	risky := tool("risky", reeve.Unsafe, func(*reeve.Invocation) (any, error) { n.Add(1); return "deed done", nil })
 	risky.Tier = reeve.Privileged
-	w := newWorld(t, `{}`, []reeve.Tool{risky, tool("look", reeve.Read, echo)}, calls("risky", `{}`, "look", `{"n":1}`), says("All done."))
+	w := newWorld(t, `{}`, []reeve.Tool{risky, tool("look", reeve.Read, echo)}, calls("risky", `{}`, "look", `{"n":1}`),
+		says("All done."))
 	run := w.say("Do it.")
 	w.work()
 	if got := w.turn(run.ID); got.State != reeve.RunParked || len(w.model.asked) != 1 || n.Load() != 0 {
@@ -280,7 +291,8 @@ func TestL09_ARestartReplaysThePlan(t *testing.T) {
 	w := newWorld(t, `{}`, []reeve.Tool{write}, calls("write", `{"n":1}`, "write", `{"n":2}`), says("Done."))
 	run := w.say("Write twice.")
 	// The server dies between the first call's result and the second: only the first call is made.
-	v := &turn{ModelRunner: w.think, run: run, agent: w.agent, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
+	v := &turn{ModelRunner: w.think, run: run, agent: w.agent, offered: map[string]bool{}, deferred: map[string]bool{},
+		told: map[string]bool{}}
 	var err error
 	v.set, err = readSettings(w.agent.Config)
 	w.must(err)
@@ -294,7 +306,8 @@ func TestL09_ARestartReplaysThePlan(t *testing.T) {
 	}
 	w.start([]reeve.Tool{write})
 	w.work()
-	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Attempts != 2 || n.Load() != 2 || len(w.model.asked) != 2 {
+	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Attempts != 2 || n.Load() != 2 ||
+		len(w.model.asked) != 2 {
 		t.Fatalf("the turn came to %+v, with %d effects and %d questions", got, n.Load(), len(w.model.asked))
 	}
 	wellFormed(t, w.last())
@@ -317,7 +330,8 @@ func TestW02_RecentTurnsAndActiveOnes(t *testing.T) {
 	t.Parallel()
 	slow := tool("slow", reeve.Read, echo)
 	slow.Async = true
-	w := newWorld(t, `{"recent_turns":2}`, []reeve.Tool{slow}, says("one"), says("two"), says("three"), calls("slow", `{}`), says("begun"), says("five"))
+	w := newWorld(t, `{"recent_turns":2}`, []reeve.Tool{slow}, says("one"), says("two"), says("three"),
+		calls("slow", `{}`), says("begun"), says("five"))
 	for _, text := range []string{"first", "second", "third"} {
 		w.say(text)
 		w.work()
@@ -355,7 +369,8 @@ func TestG17_AModelThatCostsTooMuch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `{"max_tokens":100}`, nil, says("Hello."), says("Hello."))
 	w.update(func(tx *store.Tx) error {
-		return tx.Ledger().PutBudget(t.Context(), home, reeve.Budget{Subject: "agent:" + w.agent.ID, OnExceed: reeve.EndOver, Limit: reeve.Amount{Tokens: 110}})
+		return tx.Ledger().PutBudget(t.Context(), home, reeve.Budget{Subject: "agent:" + w.agent.ID,
+			OnExceed: reeve.EndOver, Limit: reeve.Amount{Tokens: 110}})
 	})
 	first, second := w.say("Hi"), reeve.Run{}
 	w.work()
@@ -364,7 +379,8 @@ func TestG17_AModelThatCostsTooMuch(t *testing.T) {
 	}
 	second = w.say("Hi again")
 	w.work()
-	if got := w.turn(second.ID); got.State != reeve.RunFailed || got.Code != reeve.BudgetExceeded || len(w.model.asked) != 1 {
+	if got := w.turn(second.ID); got.State != reeve.RunFailed || got.Code != reeve.BudgetExceeded ||
+		len(w.model.asked) != 1 {
 		t.Fatalf("the second turn came to %+v", got)
 	}
 }

@@ -44,7 +44,8 @@ func (s *script) Answer(_ context.Context, r model.Request, watch func(model.Del
 // says is an answer in words.
 func says(text string) func(model.Request) (model.Answer, error) {
 	return func(model.Request) (model.Answer, error) {
-		return model.Answer{Stop: model.StopEnd, Parts: []model.Part{{Type: model.Text, Text: text}}, Usage: model.Usage{Input: 10, Output: 5, Micros: 7}}, nil
+		return model.Answer{Stop: model.StopEnd, Parts: []model.Part{{Type: model.Text, Text: text}},
+			Usage: model.Usage{Input: 10, Output: 5, Micros: 7}}, nil
 	}
 }
 
@@ -53,7 +54,8 @@ func calls(pairs ...string) func(model.Request) (model.Answer, error) {
 	return func(model.Request) (model.Answer, error) {
 		a := model.Answer{Stop: model.StopTools}
 		for i := 0; i < len(pairs); i += 2 {
-			a.Parts = append(a.Parts, model.Part{Type: model.ToolCall, ID: fmt.Sprint("call_", i/2), Name: pairs[i], Args: json.RawMessage(pairs[i+1])})
+			a.Parts = append(a.Parts, model.Part{Type: model.ToolCall, ID: fmt.Sprint("call_", i/2), Name: pairs[i],
+				Args: json.RawMessage(pairs[i+1])})
 		}
 		return a, nil
 	}
@@ -73,7 +75,8 @@ type world struct {
 	ends  []reeve.Run
 }
 
-func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(model.Request) (model.Answer, error)) *world {
+func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(model.Request) (model.Answer,
+	error)) *world {
 	t.Helper()
 	w := &world{t: t, model: &script{plan: plan}}
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
@@ -86,7 +89,8 @@ func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(mode
 		if _, err := tx.Agents().InsertWorkspace(t.Context(), home, "Home"); err != nil {
 			return err
 		}
-		w.agent = reeve.Agent{ID: "agt_one", WorkspaceID: home, Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Config: json.RawMessage(config), CreatedAt: tx.Now()}
+		w.agent = reeve.Agent{ID: "agt_one", WorkspaceID: home, Name: "one", Kind: "assistant",
+			Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Config: json.RawMessage(config), CreatedAt: tx.Now()}
 		if err := tx.Agents().InsertAgent(t.Context(), w.agent); err != nil {
 			return err
 		}
@@ -95,7 +99,8 @@ func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(mode
 				return err
 			}
 		}
-		w.conv = reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: home, AgentID: w.agent.ID, UserID: "ann", State: reeve.ConversationActive}
+		w.conv = reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: home, AgentID: w.agent.ID,
+			UserID: "ann", State: reeve.ConversationActive}
 		return tx.Chat().InsertConversation(t.Context(), w.conv)
 	})
 	return w
@@ -112,7 +117,8 @@ func (w *world) start(tools []reeve.Tool) {
 	w.think = &ModelRunner{DB: w.db, Gate: w.gate, Model: w.model, Log: slog.New(slog.DiscardHandler)}
 	w.queue = wake.NewQueue(w.db)
 	brain := &Brain{DB: w.db, Thinker: w.think, Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}
-	room, err := wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: w.gate.Process(), Queue: w.queue,
+	room, err := wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: w.gate.Process(),
+		Queue:   w.queue,
 		Planner: wake.NewPlanner(wake.Limits{}), Brain: brain,
 		AfterEnd: []func(reeve.Run){func(run reeve.Run) { w.ends = append(w.ends, run) }}})
 	w.must(err)
@@ -136,14 +142,17 @@ func (w *world) say(text string) (run reeve.Run) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	w.update(func(tx *store.Tx) error {
-		run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: home, AgentID: w.agent.ID, Reason: reeve.ReasonUser, SessionID: w.conv.ID, UserID: "ann", Input: text,
-			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(), StartedAt: tx.Now()}
+		run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: home, AgentID: w.agent.ID, Reason: reeve.ReasonUser,
+			SessionID: w.conv.ID, UserID: "ann", Input: text,
+			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(),
+			StartedAt: tx.Now()}
 		run.Key = reeve.Key("wake", run.ID)
 		info, err := json.Marshal(reeve.MessageInfo{Type: "said", User: "ann"})
 		if err != nil {
 			return err
 		}
-		if err := tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
+		if err := tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home,
+			ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
 			Kind: reeve.UserMessage, Content: text, Metadata: info}); err != nil {
 			return err
 		}

@@ -11,14 +11,16 @@ import (
 	"reeve/internal/store"
 )
 
-// Run runs an automation: the version that the run is pinned to since it first began. A run that is taken up again starts its
-// script from the top, and passes over what is done.
+// Run runs an automation: the version that the run is pinned to since it first began. A run that is taken up again
+// starts its script from the top, and passes over what is done.
 func (r *Runner) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if run.Reason == reeve.ReasonUser {
-		return failed(reeve.Errorf(reeve.Unsupported, "an automation holds no conversation").Hintf("run it: reeve automations run"))
+		return failed(reeve.Errorf(reeve.Unsupported, "an automation holds no conversation").
+			Hintf("run it: reeve automations run"))
 	}
 	if r.forsaken(run) {
-		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.Errorf(reeve.Canceled, "nobody waits for it any more")}
+		return reeve.RunEnd{State: reeve.RunCancelled,
+			Err: reeve.Errorf(reeve.Canceled, "nobody waits for it any more")}
 	}
 	w, held, err := r.begin(ctx, run)
 	if err != nil {
@@ -48,7 +50,8 @@ func (r *Runner) begin(ctx context.Context, run reeve.Run) (w *work, held string
 			return err
 		}
 		held = ""
-		note := reeve.ScriptRun{RunKey: run.Key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun}
+		note := reeve.ScriptRun{RunKey: run.Key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID,
+			Type: reeve.ProductionRun}
 		if _, err := tx.Automations().InsertScriptRun(ctx, note); err != nil {
 			return err
 		}
@@ -58,7 +61,8 @@ func (r *Runner) begin(ctx context.Context, run reeve.Run) (w *work, held string
 		if w.note, _, err = tx.Automations().FindScriptRun(ctx, run.Key); err != nil {
 			return err
 		}
-		if w.note.Progress.Spent, err = tx.Runs().RunSpent(ctx, run.ID); err != nil { // also what it cost while nobody ran it: an approved call
+		// also what it cost while nobody ran it: an approved call
+		if w.note.Progress.Spent, err = tx.Runs().RunSpent(ctx, run.ID); err != nil {
 			return err
 		}
 		if m.PausedAt != nil {
@@ -67,7 +71,8 @@ func (r *Runner) begin(ctx context.Context, run reeve.Run) (w *work, held string
 				return err
 			}
 		}
-		if m.Failure != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual { // a person may always try
+		// a person may always try
+		if m.Failure != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual {
 			held = m.Failure.BlockedReason()
 		}
 		if err := w.narrow(ctx, tx); err != nil {
@@ -84,7 +89,8 @@ func (r *Runner) begin(ctx context.Context, run reeve.Run) (w *work, held string
 	r.Gate.CacheAncestry(w.run)
 	w.note.Progress = reeve.Progress{Total: w.note.Progress.Total, Spent: w.note.Progress.Spent}
 	if w.note.ScriptID == "" && w.note.Type != reeve.ApplyRun {
-		return nil, "", reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one: reeve automations save")
+		return nil, "", reeve.Errorf(reeve.Conflict, "the automation has no active version").
+			Hintf("save one: reeve automations save")
 	}
 	if w.note.ScriptID != "" {
 		if err := r.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -116,7 +122,8 @@ func (w *work) narrow(ctx context.Context, tx *store.Tx) error {
 func (w *work) text() js.Script {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(w.run.Key)) // a hash takes everything
-	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language, Language: js.Language(w.script.Language), Functions: w.names.functions(), Input: w.given(w.run),
+	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language,
+		Language: js.Language(w.script.Language), Functions: w.names.functions(), Input: w.given(w.run),
 		Now: w.run.StartedAt, Seed: int64(seed.Sum64() >> 1)} //nolint:gosec // one bit less always fits
 }
 
@@ -151,7 +158,8 @@ func (w *work) finish(ctx context.Context, value json.RawMessage, err error) ree
 	return end
 }
 
-// settle writes the last of the run: its ledger, and which run a pause ended. Where the automation is resumed before the run has ended, its end has another carry on.
+// settle writes the last of the run: its ledger, and which run a pause ended. Where the automation is resumed before
+// the run has ended, its end has another carry on.
 func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 	w.ledger.writing.Lock()
 	defer w.ledger.writing.Unlock()
@@ -168,7 +176,8 @@ func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 	return err
 }
 
-// noteHeld notes that a pause ended a run, for whoever resumes the automation; false means that it is not paused any more. Whoever waits for a step deals with it.
+// noteHeld notes that a pause ended a run, for whoever resumes the automation; false means that it is not paused any
+// more. Whoever waits for a step deals with it.
 func noteHeld(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
 	if store.IsStep(run) {
 		return true, nil
@@ -200,7 +209,8 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 		}
 		return failed(e)
 	case w.note.Progress.Failed > 0:
-		return failed(reeve.Errorf(reeve.ToolFailed, "%d items failed; the first: %s", w.note.Progress.Failed, w.failure))
+		return failed(reeve.Errorf(reeve.ToolFailed, "%d items failed; the first: %s", w.note.Progress.Failed,
+			w.failure))
 	}
 	out := ""
 	if value != nil && string(value) != "null" && json.Unmarshal(value, &out) != nil {
@@ -220,8 +230,8 @@ func placed(fatal, err error) error {
 	return &e
 }
 
-// class says who can help. What ended the run from outside the script is known by its code, where it arose; whatever the script
-// threw, or ran out of, is the script's. The caller holds w.mu.
+// class says who can help. What ended the run from outside the script is known by its code, where it arose; whatever
+// the script threw, or ran out of, is the script's. The caller holds w.mu.
 func (w *work) class(err error, e *reeve.Error) reeve.FailureClass {
 	if w.fatal != nil {
 		return reeve.ClassOf(reeve.CodeOf(w.fatal))

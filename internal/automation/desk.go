@@ -11,9 +11,10 @@ import (
 	"reeve/internal/store"
 )
 
-// Save writes a version of an automation's script: the next major one, which becomes active; with Fix the next minor one of the
-// active major version, which does too; with Draft one to be tried. A script that cannot be read is refused.
-func (r *Runner) Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
+// Save writes a version of an automation's script: the next major one, which becomes active; with Fix the next minor
+// one of the active major version, which does too; with Draft one to be tried. A script that cannot be read is refused.
+func (r *Runner) Save(ctx context.Context, workspace, id, user string,
+	q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
 	if err := r.DB.View(ctx, func(s *store.Snap) error {
 		_, err := s.Automations().GetAutomation(ctx, workspace, id)
 		return err
@@ -32,7 +33,8 @@ func (r *Runner) Save(ctx context.Context, workspace, id, user string, q reeve.S
 	return v, err
 }
 
-func (r *Runner) save(ctx context.Context, tx *store.Tx, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
+func (r *Runner) save(ctx context.Context, tx *store.Tx, workspace, id, user string,
+	q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
 	m, err := tx.Automations().LockAutomation(ctx, workspace, id)
 	if err != nil {
 		return v, err
@@ -53,7 +55,8 @@ func (r *Runner) save(ctx context.Context, tx *store.Tx, workspace, id, user str
 	if err != nil {
 		return v, err
 	}
-	v = reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: workspace, AgentID: m.AgentID, Major: last.Major + 1, Source: q.Source, Language: q.Language, Comment: q.Comment,
+	v = reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: workspace, AgentID: m.AgentID,
+		Major: last.Major + 1, Source: q.Source, Language: q.Language, Comment: q.Comment,
 		CreatedBy: user, CreatedAt: tx.Now()}
 	if q.Draft || q.Fix {
 		v.Major, v.Minor = major, last.Minor+1
@@ -68,8 +71,8 @@ func (r *Runner) save(ctx context.Context, tx *store.Tx, workspace, id, user str
 	return v, tx.Automations().PutAutomation(ctx, m)
 }
 
-// replaced notes that a person chose the version that runs: nobody need repair the one before, and failures count anew. A credential, or
-// what else a script cannot help, is no better for it.
+// replaced notes that a person chose the version that runs: nobody need repair the one before, and failures count anew.
+// A credential, or what else a script cannot help, is no better for it.
 func (r *Runner) replaced(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
 	if m.Failure == nil || m.Failure.Class != reeve.LogicFailure {
 		return nil
@@ -97,13 +100,15 @@ func readable(ctx context.Context, pool *js.Pool, source, language, at string) e
 		return reeve.InvalidField(at, "is too long", "at most 1 MiB")
 	}
 	const before = "(async()=>{" // inside a function that nobody calls, it is read and not run
-	_, err := pool.Run(ctx, js.Script{Source: before + source + "\n});0", Name: "script." + language, Language: js.Language(language)}, js.Limits{}, nobody{})
+	_, err := pool.Run(ctx, js.Script{Source: before + source + "\n});0", Name: "script." + language,
+		Language: js.Language(language)}, js.Limits{}, nobody{})
 	var e *js.Error
 	if errors.As(err, &e) && e.Kind == js.Syntax {
 		if e.Line == 1 {
 			e.Column = max(1, e.Column-len(before))
 		}
-		return &reeve.Error{Code: reeve.Validation, Message: e.Error(), Fields: []reeve.Field{{Path: at, Message: e.Error(), Expected: "JavaScript (ES2022) or TypeScript"}}}
+		return &reeve.Error{Code: reeve.Validation, Message: e.Error(),
+			Fields: []reeve.Field{{Path: at, Message: e.Error(), Expected: "JavaScript (ES2022) or TypeScript"}}}
 	}
 	return err
 }
@@ -131,8 +136,10 @@ func thinks(ctx context.Context, tx *store.Tx, a reeve.Agent) (bool, error) {
 	return len(runs) > 0, err
 }
 
-// Create makes an automation: of the agent of that name, or of a new one. With a script, that becomes its first version.
-func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (m reeve.Automation, err error) {
+// Create makes an automation: of the agent of that name, or of a new one. With a script, that becomes its first
+// version.
+func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve.Agent,
+	q reeve.AutomationRequest) (m reeve.Automation, err error) {
 	if q.Source != "" {
 		if err := r.check(ctx, &q.ScriptRequest); err != nil {
 			return m, err
@@ -159,26 +166,30 @@ func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve
 		if is, err := tx.Automations().IsAutomation(ctx, a.ID); err != nil {
 			return err
 		} else if is {
-			return reeve.Errorf(reeve.AlreadyExists, "the automation %q is there already", a.Name).Hintf("save a new version of it")
+			return reeve.Errorf(reeve.AlreadyExists, "the automation %q is there already", a.Name).
+				Hintf("save a new version of it")
 		}
 		if taken, err := thinks(ctx, tx, a); err != nil {
 			return err
 		} else if taken {
-			return reeve.Errorf(reeve.AlreadyExists, "%q is an agent that a model drives", a.Name).Hintf("give the automation a name of its own; nothing was changed")
+			return reeve.Errorf(reeve.AlreadyExists, "%q is an agent that a model drives", a.Name).
+				Hintf("give the automation a name of its own; nothing was changed")
 		}
 		for _, id := range q.Tools {
 			t, err := tx.Agents().GetTool(ctx, workspace, id)
 			if err != nil {
 				return err
 			}
-			if _, err := r.Settings.CheckConfig(t, nil); err != nil { // a tool that needs settings is attached with them
+			// a tool that needs settings is attached with them
+			if _, err := r.Settings.CheckConfig(t, nil); err != nil {
 				return err
 			}
 			if err := tx.Agents().Attach(ctx, a, t, nil); err != nil {
 				return err
 			}
 		}
-		if err := tx.Automations().PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace, Owner: user}); err != nil {
+		if err := tx.Automations().
+			PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace, Owner: user}); err != nil {
 			return err
 		}
 		if q.Source != "" {
@@ -195,7 +206,8 @@ func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve
 }
 
 // change changes an automation in one transaction, and gives it as it is then.
-func (r *Runner) change(ctx context.Context, workspace, id string, f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
+func (r *Runner) change(ctx context.Context, workspace, id string,
+	f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		if m, err = tx.Automations().LockAutomation(ctx, workspace, id); err != nil {
 			return err
@@ -222,7 +234,8 @@ func (r *Runner) Activate(ctx context.Context, workspace, id, version string) (r
 	}
 	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if major == 0 {
-			return reeve.Errorf(reeve.Conflict, "version %s is a draft, which never becomes active", version).Hintf("save it")
+			return reeve.Errorf(reeve.Conflict, "version %s is a draft, which never becomes active", version).
+				Hintf("save it")
 		}
 		v, err := tx.Automations().GetVersion(ctx, m.AgentID, major, minor)
 		if err != nil {
@@ -238,7 +251,8 @@ func (r *Runner) Activate(ctx context.Context, workspace, id, version string) (r
 	})
 }
 
-// started activates what the planner wrote: it must have been tried, and its schedule begins. That of another plan ends.
+// started activates what the planner wrote: it must have been tried, and its schedule begins. That of another plan
+// ends.
 func (r *Runner) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
 	k, err := tx.Automations().GetScriptJob(ctx, m.WorkspaceID, v.ScriptJobID)
 	if err != nil || k.Kind != reeve.PlanJob {
@@ -247,7 +261,8 @@ func (r *Runner) started(ctx context.Context, tx *store.Tx, m reeve.Automation, 
 	if ok, err := tx.Runs().WasTested(ctx, m.AgentID, v.ID); err != nil {
 		return err
 	} else if !ok {
-		return reeve.Errorf(reeve.Conflict, "version %s was written by the planner, and nobody has tried it", v.Version()).
+		return reeve.Errorf(reeve.Conflict, "version %s was written by the planner, and nobody has tried it",
+			v.Version()).
 			Hintf("see what it would do: reeve automations run %s --plan --version %s", m.Name, v.Version())
 	}
 	if k.TimerID == "" {
@@ -290,8 +305,8 @@ func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string)
 	return changed, nil
 }
 
-// beginTimer begins the schedule of a plan: for the first time, or again after it has ended with another's activation. One that a person deleted, or paused since it
-// began, stays so.
+// beginTimer begins the schedule of a plan: for the first time, or again after it has ended with another's activation.
+// One that a person deleted, or paused since it began, stays so.
 func (r *Runner) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
 	t, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", id)
 	over := t.State == reeve.TimerCompleted

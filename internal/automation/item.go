@@ -25,8 +25,8 @@ func handlerArgument(v reeve.Item) (json.RawMessage, error) {
 	}{item{v.ID, v.Title, v.State == reeve.ItemDone, v.Attempt}})
 }
 
-// withItem works on one item: it enters it, lets the handler work, and leaves it done or failed. An item that is done is only
-// looked at; one that a person skipped, or must decide on, is passed over.
+// withItem works on one item: it enters it, lets the handler work, and leaves it done or failed. An item that is done
+// is only looked at; one that a person skipped, or must decide on, is passed over.
 func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, error) {
 	id, title, handler, err := itemArgs(args)
 	if err != nil {
@@ -63,11 +63,14 @@ func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
 		name string
 		to   *string
 	}{{"id", &id}, {"title", &title}} {
-		if i >= len(args) || args[i].JSON == nil || json.Unmarshal(args[i].JSON, p.to) != nil || bytes.Equal(args[i].JSON, []byte("null")) {
-			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: the %s must be a string that is not empty", p.name)
+		if i >= len(args) || args[i].JSON == nil || json.Unmarshal(args[i].JSON, p.to) != nil ||
+			bytes.Equal(args[i].JSON, []byte("null")) {
+			return "", "", nil, reeve.Errorf(reeve.Validation,
+				"Items.withItem: the %s must be a string that is not empty", p.name)
 		}
 		if half(args[i].JSON) {
-			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: the %s holds half a character, which is no text", p.name)
+			return "", "", nil, reeve.Errorf(reeve.Validation,
+				"Items.withItem: the %s holds half a character, which is no text", p.name)
 		}
 		if err := reeve.CheckItemName(p.name, *p.to); err != nil {
 			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: %s", reeve.AsError(err).Message)
@@ -79,8 +82,9 @@ func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
 	return id, title, args[2].Func, nil
 }
 
-// half tells whether a string in JSON holds half of a surrogate pair. All of those would be read as the same replacement character, and
-// two items as one. The engine writes whole characters as they are, so that an escape of one is half of one.
+// half tells whether a string in JSON holds half of a surrogate pair. All of those would be read as the same
+// replacement character, and two items as one. The engine writes whole characters as they are, so that an escape of one
+// is half of one.
 func half(text []byte) bool {
 	for i := 0; i+3 < len(text); i++ {
 		if text[i] != '\\' {
@@ -95,15 +99,18 @@ func half(text []byte) bool {
 
 // enter opens an item; nil means that it is passed over.
 func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
-	o := &opened{Item: reeve.Item{AgentID: w.run.AgentID, WorkspaceID: w.run.WorkspaceID, ID: id, Title: title, State: reeve.ItemProcessing, Attempt: 1, CreatedBy: "automation",
-		FirstRun: w.run.ID, LastRun: w.run.ID}, counts: map[string]int{}, flying: map[string]int{}, keys: map[string]string{}}
+	o := &opened{Item: reeve.Item{AgentID: w.run.AgentID, WorkspaceID: w.run.WorkspaceID, ID: id, Title: title,
+		State: reeve.ItemProcessing, Attempt: 1, CreatedBy: "automation",
+		FirstRun: w.run.ID, LastRun: w.run.ID}, counts: map[string]int{}, flying: map[string]int{},
+		keys: map[string]string{}}
 	w.mu.Lock()
 	for w.open != nil && w.open.left && w.fatal == nil {
 		w.idle.Wait() // its handler has returned, and calls that it did not wait for are under way
 	}
 	if w.open != nil && w.fatal == nil {
 		defer w.mu.Unlock()
-		return nil, w.abort(reeve.Errorf(reeve.Conflict, "Items.withItem was called for item %q while item %q is open", id, w.open.ID).
+		return nil, w.abort(reeve.Errorf(reeve.Conflict, "Items.withItem was called for item %q while item %q is open",
+			id, w.open.ID).
 			Hintf("one item at a time: await each call of Items.withItem, and nest none"))
 	}
 	if w.fatal != nil {
@@ -143,7 +150,8 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 	return o, nil
 }
 
-// free ends the run if another one is at an item. Runs of one automation follow each other, but for those that are steps of others'.
+// free ends the run if another one is at an item. Runs of one automation follow each other, but for those that are
+// steps of others'.
 func (w *work) free(ctx context.Context, v reeve.Item) error {
 	if v.State != reeve.ItemProcessing || v.LastRun == w.run.ID || v.LastRun == "" || w.dry() {
 		return nil
@@ -158,11 +166,13 @@ func (w *work) free(ctx context.Context, v reeve.Item) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abort(reeve.Errorf(reeve.Conflict, "item %q is being worked on by another run of this automation, %s", v.ID, v.LastRun).
+	return w.abort(reeve.Errorf(reeve.Conflict, "item %q is being worked on by another run of this automation, %s",
+		v.ID, v.LastRun).
 		Hintf("wait for that run, or give runs that go side by side items of their own"))
 }
 
-// stands ends the run if a person has settled its item meanwhile. An item whose entry is not written yet is nobody's to settle.
+// stands ends the run if a person has settled its item meanwhile. An item whose entry is not written yet is nobody's to
+// settle.
 func (w *work) stands(ctx context.Context, o *opened) error {
 	if o == nil || o.settled {
 		return nil
@@ -185,7 +195,8 @@ func (w *work) stands(ctx context.Context, o *opened) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abort(reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", o.ID).Hintf("what it had done stays; run the automation again for the items that are left"))
+	return w.abort(reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", o.ID).
+		Hintf("what it had done stays; run the automation again for the items that are left"))
 }
 
 // tick has the progress written now and then while only items pass by that change nothing.

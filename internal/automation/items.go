@@ -19,15 +19,17 @@ type Items struct {
 // NewItems makes an Items that knows no script yet.
 func NewItems() *Items { return &Items{live: map[string]*work{}} }
 
-// CheckCall is the item rule: a call that changes something is made inside one item that is not settled, and its operation
-// id derives from that item. A script that breaks the rule has its run aborted.
-func (i *Items) CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (op string, err error) {
+// CheckCall is the item rule: a call that changes something is made inside one item that is not settled, and its
+// operation id derives from that item. A script that breaks the rule has its run aborted.
+func (i *Items) CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool,
+	args json.RawMessage) (op string, err error) {
 	w := i.working(c.Run)
 	if w == nil {
 		return "", reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
 	}
 	if t.Pack == scriptsPack {
-		return "", reeve.Errorf(reeve.NotFound, "tool %q not found", t.ID).Hintf("it is for planning and mending scripts, and never for a script itself")
+		return "", reeve.Errorf(reeve.NotFound, "tool %q not found", t.ID).
+			Hintf("it is for planning and mending scripts, and never for a script itself")
 	}
 	if !mutates(t, args) {
 		return "", nil

@@ -23,8 +23,8 @@ type entry struct {
 	planned *reeve.PlannedCall // of a dry run, instead of the others
 }
 
-// ledger is what of a run's items is known and not written yet. Writing an entry twice is writing it once, so that what may have
-// been written is written again.
+// ledger is what of a run's items is known and not written yet. Writing an entry twice is writing it once, so that what
+// may have been written is written again.
 type ledger struct {
 	writing sync.Mutex // one writer at a time, from reading what waits to noting that it is written
 	waits   []entry
@@ -57,7 +57,8 @@ func (w *work) arm() {
 	}
 }
 
-// due writes what has waited long enough. The timer is left alone while calls take along what waits: to stop it and start it for each of them would cost more.
+// due writes what has waited long enough. The timer is left alone while calls take along what waits: to stop it and
+// start it for each of them would cost more.
 func (w *work) due() {
 	w.mu.Lock()
 	wait := soon - reeve.Since(w.ledger.last)
@@ -73,7 +74,8 @@ func (w *work) due() {
 	w.ledger.timer = nil
 	w.mu.Unlock()
 	if err := w.flush(context.WithoutCancel(w.ctx)); err != nil {
-		w.Runner.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID, "error", err)
+		w.Runner.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID,
+			"error", err)
 	}
 }
 
@@ -124,7 +126,8 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 		if err != nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if reeve.CodeOf(err) == reeve.Conflict { // a person settled it meanwhile: whatever the script was at, it ends here
+			// a person settled it meanwhile: whatever the script was at, it ends here
+			if reeve.CodeOf(err) == reeve.Conflict {
 				w.ledger.waits = nil
 				return w.abort(reeve.AsError(err))
 			}

@@ -21,8 +21,8 @@ type mending struct {
 	behalf []reeve.Delegator
 }
 
-// checkFix refuses a fix that cannot be read, or that names items in another way than the version it mends. It compares what the two do, on
-// the same data; nobody's word counts.
+// checkFix refuses a fix that cannot be read, or that names items in another way than the version it mends. It compares
+// what the two do, on the same data; nobody's word counts.
 func (r *Runner) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[fixArgs](inv)
 	if err != nil {
@@ -55,13 +55,14 @@ func (r *Runner) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	return r.compare(ctx, x, in.Source)
 }
 
-// compare runs the version that failed and its fix on the same data, under the same clock, without changing anything, and refuses the fix
-// unless it works on every item that the old one worked on, by the same id. Where the old one came to its end, the fix may have no other
-// items either. Where it failed before its first item, it is compared with the ledger: the fix is run on what the last run that worked on
-// items had read, and must work on those.
+// compare runs the version that failed and its fix on the same data, under the same clock, without changing anything,
+// and refuses the fix unless it works on every item that the old one worked on, by the same id. Where the old one came
+// to its end, the fix may have no other items either. Where it failed before its first item, it is compared with the
+// ledger: the fix is run on what the last run that worked on items had read, and must work on those.
 func (r *Runner) compare(ctx context.Context, x mending, source string) error {
 	heard := newTape()
-	t := trial{automation: x.m, source: x.base.Source, language: x.base.Language, input: x.run.Input, user: x.run.UserID, like: &x.run, tape: heard, behalf: x.behalf}
+	t := trial{automation: x.m, source: x.base.Source, language: x.base.Language, input: x.run.Input,
+		user: x.run.UserID, like: &x.run, tape: heard, behalf: x.behalf}
 	old, err := r.try(ctx, t)
 	if err != nil {
 		return err
@@ -121,7 +122,8 @@ func (r *Runner) compareRecorded(ctx context.Context, x mending, t trial, is tri
 		}
 		for _, v := range l.Items {
 			if past.ID == "" && v.LastRun != "" {
-				if past, err = s.Runs().GetRun(ctx, x.m.WorkspaceID, v.LastRun); err != nil && reeve.CodeOf(err) != reeve.NotFound {
+				if past, err = s.Runs().GetRun(ctx, x.m.WorkspaceID, v.LastRun); err != nil &&
+					reeve.CodeOf(err) != reeve.NotFound {
 					return err
 				}
 			}
@@ -202,8 +204,8 @@ type fixed struct {
 	Message string `json:"message"`
 }
 
-// toolFix saves a fix, if the version that it mends is still the one that counts: otherwise the fix is discarded. The automation goes on
-// with it at once, where it had failed.
+// toolFix saves a fix, if the version that it mends is still the one that counts: otherwise the fix is discarded. The
+// automation goes on with it at once, where it had failed.
 func (r *Runner) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
@@ -221,7 +223,8 @@ func (r *Runner) toolFix(ctx context.Context, in fixArgs) (out fixed, err error)
 	if err != nil {
 		return out, err
 	}
-	if k, err = tx.Automations().GetScriptJob(ctx, k.WorkspaceID, k.ID); err != nil { // as it is, now that nobody else changes it
+	// as it is, now that nobody else changes it
+	if k, err = tx.Automations().GetScriptJob(ctx, k.WorkspaceID, k.ID); err != nil {
 		return out, err
 	}
 	base, err := tx.Automations().GetScript(ctx, k.WorkspaceID, k.ScriptID)
@@ -244,7 +247,8 @@ func (r *Runner) toolFix(ctx context.Context, in fixArgs) (out fixed, err error)
 }
 
 // discard ends a repair that was overtaken. If the version that fails is still the active one, a person must choose.
-func (r *Runner) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob, inv *reeve.Invocation, why string) (fixed, error) {
+func (r *Runner) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
+	inv *reeve.Invocation, why string) (fixed, error) {
 	k.State, k.Message = reeve.ScriptJobStale, why
 	if _, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil {
 		return fixed{}, err
@@ -253,14 +257,17 @@ func (r *Runner) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, 
 	return out, r.unmended(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed, and "+why, "")
 }
 
-func (r *Runner) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob, base reeve.ScriptVersion, in fixArgs,
+func (r *Runner) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
+	base reeve.ScriptVersion, in fixArgs,
 	behalf []reeve.Delegator) (out fixed, err error) {
 	last, err := tx.Automations().LastVersion(ctx, m.AgentID, base.Major)
 	if err != nil {
 		return out, err
 	}
-	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: base.Major, Minor: last.Minor + 1, Source: in.Source, Language: base.Language,
-		Comment: in.Comment, CreatedBy: MaintainerKind, ScriptJobID: k.ID, OnBehalfOf: reeve.JoinDelegators(base.OnBehalfOf, behalf)}
+	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID,
+		Major: base.Major, Minor: last.Minor + 1, Source: in.Source, Language: base.Language,
+		Comment: in.Comment, CreatedBy: MaintainerKind, ScriptJobID: k.ID,
+		OnBehalfOf: reeve.JoinDelegators(base.OnBehalfOf, behalf)}
 	if err := tx.Automations().InsertScript(ctx, v); err != nil {
 		return out, err
 	}

@@ -25,10 +25,13 @@ const (
 )
 
 var own = map[string]string{
-	withItem: "Items.withItem(id, title, async (ctx) => ...) works on one item. The id names the thing itself, stably; the title is for people. ctx.item is {id, title, isDone, attempt}. " +
-		"The item is done when the handler returns, failed when it throws. One at a time; none inside another. An item that a person skipped is passed over. " +
+	withItem: "Items.withItem(id, title, async (ctx) => ...) works on one item. The id names the thing itself, " +
+		"stably; the title is for people. ctx.item is {id, title, isDone, attempt}. " +
+		"The item is done when the handler returns, failed when it throws. One at a time; none inside another. An " +
+		"item that a person skipped is passed over. " +
 		"Whatever changes something is called in here. " + notMutation,
-	listItems:  "Items.list({status, id, limit, offset}) gives {items, total, has_more}, newest first: 100 unless told, 1000 at most. " + notMutation,
+	listItems: "Items.list({status, id, limit, offset}) gives {items, total, has_more}, newest first: 100 unless " +
+		"told, 1000 at most. " + notMutation,
 	totalItems: "Items.total(n) says how many items there are in all, for people who watch. " + notMutation,
 	consoleLog: "Console.log(...values) writes a line into the run's log. " + notMutation,
 	getDocs:    "getDocs(name?) describes a function, or the functions of a namespace, or all. " + notMutation,
@@ -63,10 +66,10 @@ type names struct {
 var globals = strings.Fields(`Array ArrayBuffer BigInt Boolean DataView Date Error Function Infinity Intl Iterator JSON Map Math NaN Number Object Promise Proxy Reflect
 	RegExp Set String Symbol WeakMap WeakRef WeakSet`)
 
-// nameTools gives each tool its name: Namespace.method. An id with a dot says both (mail.send is Mail.send). Otherwise the pack, or
-// the category, is the namespace, and the id is the method, without the pack's own name in front (file_read of files is
-// Files.read). Words are joined in camel case. Of two tools with one name the second goes by its whole id, and one that has no
-// name a script could write is reached by Tools.call.
+// nameTools gives each tool its name: Namespace.method. An id with a dot says both (mail.send is Mail.send). Otherwise
+// the pack, or the category, is the namespace, and the id is the method, without the pack's own name in front
+// (file_read of files is Files.read). Words are joined in camel case. Of two tools with one name the second goes by its
+// whole id, and one that has no name a script could write is reached by Tools.call.
 func nameTools(tools []reeve.Tool) names {
 	n := names{tool: map[string]reeve.Tool{}, byID: map[string]reeve.Tool{}}
 	for _, t := range tools {
@@ -164,7 +167,8 @@ func (w *work) docs(input json.RawMessage) (json.RawMessage, error) {
 	}
 	text := w.names.describe(name)
 	if text == "" {
-		return nil, reeve.Errorf(reeve.NotFound, "there is no function or namespace %q", name).Hintf("getDocs() lists them all")
+		return nil, reeve.Errorf(reeve.NotFound, "there is no function or namespace %q", name).
+			Hintf("getDocs() lists them all")
 	}
 	return json.Marshal(text)
 }

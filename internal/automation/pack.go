@@ -8,10 +8,12 @@ import (
 	"reeve/internal/store"
 )
 
-// scriptsPack is the pack of the tools that read and write scripts. Agents that plan and mend have them; scripts never do.
+// scriptsPack is the pack of the tools that read and write scripts. Agents that plan and mend have them; scripts never
+// do.
 const scriptsPack = "scripts"
 
-// The capabilities that the tools need. Only the kinds planner and maintainer have them, unless somebody says otherwise.
+// The capabilities that the tools need. Only the kinds planner and maintainer have them, unless somebody says
+// otherwise.
 const (
 	seeScripts  = "scripts.see"
 	planScripts = "scripts.plan"
@@ -19,8 +21,9 @@ const (
 )
 
 var (
-	lookTools       = []string{"scripts_list", "scripts_get", "scripts_history", "scripts_runs", "scripts_eval"}
-	plannerTools    = append(lookTools[:len(lookTools):len(lookTools)], "scripts_save", "scripts_schedule", "scripts_ask")
+	lookTools    = []string{"scripts_list", "scripts_get", "scripts_history", "scripts_runs", "scripts_eval"}
+	plannerTools = append(lookTools[:len(lookTools):len(lookTools)], "scripts_save", "scripts_schedule",
+		"scripts_ask")
 	maintainerTools = append(lookTools[:len(lookTools):len(lookTools)], "scripts_fix")
 )
 
@@ -76,30 +79,47 @@ func (r *Runner) Tools() []reeve.Tool {
 		if effect.Mutates() {
 			note = " Mutation."
 		}
-		return reeve.Tool{ID: id, Name: name, Description: what + inTask + note, Category: "scripts", Pack: scriptsPack, Capability: capability, Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
+		return reeve.Tool{ID: id, Name: name, Description: what + inTask + note, Category: "scripts", Pack: scriptsPack,
+			Capability: capability, Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
 	}
-	eval := tool("scripts_eval", "Try Script", "Run JavaScript with an automation's tools, without changing anything: reads are real, every change is previewed and listed. Gives its value, log, items and changes.",
+	eval := tool("scripts_eval", "Try Script",
+		"Run JavaScript with an automation's tools, without changing anything: reads are real, every change is "+
+			"previewed and listed. Gives its value, log, items and changes.",
 		seeScripts, reeve.Read)
 	eval.TimeoutMS = 2 * trialTime.Milliseconds()
-	save := tool("scripts_save", "Save Script", "Save an automation's script as its next major version. A person activates it.", planScripts, reeve.Local)
+	save := tool("scripts_save", "Save Script",
+		"Save an automation's script as its next major version. A person activates it.", planScripts, reeve.Local)
 	save.Check = r.checkSaved
-	fix := tool("scripts_fix", "Fix Script", "Save the mended script as the next minor version, which becomes active. Refused if it names items in another way.", fixScripts, reeve.Local)
+	fix := tool("scripts_fix", "Fix Script",
+		"Save the mended script as the next minor version, which becomes active. Refused if it names items in "+
+			"another way.", fixScripts, reeve.Local)
 	fix.Check, fix.TimeoutMS = r.checkFix, 5*trialTime.Milliseconds()
 	return []reeve.Tool{
-		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations.", seeScripts, reeve.Read), r.toolList),
-		reeve.MustTool(tool("scripts_get", "Get Script", "Read a version of an automation's script.", seeScripts, reeve.Read), r.toolGet),
-		reeve.MustTool(tool("scripts_history", "Script History", "List the versions of an automation's script and what changed, newest first.", seeScripts, reeve.Read), r.toolHistory),
-		reeve.MustTool(tool("scripts_runs", "Script Runs", "List an automation's last runs and how they ended, or show one with its log.", seeScripts, reeve.Read), r.toolRuns),
+		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations.", seeScripts,
+			reeve.Read), r.toolList),
+		reeve.MustTool(tool("scripts_get", "Get Script", "Read a version of an automation's script.", seeScripts,
+			reeve.Read), r.toolGet),
+		reeve.MustTool(tool("scripts_history", "Script History",
+			"List the versions of an automation's script and what changed, newest first.", seeScripts, reeve.Read),
+			r.toolHistory),
+		reeve.MustTool(tool("scripts_runs", "Script Runs",
+			"List an automation's last runs and how they ended, or show one with its log.", seeScripts, reeve.Read),
+			r.toolRuns),
 		reeve.MustTool(eval, r.toolEval),
 		reeve.MustTool(save, r.toolSave),
-		reeve.MustTool(tool("scripts_schedule", "Schedule Script", "Say when the automation runs by itself. It begins when a person activates the version, or at once if that is active.", planScripts, reeve.Local), r.toolSchedule),
-		reeve.MustTool(tool("scripts_ask", "Ask the Person", "Ask the person who wants the automation. End your answer after it: you are called again with the reply.", planScripts, reeve.Local), r.toolAsk),
+		reeve.MustTool(tool("scripts_schedule", "Schedule Script",
+			"Say when the automation runs by itself. It begins when a person activates the version, or at once if "+
+				"that is active.", planScripts, reeve.Local), r.toolSchedule),
+		reeve.MustTool(tool("scripts_ask", "Ask the Person",
+			"Ask the person who wants the automation. End your answer after it: you are called again with the reply.",
+			planScripts, reeve.Local), r.toolAsk),
 		reeve.MustTool(fix, r.toolFix),
 	}
 }
 
 // target is the automation that a call is about: the one it names, else the one of its script job.
-func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation, name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
+func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation,
+	name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
 	k, ok, err := s.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run)
 	if err != nil {
 		return m, k, err
@@ -111,7 +131,8 @@ func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation, name stri
 		name = k.AgentID
 	}
 	if m, err = s.Automations().GetAutomation(ctx, inv.Workspace, name); reeve.CodeOf(err) == reeve.NotFound {
-		err = reeve.Errorf(reeve.NotFound, "automation %q not found", name).Hintf("scripts_list lists them; a person makes one: reeve automations create NAME --tool TOOL")
+		err = reeve.Errorf(reeve.NotFound, "automation %q not found", name).
+			Hintf("scripts_list lists them; a person makes one: reeve automations create NAME --tool TOOL")
 	}
 	return m, k, err
 }
@@ -150,7 +171,8 @@ func (r *Runner) toolGet(ctx context.Context, in which) (out any, err error) {
 }
 
 // getVersion gives a version with what it may call.
-func (r *Runner) getVersion(ctx context.Context, s *store.Snap, m reeve.Automation, version string) (out any, err error) {
+func (r *Runner) getVersion(ctx context.Context, s *store.Snap, m reeve.Automation,
+	version string) (out any, err error) {
 	var v reeve.ScriptVersion
 	switch {
 	case version != "":
@@ -173,7 +195,8 @@ func (r *Runner) getVersion(ctx context.Context, s *store.Snap, m reeve.Automati
 	for _, t := range tools {
 		ids = append(ids, t.Tool.ID)
 	}
-	return map[string]any{"automation": m.Name, "version": v.Version(), "active": v.ID == m.ScriptID, "language": v.Language, "comment": v.Comment, "tools": ids, "source": v.Source}, err
+	return map[string]any{"automation": m.Name, "version": v.Version(), "active": v.ID == m.ScriptID,
+		"language": v.Language, "comment": v.Comment, "tools": ids, "source": v.Source}, err
 }
 
 func (r *Runner) toolHistory(ctx context.Context, in which) (out any, err error) {
@@ -199,7 +222,8 @@ func (r *Runner) history(ctx context.Context, s *store.Snap, m reeve.Automation)
 	list := []row{}
 	all, err := s.Automations().ListVersions(ctx, m.AgentID, 50)
 	for _, v := range all {
-		list = append(list, row{v.Version(), v.ID == m.ScriptID, v.CreatedBy, v.Comment, v.CreatedAt.Format("2006-01-02 15:04")})
+		list = append(list, row{v.Version(), v.ID == m.ScriptID, v.CreatedBy, v.Comment,
+			v.CreatedAt.Format("2006-01-02 15:04")})
 	}
 	return map[string]any{"automation": m.Name, "status": m.Status, "versions": list, "failure": m.Failure}, err
 }
@@ -233,7 +257,9 @@ func (r *Runner) runs(ctx context.Context, s *store.Snap, m reeve.Automation, on
 	list := []row{}
 	add := func(v reeve.Run, whole bool) error {
 		note, _, err := s.Automations().FindScriptRunOf(ctx, m.WorkspaceID, v.ID)
-		x := row{Run: v.ID, Type: note.Type, Version: note.Version, State: v.State, Class: note.Class, Code: v.Code, Message: reeve.Truncate(v.Message, 1000), Started: v.StartedAt.Format("2006-01-02 15:04:05"), Progress: note.Progress}
+		x := row{Run: v.ID, Type: note.Type, Version: note.Version, State: v.State, Class: note.Class, Code: v.Code,
+			Message: reeve.Truncate(v.Message, 1000), Started: v.StartedAt.Format("2006-01-02 15:04:05"),
+			Progress: note.Progress}
 		if whole {
 			x.Log, x.Output = note.Log, v.Output
 		}

@@ -21,7 +21,8 @@ func (r *Runner) Pause(ctx context.Context, workspace, id string) (reeve.Automat
 	})
 }
 
-// Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input; so it is for those that the pause kept from beginning.
+// Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and
+// input; so it is for those that the pause kept from beginning.
 func (r *Runner) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
 	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		stopped := m.Failure != nil && m.Failure.StoppedAt != nil
@@ -56,7 +57,8 @@ func (r *Runner) Resume(ctx context.Context, workspace, id, user string) (reeve.
 	return m, err
 }
 
-// heldRuns lists the runs that a pause has ended, the one that was under way first. Those that are just ending are carried on with by their ends: see released.
+// heldRuns lists the runs that a pause has ended, the one that was under way first. Those that are just ending are
+// carried on with by their ends: see released.
 func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, error) {
 	if m.PausedAt == nil {
 		return nil, nil
@@ -76,7 +78,8 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 	return kept, err
 }
 
-// released carries on with a run that ends as paused when its automation is so no more: whoever resumed that did not find this run among the ended ones.
+// released carries on with a run that ends as paused when its automation is so no more: whoever resumed that did not
+// find this run among the ended ones.
 func (r *Runner) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	m, err := tx.Automations().LockAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -106,11 +109,14 @@ func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 	case err != nil:
 		return err
 	case ws.StoppedAt != nil:
-		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: everything in the workspace is stopped").Hintf("turn the kill switch off first: reeve resume; nothing was changed")
+		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: everything in the workspace is stopped").
+			Hintf("turn the kill switch off first: reeve resume; nothing was changed")
 	case a.StoppedAt != nil:
-		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: its agent is stopped").Hintf("turn its kill switch off first: reeve resume --agent %s; nothing was changed", a.Name)
+		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: its agent is stopped").
+			Hintf("turn its kill switch off first: reeve resume --agent %s; nothing was changed", a.Name)
 	case a.Lifecycle != reeve.AgentActive:
-		return reeve.Errorf(reeve.Conflict, "the automation cannot go on: its agent is %s", a.Lifecycle).Hintf("make it active first; nothing was changed")
+		return reeve.Errorf(reeve.Conflict, "the automation cannot go on: its agent is %s", a.Lifecycle).
+			Hintf("make it active first; nothing was changed")
 	}
 	return nil
 }
@@ -128,16 +134,20 @@ func (r *Runner) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user 
 	if err != nil {
 		return err
 	}
-	again := reeve.Wake{WorkspaceID: workspace, AgentID: run.AgentID, UserID: user, Input: run.Input, OnBehalfOf: run.OnBehalfOf}
+	again := reeve.Wake{WorkspaceID: workspace, AgentID: run.AgentID, UserID: user, Input: run.Input,
+		OnBehalfOf: run.OnBehalfOf}
 	w, fresh, err := r.Waker.WakeIn(ctx, tx, again, "resume:"+id)
 	if err != nil || !fresh {
 		return err
 	}
-	_, err = tx.Automations().InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	_, err = tx.Automations().
+		InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID,
+			ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
 	return err
 }
 
-// goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with the one that failed.
+// goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with
+// the one that failed.
 func (r *Runner) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
 	if err := r.wellAgain(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
 		return err

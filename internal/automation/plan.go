@@ -8,8 +8,8 @@ import (
 	"reeve/internal/store"
 )
 
-// preview writes down a call that a dry run would make: what it would change where its tool can say so, and otherwise that the
-// gate would let it through. The script is given null.
+// preview writes down a call that a dry run would make: what it would change where its tool can say so, and otherwise
+// that the gate would let it through. The script is given null.
 func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.RawMessage, error) {
 	p := reeve.PlannedCall{Tool: t.ID, Args: string(c.Args)}
 	if t.Previews {
@@ -45,7 +45,8 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 	w.rows++
 	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.rows, o.ID, o.Title, o.Attempt, w.named[c.Ref]
 	if w.trial != nil {
-		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args), reeve.Truncate(p.Preview, 2000)})
+		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args),
+			reeve.Truncate(p.Preview, 2000)})
 		w.mu.Unlock()
 		return nil, nil
 	}
@@ -61,15 +62,16 @@ func (w *work) noteUnchanged(o *opened) {
 		return
 	}
 	w.rows++
-	w.ledger.waits = append(w.ledger.waits, entry{planned: &reeve.PlannedCall{Ordinal: w.rows, ItemID: o.ID, Title: o.Title, Attempt: o.Attempt}})
+	w.ledger.waits = append(w.ledger.waits,
+		entry{planned: &reeve.PlannedCall{Ordinal: w.rows, ItemID: o.ID, Title: o.Title, Attempt: o.Attempt}})
 	w.arm()
 }
 
 // somePlanned is how many calls of a plan are read at once.
 const somePlanned = 200
 
-// apply performs a plan: its calls, item by item, as they were shown, and nothing else. A call whose base has changed is refused, and
-// its item fails; the others are performed all the same.
+// apply performs a plan: its calls, item by item, as they were shown, and nothing else. A call whose base has changed
+// is refused, and its item fails; the others are performed all the same.
 func (w *work) apply(ctx context.Context) error {
 	var list []reeve.PlannedCall
 	for after := 0; ; after = list[len(list)-1].Ordinal {
@@ -124,7 +126,8 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 			break // it was done since
 		}
 		if o.Attempt != p.Attempt {
-			why = reeve.Errorf(reeve.Stale, "item %q is at another attempt than when the plan was made", o.ID).Hintf("plan again")
+			why = reeve.Errorf(reeve.Stale, "item %q is at another attempt than when the plan was made", o.ID).
+				Hintf("plan again")
 			break
 		}
 		if p.Tool == "" {

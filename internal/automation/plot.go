@@ -16,7 +16,8 @@ const mostShown = 100 // items and changes of a trial that are shown
 
 func (r *Runner) toolEval(ctx context.Context, in evalArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
-	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, task: true, behalf: inv.OnBehalfOf(false)}
+	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, task: true,
+		behalf: inv.OnBehalfOf(false)}
 	if t.language == "" {
 		t.language = string(js.JavaScript)
 	}
@@ -76,7 +77,8 @@ func (r *Runner) toolSave(ctx context.Context, in saveArgs) (any, error) {
 		return nil, err
 	}
 	if k.ID == "" { // in a conversation: what was said there is what is wanted
-		k = reeve.ScriptJob{ID: tx.NewID(reeve.PrefixScriptJob), WorkspaceID: m.WorkspaceID, Kind: reeve.PlanJob, AgentID: m.AgentID, WorkerID: inv.Agent, ScriptID: m.ScriptID, RunKey: inv.Operation,
+		k = reeve.ScriptJob{ID: tx.NewID(reeve.PrefixScriptJob), WorkspaceID: m.WorkspaceID, Kind: reeve.PlanJob,
+			AgentID: m.AgentID, WorkerID: inv.Agent, ScriptID: m.ScriptID, RunKey: inv.Operation,
 			UserID: inv.User, Request: in.Comment, State: reeve.ScriptJobOpen}
 		if _, err := tx.Automations().InsertScriptJob(ctx, k); err != nil {
 			return nil, err
@@ -90,7 +92,8 @@ func (r *Runner) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	if in.Language == "" {
 		in.Language = string(js.JavaScript)
 	}
-	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
+	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID,
+		Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
 		CreatedBy: PlannerKind, ScriptJobID: k.ID, OnBehalfOf: inv.OnBehalfOf(false)}
 	if err := tx.Automations().InsertScript(ctx, v); err != nil {
 		return nil, err
@@ -110,7 +113,8 @@ func overtaken(err error) error {
 }
 
 // planned is target for the planner, which within a script job works on that automation only.
-func (r *Runner) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocation, name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
+func (r *Runner) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocation,
+	name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
 	m, k, err = target(ctx, &tx.Snap, inv, name)
 	switch {
 	case err != nil:
@@ -144,8 +148,10 @@ func (r *Runner) toolSchedule(ctx context.Context, in scheduleArgs) (any, error)
 	if inv.User == "" {
 		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule belongs to a person, and this script job is nobody's")
 	}
-	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, UserID: inv.User, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
-		Misfire: reeve.CatchUpOnce, Notify: reeve.Notify(in.Notification), State: reeve.TimerPaused, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID,
+		UserID: inv.User, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
+		Misfire: reeve.CatchUpOnce, Notify: reeve.Notify(in.Notification), State: reeve.TimerPaused,
+		CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 		OnBehalfOf: inv.OnBehalfOf(false)}
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyConditional
@@ -162,7 +168,8 @@ func (r *Runner) toolSchedule(ctx context.Context, in scheduleArgs) (any, error)
 		t.OnBehalfOf = reeve.JoinDelegators(was.OnBehalfOf, t.OnBehalfOf)
 	}
 	if err := r.Timers.CheckScheduleCount(ctx, tx, t); err != nil {
-		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
+		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).
+			Hintf("%s", reeve.AsError(err).Hint)
 	}
 	t, upcoming, err := r.Timers.Plan(t, tx.Now())
 	if err != nil {
@@ -230,8 +237,10 @@ func (r *Runner) toolAsk(ctx context.Context, in askArgs) (any, error) {
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
-	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: k.WorkspaceID, UserID: k.UserID, RunID: inv.Run, AgentID: k.AgentID,
-		Title: "The planner asks about " + k.Automation, Body: in.Question + "\n\nreeve automations answer " + k.ID + " \"...\""}
+	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: k.WorkspaceID, UserID: k.UserID,
+		RunID: inv.Run, AgentID: k.AgentID,
+		Title: "The planner asks about " + k.Automation, Body: in.Question + "\n\nreeve automations answer " + k.ID +
+			" \"...\""}
 	told, err := tx.Queue().InsertNotification(ctx, n, r.Webhook)
 	if err != nil {
 		return nil, err

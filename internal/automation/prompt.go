@@ -14,7 +14,8 @@ var maintainerText string
 //go:embed prompt/rules.md
 var rulesText string
 
-// The instructions that the planner and the maintainer are made with. They are the agents' own from then on, for people to change.
+// The instructions that the planner and the maintainer are made with. They are the agents' own from then on, for people
+// to change.
 var (
 	plannerPrompt    = withRules(plannerText)
 	maintainerPrompt = withRules(maintainerText)

@@ -12,8 +12,9 @@ import (
 // mostFixes is how often a script is repaired before it has succeeded once, and then a person is asked.
 const mostFixes = 3
 
-// OnRunsEnd decides, in the transaction that ends runs, what follows from each: an automation that failed is tried again, repaired or
-// stopped, and one that succeeded is well. So there is one decision for each end, whatever crashes. Most runs are no automation's, and one look tells of all of them.
+// OnRunsEnd decides, in the transaction that ends runs, what follows from each: an automation that failed is tried
+// again, repaired or stopped, and one that succeeded is well. So there is one decision for each end, whatever crashes.
+// Most runs are no automation's, and one look tells of all of them.
 func (r *Runner) OnRunsEnd(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
 	var keys, agents []string
 	for _, run := range runs {
@@ -33,7 +34,9 @@ func (r *Runner) OnRunsEnd(ctx context.Context, tx *store.Tx, runs []reeve.Run) 
 			err = r.released(ctx, tx, run)
 		case run.Reason == reeve.ReasonScriptJob:
 			err = r.returned(ctx, tx, run)
-		case noted && note.Type == reeve.ProductionRun || !noted && scripts[run.AgentID] && run.State == reeve.RunFailed: // tests, and what a person looks at, are nobody's task
+		// tests, and what a person looks at, are nobody's task
+		case noted && note.Type == reeve.ProductionRun || !noted && scripts[run.AgentID] &&
+			run.State == reeve.RunFailed:
 			err = r.decide(ctx, tx, run, note)
 		}
 		if err != nil {
@@ -43,7 +46,8 @@ func (r *Runner) OnRunsEnd(ctx context.Context, tx *store.Tx, runs []reeve.Run) 
 	return nil
 }
 
-// OnWakesSkipped decides, in the transaction that skips wakes, what follows from each: a script job that nobody does, and a run that failed and is not made again, are a person's.
+// OnWakesSkipped decides, in the transaction that skips wakes, what follows from each: a script job that nobody does,
+// and a run that failed and is not made again, are a person's.
 func (r *Runner) OnWakesSkipped(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error {
 	var err error
 	for i := 0; i < len(wakes) && err == nil; i++ {
@@ -78,7 +82,8 @@ func (r *Runner) untried(ctx context.Context, tx *store.Tx, w reeve.Wake) error 
 	if err != nil {
 		return err
 	}
-	is, err := r.stop(ctx, tx, m, unserved(w), *m.Failure, "it was not tried again, because "+w.Why, "Resume the automation to try again")
+	is, err := r.stop(ctx, tx, m, unserved(w), *m.Failure, "it was not tried again, because "+w.Why,
+		"Resume the automation to try again")
 	if err != nil {
 		return err
 	}
@@ -87,7 +92,8 @@ func (r *Runner) untried(ctx context.Context, tx *store.Tx, w reeve.Wake) error 
 
 // unserved is the run that a skipped wake has not become.
 func unserved(w reeve.Wake) reeve.Run {
-	return reeve.Run{WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, UserID: w.UserID, State: reeve.RunSkipped, Message: w.Why}
+	return reeve.Run{WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, UserID: w.UserID, State: reeve.RunSkipped,
+		Message: w.Why}
 }
 
 // follows tells whether something may follow from a run. Whoever waits for a step deals with it.
@@ -136,7 +142,8 @@ func (r *Runner) wellAgain(ctx context.Context, tx *store.Tx, agent, why string)
 	return tx.Runs().DeleteFailure(ctx, agent)
 }
 
-// route decides what follows from a failure, by its class. Whoever saves a version at the same moment comes before it, or after.
+// route decides what follows from a failure, by its class. Whoever saves a version at the same moment comes before it,
+// or after.
 func (r *Runner) route(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
 	m, err := tx.Automations().LockAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -150,7 +157,8 @@ func (r *Runner) route(ctx context.Context, tx *store.Tx, run reeve.Run, note re
 		return err
 	}
 	is := was
-	is.AgentID, is.WorkspaceID, is.Class, is.Code, is.Message, is.RunID, is.RootID = run.AgentID, run.WorkspaceID, note.Class, run.Code, run.Message, run.ID, root(run)
+	is.AgentID, is.WorkspaceID, is.Class, is.Code, is.Message, is.RunID, is.RootID = run.AgentID, run.WorkspaceID,
+		note.Class, run.Code, run.Message, run.ID, root(run)
 	is.RetryAt, is.RetryKey = nil, ""
 	if is.Class == "" { // it did not even begin
 		is.Class = reeve.ClassOf(run.Code)
@@ -185,7 +193,8 @@ func (v verdict) decide(ctx context.Context, tx *store.Tx, is reeve.FailureState
 	case err != nil:
 		return is, err
 	case aside: // the next run passes over the item, so nothing need stop
-		return is, v.tell(ctx, tx, v.m.Name+": an item needs you", v.run.Message+"\n\nreeve items "+v.m.Name+" --status needs_attention")
+		return is, v.tell(ctx, tx, v.m.Name+": an item needs you", v.run.Message+"\n\nreeve items "+v.m.Name+
+			" --status needs_attention")
 	case is.Class == reeve.NetworkFailure:
 		return v.again(ctx, tx, is)
 	case is.Class == reeve.LogicFailure:
@@ -195,15 +204,18 @@ func (v verdict) decide(ctx context.Context, tx *store.Tx, is reeve.FailureState
 	case unanswered(is.Code):
 		return v.stop(ctx, tx, is, "a model did not answer", "See to the model, then resume the automation")
 	case is.Class == reeve.PermissionFailure:
-		return v.stop(ctx, tx, is, "it was not allowed to", "Allow it, or change the script, then resume the automation")
+		return v.stop(ctx, tx, is, "it was not allowed to",
+			"Allow it, or change the script, then resume the automation")
 	}
-	return v.stop(ctx, tx, is, "a fault of Reeve's own, not of the script", "Resume the automation to try again, and report the fault if it stays")
+	return v.stop(ctx, tx, is, "a fault of Reeve's own, not of the script",
+		"Resume the automation to try again, and report the fault if it stays")
 }
 
 // again makes a run that the network failed once more, later each time; after the last try a person is asked.
 func (v verdict) again(ctx context.Context, tx *store.Tx, is reeve.FailureState) (reeve.FailureState, error) {
 	if is.NetworkFailures++; is.NetworkFailures > v.Backoff.Tries {
-		return v.stop(ctx, tx, is, fmt.Sprintf("the network failed it %d times in a row", is.NetworkFailures), "Resume the automation when what it needs can be reached")
+		return v.stop(ctx, tx, is, fmt.Sprintf("the network failed it %d times in a row", is.NetworkFailures),
+			"Resume the automation when what it needs can be reached")
 	}
 	at := tx.Now().Add(v.Backoff.After(is.NetworkFailures))
 	is.RetryAt, is.RetryKey = &at, reeve.Key("wake", string(reeve.ReasonRetry), v.run.ID)
@@ -213,13 +225,18 @@ func (v verdict) again(ctx context.Context, tx *store.Tx, is reeve.FailureState)
 
 // repeat queues a run that does what another was to do. One key is one run.
 func (r *Runner) repeat(ctx context.Context, tx *store.Tx, run reeve.Run, key string, at time.Time) error {
-	fresh, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonRetry, ReasonID: root(run), SessionID: store.ManualLane + key,
-		UserID: run.UserID, Input: run.Input, Origins: run.Origins, ScheduledAt: run.ScheduledAt, DueAt: at, State: reeve.WakeQueued,
-		OnBehalfOf: run.OnBehalfOf})
+	fresh, err := tx.Queue().
+		InsertWake(ctx, reeve.Wake{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID,
+			Reason: reeve.ReasonRetry, ReasonID: root(run), SessionID: store.ManualLane + key,
+			UserID: run.UserID, Input: run.Input, Origins: run.Origins, ScheduledAt: run.ScheduledAt, DueAt: at,
+			State:      reeve.WakeQueued,
+			OnBehalfOf: run.OnBehalfOf})
 	if err != nil || !fresh {
 		return err
 	}
-	_, err = tx.Automations().InsertScriptRun(ctx, reeve.ScriptRun{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun})
+	_, err = tx.Automations().
+		InsertScriptRun(ctx, reeve.ScriptRun{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID,
+			Type: reeve.ProductionRun})
 	return err
 }
 
@@ -233,14 +250,16 @@ func (v verdict) repair(ctx context.Context, tx *store.Tx, is reeve.FailureState
 	case v.was.ScriptJobID != "":
 		return is, nil // it is under way
 	case is.Repairs >= mostFixes:
-		return v.stop(ctx, tx, is, fmt.Sprintf("%d repairs did not help", is.Repairs), "Change what it does, or its script, then resume it")
+		return v.stop(ctx, tx, is, fmt.Sprintf("%d repairs did not help", is.Repairs),
+			"Change what it does, or its script, then resume it")
 	}
 	k, fresh, err := v.sendMaintainer(ctx, tx)
 	if err != nil {
 		return is, err
 	}
 	if !fresh {
-		return v.stop(ctx, tx, is, "version "+v.m.Version+" was to be repaired before, and fails still", "Change what it does, or its script, then resume it")
+		return v.stop(ctx, tx, is, "version "+v.m.Version+" was to be repaired before, and fails still",
+			"Change what it does, or its script, then resume it")
 	}
 	is.Repairs++
 	is.ScriptJobID, is.StoppedAt = k.ID, nil
@@ -248,17 +267,20 @@ func (v verdict) repair(ctx context.Context, tx *store.Tx, is reeve.FailureState
 }
 
 // stop keeps everything but a person from running the automation, and asks for one.
-func (r *Runner) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, is reeve.FailureState, why, do string) (reeve.FailureState, error) {
+func (r *Runner) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, is reeve.FailureState,
+	why, do string) (reeve.FailureState, error) {
 	now := tx.Now()
 	first := is.StoppedAt == nil
 	is.StoppedAt, is.RetryAt, is.RetryKey, is.ScriptJobID = &now, nil, "", ""
 	if err := tx.Runs().SkipRetries(ctx, m.WorkspaceID, m.AgentID, "the automation is stopped"); err != nil || !first {
 		return is, err
 	}
-	return is, r.tell(ctx, tx, m, run, m.Name+" is stopped: "+why, fmt.Sprintf("%s\n\n%s: reeve automations resume %s (run %s)", is.Message, do, m.Name, is.RunID))
+	return is, r.tell(ctx, tx, m, run, m.Name+" is stopped: "+why,
+		fmt.Sprintf("%s\n\n%s: reeve automations resume %s (run %s)", is.Message, do, m.Name, is.RunID))
 }
 
-func (v verdict) stop(ctx context.Context, tx *store.Tx, is reeve.FailureState, why, do string) (reeve.FailureState, error) {
+func (v verdict) stop(ctx context.Context, tx *store.Tx, is reeve.FailureState,
+	why, do string) (reeve.FailureState, error) {
 	if v.was.Class != is.Class {
 		is.StoppedAt = nil // another reason to be told
 	}
@@ -278,6 +300,8 @@ func (r *Runner) tell(ctx context.Context, tx *store.Tx, m reeve.Automation, run
 	if user == "" {
 		return nil // nobody's; the automation shows it
 	}
-	_, err := tx.Queue().InsertNotificationAndEvents(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body}, r.Webhook)
+	_, err := tx.Queue().InsertNotificationAndEvents(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification),
+		WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body},
+		r.Webhook)
 	return err
 }

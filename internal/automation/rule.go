@@ -43,22 +43,27 @@ func (w *work) claim(c reeve.Call, t reeve.Tool, args json.RawMessage) (claimed,
 	o := w.places[c.Ref]
 	switch {
 	case o == nil:
-		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict, "%s changes something, and was called outside Items.withItem", t.ID).
+		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict,
+			"%s changes something, and was called outside Items.withItem", t.ID).
 			Hintf("call it inside the handler of the item that it is for, and await it there"))
 	case o.settled:
-		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict, "%s was called for item %q, which is %s", t.ID, o.ID, o.State).
+		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict, "%s was called for item %q, which is %s", t.ID, o.ID,
+			o.State).
 			Hintf("look at ctx.item.isDone before anything is changed"))
 	}
 	identity := string(pick(args, t.Identity))
 	key := t.ID + "\x00" + identity
 	if o.flying[key] > 0 {
-		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict, "%s was called twice at once for the same thing, in item %q", t.ID, o.ID).Hintf("await the first call before the second"))
+		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict,
+			"%s was called twice at once for the same thing, in item %q", t.ID, o.ID).
+			Hintf("await the first call before the second"))
 	}
 	n := o.counts[key]
 	o.counts[key]++
 	o.flying[key]++
 	o.keys[c.Ref] = key
-	return claimed{operation: reeve.ItemKey(w.run.AgentID, o.ID, o.Attempt, t.ID, identity, n), item: o.ID, fresh: o.fresh}, nil
+	return claimed{operation: reeve.ItemKey(w.run.AgentID, o.ID, o.Attempt, t.ID, identity, n), item: o.ID,
+		fresh: o.fresh}, nil
 }
 
 // landed notes that a call is over.
@@ -76,8 +81,9 @@ func (w *work) landed(ref string) {
 	delete(w.places, ref)
 }
 
-// settleName finds the operation that the call is, of an item that was begun before. One that failed in an earlier run, and is
-// proven to have had no effect, is made again under a name of its own. The same thing with other content is a person's to decide.
+// settleName finds the operation that the call is, of an item that was begun before. One that failed in an earlier run,
+// and is proven to have had no effect, is made again under a name of its own. The same thing with other content is a
+// person's to decide.
 func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args json.RawMessage) (op string, err error) {
 	op = c.operation
 	for again := 1; ; again++ {
@@ -99,7 +105,9 @@ func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args jso
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.attention = true
-			return "", w.abort(reeve.Errorf(reeve.Conflict, "%s was called before for the same thing of item %q, with other content (operation %s)", t.ID, c.item, was.ID).
+			return "", w.abort(reeve.Errorf(reeve.Conflict,
+				"%s was called before for the same thing of item %q, with other content (operation %s)", t.ID, c.item,
+				was.ID).
 				Hintf("a person decides: reprocess the item to do it anew, or skip it"))
 		}
 		return op, w.goesOn(ctx) // nothing is written that would find out

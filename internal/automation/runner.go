@@ -54,8 +54,9 @@ type Config struct {
 	Process  string          // who owns the runs begun here; it must be announced in the store
 	Limits   js.Limits       // of one run. Default: an hour, and otherwise the sandbox's own
 
-	Backoff backoff.Policy // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
-	Webhook bool           // whether notifications are also sent to a webhook
+	// before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
+	Backoff backoff.Policy
+	Webhook bool // whether notifications are also sent to a webhook
 }
 
 // Runner runs automations and keeps their ledger.

@@ -12,7 +12,8 @@ import (
 )
 
 // Plan asks the planner to write, or change, an automation's script.
-func (r *Runner) Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (k reeve.ScriptJob, err error) {
+func (r *Runner) Plan(ctx context.Context, workspace, id, user string,
+	q reeve.PlanRequest) (k reeve.ScriptJob, err error) {
 	if strings.TrimSpace(q.Request) == "" {
 		return k, reeve.InvalidField("/request", "is empty", "what the automation is to do, in plain words")
 	}
@@ -27,14 +28,17 @@ func (r *Runner) Plan(ctx context.Context, workspace, id, user string, q reeve.P
 		}
 		for _, o := range open {
 			if o.Kind == reeve.PlanJob {
-				return reeve.Errorf(reeve.Conflict, "the planner is at it already: script job %s is %s", o.ID, o.State).Hintf("wait for it, or answer its question: reeve automations script jobs %s", m.Name)
+				return reeve.Errorf(reeve.Conflict, "the planner is at it already: script job %s is %s", o.ID, o.State).
+					Hintf("wait for it, or answer its question: reeve automations script jobs %s", m.Name)
 			}
 		}
 		request := q.Request
 		if m.ScriptID != "" {
-			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)", q.Request, m.Name, m.Version)
+			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)",
+				q.Request, m.Name, m.Version)
 		}
-		k, _, err = r.send(ctx, tx, reeve.ScriptJob{Kind: reeve.PlanJob, WorkspaceID: workspace, AgentID: m.AgentID, ScriptID: m.ScriptID, UserID: user, Request: request})
+		k, _, err = r.send(ctx, tx, reeve.ScriptJob{Kind: reeve.PlanJob, WorkspaceID: workspace, AgentID: m.AgentID,
+			ScriptID: m.ScriptID, UserID: user, Request: request})
 		if err != nil {
 			return err
 		}
@@ -83,7 +87,8 @@ func (r *Runner) Answer(ctx context.Context, workspace, id, answer string) (k re
 	return k, err
 }
 
-// sendMaintainer opens the repair of the version that failed, and wakes the maintainer for it; false means that there was one.
+// sendMaintainer opens the repair of the version that failed, and wakes the maintainer for it; false means that there
+// was one.
 func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.ScriptJob, bool, error) {
 	script, err := tx.Automations().GetScript(ctx, v.m.WorkspaceID, v.note.ScriptID)
 	if err != nil {
@@ -97,7 +102,8 @@ func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.Script
 	if user == "" {
 		user = v.run.UserID
 	}
-	return v.send(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.m.WorkspaceID, AgentID: v.m.AgentID, ScriptID: script.ID, RunID: v.run.ID, UserID: user, Request: request})
+	return v.send(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.m.WorkspaceID, AgentID: v.m.AgentID,
+		ScriptID: script.ID, RunID: v.run.ID, UserID: user, Request: request})
 }
 
 // send writes a script job and wakes the agent that does it, in one transaction.
@@ -117,7 +123,8 @@ func (r *Runner) send(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (ree
 
 // wakeWorker wakes the agent of a script job, with all that it needs to know.
 func (r *Runner) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.ScriptJob, at time.Time) error {
-	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID, Reason: reeve.ReasonScriptJob, ReasonID: k.ID, SessionID: store.ScriptJobLane + k.ID,
+	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID,
+		Reason: reeve.ReasonScriptJob, ReasonID: k.ID, SessionID: store.ScriptJobLane + k.ID,
 		UserID: k.UserID, Input: brief(k), DueAt: at, State: reeve.WakeQueued})
 	return err
 }
@@ -138,9 +145,11 @@ const (
 )
 
 // failure tells the maintainer what failed, and what was meant.
-func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve.ScriptVersion, run reeve.Run, note reeve.ScriptRun) (string, error) {
+func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve.ScriptVersion, run reeve.Run,
+	note reeve.ScriptRun) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Version %s of the automation %q failed, in run %s. Mend its script.\n\nIt failed with %s: %s\n", script.Version(), m.Name, run.ID, run.Code, run.Message)
+	fmt.Fprintf(&b, "Version %s of the automation %q failed, in run %s. Mend its script.\n\nIt failed with %s: %s\n",
+		script.Version(), m.Name, run.ID, run.Code, run.Message)
 	if run.Input != "" {
 		fmt.Fprintf(&b, "\nIts input was: %s\n", reeve.Truncate(run.Input, logTail))
 	}
@@ -175,7 +184,8 @@ func (r *Runner) returned(ctx context.Context, tx *store.Tx, run reeve.Run) erro
 	return r.conclude(ctx, tx, run, k)
 }
 
-// CloseJobsOfAgent settles the script jobs that an agent is at which is about to be destroyed or removed, as end says. Those that it would still have been woken for are settled when they are due.
+// CloseJobsOfAgent settles the script jobs that an agent is at which is about to be destroyed or removed, as end says.
+// Those that it would still have been woken for are settled when they are due.
 func (r *Runner) CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	open, err := tx.Runs().OpenRuns(ctx, a.WorkspaceID, a.ID)
 	for i := 0; i < len(open) && err == nil; i++ {
@@ -187,8 +197,8 @@ func (r *Runner) CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Age
 	return err
 }
 
-// conclude closes a script job whose run is over, or never began, and which came to nothing: a person takes it up. Where only the network failed its
-// agent, it is sent again, later each time.
+// conclude closes a script job whose run is over, or never began, and which came to nothing: a person takes it up.
+// Where only the network failed its agent, it is sent again, later each time.
 func (r *Runner) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
 	if k.State != reeve.ScriptJobOpen {
 		return nil
@@ -242,11 +252,13 @@ func (r *Runner) written(ctx context.Context, tx *store.Tx, run reeve.Run, k ree
 	}
 	m.Owner = k.UserID // who asked
 	return r.tell(ctx, tx, m, run, fmt.Sprintf("The planner wrote version %s of %s", k.Result, m.Name),
-		fmt.Sprintf("%s\n\nSee what it would do: reeve automations run %s --plan --version %s\nThen: reeve automations activate %s %s", k.Message, m.Name, k.Result, m.Name, k.Result))
+		fmt.Sprintf("%s\n\nSee what it would do: reeve automations run %s --plan --version %s\nThen: reeve "+
+			"automations activate %s %s", k.Message, m.Name, k.Result, m.Name, k.Result))
 }
 
 // unmended stops an automation whose repair came to nothing.
-func (r *Runner) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.ScriptJob, why, said string) error {
+func (r *Runner) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.ScriptJob,
+	why, said string) error {
 	t, ok, err := tx.Runs().FindFailure(ctx, m.AgentID)
 	if err != nil || !ok || t.ScriptJobID != k.ID {
 		return err
@@ -269,7 +281,8 @@ const (
 )
 
 // worker finds the agent that does script jobs of a kind, and makes it the first time.
-func (r *Runner) worker(ctx context.Context, tx *store.Tx, workspace string, what reeve.ScriptJobKind) (reeve.Agent, error) {
+func (r *Runner) worker(ctx context.Context, tx *store.Tx, workspace string,
+	what reeve.ScriptJobKind) (reeve.Agent, error) {
 	kind, text, tools, caps := PlannerKind, plannerPrompt, plannerTools, []string{seeScripts, planScripts}
 	if what == reeve.RepairJob {
 		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools, []string{seeScripts, fixScripts}
@@ -279,11 +292,13 @@ func (r *Runner) worker(ctx context.Context, tx *store.Tx, workspace string, wha
 		return a, err
 	}
 	calm := 0.1
-	config, err := json.Marshal(reeve.AgentConfig{Instructions: text, MaxMoves: 60, MaxTokens: 16_000, Temperature: &calm})
+	config, err := json.Marshal(reeve.AgentConfig{Instructions: text, MaxMoves: 60, MaxTokens: 16_000,
+		Temperature: &calm})
 	if err != nil {
 		return a, err
 	}
-	a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: kind, Kind: kind, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: config, CreatedAt: tx.Now()}
+	a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: kind, Kind: kind,
+		Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: config, CreatedAt: tx.Now()}
 	if _, err := tx.Agents().GetAgent(ctx, workspace, kind); err == nil {
 		a.Name = kind + "-" + a.ID // the name is somebody else's
 	} else if reeve.CodeOf(err) != reeve.NotFound {

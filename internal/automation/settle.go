@@ -9,7 +9,8 @@ import (
 )
 
 // ResolveItem is a person's word on an item: skip it, or do it anew.
-func (r *Runner) ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (v reeve.Item, err error) {
+func (r *Runner) ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState,
+	why string) (v reeve.Item, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Automations().GetAutomation(ctx, workspace, id)
 		if err != nil {

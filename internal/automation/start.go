@@ -10,7 +10,8 @@ import (
 )
 
 // Start asks for a run by hand.
-func (r *Runner) Start(ctx context.Context, workspace, id, user string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
+func (r *Runner) Start(ctx context.Context, workspace, id, user string,
+	q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
 	note := reeve.ScriptRun{Type: q.Type}
 	if q.Type == "" {
 		note.Type = reeve.ProductionRun
@@ -31,12 +32,14 @@ func (r *Runner) Start(ctx context.Context, workspace, id, user string, q reeve.
 				return err
 			}
 			if note.ScriptID = v.ID; major == 0 && note.Type == reeve.ProductionRun {
-				return reeve.Errorf(reeve.Conflict, "version %s is a draft", q.Version).Hintf("run it with type test or dry, or save it")
+				return reeve.Errorf(reeve.Conflict, "version %s is a draft", q.Version).
+					Hintf("run it with type test or dry, or save it")
 			}
 		}
 		switch {
 		case note.ScriptID == "":
-			return reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one, or name a draft")
+			return reeve.Errorf(reeve.Conflict, "the automation has no active version").
+				Hintf("save one, or name a draft")
 		case m.PausedAt != nil:
 			return reeve.Errorf(reeve.Conflict, "the automation is paused").Hintf("resume it first")
 		}
@@ -48,7 +51,8 @@ func (r *Runner) Start(ctx context.Context, workspace, id, user string, q reeve.
 	return r.wake(ctx, workspace, m.AgentID, user, "", string(q.Input), note)
 }
 
-// Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again, or at the same moment and is not the first, is shown the run that did.
+// Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again, or at the same
+// moment and is not the first, is shown the run that did.
 func (r *Runner) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
 	var note reeve.ScriptRun
 	look := func(s *store.Snap) (err error) {
@@ -74,7 +78,8 @@ func (r *Runner) Apply(ctx context.Context, workspace, run, user string) (out re
 var errApplied = errors.New("somebody else has just applied the plan")
 
 // applied reads a plan that can be applied, and the run that has done so, if one has.
-func applied(ctx context.Context, s *store.Snap, workspace, run string) (note reeve.ScriptRun, out reeve.AutomationRun, err error) {
+func applied(ctx context.Context, s *store.Snap,
+	workspace, run string) (note reeve.ScriptRun, out reeve.AutomationRun, err error) {
 	note, ok, err := s.Automations().FindScriptRunOf(ctx, workspace, run)
 	if err == nil && (!ok || note.Type != reeve.DryRun) {
 		err = reeve.Errorf(reeve.NotFound, "plan %q not found", run)
@@ -92,16 +97,19 @@ func applied(ctx context.Context, s *store.Snap, workspace, run string) (note re
 	}
 	v, err := s.Runs().GetRun(ctx, workspace, run)
 	if err == nil && v.State != reeve.RunCompleted {
-		err = reeve.Errorf(reeve.Conflict, "the plan is not whole: its run is %s", v.State).Hintf("a plan is applied only if its dry run completed")
+		err = reeve.Errorf(reeve.Conflict, "the plan is not whole: its run is %s", v.State).
+			Hintf("a plan is applied only if its dry run completed")
 	}
 	return note, out, err
 }
 
-// wake asks for a run, notes what it is to be, and reads what is noted, in one transaction: whoever is told of a failure has asked for none. Of a run that applies a plan it tells
-// whether it was asked for before.
-func (r *Runner) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
+// wake asks for a run, notes what it is to be, and reads what is noted, in one transaction: whoever is told of a
+// failure has asked for none. Of a run that applies a plan it tells whether it was asked for before.
+func (r *Runner) wake(ctx context.Context, workspace, agent, user, key, input string,
+	note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		w, fresh, err := r.Waker.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user, Input: input}, key)
+		w, fresh, err := r.Waker.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user,
+			Input: input}, key)
 		if err == nil && fresh {
 			err = noted(ctx, tx, w, note)
 		}
@@ -123,13 +131,16 @@ func (r *Runner) wake(ctx context.Context, workspace, agent, user, key, input st
 // noted notes what the run of a new wake is to be.
 func noted(ctx context.Context, tx *store.Tx, w reeve.Wake, note reeve.ScriptRun) error {
 	if note.PlanOf != "" {
-		if err := tx.Automations().LockScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
+		// where transactions overlap, another that applies it waits
+		if err := tx.Automations().LockScriptRun(ctx, note.RunKey); err != nil {
 			return err
 		}
 		if _, faster, err := tx.Automations().FindApplied(ctx, w.WorkspaceID, note.PlanOf); err != nil || faster {
 			return cmp.Or(err, errApplied)
 		}
 	}
-	_, err := tx.Automations().InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	_, err := tx.Automations().
+		InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID,
+			ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
 	return err
 }

@@ -17,10 +17,12 @@ type step struct {
 	value json.RawMessage
 }
 
-// RunAsStep runs an automation as a step of another run, at once and beside whatever else it does, and gives what its script came to. The run draws on the
-// other's budgets and ends with it, but acts by the automation's own rights. A step that has a key is run once under it: the same again
-// waits for that run, and gives how it ended. The server serves the run, and ends it when nobody waits for it any more.
-func (r *Runner) RunAsStep(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error) {
+// RunAsStep runs an automation as a step of another run, at once and beside whatever else it does, and gives what its
+// script came to. The run draws on the other's budgets and ends with it, but acts by the automation's own rights. A
+// step that has a key is run once under it: the same again waits for that run, and gives how it ended. The server
+// serves the run, and ends it when nobody waits for it any more.
+func (r *Runner) RunAsStep(ctx context.Context, s reeve.AutomationStep,
+	server reeve.RunServer) (json.RawMessage, error) {
 	run, fresh, err := r.beginStep(ctx, s)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,8 @@ func (r *Runner) RunAsStep(ctx context.Context, s reeve.AutomationStep, server r
 		return nil, err
 	}
 	if run.State != reeve.RunCompleted {
-		return nil, reeve.Errorf(cmp.Or(run.Code, reeve.ToolFailed), "the automation %s did not do it: its run %s is %s: %s", s.Automation, run.ID, run.State, run.Message)
+		return nil, reeve.Errorf(cmp.Or(run.Code, reeve.ToolFailed),
+			"the automation %s did not do it: its run %s is %s: %s", s.Automation, run.ID, run.State, run.Message)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +62,8 @@ func (r *Runner) endStep(ctx context.Context, run reeve.Run, server reeve.RunSer
 	if context.Cause(ctx) != context.DeadlineExceeded { //nolint:errorlint // the context's own
 		why = reeve.Errorf(reeve.Canceled, "nobody waits for it any more")
 	}
-	if _, err := server.End(context.WithoutCancel(ctx), run.WorkspaceID, run.ID, why); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+	if _, err := server.End(context.WithoutCancel(ctx), run.WorkspaceID, run.ID, why); err != nil &&
+		reeve.CodeOf(err) != reeve.Conflict {
 		r.Log.Warn("a step's run could not be ended", "run", run.ID, "error", err)
 	}
 }
@@ -93,8 +97,10 @@ func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run ree
 		if err != nil {
 			return err
 		}
-		run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: of.WorkspaceID, AgentID: m.AgentID, Reason: reeve.ReasonManual, ReasonID: of.ID, UserID: of.UserID, ParentID: of.ID,
-			State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: r.Process, Ancestors: of.AncestorChain(nil)}
+		run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: of.WorkspaceID, AgentID: m.AgentID,
+			Reason: reeve.ReasonManual, ReasonID: of.ID, UserID: of.UserID, ParentID: of.ID,
+			State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: r.Process,
+			Ancestors: of.AncestorChain(nil)}
 		run.Ancestors[len(run.Ancestors)-1].Apart = true
 		run.ThreadID = reeve.RunThread(run.AgentID, run.ID)
 		key := run.ID
@@ -103,7 +109,8 @@ func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run ree
 		}
 		run.Key = reeve.Key("wake", "step", of.ID, m.AgentID, key)
 		run.SessionID = store.StepLane + run.Key
-		note := reeve.ScriptRun{RunKey: run.Key, RunID: run.ID, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun}
+		note := reeve.ScriptRun{RunKey: run.Key, RunID: run.ID, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID,
+			Type: reeve.ProductionRun}
 		if fresh, err = tx.Automations().InsertScriptRun(ctx, note); err != nil {
 			return err
 		}
@@ -119,7 +126,8 @@ func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run ree
 	return run, fresh, err
 }
 
-// stepper finds an automation that can be run as a step. What will not change by trying again is a mistake in the settings.
+// stepper finds an automation that can be run as a step. What will not change by trying again is a mistake in the
+// settings.
 func (r *Runner) stepper(ctx context.Context, tx *store.Tx, workspace, name string) (m reeve.Automation, err error) {
 	a, err := tx.Agents().GetAgent(ctx, workspace, name)
 	if err == nil {
@@ -127,11 +135,13 @@ func (r *Runner) stepper(ctx context.Context, tx *store.Tx, workspace, name stri
 	}
 	switch {
 	case reeve.CodeOf(err) == reeve.NotFound:
-		return m, reeve.Errorf(reeve.Validation, "there is no automation %q", name).Hintf("name one that is there in the agent's config, or none")
+		return m, reeve.Errorf(reeve.Validation, "there is no automation %q", name).
+			Hintf("name one that is there in the agent's config, or none")
 	case err != nil:
 		return m, err
 	case a.Lifecycle != reeve.AgentActive || m.PausedAt != nil || m.ScriptID == "" || a.StoppedAt != nil:
-		return m, reeve.Errorf(reeve.Validation, "the automation %s cannot run: it is paused, stopped, not active, or has no active version", name)
+		return m, reeve.Errorf(reeve.Validation,
+			"the automation %s cannot run: it is paused, stopped, not active, or has no active version", name)
 	}
 	return m, nil
 }
@@ -158,8 +168,8 @@ func (r *Runner) came(run reeve.Run, value json.RawMessage) {
 	}
 }
 
-// forsaken tells whether a run is a step that nobody waits for any more, because its server is gone: whoever took up the run that it was a step of
-// has begun another.
+// forsaken tells whether a run is a step that nobody waits for any more, because its server is gone: whoever took up
+// the run that it was a step of has begun another.
 func (r *Runner) forsaken(run reeve.Run) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// Builder makes tools of kind script: pure computation in a sandbox. A script finds the arguments as its global input, and what it
-// comes to is the result. It can call nothing, so it changes nothing.
+// Builder makes tools of kind script: pure computation in a sandbox. A script finds the arguments as its global input,
+// and what it comes to is the result. It can call nothing, so it changes nothing.
 type Builder struct {
 	Pool    *js.Pool
 	checked sync.Map // hash of a source: why it cannot be read, nil if it can
@@ -47,7 +47,8 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	}
 	limit := js.Limits{Time: t.Timeout()}
 	t.Handler = func(ctx context.Context, inv *reeve.Invocation) (any, error) {
-		value, err := b.Pool.Run(ctx, js.Script{Source: spec.Source, Name: t.ID + "." + spec.Language, Language: js.Language(spec.Language), Input: inv.Args, Now: reeve.Now()}, limit, nobody{})
+		value, err := b.Pool.Run(ctx, js.Script{Source: spec.Source, Name: t.ID + "." + spec.Language,
+			Language: js.Language(spec.Language), Input: inv.Args, Now: reeve.Now()}, limit, nobody{})
 		var e *js.Error
 		if errors.As(err, &e) {
 			return nil, &reeve.Error{Code: reeve.CodeOf(err), Message: e.Error(), Err: err}

@@ -12,8 +12,8 @@ import (
 // trialTime is how long a script may take that is only tried.
 const trialTime = time.Minute
 
-// trial is a script that is tried out: it runs with the automation's own tools through the gate, its reads are real, and its changes are
-// previewed and not made. It is no run: nothing is noted of its items, and nobody is told.
+// trial is a script that is tried out: it runs with the automation's own tools through the gate, its reads are real,
+// and its changes are previewed and not made. It is no run: nothing is noted of its items, and nobody is told.
 type trial struct {
 	automation reeve.Automation
 	source     string
@@ -62,19 +62,22 @@ type rehearsed struct {
 // try tries a script. The error is ours; what the script failed with is in what it came to.
 func (r *Runner) try(ctx context.Context, t trial) (tried, error) {
 	now := reeve.Now()
-	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixTrial), WorkspaceID: t.automation.WorkspaceID, AgentID: t.automation.AgentID, Reason: reeve.ReasonManual, UserID: t.user, Input: t.input, StartedAt: now}
+	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixTrial), WorkspaceID: t.automation.WorkspaceID,
+		AgentID: t.automation.AgentID, Reason: reeve.ReasonManual, UserID: t.user, Input: t.input, StartedAt: now}
 	run.Key = run.ID
 	if t.like != nil {
 		run.Key, run.StartedAt = t.like.Key, t.like.StartedAt
 	}
 	run.OnBehalfOf = t.behalf
 	w := r.newWork(ctx, run)
-	w.script, w.note = reeve.ScriptVersion{Source: t.source, Language: t.language}, reeve.ScriptRun{RunKey: run.ID, RunID: run.ID, Type: reeve.DryRun}
+	w.script, w.note = reeve.ScriptVersion{Source: t.source, Language: t.language},
+		reeve.ScriptRun{RunKey: run.ID, RunID: run.ID, Type: reeve.DryRun}
 	w.trial = &rehearsed{items: []triedItem{}, changes: []triedCall{}}
 	if t.tape != nil {
 		w.trial.player = &player{t.tape, map[string]int{}}
 	}
-	tools, err := r.Gate.CallableTools(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, OnBehalfOf: t.behalf})
+	tools, err := r.Gate.CallableTools(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID,
+		OnBehalfOf: t.behalf})
 	if err != nil {
 		return tried{}, err
 	}

@@ -53,7 +53,8 @@ type work struct {
 
 // newWork is a run that begins.
 func (r *Runner) newWork(ctx context.Context, run reeve.Run) *work {
-	w := &work{Runner: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, places: map[string]*opened{}, closed: map[string]reeve.Item{}}
+	w := &work{Runner: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{},
+		looks: map[string]bool{}, places: map[string]*opened{}, closed: map[string]reeve.Item{}}
 	w.idle = sync.NewCond(&w.mu)
 	return w
 }
@@ -93,8 +94,8 @@ func (w *work) dry() bool { return w.note.Type == reeve.DryRun }
 // placeKey is the context's key of the item that was open when the script made a call; nil means none.
 type placeKey struct{}
 
-// Note notes which item a call belongs to: the one that is open when it is made, whatever is when it is performed. That item is not left before the
-// call has ended. Lines of the log stay in their order.
+// Note notes which item a call belongs to: the one that is open when it is made, whatever is when it is performed. That
+// item is not left before the call has ended. Lines of the log stay in their order.
 func (w *work) Note(ctx context.Context, name string) (context.Context, bool) {
 	if name == withItem {
 		return ctx, false
@@ -261,7 +262,8 @@ func (w *work) request(id string, input json.RawMessage, in *opened) reeve.Call 
 	defer w.mu.Unlock()
 	w.refs++
 	w.places[strconv.Itoa(w.refs)] = in
-	c := reeve.Call{Workspace: w.run.WorkspaceID, Agent: w.run.AgentID, Tool: id, Args: input, Run: w.run.ID, Automation: w.run.AgentID, User: w.run.UserID,
+	c := reeve.Call{Workspace: w.run.WorkspaceID, Agent: w.run.AgentID, Tool: id, Args: input, Run: w.run.ID,
+		Automation: w.run.AgentID, User: w.run.UserID,
 		Session: reeve.AutomationSession,
 		Via:     reeve.ViaScript, Ref: strconv.Itoa(w.refs), Reason: string(w.run.Reason)}
 	if in != nil {
@@ -305,8 +307,8 @@ func (w *work) read(ctx context.Context, c reeve.Call) (json.RawMessage, error) 
 	return w.result(ctx, res, err)
 }
 
-// change makes a call that changes something. One whose effect is in our own database takes the ledger along in its transaction;
-// before any other leaves, the ledger is written.
+// change makes a call that changes something. One whose effect is in our own database takes the ledger along in its
+// transaction; before any other leaves, the ledger is written.
 func (w *work) change(ctx context.Context, c reeve.Call, t reeve.Tool) (json.RawMessage, error) {
 	if t.Effect != reeve.Local {
 		if err := w.flush(ctx); err != nil {
@@ -318,7 +320,8 @@ func (w *work) change(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Raw
 	w.ledger.writing.Lock()
 	w.carry(c.Ref)
 	res, err := w.lastingCall(ctx, c)
-	if taken := w.carry(""); taken && err == nil && (res.State == reeve.Committed || res.State == reeve.Failed) && !res.Replayed {
+	if taken := w.carry(""); taken && err == nil && (res.State == reeve.Committed || res.State == reeve.Failed) &&
+		!res.Replayed {
 		w.wrote()
 		w.mu.Lock()
 		w.looked = w.ledger.last // it would not have been written if the automation were paused
@@ -351,8 +354,8 @@ func (w *work) carries(ref string) bool {
 	return w.carrier == ref
 }
 
-// result is what the script is given of a call. One that waits parks the run: when it can go on, the script runs again, and what
-// it had done is replayed.
+// result is what the script is given of a call. One that waits parks the run: when it can go on, the script runs again,
+// and what it had done is replayed.
 func (w *work) result(ctx context.Context, res reeve.Result, err error) (json.RawMessage, error) {
 	w.mu.Lock()
 	if !res.Replayed { // what was done before cost something then
@@ -416,9 +419,9 @@ func (w *work) refused(ctx context.Context, err error) error {
 	return err
 }
 
-// serious ends the run when a call failed for a reason that no script can do anything about: a credential, a permission, the network, or
-// a fault of our own. The script never learns of it, so that it cannot take it for success. A tool's refusal is the script's to deal with, and so is that an
-// agent which it asked had no model to answer with.
+// serious ends the run when a call failed for a reason that no script can do anything about: a credential, a
+// permission, the network, or a fault of our own. The script never learns of it, so that it cannot take it for success.
+// A tool's refusal is the script's to deal with, and so is that an agent which it asked had no model to answer with.
 func (w *work) serious(err error) error {
 	if unanswered(reeve.CodeOf(err)) {
 		return err
@@ -444,7 +447,8 @@ func (w *work) whole(ctx context.Context, hash string) (content string, err erro
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
-		err = reeve.Errorf(reeve.NotFound, "the whole output of this call is no longer kept").Hintf("the server's setting retention says how long outputs are kept")
+		err = reeve.Errorf(reeve.NotFound, "the whole output of this call is no longer kept").
+			Hintf("the server's setting retention says how long outputs are kept")
 	}
 	return content, err
 }

@@ -45,8 +45,8 @@ func (b Policy) After(tries int) time.Duration {
 	return min(d, b.Max)
 }
 
-// RetryAfter reads a server's Retry-After: a number of units, or an HTTP date. It returns 0 for what cannot be read or lies in the past, and at
-// most an hour.
+// RetryAfter reads a server's Retry-After: a number of units, or an HTTP date. It returns 0 for what cannot be read or
+// lies in the past, and at most an hour.
 func RetryAfter(said string, unit time.Duration) time.Duration {
 	const most = time.Hour
 	said = strings.TrimSpace(said)

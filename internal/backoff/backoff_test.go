@@ -9,7 +9,8 @@ import (
 
 func TestBackoff(t *testing.T) {
 	b := backoff.Policy{}.WithDefaults()
-	for tries, want := range map[int]time.Duration{1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: 80 * time.Second, 6: 320 * time.Second,
+	for tries, want := range map[int]time.Duration{1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second,
+		4: 80 * time.Second, 6: 320 * time.Second,
 		7: 10 * time.Minute, 50: 10 * time.Minute} {
 		if got := b.After(tries); got != want {
 			t.Errorf("after %d tries: %s, want %s", tries, got, want)
@@ -31,8 +32,10 @@ func TestBackoff(t *testing.T) {
 // TestRetryAfter: units and parts of one, the dates of HTTP, and what is neither.
 func TestRetryAfter(t *testing.T) {
 	for said, want := range map[string]time.Duration{
-		"": 0, "soon": 0, "NaN": 0, "-1": 0, "0": 0, " 3 ": 3 * time.Second, "0.5": 500 * time.Millisecond, "999999": time.Hour, "1e999": time.Hour, "-1e999": 0, "Inf": time.Hour,
-		"Mon, 01 Jan 2001 00:00:00 GMT": 0, "Fri, 01 Jan 2100 00:00:00 GMT": time.Hour, "Friday, 01-Jan-60 00:00:00 GMT": time.Hour, "Fri Jan  1 00:00:00 2100": time.Hour,
+		"": 0, "soon": 0, "NaN": 0, "-1": 0, "0": 0, " 3 ": 3 * time.Second, "0.5": 500 * time.Millisecond,
+		"999999": time.Hour, "1e999": time.Hour, "-1e999": 0, "Inf": time.Hour,
+		"Mon, 01 Jan 2001 00:00:00 GMT": 0, "Fri, 01 Jan 2100 00:00:00 GMT": time.Hour,
+		"Friday, 01-Jan-60 00:00:00 GMT": time.Hour, "Fri Jan  1 00:00:00 2100": time.Hour,
 	} {
 		if got := backoff.RetryAfter(said, time.Second); got != want {
 			t.Errorf("%q: %v, want %v", said, got, want)

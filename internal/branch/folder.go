@@ -43,14 +43,18 @@ func (f folder) make(ctx context.Context) error {
 	if err := skeleton(fresh, f.branch.Name, f.repository, len(f.branch.Head)); err != nil {
 		return unwritable(err)
 	}
-	res, err := task{root: fresh, readOnly: []string{f.objects()}, script: `export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"; git update-ref "refs/remotes/origin/$DEFAULT" "$BASE" && git update-ref "refs/heads/$BRANCH" "$TIP" && git reset -q --hard`,
-		env: []string{"BRANCH=" + f.branch.Name, "TIP=" + f.branch.Head, "DEFAULT=" + f.DefaultBranch, "BASE=" + f.branch.Base}}.run(ctx)
+	res, err := task{root: fresh, readOnly: []string{f.objects()},
+		script: `export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"; git update-ref "refs/remotes/origin/$DEFAULT" "$BASE" && git update-ref "refs/heads/$BRANCH" "$TIP" && git reset -q --hard`,
+		env: []string{"BRANCH=" + f.branch.Name, "TIP=" + f.branch.Head, "DEFAULT=" + f.DefaultBranch,
+			"BASE=" + f.branch.Base}}.run(ctx)
 	if err != nil {
 		return err
 	}
 	if res.ExitCode != 0 {
-		return reeve.Errorf(reeve.Unavailable, "the files of branch %s cannot be laid out: %s", f.branch.Name, said(res, f.objects()+"/", fresh+"/", f.Path+"/")).
-			Hintf("commands must be able to read the repository, and the branch's commits must still be in it; discarding the branch begins it anew")
+		return reeve.Errorf(reeve.Unavailable, "the files of branch %s cannot be laid out: %s", f.branch.Name,
+			said(res, f.objects()+"/", fresh+"/", f.Path+"/")).
+			Hintf("commands must be able to read the repository, and the branch's commits must still be in it; " +
+				"discarding the branch begins it anew")
 	}
 	if err := os.RemoveAll(f.path); err != nil {
 		return unwritable(err)
@@ -62,9 +66,10 @@ func unwritable(err error) error {
 	return reeve.Errorf(reeve.Unavailable, "the branch's folder cannot be written: %v", err)
 }
 
-// saveScript commits what is there, and gives what the repository does not have yet: a line that says how it stands, and a pack. A
-// .git that its agent broke is made anew at the last commit that the repository has; the files stay. It runs when nothing else
-// does in the folder, so that locks in it are a dead command's. Nor does anybody write into a named pipe there: where git would read one, it would wait for that.
+// saveScript commits what is there, and gives what the repository does not have yet: a line that says how it stands,
+// and a pack. A .git that its agent broke is made anew at the last commit that the repository has; the files stay. It
+// runs when nothing else does in the folder, so that locks in it are a dead command's. Nor does anybody write into a
+// named pipe there: where git would read one, it would wait for that.
 const saveScript = `set -u
 exec 3>&1 1>&2
 find . -type p \( -path './.git/*' -o -name '.git*' \) -delete 2>/dev/null
@@ -98,7 +103,8 @@ type saved struct {
 // by tells git whose a commit is.
 func by(name, mailbox string) []string {
 	mailbox += "@reeve.invalid"
-	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + mailbox, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + mailbox}
+	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + mailbox, "GIT_COMMITTER_NAME=" + name,
+		"GIT_COMMITTER_EMAIL=" + mailbox}
 }
 
 // save commits what is in the folder, and brings it into the repository.
@@ -111,13 +117,16 @@ func (f folder) save(ctx context.Context, message string, author []string) (s sa
 	if err := os.Remove(pack.Name()); err != nil {
 		return s, unwritable(err)
 	}
-	res, err := task{root: f.path, readOnly: []string{f.objects()}, script: saveScript, to: pack, env: append([]string{"BRANCH=" + f.branch.Name, "KNOWN=" + f.branch.Head, "BASE=" + f.branch.Base,
-		"MESSAGE=" + message, "OBJECTS=" + f.objects(), "CONFIG=" + f.config(len(f.branch.Base))}, author...)}.run(ctx)
+	res, err := task{root: f.path, readOnly: []string{f.objects()}, script: saveScript, to: pack,
+		env: append([]string{"BRANCH=" + f.branch.Name, "KNOWN=" + f.branch.Head, "BASE=" + f.branch.Base,
+			"MESSAGE=" + message, "OBJECTS=" + f.objects(), "CONFIG=" + f.config(len(f.branch.Base))},
+			author...)}.run(ctx)
 	if err != nil {
 		return s, err
 	}
 	if res.ExitCode != 0 {
-		return s, reeve.Errorf(reeve.ToolFailed, "what is in the folder could not be committed: %s", said(res, f.objects()+"/", f.path+"/"))
+		return s, reeve.Errorf(reeve.ToolFailed, "what is in the folder could not be committed: %s",
+			said(res, f.objects()+"/", f.path+"/"))
 	}
 	state, tip, err := header(pack)
 	if err != nil {
@@ -129,7 +138,8 @@ func (f folder) save(ctx context.Context, message string, author []string) (s sa
 	case "busy":
 		s.note = "a merge or rebase is under way, so nothing was committed; finish or abort it"
 	case "away":
-		s.note = "another branch is checked out, so nothing was committed; only " + f.branch.Name + " is shown to people: git switch " + f.branch.Name
+		s.note = "another branch is checked out, so nothing was committed; only " + f.branch.Name +
+			" is shown to people: git switch " + f.branch.Name
 	}
 	if tip == f.branch.Head {
 		return s, nil
@@ -139,12 +149,16 @@ func (f folder) save(ctx context.Context, message string, author []string) (s sa
 		return s, err
 	}
 	if facts.checked {
-		s.tip, s.note = f.branch.Head, "somebody has this branch checked out in the repository; what was committed is brought there once they do not"
+		s.tip, s.note = f.branch.Head,
+			"somebody has this branch checked out in the repository; what was committed is brought there once they "+
+				"do not"
 		return s, nil
 	}
 	brought, err := f.point(ctx, pack, f.branch.Name, f.branch.Base, f.branch.Head, facts.branch, tip)
 	if err == nil && !brought {
-		s.tip, s.note = f.branch.Head, "somebody has committed to this branch in the repository; what was committed here is brought there once it has that too: git fetch, then git merge origin/"+f.branch.Name
+		s.tip, s.note = f.branch.Head,
+			"somebody has committed to this branch in the repository; what was committed here is brought there once "+
+				"it has that too: git fetch, then git merge origin/"+f.branch.Name
 	}
 	return s, err
 }
@@ -157,7 +171,8 @@ func header(f *os.File) (state, tip string, err error) {
 	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
 	state, tip, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 	if !isCommit(tip) {
-		return "", "", reeve.Errorf(reeve.ToolFailed, "what is in the folder could not be committed: git in it does not answer as git does")
+		return "", "", reeve.Errorf(reeve.ToolFailed,
+			"what is in the folder could not be committed: git in it does not answer as git does")
 	}
 	_, err = f.Seek(int64(len(line)), io.SeekStart)
 	return state, tip, err

@@ -14,11 +14,14 @@ import (
 )
 
 // gitLimits is how much git may use for one step.
-var gitLimits = confine.Limits{Time: 3 * time.Minute, CPU: 3 * time.Minute, Memory: 2 << 30, FileSize: 1 << 30, Disk: 8 << 30, Files: 5_000_000, Output: 1 << 20}
+var gitLimits = confine.Limits{Time: 3 * time.Minute, CPU: 3 * time.Minute, Memory: 2 << 30, FileSize: 1 << 30,
+	Disk: 8 << 30, Files: 5_000_000, Output: 1 << 20}
 
 // settings hold for every git that we run, whatever a repository's own say: nothing that it could start is started.
-var settings = []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.alternateRefsCommand=", "core.editor=true", "core.pager=cat", "gc.auto=0",
-	"maintenance.auto=false", "commit.gpgSign=false", "merge.verifySignatures=false", "merge.autoStash=false", "submodule.recurse=false", "protocol.allow=never", "safe.directory=*",
+var settings = []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false",
+	"core.alternateRefsCommand=", "core.editor=true", "core.pager=cat", "gc.auto=0",
+	"maintenance.auto=false", "commit.gpgSign=false", "merge.verifySignatures=false", "merge.autoStash=false",
+	"submodule.recurse=false", "protocol.allow=never", "safe.directory=*",
 	"advice.addEmbeddedRepo=false", "core.quotePath=false"}
 
 // task is a script of ours that runs git.
@@ -34,19 +37,22 @@ type task struct {
 
 // run runs a task. That git refuses is a result.
 func (t task) run(ctx context.Context) (confine.Result, error) {
-	env := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C", "TZ=UTC",
+	env := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C", "TZ=UTC",
 		"GIT_CONFIG_COUNT=" + itoa(len(settings))}
 	for i, s := range settings {
 		key, v, _ := strings.Cut(s, "=")
 		env = append(env, "GIT_CONFIG_KEY_"+itoa(i)+"="+key, "GIT_CONFIG_VALUE_"+itoa(i)+"="+v)
 	}
-	r, err := confine.Run(ctx, confine.Command{Args: []string{"/bin/sh", "-c", t.script}, Root: t.root, Owner: t.owner, ReadOnly: t.readOnly, Env: append(env, t.env...),
+	r, err := confine.Run(ctx, confine.Command{Args: []string{"/bin/sh", "-c", t.script}, Root: t.root, Owner: t.owner,
+		ReadOnly: t.readOnly, Env: append(env, t.env...),
 		From: t.from, To: t.to, Mode: t.mode}, gitLimits)
 	switch {
 	case err != nil:
 		return r, err
 	case r.ExitCode == 127:
-		return r, reeve.Errorf(reeve.Unsupported, "git is not installed on the server's machine").Hintf("install git 2.38 or newer; nothing else needs it")
+		return r, reeve.Errorf(reeve.Unsupported, "git is not installed on the server's machine").
+			Hintf("install git 2.38 or newer; nothing else needs it")
 	case r.TimedOut:
 		return r, reeve.Errorf(reeve.Timeout, "git took longer than %s", gitLimits.Time)
 	case r.DiskFull:
@@ -61,8 +67,14 @@ func said(r confine.Result, paths ...string) string {
 	for _, p := range paths {
 		s = strings.ReplaceAll(s, p, "")
 	}
-	lines := slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.HasPrefix(l, "hint:") || strings.TrimSpace(l) == "" })
-	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "fatal:") || strings.HasPrefix(l, "error:") }); i > 0 {
+	lines := slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool {
+		return strings.HasPrefix(l, "hint:") ||
+			strings.TrimSpace(l) == ""
+	})
+	if i := slices.IndexFunc(lines, func(l string) bool {
+		return strings.HasPrefix(l, "fatal:") ||
+			strings.HasPrefix(l, "error:")
+	}); i > 0 {
 		lines = lines[i:]
 	}
 	lines = lines[:min(len(lines), 4)]
@@ -77,8 +89,8 @@ func isCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// skeleton writes an empty repository that reads the objects of another, for a folder that no agent has seen yet. It is written
-// without git.
+// skeleton writes an empty repository that reads the objects of another, for a folder that no agent has seen yet. It is
+// written without git.
 func skeleton(dir, head string, of repository, hexes int) error {
 	git := filepath.Join(dir, ".git")
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "info"} {
@@ -86,7 +98,8 @@ func skeleton(dir, head string, of repository, hexes int) error {
 			return err
 		}
 	}
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/" + head + "\n", "config": of.config(hexes), "objects/info/alternates": of.objects() + "\n"} {
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/" + head + "\n", "config": of.config(hexes),
+		"objects/info/alternates": of.objects() + "\n"} {
 		if err := os.WriteFile(filepath.Join(git, name), []byte(text), 0o600); err != nil {
 			return err
 		}
@@ -100,6 +113,7 @@ func (r repository) config(hexes int) string {
 	if hexes == 64 {
 		version, format = "1", "[extensions]\n\tobjectformat = sha256\n"
 	}
-	return "[core]\n\trepositoryformatversion = " + version + "\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" + format +
+	return "[core]\n\trepositoryformatversion = " + version +
+		"\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" + format +
 		"[remote \"origin\"]\n\turl = " + strconv.Quote(r.git) + "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
 }

@@ -11,8 +11,9 @@ import (
 	"reeve"
 )
 
-// mergeScript works a merge out, without any files: it names the files in conflict, or gives the commit and a pack. Where there is nothing to merge, it tells of the last merge that
-// Reeve made of the branch: the commit, when, and who said so.
+// mergeScript works a merge out, without any files: it names the files in conflict, or gives the commit and a pack.
+// Where there is nothing to merge, it tells of the last merge that Reeve made of the branch: the commit, when, and who
+// said so.
 const mergeScript = `set -u
 exec 3>&1
 if git merge-base --is-ancestor "$TIP" "$INTO"; then
@@ -33,8 +34,10 @@ printf '%s\n^%s\n^%s\n' "$commit" "$INTO" "$TIP" | git pack-objects -q --revs --
 // conflicted is how mergeScript ends when the two sides disagree.
 const conflicted = 9
 
-// Merge merges a branch into its project's default branch, on a person's word. If it cannot, the default branch is as it was.
-func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, message string) (out reeve.MergeResult, err error) {
+// Merge merges a branch into its project's default branch, on a person's word. If it cannot, the default branch is as
+// it was.
+func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch,
+	message string) (out reeve.MergeResult, err error) {
 	leave, err := d.take(b, "merged")
 	if err != nil {
 		return out, err
@@ -71,7 +74,8 @@ func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch
 	if user == "" {
 		user = "reeve"
 	}
-	res, err := a.do(ctx, mergeScript, pack, append(append(a.env, by(user, b.WorkspaceID)...), "ID="+b.ID, "MESSAGE="+message+"\n\nReeve-Branch: "+b.ID+"\nReeve-Merged-By: "+user)...)
+	res, err := a.do(ctx, mergeScript, pack, append(append(a.env, by(user, b.WorkspaceID)...), "ID="+b.ID,
+		"MESSAGE="+message+"\n\nReeve-Branch: "+b.ID+"\nReeve-Merged-By: "+user)...)
 	switch {
 	case err != nil:
 		return out, err
@@ -85,7 +89,8 @@ func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch
 		return out, err
 	}
 	out = reeve.MergeResult{Branch: b, Into: a.DefaultBranch, UpToDate: state == "uptodate"}
-	keep := context.WithoutCancel(ctx) // git is not stopped halfway, and what it has done is noted, though nobody waits for it
+	// git is not stopped halfway, and what it has done is noted, though nobody waits for it
+	keep := context.WithoutCancel(ctx)
 	if out.UpToDate {
 		out.Branch, err = d.noted(keep, b, pack)
 		return out, err
@@ -103,7 +108,8 @@ func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch
 	return out, err
 }
 
-// noted notes a merge that was made and not noted, because the server stopped in between. What is left to read says which.
+// noted notes a merge that was made and not noted, because the server stopped in between. What is left to read says
+// which.
 func (d *Service) noted(ctx context.Context, b reeve.Branch, rest io.Reader) (reeve.Branch, error) {
 	line, err := io.ReadAll(io.LimitReader(rest, 4096))
 	last := strings.SplitN(strings.TrimSpace(string(line)), " ", 3)
@@ -119,7 +125,8 @@ func (d *Service) noted(ctx context.Context, b reeve.Branch, rest io.Reader) (re
 	return d.write(ctx, b)
 }
 
-// take has nobody else work on a branch while a person's word is done, and refuses if somebody does. What is done is told those who come meanwhile.
+// take has nobody else work on a branch while a person's word is done, and refuses if somebody does. What is done is
+// told those who come meanwhile.
 func (d *Service) take(b reeve.Branch, what string) (leave func(), err error) {
 	free := d.locks.Try(b.ID)
 	if free == nil {
@@ -131,15 +138,18 @@ func (d *Service) take(b reeve.Branch, what string) (leave func(), err error) {
 
 func (d *Service) busy(b reeve.Branch) error {
 	if what, ok := d.doing.Load(b.ID); ok {
-		return reeve.Errorf(reeve.Conflict, "branch %s is just being %s, by another request", b.Name, what).Hintf("look at it when that has ended")
+		return reeve.Errorf(reeve.Conflict, "branch %s is just being %s, by another request", b.Name, what).
+			Hintf("look at it when that has ended")
 	}
-	return reeve.Errorf(reeve.Conflict, "a command is running on branch %s", b.Name).Hintf("try again when it has ended")
+	return reeve.Errorf(reeve.Conflict, "a command is running on branch %s", b.Name).
+		Hintf("try again when it has ended")
 }
 
 // conflict names the files on which a branch and the default branch disagree.
 func conflict(b reeve.Branch, into, list string) error {
 	e := reeve.Errorf(reeve.Conflict, "branch %s and %s changed the same places; %s is as it was", b.Name, into, into).
-		Hintf("let the agent settle them (git fetch, then git merge origin/%s), or merge the branch by hand in the repository", into)
+		Hintf("let the agent settle them (git fetch, then git merge origin/%s), or merge the branch by hand in the "+
+			"repository", into)
 	for line := range strings.Lines(list) {
 		if p := reeve.SanitizeText(strings.TrimSuffix(line, "\n")); p != "" && len(e.Fields) < 100 {
 			e.Fields = append(e.Fields, reeve.Field{Path: p, Message: "is in conflict"})
@@ -196,7 +206,8 @@ func (d *Service) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, er
 			return b, err
 		}
 		if f.checked {
-			return b, reeve.Errorf(reeve.Conflict, "somebody has %s checked out in the repository of project %q", b.Name, b.Project).Hintf("check something else out there first")
+			return b, reeve.Errorf(reeve.Conflict, "somebody has %s checked out in the repository of project %q",
+				b.Name, b.Project).Hintf("check something else out there first")
 		}
 	}
 	b.State = reeve.BranchDiscarding
@@ -222,7 +233,8 @@ func (d *Service) drop(ctx context.Context, r repository, b reeve.Branch) (reeve
 }
 
 // NewProject checks that a folder is a repository on which agents can work, and gives the project that it would be.
-func (d *Service) NewProject(ctx context.Context, who reeve.Principal, q reeve.ProjectRequest) (p reeve.Project, err error) {
+func (d *Service) NewProject(ctx context.Context, who reeve.Principal,
+	q reeve.ProjectRequest) (p reeve.Project, err error) {
 	p = reeve.Project{WorkspaceID: who.Workspace, Name: q.Name, DefaultBranch: q.DefaultBranch, CreatedBy: who.User}
 	wrong := func(message, expected string) error { return reeve.InvalidField("/path", message, expected) }
 	if !filepath.IsAbs(q.Path) || strings.ContainsAny(q.Path, "\x00\n") {
@@ -232,7 +244,8 @@ func (d *Service) NewProject(ctx context.Context, who reeve.Principal, q reeve.P
 		return p, wrong("is not a folder on the server's disk", "a git repository")
 	}
 	if filepath.Base(p.Path) == ".git" {
-		return p, wrong("is the inside of a repository that has its files checked out", "the folder that it is in: "+filepath.Dir(q.Path))
+		return p, wrong("is the inside of a repository that has its files checked out", "the folder that it is in: "+
+			filepath.Dir(q.Path))
 	}
 	data, err := filepath.EvalSymlinks(filepath.Dir(d.Dir))
 	if err != nil {
@@ -249,7 +262,8 @@ func (d *Service) NewProject(ctx context.Context, who reeve.Principal, q reeve.P
 		return p, wrong("is not a git repository", "a folder with a .git in it, or a bare repository")
 	}
 	if _, err := os.Stat(filepath.Join(r.objects(), "info", "alternates")); err == nil {
-		return p, wrong("is a repository that borrows objects from another", "one of its own: git repack -a -d, then remove .git/objects/info/alternates")
+		return p, wrong("is a repository that borrows objects from another",
+			"one of its own: git repack -a -d, then remove .git/objects/info/alternates")
 	}
 	f, err := r.look(ctx, "none")
 	if err != nil {
@@ -258,7 +272,8 @@ func (d *Service) NewProject(ctx context.Context, who reeve.Principal, q reeve.P
 	head, onBranch := strings.CutPrefix(f.head, "refs/heads/")
 	switch {
 	case p.DefaultBranch == "" && !onBranch:
-		return p, reeve.InvalidField("/default_branch", "is missing, and the repository's head is detached", "the branch that others begin at and are merged into")
+		return p, reeve.InvalidField("/default_branch", "is missing, and the repository's head is detached",
+			"the branch that others begin at and are merged into")
 	case p.DefaultBranch == "":
 		p.DefaultBranch = head
 	case badBranch(p.DefaultBranch):
@@ -271,8 +286,10 @@ func (d *Service) NewProject(ctx context.Context, who reeve.Principal, q reeve.P
 
 // badBranch refuses what git would, and what is ours.
 func badBranch(s string) bool {
-	return strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "reeve/") || strings.HasSuffix(s, ".lock") || strings.HasSuffix(s, "/") || strings.Contains(s, "..") ||
-		strings.Contains(s, "//") || strings.Contains(s, "@{") || strings.ContainsAny(s, " ~^:?*[\\\x7f") || strings.Map(plain, s) != s
+	return strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "reeve/") ||
+		strings.HasSuffix(s, ".lock") || strings.HasSuffix(s, "/") || strings.Contains(s, "..") ||
+		strings.Contains(s, "//") || strings.Contains(s, "@{") || strings.ContainsAny(s, " ~^:?*[\\\x7f") ||
+		strings.Map(plain, s) != s
 }
 
 // within tells whether a path is another, or below it.

@@ -39,7 +39,8 @@ func isDir(path string) bool {
 
 func (r repository) objects() string { return filepath.Join(r.git, "objects") }
 
-// readable is what agents may read of the repository: enough to fetch from, and not its settings, which may hold passwords.
+// readable is what agents may read of the repository: enough to fetch from, and not its settings, which may hold
+// passwords.
 func (r repository) readable() (list []string) {
 	for _, name := range []string{"objects", "refs", "HEAD", "packed-refs"} {
 		p := filepath.Join(r.git, name)
@@ -53,7 +54,8 @@ func (r repository) readable() (list []string) {
 // do runs a script in the repository.
 func (r repository) do(ctx context.Context, script string, from *os.File, env ...string) (confine.Result, error) {
 	dir := "GIT_DIR=" + r.git
-	return task{root: r.Path, owner: true, script: script, env: append(env, dir, "DEFAULT="+r.DefaultBranch), from: from}.run(ctx)
+	return task{root: r.Path, owner: true, script: script, env: append(env, dir, "DEFAULT="+r.DefaultBranch),
+		from: from}.run(ctx)
 }
 
 // refuse is what git refused, for people.
@@ -90,7 +92,8 @@ func (r repository) look(ctx context.Context, branch string) (f facts, err error
 		return f, err
 	}
 	if res.ExitCode != 0 {
-		return f, reeve.Errorf(reeve.Unavailable, "the repository of project %q cannot be read: %s", r.Name, said(res, r.Path+"/", r.Path))
+		return f, reeve.Errorf(reeve.Unavailable, "the repository of project %q cannot be read: %s", r.Name,
+			said(res, r.Path+"/", r.Path))
 	}
 	any := false
 	checked := map[string]int{}
@@ -123,9 +126,12 @@ func (r repository) look(ctx context.Context, branch string) (f facts, err error
 func (r repository) start(f facts) (string, error) {
 	switch {
 	case f.empty:
-		return "", reeve.Errorf(reeve.Conflict, "the repository of project %q has no commits yet, so there is nothing to begin a branch at", r.Name).Hintf("make a first commit in it")
+		return "", reeve.Errorf(reeve.Conflict,
+			"the repository of project %q has no commits yet, so there is nothing to begin a branch at", r.Name).
+			Hintf("make a first commit in it")
 	case f.tip == "":
-		return "", reeve.Errorf(reeve.Conflict, "the repository of project %q has no branch %q", r.Name, r.DefaultBranch).Hintf("make the branch, or make the project again with another default branch")
+		return "", reeve.Errorf(reeve.Conflict, "the repository of project %q has no branch %q", r.Name,
+			r.DefaultBranch).Hintf("make the branch, or make the project again with another default branch")
 	}
 	return f.tip, nil
 }
@@ -151,14 +157,15 @@ func (r repository) bring(ctx context.Context, pack *os.File, base, tip string) 
 	return err
 }
 
-// point is bring that also points a branch at one of the objects, from where it is, if that is where it was known to be, or is part of what it is pointed at. False means that it is not: somebody else has
-// committed there.
+// point is bring that also points a branch at one of the objects, from where it is, if that is where it was known to
+// be, or is part of what it is pointed at. False means that it is not: somebody else has committed there.
 func (r repository) point(ctx context.Context, pack *os.File, branch, base, known, is, tip string) (bool, error) {
 	count, err := objectsIn(pack)
 	if err != nil {
 		return false, err
 	}
-	res, err := r.do(ctx, bringScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip, "WHY=brought by Reeve", "COUNT="+itoa(count), "KNOWN="+known, "OLD="+is)
+	res, err := r.do(ctx, bringScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip, "WHY=brought by Reeve",
+		"COUNT="+itoa(count), "KNOWN="+known, "OLD="+is)
 	if err == nil && res.ExitCode != 0 && res.ExitCode != apart {
 		err = r.refuse(res, "what was committed cannot be taken in")
 	}
@@ -184,9 +191,12 @@ func (r repository) create(ctx context.Context, f facts, branch, at string) erro
 		return nil
 	}
 	if f.branch != "" {
-		return reeve.Errorf(reeve.Conflict, "the repository of project %q already has a branch %s, which Reeve did not make", r.Name, branch).Hintf("rename or delete it there; then try again")
+		return reeve.Errorf(reeve.Conflict,
+			"the repository of project %q already has a branch %s, which Reeve did not make", r.Name, branch).
+			Hintf("rename or delete it there; then try again")
 	}
-	res, err := r.do(ctx, `git update-ref -m "begun by Reeve" "refs/heads/$BRANCH" "$TIP" ""`, nil, "BRANCH="+branch, "TIP="+at)
+	res, err := r.do(ctx, `git update-ref -m "begun by Reeve" "refs/heads/$BRANCH" "$TIP" ""`, nil, "BRANCH="+branch,
+		"TIP="+at)
 	if err == nil && res.ExitCode != 0 {
 		err = r.refuse(res, "the branch cannot be made")
 	}
@@ -202,20 +212,23 @@ func (r repository) remove(ctx context.Context, branch string) error {
 	return err
 }
 
-// stillScript refuses if the repository's owner has checked out another branch since it was looked at, or the default branch has moved.
+// stillScript refuses if the repository's owner has checked out another branch since it was looked at, or the default
+// branch has moved.
 const stillScript = `[ "$(git symbolic-ref -q HEAD)" = "$HEAD" ] && [ "$(git rev-parse "refs/heads/$DEFAULT")" = "$OLD" ] || { echo "somebody has checked out another branch or moved it meanwhile" >&2; exit 1; }
 `
 
-// advance moves the default branch from one commit to a later one. If the repository has it checked out, its files come along,
-// unless that would overwrite what somebody has changed there.
+// advance moves the default branch from one commit to a later one. If the repository has it checked out, its files come
+// along, unless that would overwrite what somebody has changed there.
 func (r repository) advance(ctx context.Context, f facts, to string) error {
 	const hand = "merge the branch by hand, in the repository"
 	by := stillScript + `git update-ref -m "merged by Reeve" "refs/heads/$DEFAULT" "$TIP" "$OLD"`
 	switch here := !f.bare && f.head == "refs/heads/"+r.DefaultBranch; {
 	case f.elsewhere:
-		return reeve.Errorf(reeve.Conflict, "%s is checked out in another worktree of project %q", r.DefaultBranch, r.Name).Hintf("%s", hand)
+		return reeve.Errorf(reeve.Conflict, "%s is checked out in another worktree of project %q", r.DefaultBranch,
+			r.Name).Hintf("%s", hand)
 	case here && f.filters:
-		return reeve.Errorf(reeve.Conflict, "project %q has %s checked out, and programs of its own that filter files", r.Name, r.DefaultBranch).Hintf("%s", hand)
+		return reeve.Errorf(reeve.Conflict, "project %q has %s checked out, and programs of its own that filter files",
+			r.Name, r.DefaultBranch).Hintf("%s", hand)
 	case here:
 		// Somebody else's git, or one that a server left behind when it died, may have the index for a moment.
 		by = `i=0; while [ -e "$GIT_DIR/index.lock" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
@@ -223,8 +236,10 @@ func (r repository) advance(ctx context.Context, f facts, to string) error {
 	}
 	res, err := r.do(ctx, by, nil, "HEAD="+f.head, "OLD="+f.tip, "TIP="+to)
 	if err == nil && res.ExitCode != 0 {
-		e := reeve.Errorf(reeve.Conflict, "%s of project %q was not moved, and is as it was: %s", r.DefaultBranch, r.Name, said(res, r.Path+"/", r.Path))
-		err = e.Hintf("commit or put away what is changed in the repository's folder, or try again if somebody else is at work there")
+		e := reeve.Errorf(reeve.Conflict, "%s of project %q was not moved, and is as it was: %s", r.DefaultBranch,
+			r.Name, said(res, r.Path+"/", r.Path))
+		err = e.Hintf("commit or put away what is changed in the repository's folder, or try again if somebody else " +
+			"is at work there")
 	}
 	return err
 }

@@ -29,7 +29,8 @@ func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "site")
 			git := func(args ...string) string {
 				t.Helper()
-				cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com"}, args...)...)
+				cmd := exec.Command("git",
+					append([]string{"-C", dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com"}, args...)...)
 				out, err := cmd.CombinedOutput()
 				if err != nil {
 					t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -54,7 +55,8 @@ func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			git("switch", "-q", is)
-			if err := r.advance(t.Context(), seen, two); reeve.CodeOf(err) != reeve.Conflict || git("rev-parse", "main") != one || git("rev-parse", "feature") != one {
+			if err := r.advance(t.Context(), seen, two); reeve.CodeOf(err) != reeve.Conflict ||
+				git("rev-parse", "main") != one || git("rev-parse", "feature") != one {
 				t.Errorf("%v; main is at %s, feature at %s", err, git("rev-parse", "main"), git("rev-parse", "feature"))
 			}
 			git("switch", "-q", was)

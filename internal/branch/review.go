@@ -33,7 +33,8 @@ func (d *Service) scratch(r repository, hexes int) (scratch, error) {
 func (s scratch) close() { _ = os.RemoveAll(s.dir) }
 
 func (s scratch) do(ctx context.Context, script string, to *os.File, env ...string) (confine.Result, error) {
-	return task{root: s.dir, readOnly: []string{s.objects()}, script: `export GIT_DIR="$PWD/.git"; ` + script, env: env, to: to}.run(ctx)
+	return task{root: s.dir, readOnly: []string{s.objects()}, script: `export GIT_DIR="$PWD/.git"; ` + script, env: env,
+		to: to}.run(ctx)
 }
 
 // against is a branch beside the default branch, ready to be compared.
@@ -50,7 +51,8 @@ func (d *Service) compare(ctx context.Context, b reeve.Branch) (a against, err e
 		return a, err
 	}
 	if b.State != reeve.BranchReady {
-		return a, reeve.Errorf(reeve.Conflict, "branch %s is %s", b.Name, b.State).Hintf("it is there again after the next command on it")
+		return a, reeve.Errorf(reeve.Conflict, "branch %s is %s", b.Name, b.State).
+			Hintf("it is there again after the next command on it")
 	}
 	if a.facts, err = r.look(ctx, b.Name); err != nil {
 		return a, err
@@ -59,14 +61,16 @@ func (d *Service) compare(ctx context.Context, b reeve.Branch) (a against, err e
 		return a, err
 	}
 	if a.facts.branch == "" {
-		return a, reeve.Errorf(reeve.Conflict, "the repository of project %q has no branch %s any more", r.Name, b.Name).Hintf("discard it here too, or let the agent go on: the next commit brings it back")
+		return a, reeve.Errorf(reeve.Conflict, "the repository of project %q has no branch %s any more", r.Name,
+			b.Name).Hintf("discard it here too, or let the agent go on: the next commit brings it back")
 	}
 	a.scratch, err = d.scratch(r, len(a.facts.tip))
 	a.env = []string{"INTO=" + a.facts.tip, "TIP=" + a.facts.branch}
 	return a, err
 }
 
-// span is the range of what a branch changed: since it left the default branch, or, if they have nothing in common, all.
+// span is the range of what a branch changed: since it left the default branch, or, if they have nothing in common,
+// all.
 const span = `base=$(git merge-base "$INTO" "$TIP") || base=$INTO; `
 
 // Diff gives what a branch would change.
@@ -114,7 +118,8 @@ func (d *Service) Log(ctx context.Context, b reeve.Branch) (out reeve.BranchLog,
 		return out, err
 	}
 	defer a.close()
-	r, err := a.ask(ctx, `git log -z --no-show-signature --format='%H%x1f%an%x1f%ct%x1f%B' -n `+strconv.Itoa(mostCommits)+` "$INTO..$TIP"`)
+	r, err := a.ask(ctx, `git log -z --no-show-signature --format='%H%x1f%an%x1f%ct%x1f%B' -n `+
+		strconv.Itoa(mostCommits)+` "$INTO..$TIP"`)
 	if err != nil {
 		return out, err
 	}
@@ -125,7 +130,8 @@ func (d *Service) Log(ctx context.Context, b reeve.Branch) (out reeve.BranchLog,
 			continue
 		}
 		at, _ := strconv.ParseInt(f[2], 10, 64)
-		out.Commits = append(out.Commits, reeve.Commit{ID: f[0], Author: reeve.SanitizeText(f[1]), At: time.Unix(at, 0).UTC(), Message: reeve.SanitizeText(strings.TrimSpace(f[3]))})
+		out.Commits = append(out.Commits, reeve.Commit{ID: f[0], Author: reeve.SanitizeText(f[1]), At: time.Unix(at, 0).
+			UTC(), Message: reeve.SanitizeText(strings.TrimSpace(f[3]))})
 	}
 	return out, nil
 }

@@ -37,7 +37,8 @@ func Open(db *store.DB, dir string) (*Service, error) {
 	}
 	for _, e := range list {
 		info, err := e.Info()
-		if err != nil || strings.HasPrefix(e.Name(), reeve.PrefixBranch+"_") && !strings.HasSuffix(e.Name(), ".new") || reeve.Now().Sub(info.ModTime()) < time.Hour {
+		if err != nil || strings.HasPrefix(e.Name(), reeve.PrefixBranch+"_") && !strings.HasSuffix(e.Name(), ".new") ||
+			reeve.Now().Sub(info.ModTime()) < time.Hour {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
@@ -74,7 +75,8 @@ func (d *Service) find(ctx context.Context, workspace, project string) (r reposi
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return r, reeve.Errorf(reeve.NotFound, "there is no project %q, so there is no repository to work on", project).
-			Hintf("an owner makes it with: reeve projects add %s PATH; or take it out of the agent's settings for shell_exec", project)
+			Hintf("an owner makes it with: reeve projects add %s PATH; or take it out of the agent's settings for "+
+				"shell_exec", project)
 	}
 	if err != nil {
 		return r, err
@@ -113,11 +115,13 @@ func (d *Service) OpenWork(ctx context.Context, inv *reeve.Invocation, project s
 	who := by(name, agent.ID)
 	// The repository is its owner's, whoever commands are: git is told that it may be fetched from.
 	env := append(slices.Clone(who), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
-	return &WorkingTree{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
+	return &WorkingTree{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f,
+		message: trailers(inv, f.branch)}, nil
 }
 
-// ReadFolder gives the folder of the branch that a call works on, for those who only read. One that is not there yet, or is broken, is made if create is set.
-// It waits for nobody: what it shows is what the branch's commands leave there at that moment.
+// ReadFolder gives the folder of the branch that a call works on, for those who only read. One that is not there yet,
+// or is broken, is made if create is set. It waits for nobody: what it shows is what the branch's commands leave there
+// at that moment.
 func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string, create bool) (string, error) {
 	r, err := d.find(ctx, inv.Workspace, project)
 	if err != nil {
@@ -139,11 +143,13 @@ func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project
 	if err != nil {
 		return "", err
 	}
-	if f := (folder{path: filepath.Join(d.Dir, b.ID), repository: r, branch: b}); ready && b.State == reeve.BranchReady && f.whole() {
+	if f := (folder{path: filepath.Join(d.Dir, b.ID), repository: r, branch: b}); ready &&
+		b.State == reeve.BranchReady && f.whole() {
 		return f.path, nil
 	}
 	if !create {
-		return "", reeve.Errorf(reeve.Conflict, "there is nothing in /project yet").Hintf("it is made by the first command or file tool that works there")
+		return "", reeve.Errorf(reeve.Conflict, "there is nothing in /project yet").
+			Hintf("it is made by the first command or file tool that works there")
 	}
 	w, err := d.OpenWork(ctx, inv, project)
 	if err != nil {
@@ -153,8 +159,10 @@ func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project
 	return w.Root, nil
 }
 
-// row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or the agent's own.
-func (d *Service) row(ctx context.Context, inv *reeve.Invocation, p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
+// row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or
+// the agent's own.
+func (d *Service) row(ctx context.Context, inv *reeve.Invocation,
+	p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
 		if agent, err = tx.Agents().GetAgent(ctx, inv.Workspace, inv.Agent); err != nil {
 			return err
@@ -170,7 +178,8 @@ func (d *Service) row(ctx context.Context, inv *reeve.Invocation, p reeve.Projec
 	return b, agent, err
 }
 
-// whose tells whose branch a call works on: that of whoever it all began with. An agent that another calls works where its caller does.
+// whose tells whose branch a call works on: that of whoever it all began with. An agent that another calls works where
+// its caller does.
 func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent string) (reeve.BranchKind, string, error) {
 	session, ok := strings.CutPrefix(inv.Thread, reeve.SessionThread(inv.Agent, ""))
 	if !ok {
@@ -202,7 +211,8 @@ func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent stri
 // name is what git calls a branch.
 func name(kind reeve.BranchKind, subject string) string {
 	_, id, found := strings.Cut(subject, "_")
-	if !found || id == "" || strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+	if !found || id == "" || strings.Trim(id,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
 		id = reeve.Hash([]byte(subject))[:26]
 	}
 	switch kind {
@@ -285,7 +295,8 @@ func (f *folder) mend(ctx context.Context, d *Service) error {
 // trailers name what a commit belongs to.
 func trailers(inv *reeve.Invocation, b reeve.Branch) string {
 	var out strings.Builder
-	for _, l := range [][2]string{{"Reeve-Conversation", conversation(b)}, {"Reeve-Run", inv.Run}, {"Reeve-Agent", inv.Agent}, {"Reeve-User", inv.User}, {"Reeve-Operation", inv.Operation}} {
+	for _, l := range [][2]string{{"Reeve-Conversation", conversation(b)}, {"Reeve-Run", inv.Run},
+		{"Reeve-Agent", inv.Agent}, {"Reeve-User", inv.User}, {"Reeve-Operation", inv.Operation}} {
 		if l[1] != "" {
 			out.WriteString("\n" + l[0] + ": " + strings.Map(plain, l[1]))
 		}
@@ -314,8 +325,8 @@ type SaveResult struct {
 	Note   string // what an agent should know
 }
 
-// Save commits what a call has changed, under a title, and brings it into the repository. The change is made by then: what cannot be saved
-// is said in the note, and stays in the folder for the next time.
+// Save commits what a call has changed, under a title, and brings it into the repository. The change is made by then:
+// what cannot be saved is said in the note, and stays in the folder for the next time.
 func (w *WorkingTree) Save(ctx context.Context, title string) SaveResult {
 	out := SaveResult{Branch: w.folder.branch.Name}
 	s, err := w.folder.save(ctx, subject(title)+"\n"+w.message, w.author)

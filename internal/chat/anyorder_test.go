@@ -14,7 +14,8 @@ import (
 	"reeve/internal/store"
 )
 
-// crowd is a conversation on two servers, with clients that come, go, and move from one to the other. What happens next is drawn.
+// crowd is a conversation on two servers, with clients that come, go, and move from one to the other. What happens next
+// is drawn.
 type crowd struct {
 	*world
 	*rand.Rand
@@ -44,7 +45,8 @@ func newCrowd(w *world, seed uint64) *crowd {
 		c.kept = page + 30
 		w.update(func(tx *store.Tx) error {
 			for i := range c.kept {
-				if err := tx.Chat().AppendFrame(w.t.Context(), c.id, fmt.Sprint("before:", i), message("old", "before")); err != nil {
+				if err := tx.Chat().AppendFrame(w.t.Context(), c.id, fmt.Sprint("before:", i),
+					message("old", "before")); err != nil {
 					return err
 				}
 			}
@@ -168,8 +170,8 @@ func (l *listener) whole(t testing.TB, kept int64) {
 	}
 }
 
-// Whatever the order in which frames are committed, noticed and told, and clients catch up and move between servers: each gets
-// every kept frame after the one that it had, once, in order.
+// Whatever the order in which frames are committed, noticed and told, and clients catch up and move between servers:
+// each gets every kept frame after the one that it had, once, in order.
 func TestW12_AnyOrderIsExact(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -30,7 +30,8 @@ func check(r reeve.TurnRequest) error {
 	case len(r.Content) > MostContent:
 		return wrong("/content", fmt.Sprintf("has %d bytes", len(r.Content)), fmt.Sprintf("at most %d", MostContent))
 	case len(r.Attachments) > MostAttachments:
-		return wrong("/attachments", fmt.Sprintf("has %d", len(r.Attachments)), fmt.Sprintf("at most %d", MostAttachments))
+		return wrong("/attachments", fmt.Sprintf("has %d", len(r.Attachments)),
+			fmt.Sprintf("at most %d", MostAttachments))
 	case len(r.Variables) > mostVariables:
 		return wrong("/variables", fmt.Sprintf("has %d", len(r.Variables)), fmt.Sprintf("at most %d", mostVariables))
 	case len(r.Tools) > mostTools:
@@ -49,7 +50,8 @@ func CheckAttachments(list []reeve.Attachment, path func(int) string) error {
 		sum += len(a.Data)
 	}
 	if sum > MostBytes {
-		return reeve.Errorf(reeve.TooLarge, "the attachments have %d bytes together", sum).Hintf("send at most %d MiB in one turn", MostBytes>>20)
+		return reeve.Errorf(reeve.TooLarge, "the attachments have %d bytes together", sum).
+			Hintf("send at most %d MiB in one turn", MostBytes>>20)
 	}
 	return nil
 }
@@ -89,7 +91,8 @@ func checkAttachment(path string, a reeve.Attachment) error {
 			ok = utf8.Valid(a.Data)
 		case "audio", "video": // the model will say
 		default:
-			return wrong(path+"/media_type", "is not one that can be said", "a PNG, JPEG, GIF or WebP image, a PDF, text, audio or video")
+			return wrong(path+"/media_type", "is not one that can be said",
+				"a PNG, JPEG, GIF or WebP image, a PDF, text, audio or video")
 		}
 	}
 	if !ok {

@@ -15,9 +15,10 @@ const (
 	pollEvery  = 250 * time.Millisecond // how soon what another server committed is seen here
 	idleAfter  = 30 * time.Second       // a conversation that nobody listens to leaves memory after that
 	sweepEvery = 10 * time.Second
-	mostIdle   = 4096            // conversations in memory that nobody listens to
-	memory     = 32 << 20        // bytes for the frames of all conversations: a thousand that stream have some seconds each
-	patience   = 5 * time.Second // for a read of the store that no client waits for
+	mostIdle   = 4096 // conversations in memory that nobody listens to
+	// bytes for the frames of all conversations: a thousand that stream have some seconds each
+	memory   = 32 << 20
+	patience = 5 * time.Second // for a read of the store that no client waits for
 )
 
 // Broadcaster tells the clients of conversations what happens in them.
@@ -35,7 +36,8 @@ type Broadcaster struct {
 
 // NewBroadcaster makes a hub. Without Run it works, and does not notice what other servers commit.
 func NewBroadcaster(db *store.DB, log *slog.Logger) *Broadcaster {
-	h := &Broadcaster{db: db, log: log, memory: memory, streams: map[string]*stream{}, swept: reeve.Monotonic(), most: mostIdle}
+	h := &Broadcaster{db: db, log: log, memory: memory, streams: map[string]*stream{}, swept: reeve.Monotonic(),
+		most: mostIdle}
 	h.divide()
 	return h
 }
@@ -53,8 +55,8 @@ func (h *Broadcaster) Token(conversation string, f reeve.Frame) {
 	s.token(f)
 }
 
-// MarkPending says that frames were committed which Settle will tell: a Token that is faster tells them first. So a turn need not wait
-// until its clients know that it began.
+// MarkPending says that frames were committed which Settle will tell: a Token that is faster tells them first. So a
+// turn need not wait until its clients know that it began.
 func (h *Broadcaster) MarkPending(conversation string) { h.stream(conversation, 0).expect() }
 
 // Flush tells what was expected, unless that is done.
@@ -99,8 +101,8 @@ func (h *Broadcaster) stream(conversation string, readers int) *stream {
 	return s
 }
 
-// divide gives every conversation its share of the memory: bursts are held for slow readers as long as there is room. The caller
-// holds the lock.
+// divide gives every conversation its share of the memory: bursts are held for slow readers as long as there is room.
+// The caller holds the lock.
 func (h *Broadcaster) divide() {
 	h.share.Store(int64(min(mostShare, max(leastShare, h.memory/max(1, len(h.streams))))))
 }
@@ -112,8 +114,8 @@ func (h *Broadcaster) leave(s *stream) {
 	s.readers--
 }
 
-// sweep forgets conversations that nobody listens to and that are quiet, or, when there are too many, all that nobody listens to.
-// The caller holds the lock.
+// sweep forgets conversations that nobody listens to and that are quiet, or, when there are too many, all that nobody
+// listens to. The caller holds the lock.
 func (h *Broadcaster) sweep(now time.Time) {
 	h.swept = now
 	defer h.divide()

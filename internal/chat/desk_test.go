@@ -24,16 +24,20 @@ func TestDesk_Begin(t *testing.T) {
 	ctx := t.Context()
 	c := w.talk()
 	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 20)...)
-	say := reeve.TurnRequest{Content: "hello", Variables: map[string]string{"name": "{{x}}"}, Tools: []string{"file_list"}, Model: "m",
-		Attachments: []reeve.Attachment{{Name: "a.png", MediaType: "image/png", Data: png}, {MediaType: "image/png", URL: "https://example.com/b.png"}}}
+	say := reeve.TurnRequest{Content: "hello", Variables: map[string]string{"name": "{{x}}"},
+		Tools: []string{"file_list"}, Model: "m",
+		Attachments: []reeve.Attachment{{Name: "a.png", MediaType: "image/png", Data: png},
+			{MediaType: "image/png", URL: "https://example.com/b.png"}}}
 	_, _, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
 	code(t, err, reeve.Validation) // there is no such tool yet
 	w.must(w.DB.Update(ctx, func(tx *store.Tx) error {
-		return tx.Agents().PutTool(ctx, reeve.Tool{ID: "file_list", Parameters: []byte(`{"type":"object"}`)}.WithDefaults())
+		return tx.Agents().PutTool(ctx,
+			reeve.Tool{ID: "file_list", Parameters: []byte(`{"type":"object"}`)}.WithDefaults())
 	}))
 	turn, fresh, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
 	w.must(err)
-	if !fresh || turn.State != reeve.RunRunning || turn.ConversationID != c.ID || turn.Input != "hello" || len(w.taken) != 1 || w.taken[0].ID != turn.ID {
+	if !fresh || turn.State != reeve.RunRunning || turn.ConversationID != c.ID || turn.Input != "hello" ||
+		len(w.taken) != 1 || w.taken[0].ID != turn.ID {
 		t.Fatalf("turn %+v, fresh %v, taken %d", turn, fresh, len(w.taken))
 	}
 	again, fresh, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
@@ -51,8 +55,10 @@ func TestDesk_Begin(t *testing.T) {
 		w.must(err)
 		var info reeve.MessageInfo
 		w.must(json.Unmarshal(list[0].Metadata, &info))
-		if len(list) != 1 || list[0].RunID != turn.ID || list[0].Kind != reeve.UserMessage || info.Type != "said" || info.User != "ada" || info.Variables["name"] != "{{x}}" ||
-			info.Tools[0] != "file_list" || info.Model != "m" || info.Attachments[0].Size != len(png) || info.Attachments[1].URL == "" || info.Attachments[1].Size != 48 {
+		if len(list) != 1 || list[0].RunID != turn.ID || list[0].Kind != reeve.UserMessage || info.Type != "said" ||
+			info.User != "ada" || info.Variables["name"] != "{{x}}" ||
+			info.Tools[0] != "file_list" || info.Model != "m" || info.Attachments[0].Size != len(png) ||
+			info.Attachments[1].URL == "" || info.Attachments[1].Size != 48 {
 			t.Errorf("message %+v, info %+v", list[0], info)
 		}
 		got, err := s.Ledger().GetPayload(ctx, home, store.Talk, info.Attachments[0].Hash, 0, -1)
@@ -71,7 +77,8 @@ func TestDesk_Begin(t *testing.T) {
 			t.Errorf("%d turns", now.Turns)
 		}
 		frames, err := s.Chat().ListFrames(ctx, c.ID, 0, 10)
-		if len(frames) != 1 || frames[0].Type != reeve.FrameStarted || frames[0].Text != "hello" || frames[0].TurnID != turn.ID {
+		if len(frames) != 1 || frames[0].Type != reeve.FrameStarted || frames[0].Text != "hello" ||
+			frames[0].TurnID != turn.ID {
 			t.Errorf("frames %+v", frames)
 		}
 		return err
@@ -150,27 +157,36 @@ func TestDesk_WhatCannotBeSaid(t *testing.T) {
 		say  reeve.TurnRequest
 		path string
 	}{
-		"nothing":          {reeve.TurnRequest{Content: " \n"}, "/content"},
-		"too much":         {reeve.TurnRequest{Content: strings.Repeat("x", MostContent+1)}, "/content"},
-		"many files":       {reeve.TurnRequest{Attachments: make([]reeve.Attachment, MostAttachments+1)}, "/attachments"},
-		"many variables":   {reeve.TurnRequest{Content: "x", Variables: many}, "/variables"},
-		"no type":          {file(reeve.Attachment{Data: []byte("x")}), "/attachments/0/media_type"},
-		"odd type":         {file(reeve.Attachment{MediaType: "application/x-sh", Data: []byte("x")}), "/attachments/0/media_type"},
-		"no bytes":         {file(reeve.Attachment{MediaType: "text/plain"}), "/attachments/0"},
-		"bytes and url":    {file(reeve.Attachment{MediaType: "text/plain", Data: []byte("x"), URL: "https://a/b"}), "/attachments/0"},
-		"a hash":           {file(reeve.Attachment{MediaType: "text/plain", Hash: "ab"}), "/attachments/0"},
-		"a file url":       {file(reeve.Attachment{MediaType: "text/plain", URL: "file:///etc/passwd"}), "/attachments/0/url"},
-		"not a PNG":        {file(reeve.Attachment{MediaType: "image/png", Data: []byte("GIF89a")}), "/attachments/0/data"},
-		"not text":         {file(reeve.Attachment{MediaType: "text/plain", Data: []byte{0xff, 0xfe}}), "/attachments/0/data"},
-		"a very long name": {file(reeve.Attachment{MediaType: "text/plain", Name: strings.Repeat("n", 256), Data: []byte("x")}), "/attachments/0/name"},
+		"nothing":  {reeve.TurnRequest{Content: " \n"}, "/content"},
+		"too much": {reeve.TurnRequest{Content: strings.Repeat("x", MostContent+1)}, "/content"},
+		"many files": {reeve.TurnRequest{Attachments: make([]reeve.Attachment, MostAttachments+1)},
+			"/attachments"},
+		"many variables": {reeve.TurnRequest{Content: "x", Variables: many}, "/variables"},
+		"no type":        {file(reeve.Attachment{Data: []byte("x")}), "/attachments/0/media_type"},
+		"odd type": {file(reeve.Attachment{MediaType: "application/x-sh", Data: []byte("x")}),
+			"/attachments/0/media_type"},
+		"no bytes": {file(reeve.Attachment{MediaType: "text/plain"}), "/attachments/0"},
+		"bytes and url": {file(reeve.Attachment{MediaType: "text/plain", Data: []byte("x"), URL: "https://a/b"}),
+			"/attachments/0"},
+		"a hash": {file(reeve.Attachment{MediaType: "text/plain", Hash: "ab"}), "/attachments/0"},
+		"a file url": {file(reeve.Attachment{MediaType: "text/plain", URL: "file:///etc/passwd"}),
+			"/attachments/0/url"},
+		"not a PNG": {file(reeve.Attachment{MediaType: "image/png", Data: []byte("GIF89a")}),
+			"/attachments/0/data"},
+		"not text": {file(reeve.Attachment{MediaType: "text/plain", Data: []byte{0xff, 0xfe}}),
+			"/attachments/0/data"},
+		"a very long name": {file(reeve.Attachment{MediaType: "text/plain", Name: strings.Repeat("n", 256),
+			Data: []byte("x")}), "/attachments/0/name"},
 	} {
 		_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "", c2.say)
 		e := reeve.AsError(err)
-		if e.Code != reeve.Validation || len(e.Fields) != 1 || e.Fields[0].Path != c2.path || e.Fields[0].Expected == "" {
+		if e.Code != reeve.Validation || len(e.Fields) != 1 || e.Fields[0].Path != c2.path ||
+			e.Fields[0].Expected == "" {
 			t.Errorf("%s: %v %+v", name, err, e.Fields)
 		}
 	}
-	_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "", file(reeve.Attachment{MediaType: "audio/wav", Data: make([]byte, MostBytes+1)}))
+	_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "",
+		file(reeve.Attachment{MediaType: "audio/wav", Data: make([]byte, MostBytes+1)}))
 	code(t, err, reeve.TooLarge)
 	if len(w.taken) != 0 {
 		t.Errorf("%d turns were begun", len(w.taken))
@@ -205,11 +221,14 @@ func TestDesk_HowTurnsEnd(t *testing.T) {
 	var got []string
 	for _, f := range list {
 		got = append(got, string(f.Type)+" "+string(f.State)+" "+string(f.Code))
-		if f.Type == reeve.FrameComplete && (f.Spent == nil || f.Spent.Calls != 2) || f.Type == reeve.FrameError && f.Hint == "" {
+		if f.Type == reeve.FrameComplete && (f.Spent == nil || f.Spent.Calls != 2) || f.Type == reeve.FrameError &&
+			f.Hint == "" {
 			t.Errorf("%+v", f)
 		}
 	}
-	if want := "turn_started  |turn_started  |turn_started  |turn_complete completed |error  MODEL_FAILED|turn_complete failed MODEL_FAILED|turn_complete cancelled CANCELED"; strings.Join(got, "|") != want {
+	if want := "turn_started  |turn_started  |turn_started  |turn_complete completed |error  " +
+		"MODEL_FAILED|turn_complete failed MODEL_FAILED|turn_complete cancelled CANCELED"; strings.Join(got,
+		"|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
 }
@@ -218,9 +237,11 @@ func TestDesk_Open(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
-	c, err := w.Open(ctx, ada, "conv_mine", "playground", reeve.ConversationRequest{Agent: "bot", Title: "T", Participants: []string{"bob", "ada"}})
+	c, err := w.Open(ctx, ada, "conv_mine", "playground", reeve.ConversationRequest{Agent: "bot", Title: "T",
+		Participants: []string{"bob", "ada"}})
 	w.must(err)
-	if c.ID != "conv_mine" || c.UserID != "ada" || len(c.Members) != 3 || c.State != reeve.ConversationActive || c.Origin != "playground" {
+	if c.ID != "conv_mine" || c.UserID != "ada" || len(c.Members) != 3 || c.State != reeve.ConversationActive ||
+		c.Origin != "playground" {
 		t.Errorf("%+v", c)
 	}
 	again, err := w.Open(ctx, bob, "conv_mine", "playground", reeve.ConversationRequest{Agent: "agt_bot"})

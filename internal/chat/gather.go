@@ -12,8 +12,8 @@ import (
 	"reeve/internal/store"
 )
 
-// gatherTime is how long the attachments of one turn may take to be fetched, all together. A client on a socket is not listened to meanwhile, and must not be taken for
-// gone.
+// gatherTime is how long the attachments of one turn may take to be fetched, all together. A client on a socket is not
+// listened to meanwhile, and must not be taken for gone.
 const gatherTime = 8 * time.Second
 
 // Fetcher reads what is at an address.
@@ -21,8 +21,8 @@ type Fetcher interface {
 	Fetch(ctx context.Context, address string, most int) ([]byte, error)
 }
 
-// FetchAttachments fetches attachments that are said to be somewhere, so that every model can be shown them, and checks what came. Paths are where errors say they are. An attachment
-// of the type image/* gets the type that it has.
+// FetchAttachments fetches attachments that are said to be somewhere, so that every model can be shown them, and checks
+// what came. Paths are where errors say they are. An attachment of the type image/* gets the type that it has.
 func (d *Service) FetchAttachments(ctx context.Context, list []reeve.Attachment, path func(i int) string) error {
 	ctx, cancel := context.WithTimeout(ctx, gatherTime)
 	defer cancel()
@@ -43,7 +43,8 @@ func (d *Service) FetchAttachments(ctx context.Context, list []reeve.Attachment,
 		if a.MediaType == "image/*" {
 			a.MediaType = http.DetectContentType(body)
 		}
-		if err := checkAttachment(path(i), reeve.Attachment{Name: a.Name, MediaType: a.MediaType, Data: body}); err != nil {
+		if err := checkAttachment(path(i), reeve.Attachment{Name: a.Name, MediaType: a.MediaType,
+			Data: body}); err != nil {
 			return err
 		}
 		a.Data = body
@@ -55,7 +56,8 @@ func (d *Service) FetchAttachments(ctx context.Context, list []reeve.Attachment,
 func unfetched(path string, err error) error {
 	e := reeve.AsError(err)
 	why := "could not be fetched: " + e.Message
-	return &reeve.Error{Code: e.Code, Message: path + "/url " + why, Hint: "check the address, or send the bytes themselves as data", Err: err,
+	return &reeve.Error{Code: e.Code, Message: path + "/url " + why,
+		Hint: "check the address, or send the bytes themselves as data", Err: err,
 		Fields: []reeve.Field{{Path: path + "/url", Message: why, Expected: "an address that this server can read"}}}
 }
 
@@ -64,7 +66,8 @@ func elsewhere(list []reeve.Attachment) bool {
 }
 
 // gather fetches what a turn has attached, unless that turn has begun before: what was at an address then counts.
-func (d *Service) gather(ctx context.Context, who reeve.Principal, conversation, key string, r *reeve.TurnRequest) error {
+func (d *Service) gather(ctx context.Context, who reeve.Principal, conversation, key string,
+	r *reeve.TurnRequest) error {
 	if !elsewhere(r.Attachments) {
 		return nil
 	}

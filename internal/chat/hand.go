@@ -11,18 +11,22 @@ import (
 // OriginDelegate is the origin of conversations that agents begin among themselves.
 const OriginDelegate = "delegate"
 
-// BeginDelegatedTurn begins a turn that another agent asks for: in a conversation of its own, which holds nothing but what is asked and what was attached to the
-// turn that asks, or in the one in which it is asked, where the agent takes part from then on and sees all that. It belongs to the caller's transaction; once that is committed, the
-// run is served by Serve.
-func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx, a reeve.DelegationRequest) (run reeve.Run, err error) {
+// BeginDelegatedTurn begins a turn that another agent asks for: in a conversation of its own, which holds nothing but
+// what is asked and what was attached to the turn that asks, or in the one in which it is asked, where the agent takes
+// part from then on and sees all that. It belongs to the caller's transaction; once that is committed, the run is
+// served by Serve.
+func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx,
+	a reeve.DelegationRequest) (run reeve.Run, err error) {
 	by, task := a.Requester(), reeve.TurnRequest{Content: a.Input}
-	c := reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: a.Workspace, AgentID: a.Agent.ID, UserID: a.User, Origin: OriginDelegate,
+	c := reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: a.Workspace, AgentID: a.Agent.ID,
+		UserID: a.User, Origin: OriginDelegate,
 		State: reeve.ConversationActive}
 	if a.Conversation != "" {
 		if c, err = tx.Chat().GetConversation(ctx, a.Workspace, "", a.Conversation); err != nil {
 			return run, err
 		}
-		_, err = tx.Chat().AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID})
+		_, err = tx.Chat().AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.AgentParticipant, ID: a.Agent.ID,
+			AddedBy: by.RunID})
 	} else {
 		c.Members = []reeve.Participant{{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID}}
 		if a.User != "" {
@@ -35,7 +39,8 @@ func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx, a reeve.
 	if err != nil {
 		return run, err
 	}
-	asked := reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation, Ancestors: a.Ancestors,
+	asked := reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation,
+		Ancestors:  a.Ancestors,
 		OnBehalfOf: a.OnBehalfOf}
 	run, _, err = d.begin(ctx, tx, c, asked, a.Operation, task, nil)
 	return run, err

@@ -94,15 +94,18 @@ func TestHub_NumbersGrowAcrossARestart(t *testing.T) {
 
 	w.Hub = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
 	r = w.subscribe(c.ID, last)
-	w.keep(c.ID, reeve.Frame{Type: reeve.FrameToken, TurnID: "a", Discard: true}) // which whoever takes up a turn says first
+	// which whoever takes up a turn says first
+	w.keep(c.ID, reeve.Frame{Type: reeve.FrameToken, TurnID: "a", Discard: true})
 	w.Hub.Changed(c.ID)
 	w.Hub.Token(c.ID, token("a", "anew"))
-	if got := w.read(r, withText("anew")); len(got) != 2 || !got[0].Discard || got[0].Seq <= last || got[1].Seq <= got[0].Seq {
+	if got := w.read(r, withText("anew")); len(got) != 2 || !got[0].Discard || got[0].Seq <= last ||
+		got[1].Seq <= got[0].Seq {
 		t.Errorf("after %d: %+v", last, got)
 	}
 }
 
-// A number that nobody was given does no harm to the others: one that may be a token's is taken for that, and counts for its client alone; one beyond is refused, and so is any before the first frame.
+// A number that nobody was given does no harm to the others: one that may be a token's is taken for that, and counts
+// for its client alone; one beyond is refused, and so is any before the first frame.
 func TestW12_ANumberFromNowhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -161,8 +164,8 @@ func TestHub_OneReadsForAll(t *testing.T) {
 	w.must(s.refresh(t.Context()))
 }
 
-// A client that reads nothing harms nobody, and gets every kept frame once when it does. Of messages whose beginning it missed
-// it gets no tokens.
+// A client that reads nothing harms nobody, and gets every kept frame once when it does. Of messages whose beginning it
+// missed it gets no tokens.
 func TestHub_ASlowClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

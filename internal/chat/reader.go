@@ -22,9 +22,9 @@ type Reader struct {
 	lost     map[string]bool // by turn: the rest of its message is not told
 }
 
-// Subscribe reads a conversation after a sequence number; 0 means from its beginning, below 0 from now on. Close it. What is
-// committed by now counts as there, whichever server did it: a client must not be told again what it saw elsewhere, nor be told
-// that there is no more.
+// Subscribe reads a conversation after a sequence number; 0 means from its beginning, below 0 from now on. Close it.
+// What is committed by now counts as there, whichever server did it: a client must not be told again what it saw
+// elsewhere, nor be told that there is no more.
 func (h *Broadcaster) Subscribe(ctx context.Context, conversation string, after int64) (*Reader, error) {
 	s := h.stream(conversation, 1)
 	err := s.refresh(ctx)
@@ -40,14 +40,15 @@ func (h *Broadcaster) Subscribe(ctx context.Context, conversation string, after 
 	return r, nil
 }
 
-// CheckPosition refuses a place in a conversation that nobody can have come to: it is beyond the last kept frame and all tokens that
-// may follow that. None comes before the first frame.
+// CheckPosition refuses a place in a conversation that nobody can have come to: it is beyond the last kept frame and
+// all tokens that may follow that. None comes before the first frame.
 func CheckPosition(after, last int64) error {
 	if after == 0 || last > 0 && after < last+store.FrameStep {
 		return nil
 	}
 	return reeve.Errorf(reeve.Stale, "the conversation has not come to %d: its last frame is %d", after, last).
-		Hintf("its database may have been restored from a backup: forget the frames that you have, and begin with after=0")
+		Hintf("its database may have been restored from a backup: forget the frames that you have, and begin with " +
+			"after=0")
 }
 
 // Last is the last sequence number that was given in the conversation.
@@ -78,7 +79,8 @@ func (r *Reader) Next(ctx context.Context) ([]EncodedFrame, error) {
 	}
 }
 
-// now gives what can be told at once, or where to wait when nothing is left. It may give neither, and then wants to be asked again.
+// now gives what can be told at once, or where to wait when nothing is left. It may give neither, and then wants to be
+// asked again.
 func (r *Reader) now(ctx context.Context) (lines []EncodedFrame, more <-chan struct{}, err error) {
 	if _, _, stale := r.stream.state(); stale {
 		r.hub.refresh(ctx, r.stream)
@@ -121,7 +123,8 @@ func (r *Reader) catchUp(ctx context.Context) ([]EncodedFrame, error) {
 	return r.caughtUp(frames, floor)
 }
 
-// caughtUp gives frames that were read up to where memory began before that: what it has let go since is for the next time.
+// caughtUp gives frames that were read up to where memory began before that: what it has let go since is for the next
+// time.
 func (r *Reader) caughtUp(frames []reeve.Frame, floor int64) ([]EncodedFrame, error) {
 	if r.from < 0 {
 		r.from = r.at

@@ -32,9 +32,10 @@ func VisibleTo(who reeve.Principal) string {
 	return who.User
 }
 
-// Open begins a conversation, for who asks and the others who are named. A given id opens that one; when it is there already it
-// must be with the same agent, and who asks must see it.
-func (d *Service) Open(ctx context.Context, who reeve.Principal, id, origin string, r reeve.ConversationRequest) (c reeve.Conversation, err error) {
+// Open begins a conversation, for who asks and the others who are named. A given id opens that one; when it is there
+// already it must be with the same agent, and who asks must see it.
+func (d *Service) Open(ctx context.Context, who reeve.Principal, id, origin string,
+	r reeve.ConversationRequest) (c reeve.Conversation, err error) {
 	for i, user := range r.Participants {
 		if blank(user) || len(user) > mostName {
 			return c, wrong(fmt.Sprintf("/participants/%d", i), "is empty or too long", "a user's name")
@@ -53,7 +54,8 @@ func (d *Service) Open(ctx context.Context, who reeve.Principal, id, origin stri
 }
 
 // open is Open in somebody's transaction.
-func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin string, r reeve.ConversationRequest) (c reeve.Conversation, err error) {
+func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin string,
+	r reeve.ConversationRequest) (c reeve.Conversation, err error) {
 	a, err := tx.Agents().GetAgent(ctx, who.Workspace, r.Agent)
 	if err != nil {
 		return c, err
@@ -62,7 +64,8 @@ func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin str
 		c, err = tx.Chat().GetConversation(ctx, who.Workspace, VisibleTo(who), id)
 		switch {
 		case err == nil && c.AgentID != a.ID:
-			return c, reeve.Errorf(reeve.Conflict, "the conversation is with another agent").Hintf("use another session, or name the agent %s", c.AgentID)
+			return c, reeve.Errorf(reeve.Conflict, "the conversation is with another agent").
+				Hintf("use another session, or name the agent %s", c.AgentID)
 		case err == nil || reeve.CodeOf(err) != reeve.NotFound:
 			return c, err
 		}
@@ -70,12 +73,14 @@ func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin str
 	if err := speaks(a); err != nil {
 		return c, err
 	}
-	c = reeve.Conversation{ID: id, WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Title: r.Title, Origin: origin,
-		State: reeve.ConversationActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+	c = reeve.Conversation{ID: id, WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Title: r.Title,
+		Origin: origin,
+		State:  reeve.ConversationActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 	if id == "" {
 		c.ID = tx.NewID(reeve.PrefixConversation)
 	}
-	c.Members = []reeve.Participant{{Kind: reeve.UserParticipant, ID: who.User, AddedBy: who.User}, {Kind: reeve.AgentParticipant, ID: a.ID, AddedBy: who.User}}
+	c.Members = []reeve.Participant{{Kind: reeve.UserParticipant, ID: who.User, AddedBy: who.User},
+		{Kind: reeve.AgentParticipant, ID: a.ID, AddedBy: who.User}}
 	for i, user := range r.Participants {
 		if user == who.User {
 			continue
@@ -91,11 +96,13 @@ func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin str
 	return tx.Chat().GetConversation(ctx, who.Workspace, "", c.ID)
 }
 
-// CheckUser refuses a user whom nobody in the workspace is: a typo would be a participant for good. The path is where the name stands.
+// CheckUser refuses a user whom nobody in the workspace is: a typo would be a participant for good. The path is where
+// the name stands.
 func CheckUser(ctx context.Context, s *store.Snap, workspace, user, path string) error {
 	ok, err := s.Agents().HasUser(ctx, workspace, user)
 	if err == nil && !ok {
-		err = wrong(path, fmt.Sprintf("names nobody: %q has no token of this workspace", user), "a user of the workspace")
+		err = wrong(path, fmt.Sprintf("names nobody: %q has no token of this workspace", user),
+			"a user of the workspace")
 	}
 	return err
 }
@@ -106,14 +113,16 @@ func speaks(a reeve.Agent) error {
 	case a.Lifecycle != reeve.AgentActive:
 		return reeve.Errorf(reeve.Conflict, "the agent is %s", a.Lifecycle).Hintf("talk to one that is active")
 	case !a.Mode.Wakes(reeve.ReasonUser):
-		return reeve.Errorf(reeve.Conflict, "the agent is %s: it does not wake for a person", a.Mode).Hintf("make it hybrid or interactive")
+		return reeve.Errorf(reeve.Conflict, "the agent is %s: it does not wake for a person", a.Mode).
+			Hintf("make it hybrid or interactive")
 	}
 	return nil
 }
 
-// BeginTurn begins a turn: what a person says, the wake and the run that answers it, and what clients are told, in one transaction.
-// The same key again gives the same turn, and false; with anything else said it is refused.
-func (d *Service) BeginTurn(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest) (turn reeve.Turn, fresh bool, err error) {
+// BeginTurn begins a turn: what a person says, the wake and the run that answers it, and what clients are told, in one
+// transaction. The same key again gives the same turn, and false; with anything else said it is refused.
+func (d *Service) BeginTurn(ctx context.Context, who reeve.Principal, conversation, key string,
+	r reeve.TurnRequest) (turn reeve.Turn, fresh bool, err error) {
 	if err := check(r); err != nil {
 		return turn, false, err
 	}
@@ -123,9 +132,11 @@ func (d *Service) BeginTurn(ctx context.Context, who reeve.Principal, conversati
 	return d.speak(ctx, who, conversation, key, r, nil)
 }
 
-// BeginTurnWithHistory begins a turn for a client that keeps a history of its own: what it brings along counts, and not what was said before in
-// the conversation. It may bring nothing but results of tools that it offers itself. Where no conversation is named, one begins with the turn.
-func (d *Service) BeginTurnWithHistory(ctx context.Context, who reeve.Principal, conversation string, r reeve.TurnRequest, b HistoryInput) (reeve.Turn, error) {
+// BeginTurnWithHistory begins a turn for a client that keeps a history of its own: what it brings along counts, and not
+// what was said before in the conversation. It may bring nothing but results of tools that it offers itself. Where no
+// conversation is named, one begins with the turn.
+func (d *Service) BeginTurnWithHistory(ctx context.Context, who reeve.Principal, conversation string,
+	r reeve.TurnRequest, b HistoryInput) (reeve.Turn, error) {
 	turn, _, err := d.speak(ctx, who, conversation, "", r, &b)
 	return turn, err
 }
@@ -133,11 +144,14 @@ func (d *Service) BeginTurnWithHistory(ctx context.Context, who reeve.Principal,
 // HistoryInput is what a client with a history of its own brings along.
 type HistoryInput struct {
 	reeve.ClientHistory
-	With     string // the agent that leads the conversation, if it begins with the turn
-	Messages []byte // the history: messages as models are told them, in JSON; kept by hash. Empty means that the conversation's own counts
+	With string // the agent that leads the conversation, if it begins with the turn
+	// the history: messages as models are told them, in JSON; kept by hash. Empty means that the conversation's own
+	// counts
+	Messages []byte
 }
 
-func (d *Service) speak(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest, b *HistoryInput) (turn reeve.Turn, fresh bool, err error) {
+func (d *Service) speak(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest,
+	b *HistoryInput) (turn reeve.Turn, fresh bool, err error) {
 	var run reeve.Run
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
 		w, err := tx.Queue().LockWorkspace(ctx, who.Workspace)
@@ -178,7 +192,8 @@ func known(ctx context.Context, tx *store.Tx, workspace string, tools []string) 
 	for i, id := range tools {
 		_, err := tx.Agents().GetTool(ctx, workspace, id)
 		if reeve.CodeOf(err) == reeve.NotFound {
-			return wrong(fmt.Sprintf("/tools/%d", i), fmt.Sprintf("names no tool: %q", id), "a tool of the workspace; reeve tools lists them")
+			return wrong(fmt.Sprintf("/tools/%d", i), fmt.Sprintf("names no tool: %q", id),
+				"a tool of the workspace; reeve tools lists them")
 		}
 		if err != nil {
 			return err
@@ -187,28 +202,35 @@ func known(ctx context.Context, tx *store.Tx, workspace string, tools []string) 
 	return nil
 }
 
-// enter finds a conversation in which somebody may speak now, and who answers: the agent that leads it, unless another that takes part
-// is named.
-func enter(ctx context.Context, s *store.Snap, w reeve.Workspace, who reeve.Principal, conversation, agent string) (c reeve.Conversation, a reeve.Agent, err error) {
+// enter finds a conversation in which somebody may speak now, and who answers: the agent that leads it, unless another
+// that takes part is named.
+func enter(ctx context.Context, s *store.Snap, w reeve.Workspace, who reeve.Principal,
+	conversation, agent string) (c reeve.Conversation, a reeve.Agent, err error) {
 	if c, err = s.Chat().GetConversation(ctx, who.Workspace, VisibleTo(who), conversation); err != nil {
 		return c, a, err
 	}
 	if c.State != reeve.ConversationActive {
-		return c, a, reeve.Errorf(reeve.Conflict, "the conversation is %s", c.State).Hintf("begin another, or make it active again")
+		return c, a, reeve.Errorf(reeve.Conflict, "the conversation is %s", c.State).
+			Hintf("begin another, or make it active again")
 	}
 	a, err = s.Agents().GetAgent(ctx, who.Workspace, cmp.Or(agent, c.AgentID))
-	here := slices.ContainsFunc(c.Members, func(p reeve.Participant) bool { return p.Kind == reeve.AgentParticipant && p.ID == a.ID })
+	here := slices.ContainsFunc(c.Members, func(p reeve.Participant) bool {
+		return p.Kind == reeve.AgentParticipant &&
+			p.ID == a.ID
+	})
 	switch {
 	case agent != "" && (reeve.CodeOf(err) == reeve.NotFound || err == nil && !here && a.ID != c.AgentID):
 		return c, a, wrong("/agent", fmt.Sprintf("%q takes no part in the conversation", agent), "an agent that does")
 	case reeve.CodeOf(err) == reeve.NotFound:
-		return c, a, reeve.Errorf(reeve.Conflict, "the conversation's agent is gone").Hintf("begin a conversation with another")
+		return c, a, reeve.Errorf(reeve.Conflict, "the conversation's agent is gone").
+			Hintf("begin a conversation with another")
 	case err != nil:
 		return c, a, err
 	case w.Hold != nil:
 		return c, a, w.Hold.Err()
 	case w.StoppedAt != nil:
-		return c, a, reeve.Errorf(reeve.Stopped, "everything in the workspace is stopped").Hintf("turn the kill switch off first")
+		return c, a, reeve.Errorf(reeve.Stopped, "everything in the workspace is stopped").
+			Hintf("turn the kill switch off first")
 	case a.StoppedAt != nil:
 		return c, a, reeve.Errorf(reeve.Stopped, "the agent is stopped").Hintf("turn its kill switch off first")
 	}
@@ -221,9 +243,12 @@ func turnKey(agent, conversation, key string) string {
 }
 
 // begin begins a turn. The run says who answers whom: its agent, its user, and, if another's call began it, that.
-func (d *Service) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, run reeve.Run, key string, r reeve.TurnRequest, b *HistoryInput) (_ reeve.Run, fresh bool, err error) {
-	run.ID, run.WorkspaceID, run.Reason, run.ReasonID, run.SessionID, run.Input = tx.NewID(reeve.PrefixRun), c.WorkspaceID, reeve.ReasonUser, run.UserID, c.ID, r.Content
-	run.ThreadID, run.State, run.Wakes, run.Attempts, run.StartedAt, run.Owner = c.ThreadID(), reeve.RunRunning, 1, 1, tx.Now(), d.Process
+func (d *Service) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, run reeve.Run, key string,
+	r reeve.TurnRequest, b *HistoryInput) (_ reeve.Run, fresh bool, err error) {
+	run.ID, run.WorkspaceID, run.Reason, run.ReasonID, run.SessionID, run.Input = tx.NewID(reeve.PrefixRun),
+		c.WorkspaceID, reeve.ReasonUser, run.UserID, c.ID, r.Content
+	run.ThreadID, run.State, run.Wakes, run.Attempts, run.StartedAt, run.Owner = c.ThreadID(), reeve.RunRunning, 1, 1,
+		tx.Now(), d.Process
 	if key == "" {
 		key = run.ID
 	}
@@ -232,7 +257,8 @@ func (d *Service) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation,
 	if err != nil {
 		return run, false, err
 	}
-	w := reeve.Wake{RunKey: run.Key, WorkspaceID: c.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonUser, ReasonID: run.UserID, SessionID: c.ID, UserID: run.UserID,
+	w := reeve.Wake{RunKey: run.Key, WorkspaceID: c.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonUser,
+		ReasonID: run.UserID, SessionID: c.ID, UserID: run.UserID,
 		Input: r.Content, DueAt: tx.Now(), State: reeve.WakeQueued}
 	if fresh, err = tx.Queue().InsertWake(ctx, w); err != nil {
 		return run, false, err
@@ -250,7 +276,8 @@ func (d *Service) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation,
 	if err := tx.Ledger().AppendMessage(ctx, said); err != nil {
 		return run, false, err
 	}
-	f := reeve.Frame{Type: reeve.FrameStarted, TurnID: run.ID, AgentID: run.AgentID, UserID: run.UserID, ParentID: run.ParentID, ByAgentID: by(run), MessageID: said.ID, Text: r.Content}
+	f := reeve.Frame{Type: reeve.FrameStarted, TurnID: run.ID, AgentID: run.AgentID, UserID: run.UserID,
+		ParentID: run.ParentID, ByAgentID: by(run), MessageID: said.ID, Text: r.Content}
 	if err := tx.Chat().AppendFrame(ctx, c.ID, "started:"+run.ID, f); err != nil {
 		return run, false, err
 	}
@@ -258,8 +285,10 @@ func (d *Service) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation,
 }
 
 // say is the message of what a person says. The bytes that come with it are kept under their hash.
-func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, b *HistoryInput) (m reeve.Message, err error) {
-	info := reeve.MessageInfo{Type: "said", User: run.UserID, Agent: by(run), Variables: r.Variables, Tools: r.Tools, Model: r.Model}
+func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest,
+	b *HistoryInput) (m reeve.Message, err error) {
+	info := reeve.MessageInfo{Type: "said", User: run.UserID, Agent: by(run), Variables: r.Variables, Tools: r.Tools,
+		Model: r.Model}
 	if b != nil {
 		given := b.ClientHistory
 		if len(b.Messages) > 0 {
@@ -280,7 +309,8 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, 
 		info.Attachments = append(info.Attachments, a)
 	}
 	meta, err := json.Marshal(info)
-	return reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
+	return reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID,
+		AgentID: run.AgentID, RunID: run.ID,
 		Kind: reeve.UserMessage, Content: r.Content, Metadata: meta}, err
 }
 
@@ -298,7 +328,9 @@ func again(ctx context.Context, tx *store.Tx, key string, said reeve.Message) (r
 		return run, err
 	}
 	if len(list) == 0 || !same(list[0], said) {
-		return run, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for something else that was said").Hintf("use a new key; nothing was done")
+		return run, reeve.Errorf(reeve.Conflict,
+			"the Idempotency-Key was used before, for something else that was said").
+			Hintf("use a new key; nothing was done")
 	}
 	return run, nil
 }

@@ -250,8 +250,8 @@ func (s *stream) call() {
 	}
 }
 
-// after gives up to most lines after a number, and where to wait when there is none. False means that they are no longer all
-// here.
+// after gives up to most lines after a number, and where to wait when there is none. False means that they are no
+// longer all here.
 func (s *stream) after(number int64, most int) (lines []EncodedFrame, more <-chan struct{}, here bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,10 +268,10 @@ func (s *stream) after(number int64, most int) (lines []EncodedFrame, more <-cha
 	return nil, s.wait, true
 }
 
-// place is where a client goes on that has seen everything up to a number; below 0 means that it wants what comes from now on. It
-// is not told the tokens after from, unless that is below 0. The stream must have been refreshed since the client came: it may have
-// seen on another server what was not known here. A number that was not given here may be that of a token which was told there: it
-// counts for this client alone, which is told no token with a smaller one.
+// place is where a client goes on that has seen everything up to a number; below 0 means that it wants what comes from
+// now on. It is not told the tokens after from, unless that is below 0. The stream must have been refreshed since the
+// client came: it may have seen on another server what was not known here. A number that was not given here may be that
+// of a token which was told there: it counts for this client alone, which is told no token with a smaller one.
 func (s *stream) place(after int64) (at, from int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

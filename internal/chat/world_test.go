@@ -68,7 +68,8 @@ func worldOn(t testing.TB, e store.Engine) *world {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	w := &world{t: t}
-	w.Service = &Service{DB: db, Hub: NewBroadcaster(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w, Fetcher: shelf{"https://example.com/b.png": append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 40)...)}}
+	w.Service = &Service{DB: db, Hub: NewBroadcaster(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w,
+		Fetcher: shelf{"https://example.com/b.png": append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 40)...)}}
 	w.update(func(tx *store.Tx) error {
 		if _, err := tx.Agents().InsertWorkspace(ctx, home, "Home"); err != nil {
 			return err
@@ -76,10 +77,13 @@ func worldOn(t testing.TB, e store.Engine) *world {
 		if err := tx.System().RegisterProcess(ctx, "proc_1"); err != nil {
 			return err
 		}
-		if err := tx.Agents().InsertCredential(ctx, store.Credential{AccessToken: reeve.AccessToken{ID: "tok_bob", User: "bob", Role: reeve.Member, Workspaces: []string{home}}}); err != nil {
+		if err := tx.Agents().InsertCredential(ctx,
+			store.Credential{AccessToken: reeve.AccessToken{ID: "tok_bob", User: "bob", Role: reeve.Member,
+				Workspaces: []string{home}}}); err != nil {
 			return err
 		}
-		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_bot", WorkspaceID: home, Name: "bot", Kind: "general", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
+		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_bot", WorkspaceID: home, Name: "bot", Kind: "general",
+			Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
 			Config: json.RawMessage("{}"), CreatedAt: tx.Now()})
 	})
 	return w
@@ -111,7 +115,10 @@ func (w *world) keep(conversation string, f reeve.Frame) {
 	w.n++
 	key := fmt.Sprint("test:", w.n)
 	w.mu.Unlock()
-	if err := w.DB.Update(context.Background(), func(tx *store.Tx) error { return tx.Chat().AppendFrame(context.Background(), conversation, key, f) }); err != nil {
+	if err := w.DB.Update(context.Background(), func(tx *store.Tx) error {
+		return tx.Chat().
+			AppendFrame(context.Background(), conversation, key, f)
+	}); err != nil {
 		w.t.Error(err)
 	}
 }

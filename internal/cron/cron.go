@@ -15,11 +15,13 @@ import (
 type Schedule struct {
 	minute, hour, day, month, weekday uint64
 
-	// anyDay and anyWeekday say that the field restricts nothing. When both restrict, a date that either allows will do.
+	// anyDay and anyWeekday say that the field restricts nothing. When both restrict, a date that either allows will
+	// do.
 	anyDay, anyWeekday bool
 
-	// elapsed says that the hour field has a star, a step or a range: such an expression means "every so often" and follows the
-	// clock on the wall through gaps and repeats. One of single hours names times of day, each of which happens once a day.
+	// elapsed says that the hour field has a star, a step or a range: such an expression means "every so often" and
+	// follows the clock on the wall through gaps and repeats. One of single hours names times of day, each of which
+	// happens once a day.
 	elapsed bool
 }
 
@@ -37,8 +39,10 @@ var fieldRules = [5]field{
 	{"minute", 0, 59, nil, "0-59; " + syntax},
 	{"hour", 0, 23, nil, "0-23; " + syntax},
 	{"day of month", 1, 31, nil, "1-31; " + syntax},
-	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, "1-12 or jan-dec; " + syntax},
-	{"day of week", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, "0-7 or sun-sat, 0 and 7 both Sunday; " + syntax},
+	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
+		"1-12 or jan-dec; " + syntax},
+	{"day of week", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
+		"0-7 or sun-sat, 0 and 7 both Sunday; " + syntax},
 }
 
 var macros = map[string]string{
@@ -66,12 +70,14 @@ func Parse(s string) (c Schedule, err error) {
 		case name == "@every":
 			return c, invalid("/value", example, "@every is not a cron expression").Hintf("use an interval instead")
 		case len(fields) > 1 || macros[name] == "":
-			return c, invalid("/value", "@yearly, @monthly, @weekly, @daily or @hourly, or "+example, "there is no cron macro %q", brief(s))
+			return c, invalid("/value", "@yearly, @monthly, @weekly, @daily or @hourly, or "+example,
+				"there is no cron macro %q", brief(s))
 		}
 		fields = strings.Fields(macros[name])
 	}
 	if len(fields) > 0 && strings.Contains(fields[0], "TZ=") {
-		return c, invalid("/value", example, "the cron expression names a zone").Hintf("give the zone apart from the expression")
+		return c, invalid("/value", example, "the cron expression names a zone").
+			Hintf("give the zone apart from the expression")
 	}
 	if len(fields) != len(fieldRules) {
 		e := invalid("/value", example, "a cron expression has five fields, and this has %d", len(fields))
@@ -87,10 +93,12 @@ func Parse(s string) (c Schedule, err error) {
 			return c, err
 		}
 	}
-	c = Schedule{minute: sets[0], hour: sets[1], day: sets[2], month: sets[3], weekday: sets[4], anyDay: free[2], anyWeekday: free[4],
-		elapsed: strings.ContainsAny(fields[1], "*/-")}
+	c = Schedule{minute: sets[0], hour: sets[1], day: sets[2], month: sets[3], weekday: sets[4], anyDay: free[2],
+		anyWeekday: free[4],
+		elapsed:    strings.ContainsAny(fields[1], "*/-")}
 	if c.anyWeekday && !c.possible() {
-		return c, invalid("/value", "a day that one of the months has", "day of month: no month of %q has a day of %q", brief(fields[3]), brief(fields[2]))
+		return c, invalid("/value", "a day that one of the months has", "day of month: no month of %q has a day of %q",
+			brief(fields[3]), brief(fields[2]))
 	}
 	return c, nil
 }
@@ -142,8 +150,8 @@ func (f field) parse(s string) (set uint64, free bool, err error) {
 	return set, free, nil
 }
 
-// cutStep takes the step off a part; 0 means that there is none. A step as large as the field has values is harmless (*/60 in the
-// minutes is hourly); a larger one never means what its writer hoped, so it is refused.
+// cutStep takes the step off a part; 0 means that there is none. A step as large as the field has values is harmless
+// (*/60 in the minutes is hourly); a larger one never means what its writer hoped, so it is refused.
 func (f field) cutStep(part string) (span string, step int, err error) {
 	span, after, has := strings.Cut(part, "/")
 	if !has {
@@ -168,7 +176,8 @@ func (f field) span(first, last string) (low, high int, err error) {
 		high = 7
 	}
 	if low > high {
-		return 0, 0, f.wrong("the range %s-%s runs backward", brief(first), brief(last)).Hintf("to go round the end, write %d-%d,%d-%d", low, f.high, f.low, high)
+		return 0, 0, f.wrong("the range %s-%s runs backward", brief(first), brief(last)).
+			Hintf("to go round the end, write %d-%d,%d-%d", low, f.high, f.low, high)
 	}
 	return low, high, nil
 }
@@ -222,8 +231,8 @@ func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
 	if c.elapsed {
 		return c.nextElapsed(after, zone)
 	}
-	// firstAt never goes back as the wall time goes on, so what comes at or before after's own wall time is in the past. In the
-	// second pass of a repeated hour some more has happened already, in the first: the loop walks over it.
+	// firstAt never goes back as the wall time goes on, so what comes at or before after's own wall time is in the
+	// past. In the second pass of a repeated hour some more has happened already, in the first: the loop walks over it.
 	for wall := after.Unix() + offset(after, zone); ; {
 		var ok bool
 		if wall, ok = c.nextWall(wall); !ok {
@@ -235,8 +244,8 @@ func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
 	}
 }
 
-// nextElapsed gives the first instant after an instant at which a clock on the wall shows a time of the expression. It looks
-// through one stretch of unchanging offset after the other.
+// nextElapsed gives the first instant after an instant at which a clock on the wall shows a time of the expression. It
+// looks through one stretch of unchanging offset after the other.
 func (c Schedule) nextElapsed(after time.Time, zone *time.Location) (time.Time, bool) {
 	at := after.In(zone)
 	off := offset(at, zone)
@@ -321,8 +330,9 @@ func (c Schedule) matchDay(day, weekday int) bool {
 	return d || w
 }
 
-// MinGap gives the smallest time between two firings: over every date of the calendar, and around every change of the zone's
-// offset from 2026 to 2066 (what tzdata spells out, to 2037, and then each weekday of each kind of year under the last rule).
+// MinGap gives the smallest time between two firings: over every date of the calendar, and around every change of the
+// zone's offset from 2026 to 2066 (what tzdata spells out, to 2037, and then each weekday of each kind of year under
+// the last rule).
 func (c Schedule) MinGap(zone *time.Location) time.Duration {
 	from, to := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2066, 1, 1, 0, 0, 0, 0, time.UTC)
 	times := c.timesOfDay()
@@ -379,7 +389,8 @@ func (c Schedule) timesOfDay() (out []int) {
 	return out
 }
 
-// minDays gives the smallest number of days between two dates of the expression, over the 400 years after which dates repeat.
+// minDays gives the smallest number of days between two dates of the expression, over the 400 years after which dates
+// repeat.
 func (c Schedule) minDays() int {
 	least, last := 1<<30, -1
 	for year := 2000; year <= 2408 && least > 1; year++ { // and 8 years for 29 February to come round
@@ -413,9 +424,9 @@ func offset(t time.Time, zone *time.Location) int64 {
 	return int64(off)
 }
 
-// stretchEnd gives an instant after at up to which its zone's offset stays the same; zero means for ever. Go's ZoneBounds, past the
-// changes that the zone's file lists, may end a stretch early, at the turn of a year, and on 31 December of a leap year even
-// before at itself: then an hour will do.
+// stretchEnd gives an instant after at up to which its zone's offset stays the same; zero means for ever. Go's
+// ZoneBounds, past the changes that the zone's file lists, may end a stretch early, at the turn of a year, and on 31
+// December of a leap year even before at itself: then an hour will do.
 func stretchEnd(at time.Time) time.Time {
 	_, end := at.ZoneBounds()
 	if !end.IsZero() && !end.After(at) {
@@ -424,8 +435,8 @@ func stretchEnd(at time.Time) time.Time {
 	return end
 }
 
-// FirstAt gives the first instant at which a zone's wall clock shows a time or a later one: the time itself, the first of two when
-// it is repeated, and the end of the gap when the clock jumps over it.
+// FirstAt gives the first instant at which a zone's wall clock shows a time or a later one: the time itself, the first
+// of two when it is repeated, and the end of the gap when the clock jumps over it.
 func FirstAt(wall int64, zone *time.Location) time.Time {
 	// No zone was ever a day from UTC, so a day and a bit before, the clock shows less.
 	for at := time.Unix(wall-26*60*60, 0).In(zone); ; {
@@ -441,8 +452,8 @@ func FirstAt(wall int64, zone *time.Location) time.Time {
 	}
 }
 
-// Latest gives the last firing after floor and up to now, where next gives the first after an instant. It looks back in strides that
-// double until there is one, and then halves what is left.
+// Latest gives the last firing after floor and up to now, where next gives the first after an instant. It looks back in
+// strides that double until there is one, and then halves what is left.
 func Latest(next func(time.Time) (time.Time, bool), floor, now time.Time) (time.Time, bool) {
 	hi := now
 	for stride := time.Minute; ; stride *= 2 {
@@ -473,5 +484,6 @@ func brief(s string) string { return reeve.Truncate(s, 60) }
 
 func invalid(path, expected, format string, args ...any) *reeve.Error {
 	m := fmt.Sprintf(format, args...)
-	return &reeve.Error{Code: reeve.Validation, Message: m, Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
+	return &reeve.Error{Code: reeve.Validation, Message: m,
+		Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
 }

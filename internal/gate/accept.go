@@ -9,24 +9,27 @@ import (
 )
 
 // AcceptProposal lets a proposed call be applied. The acceptance, the applied call's action and its operation are one
-// transaction; the loop runs it like an approved call, here or on another server, and judges it anew then. However often and
-// wherever a proposal is accepted, it is one operation: whoever comes second is given the same one.
+// transaction; the loop runs it like an approved call, here or on another server, and judges it anew then. However
+// often and wherever a proposal is accepted, it is one operation: whoever comes second is given the same one.
 func (i *Inbox) AcceptProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
 	p, err := i.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
 		switch p.State {
 		case reeve.ProposalPending:
 			now := tx.Now()
-			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.OperationID = reeve.ProposalAccepted, by, comment, &now, reeve.ProposalKey(p.ID)
+			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.OperationID = reeve.ProposalAccepted, by, comment, &now,
+				reeve.ProposalKey(p.ID)
 			return i.apply(ctx, tx, p)
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalUnknown: // under way, or done: once is enough
 			return nil
 		case reeve.ProposalStale:
-			return reeve.Errorf(reeve.Stale, "the proposal is stale: %s; nothing was applied", cmp.Or(p.Comment, "what it was made for has changed since")).Hintf("the agent must propose it again")
+			return reeve.Errorf(reeve.Stale, "the proposal is stale: %s; nothing was applied",
+				cmp.Or(p.Comment, "what it was made for has changed since")).Hintf("the agent must propose it again")
 		case reeve.ProposalRejected:
 			return reeve.Errorf(reeve.Conflict, "%s", verdictOn(p, "rejected the proposal")).Hintf("reopen it first")
 		case reeve.ProposalFailed, reeve.ProposalDenied:
 		}
-		return reeve.Errorf(reeve.Conflict, "%s, and it is %s: %s", verdictOn(p, "accepted the proposal"), p.State, p.Message).Hintf("the agent must propose it again")
+		return reeve.Errorf(reeve.Conflict, "%s, and it is %s: %s", verdictOn(p, "accepted the proposal"), p.State,
+			p.Message).Hintf("the agent must propose it again")
 	})
 	if err == nil {
 		i.g.Wakeup()
@@ -61,13 +64,17 @@ func (i *Inbox) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error
 	if info.Undoes != "" { // the person is shown more of these than the thread is
 		args = asked.Args
 	}
-	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID, CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID,
-		RunID: p.RunID, Tool: p.Tool, ToolVersion: p.ToolVersion, Policy: asked.Operation.Policy, Effect: asked.Operation.Effect, State: reeve.Prepared,
+	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID,
+		CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID,
+		RunID: p.RunID, Tool: p.Tool, ToolVersion: p.ToolVersion, Policy: asked.Operation.Policy,
+		Effect: asked.Operation.Effect, State: reeve.Prepared,
 		ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt}
-	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)}, store.Preconditions{Revision: w.Revision})
+	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)},
+		store.Preconditions{Revision: w.Revision})
 }
 
-// RejectProposal says no, for good: the agent is told so whenever it proposes the same again, until a person reopens it.
+// RejectProposal says no, for good: the agent is told so whenever it proposes the same again, until a person reopens
+// it.
 func (i *Inbox) RejectProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
 	return i.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
 		switch p.State {
@@ -79,7 +86,8 @@ func (i *Inbox) RejectProposal(ctx context.Context, workspace, id, by, comment s
 			return nil
 		case reeve.ProposalStale:
 			return reeve.Errorf(reeve.Stale, "the proposal is stale: it will not be applied")
-		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalUnknown:
+		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied,
+			reeve.ProposalUnknown:
 		}
 		too := reeve.Errorf(reeve.Conflict, "%s, and it is %s", verdictOn(p, "accepted the proposal"), p.State)
 		if p.State == reeve.ProposalFailed || p.State == reeve.ProposalDenied {
@@ -95,19 +103,22 @@ func (i *Inbox) ReopenProposal(ctx context.Context, workspace, id, by string) (r
 		switch p.State {
 		case reeve.ProposalRejected:
 			now := tx.Now()
-			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.ReopenedBy, p.ReopenedAt = reeve.ProposalPending, "", "", nil, by, &now
+			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.ReopenedBy, p.ReopenedAt = reeve.ProposalPending, "", "",
+				nil, by, &now
 			return tx.Ledger().TransitionProposal(ctx, p, reeve.ProposalRejected)
 		case reeve.ProposalPending:
 			return nil
-		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown:
+		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied,
+			reeve.ProposalStale, reeve.ProposalUnknown:
 		}
 		return reeve.Errorf(reeve.Conflict, "the proposal is %s: only a rejected one can be reopened", p.State)
 	})
 }
 
-// decideOn takes a person's word on a proposal as it is now, and gives it as it is then. If somebody else was faster, theirs is
-// looked at first.
-func (i *Inbox) decideOn(ctx context.Context, workspace, id string, word func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
+// decideOn takes a person's word on a proposal as it is now, and gives it as it is then. If somebody else was faster,
+// theirs is looked at first.
+func (i *Inbox) decideOn(ctx context.Context, workspace, id string,
+	word func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
 	for range maxDecisions {
 		err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 			if p, err = tx.Ledger().GetProposal(ctx, workspace, id); err != nil {
@@ -131,9 +142,10 @@ func (i *Inbox) decideOn(ctx context.Context, workspace, id string, word func(*s
 // someItems is how many items of a set are read at once.
 const someItems = 100
 
-// DecideChangeSet takes a person's word on several items of a change set or, with nil, on all that are pending. Each is decided on its own: that
-// one cannot be is said of that one.
-func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, items []string, accept bool, by, comment string) (out reeve.SetDecision, err error) {
+// DecideChangeSet takes a person's word on several items of a change set or, with nil, on all that are pending. Each is
+// decided on its own: that one cannot be is said of that one.
+func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, items []string, accept bool,
+	by, comment string) (out reeve.SetDecision, err error) {
 	out.Items = []reeve.ItemDecision{}
 	one := func(id string) error {
 		d, err := i.decideItem(ctx, workspace, set, id, accept, by, comment)
@@ -165,7 +177,8 @@ func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, item
 }
 
 // decideItem decides one item of a set. It fails only when the store does.
-func (i *Inbox) decideItem(ctx context.Context, workspace, set, id string, accept bool, by, comment string) (reeve.ItemDecision, error) {
+func (i *Inbox) decideItem(ctx context.Context, workspace, set, id string, accept bool,
+	by, comment string) (reeve.ItemDecision, error) {
 	var p reeve.Proposal
 	err := i.g.DB.View(ctx, func(s *store.Snap) (err error) {
 		if p, err = s.Ledger().GetProposal(ctx, workspace, id); err == nil && p.SetID != set {

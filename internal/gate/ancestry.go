@@ -9,7 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// ancestryCache remembers which agents led to which run. A run's ancestry never changes, so no entry is ever out of date.
+// ancestryCache remembers which agents led to which run. A run's ancestry never changes, so no entry is ever out of
+// date.
 type ancestryCache struct {
 	mu   sync.RWMutex
 	runs map[string]ancestry // by workspace and run id

@@ -8,8 +8,8 @@ import (
 	"reeve/internal/store"
 )
 
-// park writes the call down to wait for a person: an operation, an action and an approval, in one transaction. Its result comes
-// when it has run, or when it is denied or expires.
+// park writes the call down to wait for a person: an operation, an action and an approval, in one transaction. Its
+// result comes when it has run, or when it is denied or expires.
 func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
 	diff := r.shownToPerson()
@@ -20,9 +20,12 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 		if r.overBudget { // what the person is asked about; see letPast
 			op.Code = reeve.BudgetExceeded
 		}
-		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: r.callID, AgentID: op.AgentID,
-			Tool: op.Tool, Args: r.decidedArgs(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: r.waits,
-			Reason: r.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(r.g.ApprovalTTL)}
+		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID,
+			CallID: r.callID, AgentID: op.AgentID,
+			Tool: op.Tool, Args: r.decidedArgs(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy,
+			Why:    r.waits,
+			Reason: r.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().
+				Add(r.g.ApprovalTTL)}
 		res = pendingResult(op)
 		res.ApprovalID, res.Message = a.ID, r.waits
 		if err := r.parkIn(keep, tx, op); err != nil {
@@ -45,13 +48,15 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 // parkIn writes the operation: a new one, or one that was approved once but for which a budget ran out since.
 func (r *Recorder) parkIn(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if r.resumed != nil {
-		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Tries, r.resumed.ResolvedBy, r.resumed.Resolution
+		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Tries, r.resumed.ResolvedBy,
+			r.resumed.Resolution
 		return tx.Ledger().TransitionOperation(ctx, *r.resumed, op, nil)
 	}
 	return r.insert(ctx, tx, op, nil)
 }
 
-// approved returns why a resumed call may run: a person let it through. It checks that what the person saw is what would run.
+// approved returns why a resumed call may run: a person let it through. It checks that what the person saw is what
+// would run.
 func (d *decider) approved() (string, error) {
 	if d.resumed == nil {
 		return "", nil
@@ -67,13 +72,16 @@ func (d *decider) approved() (string, error) {
 	if d.approval.State != reeve.Approved {
 		return "", reeve.Errorf(reeve.Denied, "the approval is %s", d.approval.State).Hintf("%s", askAgain)
 	}
-	if d.approval.ArgsHash != d.argsHash || d.approval.ToolVersion != d.entry.fingerprint || d.approval.Policy != d.policyHash() {
-		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since a person was asked").Hintf("make the call again to ask again")
+	if d.approval.ArgsHash != d.argsHash || d.approval.ToolVersion != d.entry.fingerprint ||
+		d.approval.Policy != d.policyHash() {
+		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since a person was asked").
+			Hintf("make the call again to ask again")
 	}
 	return "approved by " + d.approval.DecidedBy, nil
 }
 
-// letThrough says why a call that nobody approved is taken up: it was let through before. What is forbidden by now is not, whoever says so.
+// letThrough says why a call that nobody approved is taken up: it was let through before. What is forbidden by now is
+// not, whoever says so.
 func (d *decider) letThrough() (string, error) {
 	if answer, why := d.policyAnswer(d.tool()); answer == reeve.Deny {
 		return "", d.forbidden(d.tool(), why)
@@ -87,9 +95,10 @@ func (d *decider) letThrough() (string, error) {
 // Inbox takes people's decisions: on approvals, on proposals, and on operations whose outcome is unknown.
 type Inbox struct{ g *Gate }
 
-// DecideApproval answers an approval. The first answer counts. An approved call is run by the loop, here or on another server. One that
-// can run no more, because its run has ended, lapses instead.
-func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approve bool, by, comment string) (a reeve.Approval, err error) {
+// DecideApproval answers an approval. The first answer counts. An approved call is run by the loop, here or on another
+// server. One that can run no more, because its run has ended, lapses instead.
+func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approve bool,
+	by, comment string) (a reeve.Approval, err error) {
 	var void error
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		void = nil
@@ -126,7 +135,8 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 		now := tx.Now()
 		a.DecidedAt = &now
 		if void != nil {
-			return deny(ctx, tx, op, reeve.AsError(void), reeve.Step{Name: "security", Verdict: reeve.Refused, Why: reeve.AsError(void).Message})
+			return deny(ctx, tx, op, reeve.AsError(void), reeve.Step{Name: "security", Verdict: reeve.Refused,
+				Why: reeve.AsError(void).Message})
 		}
 		if approve {
 			is := op
@@ -158,7 +168,8 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 	}
 	i.g.changed() // the run that waits for the answer goes on
 	if void != nil {
-		err = reeve.Errorf(reeve.Conflict, "the approval is void: %s", reeve.AsError(void).Message).Hintf("nothing runs; wake the agent again to ask again")
+		err = reeve.Errorf(reeve.Conflict, "the approval is void: %s", reeve.AsError(void).Message).
+			Hintf("nothing runs; wake the agent again to ask again")
 	}
 	return a, err
 }
@@ -179,7 +190,8 @@ func unasked(a reeve.Approval, now time.Time) error {
 	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing runs; %s", askAgain)
 }
 
-// shows refuses the approval of a call that is not the one that the person is shown: somebody has changed a row of it. What an undo shows of its arguments is redacted, and proves nothing.
+// shows refuses the approval of a call that is not the one that the person is shown: somebody has changed a row of it.
+// What an undo shows of its arguments is redacted, and proves nothing.
 func shows(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operation) error {
 	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
@@ -200,11 +212,14 @@ func shows(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operat
 	default:
 		return nil
 	}
-	return reeve.Errorf(reeve.Conflict, "the approval does not show the call that would run: the %s of one of them was changed in the database", differs).
+	return reeve.Errorf(reeve.Conflict,
+		"the approval does not show the call that would run: the %s of one of them was changed in the database",
+		differs).
 		Hintf("nothing runs; deny it, and have the call made again")
 }
 
-// outlived says why a call of a brain that waited can run no more: its run has ended, or a person has settled the item that it was for.
+// outlived says why a call of a brain that waited can run no more: its run has ended, or a person has settled the item
+// that it was for.
 func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err error) {
 	if op.RunID == "" {
 		return nil, nil
@@ -223,7 +238,8 @@ func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err 
 func deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	is := op
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt = reeve.DeniedOp, why.Code, why.Message, "", nil
-	r := personResult(tx, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
+	r := personResult(tx, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message,
+		Hint: why.Hint, Fields: why.Fields,
 		Step: step, Spent: op.Spent})
 	is.ResultID = r.ID
 	if err := tx.Ledger().TransitionOperation(ctx, op, is, r); err != nil {
@@ -240,10 +256,14 @@ func personResult(tx *store.Tx, content string, info reeve.ResultInfo) *store.Ca
 // askAgain is what to do about a call that nobody is asked about any more. The same key gives the same answer.
 const askAgain = "make the call again, with a new Idempotency-Key if it had one, to ask again"
 
-// expire closes approvals that nobody answered in time, some at a time, until there are none that can be closed: when the next one expires says nothing of those that are overdue.
+// expire closes approvals that nobody answered in time, some at a time, until there are none that can be closed: when
+// the next one expires says nothing of those that are overdue.
 func (i *Inbox) expire(ctx context.Context) error {
 	for {
-		closed, err := i.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) { return tx.Ledger().DueApprovals(ctx, 100) })
+		closed, err := i.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
+			return tx.Ledger().
+				DueApprovals(ctx, 100)
+		})
 		if err != nil || closed == 0 {
 			return err
 		}
@@ -298,12 +318,18 @@ func (i *Inbox) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Appro
 	return closed, err
 }
 
-// Resolve takes a person's word on an operation of unknown outcome. It is about so many tries as they have seen, or as there are when they are heard: what somebody else had run
-// again meanwhile, and is unknown once more, is another question.
-func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest, by string) (op reeve.Operation, err error) {
+// Resolve takes a person's word on an operation of unknown outcome. It is about so many tries as they have seen, or as
+// there are when they are heard: what somebody else had run again meanwhile, and is unknown once more, is another
+// question.
+func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest,
+	by string) (op reeve.Operation, err error) {
 	if in.Tries == nil {
 		var now reeve.Operation
-		if err := i.g.DB.View(ctx, func(s *store.Snap) (err error) { now, err = s.Ledger().GetOperation(ctx, workspace, id); return err }); err != nil {
+		if err := i.g.DB.View(ctx, func(s *store.Snap) (err error) {
+			now, err = s.Ledger().
+				GetOperation(ctx, workspace, id)
+			return err
+		}); err != nil {
 			return op, err
 		}
 		in.Tries = &now.Tries
@@ -317,7 +343,9 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 			return unresolved(ctx, &tx.Snap, was)
 		}
 		if was.Tries != *in.Tries {
-			return reeve.Errorf(reeve.Stale, "operation %s was run again since: it has %d tries, and the answer is about %d", id, was.Tries, *in.Tries).Hintf("look what became of it this time, and answer that")
+			return reeve.Errorf(reeve.Stale,
+				"operation %s was run again since: it has %d tries, and the answer is about %d", id, was.Tries,
+				*in.Tries).Hintf("look what became of it this time, and answer that")
 		}
 		is := was
 		is.Resolution, is.ResolvedBy = in.Resolution, by
@@ -325,10 +353,12 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 		switch in.Resolution {
 		case reeve.Happened:
 			is.State, is.Code, is.Message = reeve.Committed, "", ""
-			r = personResult(tx, "A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success", Spent: was.Spent})
+			r = personResult(tx, "A person confirmed that it happened; its output is not known.",
+				reeve.ResultInfo{Status: "success", Spent: was.Spent})
 		case reeve.SkipIt:
 			r = personResult(tx, "A person chose to leave it; whether it happened is not known.",
-				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it", Spent: was.Spent})
+				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it",
+					Spent: was.Spent})
 		case reeve.RunAgain:
 			info, err := askedAs(ctx, &tx.Snap, was)
 			if err != nil {
@@ -339,7 +369,8 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 				return err
 			}
 			if void != nil {
-				return reeve.Errorf(reeve.Conflict, "it is not run again: %s", reeve.AsError(void).Message).Hintf("say whether it happened, or skip it")
+				return reeve.Errorf(reeve.Conflict, "it is not run again: %s", reeve.AsError(void).Message).
+					Hintf("say whether it happened, or skip it")
 			}
 			now := tx.Now()
 			is.State, is.NextAttemptAt = reeve.Prepared, &now
@@ -365,7 +396,8 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 	return op, err
 }
 
-// unresolved refuses a word on the outcome of an operation whose outcome nobody asks about, and says what it does wait for.
+// unresolved refuses a word on the outcome of an operation whose outcome nobody asks about, and says what it does wait
+// for.
 func unresolved(ctx context.Context, s *store.Snap, op reeve.Operation) error {
 	switch op.State {
 	case reeve.Parked:
@@ -373,15 +405,18 @@ func unresolved(ctx context.Context, s *store.Snap, op reeve.Operation) error {
 		if err != nil {
 			return err
 		}
-		return reeve.Errorf(reeve.Conflict, "operation %s has not run: it waits for the approval %s", op.ID, a.ID).Hintf("reeve approvals approve %s lets it run, reeve approvals deny %s refuses it", a.ID, a.ID)
+		return reeve.Errorf(reeve.Conflict, "operation %s has not run: it waits for the approval %s", op.ID, a.ID).
+			Hintf("reeve approvals approve %s lets it run, reeve approvals deny %s refuses it", a.ID, a.ID)
 	case reeve.ProposedOp:
 		item, err := proposalOf(ctx, s, op)
 		if err != nil {
 			return err
 		}
-		return reeve.Errorf(reeve.Conflict, "operation %s has only proposed something: the proposal %s is %s", op.ID, item.ID, item.State).Hintf("reeve proposals show %s says what it would change", item.SetID)
+		return reeve.Errorf(reeve.Conflict, "operation %s has only proposed something: the proposal %s is %s", op.ID,
+			item.ID, item.State).Hintf("reeve proposals show %s says what it would change", item.SetID)
 	case reeve.Prepared, reeve.Dispatched:
-		return reeve.Errorf(reeve.Conflict, "operation %s is %s: it is under way, and waits for nobody's word", op.ID, op.State).Hintf("look at it again later; a person is asked if its outcome stays unknown")
+		return reeve.Errorf(reeve.Conflict, "operation %s is %s: it is under way, and waits for nobody's word", op.ID,
+			op.State).Hintf("look at it again later; a person is asked if its outcome stays unknown")
 	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.Unknown:
 	}
 	return reeve.Errorf(reeve.Conflict, "operation %s is %s and waits for nobody's word", op.ID, op.State)

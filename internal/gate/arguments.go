@@ -9,18 +9,20 @@ import (
 	"reeve"
 )
 
-// mostParts is how many values arguments may hold. Each that is wrong takes some memory, however few of them are named then: megabytes of wrong numbers took gigabytes.
+// mostParts is how many values arguments may hold. Each that is wrong takes some memory, however few of them are named
+// then: megabytes of wrong numbers took gigabytes.
 const mostParts = 200_000
 
-// validate reads the arguments and checks them against the tool's schema. What models really send is either repaired by one of
-// the rules in repair.go or answered with every path that is wrong.
+// validate reads the arguments and checks them against the tool's schema. What models really send is either repaired by
+// one of the rules in repair.go or answered with every path that is wrong.
 func (d *decider) validate(context.Context) (string, error) {
 	v, notes, err := readArguments(d.call.Args)
 	if err != nil {
 		return "", err
 	}
 	if size(v) > mostParts {
-		return "", reeve.Errorf(reeve.TooLarge, "the arguments hold more than %d values", mostParts).Hintf("send less at once")
+		return "", reeve.Errorf(reeve.TooLarge, "the arguments hold more than %d values", mostParts).
+			Hintf("send less at once")
 	}
 	s := d.entry.args
 	fields := s.check(v, "")
@@ -33,14 +35,19 @@ func (d *decider) validate(context.Context) (string, error) {
 		}
 	}
 	if len(fields) == 1 && fields[0].Message == endless {
-		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot take these arguments: its schema refers to itself in a circle", d.call.Tool).Hintf("whoever made the tool must mend its parameters")
+		return "", reeve.Errorf(reeve.Unsupported,
+			"the tool %q cannot take these arguments: its schema refers to itself in a circle", d.call.Tool).
+			Hintf("whoever made the tool must mend its parameters")
 	}
 	if len(fields) == 1 && fields[0].Message == tangled {
-		return "", &reeve.Error{Code: reeve.Validation, Message: "it takes too long to check whether the arguments fit the tool: its schema has too many ways through it", Fields: fields,
+		return "", &reeve.Error{Code: reeve.Validation,
+			Message: "it takes too long to check whether the arguments fit the tool: its schema has too many ways " +
+				"through it", Fields: fields,
 			Hint: "send less, or less deeply nested; whoever made the tool can make its parameters simpler"}
 	}
 	if len(fields) > 0 {
-		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " + describe(fields), Fields: fields,
+		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " +
+			describe(fields), Fields: fields,
 			Hint: "correct the arguments named and call again"}
 	}
 	if err := d.refuseMark(v); err != nil {
@@ -81,7 +88,8 @@ func readArguments(raw json.RawMessage) (any, []string, error) {
 		v, err := reeve.ParseJSON(text)
 		if err != nil {
 			if n := countValues(text); n > 1 && text[0] == '{' { // a date in a string is numbers one after another
-				return nil, nil, reeve.AsError(wrongField("", "one object", "the arguments are %d JSON values one after another", n)).Hintf("make one call for each")
+				return nil, nil, reeve.AsError(wrongField("", "one object",
+					"the arguments are %d JSON values one after another", n)).Hintf("make one call for each")
 			}
 			return nil, nil, err
 		}

@@ -43,15 +43,16 @@ func TestArgumentsThatFit(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		`{"name":"ab"}`: `{"name":"ab"}`,
-		` {"name":"ab","n":1.0,"x":1e2,"maybe":null} `:         `{"maybe":null,"n":1,"name":"ab","x":100}`,
-		`{"name":"ab","n":null}`:                               `{"name":"ab"}`,
-		`{"name":"ab","n":"7","x":"-1.5","on":"true"}`:         `{"n":7,"name":"ab","on":true,"x":-1.5}`,
-		`{"name":"ab","tags":["1",2,"3"]}`:                     `{"name":"ab","tags":[1,2,3]}`,
-		`{"name":"ab","tags":"[1,2]"}`:                         `{"name":"ab","tags":[1,2]}`,
-		`{"name":"ab","o":"{\"id\":\"4\"}"}`:                   `{"name":"ab","o":{"id":4}}`,
-		`{"name":"ab","o":{"id":1,"p":{"x":"2"}}}`:             `{"name":"ab","o":{"id":1,"p":{"x":2}}}`,
-		`{"name":"ab","big":12345678901}`:                      `{"big":"12345678901","name":"ab"}`,
-		`{"name":"ab","kind":3,"n":"7"}`:                       `{"kind":3,"n":7,"name":"ab"}`, // what says no type is left alone
+		` {"name":"ab","n":1.0,"x":1e2,"maybe":null} `: `{"maybe":null,"n":1,"name":"ab","x":100}`,
+		`{"name":"ab","n":null}`:                       `{"name":"ab"}`,
+		`{"name":"ab","n":"7","x":"-1.5","on":"true"}`: `{"n":7,"name":"ab","on":true,"x":-1.5}`,
+		`{"name":"ab","tags":["1",2,"3"]}`:             `{"name":"ab","tags":[1,2,3]}`,
+		`{"name":"ab","tags":"[1,2]"}`:                 `{"name":"ab","tags":[1,2]}`,
+		`{"name":"ab","o":"{\"id\":\"4\"}"}`:           `{"name":"ab","o":{"id":4}}`,
+		`{"name":"ab","o":{"id":1,"p":{"x":"2"}}}`:     `{"name":"ab","o":{"id":1,"p":{"x":2}}}`,
+		`{"name":"ab","big":12345678901}`:              `{"big":"12345678901","name":"ab"}`,
+		// what says no type is left alone
+		`{"name":"ab","kind":3,"n":"7"}`:                       `{"kind":3,"n":7,"name":"ab"}`,
 		`"{\"name\":\"ab\"}"`:                                  `{"name":"ab"}`,
 		`"\"{\\\"name\\\":\\\"ab\\\"}\""`:                      `{"name":"ab"}`,
 		`{"name":"ab","big":"\ud83d\ude00 \u0000"}`:            `{"big":"😀 \u0000","name":"ab"}`,
@@ -160,7 +161,8 @@ func TestExpectedNamesWhatIsAllowed(t *testing.T) {
 func TestRepairSaysWhatItDid(t *testing.T) {
 	t.Parallel()
 	_, why, err := judgeArguments(t, `{"name":"ab","n":"7","x":null}`)
-	if err != nil || !strings.Contains(why, "/n: a string read as an integer") || !strings.Contains(why, "/x: null left out") {
+	if err != nil || !strings.Contains(why, "/n: a string read as an integer") ||
+		!strings.Contains(why, "/x: null left out") {
 		t.Errorf("%q, %v", why, err)
 	}
 	if _, why, _ = judgeArguments(t, `{"name":"ab","n":7}`); why != "they fit the schema" {
@@ -196,7 +198,8 @@ func TestRepairOfACircle(t *testing.T) {
 
 // Whatever comes in is valid in the end or answered with an error, and what fits is canonical.
 func FuzzArguments(f *testing.F) {
-	for _, s := range []string{`{"name":"ab"}`, `"{\"name\":\"ab\"}"`, `{"name":"ab"`, `{"name":"ab"}{}`, `{"name":"ab","n":"1","tags":["1"],"o":{"id":null}}`,
+	for _, s := range []string{`{"name":"ab"}`, `"{\"name\":\"ab\"}"`, `{"name":"ab"`, `{"name":"ab"}{}`,
+		`{"name":"ab","n":"1","tags":["1"],"o":{"id":null}}`,
 		`null`, "\xff", `{"name":"\ud800"}`, `{"name":"ab","x":1e400}`, `[[[[`, `{"name":"ab","maybe":null,"kind":3}`} {
 		f.Add([]byte(s))
 	}
@@ -235,7 +238,9 @@ func TestG05_RepairsAreToldInOrder(t *testing.T) {
 	for range 20 {
 		var r repair
 		r.object(map[string]any{"d": "4", "b": "2", "a": "1", "c": "3"}, schema, schema, "")
-		if got := strings.Join(r.notes, ";"); got != "/a: a string read as an integer;/b: a string read as an integer;/c: a string read as an integer;/d: a string read as an integer" {
+		if got := strings.Join(r.notes,
+			";"); got != "/a: a string read as an integer;/b: a string read as an integer;/c: a string read as an "+
+			"integer;/d: a string read as an integer" {
 			t.Fatal(got)
 		}
 	}

@@ -42,8 +42,8 @@ func (a *Attempt) repeatHandler(ctx context.Context, repeatable bool) outcome {
 	return a.repeat(ctx, repeatable, func(n int) outcome { return a.run(ctx, n) })
 }
 
-// repeat makes attempts as the retry policy says: again after infrastructure errors, never after a refusal, and after an
-// ambiguous outcome only where a second sending does no harm.
+// repeat makes attempts as the retry policy says: again after infrastructure errors, never after a refusal, and after
+// an ambiguous outcome only where a second sending does no harm.
 func (a *Attempt) repeat(ctx context.Context, repeatable bool, once func(n int) outcome) outcome {
 	delay := time.Duration(a.tool().Retry.DelayMS) * time.Millisecond
 	for n := 1; ; n++ {
@@ -85,7 +85,8 @@ func (a *Attempt) runOnce(ctx context.Context, n int) outcome {
 	} else {
 		o = outcome{out: a.output(text), changed: a.recordable(changed), undo: undo}
 	}
-	if o.ending == succeeded || o.ending == ambiguous || o.ending == awaiting && a.tool().Async { // others that are awaited spend for themselves
+	// others that are awaited spend for themselves
+	if o.ending == succeeded || o.ending == ambiguous || o.ending == awaiting && a.tool().Async {
 		spent = a.declaredCost(spent)
 	}
 	if a.began = nil; o.ending == succeeded || o.ending == awaiting {
@@ -98,8 +99,9 @@ func (a *Attempt) runOnce(ctx context.Context, n int) outcome {
 	return o
 }
 
-// recordable returns the changes that a tool reports, without those that cannot be recorded. What was done outside is done
-// whatever the tool reports, so a bad report is only logged. The transaction of a local tool is rolled back instead.
+// recordable returns the changes that a tool reports, without those that cannot be recorded. What was done outside is
+// done whatever the tool reports, so a bad report is only logged. The transaction of a local tool is rolled back
+// instead.
 func (a *Attempt) recordable(changed []reeve.Token) []reeve.Token {
 	if a.tool().Effect == reeve.Local {
 		return changed
@@ -107,7 +109,8 @@ func (a *Attempt) recordable(changed []reeve.Token) []reeve.Token {
 	return slices.DeleteFunc(changed, func(k reeve.Token) bool {
 		err := k.Check()
 		if err != nil {
-			a.g.Log.Warn("a tool reports a change that cannot be recorded; no watcher is woken by it", "tool", a.tool().ID,
+			a.g.Log.Warn("a tool reports a change that cannot be recorded; no watcher is woken by it", "tool", a.tool().
+				ID,
 				"operation", a.operation, "error", a.redactForLog(err.Error()))
 		}
 		return err != nil
@@ -164,13 +167,14 @@ func (a *Attempt) mayStillChange(ctx context.Context) bool {
 	return err == nil && over == nil
 }
 
-// combine returns what all attempts together prove, given the last one. If an earlier attempt may have had its effect, a
-// refusal of the last one says nothing of the earlier.
+// combine returns what all attempts together prove, given the last one. If an earlier attempt may have had its effect,
+// a refusal of the last one says nothing of the earlier.
 func (a *Attempt) combine(o outcome) outcome {
 	if a.doubt && a.tool().Effect.IsExternal() && (o.ending == refused || o.ending == unsent) {
 		last := o.err.Message
 		o.ending, o.err = ambiguous, o.err.Hintf("")
-		o.err.Code, o.err.Message = reeve.UnknownOutcome, "an earlier attempt may have had its effect; the last one did not: "+last
+		o.err.Code, o.err.Message = reeve.UnknownOutcome,
+			"an earlier attempt may have had its effect; the last one did not: "+last
 	}
 	return o
 }

@@ -8,8 +8,8 @@ import (
 	"reeve/internal/store"
 )
 
-// CompleteAwaited records what a waiting call came to, in the transaction that ends what it waits for. One that does not wait any more is
-// left alone: late and second outcomes are ignored, and logged.
+// CompleteAwaited records what a waiting call came to, in the transaction that ends what it waits for. One that does
+// not wait any more is left alone: late and second outcomes are ignored, and logged.
 func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id string, o reeve.CallOutcome) error {
 	was, found, err := tx.Ledger().FindOperation(ctx, workspace, id)
 	if err != nil {
@@ -28,7 +28,8 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 	is.Spent = was.Spent.Plus(o.Spent)
 	redactor := view.redactorFor(was.Tool)
 	out := g.cut(redactor.Text(o.Content))
-	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent, Attempts: max(1, was.Tries)}
+	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent,
+		Attempts: max(1, was.Tries)}
 	if out.truncated {
 		if info.Hash, err = tx.Ledger().PutPayload(ctx, workspace, store.Output, out.full); err != nil {
 			return err
@@ -37,7 +38,8 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 	if e := o.Err; e != nil {
 		out = g.cut(redactor.Text(e.Message))
 		is.State, is.Code, is.Message = reeve.Failed, e.Code, clip(out.content, 4000)
-		info = reeve.ResultInfo{Status: "error", Code: is.Code, Message: is.Message, Hint: clip(redactor.Text(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts}
+		info = reeve.ResultInfo{Status: "error", Code: is.Code, Message: is.Message,
+			Hint: clip(redactor.Text(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts}
 	}
 	r := personResult(tx, out.content, info)
 	is.ResultID = r.ID
@@ -50,8 +52,8 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 	return tx.Ledger().FinishAfterRun(ctx, was, is)
 }
 
-// tellUnknown tells the clients of the conversation that a call was made in that a person must say what became of it: with the row that says so,
-// because its turn may be parked by then, with nobody there to tell.
+// tellUnknown tells the clients of the conversation that a call was made in that a person must say what became of it:
+// with the row that says so, because its turn may be parked by then, with nobody there to tell.
 func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if op.RunID == "" {
 		return nil
@@ -72,6 +74,8 @@ func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 		return err
 	}
 	r := pendingResult(op)
-	return tx.Chat().AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
-		ToolCallID: info.Ref, Tool: op.Tool, Args: json.RawMessage(c.Args), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
+	return tx.Chat().AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage),
+		reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
+			ToolCallID: info.Ref, Tool: op.Tool, Args: json.RawMessage(c.Args), OperationID: op.ID, Code: r.Code,
+			Message: r.Message, Hint: r.Hint})
 }

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// CallAll takes the calls of one model response. Reads that follow each other run together; anything else runs alone, in
-// order; all are recorded in the order of the calls. Within a run, nothing is made after a call that waits.
+// CallAll takes the calls of one model response. Reads that follow each other run together; anything else runs alone,
+// in order; all are recorded in the order of the calls. Within a run, nothing is made after a call that waits.
 func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult {
 	out := make([]reeve.BatchResult, len(calls))
 	for i := 0; i < len(calls); {

@@ -7,12 +7,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxSteps and stepsEach bound how much a value is compared with: so much, and so much for each of its parts. Where several ways lead to one part of a schema, each level of the schema, or of the value, can ask for a
-// multiple of what the one before it does.
+// maxSteps and stepsEach bound how much a value is compared with: so much, and so much for each of its parts. Where
+// several ways lead to one part of a schema, each level of the schema, or of the value, can ask for a multiple of what
+// the one before it does.
 const maxSteps, stepsEach = 250_000, 10
 
-// bound counts what a value is compared with. The library that checks has no limit and takes no context; but wherever it goes further down it first asks whether the value has the schema's format, so there the count is
-// kept, and there a check without end is ended. A compiled schema has one count, so values take turns.
+// bound counts what a value is compared with. The library that checks has no limit and takes no context; but wherever
+// it goes further down it first asks whether the value has the schema's format, so there the count is kept, and there a
+// check without end is ended. A compiled schema has one count, so values take turns.
 type bound struct {
 	mu   sync.Mutex
 	left int

@@ -9,14 +9,15 @@ import (
 	"reeve"
 )
 
-// Checking arguments has an end, however many ways a schema has: many at each of its levels, or two at each level of the arguments, also where the only thing asked is whether they fit, and where only a dynamic
-// reference leads.
+// Checking arguments has an end, however many ways a schema has: many at each of its levels, or two at each level of
+// the arguments, also where the only thing asked is whether they fit, and where only a dynamic reference leads.
 func TestI10_CheckingHasAnEnd(t *testing.T) {
 	t.Parallel()
 	nested := strings.Repeat(`{"a":`, 30) + `1` + strings.Repeat(`}`, 30)
 	levels := `"l0":{"type":"string"}`
 	for i := range 9 {
-		levels += fmt.Sprintf(`,"l%d":{"anyOf":[%s{"$ref":"#/$defs/l%d"}]}`, i+1, strings.Repeat(fmt.Sprintf(`{"$ref":"#/$defs/l%d"},`, i), 7), i)
+		levels += fmt.Sprintf(`,"l%d":{"anyOf":[%s{"$ref":"#/$defs/l%d"}]}`, i+1,
+			strings.Repeat(fmt.Sprintf(`{"$ref":"#/$defs/l%d"},`, i), 7), i)
 	}
 	const twice = `{"properties":{"a":{"allOf":[{"$ref":"#/$defs/x"},{"$ref":"#/$defs/x"}]}}}`
 	for name, c := range map[string]struct{ text, args string }{
@@ -35,10 +36,13 @@ func TestI10_CheckingHasAnEnd(t *testing.T) {
 			}
 			p := decideOn(reeve.Call{Tool: "wide", Args: json.RawMessage(c.args)}, s)
 			_, err = p.validate(t.Context())
-			if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, "too long to check") || !strings.Contains(told.Hint, "whoever made the tool") {
+			if told := reeve.AsError(err); told.Code != reeve.Validation ||
+				!strings.Contains(told.Message, "too long to check") ||
+				!strings.Contains(told.Hint, "whoever made the tool") {
 				t.Errorf("%+v", told)
 			}
-			if fields := s.check(map[string]any{}, ""); len(fields) == 1 && fields[0].Message == tangled && strings.Contains(c.text, `"properties"`) {
+			if fields := s.check(map[string]any{}, ""); len(fields) == 1 && fields[0].Message == tangled &&
+				strings.Contains(c.text, `"properties"`) {
 				t.Errorf("what takes little is held against what took much: %v", fields)
 			}
 		})
@@ -48,7 +52,8 @@ func TestI10_CheckingHasAnEnd(t *testing.T) {
 // What is long and plain is checked to its end.
 func TestI10_LongArgumentsAreChecked(t *testing.T) {
 	t.Parallel()
-	s, err := compile([]byte(`{"properties":{"list":{"items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/n"}]}}},"$defs":{"n":{"type":"integer"}}}`))
+	s, err := compile([]byte(
+		`{"properties":{"list":{"items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/n"}]}}},"$defs":{"n":{"type":"integer"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +77,8 @@ func TestI10_ArgumentsOfVeryManyValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := decideOn(reeve.Call{Tool: "many", Args: json.RawMessage(`{"list":[` + strings.Repeat("0,", mostParts) + `0]}`)}, s)
+	p := decideOn(reeve.Call{Tool: "many", Args: json.RawMessage(`{"list":[` + strings.Repeat("0,", mostParts) +
+		`0]}`)}, s)
 	if _, err := p.validate(t.Context()); reeve.CodeOf(err) != reeve.TooLarge {
 		t.Error(err)
 	}

@@ -26,12 +26,13 @@ func newReservation(d *Decision) *reservation {
 	if d.entry == nil {
 		return &reservation{request: d.request}
 	}
-	return &reservation{request: d.request, cost: d.tool().Cost, timeout: d.tool().Timeout(), pastAsking: d.pastAskingBudgets()}
+	return &reservation{request: d.request, cost: d.tool().Cost, timeout: d.tool().
+		Timeout(), pastAsking: d.pastAskingBudgets()}
 }
 
-// pastAskingBudgets reports whether budgets that ask a person do not hold the call up. Either a person was asked about a
-// budget and let the call go, or the call is only proposed: a person decides on it anyway, and it draws on the budget when
-// it is applied.
+// pastAskingBudgets reports whether budgets that ask a person do not hold the call up. Either a person was asked about
+// a budget and let the call go, or the call is only proposed: a person decides on it anyway, and it draws on the budget
+// when it is applied.
 func (d *Decision) pastAskingBudgets() bool {
 	return d.proposes || d.approval != nil && d.resumed != nil && d.resumed.Code == reeve.BudgetExceeded
 }
@@ -63,16 +64,16 @@ const maxParents = 64
 // budgetReader reads a budget, locked or not.
 type budgetReader func(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error)
 
-// budgets lists the budgets a call draws on, with their parents, sorted by subject. All calls lock budgets in this order,
-// so that no two wait for each other.
+// budgets lists the budgets a call draws on, with their parents, sorted by subject. All calls lock budgets in this
+// order, so that no two wait for each other.
 func (r *reservation) budgets(ctx context.Context, get budgetReader) ([]reeve.Budget, error) {
 	out, err := r.follow(ctx, get, r.subjects())
 	slices.SortFunc(out, func(a, b reeve.Budget) int { return strings.Compare(a.Subject, b.Subject) })
 	return out, err
 }
 
-// lockedBudgets is budgets with a lock on each row. It finds the parents before it locks any. A budget that became a parent
-// since is locked last, out of order; its revision check then fails and the call is decided again.
+// lockedBudgets is budgets with a lock on each row. It finds the parents before it locks any. A budget that became a
+// parent since is locked last, out of order; its revision check then fails and the call is decided again.
 func (r *reservation) lockedBudgets(ctx context.Context, tx *store.Tx) ([]reeve.Budget, error) {
 	queue := r.subjects()
 	if r.view.workspace.nested {
@@ -231,7 +232,8 @@ func (r *reservation) claimIn(ctx context.Context, tx *store.Tx, key string) err
 	r.allowed = 0
 	for _, b := range budgets {
 		if left := b.Limit.Millis - b.Used.Millis - b.Reserved.Millis; b.Limit.Millis > 0 && left > 0 {
-			left = min(left, r.timeout.Milliseconds()) // more makes no difference, and may be more than a duration holds
+			// more makes no difference, and may be more than a duration holds
+			left = min(left, r.timeout.Milliseconds())
 			if left := time.Duration(left) * time.Millisecond; r.allowed == 0 || left < r.allowed {
 				r.allowed = left
 			}
@@ -298,8 +300,8 @@ func (r *reservation) spendIn(ctx context.Context, tx *store.Tx, a reeve.Amount)
 	return tx.Ledger().Spend(ctx, r.call.Workspace, subjectsOf(budgets), r.key, a)
 }
 
-// asStale returns the error of a call that could not be let go. If a budget ran out since the decision, the call is decided
-// again.
+// asStale returns the error of a call that could not be let go. If a budget ran out since the decision, the call is
+// decided again.
 func asStale(err error) error {
 	if errors.As(err, new(*exhausted)) {
 		return store.ErrStaleDecision{}

@@ -7,7 +7,8 @@ import (
 	"reeve"
 )
 
-// caller is the agent that makes a call, and the agents on whose behalf it does. The call may do only what all of them may.
+// caller is the agent that makes a call, and the agents on whose behalf it does. The call may do only what all of them
+// may.
 type caller struct {
 	call      reeve.Call
 	view      *agentView        // of the calling agent
@@ -22,9 +23,11 @@ type principal struct {
 	delegated bool // not an ancestor of the run: it led to the run by something that an earlier call left behind
 }
 
-// withRights returns the view of the agent with rights that it had at an earlier moment, and the tools that it had then.
+// withRights returns the view of the agent with rights that it had at an earlier moment, and the tools that it had
+// then.
 func (v *agentView) withRights(had reeve.Rights) (*agentView, []string) {
-	out := &agentView{workspace: v.workspace, ws: v.ws, agent: v.agent, barred: v.barred, attached: map[string]json.RawMessage{}}
+	out := &agentView{workspace: v.workspace, ws: v.ws, agent: v.agent, barred: v.barred,
+		attached: map[string]json.RawMessage{}}
 	out.agent.Kind, out.agent.Categories, out.agent.Policy = had.Kind, had.Categories, had.Policy
 	out.profile = reeve.Profile{Kind: had.Kind, Capabilities: had.Capabilities}
 	tools := []string{} // not nil: an agent without any tool had none, not the default ones
@@ -50,8 +53,8 @@ func (v *agentView) rights(tools []string) *reeve.Rights {
 	return &had
 }
 
-// delegators lists the agents on whose behalf something acts that the call leaves behind, such as a schedule: every agent
-// whose rights limit the call, with its present rights, and with self the caller too.
+// delegators lists the agents on whose behalf something acts that the call leaves behind, such as a schedule: every
+// agent whose rights limit the call, with its present rights, and with self the caller too.
 func (c *caller) delegators(self bool) []reeve.Delegator {
 	list := slices.Clone(c.delegated)
 	for _, p := range c.principals() {
@@ -61,14 +64,15 @@ func (c *caller) delegators(self bool) []reeve.Delegator {
 		}
 	}
 	if self {
-		d := reeve.Delegator{AgentID: c.call.Agent, RunID: c.call.Run, Tools: c.call.Tools, Had: c.view.rights(c.call.Tools)}
+		d := reeve.Delegator{AgentID: c.call.Agent, RunID: c.call.Run, Tools: c.call.Tools,
+			Had: c.view.rights(c.call.Tools)}
 		list = reeve.JoinDelegators(list, []reeve.Delegator{d})
 	}
 	return list
 }
 
-// principals lists the agents whose rights limit the call's. An agent that acts apart, by rights of its own, hides those
-// before it.
+// principals lists the agents whose rights limit the call's. An agent that acts apart, by rights of its own, hides
+// those before it.
 func (c *caller) principals() []principal {
 	for i := len(c.chain) - 1; i >= 0; i-- {
 		if c.chain[i].Apart {
@@ -91,8 +95,8 @@ func (c *caller) stopped() error {
 	return nil
 }
 
-// inactive returns an error if the agent, or one on whose behalf it runs, must not act: a destroyed agent does nothing, and
-// a dormant one changes nothing.
+// inactive returns an error if the agent, or one on whose behalf it runs, must not act: a destroyed agent does nothing,
+// and a dormant one changes nothing.
 func (c *caller) inactive(mutates bool) error {
 	idle := func(l reeve.Lifecycle) bool { return l == reeve.AgentDestroyed || l == reeve.AgentDormant && mutates }
 	if a := c.view.agent; idle(a.Lifecycle) {
@@ -143,8 +147,8 @@ func (v *agentView) needsSettings(id string) bool {
 	return e != nil && e.needs
 }
 
-// lacking returns the name of an agent on whose behalf the call is made and that does not have the tool. Empty means that
-// all have it.
+// lacking returns the name of an agent on whose behalf the call is made and that does not have the tool. Empty means
+// that all have it.
 func (c *caller) lacking(id string) string {
 	for _, p := range c.principals() {
 		if id != OutputRead && p.granted(p.Tools, id) == "" {
@@ -158,7 +162,8 @@ func (c *caller) lacking(id string) string {
 func (c *caller) categories() []string {
 	have := c.view.agent.Categories
 	for _, p := range c.principals() {
-		have = slices.DeleteFunc(slices.Clone(have), func(cat string) bool { return !slices.Contains(p.agent.Categories, cat) })
+		have = slices.DeleteFunc(slices.Clone(have),
+			func(cat string) bool { return !slices.Contains(p.agent.Categories, cat) })
 	}
 	return have
 }
@@ -186,7 +191,8 @@ func (c *caller) forbidden(t *reeve.Tool, why string) error {
 		}
 	}
 	return reeve.Errorf(reeve.Denied, "%s", why).
-		Hintf("a member can change the policy of %s: reeve agents get shows it, and --policy of reeve agents update sets the whole of it", who.Name)
+		Hintf("a member can change the policy of %s: reeve agents get shows it, and --policy of reeve agents update "+
+			"sets the whole of it", who.Name)
 }
 
 // ancestors lists the ancestors of a run that this call starts: those of the call, and its own run.

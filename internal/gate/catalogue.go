@@ -68,7 +68,8 @@ func (g *Gate) Open(ctx context.Context) error {
 	return err
 }
 
-// sync writes the compiled-in tools that changed. It returns the tools of workspaces whose ids are now compiled-in ones.
+// sync writes the compiled-in tools that changed. It returns the tools of workspaces whose ids are now compiled-in
+// ones.
 func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.Tool, err error) {
 	rows, err := tx.Agents().Catalogue(ctx, "")
 	if err != nil {
@@ -111,7 +112,8 @@ func (c *Catalogue) isBuiltin(id string) bool {
 	return false
 }
 
-// entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people see it.
+// entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people
+// see it.
 func (c *Catalogue) entry(row reeve.Tool) *entry {
 	e := &entry{tool: row, row: rowHash(row)}
 	if err := c.equip(e); err != nil {
@@ -126,10 +128,12 @@ func (c *Catalogue) equip(e *entry) (err error) {
 	if row.WorkspaceID != "" && c.isBuiltin(row.ID) {
 		return reeve.Errorf(reeve.AlreadyExists, takenID)
 	}
-	if err := row.Validate(); err != nil { // as it was when it was stored: a word that nobody knows may have stood for another
+	// as it was when it was stored: a word that nobody knows may have stood for another
+	if err := row.Validate(); err != nil {
 		return reeve.Errorf(reeve.Unsupported, "its row in the database is not valid: %s", reeve.AsError(err).Message)
 	}
-	if len(row.ConfigSchema) > 0 { // first: it also says which settings take an owner, of a tool that this machine cannot run too
+	// first: it also says which settings take an owner, of a tool that this machine cannot run too
+	if len(row.ConfigSchema) > 0 {
 		if e.config, err = c.schemas.compile(row.ConfigSchema); err != nil {
 			return err
 		}
@@ -147,7 +151,8 @@ func (c *Catalogue) equip(e *entry) (err error) {
 		if h.Broken != "" {          // this machine lacks what it needs
 			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)
 		}
-		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads, e.tool.Awaits = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads, h.Awaits
+		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads,
+			e.tool.Awaits = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads, h.Awaits
 		e.tool.Names, e.tool.PassTokens = h.Names, h.PassTokens
 		return nil
 	}
@@ -172,11 +177,13 @@ func (c *Catalogue) checkSchemas(t reeve.Tool) error {
 		return wrongField("/parameters/type", `"object"`, "arguments are always an object")
 	}
 	if s.circular() {
-		return wrongField("/parameters", "references that lead further", "the schema refers to itself in a circle, so that what is checked there could never fit")
+		return wrongField("/parameters", "references that lead further",
+			"the schema refers to itself in a circle, so that what is checked there could never fit")
 	}
 	for i, name := range t.Identity {
 		if s.lacks(name) {
-			return wrongField("/identity/"+strconv.Itoa(i), "one of the tool's parameters", "the parameters do not define %q", name)
+			return wrongField("/identity/"+strconv.Itoa(i), "one of the tool's parameters",
+				"the parameters do not define %q", name)
 		}
 	}
 	if len(t.ConfigSchema) > 0 {
@@ -188,7 +195,8 @@ func (c *Catalogue) checkSchemas(t reeve.Tool) error {
 			return wrongField("/config_schema/type", `"object"`, "settings are always an object")
 		}
 		if config.circular() {
-			return wrongField("/config_schema", "references that lead further", "the schema refers to itself in a circle, so that what is checked there could never fit")
+			return wrongField("/config_schema", "references that lead further",
+				"the schema refers to itself in a circle, so that what is checked there could never fit")
 		}
 	}
 	return nil
@@ -196,7 +204,8 @@ func (c *Catalogue) checkSchemas(t reeve.Tool) error {
 
 func wrongField(path, expected, format string, args ...any) error {
 	m := fmt.Sprintf(format, args...)
-	return &reeve.Error{Code: reeve.Validation, Message: m, Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
+	return &reeve.Error{Code: reeve.Validation, Message: m,
+		Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
 }
 
 // Tools lists a workspace's catalogue, broken ones marked.
@@ -227,7 +236,8 @@ func (c *Catalogue) Tool(ctx context.Context, workspace, id string) (t reeve.Too
 	return t, err
 }
 
-// OwnerOnlySettings lists the settings in an agent's config for a tool that only an owner may make. One that opens nothing is anybody's.
+// OwnerOnlySettings lists the settings in an agent's config for a tool that only an owner may make. One that opens
+// nothing is anybody's.
 func (c *Catalogue) OwnerOnlySettings(t reeve.Tool, config []byte) (names []string) {
 	var given map[string]any
 	e := c.entry(t)
@@ -255,8 +265,8 @@ func empty(v any) bool {
 	return v == nil || v == ""
 }
 
-// CheckConfig validates an agent's settings for a tool, and gives them as the tool is to read them: 20.0 is 20. A tool without
-// a schema for its settings takes none, and what a schema requires cannot be left out.
+// CheckConfig validates an agent's settings for a tool, and gives them as the tool is to read them: 20.0 is 20. A tool
+// without a schema for its settings takes none, and what a schema requires cannot be left out.
 func (c *Catalogue) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error) {
 	return c.entry(t).settings(config)
 }
@@ -288,18 +298,22 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 	case e.config == nil && len(given) == 0:
 		return nil, nil
 	case e.config == nil && e.tool.Broken != "":
-		return nil, reeve.Errorf(reeve.Unsupported, "the settings for %s cannot be checked, for it is broken: %s", id, e.tool.Broken).
+		return nil, reeve.Errorf(reeve.Unsupported, "the settings for %s cannot be checked, for it is broken: %s", id,
+			e.tool.Broken).
 			Hintf("attach it without settings, or mend it first")
 	case e.config == nil:
 		fields := make([]reeve.Field, 0, len(given))
 		for _, name := range slices.Sorted(maps.Keys(given)) {
-			fields = append(fields, reeve.Field{Path: "/config/" + name, Message: "is no setting of " + id, Expected: "nothing"})
+			fields = append(fields, reeve.Field{Path: "/config/" + name, Message: "is no setting of " + id,
+				Expected: "nothing"})
 		}
-		return nil, (&reeve.Error{Code: reeve.Validation, Message: "the tool " + id + " takes no settings", Fields: fields}).
+		return nil, (&reeve.Error{Code: reeve.Validation, Message: "the tool " + id + " takes no settings",
+			Fields: fields}).
 			Hintf("attach it without settings; a tool takes settings if it is defined with a config_schema")
 	}
 	if fields := e.config.check(given, "/config"); len(fields) > 0 {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " + fields[0].Path + " " + fields[0].Message,
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " +
+			fields[0].Path + " " + fields[0].Message,
 			Fields: fields, Hint: "reeve tools get " + id + " shows the settings that it takes"}
 	}
 	if len(given) == 0 {

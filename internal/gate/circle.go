@@ -6,8 +6,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// circular tells that somewhere in the schema to check a value leads back to checking the same value by the same schema, with no way out: what is checked there can never fit. A schema that refers to
-// itself by properties or items is none, for the values get smaller; nor is one of several alternatives, while another leads out.
+// circular tells that somewhere in the schema to check a value leads back to checking the same value by the same
+// schema, with no way out: what is checked there can never fit. A schema that refers to itself by properties or items
+// is none, for the values get smaller; nor is one of several alternatives, while another leads out.
 func (s *schema) circular() bool {
 	c := circles{known: map[*jsonschema.Schema]bool{}, anchors: map[string]int{}}
 	c.gather(s.compiled)
@@ -70,8 +71,10 @@ func (c *circles) ends(s *jsonschema.Schema) bool {
 	return true
 }
 
-// sameValue lists the schemas that the same value is checked by: those that it must be, and lists of which one may do. Where a dynamic reference leads is found out with the value, if several have its anchor.
-func sameValue(s *jsonschema.Schema, anchors map[string]int) (must []*jsonschema.Schema, either [][]*jsonschema.Schema) {
+// sameValue lists the schemas that the same value is checked by: those that it must be, and lists of which one may do.
+// Where a dynamic reference leads is found out with the value, if several have its anchor.
+func sameValue(s *jsonschema.Schema,
+	anchors map[string]int) (must []*jsonschema.Schema, either [][]*jsonschema.Schema) {
 	for _, v := range []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If} {
 		if v != nil {
 			must = append(must, v)
@@ -104,7 +107,8 @@ func parts(s *jsonschema.Schema) (list []*jsonschema.Schema) {
 	for _, v := range s.PatternProperties {
 		list = append(list, v)
 	}
-	for _, v := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems, s.PrefixItems, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems} {
+	for _, v := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems, s.PrefixItems, s.PropertyNames,
+		s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems} {
 		list = appendSchemas(list, v)
 	}
 	return list

@@ -8,7 +8,8 @@ import (
 	"reeve"
 )
 
-// A circle is found in whatever a value is checked by as a whole, wherever in the schema it is. What gets smaller on the way, or has another way out, is none.
+// A circle is found in whatever a value is checked by as a whole, wherever in the schema it is. What gets smaller on
+// the way, or has another way out, is none.
 func TestI10_CirclesOfSchemas(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -33,10 +34,12 @@ func TestI10_CirclesOfSchemas(t *testing.T) {
 		`{"dependentSchemas":{"a":{"properties":{"b":{"$ref":"#"}}}}}`:                                        false,
 		`{"anyOf":[{"$ref":"#"},{"type":"string"}]}`:                                                          false,
 		`{"oneOf":[{"$ref":"#"},{"type":"string"}]}`:                                                          false,
-		`{"then":{"$ref":"#"},"else":{"$ref":"#"}}`:                                                           false, // which nobody looks at without an if
-		`{"$dynamicAnchor":"n","properties":{"child":{"$dynamicRef":"#n"}}}`:                                  false,
-		`{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}}}`:                                                false, // which nothing leads to
-		`{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"object"}}}`:               false,
+		// which nobody looks at without an if
+		`{"then":{"$ref":"#"},"else":{"$ref":"#"}}`:                          false,
+		`{"$dynamicAnchor":"n","properties":{"child":{"$dynamicRef":"#n"}}}`: false,
+		// which nothing leads to
+		`{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}}}`:                                  false,
+		`{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"object"}}}`: false,
 		`true`:  false,
 		`false`: false,
 	} {
@@ -49,7 +52,8 @@ func TestI10_CirclesOfSchemas(t *testing.T) {
 	}
 }
 
-// Of a tool that was made before circles were looked for, callers are told that it is the tool that is wrong, in words of ours; what else is wrong with the arguments comes first.
+// Of a tool that was made before circles were looked for, callers are told that it is the tool that is wrong, in words
+// of ours; what else is wrong with the arguments comes first.
 func TestI10_AStoredCircleIsNotTheCallersFault(t *testing.T) {
 	t.Parallel()
 	validate := func(text, args string) *reeve.Error {
@@ -64,12 +68,15 @@ func TestI10_AStoredCircleIsNotTheCallersFault(t *testing.T) {
 		return reeve.AsError(err)
 	}
 	const round = `{"type":"object","properties":{"b":{"type":"string"}},"dependentSchemas":{"a":{"$ref":"#"}}}`
-	if told := validate(round, `{"a":1}`); told.Code != reeve.Unsupported || !strings.Contains(told.Message, `the tool "round"`) || !strings.Contains(told.Message, "circle") || !strings.Contains(told.Hint, "whoever made the tool") {
+	if told := validate(round, `{"a":1}`); told.Code != reeve.Unsupported ||
+		!strings.Contains(told.Message, `the tool "round"`) || !strings.Contains(told.Message, "circle") ||
+		!strings.Contains(told.Hint, "whoever made the tool") {
 		t.Errorf("%+v", told)
 	}
 	way := `{"type":"object","properties":{"inner":{"anyOf":[{"$ref":"#/properties/inner"},{"type":"string"}]}}}`
 	for text, args := range map[string]string{round: `{"a":1,"b":[]}`, way: `{"inner":[]}`} {
-		if told := validate(text, args); told.Code != reeve.Validation || len(told.Fields) != 1 || told.Fields[0].Expected != "string" || strings.Contains(told.Message, "circle") {
+		if told := validate(text, args); told.Code != reeve.Validation || len(told.Fields) != 1 ||
+			told.Fields[0].Expected != "string" || strings.Contains(told.Message, "circle") {
 			t.Errorf("%s: %+v", args, told)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"reeve/internal/store"
 )
 
-// conclude records the outcome of a request that may have left. If the store takes no writes, the loop tries again until it
-// does; the caller then gets a pending result, because the effect may have happened.
+// conclude records the outcome of a request that may have left. If the store takes no writes, the loop tries again
+// until it does; the caller then gets a pending result, because the effect may have happened.
 func (r *Recorder) conclude(ctx context.Context, was reeve.Operation, o outcome) (res reeve.Result, err error) {
 	o.spent.Calls = 1
 	if was.Spent.Calls > 0 {
@@ -21,10 +21,12 @@ func (r *Recorder) conclude(ctx context.Context, was reeve.Operation, o outcome)
 		return err
 	}
 	if err := record(ctx); err != nil {
-		if r.delivered || reeve.CodeOf(err) == reeve.Conflict { // who delivers an outcome is told, and delivers it again
+		// who delivers an outcome is told, and delivers it again
+		if r.delivered || reeve.CodeOf(err) == reeve.Conflict {
 			return reeve.Result{}, err
 		}
-		r.g.Log.Error("could not record the outcome of an operation; trying again until it is", "operation", was.ID, "error", err)
+		r.g.Log.Error("could not record the outcome of an operation; trying again until it is", "operation", was.ID,
+			"error", err)
 		r.g.pending.add(was.ID, record)
 		r.g.Wakeup()
 		return pendingResult(was), nil
@@ -71,10 +73,12 @@ func (r *Recorder) concluded(was reeve.Operation, o outcome) reeve.Operation {
 
 // tryConclude writes a conclusion once. A result that the store can never take is left out. If the operation was ended
 // meanwhile, for instance by the end of its run, the result that it has counts.
-func (r *Recorder) tryConclude(ctx context.Context, was, is reeve.Operation, o outcome) (reeve.Operation, reeve.Result, error) {
+func (r *Recorder) tryConclude(ctx context.Context, was, is reeve.Operation,
+	o outcome) (reeve.Operation, reeve.Result, error) {
 	res, err := r.writeConclusion(ctx, was, is, o)
 	if neverStorable(err) {
-		r.g.Log.Error("a tool's result cannot be stored; the outcome is recorded without it", "tool", r.tool().ID, "operation", was.ID, "error", err)
+		r.g.Log.Error("a tool's result cannot be stored; the outcome is recorded without it", "tool", r.tool().
+			ID, "operation", was.ID, "error", err)
 		res, err = r.writeConclusion(ctx, was, is, r.withoutResult(o))
 	}
 	if reeve.CodeOf(err) == reeve.Conflict && !r.delivered {
@@ -83,7 +87,8 @@ func (r *Recorder) tryConclude(ctx context.Context, was, is reeve.Operation, o o
 	return is, res, err
 }
 
-func (r *Recorder) writeConclusion(ctx context.Context, was, is reeve.Operation, o outcome) (res reeve.Result, err error) {
+func (r *Recorder) writeConclusion(ctx context.Context, was, is reeve.Operation,
+	o outcome) (res reeve.Result, err error) {
 	err = r.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		var row *store.CallResult
 		is.Undo = o.undo
@@ -123,8 +128,8 @@ func (r *Recorder) writeConclusion(ctx context.Context, was, is reeve.Operation,
 	return res, err
 }
 
-// neverStorable reports whether the store will never take what it has refused: it is neither away nor full, and no other
-// write was faster.
+// neverStorable reports whether the store will never take what it has refused: it is neither away nor full, and no
+// other write was faster.
 func neverStorable(err error) bool {
 	switch reeve.CodeOf(err) {
 	case reeve.Validation, reeve.TooLarge, reeve.Internal, reeve.Corrupt:
@@ -143,9 +148,10 @@ func (r *Recorder) withoutResult(o outcome) outcome {
 	return o
 }
 
-// endedMeanwhile returns an operation that was ended by somebody else, and its result. Whoever ended it has charged for it.
-// An operation that is still open belongs to another server, which is a conflict.
-func (r *Recorder) endedMeanwhile(ctx context.Context, was reeve.Operation) (is reeve.Operation, res reeve.Result, err error) {
+// endedMeanwhile returns an operation that was ended by somebody else, and its result. Whoever ended it has charged for
+// it. An operation that is still open belongs to another server, which is a conflict.
+func (r *Recorder) endedMeanwhile(ctx context.Context,
+	was reeve.Operation) (is reeve.Operation, res reeve.Result, err error) {
 	err = r.g.DB.View(ctx, func(s *store.Snap) error {
 		c, err := s.Ledger().GetCall(ctx, was.WorkspaceID, was.CallID)
 		if err != nil {

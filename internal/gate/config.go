@@ -20,8 +20,8 @@ var agentConfig = sync.OnceValue(func() *schema {
 	return s
 })
 
-// CheckAgentConfig validates an agent's config when it is set, and names every wrong path: a misspelt setting must not be found
-// out by a run that does something else.
+// CheckAgentConfig validates an agent's config when it is set, and names every wrong path: a misspelt setting must not
+// be found out by a run that does something else.
 func CheckAgentConfig(config json.RawMessage) error {
 	v, err := reeve.ParseJSON(config)
 	if err != nil {
@@ -33,8 +33,9 @@ func CheckAgentConfig(config json.RawMessage) error {
 	}
 	forgetNulls(tree)
 	if fields := agentConfig().check(v, "/config"); len(fields) > 0 {
-		return &reeve.Error{Code: reeve.Validation, Message: "the agent's config is not valid: " + describe(fields), Fields: fields,
-			Hint: "what is not Reeve's own goes under extension, by a namespace"}
+		return &reeve.Error{Code: reeve.Validation, Message: "the agent's config is not valid: " + describe(fields),
+			Fields: fields,
+			Hint:   "what is not Reeve's own goes under extension, by a namespace"}
 	}
 	_, err = reeve.ReadConfig(config)
 	return err

@@ -15,9 +15,9 @@ type decider struct {
 	withoutTool bool // the tool itself is not asked anything
 }
 
-// steps lists the steps of the gate in their order. A step returns why it lets a call pass, or refuses it with an error. No
-// step changes anything outside the Decision, so a call can be explained without being made. Records and explanations use
-// the names of the steps.
+// steps lists the steps of the gate in their order. A step returns why it lets a call pass, or refuses it with an
+// error. No step changes anything outside the Decision, so a call can be explained without being made. Records and
+// explanations use the names of the steps.
 var steps = []struct {
 	name string
 	run  func(*decider, context.Context) (why string, err error)
@@ -104,17 +104,20 @@ func (d *decider) lookup(context.Context) (string, error) {
 	if !ok {
 		return "", noTool(d.call.Tool)
 	}
-	if d.entry = e; d.resumed != nil && d.resumed.Resolution == reeve.RunAgain && d.resumed.ToolVersion != e.fingerprint {
+	if d.entry = e; d.resumed != nil && d.resumed.Resolution == reeve.RunAgain &&
+		d.resumed.ToolVersion != e.fingerprint {
 		return "", errToolChanged // a person asked to repeat what was done, not to do another thing
 	}
 	return string(e.tool.Kind) + " tool, version " + strconv.Itoa(e.tool.Version), nil
 }
 
-var errToolChanged = reeve.Errorf(reeve.Stale, "the tool has changed since the call was made, so that it was not run again; make the call anew")
+var errToolChanged = reeve.Errorf(reeve.Stale,
+	"the tool has changed since the call was made, so that it was not run again; make the call anew")
 
 // noTool returns the one refusal for a tool that does not exist, is another workspace's, or is not the agent's.
 func noTool(id string) error {
-	return reeve.Errorf(reeve.NotFound, "tool %q not found", id).Hintf("list the agent's tools to see which it can call")
+	return reeve.Errorf(reeve.NotFound, "tool %q not found", id).
+		Hintf("list the agent's tools to see which it can call")
 }
 
 // attachment checks that the agent has the tool: by the call's own list, else by its attachments, else by default.
@@ -124,24 +127,29 @@ func (d *decider) attachment(context.Context) (string, error) {
 	why := d.view.granted(d.call.Tools, e.tool.ID)
 	if barred := d.view.barred[e.tool.ID]; barred != "" {
 		d.entry = nil
-		return "", reeve.Errorf(reeve.Unsupported, "the tool %q that the agent has cannot be called: %s", e.tool.ID, barred).
-			Hintf("reeve doctor lists broken tools; to give the agent the one that is called %s now, detach it and attach it again", e.tool.ID)
+		return "", reeve.Errorf(reeve.Unsupported, "the tool %q that the agent has cannot be called: %s", e.tool.ID,
+			barred).
+			Hintf("reeve doctor lists broken tools; to give the agent the one that is called %s now, detach it and "+
+				"attach it again", e.tool.ID)
 	}
 	if why == "" {
 		d.entry = nil
 		if e.needs && slices.Contains(d.call.Tools, e.tool.ID) {
-			return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot be called without settings, and the agent has none for it", e.tool.ID).
+			return "", reeve.Errorf(reeve.Unsupported,
+				"the tool %q cannot be called without settings, and the agent has none for it", e.tool.ID).
 				Hintf("attach it to the agent with its settings")
 		}
 		return "", noTool(d.call.Tool)
 	}
 	if who := d.lacking(e.tool.ID); who != "" {
 		d.entry = nil
-		return "", reeve.Errorf(reeve.NotFound, "tool %q not found: %s, on whose behalf this runs, does not have it", d.call.Tool, who).
+		return "", reeve.Errorf(reeve.NotFound, "tool %q not found: %s, on whose behalf this runs, does not have it",
+			d.call.Tool, who).
 			Hintf("an agent that another calls has only what both have")
 	}
 	if e.tool.Broken != "" {
-		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot be called: %s", e.tool.ID, e.tool.Broken).Hintf("reeve doctor lists broken tools")
+		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot be called: %s", e.tool.ID, e.tool.Broken).
+			Hintf("reeve doctor lists broken tools")
 	}
 	return why, nil
 }
@@ -173,7 +181,8 @@ func (d *decider) capability(context.Context) (string, error) {
 	}
 	for _, v := range views {
 		if !slices.Contains(v.profile.Capabilities, need) && !slices.Contains(v.profile.Capabilities, "*") {
-			return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", v.agent.Kind, need).
+			return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", v.agent.Kind,
+				need).
 				Hintf("an owner can add it to the profile of the kind")
 		}
 	}
@@ -194,7 +203,8 @@ func (d *decider) scope(ctx context.Context) (string, error) {
 	have := d.categories()
 	for _, c := range touched {
 		if !slices.Contains(have, c) {
-			return "", reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", c).Hintf("the agent may touch %d categories", len(have))
+			return "", reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", c).
+				Hintf("the agent may touch %d categories", len(have))
 		}
 	}
 	return "every category touched is the agent's", nil
@@ -254,7 +264,8 @@ func (d *decider) tier(ctx context.Context) (string, error) {
 	return "", d.forbidden(d.tool(), why)
 }
 
-// security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is over.
+// security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is
+// over.
 func (d *decider) security(ctx context.Context) (string, error) {
 	if d.call.Run != "" && d.existing == nil {
 		if err := d.checkRun(ctx); err != nil {

@@ -6,7 +6,8 @@ import (
 	"reeve"
 )
 
-// Decision is what the gate decided on a call, and what it was decided by. Nothing changes it once decide has returned it.
+// Decision is what the gate decided on a call, and what it was decided by. Nothing changes it once decide has returned
+// it.
 type Decision struct {
 	*request
 	entry    *entry          // the tool; nil if the agent has no such tool
@@ -44,14 +45,16 @@ func (d *Decision) base() string {
 	return ""
 }
 
-// leavesOperation reports whether the call has an operation: it changes something, or goes on after its caller was answered.
+// leavesOperation reports whether the call has an operation: it changes something, or goes on after its caller was
+// answered.
 func (d *Decision) leavesOperation() bool {
 	return !d.call.PreviewOnly && (d.tool().Effect.Mutates() || d.tool().Async)
 }
 
 // runsAsRead reports whether the call runs now and leaves no operation.
 func (d *Decision) runsAsRead() bool {
-	return d.refusal == nil && d.expired == "" && d.existing == nil && !d.proposes && d.waits == "" && d.resumed == nil &&
+	return d.refusal == nil && d.expired == "" && d.existing == nil && !d.proposes && d.waits == "" &&
+		d.resumed == nil &&
 		!d.call.PreviewOnly && d.tool().Effect == reeve.Read && !d.tool().Async
 }
 
@@ -67,8 +70,8 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 		Redactor: d.redactor(), Fits: d.fits, Delegators: d.delegators}
 }
 
-// operationIn returns the operation of the call in a state. The empty state stands for a call that leaves no operation; its
-// row has no operation id.
+// operationIn returns the operation of the call in a state. The empty state stands for a call that leaves no operation;
+// its row has no operation id.
 func (d *Decision) operationIn(s reeve.State, callID string) reeve.Operation {
 	o := reeve.Operation{WorkspaceID: d.call.Workspace, AgentID: d.call.Agent, CallID: callID, ThreadID: d.thread,
 		RunID: d.call.Run, Tool: d.call.Tool, State: s, ArgsHash: d.argsHash, Base: d.base()}
@@ -81,11 +84,12 @@ func (d *Decision) operationIn(s reeve.State, callID string) reeve.Operation {
 	return o
 }
 
-// policyHash identifies the policy that decides on this agent's calls of this tool. An approval given under one policy does
-// not hold under another.
+// policyHash identifies the policy that decides on this agent's calls of this tool. An approval given under one policy
+// does not hold under another.
 func (d *Decision) policyHash() string {
 	answer, _ := d.policyAnswer(d.tool())
-	b, _ := json.Marshal([]any{answer, d.view.agent.Kind, d.categories(), d.view.profile.Capabilities, string(d.config), d.call.Tools})
+	b, _ := json.Marshal([]any{answer, d.view.agent.Kind, d.categories(), d.view.profile.Capabilities, string(d.config),
+		d.call.Tools})
 	return reeve.Hash(b)[:16]
 }
 
@@ -95,7 +99,8 @@ func (d *Decision) settingsHash() string { return reeve.Hash(d.config)[:16] }
 // requestInfo returns the stored form of the request: who asked for the call, how and why, and what each step decided.
 func (d *Decision) requestInfo() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: d.call.Tool, ArgsHash: d.argsHash, Categories: d.categories(),
-		Via: d.call.Via, User: d.call.User, Session: d.call.Session, Reason: d.call.Reason, Ref: d.call.Ref, Item: d.call.Item,
+		Via: d.call.Via, User: d.call.User, Session: d.call.Session, Reason: d.call.Reason, Ref: d.call.Ref,
+		Item:    d.call.Item,
 		Attempt: d.call.Attempt, Preview: d.call.PreviewOnly, Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes,
 		Trail: d.steps}
 	if d.entry != nil {

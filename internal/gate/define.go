@@ -8,8 +8,9 @@ import (
 	"reeve/internal/store"
 )
 
-// PutTool adds or replaces a workspace's own tool, for somebody of a role. Each replacement is a new version. Only an owner decides where a secret goes: whoever
-// else could make a tool that sends one, or change one that does, would read it at the other end.
+// PutTool adds or replaces a workspace's own tool, for somebody of a role. Each replacement is a new version. Only an
+// owner decides where a secret goes: whoever else could make a tool that sends one, or change one that does, would read
+// it at the other end.
 func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve.Role) (reeve.Tool, error) {
 	t = t.WithDefaults()
 	if t.Kind == reeve.GoTool {
@@ -23,7 +24,8 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 	}
 	b, ok := c.builders[t.Kind]
 	if !ok {
-		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).Hintf("use kind http or script")
+		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).
+			Hintf("use kind http or script")
 	}
 	if err := define(b, t); err != nil {
 		return t, err
@@ -62,7 +64,8 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 }
 
 func builtIn(tool, done string) error {
-	return reeve.Errorf(reeve.Conflict, "the tool %s is built in, and cannot be %s", tool, done).Hintf("detach it from the agents that shall not have it")
+	return reeve.Errorf(reeve.Conflict, "the tool %s is built in, and cannot be %s", tool, done).
+		Hintf("detach it from the agents that shall not have it")
 }
 
 func define(b Builder, t reeve.Tool) error {

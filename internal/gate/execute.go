@@ -24,8 +24,8 @@ func (a *Attempt) runRead(ctx context.Context) (outcome, error) {
 	return a.repeatHandler(ctx, true), nil
 }
 
-// recordRead writes the call with its result. If the workspace changed meanwhile, the answer is thrown away and the call
-// decided again: it had no effect.
+// recordRead writes the call with its result. If the workspace changed meanwhile, the answer is thrown away and the
+// call decided again: it had no effect.
 func (a *Attempt) recordRead(ctx context.Context, o outcome) (reeve.Result, error) {
 	res, err := a.rec.record(ctx, o)
 	if err != nil {
@@ -68,7 +68,8 @@ func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error
 		return reeve.Result{}, asStale(err)
 	default: // the handler ignored a failed statement of its own
 		spent, attempts := o.spent, o.attempts
-		o = a.failure(refused, reeve.Errorf(reeve.ToolFailed, "what the tool wrote could not be kept: %s", reeve.AsError(err).Message))
+		o = a.failure(refused, reeve.Errorf(reeve.ToolFailed, "what the tool wrote could not be kept: %s",
+			reeve.AsError(err).Message))
 		o.spent, o.attempts = spent, attempts
 	}
 	return a.rec.recordRolledBack(ctx, o)
@@ -122,12 +123,14 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome)
 	})
 	changed, undo, _ := inv.Close()
 	if err != nil {
-		a.g.Log.Warn("a tool could not look up what happened", "tool", a.tool().ID, "operation", op.ID, "error", a.redactForLog(err.Error()))
+		a.g.Log.Warn("a tool could not look up what happened", "tool", a.tool().ID, "operation", op.ID, "error",
+			a.redactForLog(err.Error()))
 		return doubt
 	}
 	switch found.what {
 	case reeve.Applied:
-		return outcome{out: a.output(found.text), changed: a.recordable(changed), undo: undo, spent: doubt.spent, attempts: doubt.attempts}
+		return outcome{out: a.output(found.text), changed: a.recordable(changed), undo: undo, spent: doubt.spent,
+			attempts: doubt.attempts}
 	case reeve.NotApplied:
 		doubt.ending = unsent
 	case reeve.CannotTell:
@@ -150,7 +153,8 @@ func pendingResult(op reeve.Operation) reeve.Result {
 		res.Hint = "it will run by itself, once, when it is approved"
 	case reeve.Prepared, reeve.Dispatched, reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 		if op.Deferred {
-			res.IsError, res.Deferred, res.Code, res.Message = false, true, reeve.InProgress, "it has been started; its result comes later"
+			res.IsError, res.Deferred, res.Code, res.Message = false, true, reeve.InProgress,
+				"it has been started; its result comes later"
 			return res
 		}
 		if res.IsError, res.Code = false, reeve.InProgress; op.Awaited() {

@@ -30,7 +30,8 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 			return err
 		}
 		op = c.Operation
-		x = reeve.Explanation{CallID: op.CallID, OperationID: op.ID, Agent: op.AgentID, Tool: info.Tool, Steps: info.Trail}
+		x = reeve.Explanation{CallID: op.CallID, OperationID: op.ID, Agent: op.AgentID, Tool: info.Tool,
+			Steps: info.Trail}
 		var asked []reeve.Approval
 		if op.ID != "" {
 			shown, err := g.Redaction(ctx, s, workspace)
@@ -68,13 +69,14 @@ func (g *Gate) Preview(ctx context.Context, c reeve.Call) (reeve.Explanation, er
 	return g.explainDecision(ctx, c, g.decide)
 }
 
-// PreviewWithoutTool is Judge without the tool's own checks, for callers who may not call it: a tool looks at the data that the call
-// is about, and its answer would tell what is there.
+// PreviewWithoutTool is Judge without the tool's own checks, for callers who may not call it: a tool looks at the data
+// that the call is about, and its answer would tell what is there.
 func (g *Gate) PreviewWithoutTool(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
 	return g.explainDecision(ctx, c, g.decideWithoutTool)
 }
 
-func (g *Gate) explainDecision(ctx context.Context, c reeve.Call, decide func(context.Context, *request) *Decision) (reeve.Explanation, error) {
+func (g *Gate) explainDecision(ctx context.Context, c reeve.Call,
+	decide func(context.Context, *request) *Decision) (reeve.Explanation, error) {
 	g.views.doubt(c.Workspace) // nothing is written that would find out that the view is old
 	req, err := g.newRequest(ctx, c)
 	if err != nil {
@@ -98,7 +100,8 @@ func (g *Gate) explainDecision(ctx context.Context, c reeve.Call, decide func(co
 	default:
 		x.Outcome = "It would run."
 	}
-	if refusal == nil && slices.ContainsFunc(d.steps, func(s reeve.Step) bool { return s.Verdict == reeve.NotReached }) {
+	if refusal == nil && slices.ContainsFunc(d.steps,
+		func(s reeve.Step) bool { return s.Verdict == reeve.NotReached }) {
 		x.Outcome = "As far as the gate can tell without the tool: " + x.Outcome
 	}
 	for _, name := range after {
@@ -125,7 +128,8 @@ func fill(trail []reeve.Step) []reeve.Step {
 }
 
 // complete describes what came after the judgement.
-func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, result *store.CallResult, asked []reeve.Approval) {
+func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, result *store.CallResult,
+	asked []reeve.Approval) {
 	answered, content := result != nil, ""
 	if answered {
 		content = result.Content
@@ -149,7 +153,8 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, r
 		} else {
 			add("truncate", reeve.Passed, "%d bytes, not cut", r.Size)
 		}
-	case x.Operation != nil && (x.Operation.State == reeve.Dispatched || x.Operation.State == reeve.Unknown || x.Operation.Resolution == reeve.Happened):
+	case x.Operation != nil && (x.Operation.State == reeve.Dispatched || x.Operation.State == reeve.Unknown ||
+		x.Operation.Resolution == reeve.Happened):
 		add("timeout", reeve.Passed, "")
 		add("invoke", reeve.Waits, "it was sent, and what became of it is not recorded")
 		add("scrub", reeve.NotReached, "")
@@ -166,10 +171,12 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, r
 	}
 }
 
-// decided brings the steps up to what a person was asked and has said. A call that is asked about while no step waits was judged again when it was to run, and a budget had run out by then.
+// decided brings the steps up to what a person was asked and has said. A call that is asked about while no step waits
+// was judged again when it was to run, and a budget had run out by then.
 func decided(list []reeve.Step, a reeve.Approval) {
 	waits := func(s reeve.Step) bool { return s.Verdict == reeve.Waits }
-	if i := slices.IndexFunc(list, func(s reeve.Step) bool { return s.Name == "budget" }); i >= 0 && !slices.ContainsFunc(list, waits) {
+	if i := slices.IndexFunc(list, func(s reeve.Step) bool { return s.Name == "budget" }); i >= 0 &&
+		!slices.ContainsFunc(list, waits) {
 		list[i] = reeve.Step{Name: "budget", Verdict: reeve.Waits, Why: a.Why}
 	}
 	for i, s := range list {
@@ -179,8 +186,8 @@ func decided(list []reeve.Step, a reeve.Approval) {
 	}
 }
 
-// overrule marks the step that refused a call which had been let through at first, such as one that nobody approved. What came
-// after it when the call was first judged counts no more.
+// overrule marks the step that refused a call which had been let through at first, such as one that nobody approved.
+// What came after it when the call was first judged counts no more.
 func overrule(list []reeve.Step, by reeve.Step) {
 	over := false
 	for i, s := range list {

@@ -25,19 +25,20 @@ type Config struct {
 	Secrets     func() []string            // values never to show, besides stored ones; asked once, by the first call
 	OutputCap   int                        // bytes of output that a caller is shown. Default: 16 KiB
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
-	Backoff     backoff.Policy             // between tries to settle an operation. Default: 10 s doubling to 10 min, 5 tries
-	Patience    time.Duration              // silence after which another process counts as gone. Default: 20 s
-	OnChange    func()                     // called after the commit of a change that may be watched. Default: nothing
-	RunBudgets  bool                       // whether runs have budgets of their own. Default: no
-	Window      time.Duration              // how long more changes may join before a watcher wakes. Default: 100 ms
-	Tracer      trace.Tracer               // gets a span for each attempt. Default: none
-	OnCall      func(AttemptRecord)        // called after each attempt. Default: nothing
+	// between tries to settle an operation. Default: 10 s doubling to 10 min, 5 tries
+	Backoff    backoff.Policy
+	Patience   time.Duration       // silence after which another process counts as gone. Default: 20 s
+	OnChange   func()              // called after the commit of a change that may be watched. Default: nothing
+	RunBudgets bool                // whether runs have budgets of their own. Default: no
+	Window     time.Duration       // how long more changes may join before a watcher wakes. Default: 100 ms
+	Tracer     trace.Tracer        // gets a span for each attempt. Default: none
+	OnCall     func(AttemptRecord) // called after each attempt. Default: nothing
 }
 
 // ItemRule decides on calls of scripts and keeps the records of their items.
 type ItemRule interface {
-	// CheckCall refuses a call that the script may not make now. It returns the operation id of a call that changes something.
-	// The gate asks again when a call is decided again; a call with the same Ref gets the same operation id.
+	// CheckCall refuses a call that the script may not make now. It returns the operation id of a call that changes
+	// something. The gate asks again when a call is decided again; a call with the same Ref gets the same operation id.
 	CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, err error)
 	// WriteItems writes the item's part of the transaction that lets a call go.
 	WriteItems(ctx context.Context, tx *store.Tx, c reeve.Call) error
@@ -131,7 +132,8 @@ func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve
 	return res, errKeepsChanging
 }
 
-// carryOut executes what was decided, and records it. The order of the cases is the order in which they take precedence.
+// carryOut executes what was decided, and records it. The order of the cases is the order in which they take
+// precedence.
 func (g *Gate) carryOut(ctx context.Context, d *Decision) (reeve.Result, error) {
 	rec := newRecorder(d)
 	switch {
@@ -158,7 +160,8 @@ func (g *Gate) carryOut(ctx context.Context, d *Decision) (reeve.Result, error) 
 	}
 }
 
-// overtaken reports whether a call must be decided again: its workspace changed, or its operation id was used meanwhile.
+// overtaken reports whether a call must be decided again: its workspace changed, or its operation id was used
+// meanwhile.
 func overtaken(err error) bool {
 	return errors.As(err, new(store.ErrStaleDecision)) || errors.As(err, new(store.ErrDuplicateOperation))
 }

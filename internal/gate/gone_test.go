@@ -9,12 +9,14 @@ import (
 	"reeve/internal/store"
 )
 
-// Who goes away in the middle of a local call, which is then taken back, and comes back with the same operation id has it made, and is not told for ever that they went away.
+// Who goes away in the middle of a local call, which is then taken back, and comes back with the same operation id has
+// it made, and is not told for ever that they went away.
 func TestG12_WhoWentAwayInTheMiddleComesBack(t *testing.T) {
 	t.Parallel()
 	g, _, _ := sender(t, reeve.Keyed)
 	ctx, leave := context.WithCancel(t.Context())
-	waits := reeve.Tool{ID: "waits", Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000,
+	waits := reeve.Tool{ID: "waits", Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
+		Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000,
 		Handler: func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 			tx, err := store.TxFrom(ctx)
 			if err == nil {
@@ -31,7 +33,8 @@ func TestG12_WhoWentAwayInTheMiddleComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(ctx context.Context) (reeve.Result, error) {
-		return g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "waits", Tools: []string{"waits"}, Args: []byte("{}"), Operation: "key", Via: reeve.ViaGo})
+		return g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "waits", Tools: []string{"waits"},
+			Args: []byte("{}"), Operation: "key", Via: reeve.ViaGo})
 	}
 	res, err := call(ctx)
 	if err != nil || res.Code != reeve.Canceled || res.OperationID != "" {
@@ -42,7 +45,8 @@ func TestG12_WhoWentAwayInTheMiddleComesBack(t *testing.T) {
 	}
 	leave = nil
 	for _, again := range []bool{false, true} {
-		if res, err := call(t.Context()); err != nil || res.State != reeve.Committed || res.Content != "made" || res.Replayed != again {
+		if res, err := call(t.Context()); err != nil || res.State != reeve.Committed || res.Content != "made" ||
+			res.Replayed != again {
 			t.Errorf("again: %+v, %v", res, err)
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"reeve/internal/store"
 )
 
-// MarkUncertainUnknown makes every operation of a restored database unknown that may have happened since the backup and whose tool cannot tell: a
-// person says what became of it, and nothing is sent a second time. It is part of the transaction that resumes a held server.
+// MarkUncertainUnknown makes every operation of a restored database unknown that may have happened since the backup and
+// whose tool cannot tell: a person says what became of it, and nothing is sent a second time. It is part of the
+// transaction that resumes a held server.
 func (g *Gate) MarkUncertainUnknown(ctx context.Context, tx *store.Tx) error {
 	workspaces, err := tx.Agents().WorkspaceIDs(ctx)
 	if err != nil {
@@ -31,7 +32,8 @@ func (g *Gate) MarkUncertainUnknown(ctx context.Context, tx *store.Tx) error {
 				}
 				op = sent
 			}
-			if err := g.setUnknown(ctx, tx, op, "the server was restored from a backup, and this may have been done since"); err != nil {
+			if err := g.setUnknown(ctx, tx, op,
+				"the server was restored from a backup, and this may have been done since"); err != nil {
 				return err
 			}
 		}

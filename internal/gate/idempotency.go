@@ -9,8 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// findExisting looks up what the operation id was used for before, and on whose behalf. Ids that Reeve itself has made are of the one thing they were made for, whoever it is done for: a script's items are
-// done once, in whichever of its runs that was, and so is an undo.
+// findExisting looks up what the operation id was used for before, and on whose behalf. Ids that Reeve itself has made
+// are of the one thing they were made for, whoever it is done for: a script's items are done once, in whichever of its
+// runs that was, and so is an undo.
 func (d *decider) findExisting(ctx context.Context) error {
 	return d.g.DB.View(ctx, func(s *store.Snap) error {
 		op, ok, err := s.Ledger().FindOperation(ctx, d.call.Workspace, d.operation)
@@ -41,7 +42,8 @@ func (d *decider) inTime(ctx context.Context, s *store.Snap, operation string) e
 	return err
 }
 
-// idempotency lets an operation id be used for one call only: the same again gives the stored result, another is a conflict.
+// idempotency lets an operation id be used for one call only: the same again gives the stored result, another is a
+// conflict.
 func (d *decider) idempotency(context.Context) (string, error) {
 	switch {
 	case !d.leavesOperation():
@@ -56,7 +58,8 @@ func (d *decider) idempotency(context.Context) (string, error) {
 		return "", errAnothers
 	case d.existing.AgentID != d.call.Agent || d.existing.Tool != d.tool().ID || d.existing.ArgsHash != d.argsHash:
 		return "", errUsed
-	case !d.call.Via.FromBrain() && d.existing.ThreadID != d.thread: // a script's items are done once, in whichever of its runs that was
+	// a script's items are done once, in whichever of its runs that was
+	case !d.call.Via.FromBrain() && d.existing.ThreadID != d.thread:
 		return "", usedIn(d.existing.ThreadID, d.call.Agent)
 	}
 	return "the same call was made before: its stored result counts", nil
@@ -65,7 +68,8 @@ func (d *decider) idempotency(context.Context) (string, error) {
 var errUsed = reeve.Errorf(reeve.Conflict, "the operation id was used before, for another call").
 	Hintf("use a new Idempotency-Key for a new call; nothing was done")
 
-var errAnothers = reeve.Errorf(reeve.Conflict, "the operation id was used before, for a call on behalf of somebody else").
+var errAnothers = reeve.Errorf(reeve.Conflict,
+	"the operation id was used before, for a call on behalf of somebody else").
 	Hintf("use a new Idempotency-Key for a call of your own; nothing was done")
 
 // usedIn refuses a call that was made before in another session or run: nothing was done in this one.
@@ -75,9 +79,9 @@ func usedIn(thread, agent string) error {
 		Hintf("use a new Idempotency-Key to make it in another session or run; nothing was done")
 }
 
-// catchUp makes sure that what overtook a call can be seen when it is judged again: where commits are shared it may have been
-// written but not committed when we met it, and an update of our own returns only after it. It tells whether the operation id
-// was taken by another workspace, which no judging again would show.
+// catchUp makes sure that what overtook a call can be seen when it is judged again: where commits are shared it may
+// have been written but not committed when we met it, and an update of our own returns only after it. It tells whether
+// the operation id was taken by another workspace, which no judging again would show.
 func (d *Decision) catchUp(ctx context.Context, by error) (elsewhere bool, err error) {
 	err = d.g.catchUp(ctx, d.call.Workspace, func(tx *store.Tx) error {
 		if errors.As(by, new(store.ErrDuplicateOperation)) {
@@ -104,7 +108,8 @@ func (d *Decision) replay(ctx context.Context) (res reeve.Result, err error) {
 	return res, err
 }
 
-// CurrentResult is what whoever makes a call again is told: what has become of its operation. If nobody approved it in time and the loop has not noticed yet, what it would have done counts.
+// CurrentResult is what whoever makes a call again is told: what has become of its operation. If nobody approved it in
+// time and the loop has not noticed yet, what it would have done counts.
 func (g *Gate) CurrentResult(ctx context.Context, workspace, operation string) (res reeve.Result, err error) {
 	if err := g.Inbox.expireOf(ctx, operation); err != nil {
 		return res, err
@@ -152,13 +157,15 @@ func stored(c store.Call) (reeve.Result, error) {
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	return reeve.Result{CallID: c.Operation.CallID, OperationID: c.Operation.ID, State: c.Operation.State, Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code,
-		Message: info.Message, Hint: info.Hint, Fields: info.Fields, Truncated: info.Truncated, Size: info.Size, Hash: info.Hash, Undo: info.Undo,
+	return reeve.Result{CallID: c.Operation.CallID, OperationID: c.Operation.ID, State: c.Operation.State,
+		Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code,
+		Message: info.Message, Hint: info.Hint, Fields: info.Fields, Truncated: info.Truncated, Size: info.Size,
+		Hash: info.Hash, Undo: info.Undo,
 		Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
 }
 
-// checkRun refuses calls of a run that waits for a person, and new calls in one that has ended. That this still holds is checked again when
-// the call is written: see Recorder.insert.
+// checkRun refuses calls of a run that waits for a person, and new calls in one that has ended. That this still holds
+// is checked again when the call is written: see Recorder.insert.
 func (d *decider) checkRun(ctx context.Context) error {
 	brain := d.call.Via.FromBrain()
 	return d.g.DB.View(ctx, func(s *store.Snap) error {
@@ -180,7 +187,8 @@ func (d *decider) checkRun(ctx context.Context) error {
 			err = d.inTime(ctx, s, parked)
 		}
 		if err == nil && parked != "" {
-			err = reeve.Errorf(reeve.Conflict, "the run waits for a person to decide on operation %s", parked).Hintf("see reeve inbox")
+			err = reeve.Errorf(reeve.Conflict, "the run waits for a person to decide on operation %s", parked).
+				Hintf("see reeve inbox")
 		}
 		return err
 	})

@@ -8,9 +8,9 @@ import (
 	"reeve/internal/store"
 )
 
-// A request to a verifiable tool may reach the far side, or be worked on there, until the call's time limit is over, even
-// if the server that sent it is gone. The row of the operation says when that is. A look-up that finds the effect counts
-// at once. A look-up that does not find it counts only if it was asked after that time.
+// A request to a verifiable tool may reach the far side, or be worked on there, until the call's time limit is over,
+// even if the server that sent it is gone. The row of the operation says when that is. A look-up that finds the effect
+// counts at once. A look-up that does not find it counts only if it was asked after that time.
 
 // setInFlight notes in the row that a request of a verifiable tool is about to be sent.
 func (d *Decision) setInFlight(op *reeve.Operation, now time.Time) {
@@ -31,7 +31,8 @@ func (a *Attempt) sendVerifiable(ctx context.Context, op reeve.Operation) (reeve
 		if n > 1 {
 			next, err := a.renewInFlight(ctx, op)
 			if err != nil {
-				o := a.failure(unsent, reeve.Errorf(reeve.Unavailable, "another attempt could not be recorded, so it was not made"))
+				o := a.failure(unsent, reeve.Errorf(reeve.Unavailable,
+					"another attempt could not be recorded, so it was not made"))
 				o.spent, o.attempts = a.spent, a.earlier+n-1
 				return o
 			}
@@ -54,8 +55,8 @@ func (a *Attempt) renewInFlight(ctx context.Context, was reeve.Operation) (is re
 	return is, err
 }
 
-// resumeVerifiable finds out what became of a request whose outcome was not recorded, and sends it again if it is proven
-// not to have happened. Lost is the outcome if nobody can tell.
+// resumeVerifiable finds out what became of a request whose outcome was not recorded, and sends it again if it is
+// proven not to have happened. Lost is the outcome if nobody can tell.
 func (a *Attempt) resumeVerifiable(ctx context.Context, op reeve.Operation, lost outcome) (reeve.Result, error) {
 	if op.InFlightUntil == nil { // a row from before the column: its time limit counts from now
 		until := op.UpdatedAt.Add(a.tool().Timeout())

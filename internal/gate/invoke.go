@@ -17,8 +17,9 @@ import (
 // grace is how long a handler whose time is up may take to clean up and say what it did.
 const grace = 250 * time.Millisecond
 
-// invoke runs the tool's handler once, and reads its answer. It is the only place that does. It returns by the tool's timeout
-// whatever the handler does; one that stays behind finds its context ended, its transaction dead and its invocation closed.
+// invoke runs the tool's handler once, and reads its answer. It is the only place that does. It returns by the tool's
+// timeout whatever the handler does; one that stays behind finds its context ended, its transaction dead and its
+// invocation closed.
 func (a *Attempt) invoke(ctx context.Context, inv *reeve.Invocation) (string, error) {
 	return guard(ctx, a.limit(), func(ctx context.Context) (string, error) {
 		v, err := a.tool().Handler(ctx, inv)
@@ -29,7 +30,8 @@ func (a *Attempt) invoke(ctx context.Context, inv *reeve.Invocation) (string, er
 	})
 }
 
-// errUnasked stands for the word of a tool that is not asked. It has no code: errors are told apart by that, and a tool may refuse a call by any.
+// errUnasked stands for the word of a tool that is not asked. It has no code: errors are told apart by that, and a tool
+// may refuse a call by any.
 var errUnasked = errors.New("left out: the tool itself would have to be asked, which takes the role of a member")
 
 // ask runs one of a tool's own checks. An error of the check counts as the tool's refusal and is recorded as one.
@@ -150,7 +152,8 @@ func judgeError(err error) ending {
 	case errors.As(err, &op) && op.Op == "dial", errors.As(err, &dns):
 		return unsent
 	case errors.As(err, &op), errors.As(err, new(*url.Error)), errors.As(err, &timeout) && timeout.Timeout(),
-		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE):
 		return ambiguous // a connection was there, and was lost
 	}
@@ -161,7 +164,8 @@ func judgeError(err error) ending {
 func (d *Decision) publicError(err error) *reeve.Error {
 	var c *crashed
 	if errors.As(err, &c) {
-		d.g.Log.Error("a tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.redactForLog(c.what), "stack", d.redactForLog(string(c.stack)))
+		d.g.Log.Error("a tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.redactForLog(c.what),
+			"stack", d.redactForLog(string(c.stack)))
 		return reeve.Errorf(reeve.Internal, "the tool crashed")
 	}
 	var e *reeve.Error

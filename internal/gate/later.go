@@ -27,8 +27,9 @@ type Delivery struct {
 	Failure string // why it failed; empty means that it did not
 }
 
-// Deliver records the outcome of an operation whose tool said that it would come from outside, or is just being asked: whoever does the work may be done before its request is answered. Too late or a second time, it is
-// refused and changes nothing. What could not be recorded must be delivered again.
+// Deliver records the outcome of an operation whose tool said that it would come from outside, or is just being asked:
+// whoever does the work may be done before its request is answered. Too late or a second time, it is refused and
+// changes nothing. What could not be recorded must be delivered again.
 func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Delivery) (op reeve.Operation, err error) {
 	for range maxDecisions {
 		err := g.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -39,7 +40,9 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 			return op, err
 		}
 		if op.Awaited() && op.Effect == reeve.Local {
-			return op, reeve.Errorf(reeve.Conflict, "the operation waits for what it began here, and for nobody outside").Hintf("cancel what it began to end it")
+			return op, reeve.Errorf(reeve.Conflict,
+				"the operation waits for what it began here, and for nobody outside").
+				Hintf("cancel what it began to end it")
 		}
 		if op.State != reeve.Dispatched {
 			break

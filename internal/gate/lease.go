@@ -7,8 +7,9 @@ import (
 	"reeve"
 )
 
-// lease is this process's hold on what is in its hands. Other servers take that over when they have not heard of it for a while: then it must not be sent from here any more, even
-// though this process was only stopped for that while, and finds everything as it left it.
+// lease is this process's hold on what is in its hands. Other servers take that over when they have not heard of it for
+// a while: then it must not be sent from here any more, even though this process was only stopped for that while, and
+// finds everything as it left it.
 type lease struct {
 	heard  atomic.Int64 // when it last said that it lives, in milliseconds; 0 means that nobody says so
 	lapses atomic.Int64 // how often others have given it up
@@ -26,5 +27,6 @@ func (l *lease) renew(at time.Time, known bool) {
 func (r *request) leaseLost() bool {
 	l := &r.g.lease
 	heard := l.heard.Load()
-	return !r.g.DB.SingleProcess() && (l.lapses.Load() != r.lapses || heard != 0 && reeve.Now().Sub(reeve.FromMillis(heard)) > r.g.Patience)
+	return !r.g.DB.SingleProcess() && (l.lapses.Load() != r.lapses || heard != 0 && reeve.Now().
+		Sub(reeve.FromMillis(heard)) > r.g.Patience)
 }

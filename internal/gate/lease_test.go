@@ -82,14 +82,19 @@ func sender(t *testing.T, effect reeve.Effect) (*Gate, *shared, *atomic.Int32) {
 	if effect != reeve.Verifiable {
 		tool.Verify = nil
 	}
-	if err := g.Catalogue.AddTool(reeve.MustTool(tool, func(context.Context, struct{}) (string, error) { sent.Add(1); return "sent", nil })); err != nil {
+	if err := g.Catalogue.AddTool(reeve.MustTool(tool, func(context.Context, struct{}) (string,
+		error) {
+		sent.Add(1)
+		return "sent", nil
+	})); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(g.Open(ctx), db.Update(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Agents().InsertWorkspace(ctx, "home", "Home"); err != nil {
 			return err
 		}
-		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: "home", Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
+		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: "home", Name: "one",
+			Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
 	})); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +103,8 @@ func sender(t *testing.T, effect reeve.Effect) (*Gate, *shared, *atomic.Int32) {
 
 func (s *shared) then(f func() error) { s.after.Store(&f) }
 
-// What the commit before a request came to, nobody can tell, or it was told so late that another server may have sent it: it is not sent from here, and it is not left lying either.
+// What the commit before a request came to, nobody can tell, or it was told so late that another server may have sent
+// it: it is not sent from here, and it is not left lying either.
 func TestG10_ACommitThatCannotBeActedOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,29 +118,39 @@ func TestG10_ACommitThatCannotBeActedOn(t *testing.T) {
 			g.lease.renew(reeve.Now().Add(-time.Minute), true)
 			return nil
 		}, reeve.InProgress},
-		"answered after it was known again": {func(g *Gate) error { g.lease.renew(reeve.Now(), false); return nil }, reeve.InProgress},
+		"answered after it was known again": {func(g *Gate) error { g.lease.renew(reeve.Now(), false); return nil },
+			reeve.InProgress},
 	} {
-		for effect, ends := range map[reeve.Effect]reeve.State{reeve.Keyed: reeve.Committed, reeve.Verifiable: reeve.Committed, reeve.Unsafe: reeve.Unknown} {
+		for effect, ends := range map[reeve.Effect]reeve.State{reeve.Keyed: reeve.Committed,
+			reeve.Verifiable: reeve.Committed, reeve.Unsafe: reeve.Unknown} {
 			t.Run(name+", "+string(effect), func(t *testing.T) {
 				t.Parallel()
 				ctx := t.Context()
 				g, e, sent := sender(t, effect)
-				call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
-				if _, err := g.views.agent(ctx, g, "home", "agt_one"); err != nil { // so that the next commit is the call's
+				call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"},
+					Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
+				// so that the next commit is the call's
+				if _, err := g.views.agent(ctx, g, "home", "agt_one"); err != nil {
 					t.Fatal(err)
 				}
 				e.then(func() error { return c.after(g) })
 				res, err := g.Call(ctx, call)
-				if code := res.Code; sent.Load() != 0 || err == nil && code != c.told || err != nil && reeve.CodeOf(err) != c.told {
+				if code := res.Code; sent.Load() != 0 || err == nil && code != c.told || err != nil &&
+					reeve.CodeOf(err) != c.told {
 					t.Fatalf("%d sent; %+v, %v", sent.Load(), res, err)
 				}
 				g.lease.renew(reeve.Now(), true)
 				var op reeve.Operation
-				for begun := reeve.Monotonic(); op.State != ends && reeve.Since(begun) < time.Minute; { // a verifiable one waits for its time limit
+				// a verifiable one waits for its time limit
+				for begun := reeve.Monotonic(); op.State != ends && reeve.Since(begun) < time.Minute; {
 					if _, err := g.Step(ctx); err != nil {
 						t.Fatal(err)
 					}
-					if err := g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.Ledger().GetOperation(ctx, "home", "op_1"); return err }); err != nil {
+					if err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+						op, err = s.Ledger().
+							GetOperation(ctx, "home", "op_1")
+						return err
+					}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -155,20 +171,23 @@ func TestG10_MadeAgainMeanwhile(t *testing.T) {
 	for at := reeve.Now(); !reeve.Now().After(at); {                 // clocks tell milliseconds apart
 	}
 	e.then(func() error { g.pending.flush(ctx); return nil })
-	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
+	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"),
+		Operation: "op_1", Via: reeve.ViaGo}
 	if res, err := g.Call(ctx, call); err != nil || res.State != reeve.Committed || sent.Load() != 1 {
 		t.Errorf("%d sent; %+v, %v", sent.Load(), res, err)
 	}
 }
 
-// What fails because the store went away is not the tool's failure: it is not recorded, and the same call goes through later.
+// What fails because the store went away is not the tool's failure: it is not recorded, and the same call goes through
+// later.
 func TestG19_TheStoresTroubleIsNotTheTools(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, e, _ := sender(t, reeve.Keyed)
 	trouble := store.Fault{Kind: store.FaultBusy, Err: errors.New("canceling statement")}
 	var fail, hang atomic.Bool
-	if err := g.Catalogue.AddTool(reeve.MustTool(reeve.Tool{ID: "write", Description: "Writes.", Effect: reeve.Local, TimeoutMS: 2000}, func(ctx context.Context, _ struct{}) (string, error) {
+	if err := g.Catalogue.AddTool(reeve.MustTool(reeve.Tool{ID: "write", Description: "Writes.", Effect: reeve.Local,
+		TimeoutMS: 2000}, func(ctx context.Context, _ struct{}) (string, error) {
 		tx, err := store.TxFrom(ctx)
 		switch {
 		case err != nil:
@@ -186,8 +205,10 @@ func TestG19_TheStoresTroubleIsNotTheTools(t *testing.T) {
 	if err := g.Open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "write", Tools: []string{"write"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
-	for name, b := range map[string]*atomic.Bool{"it says so": &fail, "it does not answer until the tool's time is over": &hang} {
+	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "write", Tools: []string{"write"}, Args: []byte("{}"),
+		Operation: "op_1", Via: reeve.ViaGo}
+	for name, b := range map[string]*atomic.Bool{"it says so": &fail,
+		"it does not answer until the tool's time is over": &hang} {
 		b.Store(true)
 		if res, err := g.Call(ctx, call); reeve.CodeOf(err) != reeve.Unavailable || res.CallID != "" {
 			t.Fatalf("%s: %+v, %v", name, res, err)

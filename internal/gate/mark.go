@@ -25,8 +25,10 @@ func (d *decider) refuseMark(args any) error {
 	return &reeve.Error{Code: reeve.Validation, Message: "the argument " + path + " " + message +
 		": the call would replace the secret by the mark",
 		Fields: []reeve.Field{{Path: path, Message: message, Expected: "text without the mark"}},
-		Hint: "edit around the masked text with an anchor that does not contain it, or refer to a stored secret by name; " +
-			"to take a change back, undo its operation; to write the word itself, spell it another way, such as [redacted]"}
+		Hint: "edit around the masked text with an anchor that does not contain it, or refer to a stored secret by " +
+			"name; " +
+			"to take a change back, undo its operation; to write the word itself, spell it another way, such as " +
+			"[redacted]"}
 }
 
 // findMark returns the path of the first value or name that contains the mark.

@@ -25,8 +25,8 @@ func oracles(t *testing.T, parts ...string) string {
 	return filepath.Join(append([]string{dir}, parts...)...)
 }
 
-// TestOracle_JSONSchemaTestSuite runs the required tests of the JSON Schema Test Suite. Schemas that refer to other documents
-// are refused here, by design; they are counted apart.
+// TestOracle_JSONSchemaTestSuite runs the required tests of the JSON Schema Test Suite. Schemas that refer to other
+// documents are refused here, by design; they are counted apart.
 func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 	t.Parallel()
 	for _, draft := range []string{"draft2020-12", "draft7"} {
@@ -55,7 +55,8 @@ func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 			for _, g := range groups {
 				text := g.Schema
 				if draft == "draft7" && text[0] == '{' && !strings.Contains(string(text), `"$schema"`) {
-					text = json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#",` + strings.TrimPrefix(strings.TrimSpace(string(text)), "{"))
+					text = json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#",` +
+						strings.TrimPrefix(strings.TrimSpace(string(text)), "{"))
 					text = json.RawMessage(strings.Replace(string(text), ",}", "}", 1))
 				}
 				s, err := compile(text)
@@ -77,7 +78,8 @@ func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 						continue
 					}
 					if got := len(s.check(v, "")) == 0; got != c.Valid {
-						t.Errorf("%s: %s: %s: valid %v, want %v", filepath.Base(file), g.Description, c.Description, got, c.Valid)
+						t.Errorf("%s: %s: %s: valid %v, want %v", filepath.Base(file), g.Description, c.Description,
+							got, c.Valid)
 						continue
 					}
 					passed++
@@ -88,12 +90,12 @@ func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 	}
 }
 
-// notRight are calls that the suite calls right and that do not fit the suite's own schema: names for integers, true for text,
-// the name of a variable for a list.
+// notRight are calls that the suite calls right and that do not fit the suite's own schema: names for integers, true
+// for text, the name of a variable for a list.
 var notRight = []string{"parallel_multiple_21", "parallel_multiple_94", "simple_python_307"}
 
-// TestOracle_FunctionCalls registers the tool schemas of the Berkeley Function Calling Leaderboard, lets the right calls pass,
-// and sees that each required argument that is left out is named.
+// TestOracle_FunctionCalls registers the tool schemas of the Berkeley Function Calling Leaderboard, lets the right
+// calls pass, and sees that each required argument that is left out is named.
 func TestOracle_FunctionCalls(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open(oracles(t, "bfcl", "single_turn.jsonl"))
@@ -121,7 +123,8 @@ func TestOracle_FunctionCalls(t *testing.T) {
 		}
 		schemas := map[string]*schema{}
 		for _, tool := range e.Tools {
-			row := reeve.Tool{ID: tool.Name, Kind: reeve.HTTPTool, Description: tool.Description, Parameters: tool.Schema}.WithDefaults()
+			row := reeve.Tool{ID: tool.Name, Kind: reeve.HTTPTool, Description: tool.Description,
+				Parameters: tool.Schema}.WithDefaults()
 			if err := row.Validate(); err != nil {
 				t.Errorf("%s: %v", e.ID, err)
 			}
@@ -152,7 +155,8 @@ func TestOracle_FunctionCalls(t *testing.T) {
 				without := maps.Clone(c.Args)
 				delete(without, name.(string))
 				want := pointer([]string{name.(string)})
-				if !slices.ContainsFunc(s.check(parsed(t, without), ""), func(f reeve.Field) bool { return f.Path == want }) {
+				if !slices.ContainsFunc(s.check(parsed(t, without), ""),
+					func(f reeve.Field) bool { return f.Path == want }) {
 					t.Errorf("%s: %s without %s is not named", e.ID, c.Name, name)
 					continue
 				}
@@ -163,7 +167,8 @@ func TestOracle_FunctionCalls(t *testing.T) {
 	if err := lines.Err(); err != nil || right == 0 {
 		t.Fatalf("%d entries, %d right calls: %v", entries, right, err)
 	}
-	t.Logf("%d entries, %d schemas registered, %d right calls passed, %d missing arguments named", entries, tools, right, wrong)
+	t.Logf("%d entries, %d schemas registered, %d right calls passed, %d missing arguments named", entries, tools,
+		right, wrong)
 }
 
 func parsed(t *testing.T, args map[string]json.RawMessage) any {

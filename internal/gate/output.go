@@ -97,7 +97,8 @@ func cutAfter(s string, most int) output {
 		return o
 	}
 	o.full, o.truncated = []byte(s), true
-	o.content += fmt.Sprintf("\n[output truncated: original size %d bytes; read the rest with %s {\"hash\":%q,\"offset\":%d}]",
+	o.content += fmt.Sprintf(
+		"\n[output truncated: original size %d bytes; read the rest with %s {\"hash\":%q,\"offset\":%d}]",
 		o.size, OutputRead, reeve.Hash(o.full), len(shown))
 	return o
 }

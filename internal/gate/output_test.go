@@ -46,7 +46,8 @@ func (evil) MarshalJSON() ([]byte, error) { panic("no") }
 func TestText(t *testing.T) {
 	t.Parallel()
 	g := New(Config{})
-	for want, v := range map[string]any{"": nil, "as it is": "as it is", "bytes": []byte("bytes"), `{"a":"<b>"}`: map[string]string{"a": "<b>"}, `[1,2]`: []int{1, 2}, "7": 7} {
+	for want, v := range map[string]any{"": nil, "as it is": "as it is", "bytes": []byte("bytes"),
+		`{"a":"<b>"}`: map[string]string{"a": "<b>"}, `[1,2]`: []int{1, 2}, "7": 7} {
 		if got := g.text(v); got != want {
 			t.Errorf("%v is %q", v, got)
 		}

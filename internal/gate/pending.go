@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// pendingWrites holds writes about operations of this process that the store did not take: outcomes of requests that have
-// left, and releases of operations that were not sent. The loop tries them again until the store takes them or another
-// process was faster. If this process ends first, the operations are recovered like any other that it left.
+// pendingWrites holds writes about operations of this process that the store did not take: outcomes of requests that
+// have left, and releases of operations that were not sent. The loop tries them again until the store takes them or
+// another process was faster. If this process ends first, the operations are recovered like any other that it left.
 type pendingWrites struct {
 	mu     sync.Mutex
 	writes map[string]func(context.Context) error // by operation
@@ -48,9 +48,9 @@ func (p *pendingWrites) flush(ctx context.Context) bool {
 	return len(p.writes) > 0
 }
 
-// releaseLater gives back an operation that nobody here works on, though the store may say that this process owns it: the
-// commit was never confirmed, or came too late to be acted on. Nothing was sent. An operation that was written since is
-// owned for another reason, and stays.
+// releaseLater gives back an operation that nobody here works on, though the store may say that this process owns it:
+// the commit was never confirmed, or came too late to be acted on. Nothing was sent. An operation that was written
+// since is owned for another reason, and stays.
 func (g *Gate) releaseLater(op reeve.Operation) {
 	at := reeve.Now()
 	g.pending.add(op.ID, func(ctx context.Context) error {

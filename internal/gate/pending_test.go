@@ -39,7 +39,10 @@ func TestG12_PendingWritesCanBeAddedDuringAFlush(t *testing.T) {
 		}
 		return succeeds("tried again")(ctx)
 	})
-	p.add("another's", func(context.Context) error { return reeve.Errorf(reeve.Conflict, "another process has written it") })
+	p.add("another's", func(context.Context) error {
+		return reeve.Errorf(reeve.Conflict,
+			"another process has written it")
+	})
 	if !p.flush(ctx) || len(written) != 0 {
 		t.Errorf("wrote %q, and nothing is left", written)
 	}
@@ -52,7 +55,8 @@ func TestG12_PendingWritesCanBeAddedDuringAFlush(t *testing.T) {
 	}
 }
 
-// A call has one result. A request that comes back when somebody else has ended its operation is answered with what stands.
+// A call has one result. A request that comes back when somebody else has ended its operation is answered with what
+// stands.
 func TestG12_AResultThatIsThereCounts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -60,9 +64,10 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 		ends reeve.State
 		word reeve.Resolution
 	}{
-		"it was skipped": {reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "left"}, reeve.Unknown, reeve.SkipIt},
-		"it failed":      {reeve.ResultInfo{Status: "error", Code: reeve.ToolFailed, Message: "no"}, reeve.Failed, ""},
-		"it happened":    {reeve.ResultInfo{Status: "success"}, reeve.Committed, ""},
+		"it was skipped": {reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "left"}, reeve.Unknown,
+			reeve.SkipIt},
+		"it failed":   {reeve.ResultInfo{Status: "error", Code: reeve.ToolFailed, Message: "no"}, reeve.Failed, ""},
+		"it happened": {reeve.ResultInfo{Status: "success"}, reeve.Committed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +75,11 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 			g, e, sent := sender(t, reeve.Keyed)
 			var op reeve.Operation
 			read := func() error {
-				return g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.Ledger().GetOperation(ctx, "home", "op_1"); return err })
+				return g.DB.View(ctx, func(s *store.Snap) (err error) {
+					op, err = s.Ledger().
+						GetOperation(ctx, "home", "op_1")
+					return err
+				})
 			}
 			if _, err := g.views.agent(ctx, g, "home", "agt_one"); err != nil { // so that the next commit is the call's
 				t.Fatal(err)
@@ -85,14 +94,16 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 					return tx.Ledger().TransitionOperation(ctx, op, is, r)
 				})
 			})
-			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
+			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
+				Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
 			if err != nil || res.State != c.ends || res.Code != c.info.Code || res.Content != "said" {
 				t.Errorf("%+v, %v", res, err)
 			}
 			if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 {
 				t.Errorf("%d taken up, %d sent; %v", n, sent.Load(), err)
 			}
-			if err := read(); err != nil || op.State != c.ends || op.Resolution != c.word || op.Owner != "" || op.ResultID == "" {
+			if err := read(); err != nil || op.State != c.ends || op.Resolution != c.word || op.Owner != "" ||
+				op.ResultID == "" {
 				t.Errorf("%+v, %v", op, err)
 			}
 		})
@@ -109,7 +120,8 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 		gives  string
 		events int
 	}{
-		"a name that is no text":     {[]reeve.Token{good, {Class: reeve.EntityID, Name: "a\x00"}, {Class: reeve.EntityID, Name: "\xff"}}, "", "done", 1},
+		"a name that is no text": {[]reeve.Token{good, {Class: reeve.EntityID, Name: "a\x00"},
+			{Class: reeve.EntityID, Name: "\xff"}}, "", "done", 1},
 		"of no class":                {[]reeve.Token{{Class: "rumour", Name: "a"}, good}, "", "done", 1},
 		"the store does not want it": {[]reeve.Token{good}, "INSERT INTO events", "could not be recorded", 0},
 	} {
@@ -118,7 +130,8 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 				t.Parallel()
 				ctx := t.Context()
 				g, e, sent := sender(t, effect)
-				tool := reeve.Tool{ID: "act", Description: "Acts.", Parameters: []byte(`{"type":"object"}`), Effect: effect, Tier: reeve.SideEffecting,
+				tool := reeve.Tool{ID: "act", Description: "Acts.", Parameters: []byte(`{"type":"object"}`),
+					Effect: effect, Tier: reeve.SideEffecting,
 					Handler: func(_ context.Context, inv *reeve.Invocation) (any, error) {
 						sent.Add(1)
 						inv.EmitAll(c.says)
@@ -136,8 +149,10 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 				if c.never != "" {
 					e.never.Store(&c.never)
 				}
-				res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "act", Tools: []string{"act"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
-				if err != nil || res.State != reeve.Committed || !strings.Contains(res.Content, c.gives) || len(res.Changed) != c.events {
+				res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "act",
+					Tools: []string{"act"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
+				if err != nil || res.State != reeve.Committed || !strings.Contains(res.Content, c.gives) ||
+					len(res.Changed) != c.events {
 					t.Errorf("%+v, %v", res, err)
 				}
 				if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 || g.pending.flush(ctx) {
@@ -148,19 +163,22 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 	}
 }
 
-// An outcome that is brought from outside, and cannot be recorded, is not taken: only whoever brings it has it, and brings it again.
+// An outcome that is brought from outside, and cannot be recorded, is not taken: only whoever brings it has it, and
+// brings it again.
 func TestW11_AnOutcomeThatIsNotRecordedIsNotTaken(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, e, _ := sender(t, reeve.Keyed)
-	tool := reeve.Tool{ID: "later", Description: "Answers later.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Unsafe, Tier: reeve.SideEffecting, Async: true, TimeoutMS: 3_600_000,
+	tool := reeve.Tool{ID: "later", Description: "Answers later.", Parameters: []byte(`{"type":"object"}`),
+		Effect: reeve.Unsafe, Tier: reeve.SideEffecting, Async: true, TimeoutMS: 3_600_000,
 		Handler: func(context.Context, *reeve.Invocation) (any, error) {
 			return nil, reeve.Errorf(reeve.InProgress, "taken")
 		}}
 	if err := errors.Join(g.Catalogue.AddTool(tool), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "later", Tools: []string{"later"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}); err != nil {
+	if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "later", Tools: []string{"later"},
+		Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := g.Step(ctx); n != 1 || err != nil {

@@ -9,18 +9,21 @@ import (
 	"reeve/internal/store"
 )
 
-// An approval holds under the policy that it was given under. Its hash is remembered, and is that of the call's own list of tools all the same.
+// An approval holds under the policy that it was given under. Its hash is remembered, and is that of the call's own
+// list of tools all the same.
 func TestG15_EachCallHasThePolicyOfItsOwnTools(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
-	tool := reeve.Tool{ID: "note", Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 1000,
+	tool := reeve.Tool{ID: "note", Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
+		Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 1000,
 		Handler: func(context.Context, *reeve.Invocation) (any, error) { return "done", nil }}
 	if err := errors.Join(g.Catalogue.AddTool(tool), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	policy := func(op string, tools ...string) (hash string) {
-		if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "note", Tools: tools, Args: []byte("{}"), Operation: op, Via: reeve.ViaGo}); err != nil {
+		if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "note", Tools: tools,
+			Args: []byte("{}"), Operation: op, Via: reeve.ViaGo}); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.DB.View(ctx, func(s *store.Snap) error {

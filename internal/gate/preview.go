@@ -20,7 +20,8 @@ func (d *decider) previewStep(ctx context.Context) (string, error) {
 		return "the tool has no preview", nil
 	}
 	decided := d.waits != "" || d.proposes || (d.resumed != nil && d.resumed.Base != "")
-	needed := d.call.PreviewOnly || d.call.Base != "" || decided || t.Effect == reeve.Keyed || t.Effect == reeve.Verifiable
+	needed := d.call.PreviewOnly || d.call.Base != "" || decided || t.Effect == reeve.Keyed ||
+		t.Effect == reeve.Verifiable
 	if !needed || d.existing != nil {
 		return "not needed", nil
 	}
@@ -39,7 +40,8 @@ func (d *decider) previewStep(ctx context.Context) (string, error) {
 		want = d.resumed.Base
 	}
 	if want != "" && want != v.Base {
-		return "", reeve.Errorf(reeve.Stale, "what the change was based on has changed since").Hintf("preview it again and apply that")
+		return "", reeve.Errorf(reeve.Stale, "what the change was based on has changed since").
+			Hintf("preview it again and apply that")
 	}
 	d.preview, d.forPerson = &v, shown
 	return "the change is known", nil
@@ -56,15 +58,17 @@ func (d *decider) previewForPerson(ctx context.Context) error {
 	return nil
 }
 
-// shownToPerson returns what a person is shown of a change on which they decide, without stored secrets. What only looks
-// like a secret stays: otherwise a change could be written so that it is hidden from the person who lets it happen.
+// shownToPerson returns what a person is shown of a change on which they decide, without stored secrets. What only
+// looks like a secret stays: otherwise a change could be written so that it is hidden from the person who lets it
+// happen.
 func (d *Decision) shownToPerson() output {
 	if d.preview == nil {
 		return output{}
 	}
 	out := cutAfter(d.view.workspace.stored(d.preview.Change), max(d.g.OutputCap, decidableCap))
 	if out.truncated {
-		out.content += fmt.Sprintf("\n[the change is not shown whole; read the rest before you decide: reeve output %s]", reeve.Hash(out.full))
+		out.content += fmt.Sprintf(
+			"\n[the change is not shown whole; read the rest before you decide: reeve output %s]", reeve.Hash(out.full))
 	}
 	return out
 }

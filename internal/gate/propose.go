@@ -10,7 +10,8 @@ import (
 	"reeve/internal/store"
 )
 
-// proposed judges a call that the agent may only propose. What changes nothing passes, and what a person rejected stays rejected.
+// proposed judges a call that the agent may only propose. What changes nothing passes, and what a person rejected stays
+// rejected.
 func (d *decider) proposed(ctx context.Context, why string) (string, error) {
 	if !d.tool().Effect.Mutates() {
 		return why + ", and it changes nothing", nil
@@ -21,7 +22,8 @@ func (d *decider) proposed(ctx context.Context, why string) (string, error) {
 	err := d.g.DB.View(ctx, func(s *store.Snap) error {
 		last, ok, err := d.lastProposal(ctx, s)
 		if err == nil && ok && last.State == reeve.ProposalRejected {
-			return reeve.Errorf(reeve.Denied, "%s as proposal %s", verdictOn(last, "rejected this"), last.ID).Hintf("propose something else, unless a person reopens it")
+			return reeve.Errorf(reeve.Denied, "%s as proposal %s", verdictOn(last, "rejected this"), last.ID).
+				Hintf("propose something else, unless a person reopens it")
 		}
 		return err
 	})
@@ -44,9 +46,9 @@ func verdictOn(p reeve.Proposal, did string) string {
 	return by + " " + did + on + why
 }
 
-// propose makes the call an item of its thread's change set. The item, the action and its result are one transaction; the caller
-// goes on, and a person decides when they like. The call costs one call and nothing else: what it would do is paid for when it is
-// applied.
+// propose makes the call an item of its thread's change set. The item, the action and its result are one transaction;
+// the caller goes on, and a person decides when they like. The call costs one call and nothing else: what it would do
+// is paid for when it is applied.
 func (r *Recorder) propose(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
 	diff := r.shownToPerson()
@@ -78,7 +80,8 @@ func (r *Recorder) propose(ctx context.Context) (res reeve.Result, err error) {
 
 // enter finds the item that says the same and is still open, or writes a new one, and says which.
 func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve.Proposal, text string, err error) {
-	round, err := tx.Ledger().LastRound(ctx, r.call.Agent, r.tool().ID, r.argsHash) // before the items are looked at: one that comes after has taken the next round
+	// before the items are looked at: one that comes after has taken the next round
+	round, err := tx.Ledger().LastRound(ctx, r.call.Agent, r.tool().ID, r.argsHash)
 	if err != nil {
 		return item, "", err
 	}
@@ -91,22 +94,32 @@ func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item r
 		case reeve.ProposalRejected:
 			return item, "", store.ErrStaleDecision{} // a person was faster: it is judged again
 		case reeve.ProposalAccepted:
-			return last, fmt.Sprintf("This is item %d of change set %s already, and a person accepted it: it is being applied.", last.Ordinal, last.SetID), nil
+			return last, fmt.Sprintf(
+				"This is item %d of change set %s already, and a person accepted it: it is being applied.",
+				last.Ordinal, last.SetID), nil
 		case reeve.ProposalPending:
 			if r.isBound(last) && last.Base == r.base() {
-				return last, fmt.Sprintf("This is item %d of change set %s already: a person decides. Nothing has changed yet.", last.Ordinal, last.SetID), nil
+				return last, fmt.Sprintf(
+					"This is item %d of change set %s already: a person decides. Nothing has changed yet.",
+					last.Ordinal, last.SetID), nil
 			}
 			was := last // what a person may be looking at is left as it is, and cannot be accepted any more
-			was.State, was.Comment = reeve.ProposalStale, "the agent proposed it again: what it was based on had changed"
+			was.State, was.Comment = reeve.ProposalStale,
+				"the agent proposed it again: what it was based on had changed"
 			if err := tx.Ledger().TransitionProposal(ctx, was, reeve.ProposalPending); err != nil {
 				return item, "", err
 			}
-		case reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown: // over: this is another
+		// over: this is another
+		case reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale,
+			reeve.ProposalUnknown:
 		}
 	}
-	item = reeve.Proposal{ID: tx.NewID(reeve.PrefixProposal), WorkspaceID: r.call.Workspace, SetID: r.changeSet(), Round: round + 1,
-		AgentID: r.call.Agent, RunID: r.call.Run, ThreadID: r.thread, CallID: r.callID, Tool: r.tool().ID, Args: r.decidedArgs(), ArgsHash: r.argsHash,
-		ToolVersion: r.entry.fingerprint, Settings: r.settingsHash(), Base: r.base(), Preview: diff.content, Reason: r.call.Reason, UserID: r.call.User,
+	item = reeve.Proposal{ID: tx.NewID(reeve.PrefixProposal), WorkspaceID: r.call.Workspace, SetID: r.changeSet(),
+		Round:   round + 1,
+		AgentID: r.call.Agent, RunID: r.call.Run, ThreadID: r.thread, CallID: r.callID, Tool: r.tool().
+				ID, Args: r.decidedArgs(), ArgsHash: r.argsHash,
+		ToolVersion: r.entry.fingerprint, Settings: r.settingsHash(), Base: r.base(), Preview: diff.content,
+		Reason: r.call.Reason, UserID: r.call.User,
 		State: reeve.ProposalPending}
 	if item.Ordinal, err = tx.Ledger().LastOrdinal(ctx, item.SetID); err != nil {
 		return item, "", err
@@ -115,11 +128,14 @@ func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item r
 	if err := r.keepOutput(ctx, tx, diff); err != nil {
 		return item, "", err
 	}
-	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.", item.Ordinal, item.SetID), tx.Ledger().InsertProposal(ctx, item)
+	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.",
+		item.Ordinal, item.SetID), tx.Ledger().InsertProposal(ctx, item)
 }
 
-// lastProposal is the item that says the same: by the same agent, and on behalf of the same person. What is one person's own is not the other's. No item says the same as an undo: that is about one operation,
-// and whoever asks for it again, once it came to nothing, asks anew. While it waits it is found by its operation, and is not proposed a second time.
+// lastProposal is the item that says the same: by the same agent, and on behalf of the same person. What is one
+// person's own is not the other's. No item says the same as an undo: that is about one operation, and whoever asks for
+// it again, once it came to nothing, asks anew. While it waits it is found by its operation, and is not proposed a
+// second time.
 func (d *Decision) lastProposal(ctx context.Context, s *store.Snap) (reeve.Proposal, bool, error) {
 	if d.undoes != "" {
 		return reeve.Proposal{}, false, nil
@@ -152,7 +168,8 @@ func sinceProposed(item reeve.Proposal) string {
 	case reeve.ProposalApplied:
 		return verdictOn(item, "accepted it") + ", and it was applied as operation " + item.OperationID
 	case reeve.ProposalStale:
-		return "it is stale, and nothing was applied: " + cmp.Or(item.Message, item.Comment, "what it was made for has changed")
+		return "it is stale, and nothing was applied: " + cmp.Or(item.Message, item.Comment,
+			"what it was made for has changed")
 	case reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalUnknown:
 	}
 	return verdictOn(item, "accepted it") + ", and it is " + string(item.State) + ": " + item.Message
@@ -174,7 +191,9 @@ func (d *Decision) isBound(item reeve.Proposal) bool {
 // acceptedBy checks that what a person accepted is what would run, and that the agent may still do it at all.
 func (d *decider) acceptedBy() (string, error) {
 	if !d.isBound(*d.proposal) {
-		return "", reeve.Errorf(reeve.Stale, "the tool or the agent's settings for it have changed since it was proposed").Hintf("the agent must propose it again")
+		return "", reeve.Errorf(reeve.Stale,
+			"the tool or the agent's settings for it have changed since it was proposed").
+			Hintf("the agent must propose it again")
 	}
 	if answer, why := d.policyAnswer(d.tool()); answer == reeve.Deny {
 		return "", d.forbidden(d.tool(), why)

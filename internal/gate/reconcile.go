@@ -17,8 +17,8 @@ const (
 	poll      = 15 * time.Second // how long work of other processes may wait for us to look
 )
 
-// Run takes up operations that are due, until ctx ends: calls that were approved, and calls whose outcome a crash or a lost
-// connection left open. It returns when all that it started has ended.
+// Run takes up operations that are due, until ctx ends: calls that were approved, and calls whose outcome a crash or a
+// lost connection left open. It returns when all that it started has ended.
 func (g *Gate) Run(ctx context.Context) error { return (&operationWorker{g}).run(ctx) }
 
 // Step does once what Run does again and again, and waits for it. It returns how many operations it took up.
@@ -30,7 +30,8 @@ type operationWorker struct{ *Gate }
 func (l *operationWorker) run(ctx context.Context) error {
 	alive, silent := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
-	go func() { defer close(over); l.keepBeating(alive) }() // on its own: it must go on while the loop is busy, and until the last is done
+	// on its own: it must go on while the loop is busy, and until the last is done
+	go func() { defer close(over); l.keepBeating(alive) }()
 	defer func() { silent(); <-over }()
 	var work errgroup.Group
 	var busy atomic.Int32
@@ -78,7 +79,8 @@ func (l *operationWorker) step(ctx context.Context) (int, error) {
 	return len(ops), err
 }
 
-// Close waits for calls that have left, for a while, and says goodbye. What is still out then is taken up after the next start.
+// Close waits for calls that have left, for a while, and says goodbye. What is still out then is taken up after the
+// next start.
 func (g *Gate) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { g.live.Wait(); close(done) }()
@@ -100,8 +102,8 @@ func (g *Gate) changed() {
 // Wakeup makes the loop look now.
 func (g *Gate) Wakeup() { g.nudged.Notify() }
 
-// beat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its hands has
-// been taken, and its late answers will be refused.
+// beat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its
+// hands has been taken, and its late answers will be refused.
 func (l *operationWorker) beat(ctx context.Context) {
 	at, known := reeve.Now(), false
 	err := l.DB.Update(ctx, func(tx *store.Tx) (err error) {
@@ -126,7 +128,11 @@ func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operati
 		next = heartbeat / 5
 	}
 	held := false
-	if err := l.DB.View(ctx, func(s *store.Snap) (err error) { held, err = s.System().Held(ctx); return err }); err != nil || held {
+	if err := l.DB.View(ctx, func(s *store.Snap) (err error) {
+		held, err = s.System().
+			Held(ctx)
+		return err
+	}); err != nil || held {
 		return nil, next, err
 	}
 	if err := l.Inbox.expire(ctx); err != nil {
@@ -174,13 +180,15 @@ func (l *operationWorker) takeUp(ctx context.Context, op reeve.Operation) {
 		switch reeve.CodeOf(err) {
 		case reeve.Stopped, reeve.Canceled: // it waits
 		default:
-			l.Log.Error("could not take up an operation; it will be tried again", "operation", op.ID, "agent", op.AgentID, "tool", op.Tool, "error", err)
+			l.Log.Error("could not take up an operation; it will be tried again", "operation", op.ID, "agent",
+				op.AgentID, "tool", op.Tool, "error", err)
 		}
 	}
 	l.changed()
 }
 
-// release puts an operation that could not be taken up back, to be tried again later. False means that somebody has settled it.
+// release puts an operation that could not be taken up back, to be tried again later. False means that somebody has
+// settled it.
 func (l *operationWorker) release(ctx context.Context, op reeve.Operation) bool {
 	is := op
 	next := reeve.Now().Add(l.Backoff.First)
@@ -220,7 +228,9 @@ func (l *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve
 	a := newAttempt(newRecorder(d))
 	a.rec.budget.key = op.CallID
 	if !callable {
-		return a.rec.conclude(ctx, op, d.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the tool is gone, so nobody can tell what happened")))
+		return a.rec.conclude(ctx, op,
+			d.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome,
+				"the tool is gone, so nobody can tell what happened")))
 	}
 	a.earlier = op.Tries + 1
 	return a.resume(ctx, op)
@@ -228,18 +238,21 @@ func (l *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve
 
 // resume settles an operation that was sent and whose outcome was not recorded, by its effect class.
 func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
-	lost := a.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the server stopped before the outcome was recorded"))
+	lost := a.failure(ambiguous,
+		reeve.Errorf(reeve.UnknownOutcome, "the server stopped before the outcome was recorded"))
 	if lost.attempts = a.earlier; op.Message != "" {
 		lost.err.Message = op.Message
 	}
 	if op.Awaited() {
-		lost = a.failure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s", a.tool().Timeout()))
+		lost = a.failure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s",
+			a.tool().Timeout()))
 		lost.attempts = a.earlier
 		return a.rec.conclude(ctx, op, lost)
 	}
 	if op.ToolVersion != a.entry.fingerprint && (op.Effect == reeve.Keyed || op.Effect == reeve.Verifiable) {
 		lost.last = true // the tool will not change back
-		lost.err.Message = "the tool has changed since it was sent: whoever it would be sent to now may know nothing of it"
+		lost.err.Message = "the tool has changed since it was sent: whoever it would be sent to now may know nothing " +
+			"of it"
 		return a.rec.conclude(ctx, op, lost)
 	}
 	switch op.Effect {
@@ -255,8 +268,8 @@ func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result,
 	return a.rec.conclude(ctx, op, lost)
 }
 
-// asDecided returns the decision on a recorded call that was let through before. False means that its tool cannot be called
-// any more.
+// asDecided returns the decision on a recorded call that was let through before. False means that its tool cannot be
+// called any more.
 func (r *request) asDecided() (d *Decision, callable bool) {
 	d = newDecision(r)
 	d.args, d.argsHash = r.call.Args, r.resumed.ArgsHash
@@ -272,7 +285,8 @@ func (r *request) asDecided() (d *Decision, callable bool) {
 // errGone is why nothing is done for an agent that was removed.
 var errGone = reeve.Errorf(reeve.Denied, "the agent is gone").Hintf("another agent must do it")
 
-// orphan ends an operation whose agent is gone, or one on whose behalf it runs: one that may have left is unknown, one that has not is denied.
+// orphan ends an operation whose agent is gone, or one on whose behalf it runs: one that may have left is unknown, one
+// that has not is denied.
 func (l *operationWorker) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
 	err := l.DB.Update(ctx, func(tx *store.Tx) error {
 		if op.State == reeve.Prepared {

@@ -21,8 +21,8 @@ func newRecorder(d *Decision) *Recorder {
 	return &Recorder{Decision: d, callID: d.draftID, budget: newReservation(d)}
 }
 
-// assignID gives a new call its id, in the transaction that writes it. A thread is read in the order of ids, so ids must be
-// made in the order in which calls are written, not in the order in which they arrive.
+// assignID gives a new call its id, in the transaction that writes it. A thread is read in the order of ids, so ids
+// must be made in the order in which calls are written, not in the order in which they arrive.
 func (r *Recorder) assignID(tx *store.Tx) {
 	if r.resumed == nil {
 		r.callID = tx.NewID(reeve.PrefixMessage)
@@ -42,8 +42,8 @@ func (r *Recorder) operationIn(s reeve.State) reeve.Operation {
 	return r.Decision.operationIn(s, r.callID)
 }
 
-// admit begins the transaction that lets a call go: it assigns the id and claims what the call may spend. The write of the
-// row, or move, finds out whether the decision still holds.
+// admit begins the transaction that lets a call go: it assigns the id and claims what the call may spend. The write of
+// the row, or move, finds out whether the decision still holds.
 func (r *Recorder) admit(ctx context.Context, tx *store.Tx) error {
 	r.assignID(tx)
 	if r.call.Automation != "" {
@@ -69,7 +69,8 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	if err := tx.Ledger().InsertCall(ctx, row, judged); err != nil || !inOpenRun || brain {
 		return err
 	}
-	state, err := tx.Runs().LockRun(ctx, r.call.Workspace, r.call.Run) // keeps the run from ending before the call is committed
+	// keeps the run from ending before the call is committed
+	state, err := tx.Runs().LockRun(ctx, r.call.Workspace, r.call.Run)
 	if err == nil && state != "" && state.Final() {
 		return store.ErrStaleDecision{}
 	}
@@ -95,8 +96,8 @@ func (r *Recorder) move(ctx context.Context, tx *store.Tx, op reeve.Operation, r
 	return tx.Ledger().TransitionOperation(ctx, *r.resumed, op, result)
 }
 
-// checkRevision fails if the workspace changed since the decision. It locks the workspace until the transaction ends, so
-// that a stop comes either before it or after it.
+// checkRevision fails if the workspace changed since the decision. It locks the workspace until the transaction ends,
+// so that a stop comes either before it or after it.
 func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
 	w, err := tx.Queue().LockWorkspace(ctx, r.call.Workspace)
 	if err == nil && w.Revision != r.view.ws.Revision {
@@ -105,14 +106,16 @@ func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// result returns the result of the call in two forms: the one that the ledger keeps, without its id, and the one that the
-// caller gets.
+// result returns the result of the call in two forms: the one that the ledger keeps, without its id, and the one that
+// the caller gets.
 func (r *Recorder) result(o outcome) (store.CallResult, reeve.Result) {
 	undo := r.view.workspace.shownUndo(o.undo)
-	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: undo,
+	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed,
+		Undo:  undo,
 		Spent: o.spent, Attempts: o.attempts, ProposalID: o.proposal}
-	res := reeve.Result{CallID: r.callID, Content: o.out.content, Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed,
-		Undo: undo, Spent: o.spent, OperationID: r.operationID(), ProposalID: o.proposal}
+	res := reeve.Result{CallID: r.callID, Content: o.out.content, Size: o.out.size, Truncated: o.out.truncated,
+		Changed: o.changed,
+		Undo:    undo, Spent: o.spent, OperationID: r.operationID(), ProposalID: o.proposal}
 	if o.out.truncated {
 		info.Hash = reeve.Hash(o.out.full)
 		res.Hash = info.Hash
@@ -128,8 +131,8 @@ func (r *Recorder) result(o outcome) (store.CallResult, reeve.Result) {
 	return store.CallResult{Content: o.out.content, Info: mustJSON(info)}, res
 }
 
-// resultIn makes the result of an outcome, in the transaction that writes it. It stores the whole of an output that was cut,
-// and wakes watchers of what changed.
+// resultIn makes the result of an outcome, in the transaction that writes it. It stores the whole of an output that was
+// cut, and wakes watchers of what changed.
 func (r *Recorder) resultIn(ctx context.Context, tx *store.Tx, o outcome) (*store.CallResult, reeve.Result, error) {
 	row, res := r.result(o)
 	row.ID = tx.NewID(reeve.PrefixMessage)
@@ -153,8 +156,9 @@ func (r *Recorder) notify(ctx context.Context, tx *store.Tx, operation string, c
 	if !r.view.workspace.watched {
 		return tx.Ledger().InsertEvents(ctx, r.call.Workspace, r.call.Agent, operation, changed)
 	}
-	return tx.Queue().RecordChange(ctx, store.Change{Workspace: r.call.Workspace, Agent: r.call.Agent, Run: r.call.Run, Operation: operation,
-		Tokens: changed, Window: r.g.Window})
+	return tx.Queue().RecordChange(ctx, store.Change{Workspace: r.call.Workspace, Agent: r.call.Agent, Run: r.call.Run,
+		Operation: operation,
+		Tokens:    changed, Window: r.g.Window})
 }
 
 // record writes a call that leaves no operation.
@@ -222,7 +226,8 @@ func (r *Recorder) abandon(ctx context.Context, refusal error) (reeve.Result, er
 	if err == nil {
 		r.observeRefusal(ctx, why)
 	}
-	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: reeve.DeniedOp, IsError: true, Code: why.Code, Message: why.Message}, err
+	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: reeve.DeniedOp, IsError: true, Code: why.Code,
+		Message: why.Message}, err
 }
 
 // preview records what a call would change.
@@ -230,8 +235,8 @@ func (r *Recorder) preview(ctx context.Context) (reeve.Result, error) {
 	return r.record(ctx, outcome{out: r.output(r.Decision.preview.Change)})
 }
 
-// enqueue writes the row of an asynchronous call and answers at once. The loop makes the call, here or on another server,
-// and its result comes when it has run. A crash loses nothing and sends nothing twice.
+// enqueue writes the row of an asynchronous call and answers at once. The loop makes the call, here or on another
+// server, and its result comes when it has run. A crash loses nothing and sends nothing twice.
 func (r *Recorder) enqueue(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
 	err = r.g.DB.Update(keep, func(tx *store.Tx) error {
@@ -258,7 +263,8 @@ func (r *Recorder) recordDispatched(ctx context.Context) (op reeve.Operation, er
 		op.Owner = r.g.process
 		r.setInFlight(&op, tx.Now())
 		if was := r.resumed; was != nil {
-			op.Resolution, op.ResolvedBy, op.Spent, op.Tries, op.Deferred = was.Resolution, was.ResolvedBy, was.Spent, was.Tries, was.Deferred
+			op.Resolution, op.ResolvedBy, op.Spent, op.Tries, op.Deferred = was.Resolution, was.ResolvedBy, was.Spent,
+				was.Tries, was.Deferred
 		}
 		return r.write(ctx, tx, op, nil)
 	})
@@ -283,8 +289,8 @@ func (r *Recorder) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s r
 	return res, r.budget.spendIn(ctx, tx, o.spent)
 }
 
-// recordRolledBack writes a local call whose transaction was rolled back, so that it had no effect. A caller that went away
-// and comes back may use the same operation id.
+// recordRolledBack writes a local call whose transaction was rolled back, so that it had no effect. A caller that went
+// away and comes back may use the same operation id.
 func (r *Recorder) recordRolledBack(ctx context.Context, o outcome) (res reeve.Result, err error) {
 	o.ending = refused
 	noOperation := r.chosen && r.resumed == nil && ctx.Err() != nil && o.err.Code == reeve.Canceled
@@ -306,12 +312,13 @@ func (r *Recorder) recordRolledBack(ctx context.Context, o outcome) (res reeve.R
 	return res, nil
 }
 
-// recordAwaited writes the row that waits for what the handler began, in the same transaction: neither is there without the
-// other. It claims no budget meanwhile: what was begun spends for itself.
+// recordAwaited writes the row that waits for what the handler began, in the same transaction: neither is there without
+// the other. It claims no budget meanwhile: what was begun spends for itself.
 func (r *Recorder) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reeve.Result, error) {
 	op := r.operationIn(reeve.Dispatched)
 	op.TimeoutAt = r.awaitUntil(o)
-	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Tries = op.TimeoutAt, reeve.InProgress, o.err.Message, o.spent, o.attempts
+	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Tries = op.TimeoutAt, reeve.InProgress, o.err.Message, o.spent,
+		o.attempts
 	res := pendingResult(op)
 	if err := r.budget.spendIn(ctx, tx, o.spent); err != nil {
 		return res, err
@@ -335,7 +342,8 @@ func (d *Decision) failure(e ending, err error) outcome {
 func (d *Decision) briefFields(fields []reeve.Field) []reeve.Field {
 	out := make([]reeve.Field, 0, min(len(fields), maxFields))
 	for _, f := range fields[:min(len(fields), maxFields)] {
-		out = append(out, reeve.Field{Path: d.brief(f.Path), Message: d.brief(f.Message), Expected: d.brief(f.Expected)})
+		out = append(out, reeve.Field{Path: d.brief(f.Path), Message: d.brief(f.Message),
+			Expected: d.brief(f.Expected)})
 	}
 	return out
 }

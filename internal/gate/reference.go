@@ -28,7 +28,8 @@ var referenceKeywords = []string{"$dynamicRef", "$recursiveRef", "$ref"}
 var countKeywords = []string{"maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems",
 	"minLength", "minProperties"}
 
-// mostCount is the largest value that such a keyword may have: that of an integer which every JSON reader keeps exactly.
+// mostCount is the largest value that such a keyword may have: that of an integer which every JSON reader keeps
+// exactly.
 const mostCount = 1 << 53
 
 // place is where in a schema a part of it stands.

@@ -66,7 +66,8 @@ func (r *repair) scalar(v any, schema map[string]any, path string) any {
 			}
 		}
 	case json.Number:
-		if schema["type"] != nil && allows(schema, "string") && !allows(schema, "number") && !allows(schema, "integer") {
+		if schema["type"] != nil && allows(schema, "string") && !allows(schema, "number") &&
+			!allows(schema, "integer") {
 			r.note(path, "a number read as a string")
 			return string(t)
 		}

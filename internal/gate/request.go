@@ -27,8 +27,8 @@ type request struct {
 	proposal *reeve.Proposal  // the proposal that it applies
 }
 
-// newRequest finds out who makes a call and on whose behalf. It fails only if the call cannot be recorded for anybody, or
-// cannot be decided.
+// newRequest finds out who makes a call and on whose behalf. It fails only if the call cannot be recorded for anybody,
+// or cannot be decided.
 func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
 	v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
 	if err == nil && v.runsFirst(c) {
@@ -47,8 +47,9 @@ func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
 	if err := checkName("run", c.Run); err != nil {
 		return nil, err
 	}
-	req := &request{caller: caller{call: c, view: v}, g: g, draftID: g.DB.NewID(reeve.PrefixMessage), operation: c.Operation,
-		chosen: c.Operation != "", session: sessionOf(c), lapses: g.lease.lapses.Load()}
+	req := &request{caller: caller{call: c, view: v}, g: g, draftID: g.DB.NewID(reeve.PrefixMessage),
+		operation: c.Operation,
+		chosen:    c.Operation != "", session: sessionOf(c), lapses: g.lease.lapses.Load()}
 	req.thread = req.session
 	if err := req.findPrincipals(ctx); err != nil {
 		return nil, err
@@ -62,8 +63,9 @@ func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
 // checkName refuses a text that cannot be part of a thread's name.
 func checkName(what, s string) error {
 	if len(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
-		return &reeve.Error{Code: reeve.Validation, Message: "the " + what + " is not a name", Fields: []reeve.Field{{Path: "/" + what,
-			Message: "too long, or holds control characters", Expected: "at most 128 printable characters"}}}
+		return &reeve.Error{Code: reeve.Validation, Message: "the " + what + " is not a name",
+			Fields: []reeve.Field{{Path: "/" + what,
+				Message: "too long, or holds control characters", Expected: "at most 128 printable characters"}}}
 	}
 	return nil
 }
@@ -85,7 +87,8 @@ func (r *request) findPrincipals(ctx context.Context) error {
 		if a, err = r.g.ancestry.of(ctx, r.g.DB, r.call.Workspace, r.call.Run); err != nil {
 			return err
 		}
-		if r.call.Via.FromBrain() && a.agent == r.call.Agent { // in a conversation led by another agent the thread is that agent's
+		// in a conversation led by another agent the thread is that agent's
+		if r.call.Via.FromBrain() && a.agent == r.call.Agent {
 			r.thread = a.thread
 		}
 		if r.call.Via == reeve.ViaScript && a.agent == "" { // a dry run has no run row
@@ -107,7 +110,8 @@ func (r *request) findPrincipals(ctx context.Context) error {
 	return errKeepsChanging
 }
 
-// readPrincipals reads the principals of the call. It returns false if one of them is at another revision than the caller.
+// readPrincipals reads the principals of the call. It returns false if one of them is at another revision than the
+// caller.
 func (r *request) readPrincipals(ctx context.Context, list []source) (same bool, err error) {
 	r.chain = nil
 	for _, s := range list {

@@ -33,8 +33,8 @@ func (refuse) Load(url string) (any, error) {
 // maxSchemas bounds how many compiled schemas are kept.
 const maxSchemas = 2000
 
-// schemaCache keeps compiled schemas by their text. A tool's schema is compiled when the tool is declared, and again each
-// time its row is read; compiling takes a hundred times as long as a lookup.
+// schemaCache keeps compiled schemas by their text. A tool's schema is compiled when the tool is declared, and again
+// each time its row is read; compiling takes a hundred times as long as a lookup.
 type schemaCache struct {
 	mu     sync.Mutex
 	byText map[string]*schema
@@ -83,7 +83,8 @@ func compile(text []byte) (*schema, error) {
 	}
 	s, err := c.Compile(here)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "the schema does not compile: %s", strings.ReplaceAll(err.Error(), here, ""))
+		return nil, reeve.Errorf(reeve.Validation, "the schema does not compile: %s",
+			strings.ReplaceAll(err.Error(), here, ""))
 	}
 	out := &schema{compiled: s, tree: tree, printer: message.NewPrinter(language.English)}
 	out.bound.keep(s)
@@ -120,7 +121,8 @@ func (s *schema) check(v any, prefix string) []reeve.Field {
 	return out
 }
 
-// endless is what is wrong where a value was checked in a circle and nothing else is. It is the schema's fault; what else is wrong is the value's.
+// endless is what is wrong where a value was checked in a circle and nothing else is. It is the schema's fault; what
+// else is wrong is the value's.
 const endless = "cannot be checked: the tool's schema refers to itself in a circle"
 
 // tangled is what is wrong where nobody knows whether a value fits, because finding out takes too long.
@@ -192,9 +194,11 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 	}
 }
 
-// lacks tells that a schema lists the properties that there can be, and that a name is none of them. Where some come from elsewhere, nobody can tell.
+// lacks tells that a schema lists the properties that there can be, and that a name is none of them. Where some come
+// from elsewhere, nobody can tell.
 func (s *schema) lacks(name string) bool {
-	for _, elsewhere := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"} {
+	for _, elsewhere := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas",
+		"patternProperties"} {
 		if s.tree[elsewhere] != nil {
 			return false
 		}

@@ -33,8 +33,8 @@ func (v Redaction) Invocation() *reeve.Invocation {
 	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.view.redactor}
 }
 
-// DeciderInvocation is like Invocation, for persons who may decide on calls: it removes stored secrets only. The rest of a
-// change that is too long for its card is read this way.
+// DeciderInvocation is like Invocation, for persons who may decide on calls: it removes stored secrets only. The rest
+// of a change that is too long for its card is read this way.
 func (v Redaction) DeciderInvocation() *reeve.Invocation {
 	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.storedSecretsOnly()}
 }
@@ -42,8 +42,8 @@ func (v Redaction) DeciderInvocation() *reeve.Invocation {
 // storedSecretsOnly removes the workspace's stored secrets and nothing else.
 func (v Redaction) storedSecretsOnly() *redact.Redactor { return v.view.redactor.StoredOnly() }
 
-// StoredSecretsOnly returns a text for persons who judge it, such as a diff: without stored secrets, but with everything that
-// only looks like one. A text that was cut does not end within a secret.
+// StoredSecretsOnly returns a text for persons who judge it, such as a diff: without stored secrets, but with
+// everything that only looks like one. A text that was cut does not end within a secret.
 func (v Redaction) StoredSecretsOnly(text string, cut bool) string {
 	if cut {
 		return v.storedSecretsOnly().Head(text, len(text))
@@ -51,8 +51,8 @@ func (v Redaction) StoredSecretsOnly(text string, cut bool) string {
 	return redact.Replace(text, v.storedSecretsOnly().Find(text))
 }
 
-// ForObservers returns the preview of an approval or a proposal for persons who may look but not decide: without secrets
-// of any kind.
+// ForObservers returns the preview of an approval or a proposal for persons who may look but not decide: without
+// secrets of any kind.
 func (v Redaction) ForObservers(preview string) string { return v.view.redactor.Text(preview) }
 
 // ChangeRedaction redacts the texts that are shown of one change, each of which may hold a part of a secret in another.
@@ -151,7 +151,8 @@ func (d *Decision) recordedArgs() string {
 }
 
 // trueArgs are the arguments that a recorded call was made with.
-func (g *Gate) trueArgs(ctx context.Context, op reeve.Operation, info reeve.ActionInfo, recorded string) (args json.RawMessage, err error) {
+func (g *Gate) trueArgs(ctx context.Context, op reeve.Operation, info reeve.ActionInfo,
+	recorded string) (args json.RawMessage, err error) {
 	args = json.RawMessage(recorded)
 	if info.Undoes == "" || reeve.Hash(args) == op.ArgsHash {
 		return args, nil

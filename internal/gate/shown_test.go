@@ -28,7 +28,10 @@ func TestG21_ALookThatIsBrokenOffForgetsNoSecret(t *testing.T) {
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
 	const secret = "no stranger than any other text"
-	if err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, "home", "phrase", secret) }); err != nil {
+	if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+		return tx.Agents().
+			PutSecret(ctx, "home", "phrase", secret)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	look := func(ctx context.Context) (shown string, err error) {
@@ -56,7 +59,8 @@ func TestG26_ACallThatCannotBeReadIsNotGone(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
-	res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo})
+	res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"},
+		Args: []byte("{}"), Via: reeve.ViaGo})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ type AttemptRecord struct {
 	Spent reeve.Amount
 }
 
-// observe wraps an attempt in a span by the GenAI conventions, and tells those who measure. What the span says of arguments and
-// output is what is recorded of them: scrubbed.
+// observe wraps an attempt in a span by the GenAI conventions, and tells those who measure. What the span says of
+// arguments and output is what is recorded of them: scrubbed.
 func (a *Attempt) observe(ctx context.Context, n int, do func(context.Context) outcome) outcome {
 	ctx, span := a.span(ctx)
 	o := do(ctx)

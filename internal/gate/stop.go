@@ -7,8 +7,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Stop turns the kill switch on, for one agent or, with an empty agent, for everything in the workspace. When it returns,
-// nothing that changes anything starts any more.
+// Stop turns the kill switch on, for one agent or, with an empty agent, for everything in the workspace. When it
+// returns, nothing that changes anything starts any more.
 func (g *Gate) Stop(ctx context.Context, workspace, agent, reason string) error {
 	return g.flip(ctx, workspace, agent, reason, true)
 }

@@ -11,7 +11,8 @@ import (
 	"reeve/internal/store"
 )
 
-// An operation that cannot be taken up is in the log, with what is wrong, and stays to be tried again. One that only waits is not.
+// An operation that cannot be taken up is in the log, with what is wrong, and stays to be tried again. One that only
+// waits is not.
 func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -39,7 +40,8 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 				}
 			}
 			change(func(a *reeve.Agent) { a.Policy.Tools = map[string]reeve.PolicyAnswer{"send": reeve.Ask} })
-			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
+			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
+				Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
 			if err != nil || res.State != reeve.Parked {
 				t.Fatalf("%+v, %v", res, err)
 			}
@@ -49,7 +51,11 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 			var op reeve.Operation
 			read := func() {
 				t.Helper()
-				if err := g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.Ledger().GetOperation(ctx, "home", "op_1"); return err }); err != nil {
+				if err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+					op, err = s.Ledger().
+						GetOperation(ctx, "home", "op_1")
+					return err
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -66,7 +72,8 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 	}
 }
 
-// The loop rests no longer than until the next approval expires: whoever waits for one that nobody gives goes on at once. It is told of one that would expire before it looks.
+// The loop rests no longer than until the next approval expires: whoever waits for one that nobody gives goes on at
+// once. It is told of one that would expire before it looks.
 func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -87,7 +94,8 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 		most   time.Duration
 	}{{time.Hour, 0, poll}, {poll / 2, 1, poll / 2}} {
 		g.ApprovalTTL = c.ttl
-		if res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo}); err != nil || res.State != reeve.Parked {
+		if res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
+			Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo}); err != nil || res.State != reeve.Parked {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if len(g.nudged) != c.nudged {
@@ -95,13 +103,15 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 		}
 		for _, free := range []int{together, 0} {
 			if _, next, err := (&operationWorker{g}).claim(ctx, free); err != nil || next > c.most {
-				t.Errorf("an approval for %s, room for %d: the loop rests for %s, want at most %s; %v", c.ttl, free, next, c.most, err)
+				t.Errorf("an approval for %s, room for %d: the loop rests for %s, want at most %s; %v", c.ttl, free,
+					next, c.most, err)
 			}
 		}
 	}
 }
 
-// All approvals whose time is over are closed at one look, however many there are: the loop is not told of those that are left.
+// All approvals whose time is over are closed at one look, however many there are: the loop is not told of those that
+// are left.
 func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -118,7 +128,8 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 	}
 	g.ApprovalTTL = -time.Second
 	for range 101 {
-		if res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo}); err != nil || res.State != reeve.Parked {
+		if res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
+			Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo}); err != nil || res.State != reeve.Parked {
 			t.Fatalf("%+v, %v", res, err)
 		}
 	}
@@ -148,19 +159,29 @@ func TestI09_ACorrectedAgentIsNotRefused(t *testing.T) {
 			config := func(a reeve.Agent, text string) {
 				t.Helper()
 				a.Config = []byte(text)
-				if err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) }); err != nil {
+				if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+					return tx.Agents().
+						UpdateAgent(ctx, a)
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-				return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_boss", WorkspaceID: "home", Name: "boss", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
+				return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_boss", WorkspaceID: "home", Name: "boss",
+					Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
 			}); err != nil {
 				t.Fatal(err)
 			}
-			g.CacheAncestry(reeve.Run{ID: "run_1", WorkspaceID: "home", AgentID: "agt_one", Ancestors: []reeve.Ancestor{{AgentID: "agt_boss", Tools: []string{"send"}}}})
-			call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Run: "run_1", Via: reeve.ViaGo}
+			g.CacheAncestry(reeve.Run{ID: "run_1", WorkspaceID: "home", AgentID: "agt_one",
+				Ancestors: []reeve.Ancestor{{AgentID: "agt_boss", Tools: []string{"send"}}}})
+			call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"},
+				Args: []byte("{}"), Run: "run_1", Via: reeve.ViaGo}
 			var a reeve.Agent
-			if err := g.DB.View(ctx, func(s *store.Snap) (err error) { a, err = s.Agents().GetAgent(ctx, "home", who); return err }); err != nil {
+			if err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+				a, err = s.Agents().
+					GetAgent(ctx, "home", who)
+				return err
+			}); err != nil {
 				t.Fatal(err)
 			}
 			config(a, "{broken")

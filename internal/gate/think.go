@@ -9,9 +9,10 @@ import (
 	"reeve/internal/store"
 )
 
-// AskModel lets a model be asked within the budgets of the caller. It reserves what the question may cost at the most, and
-// charges what it cost in the transaction in which keep stores the answer. It refuses while the kill switch is on.
-func (g *Gate) AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
+// AskModel lets a model be asked within the budgets of the caller. It reserves what the question may cost at the most,
+// and charges what it cost in the transaction in which keep stores the answer. It refuses while the kill switch is on.
+func (g *Gate) AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount,
+	error),
 	keep func(context.Context, *store.Tx) error) error {
 	req, err := g.newRequest(ctx, who)
 	if err != nil {
@@ -50,7 +51,8 @@ func (g *Gate) AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, 
 	if !unsure && (spent.Tokens > 0 || spent.Micros > 0) { // an answer that is not kept costs what it cost
 		failed := g.DB.Update(lasting, func(tx *store.Tx) error { return budget.spendIn(lasting, tx, spent) })
 		if charged = failed == nil; !charged {
-			g.Log.Warn("could not charge a budget for a model's answer that was not kept", "agent", who.Agent, "error", failed)
+			g.Log.Warn("could not charge a budget for a model's answer that was not kept", "agent", who.Agent, "error",
+				failed)
 		}
 	}
 	return err

@@ -20,11 +20,16 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 		keep func(context.Context, *store.Tx) error
 		used int64
 	}{
-		"answered":                   {answered, kept, 30},
-		"panicked":                   {func(context.Context) (reeve.Amount, error) { panic("a brain") }, kept, 0},
-		"failed":                     {func(context.Context) (reeve.Amount, error) { return reeve.Amount{Millis: 5}, errors.New("no") }, kept, 0},
-		"given up":                   {func(context.Context) (reeve.Amount, error) { return costs, errors.New("no") }, kept, 30},
-		"could not be kept":          {answered, func(context.Context, *store.Tx) error { return errors.New("no") }, 30},
+		"answered": {answered, kept, 30},
+		"panicked": {func(context.Context) (reeve.Amount, error) { panic("a brain") }, kept, 0},
+		"failed": {func(context.Context) (reeve.Amount, error) {
+			return reeve.Amount{Millis: 5},
+				errors.New("no")
+		}, kept, 0},
+		"given up": {func(context.Context) (reeve.Amount, error) { return costs, errors.New("no") },
+			kept, 30},
+		"could not be kept": {answered, func(context.Context, *store.Tx) error { return errors.New("no") },
+			30},
 		"panicked while it was kept": {answered, func(context.Context, *store.Tx) error { panic("a brain") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +37,8 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 			ctx := t.Context()
 			g, _, _ := sender(t, reeve.Read)
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one", Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
+				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one",
+					Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -45,12 +51,13 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 			}
 			func() {
 				defer func() { _ = recover() }()
-				_ = g.AskModel(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun}, reeve.Amount{Tokens: 100, Millis: 1000}, func(ctx context.Context) (reeve.Amount, error) {
-					if err := read(); err != nil || b.Reserved.Tokens != 100 {
-						t.Errorf("while it is asked: %+v, %v", b, err)
-					}
-					return c.ask(ctx)
-				}, c.keep)
+				_ = g.AskModel(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun},
+					reeve.Amount{Tokens: 100, Millis: 1000}, func(ctx context.Context) (reeve.Amount, error) {
+						if err := read(); err != nil || b.Reserved.Tokens != 100 {
+							t.Errorf("while it is asked: %+v, %v", b, err)
+						}
+						return c.ask(ctx)
+					}, c.keep)
 			}()
 			if err := read(); err != nil || b.Used.Tokens != c.used || !b.Reserved.IsZero() {
 				t.Errorf("%+v, %v", b, err)
@@ -59,7 +66,8 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 	}
 }
 
-// When nobody can tell whether what was asked of the store was done, nothing is charged twice, and nothing stays claimed for what is not done.
+// When nobody can tell whether what was asked of the store was done, nothing is charged twice, and nothing stays
+// claimed for what is not done.
 func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
 	t.Parallel()
 	lost := func() error {
@@ -67,22 +75,32 @@ func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
 	}
 	kept := func(context.Context, *store.Tx) error { return nil }
 	asks := func(g *Gate, ask func(context.Context) (reeve.Amount, error)) error {
-		return g.AskModel(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun}, reeve.Amount{Tokens: 100, Millis: 1000}, ask, kept)
+		return g.AskModel(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun},
+			reeve.Amount{Tokens: 100, Millis: 1000}, ask, kept)
 	}
 	for name, c := range map[string]struct {
 		do   func(*Gate, *shared) error
 		used int64
 	}{
 		"the answer is kept": {func(g *Gate, e *shared) error {
-			return asks(g, func(context.Context) (reeve.Amount, error) { e.then(lost); return reeve.Amount{Tokens: 30}, nil })
+			return asks(g, func(context.Context) (reeve.Amount, error) {
+				e.then(lost)
+				return reeve.Amount{Tokens: 30},
+					nil
+			})
 		}, 30},
 		"a question's claim": {func(g *Gate, e *shared) error {
 			e.then(lost)
-			return asks(g, func(context.Context) (reeve.Amount, error) { t.Error("it was asked"); return reeve.Amount{}, nil })
+			return asks(g, func(context.Context) (reeve.Amount, error) {
+				t.Error("it was asked")
+				return reeve.Amount{},
+					nil
+			})
 		}, 0},
 		"a read's claim": {func(g *Gate, e *shared) error {
 			e.then(lost)
-			_, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo})
+			_, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
+				Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo})
 			return err
 		}, 0},
 	} {
@@ -91,7 +109,8 @@ func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
 			ctx := t.Context()
 			g, e, sent := sender(t, reeve.Read)
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one", Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
+				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one",
+					Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
 			}); err != nil {
 				t.Fatal(err)
 			}

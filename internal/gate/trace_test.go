@@ -16,16 +16,19 @@ func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
 	local := func(id string, awaits bool, answer error) reeve.Tool {
-		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, Awaits: awaits, TimeoutMS: 3_600_000,
+		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
+			Effect: reeve.Local, Tier: reeve.SideEffecting, Awaits: awaits, TimeoutMS: 3_600_000,
 			Handler: func(context.Context, *reeve.Invocation) (any, error) { return "done", answer }}
 	}
-	if err := errors.Join(g.Catalogue.AddTool(local("at_once", false, nil)), g.Catalogue.AddTool(local("waits", true, reeve.Errorf(reeve.InProgress, "begun"))), g.Open(ctx)); err != nil {
+	if err := errors.Join(g.Catalogue.AddTool(local("at_once", false, nil)),
+		g.Catalogue.AddTool(local("waits", true, reeve.Errorf(reeve.InProgress, "begun"))), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range []string{"at_once", "waits"} {
 		for i := range 4 {
 			op := fmt.Sprintf("%s_%d", tool, i)
-			if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: tool, Tools: []string{tool}, Args: []byte("{}"), Operation: op, Via: reeve.ViaGo}); err != nil {
+			if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: tool, Tools: []string{tool},
+				Args: []byte("{}"), Operation: op, Via: reeve.ViaGo}); err != nil {
 				t.Fatal(err)
 			}
 			var info reeve.ActionInfo
@@ -42,7 +45,8 @@ func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if x, err := g.Explain(ctx, "home", op); err != nil || len(info.Trail) != len(steps) || len(x.Steps) <= len(steps) {
+			if x, err := g.Explain(ctx, "home", op); err != nil || len(info.Trail) != len(steps) ||
+				len(x.Steps) <= len(steps) {
 				t.Errorf("%s: %d steps are told, %d explained (%v)", op, len(info.Trail), len(x.Steps), err)
 			}
 		}
@@ -53,7 +57,8 @@ func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 func TestG26_ACallOfAToolWhoseNameIsNoText(t *testing.T) {
 	t.Parallel()
 	g, _, _ := sender(t, reeve.Keyed)
-	res, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "no\x00such\xff", Args: []byte("{}"), Via: reeve.ViaGo})
+	res, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "no\x00such\xff",
+		Args: []byte("{}"), Via: reeve.ViaGo})
 	if reeve.CodeOf(err) != reeve.NotFound {
 		t.Fatalf("%+v, %v", res, err)
 	}

@@ -8,8 +8,9 @@ import (
 	"reeve/internal/store"
 )
 
-// Undo makes the call that takes an operation back, through the gate like any other, on behalf of the one whom the operation was for: whoever asks for it, it is their things that were changed. Doing it
-// twice does it once; one that came to nothing, or that was taken back in its turn, can be made again.
+// Undo makes the call that takes an operation back, through the gate like any other, on behalf of the one whom the
+// operation was for: whoever asks for it, it is their things that were changed. Doing it twice does it once; one that
+// came to nothing, or that was taken back in its turn, can be made again.
 func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via) (reeve.Result, error) {
 	var op reeve.Operation
 	var info reeve.ActionInfo
@@ -31,9 +32,11 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 		return reeve.Result{}, err
 	}
 	if op.State != reeve.Committed || op.Undo == nil {
-		return reeve.Result{}, reeve.Errorf(reeve.Unsupported, "operation %s cannot be undone", id).Hintf("only committed operations whose tool says how can be")
+		return reeve.Result{}, reeve.Errorf(reeve.Unsupported, "operation %s cannot be undone", id).
+			Hintf("only committed operations whose tool says how can be")
 	}
-	return g.call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args, Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
+	return g.call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args,
+		Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
 		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", asked for by " + by}, op.ID)
 }
 
@@ -53,12 +56,14 @@ func onlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation) error 
 		hint = "see what becomes of it: reeve operations get " + item.OperationID
 	case reeve.ProposalRejected, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale:
 	}
-	return reeve.Errorf(reeve.Conflict, "operation %s only proposed something, as %s: %s", op.ID, item.ID, cmp.Or(sinceProposed(item), "it waits for a person")).Hintf("%s", hint)
+	return reeve.Errorf(reeve.Conflict, "operation %s only proposed something, as %s: %s", op.ID, item.ID,
+		cmp.Or(sinceProposed(item), "it waits for a person")).Hintf("%s", hint)
 }
 
 func undoKey(operation string) string { return reeve.Key(reeve.PrefixOperation, "undo", operation) }
 
-// unspent gives an operation's id, or the next of those under which it is made again: the first that was not used, or whose operation did not come to nothing.
+// unspent gives an operation's id, or the next of those under which it is made again: the first that was not used, or
+// whose operation did not come to nothing.
 func unspent(ctx context.Context, s *store.Snap, workspace, first string) (string, error) {
 	for again, key := 1, first; ; again++ {
 		op, used, err := s.Ledger().FindOperation(ctx, workspace, key)
@@ -73,7 +78,8 @@ func unspent(ctx context.Context, s *store.Snap, workspace, first string) (strin
 	}
 }
 
-// cameToNothing tells whether an operation is over and nothing is left of it: it was refused, has failed, or was taken back.
+// cameToNothing tells whether an operation is over and nothing is left of it: it was refused, has failed, or was taken
+// back.
 func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
 	switch op.State {
 	case reeve.DeniedOp, reeve.Failed:
@@ -98,7 +104,8 @@ func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool
 	return false, nil
 }
 
-// wasUndone tells whether an operation that was committed has been taken back, and that has not been taken back in its turn.
+// wasUndone tells whether an operation that was committed has been taken back, and that has not been taken back in its
+// turn.
 func wasUndone(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
 	key, err := unspent(ctx, s, op.WorkspaceID, undoKey(op.ID))
 	if err != nil {

@@ -62,7 +62,8 @@ func (v *views) forgetAll() {
 	clear(v.agents)
 }
 
-// doubt has it looked up whether what is known of a workspace still holds, the next time that it is needed. Its catalogue stays if it does: to read it takes a tenth of a second.
+// doubt has it looked up whether what is known of a workspace still holds, the next time that it is needed. Its
+// catalogue stays if it does: to read it takes a tenth of a second.
 func (v *views) doubt(workspace string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -105,8 +106,8 @@ func (v *views) agent(ctx context.Context, g *Gate, workspace, agent string) (*a
 	return loaded, nil
 }
 
-// current gives the view of an agent as it is now, for a call whose handler runs before anything is written that would find out. The agent is looked up as the caller names
-// it: a name may be another's by now.
+// current gives the view of an agent as it is now, for a call whose handler runs before anything is written that would
+// find out. The agent is looked up as the caller names it: a name may be another's by now.
 func (v *views) current(ctx context.Context, g *Gate, was *agentView, agent string) (*agentView, error) {
 	var now reeve.Workspace
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -120,11 +121,12 @@ func (v *views) current(ctx context.Context, g *Gate, was *agentView, agent stri
 	return v.agent(ctx, g, was.ws.ID, agent)
 }
 
-// runsFirst tells whether something is done for a caller before a write that would find out that the view is old: all of a tool that reads, a tool's preview, and a question to a
-// model, which is no tool's.
+// runsFirst tells whether something is done for a caller before a write that would find out that the view is old: all
+// of a tool that reads, a tool's preview, and a question to a model, which is no tool's.
 func (v *agentView) runsFirst(c reeve.Call) bool {
 	e, ok := v.workspace.tools[c.Tool]
-	return c.Tool == "" || ok && (e.tool.Effect == reeve.Read || e.tool.Preview != nil && (c.PreviewOnly || c.Base != "" || e.tool.Effect.IsExternal()))
+	return c.Tool == "" || ok && (e.tool.Effect == reeve.Read || e.tool.Preview != nil &&
+		(c.PreviewOnly || c.Base != "" || e.tool.Effect.IsExternal()))
 }
 
 func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, agent string) (*agentView, error) {
@@ -136,7 +138,8 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 	if err != nil {
 		return nil, err
 	}
-	out := &agentView{workspace: w, ws: w.ws, agent: a, attached: map[string]json.RawMessage{}, barred: map[string]string{}}
+	out := &agentView{workspace: w, ws: w.ws, agent: a, attached: map[string]json.RawMessage{},
+		barred: map[string]string{}}
 	if out.profile, err = profileOf(ctx, s, workspace, a.Kind); err != nil {
 		return nil, err
 	}
@@ -235,9 +238,11 @@ func BuiltinProfiles() []reeve.Profile {
 		{Kind: "assistant", Capabilities: []string{"files.read", "files.write"}},
 		{Kind: "engineer", Capabilities: []string{"files.read", "files.write", "shell"}},
 		{Kind: "reader", Capabilities: []string{"files.read"}},
-		{Kind: "planner", Capabilities: []string{"category.read", "task.read", "task.write", "checklist.write", "time.read", "time.write", "dayplan.read", "dayplan.write",
+		{Kind: "planner", Capabilities: []string{"category.read", "task.read", "task.write", "checklist.write",
+			"time.read", "time.write", "dayplan.read", "dayplan.write",
 			"rating.read", "rating.write"}},
-		{Kind: "coach", Capabilities: []string{"category.read", "task.read", "time.read", "dayplan.read", "rating.read"}},
+		{Kind: "coach", Capabilities: []string{"category.read", "task.read", "time.read", "dayplan.read",
+			"rating.read"}},
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"reeve/internal/store"
 )
 
-// CancelForItem takes back the calls of an automation's item that wait for a person, or that were approved and have not begun: a person has settled the item otherwise. Their approvals lapse,
-// and say why.
+// CancelForItem takes back the calls of an automation's item that wait for a person, or that were approved and have not
+// begun: a person has settled the item otherwise. Their approvals lapse, and say why.
 func (g *Gate) CancelForItem(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error {
 	list, err := tx.Ledger().WaitingOperations(ctx, v.WorkspaceID, v.LastRun)
 	if err != nil {
@@ -30,7 +30,8 @@ func (g *Gate) CancelForItem(ctx context.Context, tx *store.Tx, v reeve.Item, wh
 	return nil
 }
 
-// CancelForRun takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can run no more. What a run that is over waits for from outside, it does not wait for any more.
+// CancelForRun takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can
+// run no more. What a run that is over waits for from outside, it does not wait for any more.
 func (g *Gate) CancelForRun(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if run.State.Final() && (run.State != reeve.RunCompleted || run.Pending > 0) {
 		if err := tx.Ledger().CancelAwaited(ctx, run); err != nil {
@@ -67,7 +68,8 @@ func unask(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Err
 	return nil
 }
 
-// takeBack denies an operation that waits for a person, or that one has let go and that has not begun. Its approval lapses.
+// takeBack denies an operation that waits for a person, or that one has let go and that has not begun. Its approval
+// lapses.
 func takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	a, asked, err := tx.Ledger().LastApproval(ctx, op.ID)
 	if err != nil {
@@ -93,7 +95,8 @@ func unwanted(why *reeve.Error) reeve.Step {
 	return reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why.Message}
 }
 
-// settled says why a call of a script must not run any more: a person has skipped its item, or begun it anew, while it waited.
+// settled says why a call of a script must not run any more: a person has skipped its item, or begun it anew, while it
+// waited.
 func settled(ctx context.Context, tx *store.Tx, op reeve.Operation, info reeve.ActionInfo) (void, err error) {
 	if info.Item == "" {
 		return nil, nil

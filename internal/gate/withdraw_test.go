@@ -7,7 +7,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Somebody approves a call while another takes it back, having seen it wait: the first counts, and nothing is said of it but what became of it.
+// Somebody approves a call while another takes it back, having seen it wait: the first counts, and nothing is said of
+// it but what became of it.
 func TestG15_ApprovedWhileItIsTakenBack(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -26,7 +27,8 @@ func TestG15_ApprovedWhileItIsTakenBack(t *testing.T) {
 		a.Policy.Tools = map[string]reeve.PolicyAnswer{"send": reeve.Ask}
 		return tx.Agents().UpdateAgent(ctx, a)
 	})
-	res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
+	res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"},
+		Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
 	if err != nil || res.State != reeve.Parked {
 		t.Fatalf("%+v, %v", res, err)
 	}

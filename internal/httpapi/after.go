@@ -9,7 +9,8 @@ import (
 	"reeve"
 )
 
-// FromNow is where a client that follows a conversation goes on. One that does not say begins now, which is -1 here and nowhere outside.
+// FromNow is where a client that follows a conversation goes on. One that does not say begins now, which is -1 here and
+// nowhere outside.
 type FromNow struct {
 	After int64 `query:"after" minimum:"0" doc:"The last seq that you have; 0 means from the beginning. Left out: from now on"`
 }
@@ -37,13 +38,15 @@ func (f *FromStart) Resolve(c huma.Context) []error {
 // checkAfter refuses what huma takes for a number, or for nothing.
 func checkAfter(query url.Values) []error {
 	_, err := readAfter(query)
-	if n, bad := strconv.ParseInt(query.Get("after"), 10, 64); err == nil || query.Get("after") != "" && (bad != nil || n < 0) {
+	if n, bad := strconv.ParseInt(query.Get("after"), 10, 64); err == nil || query.Get("after") != "" &&
+		(bad != nil || n < 0) {
 		return nil
 	}
 	return []error{err}
 }
 
-// readAfter is where a client goes on, as it says it in an address; -1 means that it does not. It is written in one way, and said once.
+// readAfter is where a client goes on, as it says it in an address; -1 means that it does not. It is written in one
+// way, and said once.
 func readAfter(query url.Values) (int64, error) {
 	said, ok := query["after"]
 	if !ok {
@@ -52,7 +55,8 @@ func readAfter(query url.Values) (int64, error) {
 	after, ok := sequence(said[0])
 	if !ok || len(said) > 1 {
 		return 0, &reeve.Error{Code: reeve.Validation, Message: "after is not a sequence number",
-			Fields: []reeve.Field{{Path: "query/after", Message: "is not a sequence number", Expected: "the last seq that you have, or 0"}}}
+			Fields: []reeve.Field{{Path: "query/after", Message: "is not a sequence number",
+				Expected: "the last seq that you have, or 0"}}}
 	}
 	return after, nil
 }

@@ -8,7 +8,8 @@ import (
 	"reeve/internal/store"
 )
 
-func (h *agentHandlers) getState(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentState], error) {
+func (h *agentHandlers) getState(ctx context.Context, who reeve.Principal,
+	in *AgentPath) (*body[reeve.AgentState], error) {
 	out := &body[reeve.AgentState]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
@@ -37,11 +38,13 @@ func (h *agentHandlers) putState(ctx context.Context, who reeve.Principal, in *s
 		if out.Body = is; err != nil || !changed {
 			return nil, err
 		}
-		return []reeve.Token{{Class: reeve.SemanticKey, Name: reeve.KeyAgentState}, {Class: reeve.EntityID, Name: a.ID}}, nil
+		return []reeve.Token{{Class: reeve.SemanticKey, Name: reeve.KeyAgentState},
+			{Class: reeve.EntityID, Name: a.ID}}, nil
 	})
 }
 
-func (h *agentHandlers) getRuntime(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentRuntime], error) {
+func (h *agentHandlers) getRuntime(ctx context.Context, who reeve.Principal,
+	in *AgentPath) (*body[reeve.AgentRuntime], error) {
 	out := &body[reeve.AgentRuntime]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)

@@ -59,7 +59,8 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	Body api.AgentRequest
 }) (*body[reeve.Agent], error) {
 	if in.Body.Name == nil {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "an agent needs a name", Fields: []reeve.Field{{Path: "/name", Message: "is missing", Expected: "a name"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "an agent needs a name",
+			Fields: []reeve.Field{{Path: "/name", Message: "is missing", Expected: "a name"}}}
 	}
 	if l := in.Body.Lifecycle; l == nil {
 		in.Body.Lifecycle = new(reeve.AgentActive)
@@ -68,7 +69,8 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	}
 	out := &body[reeve.Agent]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
-		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentCreated, Mode: reeve.Hybrid,
+		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant",
+			Lifecycle: reeve.AgentCreated, Mode: reeve.Hybrid,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if err := settle(ctx, tx, &a, in.Body); err != nil {
 			return err
@@ -86,8 +88,9 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	})
 }
 
-// settle applies what a request says to an agent. Categories are named by id or name, and must be there. A policy may only name tools that are there, so that a slip of the pen does not leave the one that was meant
-// unguarded; what it named before, and is gone since, may stay.
+// settle applies what a request says to an agent. Categories are named by id or name, and must be there. A policy may
+// only name tools that are there, so that a slip of the pen does not leave the one that was meant unguarded; what it
+// named before, and is gone since, may stay.
 func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentRequest) error {
 	was := a.Policy.Tools
 	if r.Categories != nil {
@@ -107,7 +110,8 @@ func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentReques
 		_, err := tx.Agents().GetTool(ctx, a.WorkspaceID, id)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return (&reeve.Error{Code: reeve.Validation, Message: "the policy names a tool that does not exist",
-				Fields: []reeve.Field{{Path: "/policy/tools/" + id, Message: "is no tool", Expected: "the id of a tool"}}}).Hintf("reeve tools lists them; nothing was changed")
+				Fields: []reeve.Field{{Path: "/policy/tools/" + id, Message: "is no tool",
+					Expected: "the id of a tool"}}}).Hintf("reeve tools lists them; nothing was changed")
 		}
 		if err != nil {
 			return err
@@ -216,7 +220,8 @@ func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *Age
 		if a, err = tx.Agents().GetAgent(ctx, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		if err := h.retire(ctx, tx, a, "removed"); err != nil { // before its turns end, which tells what their calls came to
+		// before its turns end, which tells what their calls came to
+		if err := h.retire(ctx, tx, a, "removed"); err != nil {
 			return err
 		}
 		return tx.Agents().DeleteAgent(ctx, who.Workspace, a.ID)
@@ -263,10 +268,13 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 	return out, err
 }
 
-// messages reads a page of an agent's thread: of a session or a run, or of the caller's default session. What a turn wrote is in the thread of its conversation, with all other turns.
-func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string, page Page) ([]reeve.Message, error) {
+// messages reads a page of an agent's thread: of a session or a run, or of the caller's default session. What a turn
+// wrote is in the thread of its conversation, with all other turns.
+func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string,
+	page Page) ([]reeve.Message, error) {
 	if run == "" {
-		return snap.Ledger().ListMessages(ctx, who.Workspace, reeve.SessionThread(agent, cmp.Or(session, reeve.DefaultSession(who.User))), page.Cursor, page.Limit)
+		return snap.Ledger().ListMessages(ctx, who.Workspace,
+			reeve.SessionThread(agent, cmp.Or(session, reeve.DefaultSession(who.User))), page.Cursor, page.Limit)
 	}
 	if no, err := hiddenRun(ctx, snap, who, run); err != nil || no {
 		return []reeve.Message{}, err // as of a run that never was

@@ -15,7 +15,8 @@ type changeAnnouncer struct {
 }
 
 // update commits a person's change, and wakes the agents that watch one of the tokens that change returns.
-func (a changeAnnouncer) update(ctx context.Context, who reeve.Principal, change func(*store.Tx) ([]reeve.Token, error)) error {
+func (a changeAnnouncer) update(ctx context.Context, who reeve.Principal, change func(*store.Tx) ([]reeve.Token,
+	error)) error {
 	told := false
 	err := a.db.Update(ctx, func(tx *store.Tx) error {
 		tokens, err := change(tx)

@@ -44,7 +44,8 @@ func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api
 	if in.Unknown, err = snap.Ledger().ListUnknown(ctx, who.Workspace, most); err != nil {
 		return in, err
 	}
-	if in.Proposals, err = snap.Ledger().ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: most}); err != nil {
+	if in.Proposals, err = snap.Ledger().
+		ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: most}); err != nil {
 		return in, err
 	}
 	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, most); err != nil {
@@ -69,7 +70,8 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	}
 	out := &body[api.ApprovalList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
+		if out.Body.Approvals, err = snap.Ledger().
+			ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
 			return err
 		}
 		return h.redactor.oversee(ctx, snap, who, out.Body.Approvals, nil)
@@ -96,6 +98,7 @@ func (h *approvalHandlers) decide(ctx context.Context, who reeve.Principal, in *
 	IDPath
 	Body api.DecisionRequest
 }) (*body[reeve.Approval], error) {
-	a, err := h.gate.Inbox.DecideApproval(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User, in.Body.Comment)
+	a, err := h.gate.Inbox.DecideApproval(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User,
+		in.Body.Comment)
 	return &body[reeve.Approval]{a}, err
 }

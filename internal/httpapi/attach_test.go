@@ -18,22 +18,29 @@ func TestI04_Attach(t *testing.T) {
 	h := start(t)
 	a := h.Agent("coach")
 	const path = "/api/agents/coach/tools"
-	v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 20}}))
-	if v.ID != "file_search" || v.HandlerKey != "file_search" || v.ParametersSchema == "" || string(v.Config) != `{"default_limit":20}` {
+	v := decode[api.ToolView](t,
+		h.Want(201, nil, "POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 20}}))
+	if v.ID != "file_search" || v.HandlerKey != "file_search" || v.ParametersSchema == "" ||
+		string(v.Config) != `{"default_limit":20}` {
 		t.Errorf("got %+v", v)
 	}
-	if p := refused(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409, reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") || !strings.Contains(p.Hint, "attach it again") {
+	if p := refused(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409,
+		reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") ||
+		!strings.Contains(p.Hint, "attach it again") {
 		t.Errorf("detail %q, hint %q", p.Detail, p.Hint)
 	}
 	r := h.Do("POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 0}})
 	refusedAt(t, r, "/config/default_limit")
-	if p := decode[api.Problem](t, r); !strings.HasPrefix(p.Detail, "the config does not fit the tool: /config/default_limit is ") {
+	if p := decode[api.Problem](t, r); !strings.HasPrefix(p.Detail,
+		"the config does not fit the tool: /config/default_limit is ") {
 		t.Errorf("detail %q", p.Detail)
 	}
-	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
+	if v := decode[api.ToolView](t,
+		h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
 		t.Errorf("without config it is %s, not an object", v.Config)
 	}
-	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, `{"tool_id":"file_list","config":null}`)); string(v.Config) != `{}` {
+	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, `{"tool_id":"file_list","config":null}`)); string(
+		v.Config) != `{}` {
 		t.Errorf("with config null it is %s, not an object", v.Config)
 	}
 	h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", `{"tool_id":"file_write","config":{}}`)
@@ -69,7 +76,8 @@ func TestI04_Attach(t *testing.T) {
 	refused(t, h.Do("POST", path, object{"tool_id": "file_edit"}, "X-Workspace-Id", "beta"), 404, reeve.NotFound)
 	define(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
 	refused(t, h.Do("POST", path, object{"tool_id": "betas"}), 404, reeve.NotFound)
-	if got := attached(t, h, "coach"); !slices.Equal(got, []string{"file_list", "file_read", "file_search", "file_write"}) {
+	if got := attached(t, h, "coach"); !slices.Equal(got, []string{"file_list", "file_read", "file_search",
+		"file_write"}) {
 		t.Errorf("the agent has %v", got)
 	}
 }
@@ -80,7 +88,10 @@ func TestI04_ManyAtOnce(t *testing.T) {
 		h := w.start(t)
 		h.Agent("coach")
 		for _, tool := range []string{"file_read", "file_list", "file_search"} {
-			got := atOnce(16, func(int) reevetest.Reply { return h.Do("POST", "/api/agents/coach/tools", object{"tool_id": tool}) })
+			got := atOnce(16, func(int) reevetest.Reply {
+				return h.Do("POST", "/api/agents/coach/tools",
+					object{"tool_id": tool})
+			})
 			made := 0
 			for _, r := range got {
 				if r.Status == 201 {
@@ -122,7 +133,8 @@ func TestI07_ConfigReachesTheHandler(t *testing.T) {
 	share(t, h, "default", map[string]string{"notes/hay.txt": strings.Join(lines, "\n")})
 	h.Agent("plain", "file_search")
 	h.Agent("coach")
-	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "file_search", "config": object{"default_limit": 20}})
+	h.Want(201, nil, "POST", "/api/agents/coach/tools",
+		object{"tool_id": "file_search", "config": object{"default_limit": 20}})
 	found := func(agent string, args object) int {
 		t.Helper()
 		res := h.Call(agent, "file_search", args)
@@ -148,10 +160,13 @@ func TestI07_ConfigReachesTheHandler(t *testing.T) {
 	}
 	h.Agent("other")
 	for _, bad := range []any{0, -1, 51, "x", 2.5, []int{5}} {
-		refusedAt(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "file_search", "args": object{"query": "needle", "limit": bad}}), "/limit")
-		refusedAt(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_search", "config": object{"default_limit": bad}}), "/config/default_limit")
+		refusedAt(t, h.Do("POST", "/api/agents/coach/calls",
+			object{"tool": "file_search", "args": object{"query": "needle", "limit": bad}}), "/limit")
+		refusedAt(t, h.Do("POST", "/api/agents/other/tools",
+			object{"tool_id": "file_search", "config": object{"default_limit": bad}}), "/config/default_limit")
 	}
-	refusedAt(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_search", "config": object{"limit": 5}}), "/config/limit")
+	refusedAt(t, h.Do("POST", "/api/agents/other/tools",
+		object{"tool_id": "file_search", "config": object{"limit": 5}}), "/config/limit")
 	if got := attached(t, h, "other"); !slices.Equal(got, defaults) {
 		t.Errorf("a bad config was attached: %v", got)
 	}
@@ -208,8 +223,8 @@ func TestI08_ToolsAnAgentHas(t *testing.T) {
 	mayNot("fresh", "nothing", []string{"nothing"})
 }
 
-// TestO04_WhatIsTheServersTakesAnOwner: a member gives agents tools and settings, but not the machine's network nor the server's variables; a setting that
-// opens nothing is anybody's.
+// TestO04_WhatIsTheServersTakesAnOwner: a member gives agents tools and settings, but not the machine's network nor the
+// server's variables; a setting that opens nothing is anybody's.
 func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -217,7 +232,8 @@ func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
 	var made api.NewToken
 	h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "ann", User: "ann", Role: reeve.Member})
 	ann := []string{"Authorization", "Bearer " + made.Token}
-	for _, config := range []object{{"network": true}, {"network": true, "allow": []string{"ls"}}, {"env": []string{"HOME"}}} {
+	for _, config := range []object{{"network": true}, {"network": true, "allow": []string{"ls"}},
+		{"env": []string{"HOME"}}} {
 		r := h.Do("POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": config}, ann...)
 		var p api.Problem
 		if r.Decode(t, &p); r.Status != 403 || p.Code != reeve.Forbidden || !strings.Contains(p.Hint, "owner") {
@@ -231,7 +247,8 @@ func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
 		h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": config}, ann...)
 		h.Want(204, nil, "DELETE", "/api/agents/dev/tools/shell_exec", nil, ann...)
 	}
-	h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": object{"network": true, "env": []string{"HOME"}}})
+	h.Want(201, nil, "POST", "/api/agents/dev/tools",
+		object{"tool_id": "shell_exec", "config": object{"network": true, "env": []string{"HOME"}}})
 }
 
 // 20.0 is 20, in settings as in arguments: every whole number of every tool's settings is taken in both forms, and reaches the tool in one. So it is with an agent's own config.
@@ -260,7 +277,8 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 			}
 			tried++
 			n := int(max(p.Minimum, 20))
-			v := decode[api.ToolView](t, h.Want(201, nil, "POST", "/api/agents/coach/tools", fmt.Sprintf(`{"tool_id":%q,"config":{%q: %d.0}}`, tool.ID, name, n)))
+			v := decode[api.ToolView](t, h.Want(201, nil, "POST", "/api/agents/coach/tools",
+				fmt.Sprintf(`{"tool_id":%q,"config":{%q: %d.0}}`, tool.ID, name, n)))
 			if want := fmt.Sprintf(`{%q:%d}`, name, n); string(v.Config) != want {
 				t.Errorf("%s has %s, not %s", tool.ID, v.Config, want)
 			}
@@ -270,10 +288,12 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 		t.Errorf("%d settings are whole numbers", tried)
 	}
 	var out struct{ Matches []any }
-	if res := h.Call("coach", "file_search", object{"query": "needle"}); res.IsError || json.Unmarshal([]byte(res.Content), &out) != nil || len(out.Matches) != 20 {
+	if res := h.Call("coach", "file_search", object{"query": "needle"}); res.IsError ||
+		json.Unmarshal([]byte(res.Content), &out) != nil || len(out.Matches) != 20 {
 		t.Errorf("it found %d: %+v", len(out.Matches), res)
 	}
-	h.Want(200, nil, "PATCH", "/api/agents/coach", `{"config":{"max_moves":3.0,"rehearsal":{"steps":[],"output":"it ran"}}}`)
+	h.Want(200, nil, "PATCH", "/api/agents/coach",
+		`{"config":{"max_moves":3.0,"rehearsal":{"steps":[],"output":"it ran"}}}`)
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	if run := firstRun(t, h, "coach"); run.State != reeve.RunCompleted || run.Output != "it ran" {
 		t.Errorf("%+v", run)

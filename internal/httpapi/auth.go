@@ -62,10 +62,12 @@ func (a *authenticator) whoIs(r *http.Request, token, workspace string) (reeve.P
 		return who, err
 	}
 	if workspace == "" {
-		return who, &reeve.Error{Code: reeve.Validation, Message: "the header X-Workspace-Id is missing", Hint: "name the workspace, such as default",
+		return who, &reeve.Error{Code: reeve.Validation, Message: "the header X-Workspace-Id is missing",
+			Hint:   "name the workspace, such as default",
 			Fields: []reeve.Field{{Path: "header/X-Workspace-Id", Message: "is missing", Expected: "a workspace id"}}}
 	}
-	if !slices.Contains(c.Workspaces, workspace) { // one answer for a workspace that is another's and one that is not there
+	// one answer for a workspace that is another's and one that is not there
+	if !slices.Contains(c.Workspaces, workspace) {
 		return who, reeve.Errorf(reeve.Forbidden, "the token is not valid in that workspace")
 	}
 	return reeve.Principal{TokenID: c.ID, User: c.User, Role: c.Role, Workspace: workspace}, nil
@@ -111,7 +113,8 @@ func newCredential(id string, t reeve.AccessToken) (string, store.Credential) {
 
 // NewOwner makes the token that a server keeps in its data directory: a server token, valid in every workspace.
 func NewOwner(id string, at time.Time) (string, store.Credential) {
-	text, c := newCredential(id, reeve.AccessToken{Name: reeve.OwnerUser, User: reeve.OwnerUser, Role: reeve.Owner, CreatedAt: at})
+	text, c := newCredential(id, reeve.AccessToken{Name: reeve.OwnerUser, User: reeve.OwnerUser, Role: reeve.Owner,
+		CreatedAt: at})
 	c.Server = true
 	return text, c
 }
@@ -130,7 +133,8 @@ func (a *authenticator) credential(ctx context.Context, token string) (c store.C
 
 // Recognize finds what is kept of a token, or says that it is not valid.
 func Recognize(ctx context.Context, snap *store.Snap, token string) (store.Credential, error) {
-	wrong := reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid").Hintf("it may have been revoked or have expired")
+	wrong := reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid").
+		Hintf("it may have been revoked or have expired")
 	rest, ok := strings.CutPrefix(token, tokenPrefix)
 	i := strings.LastIndexByte(rest, '_')
 	if !ok || i < 0 || !reeve.IsID(rest[:i]) {
@@ -172,7 +176,8 @@ func (l *limiter) allow(who string) error {
 	if b.Allow() {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.RateLimited, Message: "too many requests", Hint: "wait a moment and try again", RetryAfter: time.Second}
+	return &reeve.Error{Code: reeve.RateLimited, Message: "too many requests", Hint: "wait a moment and try again",
+		RetryAfter: time.Second}
 }
 
 // serverWide lets only server tokens through: what concerns the whole server is no single workspace's business.

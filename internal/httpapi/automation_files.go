@@ -56,7 +56,8 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 		name := "/" + strings.TrimPrefix(in.Path, "/")
 		f, ok, err := snap.Chat().FindSessionFile(ctx, who.Workspace, filesOf(m), name)
 		if err == nil && !ok {
-			err = reeve.Errorf(reeve.NotFound, "the automation has no file %s", name).Hintf("list its files: reeve automations files %s", m.Name)
+			err = reeve.Errorf(reeve.NotFound, "the automation has no file %s", name).
+				Hintf("list its files: reeve automations files %s", m.Name)
 		}
 		if err != nil {
 			return err

@@ -27,7 +27,9 @@ func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 		if err != nil {
 			return err
 		}
-		out.Body, err = snap.Automations().ListItems(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item, Limit: in.Limit, Offset: in.Offset})
+		out.Body, err = snap.Automations().
+			ListItems(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item, Limit: in.Limit,
+				Offset: in.Offset})
 		return err
 	})
 }
@@ -64,7 +66,8 @@ func (h *itemHandlers) reprocess(ctx context.Context, who reeve.Principal, in *I
 	return h.settle(ctx, who, in, reeve.ItemProcessing)
 }
 
-func (h *itemHandlers) settle(ctx context.Context, who reeve.Principal, in *ItemBody, to reeve.ItemState) (*body[reeve.Item], error) {
+func (h *itemHandlers) settle(ctx context.Context, who reeve.Principal, in *ItemBody,
+	to reeve.ItemState) (*body[reeve.Item], error) {
 	if err := reeve.CheckItemName("id", in.Body.Item); err != nil {
 		return nil, reeve.InvalidField("/item", reeve.AsError(err).Message, "an item's id")
 	}

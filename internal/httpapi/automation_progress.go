@@ -29,7 +29,8 @@ type RunPath struct {
 }
 
 // find reads a run of an automation that the caller may see.
-func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal, id, run string) (out reeve.AutomationRun, err error) {
+func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal,
+	id, run string) (out reeve.AutomationRun, err error) {
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, id)
 		if err != nil {
@@ -52,7 +53,8 @@ func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal, i
 	return out, err
 }
 
-func (h *automationRunHandlers) get(ctx context.Context, who reeve.Principal, in *RunPath) (*body[reeve.AutomationRun], error) {
+func (h *automationRunHandlers) get(ctx context.Context, who reeve.Principal,
+	in *RunPath) (*body[reeve.AutomationRun], error) {
 	run, err := h.find(ctx, who, in.ID, in.Run)
 	return &body[reeve.AutomationRun]{run}, err
 }
@@ -65,8 +67,8 @@ type watching struct {
 	alive   func() error                                  // nothing is, for some time
 }
 
-// watch tells a client how far a run has come, whenever that has changed, until the run, the client or its rights end. It looks at
-// what is committed, on whichever server the run is.
+// watch tells a client how far a run has come, whenever that has changed, until the run, the client or its rights end.
+// It looks at what is committed, on whichever server the run is.
 func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 	var last json.RawMessage
 	quiet := reeve.Monotonic()
@@ -119,7 +121,8 @@ func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 }
 
 // stream follows a run as server-sent events.
-func (h *automationRunHandlers) stream(ctx context.Context, who reeve.Principal, in *RunPath) (*huma.StreamResponse, error) {
+func (h *automationRunHandlers) stream(ctx context.Context, who reeve.Principal,
+	in *RunPath) (*huma.StreamResponse, error) {
 	if _, err := h.find(ctx, who, in.ID, in.Run); err != nil {
 		return nil, err
 	}
@@ -136,7 +139,9 @@ func (h *automationRunHandlers) stream(ctx context.Context, who reeve.Principal,
 func (h *automationRunHandlers) socket(w http.ResponseWriter, r *http.Request) {
 	id, run := r.PathValue("id"), r.PathValue("runId")
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		h.errors.write(w, r, reeve.Errorf(reeve.Validation, "this is a WebSocket").Hintf("connect with a WebSocket client, or read %s", strings.NewReplacer("{id}", id, "{runId}", run).Replace(runEventsPath)))
+		h.errors.write(w, r, reeve.Errorf(reeve.Validation, "this is a WebSocket").
+			Hintf("connect with a WebSocket client, or read %s", strings.NewReplacer("{id}", id, "{runId}", run).
+				Replace(runEventsPath)))
 		return
 	}
 	who, err := h.auth.socketIdentity(r, socketToken(r))
@@ -152,7 +157,9 @@ func (h *automationRunHandlers) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.streams.leave()
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}, InsecureSkipVerify: true}) // the origin was checked
+	// the origin was checked
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol},
+		InsecureSkipVerify: true})
 	if err != nil {
 		return // Accept has answered
 	}

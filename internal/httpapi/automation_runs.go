@@ -22,7 +22,8 @@ type automationRunHandlers struct {
 }
 
 func newAutomationRunHandlers(s *services) *automationRunHandlers {
-	return &automationRunHandlers{db: s.DB, automations: s.Automations, auth: s.auth, permits: s.permits, streams: s.Streams, errors: s.errors,
+	return &automationRunHandlers{db: s.DB, automations: s.Automations, auth: s.auth, permits: s.permits,
+		streams: s.Streams, errors: s.errors,
 		heartbeat: s.Heartbeat}
 }
 
@@ -39,7 +40,9 @@ func (h *automationRunHandlers) list(ctx context.Context, who reeve.Principal, i
 		if err != nil {
 			return err
 		}
-		runs, err := snap.Runs().ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: eyes(who), Before: in.Cursor, Limit: in.Limit})
+		runs, err := snap.Runs().
+			ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: eyes(who), Before: in.Cursor,
+				Limit: in.Limit})
 		out.Body.Runs = make([]reeve.AutomationRun, len(runs))
 		for i := 0; i < len(runs) && err == nil; i++ {
 			out.Body.Runs[i].Run = &runs[i]
@@ -99,7 +102,8 @@ func planFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id stri
 	return note, err
 }
 
-func (h *automationRunHandlers) applyPlan(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.AutomationRun], error) {
+func (h *automationRunHandlers) applyPlan(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[reeve.AutomationRun], error) {
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
 		_, err := planFor(ctx, snap, who, in.ID)
 		return err

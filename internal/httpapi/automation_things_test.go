@@ -13,7 +13,8 @@ import (
 // automationThings names an automation and what belongs to it.
 type automationThings struct{ automation, paused, item, failed, run, plan, job string }
 
-var noAutomation = automationThings{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing", run: "run_none", plan: "run_none", job: "ern_none"}
+var noAutomation = automationThings{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing",
+	run: "run_none", plan: "run_none", job: "ern_none"}
 
 // furnishAutomation makes an automation with an item, a run and a plan.
 func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
@@ -26,15 +27,19 @@ func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
 		var asked reeve.AutomationRun
 		h.Want(201, &asked, "POST", "/api/automations/"+x.automation+"/runs", object{"type": kind, "input": input})
 		h.Settle(t.Context())
-		return decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+url.PathEscape(asked.Wake.RunKey), nil)).RunID
+		return decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+url.PathEscape(asked.Wake.RunKey), nil)).
+			RunID
 	}
 	x.run, x.plan = run("production", "fail"), run("dry", "")
 	if x.run == "" || x.plan == "" {
 		t.Fatal("an automation did not run")
 	}
-	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan", object{"request": "scripts_ask {\"question\": \"alpha's?\"}"}) // which the rehearsal model does
+	// which the rehearsal model does
+	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan",
+		object{"request": "scripts_ask {\"question\": \"alpha's?\"}"})
 	h.Settle(t.Context())
-	for _, k := range decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/script-jobs", nil)).ScriptJobs {
+	for _, k := range decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/script-jobs",
+		nil)).ScriptJobs {
 		if x.job = k.ID; k.State != reeve.ScriptJobAsking {
 			t.Fatalf("the planner asks nothing: %+v", k)
 		}

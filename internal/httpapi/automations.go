@@ -14,7 +14,8 @@ import (
 
 // Automations is the room of automations, as the API needs it: what changes them.
 type Automations interface {
-	Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (reeve.Automation, error)
+	Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (reeve.Automation,
+		error)
 	Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (reeve.ScriptVersion, error)
 	ScriptJobs
 	Steer
@@ -55,31 +56,52 @@ func automationRoutes(router huma.API, s *services) {
 	automationFiles := &automationFileHandlers{db: s.DB, gate: s.Gate}
 	jobs := &scriptJobHandlers{db: s.DB, automations: s.Automations}
 	handle(router, route{get, at, "listAutomations", "List automations", tag, viewer, 0}, automations.list)
-	handle(router, route{post, at, "createAutomation", "Make an automation, of a new agent or of one that is there", tag, member, made}, automations.create)
+	handle(router, route{post, at, "createAutomation", "Make an automation, of a new agent or of one that is there",
+		tag, member, made}, automations.create)
 	handle(router, route{get, at + "/{id}", "getAutomation", "Get an automation", tag, viewer, 0}, automations.get)
-	handle(router, route{get, at + "/{id}/versions", "listVersions", "List an automation's versions", tag, viewer, 0}, automations.listVersions)
-	handle(router, route{post, at + "/{id}/versions", "saveVersion", "Save a version of its script", tag, member, made}, automations.saveVersion)
-	handle(router, route{get, at + "/{id}/versions/{version}", "getVersion", "Get a version with its text", tag, viewer, 0}, automations.getVersion)
-	handle(router, route{post, at + "/{id}/activate", "activateVersion", "Choose the version that runs", tag, member, 0}, automations.activateVersion)
-	handle(router, route{post, at + "/{id}/pause", "pauseAutomation", "Keep it from making calls", tag, member, 0}, automations.pause)
-	handle(router, route{post, at + "/{id}/resume", "resumeAutomation", "Let it go on", tag, member, 0}, automations.resume)
-	handle(router, route{get, at + "/{id}/runs", "listAutomationRuns", "List its runs", tag, viewer, 0}, automationRuns.list)
-	handle(router, route{post, at + "/{id}/runs", "startAutomation", "Ask for a run", tag, member, made}, automationRuns.start)
-	handle(router, route{get, runPath, "getAutomationRun", "How far a run has come", tag, viewer, 0}, automationRuns.get)
-	handle(router, route{get, runEventsPath, "streamRun", "Follow a run: how far it has come, until it has ended (server-sent events)", tag, viewer, 0}, automationRuns.stream)
+	handle(router, route{get, at + "/{id}/versions", "listVersions", "List an automation's versions", tag, viewer, 0},
+		automations.listVersions)
+	handle(router, route{post, at + "/{id}/versions", "saveVersion", "Save a version of its script", tag, member, made},
+		automations.saveVersion)
+	handle(router, route{get, at + "/{id}/versions/{version}", "getVersion", "Get a version with its text", tag, viewer,
+		0}, automations.getVersion)
+	handle(router, route{post, at + "/{id}/activate", "activateVersion", "Choose the version that runs", tag, member,
+		0}, automations.activateVersion)
+	handle(router, route{post, at + "/{id}/pause", "pauseAutomation", "Keep it from making calls", tag, member, 0},
+		automations.pause)
+	handle(router, route{post, at + "/{id}/resume", "resumeAutomation", "Let it go on", tag, member, 0},
+		automations.resume)
+	handle(router, route{get, at + "/{id}/runs", "listAutomationRuns", "List its runs", tag, viewer, 0},
+		automationRuns.list)
+	handle(router, route{post, at + "/{id}/runs", "startAutomation", "Ask for a run", tag, member, made},
+		automationRuns.start)
+	handle(router, route{get, runPath, "getAutomationRun", "How far a run has come", tag, viewer, 0},
+		automationRuns.get)
+	handle(router, route{get, runEventsPath, "streamRun",
+		"Follow a run: how far it has come, until it has ended (server-sent events)", tag, viewer, 0},
+		automationRuns.stream)
 	streams(router, runEventsPath, get, "200", nil)
 	handle(router, route{get, at + "/{id}/items", "listItems", "List its items", tag, viewer, 0}, items.list)
-	handle(router, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer, 0}, items.get)
+	handle(router, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer,
+		0}, items.get)
 	handle(router, route{post, at + "/{id}/items/skip", "skipItem", "Leave an item alone", tag, member, 0}, items.skip)
-	handle(router, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Begin another attempt at an item", tag, member, 0}, items.reprocess)
-	handle(router, route{get, at + "/{id}/files", "listAutomationFiles", "List the files that it has written", tag, viewer, 0}, automationFiles.list)
-	handle(router, route{get, at + "/{id}/files/content", "getAutomationFile", "Read one of its files", tag, viewer, 0}, automationFiles.get)
-	handle(router, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member, made}, jobs.plan)
-	handle(router, route{get, at + "/{id}/script-jobs", "listScriptJobs", "List what the planner and the maintainer do for it", tag, viewer, 0}, jobs.list)
+	handle(router, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Begin another attempt at an item", tag,
+		member, 0}, items.reprocess)
+	handle(router, route{get, at + "/{id}/files", "listAutomationFiles", "List the files that it has written", tag,
+		viewer, 0}, automationFiles.list)
+	handle(router, route{get, at + "/{id}/files/content", "getAutomationFile", "Read one of its files", tag, viewer, 0},
+		automationFiles.get)
+	handle(router, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member,
+		made}, jobs.plan)
+	handle(router, route{get, at + "/{id}/script-jobs", "listScriptJobs",
+		"List what the planner and the maintainer do for it", tag, viewer, 0}, jobs.list)
 	handle(router, route{get, "/api/script-jobs/{id}", "getScriptJob", "Get a script job", tag, viewer, 0}, jobs.get)
-	handle(router, route{post, "/api/script-jobs/{id}/answer", "answerScriptJob", "Answer the question of a script job", tag, member, 0}, jobs.answer)
-	handle(router, route{get, "/api/plans/{id}", "getRunPlan", "What a dry run would have done", tag, viewer, 0}, automationRuns.getPlan)
-	handle(router, route{post, "/api/plans/{id}/apply", "applyRunPlan", "Do exactly that", tag, member, made}, automationRuns.applyPlan)
+	handle(router, route{post, "/api/script-jobs/{id}/answer", "answerScriptJob", "Answer the question of a script job",
+		tag, member, 0}, jobs.answer)
+	handle(router, route{get, "/api/plans/{id}", "getRunPlan", "What a dry run would have done", tag, viewer, 0},
+		automationRuns.getPlan)
+	handle(router, route{post, "/api/plans/{id}/apply", "applyRunPlan", "Do exactly that", tag, member, made},
+		automationRuns.applyPlan)
 }
 
 // automationHandlers serves automations and the versions of their scripts.
@@ -114,12 +136,14 @@ func (h *automationHandlers) create(ctx context.Context, who reeve.Principal, in
 	if !agentName.MatchString(in.Body.Name) {
 		return nil, reeve.InvalidField("/name", "is not a name", "letters, digits, and _ . - inside")
 	}
-	a := reeve.Agent{WorkspaceID: who.Workspace, Name: in.Body.Name, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: json.RawMessage("{}")}
+	a := reeve.Agent{WorkspaceID: who.Workspace, Name: in.Body.Name, Kind: "assistant", Lifecycle: reeve.AgentActive,
+		Mode: reeve.Hybrid, Categories: []string{}, Config: json.RawMessage("{}")}
 	m, err := h.automations.Create(ctx, who.Workspace, who.User, a, in.Body)
 	return &body[reeve.Automation]{m}, err
 }
 
-func (h *automationHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Automation], error) {
+func (h *automationHandlers) get(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[reeve.Automation], error) {
 	out := &body[reeve.Automation]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
@@ -130,7 +154,8 @@ func (h *automationHandlers) get(ctx context.Context, who reeve.Principal, in *I
 // mostVersions is how many versions of one automation are shown.
 const mostVersions = 1000
 
-func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ScriptVersionList], error) {
+func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[api.ScriptVersionList], error) {
 	out := &body[api.ScriptVersionList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
@@ -178,12 +203,14 @@ func (h *automationHandlers) activateVersion(ctx context.Context, who reeve.Prin
 	return &body[reeve.Automation]{m}, err
 }
 
-func (h *automationHandlers) pause(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Automation], error) {
+func (h *automationHandlers) pause(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[reeve.Automation], error) {
 	m, err := h.automations.Pause(ctx, who.Workspace, in.ID)
 	return &body[reeve.Automation]{m}, err
 }
 
-func (h *automationHandlers) resume(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Automation], error) {
+func (h *automationHandlers) resume(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[reeve.Automation], error) {
 	m, err := h.automations.Resume(ctx, who.Workspace, in.ID, who.User)
 	return &body[reeve.Automation]{m}, err
 }

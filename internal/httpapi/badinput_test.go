@@ -20,8 +20,8 @@ import (
 	"reeve/reevetest"
 )
 
-// The sweeps below send bad input to every route there is. Whatever it is, the answer is a problem that says where and what to
-// do, nothing is written, and the server serves the next one.
+// The sweeps below send bad input to every route there is. Whatever it is, the answer is a problem that says where and
+// what to do, nothing is written, and the server serves the next one.
 
 // sweep gives a furnished server, its operations, and a check that nothing was written.
 func sweep(t *testing.T) (*reevetest.Host, []operation, map[string]sample, func()) {
@@ -45,12 +45,14 @@ func bad(t *testing.T, what string, r reevetest.Reply, codes ...reeve.Code) {
 		return
 	}
 	r.Decode(t, &p)
-	if !slices.Contains(codes, p.Code) || p.Hint == "" || p.Detail == "" || p.RequestID == "" || p.Code == reeve.Validation && len(p.Errors) == 0 || strings.Contains(p.Detail, string(p.Code)) {
+	if !slices.Contains(codes, p.Code) || p.Hint == "" || p.Detail == "" || p.RequestID == "" ||
+		p.Code == reeve.Validation && len(p.Errors) == 0 || strings.Contains(p.Detail, string(p.Code)) {
 		t.Errorf("%.200s: %.500s", what, r.Body)
 	}
 }
 
-// hasBody tells whether an operation takes a JSON document. A batch of mails is lines; TestBadInput_MailLines has those.
+// hasBody tells whether an operation takes a JSON document. A batch of mails is lines; TestBadInput_MailLines has
+// those.
 func hasBody(o operation) bool {
 	body, _ := o.tree["requestBody"].(map[string]any)
 	content, _ := body["content"].(map[string]any)
@@ -67,8 +69,11 @@ func TestBadInput_Bodies(t *testing.T) {
 			continue
 		}
 		good, _ := json.Marshal(s.body)
-		for _, text := range []string{`{"a":`, `nope`, `[]`, `null`, `"x"`, `7`, ``, ` `, `{} {}`, string(good) + `x`, `{"zzz":1}`, "\xff\xfe", "{\"name\":\"\xff\"}", "\x00", "{\"a\":\"\x00\"}",
-			deep, `{"zzz":` + deep + `}`, `{"config":` + deep + `,"args":` + deep + `}`, strings.Repeat(`{"a":`, 10_000), `{"zzz":1e999}`, `{"zzz":123456789012345678901234567890}`, `{"zzz":"\ud800"}`,
+		for _, text := range []string{`{"a":`, `nope`, `[]`, `null`, `"x"`, `7`, ``, ` `, `{} {}`, string(good) + `x`,
+			`{"zzz":1}`, "\xff\xfe", "{\"name\":\"\xff\"}", "\x00", "{\"a\":\"\x00\"}",
+			deep, `{"zzz":` + deep + `}`, `{"config":` + deep + `,"args":` + deep + `}`,
+			strings.Repeat(`{"a":`, 10_000), `{"zzz":1e999}`, `{"zzz":123456789012345678901234567890}`,
+			`{"zzz":"\ud800"}`,
 			`{"a":1,"a":2}`, `{'a':1}`, "\xef\xbb\xbf{}"} {
 			bad(t, o.id+" "+text, h.Do(o.method, s.path, text), reeve.Validation)
 		}
@@ -77,7 +82,8 @@ func TestBadInput_Bodies(t *testing.T) {
 			bad(t, o.id+" "+string(upper), h.Do(o.method, s.path, upper), reeve.Validation)
 		}
 		bad(t, o.id+" no body", h.Do(o.method, s.path, nil), reeve.Validation)
-		for _, kind := range []string{"text/plain", "application/xml", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "application/jsonx", "*/*"} {
+		for _, kind := range []string{"text/plain", "application/xml", "multipart/form-data; boundary=x",
+			"application/x-www-form-urlencoded", "application/jsonx", "*/*"} {
 			bad(t, o.id+" "+kind, h.Do(o.method, s.path, s.body, "Content-Type", kind), reeve.Validation)
 		}
 	}
@@ -108,11 +114,19 @@ func TestBadInput_Fields(t *testing.T) {
 			switch v.(type) {
 			case string:
 				wrong = append(wrong, 7, object{}, "a\x00b", "", " ")
-				if name == "description" || name == "reason" || name == "name" || name == "value" || name == "comment" || name == "agent" || name == "agentId" || name == "title" || name == "tool_id" || name == "tool" {
-					wrong = slices.DeleteFunc(wrong, func(v any) bool { return v == "" || v == " " }) // some of these may be blank, or are then not found
+				if name == "description" || name == "reason" || name == "name" || name == "value" ||
+					name == "comment" || name == "agent" || name == "agentId" || name == "title" || name == "tool_id" ||
+					name == "tool" {
+					// some of these may be blank, or are then not found
+					wrong = slices.DeleteFunc(wrong, func(v any) bool { return v == "" || v == " " })
 				}
 				if name == "content" || name == "message" || name == "source" {
-					wrong = slices.DeleteFunc(wrong, func(v any) bool { s, ok := v.(string); return ok && len(s) > 1000 }) // people may say a lot
+					// people may say a lot
+					wrong = slices.DeleteFunc(wrong, func(v any) bool {
+						s, ok := v.(string)
+						return ok &&
+							len(s) > 1000
+					})
 				}
 			case bool:
 				wrong = slices.DeleteFunc(wrong, func(v any) bool { return v == true })
@@ -123,7 +137,9 @@ func TestBadInput_Fields(t *testing.T) {
 				r := h.Do(o.method, s.path, with(w))
 				what := fmt.Sprintf("%s %s = %v", o.id, name, w)
 				bad(t, what, r, reeve.Validation)
-				if p := decode[api.Problem](t, r); p.Code == reeve.Validation && !slices.ContainsFunc(p.Errors, func(f reeve.Field) bool { return strings.HasPrefix(f.Path, "/"+name) }) {
+				if p := decode[api.Problem](t, r); p.Code == reeve.Validation &&
+					!slices.ContainsFunc(p.Errors,
+						func(f reeve.Field) bool { return strings.HasPrefix(f.Path, "/"+name) }) {
 					t.Errorf("%.200s: no error at /%s: %.300s", what, name, r.Body)
 				}
 			}
@@ -155,7 +171,8 @@ func TestBadInput_Paths(t *testing.T) {
 	hole := regexp.MustCompile(`\{\w+\}`)
 	good := samples(nowhere)
 	for _, o := range operations {
-		for _, id := range []string{"%00", "a%00b", "%ff", "%c3%28", "a%2Fb", "..%2F..%2Fetc", "%2e%2e", "%2e", "%20", "%0d%0aX-Evil:%201", "%F0%9F%A6%A4", "'%20OR%201=1%20--", "%25", "*", strings.Repeat("a", 10_000),
+		for _, id := range []string{"%00", "a%00b", "%ff", "%c3%28", "a%2Fb", "..%2F..%2Fetc", "%2e%2e", "%2e", "%20",
+			"%0d%0aX-Evil:%201", "%F0%9F%A6%A4", "'%20OR%201=1%20--", "%25", "*", strings.Repeat("a", 10_000),
 			strings.Repeat("%E2%82%AC", 2000)} {
 			if !hole.MatchString(o.path) {
 				continue
@@ -167,7 +184,8 @@ func TestBadInput_Paths(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range []string{"//api/tools", "/api//tools", "/api/./tools", "/api/x/../tools", "/api/tools/", "/api/tools/..", "/api", "/api/", "/API/tools", "/api/nothing", "/nothing", "/healthz/", "/docs/../api/tools"} {
+	for _, p := range []string{"//api/tools", "/api//tools", "/api/./tools", "/api/x/../tools", "/api/tools/",
+		"/api/tools/..", "/api", "/api/", "/API/tools", "/api/nothing", "/nothing", "/healthz/", "/docs/../api/tools"} {
 		refused(t, h.Do("GET", p, nil), 404, reeve.NotFound)
 	}
 	untouched()
@@ -224,7 +242,8 @@ func TestBadInput_Queries(t *testing.T) {
 			case name == "offset":
 				wrong = []string{"-1", "x", "99999999999999999999"}
 			case name == "cursor":
-				wrong = append(wrong, "!!", "%20", "x%20y", "-1", "%2e%2e%2f", "a/b", "x", "5.x", "5", ".", "op_", "name.", "name.a%20b")
+				wrong = append(wrong, "!!", "%20", "x%20y", "-1", "%2e%2e%2f", "a/b", "x", "5.x", "5", ".", "op_",
+					"name.", "name.a%20b")
 				if o.id == "listTasks" {
 					wrong = append(wrong, "x."+reeve.Key("op", "x"), "1e3."+reeve.Key("op", "x"), reeve.Key("op", "x"))
 				}
@@ -277,21 +296,25 @@ func TestBadInput_HostAndOrigin(t *testing.T) {
 	h := w.start(t)
 	u, _ := url.Parse(h.Server.URL)
 	get := func(host string, headers ...string) reevetest.Reply {
-		text := "GET /api/agents HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\nAuthorization: Bearer " + h.Token + "\r\nX-Workspace-Id: default\r\n"
+		text := "GET /api/agents HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\nAuthorization: Bearer " +
+			h.Token + "\r\nX-Workspace-Id: default\r\n"
 		for _, v := range headers {
 			text += v + "\r\n"
 		}
 		return raw(t, h, text+"\r\n")
 	}
-	for _, host := range []string{"evil.example", "evil.example:" + u.Port(), "127.0.0.1.evil.example", "localhost.evil.example", "reeve.example.evil", "169.254.169.254", "0.0.0.0", "[::2]", "notreeve.example"} {
+	for _, host := range []string{"evil.example", "evil.example:" + u.Port(), "127.0.0.1.evil.example",
+		"localhost.evil.example", "reeve.example.evil", "169.254.169.254", "0.0.0.0", "[::2]", "notreeve.example"} {
 		refused(t, get(host), 403, reeve.Forbidden)
 	}
-	for _, host := range []string{"localhost", "LOCALHOST:1", "127.0.0.1", "127.9.9.9:80", "[::1]:7410", "reeve.example", "Reeve.Example:443"} {
+	for _, host := range []string{"localhost", "LOCALHOST:1", "127.0.0.1", "127.9.9.9:80", "[::1]:7410",
+		"reeve.example", "Reeve.Example:443"} {
 		if r := get(host); r.Status != 200 {
 			t.Errorf("host %s: %d %s", host, r.Status, r.Body)
 		}
 	}
-	for _, origin := range []string{"https://evil.example", "null", "http://localhost:1", "https://app.example.evil", "http://app.example", "file://", "x", "https://app.example:444"} {
+	for _, origin := range []string{"https://evil.example", "null", "http://localhost:1", "https://app.example.evil",
+		"http://app.example", "file://", "x", "https://app.example:444"} {
 		refused(t, get(u.Host, "Origin: "+origin), 403, reeve.Forbidden)
 	}
 	for _, origin := range []string{h.Server.URL, "https://app.example"} {
@@ -299,7 +322,8 @@ func TestBadInput_HostAndOrigin(t *testing.T) {
 			t.Errorf("origin %s: %d %s", origin, r.Status, r.Body)
 		}
 	}
-	refused(t, raw(t, h, "GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"), 403, reeve.Forbidden)
+	refused(t, raw(t, h, "GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"), 403,
+		reeve.Forbidden)
 }
 
 func TestBadInput_Headers(t *testing.T) {
@@ -307,31 +331,38 @@ func TestBadInput_Headers(t *testing.T) {
 	h := start(t)
 	before := picture(t, h)
 	request := func(headers string) string {
-		return "POST /api/agents HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer " + h.Token + "\r\nContent-Type: application/json\r\n" + headers +
+		return "POST /api/agents HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer " + h.Token +
+			"\r\nContent-Type: application/json\r\n" + headers +
 			"Content-Length: 14\r\n\r\n" + `{"name":"bad"}`
 	}
 	// What net/http itself refuses gets its own short answer, before any of ours; it is a 4xx and nothing is done.
 	for name, headers := range map[string]string{
-		"NUL in a value":       "X-Workspace-Id: de\x00fault\r\n",
-		"a bare CR":            "X-Workspace-Id: default\rX-Evil: 1\r\n",
-		"a space in a name":    "X Workspace: default\r\n",
-		"two lengths":          "X-Workspace-Id: default\r\nContent-Length: 3\r\n",
-		"length and chunks":    "X-Workspace-Id: default\r\nTransfer-Encoding: gzip\r\n",
-		"two hosts":            "X-Workspace-Id: default\r\nHost: other\r\n",
-		"more than a megabyte": "X-Workspace-Id: default\r\n" + strings.Repeat("X-Fill: "+strings.Repeat("y", 1000)+"\r\n", 3000),
+		"NUL in a value":    "X-Workspace-Id: de\x00fault\r\n",
+		"a bare CR":         "X-Workspace-Id: default\rX-Evil: 1\r\n",
+		"a space in a name": "X Workspace: default\r\n",
+		"two lengths":       "X-Workspace-Id: default\r\nContent-Length: 3\r\n",
+		"length and chunks": "X-Workspace-Id: default\r\nTransfer-Encoding: gzip\r\n",
+		"two hosts":         "X-Workspace-Id: default\r\nHost: other\r\n",
+		"more than a megabyte": "X-Workspace-Id: default\r\n" + strings.Repeat("X-Fill: "+strings.Repeat("y", 1000)+
+			"\r\n", 3000),
 	} {
-		if r := raw(t, h, request(headers)); r.Status < 400 || r.Status == 500 || r.Status == 503 || r.Header.Get("X-Evil") != "" {
+		if r := raw(t, h, request(headers)); r.Status < 400 || r.Status == 500 || r.Status == 503 ||
+			r.Header.Get("X-Evil") != "" {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}
 	}
 	// And what reaches us gets ours.
-	for _, workspace := range []string{"nowhere", "default,default", "DEFAULT", "\xff\xfe", strings.Repeat("d", 10_000), "' OR 1=1 --", "default;x"} {
+	for _, workspace := range []string{"nowhere", "default,default", "DEFAULT", "\xff\xfe", strings.Repeat("d", 10_000),
+		"' OR 1=1 --", "default;x"} {
 		refused(t, raw(t, h, request("X-Workspace-Id: "+workspace+"\r\n")), 403, reeve.Forbidden)
 	}
 	refusedAt(t, raw(t, h, request("")), "header/X-Workspace-Id")
-	refused(t, raw(t, h, request("X-Workspace-Id: nowhere\r\n"+strings.Repeat("X-Fill: y\r\n", 5000))), 403, reeve.Forbidden)
-	for _, accept := range []string{"text/html", "application/xml", "image/*;q=0", "garbage", strings.Repeat("a/b,", 2000)} {
-		if r := h.Do("GET", "/api/agents", nil, "Accept", accept); r.Status != 200 && (r.Status < 400 || r.Status > 499) {
+	refused(t, raw(t, h, request("X-Workspace-Id: nowhere\r\n"+strings.Repeat("X-Fill: y\r\n", 5000))), 403,
+		reeve.Forbidden)
+	for _, accept := range []string{"text/html", "application/xml", "image/*;q=0", "garbage",
+		strings.Repeat("a/b,", 2000)} {
+		if r := h.Do("GET", "/api/agents", nil, "Accept", accept); r.Status != 200 &&
+			(r.Status < 400 || r.Status > 499) {
 			t.Errorf("accept %.50s: %d %.300s", accept, r.Status, r.Body)
 		}
 	}
@@ -357,18 +388,22 @@ func TestBadInput_RateLimit(t *testing.T) {
 		}
 	}
 	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil) })
-	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil, as("guess")...) }) // so that tokens cannot be guessed
+	// so that tokens cannot be guessed
+	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil, as("guess")...) })
 	h.Want(200, nil, "GET", "/healthz", nil)
 }
 
-// A number that is none of those that are wanted is refused where it stands, and callers are told which are, in no words of Go.
+// A number that is none of those that are wanted is refused where it stands, and callers are told which are, in no
+// words of Go.
 func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	for _, number := range []string{"1e30", "1.5e300", "1e3", "-1e30"} {
 		r := h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`)
 		refusedAt(t, r, "/limit/calls")
-		if p := decode[api.Problem](t, r); !strings.Contains(p.Detail, "/limit/calls cannot be ") || !strings.Contains(p.Detail, reeve.Integers) || strings.Contains(string(r.Body), "json:") || strings.Contains(string(r.Body), "int64") {
+		if p := decode[api.Problem](t, r); !strings.Contains(p.Detail, "/limit/calls cannot be ") ||
+			!strings.Contains(p.Detail, reeve.Integers) || strings.Contains(string(r.Body), "json:") ||
+			strings.Contains(string(r.Body), "int64") {
 			t.Errorf("%s: %s", number, r.Body)
 		}
 	}
@@ -389,9 +424,11 @@ func TestBadInput_Scores(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	c := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "Home"}))
-	task := decode[reeve.Task](t, h.Want(201, nil, "POST", "/api/journal/tasks", object{"category_id": c.ID, "title": "Row"}))
+	task := decode[reeve.Task](t, h.Want(201, nil, "POST", "/api/journal/tasks",
+		object{"category_id": c.ID, "title": "Row"}))
 	rate := func(score string) reevetest.Reply {
-		return h.Do("PUT", "/api/journal/ratings", `{"target_kind":"task","target_id":"`+task.ID+`","scores":{"a":`+score+`}}`)
+		return h.Do("PUT", "/api/journal/ratings", `{"target_kind":"task","target_id":"`+task.ID+`","scores":{"a":`+
+			score+`}}`)
 	}
 	for _, score := range []string{"1e20", "-1e20", "1e300", "101", "-1", "9007199254740991"} {
 		r := rate(score)
@@ -425,7 +462,8 @@ func TestBadInput_NamesThatAreIDs(t *testing.T) {
 	h.Want(204, nil, "DELETE", "/api/agents/"+gone.ID, nil)
 	refusedAt(t, h.Do("POST", "/api/automations", object{"name": gone.ID}), "/name")
 	refused(t, h.Do("GET", "/api/agents/"+gone.ID, nil), 404, reeve.NotFound)
-	h.Want(200, nil, "PATCH", "/api/agents/here", object{"name": "agt_" + strings.Repeat("0", 25)}) // looks like one, and is none
+	// looks like one, and is none
+	h.Want(200, nil, "PATCH", "/api/agents/here", object{"name": "agt_" + strings.Repeat("0", 25)})
 	if got := decode[reeve.Agent](t, h.Want(200, nil, "GET", "/api/agents/"+here.ID, nil)); got.ID != here.ID {
 		t.Errorf("got %+v", got)
 	}

@@ -17,7 +17,8 @@ type branchThings struct{ project, path, branch, other string }
 
 var noBranch = branchThings{project: "nothing", path: "/no/such/folder", branch: "br_none", other: "br_none"}
 
-// furnishBranch makes a project and a branch on which an agent has worked. Where commands cannot be confined there is neither.
+// furnishBranch makes a project and a branch on which an agent has worked. Where commands cannot be confined there is
+// neither.
 func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 	t.Helper()
 	x = branchThings{project: "shopfront", path: filepath.Join(t.TempDir(), "site")}
@@ -29,7 +30,8 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "first"}} {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"},
+		{"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "first"}} {
 		if out, err := exec.Command("git", append([]string{"-C", x.path}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -46,9 +48,11 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 	h.Want(200, nil, "PATCH", at, object{"kind": "engineer", "policy": object{"tools": object{"shell_exec": "allow"}}})
 	h.Want(204, nil, "DELETE", at+"/tools/shell_exec", nil)
 	h.Want(201, nil, "POST", at+"/tools", object{"tool_id": "shell_exec", "config": object{"project": x.project}})
-	talk := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": agent.ID, "title": "alpha's"})).ID
+	talk := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
+		object{"agent": agent.ID, "title": "alpha's"})).ID
 	for _, session := range []string{"", talk} {
-		h.Want(200, nil, "POST", at+"/calls", object{"tool": "shell_exec", "session": session, "args": object{"command": "echo alpha > alpha.txt"}})
+		h.Want(200, nil, "POST", at+"/calls", object{"tool": "shell_exec", "session": session,
+			"args": object{"command": "echo alpha > alpha.txt"}})
 	}
 	list := decode[api.BranchList](t, h.Want(200, nil, "GET", "/api/branches", nil)).Branches
 	if len(list) != 2 {

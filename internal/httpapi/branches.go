@@ -32,15 +32,23 @@ func branchRoutes(router huma.API, s *services) {
 	projects := &projectHandlers{db: s.DB, branches: s.Branches}
 	branches := &branchHandlers{db: s.DB, gate: s.Gate, branches: s.Branches}
 	handle(router, route{get, at, "listProjects", "List projects", tag, viewer, 0}, projects.list)
-	handle(router, route{post, at, "createProject", "Let agents work on a repository; takes a token that is valid in every workspace", tag, owner, made}, projects.create)
+	handle(router, route{post, at, "createProject",
+		"Let agents work on a repository; takes a token that is valid in every workspace", tag, owner, made},
+		projects.create)
 	handle(router, route{get, at + "/{id}", "getProject", "Get a project", tag, viewer, 0}, projects.get)
-	handle(router, route{del, at + "/{id}", "deleteProject", "Remove a project; its repository stays", tag, owner, gone}, projects.remove)
+	handle(router, route{del, at + "/{id}", "deleteProject", "Remove a project; its repository stays", tag, owner,
+		gone}, projects.remove)
 	handle(router, route{get, "/api/branches", "listBranches", "List branches", tag, viewer, 0}, branches.list)
-	handle(router, route{get, branch, "getBranch", "Get a branch, by its id or its conversation's", tag, viewer, 0}, branches.get)
-	handle(router, route{get, branch + "/diff", "diffBranch", "What a branch would change", tag, viewer, 0}, branches.diff)
-	handle(router, route{get, branch + "/log", "logBranch", "What was committed on a branch", tag, viewer, 0}, branches.log)
-	handle(router, route{post, branch + "/merge", "mergeBranch", "Merge a branch into the default branch", tag, member, 0}, branches.merge)
-	handle(router, route{post, branch + "/discard", "discardBranch", "Delete a branch and its files", tag, member, 0}, branches.discard)
+	handle(router, route{get, branch, "getBranch", "Get a branch, by its id or its conversation's", tag, viewer, 0},
+		branches.get)
+	handle(router, route{get, branch + "/diff", "diffBranch", "What a branch would change", tag, viewer, 0},
+		branches.diff)
+	handle(router, route{get, branch + "/log", "logBranch", "What was committed on a branch", tag, viewer, 0},
+		branches.log)
+	handle(router, route{post, branch + "/merge", "mergeBranch", "Merge a branch into the default branch", tag, member,
+		0}, branches.merge)
+	handle(router, route{post, branch + "/discard", "discardBranch", "Delete a branch and its files", tag, member, 0},
+		branches.discard)
 }
 
 // branchHandlers serves the git branches of conversations.
@@ -166,7 +174,8 @@ func (h *branchHandlers) discard(ctx context.Context, who reeve.Principal, in *I
 	if err != nil {
 		return nil, err
 	}
-	if b.State == reeve.BranchDiscarded && takenOver(ctx) { // by the attempt that was cut off, or by the server after it
+	// by the attempt that was cut off, or by the server after it
+	if b.State == reeve.BranchDiscarded && takenOver(ctx) {
 		return &body[reeve.Branch]{b}, nil
 	}
 	b, err = h.branches.Discard(ctx, b)

@@ -18,12 +18,16 @@ func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
 	t.Parallel()
 	off := trick("off", reeve.Read, "", says("", nil))
 	off.Broken = "this machine lacks what it needs"
-	off.ConfigSchema = json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"network":{"type":"boolean","` + reeve.OwnerKeyword + `":true}}}`)
+	off.ConfigSchema = json.RawMessage(
+		`{"type":"object","additionalProperties":false,"properties":{"network":{"type":"boolean","` +
+			reeve.OwnerKeyword + `":true}}}`)
 	h := start(t, off)
 	h.Agent("coach")
 	member := as(token(t, h, reeve.Member))
-	refused(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}}, member...), 403, reeve.Forbidden)
-	refusedAt(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"colour": true}}, member...), "/config/colour")
+	refused(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}},
+		member...), 403, reeve.Forbidden)
+	refusedAt(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"colour": true}},
+		member...), "/config/colour")
 	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}})
 }
 
@@ -55,7 +59,8 @@ func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 		if served != 1 || broken != 1 || brokenTools(t, h)["extra"] != why {
 			t.Errorf("%d serve, %d are broken", served, broken)
 		}
-		if v := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool || v.Broken != "" {
+		if v := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool ||
+			v.Broken != "" {
 			t.Errorf("by its id: %+v", v.Tool)
 		}
 		h.Agent("new", "extra")
@@ -85,7 +90,8 @@ func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 			t.Errorf("the built-in tool, given to the agent: %+v", res)
 		}
 		h.Stop()
-		if log := said.String(); strings.Count(log, why) != 1 || !strings.Contains(log, "tool=extra workspace=default") {
+		if log := said.String(); strings.Count(log, why) != 1 ||
+			!strings.Contains(log, "tool=extra workspace=default") {
 			t.Errorf("the log says %s", log)
 		}
 	})

@@ -35,7 +35,8 @@ func checkSubject(path, s string) error {
 		return nil
 	}
 	return &reeve.Error{Code: reeve.Validation, Message: "that is not the subject of a budget",
-		Fields: []reeve.Field{{Path: path, Message: "is not a subject", Expected: "agent:<id>, run:<id>, or workspace"}}}
+		Fields: []reeve.Field{{Path: path, Message: "is not a subject",
+			Expected: "agent:<id>, run:<id>, or workspace"}}}
 }
 
 func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
@@ -52,7 +53,8 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	}
 	l := in.Body.Limit
 	if l.Calls < 0 || l.Tokens < 0 || l.Micros < 0 || l.Millis < 0 {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is below 0", Fields: []reeve.Field{{Path: "/limit", Message: "is negative", Expected: "0 for none, or more"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is below 0",
+			Fields: []reeve.Field{{Path: "/limit", Message: "is negative", Expected: "0 for none, or more"}}}
 	}
 	b := reeve.Budget{Subject: in.Subject, Parent: in.Body.Parent, Limit: l, OnExceed: in.Body.OnExceed}
 	if b.OnExceed == "" {

@@ -24,10 +24,12 @@ func asCall(who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Ca
 	if key == "" {
 		key = r.Key
 	} else if r.Key != "" && r.Key != key {
-		return reeve.Call{}, &reeve.Error{Code: reeve.Validation, Message: "the Idempotency-Key header and idempotency_key disagree",
-			Fields: []reeve.Field{{Path: "/idempotency_key", Message: "is not the header's", Expected: key}}}
+		return reeve.Call{}, &reeve.Error{Code: reeve.Validation,
+			Message: "the Idempotency-Key header and idempotency_key disagree",
+			Fields:  []reeve.Field{{Path: "/idempotency_key", Message: "is not the header's", Expected: key}}}
 	}
-	c := reeve.Call{Workspace: who.Workspace, Agent: agent, Tool: r.Tool, Args: r.Args, Session: sessionFor(who, r.Session), Run: r.Run, User: who.User, Via: reeve.ViaREST,
+	c := reeve.Call{Workspace: who.Workspace, Agent: agent, Tool: r.Tool, Args: r.Args,
+		Session: sessionFor(who, r.Session), Run: r.Run, User: who.User, Via: reeve.ViaREST,
 		Tools: r.Tools, PreviewOnly: r.PreviewOnly, Base: r.Base, Reason: r.Reason}
 	if key != "" {
 		c.Operation = key // made an operation id once the agent is known
@@ -43,7 +45,8 @@ type callHandlers struct {
 }
 
 // prepare finds the agent, so that a key means the same by id and by name.
-func (h *callHandlers) prepare(ctx context.Context, who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Call, error) {
+func (h *callHandlers) prepare(ctx context.Context, who reeve.Principal, agent, key string,
+	r api.CallRequest) (reeve.Call, error) {
 	c, err := asCall(who, agent, key, r)
 	if err != nil || c.Operation == "" && c.Session == "" && c.Run == "" {
 		return c, err
@@ -120,14 +123,16 @@ func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *str
 	return out, nil
 }
 
-// notMade is the result of a call that was left because its run waits for one before it, which is named by its place and tool.
+// notMade is the result of a call that was left because its run waits for one before it, which is named by its place
+// and tool.
 func notMade(place int, tool string) reeve.Result {
 	return reeve.Result{IsError: true, Code: reeve.Conflict,
 		Message: fmt.Sprintf("the call was not made: its run waits for call %d of the batch, %s", place+1, tool),
 		Hint:    "make it when that one has its result; a batch that has an Idempotency-Key can be sent again as it is"}
 }
 
-func (h *callHandlers) judge(ctx context.Context, who reeve.Principal, in *callInput) (*body[reeve.Explanation], error) {
+func (h *callHandlers) judge(ctx context.Context, who reeve.Principal,
+	in *callInput) (*body[reeve.Explanation], error) {
 	c, err := h.prepare(ctx, who, in.Agent, in.Key, in.Body)
 	if err != nil {
 		return nil, err
@@ -171,7 +176,8 @@ func (h *callHandlers) readOutput(ctx context.Context, who reeve.Principal, in *
 			return err
 		}
 		b := got.BytePrefix(in.Limit)
-		if whole := got.TextPrefix(in.Limit); len(whole) > 0 && utf8.Valid(whole) { // else the bytes are given as they are
+		// else the bytes are given as they are
+		if whole := got.TextPrefix(in.Limit); len(whole) > 0 && utf8.Valid(whole) {
 			b = whole
 		}
 		out.Body = api.OutputSlice{Offset: in.Offset, Size: got.Size}

@@ -30,7 +30,8 @@ func TestCalls_EveryStatus(t *testing.T) {
 		want := func(r reeve.Result, state reeve.State, code reeve.Code, isError bool) {
 			t.Helper()
 			if r.State != state || r.Code != code || r.IsError != isError || r.CallID == "" {
-				t.Errorf("state %q code %q error %v, want %q %q %v: %+v", r.State, r.Code, r.IsError, state, code, isError, r)
+				t.Errorf("state %q code %q error %v, want %q %q %v: %+v", r.State, r.Code, r.IsError, state, code,
+					isError, r)
 			}
 		}
 		want(call(200, "looks", nil), "", "", false)
@@ -50,13 +51,15 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 		var whole strings.Builder
 		for whole.Len() < long.Size {
-			s := decode[api.OutputSlice](t, h.Want(200, nil, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=10000", long.Hash, whole.Len()), nil))
+			s := decode[api.OutputSlice](t, h.Want(200, nil, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=10000",
+				long.Hash, whole.Len()), nil))
 			whole.WriteString(s.Content)
 		}
 		if whole.String() != strings.Repeat("all that alpha knows ", 2000) {
 			t.Error("the slices are not the whole")
 		}
-		if p := call(200, "file_write", object{"args": object{"path": "/shared/a.txt", "content": "x"}, "preview_only": true}); !p.Preview || p.OperationID != "" {
+		if p := call(200, "file_write", object{"args": object{"path": "/shared/a.txt", "content": "x"},
+			"preview_only": true}); !p.Preview || p.OperationID != "" {
 			t.Errorf("preview %+v", p)
 		}
 
@@ -67,19 +70,26 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 		decide := func(r reeve.Result, say string) { // also a comment
 			t.Helper()
-			h.Want(200, nil, "POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": say, "comment": "because"})
-			refused(t, h.Do("POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": "approve"}), 409, reeve.Conflict)
+			h.Want(200, nil, "POST", "/api/approvals/"+r.ApprovalID+"/decision",
+				object{"decision": say, "comment": "because"})
+			refused(t, h.Do("POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": "approve"}), 409,
+				reeve.Conflict)
 		}
 		decide(yes, "approve")
 		decide(no, "deny")
 		h.Want(200, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "happened"})
-		refused(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409, reeve.Conflict)
+		refused(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409,
+			reeve.Conflict)
 		h.Settle(t.Context())
 		states := map[string]reeve.State{}
-		for _, op := range pages(t, h, "/api/operations?agent=coach", func(l api.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
+		for _, op := range pages(t, h, "/api/operations?agent=coach", func(l api.OperationList) ([]reeve.Operation,
+			string) {
+			return l.Operations, l.Next
+		}) {
 			states[op.ID] = op.State
 		}
-		for id, state := range map[string]reeve.State{sent.OperationID: reeve.Committed, lost.OperationID: reeve.Committed, yes.OperationID: reeve.Committed, no.OperationID: reeve.DeniedOp} {
+		for id, state := range map[string]reeve.State{sent.OperationID: reeve.Committed,
+			lost.OperationID: reeve.Committed, yes.OperationID: reeve.Committed, no.OperationID: reeve.DeniedOp} {
 			if states[id] != state {
 				t.Errorf("operation %s is %s, want %s", id, states[id], state)
 			}
@@ -87,7 +97,10 @@ func TestCalls_EveryStatus(t *testing.T) {
 		refused(t, h.Do("POST", "/api/operations/"+sent.OperationID+"/undo", nil), 501, reeve.Unsupported)
 
 		// Every action has one result.
-		messages := pages(t, h, "/api/agents/"+a.ID+"/messages", func(l api.MessageList) ([]reeve.Message, string) { return l.Messages, l.Next })
+		messages := pages(t, h, "/api/agents/"+a.ID+"/messages", func(l api.MessageList) ([]reeve.Message,
+			string) {
+			return l.Messages, l.Next
+		})
 		results := map[string]int{}
 		for _, m := range messages {
 			results[m.ActionID]++
@@ -99,13 +112,15 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 
 		h.Want(204, nil, "POST", "/api/stop", object{"reason": "enough"})
-		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423, reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped: enough") {
+		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
+			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped: enough") {
 			t.Errorf("detail %q", p.Detail)
 		}
 		want(call(200, "looks", nil), "", "", false)
 		h.Want(204, nil, "POST", "/api/resume", object{})
 		h.Want(204, nil, "POST", "/api/stop", object{}) // for no reason
-		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423, reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
+		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
+			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
 			t.Errorf("detail %q", p.Detail)
 		}
 		h.Want(204, nil, "POST", "/api/resume", object{})
@@ -117,11 +132,13 @@ func TestCalls_EveryStatus(t *testing.T) {
 		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"sends": "deny"}}})
 		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 403, reeve.Denied)
 		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"kind": "powerless"})
-		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "file_write", "args": object{"path": "/shared/a", "content": "x"}}), 403, reeve.OutOfScope)
+		refused(t, h.Do("POST", "/api/agents/coach/calls",
+			object{"tool": "file_write", "args": object{"path": "/shared/a", "content": "x"}}), 403, reeve.OutOfScope)
 	})
 }
 
-// A call that its run does not come to, because one before it waits, is no success. Sent again under its key, the batch goes on there.
+// A call that its run does not come to, because one before it waits, is no success. Sent again under its key, the batch
+// goes on there.
 func TestCalls_ABatchSaysWhatWasNotMade(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -129,16 +146,19 @@ func TestCalls_ABatchSaysWhatWasNotMade(t *testing.T) {
 		h.Agent("coach", "sends", "danger", "looks")
 		send := func() []reeve.Result {
 			t.Helper()
-			return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{
-				object{"tool": "looks", "run": "mine"}, object{"tool": "danger", "run": "mine"}, object{"tool": "sends", "run": "mine"}, object{"tool": "looks", "run": "mine"},
-			}}, key, "batch")).Results
+			return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
+				object{"calls": []any{
+					object{"tool": "looks", "run": "mine"}, object{"tool": "danger", "run": "mine"},
+					object{"tool": "sends", "run": "mine"}, object{"tool": "looks", "run": "mine"},
+				}}, key, "batch")).Results
 		}
 		got := send()
 		if got[0].IsError || got[1].State != reeve.Parked {
 			t.Fatalf("the first two: %+v", got[:2])
 		}
 		for _, r := range got[2:] {
-			if !r.IsError || r.Code != reeve.Conflict || !strings.Contains(r.Message, "call 2 of the batch, danger") || r.Hint == "" || r.CallID != "" {
+			if !r.IsError || r.Code != reeve.Conflict || !strings.Contains(r.Message, "call 2 of the batch, danger") ||
+				r.Hint == "" || r.CallID != "" {
 				t.Errorf("a call that was not made: %+v", r)
 			}
 		}
@@ -191,26 +211,37 @@ func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, v := range pages(t, h, "/api/agents", func(l api.AgentList) ([]reeve.Agent, string) { return l.Agents, l.Next }) {
+		for _, v := range pages(t, h, "/api/agents", func(l api.AgentList) ([]reeve.Agent, string) {
+			return l.Agents,
+				l.Next
+		}) {
 			got = append(got, v.Name)
 		}
 		same("agents", got, names)
 		got = nil
-		for _, v := range pages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
+		for _, v := range pages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation,
+			string) {
+			return l.Operations, l.Next
+		}) {
 			got = append(got, v.ID)
 		}
 		same("operations", got, ops)
 		got = nil
-		for _, v := range pages(t, h, "/api/approvals?state=pending", func(l api.ApprovalList) ([]reeve.Approval, string) { return l.Approvals, l.Next }) {
+		for _, v := range pages(t, h, "/api/approvals?state=pending", func(l api.ApprovalList) ([]reeve.Approval,
+			string) {
+			return l.Approvals, l.Next
+		}) {
 			got = append(got, v.ID)
 		}
 		same("approvals", got, approvals)
 		var wakes []string
 		for range 7 {
-			wakes = append(wakes, decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{})).RunKey)
+			wakes = append(wakes, decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{})).
+				RunKey)
 		}
 		got = nil
-		for _, v := range pages(t, h, "/api/agents/agent-0/wakes", func(l api.WakeList) ([]reeve.Wake, string) { return l.Wakes, l.Next }) {
+		for _, v := range pages(t, h, "/api/agents/agent-0/wakes",
+			func(l api.WakeList) ([]reeve.Wake, string) { return l.Wakes, l.Next }) {
 			got = append(got, v.RunKey)
 		}
 		slices.Sort(got) // those of one moment come in any order
@@ -219,13 +250,18 @@ func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
 	})
 }
 
-// What a tool itself forbids is refused there, in whichever of its judgements: the word of one that is not asked has the same code.
+// What a tool itself forbids is refused there, in whichever of its judgements: the word of one that is not asked has
+// the same code.
 func TestG01_WhatAToolForbidsIsRefused(t *testing.T) {
 	t.Parallel()
 	no := reeve.Errorf(reeve.Forbidden, "not to them")
 	ran := 0
 	tool := func(id string) reeve.Tool {
-		return trick(id, reeve.Keyed, reeve.SideEffecting, func(context.Context, *reeve.Invocation) (any, error) { ran++; return "done", nil })
+		return trick(id, reeve.Keyed, reeve.SideEffecting, func(context.Context, *reeve.Invocation) (any,
+			error) {
+			ran++
+			return "done", nil
+		})
 	}
 	security, scope, preview := tool("guarded"), tool("bound"), tool("foreseen")
 	security.Check = func(context.Context, *reeve.Invocation) error { return no }
@@ -234,9 +270,12 @@ func TestG01_WhatAToolForbidsIsRefused(t *testing.T) {
 	h := start(t, security, scope, preview)
 	h.Agent("coach", "guarded", "bound", "foreseen")
 	for tool, step := range map[string]string{"guarded": "security", "bound": "scope", "foreseen": "preview"} {
-		p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{}}), 403, reeve.Forbidden)
+		p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{}}), 403,
+			reeve.Forbidden)
 		x := decode[reeve.Explanation](t, h.Want(200, nil, "GET", "/api/calls/"+p.CallID+"/explanation", nil))
-		if last := x.Steps[slices.IndexFunc(x.Steps, func(s reeve.Step) bool { return s.Verdict == reeve.Refused })]; last.Name != step || last.Why != no.Message {
+		if last := x.Steps[slices.IndexFunc(x.Steps,
+			func(s reeve.Step) bool { return s.Verdict == reeve.Refused })]; last.Name != step ||
+			last.Why != no.Message {
 			t.Errorf("%s was refused by %+v", tool, last)
 		}
 	}
@@ -259,7 +298,8 @@ func TestG03_OneAnswerForEveryToolThatIsNotThere(t *testing.T) {
 				body["tools"] = list
 			}
 			p := refused(t, h.Do("POST", "/api/agents/coach/calls", body), 404, reeve.NotFound)
-			if p.Detail != fmt.Sprintf("tool %q not found", tool) || p.Hint != "list the agent's tools to see which it can call" || p.CallID == "" || p.Errors != nil {
+			if p.Detail != fmt.Sprintf("tool %q not found", tool) ||
+				p.Hint != "list the agent's tools to see which it can call" || p.CallID == "" || p.Errors != nil {
 				t.Errorf("%s: %+v", tool, p)
 			}
 		}

@@ -35,14 +35,16 @@ func TestI01_FreshDatabaseHoldsTheBuiltInTools(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		list := tools(t, h, "")
-		for _, id := range []string{"file_read", "file_search", "file_list", "file_write", "file_edit", "file_delete", "vault_copyto", "read_file", "write_file", "list_files", "output_read"} {
+		for _, id := range []string{"file_read", "file_search", "file_list", "file_write", "file_edit", "file_delete",
+			"vault_copyto", "read_file", "write_file", "list_files", "output_read"} {
 			if !slices.Contains(ids(list), id) {
 				t.Errorf("%s is missing", id)
 			}
 		}
 		for _, v := range list {
 			if v.Category == "" || v.HandlerKey == "" || v.CreatedAt.IsZero() || v.Broken != "" || v.Version != 1 {
-				t.Errorf("%s: category %q, handler %q, created %s, broken %q, version %d", v.ID, v.Category, v.HandlerKey, v.CreatedAt, v.Broken, v.Version)
+				t.Errorf("%s: category %q, handler %q, created %s, broken %q, version %d", v.ID, v.Category,
+					v.HandlerKey, v.CreatedAt, v.Broken, v.Version)
 			}
 			text, err := reeve.Canonical([]byte(v.ParametersSchema))
 			if tree, _ := reeve.Canonical(v.Parameters); err != nil || string(text) != string(tree) {
@@ -103,7 +105,8 @@ func TestI02_ListIsOrderedAndFiltered(t *testing.T) {
 func TestI03_UnknownTool(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	if got := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/read_file", nil)); got.ID != "read_file" || got.HandlerKey != "read_file" {
+	if got := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/read_file", nil)); got.ID != "read_file" ||
+		got.HandlerKey != "read_file" {
 		t.Errorf("got %+v", got)
 	}
 	p := refused(t, h.Do("GET", "/api/tools/nothing", nil), 404, reeve.NotFound)
@@ -147,7 +150,9 @@ func TestI05_DetachAndCascade(t *testing.T) {
 		if got := attached(t, h, b.ID); !slices.Equal(got, defaults) {
 			t.Errorf("a new agent has %v", got)
 		}
-		if p := refused(t, h.Do("DELETE", "/api/tools/file_read", nil), 409, reeve.Conflict); !strings.Contains(p.Detail, "file_read is built in") { // nobody's to remove
+		// nobody's to remove
+		if p := refused(t, h.Do("DELETE", "/api/tools/file_read", nil), 409,
+			reeve.Conflict); !strings.Contains(p.Detail, "file_read is built in") {
 			t.Errorf("problem %+v", p)
 		}
 		if !slices.Contains(ids(tools(t, h, "")), "file_read") {
@@ -186,12 +191,14 @@ func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
 	if !strings.Contains(p.Detail, "extra") || !strings.Contains(p.Hint, "doctor") {
 		t.Errorf("problem %+v", p)
 	}
-	for _, v := range append(tools(t, h, ""), decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools", nil)).Tools...) {
+	for _, v := range append(tools(t, h, ""), decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools",
+		nil)).Tools...) {
 		if (v.Broken != "") != (v.ID == "extra") {
 			t.Errorf("%s: broken %q", v.ID, v.Broken)
 		}
 	}
-	if s := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)); len(s.Broken) != 1 || !strings.HasPrefix(s.Broken[0], "extra: ") {
+	if s := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)); len(s.Broken) != 1 ||
+		!strings.HasPrefix(s.Broken[0], "extra: ") {
 		t.Errorf("status says %v", s.Broken)
 	}
 	var found bool
@@ -217,7 +224,8 @@ func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
 func TestO21_EveryToolIsDeclaredWhole(t *testing.T) {
 	t.Parallel()
 	for _, v := range tools(t, start(t), "") {
-		if len(v.Description) < 20 || !slices.Contains(reeve.Tiers(), v.Tier) || !slices.Contains(reeve.Effects(), v.Effect) || v.TimeoutMS < 1 ||
+		if len(v.Description) < 20 || !slices.Contains(reeve.Tiers(), v.Tier) ||
+			!slices.Contains(reeve.Effects(), v.Effect) || v.TimeoutMS < 1 ||
 			!slices.Contains(reeve.Risks(), v.Risk) || v.Retry.Attempts < 1 {
 			t.Errorf("%s: %+v", v.ID, v.Tool)
 		}
@@ -225,7 +233,8 @@ func TestO21_EveryToolIsDeclaredWhole(t *testing.T) {
 			Type                 string
 			AdditionalProperties *bool
 		}
-		if err := json.Unmarshal(v.Parameters, &s); err != nil || s.Type != "object" || s.AdditionalProperties == nil || *s.AdditionalProperties {
+		if err := json.Unmarshal(v.Parameters, &s); err != nil || s.Type != "object" || s.AdditionalProperties == nil ||
+			*s.AdditionalProperties {
 			t.Errorf("%s: schema %s: %v", v.ID, v.Parameters, err)
 		}
 	}
@@ -283,8 +292,9 @@ func define(t *testing.T, h *reevetest.Host, change object, headers ...string) a
 // weather is a user-defined tool, changed as said.
 func weather(change object) object {
 	out := object{"id": "weather", "description": "Tells the weather of a place.", "effect": "read",
-		"parameters": object{"type": "object", "properties": object{"place": object{"type": "string"}}, "required": []string{"place"}, "additionalProperties": false},
-		"spec":       object{"method": "GET", "url": "https://weather.example/{place}"}}
+		"parameters": object{"type": "object", "properties": object{"place": object{"type": "string"}},
+			"required": []string{"place"}, "additionalProperties": false},
+		"spec": object{"method": "GET", "url": "https://weather.example/{place}"}}
 	for k, v := range change {
 		if v == nil {
 			delete(out, k)

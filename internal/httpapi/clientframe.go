@@ -21,9 +21,12 @@ const mostEchoed = 200
 // readClientFrame decodes what a client sent. It is strict: what is not understood is refused and not guessed at.
 func readClientFrame(b []byte) (f api.ClientFrame, err error) {
 	wrong := func(path, message, expected string) (api.ClientFrame, error) {
-		path, message = reeve.Truncate(path, mostEchoed), reeve.Truncate(message, mostEchoed) // a name, or a type, may be as long as a frame
-		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " + strings.TrimSpace(path+" "+message),
-			Hint: "docs/conversations.md says what frames look like", Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
+		// a name, or a type, may be as long as a frame
+		path, message = reeve.Truncate(path, mostEchoed), reeve.Truncate(message, mostEchoed)
+		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " +
+			strings.TrimSpace(path+" "+message),
+			Hint:   "docs/conversations.md says what frames look like",
+			Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}
 	v, err := reeve.ParseJSON(b)
 	if err != nil {
@@ -75,7 +78,8 @@ func readClientFrame(b []byte) (f api.ClientFrame, err error) {
 	return f, nil
 }
 
-// mistyped finds the first value that is of another type than Go's, by its path: encoding/json names neither keys of maps nor places in lists.
+// mistyped finds the first value that is of another type than Go's, by its path: encoding/json names neither keys of
+// maps nor places in lists.
 func mistyped(v any, t reflect.Type) (path string, found bool) {
 	switch kind := t.Kind(); {
 	case v == nil:

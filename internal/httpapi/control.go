@@ -23,7 +23,8 @@ type controlHandlers struct {
 	scheduler *wake.Scheduler
 }
 
-// showHold lists what the server would go on with: in every workspace for a token that is valid in all of them, else in one.
+// showHold lists what the server would go on with: in every workspace for a token that is valid in all of them, else in
+// one.
 func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.HoldReport], error) {
 	out := &body[api.HoldReport]{Body: api.HoldReport{Work: []reeve.HeldWork{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
@@ -107,11 +108,16 @@ func (h *controlHandlers) resume(ctx context.Context, who reeve.Principal, in *s
 	return nil, h.gate.Resume(ctx, who.Workspace, in.Body.Agent)
 }
 
-// release lets a held server go on, in one transaction with all that does not go on or becomes unknown. False means that it is not
-// held.
-func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r api.ResumeRequest) (released bool, err error) {
+// release lets a held server go on, in one transaction with all that does not go on or becomes unknown. False means
+// that it is not held.
+func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
+	r api.ResumeRequest) (released bool, err error) {
 	var held bool
-	if err := h.db.View(ctx, func(snap *store.Snap) (err error) { held, err = snap.System().Held(ctx); return err }); err != nil {
+	if err := h.db.View(ctx, func(snap *store.Snap) (err error) {
+		held, err = snap.System().
+			Held(ctx)
+		return err
+	}); err != nil {
 		return false, err
 	}
 	if !held && len(r.Skip) == 0 && !r.SkipAll {
@@ -126,7 +132,8 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r ap
 		}
 		if hold == nil {
 			if len(r.Skip) > 0 || r.SkipAll {
-				return reeve.Errorf(reeve.Conflict, "the server is not held, so that there is nothing to skip; nothing was changed")
+				return reeve.Errorf(reeve.Conflict,
+					"the server is not held, so that there is nothing to skip; nothing was changed")
 			}
 			return nil
 		}
@@ -186,7 +193,8 @@ func chosen(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (skip []
 		}
 	}
 	if len(left) > 0 {
-		return nil, reeve.Errorf(reeve.NotFound, "%s is no run, wake or overdue schedule that would go on; nothing was changed", left[0]).
+		return nil, reeve.Errorf(reeve.NotFound,
+			"%s is no run, wake or overdue schedule that would go on; nothing was changed", left[0]).
 			Hintf("reeve held lists them; an agent is kept from running with reeve stop --agent NAME")
 	}
 	return skip, nil

@@ -32,22 +32,36 @@ func conversationRoutes(router huma.API, s *services) {
 	)
 	conversations := &conversationHandlers{db: s.DB, desk: s.Desk, follower: s.follower, streams: s.Streams, log: s.Log}
 	turns := &turnHandlers{db: s.DB, desk: s.Desk, canceler: s.canceler, follower: s.follower, log: s.Log}
-	handle(router, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0}, conversations.list)
-	handle(router, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made}, conversations.create)
-	handle(router, route{get, conversationPath, "getConversation", "Get a conversation", tag, viewer, 0}, conversations.get)
-	handle(router, route{patch, conversationPath, "updateConversation", "Rename, complete or reopen a conversation", tag, member, 0}, conversations.update)
-	handle(router, route{post, conversationPath + "/participants", "addParticipant", "Bring somebody in", tag, member, made}, conversations.addParticipant)
-	handle(router, route{del, conversationPath + "/participants/{participantId}", "removeParticipant", "End somebody's part", tag, member, gone}, conversations.removeParticipant)
-	handle(router, route{get, conversationPath + "/messages", "listConversationMessages", "Read a conversation's history", tag, viewer, 0}, conversations.listMessages)
-	handle(router, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer, 0}, conversations.listFrames)
-	handle(router, route{get, mediaPath, "getMedia", "Fetch a file that an agent sent", tag, viewer, 0}, conversations.getMedia)
-	handle(router, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0}, conversations.streamEvents)
+	handle(router, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0},
+		conversations.list)
+	handle(router, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made},
+		conversations.create)
+	handle(router, route{get, conversationPath, "getConversation", "Get a conversation", tag, viewer, 0},
+		conversations.get)
+	handle(router, route{patch, conversationPath, "updateConversation", "Rename, complete or reopen a conversation",
+		tag, member, 0}, conversations.update)
+	handle(router, route{post, conversationPath + "/participants", "addParticipant", "Bring somebody in", tag, member,
+		made}, conversations.addParticipant)
+	handle(router, route{del, conversationPath + "/participants/{participantId}", "removeParticipant",
+		"End somebody's part", tag, member, gone}, conversations.removeParticipant)
+	handle(router, route{get, conversationPath + "/messages", "listConversationMessages",
+		"Read a conversation's history", tag, viewer, 0}, conversations.listMessages)
+	handle(router, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer,
+		0}, conversations.listFrames)
+	handle(router, route{get, mediaPath, "getMedia", "Fetch a file that an agent sent", tag, viewer, 0},
+		conversations.getMedia)
+	handle(router, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0},
+		conversations.streamEvents)
 	handle(router, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, turns.list)
-	handle(router, route{post, turnsPath, "createTurn", "Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, turns.create)
-	handle(router, route{get, "/api/turns/{id}", "getTurn", "Get a turn with all that was said and done in it", tag, viewer, 0}, turns.get)
+	handle(router, route{post, turnsPath, "createTurn",
+		"Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, turns.create)
+	handle(router, route{get, "/api/turns/{id}", "getTurn", "Get a turn with all that was said and done in it", tag,
+		viewer, 0}, turns.get)
 	handle(router, route{post, "/api/turns/{id}/cancel", "cancelTurn", "End a turn", tag, member, 0}, turns.cancel)
-	handle(router, route{post, "/api/turns/{id}/feedback", "rateTurn", "Say what you think of a turn", tag, member, made}, turns.rate)
-	handle(router, route{post, playgroundPath, "playgroundChat", "Say something in a playground session (server-sent events)", tag, member, 0}, turns.playground)
+	handle(router, route{post, "/api/turns/{id}/feedback", "rateTurn", "Say what you think of a turn", tag, member,
+		made}, turns.rate)
+	handle(router, route{post, playgroundPath, "playgroundChat",
+		"Say something in a playground session (server-sent events)", tag, member, 0}, turns.playground)
 
 	streams(router, eventsPath, get, "200", nil)
 	streams(router, turnsPath, post, "201", schemaOf[reeve.Turn](router))
@@ -130,7 +144,8 @@ func (h *conversationHandlers) create(ctx context.Context, who reeve.Principal, 
 	return &body[reeve.Conversation]{c}, err
 }
 
-func (h *conversationHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Conversation], error) {
+func (h *conversationHandlers) get(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[reeve.Conversation], error) {
 	out := &body[reeve.Conversation]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = see(ctx, snap, who, in.ID)
@@ -161,7 +176,8 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 	Body api.ParticipantRequest
 }) (*body[reeve.Conversation], error) {
 	if strings.TrimSpace(in.Body.ID) == "" {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "nobody is named", Fields: []reeve.Field{{Path: "/id", Message: "is blank", Expected: "a user, or an agent"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "nobody is named",
+			Fields: []reeve.Field{{Path: "/id", Message: "is blank", Expected: "a user, or an agent"}}}
 	}
 	out := &body[reeve.Conversation]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
@@ -203,7 +219,8 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 }) (*none, error) {
 	defer h.streams.Recheck()
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Chat().LockConversation(ctx, in.ID); err != nil { // so that of two who go at once, one sees that the other has gone
+		// so that of two who go at once, one sees that the other has gone
+		if err := tx.Chat().LockConversation(ctx, in.ID); err != nil {
 			return err
 		}
 		c, err := see(ctx, &tx.Snap, who, in.ID)
@@ -218,9 +235,11 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 		}
 		switch {
 		case in.Kind == reeve.AgentParticipant && in.Participant == c.AgentID:
-			return reeve.Errorf(reeve.Conflict, "the conversation is with this agent").Hintf("begin another conversation to talk to another agent")
+			return reeve.Errorf(reeve.Conflict, "the conversation is with this agent").
+				Hintf("begin another conversation to talk to another agent")
 		case left == 0:
-			return reeve.Errorf(reeve.Conflict, "nobody would be left in the conversation").Hintf("complete the conversation instead")
+			return reeve.Errorf(reeve.Conflict, "nobody would be left in the conversation").
+				Hintf("complete the conversation instead")
 		}
 		ok, err := tx.Chat().RemoveParticipant(ctx, in.ID, in.Kind, in.Participant)
 		if err == nil && !ok {

@@ -71,7 +71,8 @@ func asking(t *testing.T, h *reevetest.Host, names ...string) {
 	t.Helper()
 	for _, n := range names {
 		h.Agent(n, "file_write", "file_list")
-		h.Want(200, nil, "PATCH", "/api/agents/"+n, object{"policy": object{"tools": object{"file_write": "ask"}}, "config": object{"rehearsal": object{"output": "done"}}})
+		h.Want(200, nil, "PATCH", "/api/agents/"+n, object{"policy": object{"tools": object{"file_write": "ask"}},
+			"config": object{"rehearsal": object{"output": "done"}}})
 	}
 }
 
@@ -94,7 +95,8 @@ func firstRun(t *testing.T, h *reevetest.Host, agent string) reeve.Run {
 func corrupt(t *testing.T, a reevetest.Reply, table, id string) {
 	t.Helper()
 	p := refused(t, a, http.StatusInternalServerError, reeve.Corrupt)
-	if !strings.Contains(p.Detail, `row "`+id+`" in table `+table+` cannot be read`) || !strings.Contains(p.Hint, "reeve doctor") {
+	if !strings.Contains(p.Detail, `row "`+id+`" in table `+table+` cannot be read`) ||
+		!strings.Contains(p.Hint, "reeve doctor") {
 		t.Errorf("problem %+v", p)
 	}
 }
@@ -133,9 +135,12 @@ func TestI09_ACorruptRowIsNamed(t *testing.T) {
 		run := firstRun(t, h, "clerk")
 		h.Want(200, nil, "PUT", "/api/profiles/clerk", object{"capabilities": []string{"files.read"}})
 		h.Want(200, nil, "PUT", "/api/budgets/agent:clerk", object{"limit": object{"calls": 1000}})
-		h.Want(200, nil, "PUT", "/api/agents/clerk/state", object{"revision": 0, "slots": object{"primary_goal": "one"}})
-		category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"}))
-		task := decode[reeve.Task](t, h.Want(201, nil, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: category.ID, Title: "t"}))
+		h.Want(200, nil, "PUT", "/api/agents/clerk/state",
+			object{"revision": 0, "slots": object{"primary_goal": "one"}})
+		category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories",
+			reeve.CategoryRequest{Name: "Gym"}))
+		task := decode[reeve.Task](t, h.Want(201, nil, "POST", "/api/journal/tasks",
+			reeve.TaskDraft{CategoryID: category.ID, Title: "t"}))
 		schedule := decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
 			object{"agent": "clerk", "name": "n", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 1 1 *"}))
 		if said := corruptRows(t, h); said != "" {
@@ -148,21 +153,24 @@ func TestI09_ACorruptRowIsNamed(t *testing.T) {
 		}{
 			{"agents", "id", a.ID, "policy", "{", []string{"/api/agents/clerk", "/api/agents"}},
 			{"tools", "id", "weather", "parameters", "{", []string{"/api/tools/weather", "/api/tools", "/api/status"}},
-			{"calls", "id", res.CallID, "spent", "x", []string{"/api/operations/" + res.OperationID, "/api/operations"}},
+			{"calls", "id", res.CallID, "spent", "x", []string{"/api/operations/" + res.OperationID,
+				"/api/operations"}},
 			{"calls", "id", res.CallID, "request", "x", []string{"/api/agents/clerk/messages"}},
 			{"runs", "id", run.ID, "issues", "x", []string{"/api/runs/" + run.ID, "/api/runs"}},
 			{"profiles", "kind", "clerk", "capabilities", "", []string{"/api/profiles"}},
 			{"budgets", "subject", "agent:" + a.ID, "limit_calls", -1, []string{"/api/budgets"}},
 			{"agent_states", "agent_id", a.ID, "slots", "{", []string{"/api/agents/clerk/state"}},
 			{"tasks", "id", task.ID, "clock", "{", []string{"/api/journal/tasks/" + task.ID, "/api/journal/tasks"}},
-			{"timers", "id", schedule.ID, "on_behalf_of", "{", []string{"/api/schedules/" + schedule.ID, "/api/schedules"}},
+			{"timers", "id", schedule.ID, "on_behalf_of", "{", []string{"/api/schedules/" + schedule.ID,
+				"/api/schedules"}},
 		}
 		if w.cfg.Database == "" { // where a column of numbers takes anything
 			cases = append(cases, struct {
 				table, key, id, column string
 				value                  any
 				paths                  []string
-			}{"approvals", "id", res.ApprovalID, "created_at", "x", []string{"/api/approvals/" + res.ApprovalID, "/api/approvals", "/api/inbox"}})
+			}{"approvals", "id", res.ApprovalID, "created_at", "x", []string{"/api/approvals/" + res.ApprovalID,
+				"/api/approvals", "/api/inbox"}})
 		}
 		for _, c := range cases {
 			was := w.read(t, `SELECT `+c.column+` FROM `+c.table+` WHERE `+c.key+` = $1`, c.id)
@@ -189,20 +197,26 @@ func TestI09_ACorruptAgentDoesNothing(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
-		cases := []struct{ column, value string }{{"policy", "{"}, {"policy", ""}, {"policy", "null"}, {"policy", `{"tool":{"file_list":"deny"}}`},
-			{"policy", `{"tools":{"file_list":"never"}}`}, {"policy", `{} {}`}, {"categories", ""}, {"categories", "{}"}, {"config", ""}, {"config", "[]"},
+		cases := []struct{ column, value string }{{"policy", "{"}, {"policy", ""}, {"policy", "null"},
+			{"policy", `{"tool":{"file_list":"deny"}}`},
+			{"policy", `{"tools":{"file_list":"never"}}`}, {"policy", `{} {}`}, {"categories", ""},
+			{"categories", "{}"}, {"config", ""}, {"config", "[]"},
 			{"lifecycle", "zzz"}, {"mode", ""}, {"kind", "Not A Kind"}, {"clock", "{"}}
 		if w.cfg.Database == "" { // where a column of numbers takes anything
-			cases = append(cases, struct{ column, value string }{"stopped_at", "x"}, struct{ column, value string }{"throttle_ms", "x"})
+			cases = append(cases, struct{ column, value string }{"stopped_at", "x"},
+				struct{ column, value string }{"throttle_ms", "x"})
 		}
 		h.Agent("well", "file_list")
 		ids, talks, before := make([]string, len(cases)), make([]string, len(cases)), make([]any, len(cases))
 		name := func(i int) string { return fmt.Sprintf("a%02d", i) }
 		for i, c := range cases {
 			ids[i] = h.Agent(name(i), "file_list").ID
-			h.Want(200, nil, "PATCH", "/api/agents/"+name(i), object{"config": object{"rehearsal": object{"output": "it ran"}}})
-			talks[i] = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": name(i)})).ID
-			h.Want(201, nil, "POST", "/api/schedules", object{"agent": name(i), "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 1 1 *"})
+			h.Want(200, nil, "PATCH", "/api/agents/"+name(i),
+				object{"config": object{"rehearsal": object{"output": "it ran"}}})
+			talks[i] = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
+				object{"agent": name(i)})).ID
+			h.Want(201, nil, "POST", "/api/schedules", object{"agent": name(i), "goal": "g", "cadence_type": "cron",
+				"cadence_value": "0 7 1 1 *"})
 			before[i] = w.read(t, `SELECT `+c.column+` FROM agents WHERE id = $1`, ids[i])
 		}
 		for i, c := range cases {
@@ -214,7 +228,8 @@ func TestI09_ACorruptAgentDoesNothing(t *testing.T) {
 		for i := range cases {
 			corrupt(t, h.Do("POST", "/api/agents/"+name(i)+"/calls", call), "agents", ids[i])
 			corrupt(t, h.Do("POST", "/api/agents/"+name(i)+"/wake", object{}), "agents", ids[i])
-			corrupt(t, h.Do("POST", "/api/conversations/"+talks[i]+"/turns", object{"content": "hello"}), "agents", ids[i])
+			corrupt(t, h.Do("POST", "/api/conversations/"+talks[i]+"/turns", object{"content": "hello"}), "agents",
+				ids[i])
 			listed(t, h, "agents", ids[i])
 			w.exec(t, `UPDATE timers SET next_at = 1 WHERE agent_id = $1`, ids[i])
 		}
@@ -259,7 +274,8 @@ func TestI09_ACorruptToolIsNotCalled(t *testing.T) {
 		h = w.start(t)
 		for _, column := range columns {
 			listed(t, h, "tools", "bad_"+column)
-			refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "bad_" + column, "args": object{"place": "here"}}), 404, reeve.NotFound)
+			refused(t, h.Do("POST", "/api/agents/coach/calls",
+				object{"tool": "bad_" + column, "args": object{"place": "here"}}), 404, reeve.NotFound)
 			corrupt(t, h.Do("GET", "/api/tools/bad_"+column, nil), "tools", "bad_"+column)
 		}
 		if res := h.Call("coach", "file_list", object{"path": "/"}); res.IsError {
@@ -290,7 +306,8 @@ func TestI09_ACorruptLimitForbids(t *testing.T) {
 			table, column, key, id, named string
 			values                        []any
 		}{
-			{"agent_tools", "config", "agent_id", hurt.ID, hurt.ID + "/file_list", []any{`{"a`, "null", "[]", "1", " "}},
+			{"agent_tools", "config", "agent_id", hurt.ID, hurt.ID + "/file_list",
+				[]any{`{"a`, "null", "[]", "1", " "}},
 			{"profiles", "capabilities", "kind", "clerk", "clerk", []any{"x", "", "{}", `["files.read"`, "1"}},
 			{"budgets", "limit_calls", "subject", "agent:" + hurt.ID, "agent:" + hurt.ID, []any{-1}},
 			{"budgets", "used_calls", "subject", "agent:" + hurt.ID, "agent:" + hurt.ID, []any{-9000000000000000000}},
@@ -367,7 +384,8 @@ func TestI09_ACorruptOperationHoldsUpNobodyElse(t *testing.T) {
 		asking(t, h, "hurt", "well")
 		values := map[string]any{"spent": "x", "undo": "{"}
 		if w.cfg.Database == "" { // where a column of numbers takes anything
-			values["tries"], values["created_at"], values["deferred"], values["timeout_at"], values["next_attempt_at"] = "x", "x", "x", "x", "x"
+			values["tries"], values["created_at"], values["deferred"], values["timeout_at"],
+				values["next_attempt_at"] = "x", "x", "x", "x", "x"
 		}
 		var bad []string
 		for column, value := range values {
@@ -376,18 +394,21 @@ func TestI09_ACorruptOperationHoldsUpNobodyElse(t *testing.T) {
 			w.exec(t, `UPDATE calls SET `+column+` = $1 WHERE id = $2`, value, res.CallID)
 			bad = append(bad, res.CallID)
 		}
-		late := parked(t, h, "hurt", "/shared/late") // whose approval is over, which is found before anything is taken up
+		// whose approval is over, which is found before anything is taken up
+		late := parked(t, h, "hurt", "/shared/late")
 		w.exec(t, `UPDATE approvals SET expires_at = 1 WHERE id = $1`, late.ApprovalID)
 		w.exec(t, `UPDATE calls SET spent = 'x' WHERE id = $1`, late.CallID)
 		good := parked(t, h, "well", "/shared/well")
 		h.Want(200, nil, "POST", "/api/approvals/"+good.ApprovalID+"/decision", object{"decision": "approve"})
 		h.Settle(t.Context())
-		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+good.OperationID, nil)); op.State != reeve.Committed {
+		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+good.OperationID,
+			nil)); op.State != reeve.Committed {
 			t.Errorf("the other one is %s", op.State)
 		}
 		for _, id := range append(bad, late.CallID) {
 			listed(t, h, "calls", id)
-			if state := w.read(t, `SELECT state FROM calls WHERE id = $1`, id); state != "prepared" && state != "parked" {
+			if state := w.read(t, `SELECT state FROM calls WHERE id = $1`, id); state != "prepared" &&
+				state != "parked" {
 				t.Errorf("%s is %v", id, state)
 			}
 		}
@@ -408,7 +429,8 @@ func TestI09_ACorruptWakeHoldsUpNobodyElse(t *testing.T) {
 		asking(t, h, "hurt", "well")
 		schedule := func(agent string) string {
 			return decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
-				object{"agent": agent, "name": "n", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
+				object{"agent": agent, "name": "n", "goal": "g", "cadence_type": "cron",
+					"cadence_value": "0 7 * * *"})).ID
 		}
 		columns := map[string][]string{"timers": {"on_behalf_of"}, "wakes": {"on_behalf_of"}}
 		if w.cfg.Database == "" { // where a column of numbers takes anything
@@ -482,7 +504,8 @@ func TestI09_ARunEndsDespiteACorruptCall(t *testing.T) {
 		h := w.start(t)
 		asking(t, h, "clerk")
 		h.Want(200, nil, "PATCH", "/api/agents/clerk", object{"config": object{"rehearsal": object{
-			"steps": []object{{"tool": "file_write", "args": object{"path": "/shared/a", "content": "a"}}}, "output": "done"}}})
+			"steps":  []object{{"tool": "file_write", "args": object{"path": "/shared/a", "content": "a"}}},
+			"output": "done"}}})
 		h.Want(201, nil, "POST", "/api/agents/clerk/wake", object{})
 		h.Settle(t.Context())
 		a := decode[api.ApprovalList](t, h.Want(200, nil, "GET", "/api/approvals", nil)).Approvals[0]
@@ -515,7 +538,8 @@ func TestI09_ACorruptWorkspaceStopsItself(t *testing.T) {
 	h.Stop()
 	w.exec(t, `UPDATE workspaces SET stopped_at = 'x' WHERE id = 'default'`)
 	h = w.start(t)
-	corrupt(t, h.Do("POST", "/api/agents/clerk/calls", object{"tool": "file_list", "args": object{"path": "/"}}), "workspaces", "default")
+	corrupt(t, h.Do("POST", "/api/agents/clerk/calls", object{"tool": "file_list", "args": object{"path": "/"}}),
+		"workspaces", "default")
 	listed(t, h, "workspaces", "default")
 }
 
@@ -550,14 +574,17 @@ func TestI09_ACorruptRunIsNotSaidToBeGone(t *testing.T) {
 	plan := furnishAutomation(t, h).plan
 	h.Agent("coach")
 	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))
-	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hi"}))
-	for id, paths := range map[string][]string{plan: {"/api/runs/" + plan, "/api/plans/" + plan}, turn.ID: {"/api/turns/" + turn.ID, "/v1/responses/resp_" + turn.ID}} {
+	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "hi"}))
+	for id, paths := range map[string][]string{plan: {"/api/runs/" + plan, "/api/plans/" + plan},
+		turn.ID: {"/api/turns/" + turn.ID, "/v1/responses/resp_" + turn.ID}} {
 		w.exec(t, `UPDATE runs SET issues = 'x' WHERE id = $1`, id)
 		for _, path := range paths {
 			h.Want(500, nil, "GET", path, nil)
 		}
 	}
-	r := h.Want(500, nil, "POST", "/v1/responses", object{"model": "coach", "input": "and?", "previous_response_id": "resp_" + turn.ID})
+	r := h.Want(500, nil, "POST", "/v1/responses", object{"model": "coach", "input": "and?",
+		"previous_response_id": "resp_" + turn.ID})
 	if strings.Contains(string(r.Body), "previous_response_not_found") {
 		t.Errorf("%s", r.Body)
 	}
@@ -579,11 +606,13 @@ func TestG15_AnApprovalThatShowsAnotherCall(t *testing.T) {
 			res := parked(t, h, "clerk", fmt.Sprint("/shared/", i))
 			w.exec(t, c.query, res.ApprovalID)
 			at := "/api/approvals/" + res.ApprovalID + "/decision"
-			if p := refused(t, h.Do("POST", at, object{"decision": "approve"}), 409, reeve.Conflict); !strings.Contains(p.Detail, c.word) || !strings.Contains(p.Hint, "deny") {
+			if p := refused(t, h.Do("POST", at, object{"decision": "approve"}), 409,
+				reeve.Conflict); !strings.Contains(p.Detail, c.word) || !strings.Contains(p.Hint, "deny") {
 				t.Errorf("%s: %+v", c.query, p)
 			}
 			h.Settle(t.Context())
-			if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID, nil)); op.State != reeve.Parked {
+			if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID,
+				nil)); op.State != reeve.Parked {
 				t.Errorf("%s: %s", c.query, op.State)
 			}
 			h.Want(200, nil, "POST", at, object{"decision": "deny"})
@@ -591,7 +620,8 @@ func TestG15_AnApprovalThatShowsAnotherCall(t *testing.T) {
 		res := parked(t, h, "clerk", "/shared/as it was")
 		h.Want(200, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", object{"decision": "approve"})
 		h.Settle(t.Context())
-		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID, nil)); op.State != reeve.Committed {
+		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID,
+			nil)); op.State != reeve.Committed {
 			t.Errorf("one that nobody changed: %s", op.State)
 		}
 	})

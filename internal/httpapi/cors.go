@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// What pages of other origins may ask for, and may read besides the body: all that the API takes and gives. They may send whatever
-// headers they like: libraries add their own, which nobody here reads. Browsers send no cookies along, as nothing here says that
-// they may: who calls shows a token.
+// What pages of other origins may ask for, and may read besides the body: all that the API takes and gives. They may
+// send whatever headers they like: libraries add their own, which nobody here reads. Browsers send no cookies along, as
+// nothing here says that they may: who calls shows a token.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
 	corsGives   = "Allow, Content-Disposition, Retry-After, X-Request-Id, " + replayHeader
 	corsMaxAge  = "600" // seconds that a browser remembers it
 )
 
-// cors tells a browser that a page of an allowed origin may read the answer. When the browser only asks whether it may send the
-// request, it is answered, and that is all.
+// cors tells a browser that a page of an allowed origin may read the answer. When the browser only asks whether it may
+// send the request, it is answered, and that is all.
 func (g *originGuard) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	origin := r.Header.Get("Origin")
 	if !slices.Contains(g.origins, origin) {

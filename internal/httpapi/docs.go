@@ -31,7 +31,8 @@ code{font:14px ui-monospace,monospace}td:first-child{width:5rem;font-weight:600}
 func docs(spec *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
 	byTag := map[string][]docRoute{}
 	for path, item := range spec.Paths {
-		for method, op := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "PUT": item.Put, "PATCH": item.Patch, "DELETE": item.Delete} {
+		for method, op := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "PUT": item.Put,
+			"PATCH": item.Patch, "DELETE": item.Delete} {
 			if op != nil {
 				byTag[op.Tags[0]] = append(byTag[op.Tags[0]], docRoute{method, path, op.Summary})
 			}
@@ -39,7 +40,10 @@ func docs(spec *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
 	}
 	var groups []docGroup
 	for name, routes := range byTag {
-		sort.Slice(routes, func(i, j int) bool { return routes[i].Path+routes[i].Method < routes[j].Path+routes[j].Method })
+		sort.Slice(routes, func(i, j int) bool {
+			return routes[i].Path+routes[i].Method < routes[j].Path+
+				routes[j].Method
+		})
 		groups = append(groups, docGroup{name, routes})
 	}
 	sort.Slice(groups, func(i, j int) bool { return groups[i].Name < groups[j].Name })

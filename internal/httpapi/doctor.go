@@ -33,7 +33,8 @@ func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Sco
 	}{{"tools", h.checkTools}, {"agents", h.checkAgents}, {"schedules", h.checkSchedules}} {
 		part, err := c.check(ctx, who)
 		if row, ok := store.AsCorruptRow(err); ok {
-			part, err = ailing(c.name, []string{row.Error()}, "", "see the check of rows; until then nobody can tell more"), nil
+			part, err = ailing(c.name, []string{row.Error()}, "",
+				"see the check of rows; until then nobody can tell more"), nil
 		}
 		if err != nil {
 			return nil, err
@@ -46,7 +47,8 @@ func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Sco
 func (h *doctorHandlers) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {
 	tools, err := h.gate.Catalogue.Tools(ctx, who.Workspace, "")
 	return ailing("tools", brokenTools(tools), "every tool in the catalogue can be called",
-		"remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; all others work"), err
+		"remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; "+
+			"all others work"), err
 }
 
 func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
@@ -56,7 +58,8 @@ func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (
 		for _, v := range settings {
 			if why := h.gate.Catalogue.WhyNotCallable(v.Tool, v.Config); why != "" {
 				said = append(said, v.Agent+": the tool "+v.Tool.ID+": "+why)
-				hints = append(hints, fmt.Sprintf("reeve agents detach %s %s, then reeve agents attach %s %s --config with the "+
+				hints = append(hints, fmt.Sprintf("reeve agents detach %s %s, then reeve agents attach %s %s "+
+					"--config with the "+
 					"settings that reeve tools get %s shows", v.Agent, v.Tool.ID, v.Agent, v.Tool.ID, v.Tool.ID))
 			}
 		}
@@ -70,7 +73,9 @@ const disabledShown = 10
 
 func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		list, total, err := snap.Queue().ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled, Limit: disabledShown})
+		list, total, err := snap.Queue().
+			ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled,
+				Limit: disabledShown})
 		var said []string
 		for _, t := range list {
 			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.WhyDisabled(t)))
@@ -78,7 +83,9 @@ func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal
 		if more := total - len(list); more > 0 {
 			said = append(said, fmt.Sprintf("and %d more", more))
 		}
-		part = ailing("schedules", said, "none is disabled", "see reeve schedules runs ID for what went wrong, then reeve schedules resume ID, or delete it; all others go on")
+		part = ailing("schedules", said, "none is disabled",
+			"see reeve schedules runs ID for what went wrong, then reeve schedules resume ID, or delete it; all "+
+				"others go on")
 		return err
 	})
 }

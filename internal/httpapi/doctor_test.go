@@ -30,14 +30,17 @@ func TestO13_TheDoctorNamesDisabledSchedules(t *testing.T) {
 		h.Agent("clerk")
 		ids := make([]string, 12)
 		for i := range ids {
-			ids[i] = decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": "clerk", "name": fmt.Sprint("n", i), "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"}, ann...)).ID
+			ids[i] = decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
+				object{"agent": "clerk", "name": fmt.Sprint("n", i), "goal": "g", "cadence_type": "cron",
+					"cadence_value": "0 7 * * *"}, ann...)).ID
 		}
 		if said := ailing(t, h, "schedules"); said != nil {
 			t.Fatalf("before any is disabled: %q", said)
 		}
 		w.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE id = $1`, ids[3])
 		for _, who := range [][]string{nil, ann} {
-			if said := ailing(t, h, "schedules", who...); len(said) != 1 || said[0] != ids[3]+" (n3): it failed 5 times in a row" {
+			if said := ailing(t, h, "schedules", who...); len(said) != 1 || said[0] != ids[3]+
+				" (n3): it failed 5 times in a row" {
 				t.Errorf("%q", said)
 			}
 		}

@@ -34,7 +34,8 @@ func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Princ
 		n, ok := sequence(in.Last)
 		if !ok {
 			return nil, &reeve.Error{Code: reeve.Validation, Message: "Last-Event-ID is not one this server gave",
-				Fields: []reeve.Field{{Path: "header/Last-Event-ID", Message: "is not a number", Expected: "the id of the last event that you have"}}}
+				Fields: []reeve.Field{{Path: "header/Last-Event-ID", Message: "is not a number",
+					Expected: "the id of the last event that you have"}}}
 		}
 		after = n
 	}
@@ -51,7 +52,8 @@ func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Princ
 		if at < 0 {
 			at = last
 		}
-		e.add(0, string(reeve.FrameConnected), reeve.Frame{Type: reeve.FrameConnected, ConversationID: in.ID, Seq: at, LastSeq: last})
+		e.add(0, string(reeve.FrameConnected), reeve.Frame{Type: reeve.FrameConnected, ConversationID: in.ID, Seq: at,
+			LastSeq: last})
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusOK, f) }}, nil
 }

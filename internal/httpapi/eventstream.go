@@ -16,7 +16,8 @@ import (
 
 const (
 	eventType = "text/event-stream"
-	heartbeat = 15 * time.Second // between signs of life; also how soon one who may no longer listen is cut off, unless a server is told otherwise
+	// between signs of life; also how soon one who may no longer listen is cut off, unless a server is told otherwise
+	heartbeat = 15 * time.Second
 	stuck     = 30 * time.Second // a client that takes nothing for that long is gone
 )
 

@@ -7,7 +7,8 @@ import (
 	"reeve"
 )
 
-// What goes wrong in the server while somebody waits for a turn is in its log, a database that is away too. That the server stops is not: its code is the same.
+// What goes wrong in the server while somebody waits for a turn is in its log, a database that is away too. That the
+// server stops is not: its code is the same.
 func TestW23_FailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{

@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// checkPath refuses paths that are not written in their one form: net/http would redirect them, and a proxy might read them
-// in another way than we do.
+// checkPath refuses paths that are not written in their one form: net/http would redirect them, and a proxy might read
+// them in another way than we do.
 func (e errorWriter) checkPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") {

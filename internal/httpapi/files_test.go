@@ -16,8 +16,8 @@ import (
 	"reeve/reevetest"
 )
 
-// A database whose file is moved away, replaced or cut off under a server answers as before, and what it takes is found by no later
-// start: changes are refused, and readiness and doctor say why. Put back, it goes on.
+// A database whose file is moved away, replaced or cut off under a server answers as before, and what it takes is found
+// by no later start: changes are refused, and readiness and doctor say why. Put back, it goes on.
 func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, file string) (mend func()){
@@ -53,16 +53,19 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 			h := w.start(t)
 			call := func(status int, out any) {
 				t.Helper()
-				h.Want(status, out, "POST", "/api/agents/clerk/calls", api.CallRequest{Tool: "write_file", Args: []byte(`{"path":"a","content":"b"}`)})
+				h.Want(status, out, "POST", "/api/agents/clerk/calls",
+					api.CallRequest{Tool: "write_file", Args: []byte(`{"path":"a","content":"b"}`)})
 			}
 			call(http.StatusOK, nil)
-			for range 2 * max(4, runtime.NumCPU()) { // every reader has the file open: what is read is answered as before
+			// every reader has the file open: what is read is answered as before
+			for range 2 * max(4, runtime.NumCPU()) {
 				h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
 			}
 			mend := spoil(t, filepath.Join(h.Dir(), "reeve.db"))
 			var p api.Problem
 			call(http.StatusServiceUnavailable, &p)
-			if p.Code != reeve.Unavailable || !strings.Contains(p.Detail, "reeve.db") || !strings.Contains(p.Hint, "put the file back") {
+			if p.Code != reeve.Unavailable || !strings.Contains(p.Detail, "reeve.db") ||
+				!strings.Contains(p.Hint, "put the file back") {
 				t.Errorf("%+v", p)
 			}
 			h.Want(http.StatusServiceUnavailable, &p, "GET", "/readyz", nil)
@@ -87,8 +90,8 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 	}
 }
 
-// A log without its database, or beside another, holds all that was not yet copied into it. SQLite would delete it, or write it into
-// the other: the server does not start, and does when the database is back.
+// A log without its database, or beside another, holds all that was not yet copied into it. SQLite would delete it, or
+// write it into the other: the server does not start, and does when the database is back.
 func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(h *reevetest.Host, file string) error{
@@ -127,7 +130,8 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 			ok(t, err)
 			_, err = host.New(t.Context(), host.Config{Dir: filepath.Dir(file)})
 			told := reeve.AsError(err)
-			if told.Code != reeve.Unavailable || !strings.Contains(told.Message, "reeve.db-wal") || !strings.Contains(told.Hint, "put the database file back") {
+			if told.Code != reeve.Unavailable || !strings.Contains(told.Message, "reeve.db-wal") ||
+				!strings.Contains(told.Hint, "put the database file back") {
 				t.Fatalf("%v; %s", err, told.Hint)
 			}
 			if now, err := os.ReadFile(file + "-wal"); err != nil || !bytes.Equal(now, log) {
@@ -144,8 +148,8 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 	}
 }
 
-// A crash while the log is copied into the database leaves a file that is shorter than its first page says. The log holds the rest, and the
-// server starts.
+// A crash while the log is copied into the database leaves a file that is shorter than its first page says. The log
+// holds the rest, and the server starts.
 func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
 	t.Parallel()
 	live := start(t)
@@ -167,7 +171,8 @@ func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
 		}
 	}
 	if pages := binary.BigEndian.Uint32(db[28:]); int(pages)*page <= len(db) {
-		t.Fatalf("the first page says that there are %d pages, and the file has %d bytes: nothing is missing in it", pages, len(db))
+		t.Fatalf("the first page says that there are %d pages, and the file has %d bytes: nothing is missing in it",
+			pages, len(db))
 	}
 	ok(t, os.WriteFile(filepath.Join(dir, "reeve.db"), db, 0o600))
 	ok(t, os.WriteFile(filepath.Join(dir, "reeve.db-wal"), log, 0o600))

@@ -37,14 +37,16 @@ func (w *world) watch() *atomic.Pointer[func(after bool)] {
 	return watch
 }
 
-// A caller whose connection breaks, wherever that meets the request, finds the change made once when waiting again with the key.
+// A caller whose connection breaks, wherever that meets the request, finds the change made once when waiting again with
+// the key.
 func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
 	h := w.start(t)
 	agent := h.Agent("coach").ID
-	category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).ID
+	category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).
+		ID
 
 	began, ended := make(chan context.Context, 1), make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +64,8 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 		"/api/agents": func(name string) object { return object{"name": name} },
 	}
 	for path, body := range posts {
-		// The key is taken in the first commit. The change is made and its answer kept in the second, which is the last.
+		// The key is taken in the first commit. The change is made and its answer kept in the second, which is the
+		// last.
 		for commit := 1; commit <= 2; commit++ {
 			for _, after := range []bool{false, true} {
 				name := fmt.Sprintf("c%d-%v", commit, after)
@@ -87,7 +90,9 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 					<-(<-began).Done() // the server has noticed
 				}
 				watch.Store(&leave)
-				if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: default\r\nContent-Type: application/json\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
+				if _, err := fmt.Fprintf(conn,
+					"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: "+
+						"default\r\nContent-Type: application/json\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
 					path, h.Token, key, path+name, len(b), b); err != nil {
 					t.Fatal(err)
 				}
@@ -95,7 +100,8 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 				if watch.Store(nil); !gone {
 					t.Fatalf("%s made %d commits, and nobody left", path, n)
 				}
-				if again := h.Do("POST", path, string(b), key, path+name); again.Status != 201 || again.Header.Get("Idempotency-Replayed") != "true" {
+				if again := h.Do("POST", path, string(b), key, path+name); again.Status != 201 ||
+					again.Header.Get("Idempotency-Replayed") != "true" {
 					t.Errorf("%s, left at commit %d, after it %v: %d %s", path, commit, after, again.Status, again.Body)
 				}
 			}
@@ -108,8 +114,8 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 	}
 }
 
-// Whatever a request changes, its answer is known when that is committed: nothing is read after that whose failure would say that nothing was changed, and give the key back. A caller who
-// goes away at that moment fails every read.
+// Whatever a request changes, its answer is known when that is committed: nothing is read after that whose failure
+// would say that nothing was changed, and give the key back. A caller who goes away at that moment fails every read.
 func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -117,7 +123,8 @@ func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
 	h := w.start(t, tricks()...)
 	x := furnish(t, h)
 	h.Agent("other")
-	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member}) // who is to be a participant
+	// who is to be a participant
+	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member})
 	posts := map[string]sample{}
 	for _, o := range sampled(document(t, h).operations()) {
 		if o.method == "POST" {
@@ -133,7 +140,8 @@ func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
 		delete(posts, id)
 	}
 	posts["createTool"] = sample{path: "/api/tools", body: weather(nil)}
-	posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read", "config": object{}}}
+	posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
+		"config": object{}}}
 	for _, id := range slices.Sorted(maps.Keys(posts)) { // the kill switch comes after what it would stop
 		s := posts[id]
 		text, ok := s.body.(string)
@@ -190,12 +198,14 @@ func TestI15_TheCallerGoesAwayWhileAnInboxIsRemoved(t *testing.T) {
 	r.Header.Set("X-Workspace-Id", "default")
 	h.Server.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
 	watch.Store(nil)
-	if left := decode[api.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes; ctx.Err() == nil || len(left) > 0 {
+	if left := decode[api.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).
+		Mailboxes; ctx.Err() == nil || len(left) > 0 {
 		t.Errorf("%v: %+v is left", ctx.Err(), left)
 	}
 }
 
-// A client that goes away just as its turn begins ends it, as one does that has heard of it: nobody would hear what it says.
+// A client that goes away just as its turn begins ends it, as one does that has heard of it: nobody would hear what it
+// says.
 func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -222,7 +232,8 @@ func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
 			<-(<-began).Done() // the server has noticed
 		}
 		watch.Store(&leave)
-		r, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/completions", strings.NewReader(`{"model":"coach","messages":[{"role":"user","content":"hi"}]}`))
+		r, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/completions",
+			strings.NewReader(`{"model":"coach","messages":[{"role":"user","content":"hi"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +270,8 @@ func (u until) Err() error {
 	return nil
 }
 
-// A merge whose caller goes away once the default branch has moved is noted, and so is one that the server did not live to note: by the next who asks for it.
+// A merge whose caller goes away once the default branch has moved is noted, and so is one that the server did not live
+// to note: by the next who asks for it.
 func TestW15_AMergeIsNotedWhoeverGoesAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -276,7 +288,8 @@ func TestW15_AMergeIsNotedWhoeverGoesAway(t *testing.T) {
 		return string(b)
 	}
 	was := main()
-	r := httptest.NewRequestWithContext(until{t.Context(), func() bool { return main() != was }}, "POST", "/api/branches/"+x.branch+"/merge", strings.NewReader("{}"))
+	r := httptest.NewRequestWithContext(until{t.Context(), func() bool { return main() != was }}, "POST",
+		"/api/branches/"+x.branch+"/merge", strings.NewReader("{}"))
 	r.Host = "localhost"
 	r.Header.Set("Authorization", "Bearer "+h.Token)
 	r.Header.Set("X-Workspace-Id", "default")
@@ -292,7 +305,8 @@ func TestW15_AMergeIsNotedWhoeverGoesAway(t *testing.T) {
 	}
 	h = w.rewind(t, h, `UPDATE branches SET merged = '', merged_by = '', merged_at = 0`)
 	m := decode[reeve.MergeResult](t, h.Want(200, nil, "POST", "/api/branches/"+x.branch+"/merge", object{}))
-	if a := noted(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" || a.MergedAt == nil || a.MergedAt.After(*b.MergedAt) {
+	if a := noted(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" ||
+		a.MergedAt == nil || a.MergedAt.After(*b.MergedAt) {
 		t.Errorf("%+v, noted as %+v and not as %+v", m, a, b)
 	}
 }
@@ -307,13 +321,17 @@ type waiting struct {
 func waitings() []waiting {
 	chat, respond := "/v1/chat/completions", "/v1/responses"
 	said := []any{object{"role": "user", "content": "hi"}}
-	return []waiting{{chat, object{"model": "coach", "messages": said}, ""}, {chat, object{"model": "coach", "messages": said, "stream": true}, `data: {"error":`},
-		{respond, object{"model": "coach", "input": "hi"}, ""}, {respond, object{"model": "coach", "input": "hi", "stream": true}, "event: response.failed"},
+	return []waiting{{chat, object{"model": "coach", "messages": said}, ""},
+		{chat, object{"model": "coach", "messages": said, "stream": true}, `data: {"error":`},
+		{respond, object{"model": "coach", "input": "hi"}, ""},
+		{respond, object{"model": "coach", "input": "hi", "stream": true}, "event: response.failed"},
 		{"/api/playground/sessions/s1/chat", object{"agentId": "coach", "message": "hi"}, "event: recoverable-error"}}
 }
 
-// answered begins one, and gives its answer once that is there. It returns when the turn is committed or, of one that streams, when the stream has begun.
-func (a waiting) answered(t *testing.T, h *reevetest.Host, watch *atomic.Pointer[func(after bool)], token string) <-chan *httptest.ResponseRecorder {
+// answered begins one, and gives its answer once that is there. It returns when the turn is committed or, of one that
+// streams, when the stream has begun.
+func (a waiting) answered(t *testing.T, h *reevetest.Host, watch *atomic.Pointer[func(after bool)],
+	token string) <-chan *httptest.ResponseRecorder {
 	t.Helper()
 	begun := make(chan struct{})
 	begin := sync.OnceFunc(func() { close(begun) })
@@ -356,7 +374,8 @@ func (listening) SetWriteDeadline(time.Time) error { return nil }
 
 func (l listening) Flush() { l.begin() }
 
-// Whoever waits for a turn is told why that ends before the turn does, and is not taken for one who went away: the turns of a server that stops go on after the next start.
+// Whoever waits for a turn is told why that ends before the turn does, and is not taken for one who went away: the
+// turns of a server that stops go on after the next start.
 func TestW23_ThoseWhoWaitAreToldThatTheServerStops(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -370,7 +389,8 @@ func TestW23_ThoseWhoWaitAreToldThatTheServerStops(t *testing.T) {
 	h.Stop()
 	for i, a := range waitings() {
 		r := <-got[i]
-		if want := map[bool]int{true: 503, false: 200}[a.told == ""]; r.Code != want || !strings.Contains(r.Body.String(), a.told) || !strings.Contains(r.Body.String(), "the server is stopping") {
+		if want := map[bool]int{true: 503, false: 200}[a.told == ""]; r.Code != want ||
+			!strings.Contains(r.Body.String(), a.told) || !strings.Contains(r.Body.String(), "the server is stopping") {
 			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
 		}
 	}
@@ -394,7 +414,8 @@ func TestW23_AStreamWhoseTokenEnds(t *testing.T) {
 	h := w.start(t)
 	h.Agent("coach")
 	for _, a := range waitings() {
-		tok := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "ada", "user": "ada", "role": "member"}))
+		tok := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "ada", "user": "ada",
+			"role": "member"}))
 		got := a.answered(t, h, watch, tok.Token)
 		h.Want(204, nil, "DELETE", "/api/tokens/"+tok.ID, nil)
 		if r := <-got; !strings.Contains(r.Body.String(), "not valid any more") || a.told == "" && r.Code != 401 {

@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// mayWhileHeld matches what is let through while the server is held, although it is no GET: the word to go on, the kill switch, and
-// calls, of which the gate lets those pass that change nothing.
+// mayWhileHeld matches what is let through while the server is held, although it is no GET: the word to go on, the kill
+// switch, and calls, of which the gate lets those pass that change nothing.
 var mayWhileHeld = regexp.MustCompile(`^/api/(resume|stop|agents/[^/]+/calls(/|$))`)
 
 // holdGuard refuses changes while the server is held.
@@ -28,7 +28,11 @@ func (g *holdGuard) check(next http.Handler) http.Handler {
 			return
 		}
 		var hold *reeve.Hold
-		err := g.db.View(r.Context(), func(snap *store.Snap) (err error) { hold, err = snap.System().Hold(r.Context()); return err })
+		err := g.db.View(r.Context(), func(snap *store.Snap) (err error) {
+			hold, err = snap.System().
+				Hold(r.Context())
+			return err
+		})
 		if err == nil && hold != nil {
 			err = hold.Err()
 		}

@@ -16,19 +16,24 @@ func TestG27_HeldWorkIsAsPrivateAsElsewhere(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
-		ann, bob, eve := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member), person(t, h, "eve", reeve.Viewer)
+		ann, bob, eve := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member),
+			person(t, h, "eve", reeve.Viewer)
 		a := h.Agent("aide", "danger")
-		asks := object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{"to": "x"}}}, "output": "done"}}
+		asks := object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{"to": "x"}}},
+			"output": "done"}}
 		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"config": asks})
 		later := reeve.Now().Add(time.Hour).Format(time.RFC3339Nano)
-		schedule := object{"agent": "aide", "name": "ann's schedule", "goal": "ann's goal", "cadence_type": "once", "cadence_value": later}
+		schedule := object{"agent": "aide", "name": "ann's schedule", "goal": "ann's goal", "cadence_type": "once",
+			"cadence_value": later}
 		timer := decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", schedule, ann...)).ID
 		approval := h.Call("aide", "danger", object{"to": "postgres://me:Hunter2Hunter2Hunter2@db"}).ApprovalID
-		at := "/api/conversations/" + decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "aide"}, ann...)).ID
+		at := "/api/conversations/" + decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
+			object{"agent": "aide"}, ann...)).ID
 		h.Want(201, nil, "POST", at+"/turns", object{"content": "ann's turn"}, ann...)
 		h.Want(201, nil, "POST", "/api/agents/aide/wake", object{"input": "ann's wake"}, ann...)
 		h.Settle(t.Context())
-		queued := decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/aide/wake", object{"input": "ann's next wake"}, ann...)).RunKey
+		queued := decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/aide/wake",
+			object{"input": "ann's next wake"}, ann...)).RunKey
 		h.Want(201, nil, "POST", "/api/automations", object{"name": "auto"})
 		plan := object{"request": "scripts_ask {\"question\": \"ann's question?\"}"}
 		h.Want(201, nil, "POST", "/api/automations/auto/plan", plan, ann...)
@@ -51,7 +56,8 @@ func TestG27_HeldWorkIsAsPrivateAsElsewhere(t *testing.T) {
 			return string(r.Body), byID, body.Counts
 		}
 		_, owners, counts := report()
-		for _, kind := range []reeve.HeldKind{reeve.HeldRun, reeve.HeldWake, reeve.HeldSchedule, reeve.HeldApproval, reeve.HeldScriptJob} {
+		for _, kind := range []reeve.HeldKind{reeve.HeldRun, reeve.HeldWake, reeve.HeldSchedule, reeve.HeldApproval,
+			reeve.HeldScriptJob} {
 			if counts[kind] == 0 {
 				t.Errorf("nothing of kind %s is held: %v", kind, counts)
 			}

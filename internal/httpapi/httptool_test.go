@@ -39,7 +39,8 @@ func newFar(t *testing.T) *far {
 			http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
 		default:
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"ok":true,"path":%q,"auth":%q,"data":{"value":42}}`, r.URL.Path, r.Header.Get("Authorization"))
+			fmt.Fprintf(w, `{"ok":true,"path":%q,"auth":%q,"data":{"value":42}}`, r.URL.Path,
+				r.Header.Get("Authorization"))
 		}
 	}))
 	t.Cleanup(f.Close)
@@ -71,10 +72,12 @@ func reach(t *testing.T, f *far) (world, *reevetest.Host) {
 
 // order is a tool that changes something at the far side.
 func order(f *far, change object) object {
-	t := object{"id": "order", "description": "Orders a thing at the far side.", "effect": "keyed", "tier": "side_effecting", "category": "shop",
+	t := object{"id": "order", "description": "Orders a thing at the far side.", "effect": "keyed",
+		"tier": "side_effecting", "category": "shop",
 		"parameters": object{"type": "object", "required": []string{"item"}, "additionalProperties": false,
 			"properties": object{"item": object{"type": "string"}, "count": object{"type": "integer", "minimum": 1}}},
-		"spec": object{"method": "POST", "url": f.URL + "/orders/{item}", "headers": object{"Authorization": "Bearer ${secret:SHOP}"}, "result": "/data"}}
+		"spec": object{"method": "POST", "url": f.URL + "/orders/{item}",
+			"headers": object{"Authorization": "Bearer ${secret:SHOP}"}, "result": "/data"}}
 	for k, v := range change {
 		t[k] = v
 	}
@@ -87,14 +90,16 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	w, h := reach(t, f)
 	const secret = "shop-key-0123456789"
 	v := decode[api.ToolView](t, h.Want(201, nil, "POST", "/api/tools", order(f, nil)))
-	if v.Version != 1 || v.Kind != reeve.HTTPTool || v.Effect != reeve.Keyed || v.Tier != reeve.SideEffecting || v.Category != "shop" || v.TimeoutMS == 0 || v.ParametersSchema == "" {
+	if v.Version != 1 || v.Kind != reeve.HTTPTool || v.Effect != reeve.Keyed || v.Tier != reeve.SideEffecting ||
+		v.Category != "shop" || v.TimeoutMS == 0 || v.ParametersSchema == "" {
 		t.Errorf("made %+v", v.Tool)
 	}
 	refused(t, h.Do("POST", "/api/tools", order(f, nil)), 409, reeve.AlreadyExists)
 	h.Agent("coach", "order")
 
 	// Without its secret it says so, and sends nothing.
-	if r := h.Call("coach", "order", object{"item": "tea"}); !r.IsError || !strings.Contains(r.Message+r.Content, "SHOP") || f.count() != 0 {
+	if r := h.Call("coach", "order", object{"item": "tea"}); !r.IsError || !strings.Contains(r.Message+r.Content,
+		"SHOP") || f.count() != 0 {
 		t.Errorf("without its secret: %+v, sent %d", r, f.count())
 	}
 	for _, unusable := range []string{"abc", "abc\r\n", "\n\n\n\n\n", "pässword", "two\nlines"} {
@@ -110,27 +115,32 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		t.Errorf("got %+v", res)
 	}
 	req, body := f.last(t)
-	if req.Method != "POST" || req.URL.EscapedPath() != "/orders/green%20tea%2Fx" || req.Header.Get("Authorization") != "Bearer "+secret || body != `{"count":2}` {
+	if req.Method != "POST" || req.URL.EscapedPath() != "/orders/green%20tea%2Fx" ||
+		req.Header.Get("Authorization") != "Bearer "+secret || body != `{"count":2}` {
 		t.Errorf("sent %s %s %v %s", req.Method, req.URL.EscapedPath(), req.Header, body)
 	}
 	if req.Header.Get(key) != res.OperationID || res.OperationID == "" {
 		t.Errorf("its key was %q, the operation is %q", req.Header.Get(key), res.OperationID)
 	}
 	n := f.count()
-	if again := h.Call("coach", "order", object{"item": "green tea/x", "count": 2}, key, "k"); !again.Replayed || f.count() != n {
+	if again := h.Call("coach", "order", object{"item": "green tea/x", "count": 2}, key, "k"); !again.Replayed ||
+		f.count() != n {
 		t.Errorf("the same key sent it again: %+v", again)
 	}
 
 	// Arguments are checked before anything leaves.
-	refusedAt(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"item": "tea", "count": 0}}), "/count")
+	refusedAt(t, h.Do("POST", "/api/agents/coach/calls",
+		object{"tool": "order", "args": object{"item": "tea", "count": 0}}), "/count")
 	refusedAt(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"count": 1}}), "/item")
 	if f.count() != n {
 		t.Error("a refused call was sent")
 	}
 
 	// A change is a new version, at work at once, and survives a restart; the id cannot change.
-	up := decode[api.ToolView](t, h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"description": "Orders a thing, and tells all.",
-		"spec": object{"method": "POST", "url": f.URL + "/v2/{item}", "headers": object{"X-Key": "${secret:SHOP}"}}})))
+	up := decode[api.ToolView](t, h.Want(200, nil, "PUT", "/api/tools/order",
+		order(f, object{"description": "Orders a thing, and tells all.",
+			"spec": object{"method": "POST", "url": f.URL + "/v2/{item}",
+				"headers": object{"X-Key": "${secret:SHOP}"}}})))
 	if up.Version != 2 || up.CreatedAt != v.CreatedAt {
 		t.Errorf("version %d, created %s", up.Version, up.CreatedAt)
 	}
@@ -147,11 +157,15 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	refused(t, h.Do("PUT", "/api/tools/file_read", order(f, object{"id": "file_read"})), 409, reeve.Conflict)
 
 	// What the far side echoes of the secret goes nowhere.
-	h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"spec": object{"method": "POST", "url": f.URL + "/echo", "headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))
+	h.Want(200, nil, "PUT", "/api/tools/order",
+		order(f, object{"spec": object{"method": "POST", "url": f.URL + "/echo",
+			"headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))
 	if r := h.Call("coach", "order", object{"item": "tea"}); r.IsError || strings.Contains(r.Content, secret) {
 		t.Errorf("the secret came back: %+v", r)
 	}
-	h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"spec": object{"method": "POST", "url": f.URL + "/broken", "headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))
+	h.Want(200, nil, "PUT", "/api/tools/order",
+		order(f, object{"spec": object{"method": "POST", "url": f.URL + "/broken",
+			"headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))
 	if r := h.Call("coach", "order", object{"item": "tea"}); !r.IsError || r.Code != reeve.ToolFailed {
 		t.Errorf("a refusal: %+v", r)
 	}
@@ -162,10 +176,12 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	if got := attached(t, h, "coach"); len(got) > 0 {
 		t.Errorf("after its removal the agent has %v", got)
 	}
-	refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"item": "tea"}}), 404, reeve.NotFound)
+	refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"item": "tea"}}), 404,
+		reeve.NotFound)
 }
 
-// Whoever says where a secret is sent can read it there, so that it takes an owner: to make a tool that refers to one, and to change one that does or did.
+// Whoever says where a secret is sent can read it there, so that it takes an owner: to make a tool that refers to one,
+// and to change one that does or did.
 func TestI10_OnlyOwnersDirectSecrets(t *testing.T) {
 	t.Parallel()
 	f := newFar(t)
@@ -175,27 +191,33 @@ func TestI10_OnlyOwnersDirectSecrets(t *testing.T) {
 	member := as(token(t, h, reeve.Member))
 	plain := object{"method": "POST", "url": f.URL + "/mine"}
 	define(t, h, object{"id": "plain"}, member...) // tools without a secret are anybody's
-	h.Want(200, nil, "PUT", "/api/tools/plain", weather(object{"id": "plain", "description": "Tells the weather, once more."}), member...)
+	h.Want(200, nil, "PUT", "/api/tools/plain",
+		weather(object{"id": "plain", "description": "Tells the weather, once more."}), member...)
 	h.Want(201, nil, "POST", "/api/tools", order(f, nil))
 	before := picture(t, h)
 	forbidden := func(method, path string, body any) {
 		t.Helper()
 		p := refused(t, h.Do(method, path, body, member...), 403, reeve.Forbidden)
-		if !strings.Contains(p.Detail, "secret") || !strings.Contains(p.Hint, "owner") || strings.Contains(p.Detail, secret) {
+		if !strings.Contains(p.Detail, "secret") || !strings.Contains(p.Hint, "owner") ||
+			strings.Contains(p.Detail, secret) {
 			t.Errorf("%s %s: %+v", method, path, p)
 		}
 	}
 	for name, spec := range map[string]any{
-		"header":  object{"method": "GET", "url": f.URL + "/{place}", "headers": object{"X-Key": "${secret:SHOP}"}},
-		"query":   object{"method": "GET", "url": f.URL + "/{place}?k=${secret:SHOP}"},
-		"escaped": json.RawMessage(`{"method": "GET", "url": "` + f.URL + `/{place}", "headers": {"X-Key": "\u0024{s\u0065cret:SHOP}"}}`),
+		"header": object{"method": "GET", "url": f.URL + "/{place}", "headers": object{"X-Key": "${secret:SHOP}"}},
+		"query":  object{"method": "GET", "url": f.URL + "/{place}?k=${secret:SHOP}"},
+		"escaped": json.RawMessage(`{"method": "GET", "url": "` + f.URL +
+			`/{place}", "headers": {"X-Key": "\u0024{s\u0065cret:SHOP}"}}`),
 	} {
 		forbidden("POST", "/api/tools", weather(object{"id": name, "spec": spec}))
 		forbidden("PUT", "/api/tools/plain", weather(object{"id": "plain", "spec": spec}))
 	}
-	forbidden("POST", "/api/tools", order(f, object{"id": "looks", "effect": "verifiable", "spec": object{"method": "POST", "url": f.URL + "/mine",
-		"verify": object{"url": f.URL + "/{operation_id}", "headers": object{"X-Key": "${secret:SHOP}"}}}}))
-	forbidden("PUT", "/api/tools/order", order(f, object{"spec": object{"method": "POST", "url": f.URL + "/elsewhere", "headers": object{"X-Key": "${secret:SHOP}"}}}))
+	forbidden("POST", "/api/tools",
+		order(f, object{"id": "looks", "effect": "verifiable", "spec": object{"method": "POST", "url": f.URL + "/mine",
+			"verify": object{"url": f.URL + "/{operation_id}", "headers": object{"X-Key": "${secret:SHOP}"}}}}))
+	forbidden("PUT", "/api/tools/order",
+		order(f, object{"spec": object{"method": "POST", "url": f.URL + "/elsewhere",
+			"headers": object{"X-Key": "${secret:SHOP}"}}}))
 	forbidden("PUT", "/api/tools/order", order(f, object{"spec": plain})) // nor is it taken out of an owner's tool
 	unchanged(t, before, picture(t, h))
 	if f.count() != 0 {
@@ -209,7 +231,10 @@ func TestI10_OnlyOwnersDirectSecrets(t *testing.T) {
 	}
 	h.Want(204, nil, "DELETE", "/api/tools/order", nil, member...)
 	forbidden("POST", "/api/tools", order(f, nil))
-	h.Want(200, nil, "PUT", "/api/tools/plain", weather(object{"id": "plain", "spec": object{"method": "GET", "url": f.URL + "/{place}", "headers": object{"X-Key": "${secret:SHOP}"}}})) // an owner may
+	// an owner may
+	h.Want(200, nil, "PUT", "/api/tools/plain",
+		weather(object{"id": "plain", "spec": object{"method": "GET", "url": f.URL + "/{place}",
+			"headers": object{"X-Key": "${secret:SHOP}"}}}))
 }
 
 func TestI10_PrivateAddressesAreRefused(t *testing.T) {
@@ -227,9 +252,11 @@ func TestI10_PrivateAddressesAreRefused(t *testing.T) {
 	if r := allowed.Call("coach", "away", object{"place": "x"}); !r.IsError {
 		t.Errorf("a redirect to a private address was followed: %+v", r)
 	}
-	for i, url := range []string{"http://localhost/x", "http://[::1]/x", "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://0.0.0.0/", "http://2130706433/", "http://[::ffff:127.0.0.1]/"} {
+	for i, url := range []string{"http://localhost/x", "http://[::1]/x", "http://169.254.169.254/latest/meta-data",
+		"http://10.0.0.1/", "http://0.0.0.0/", "http://2130706433/", "http://[::ffff:127.0.0.1]/"} {
 		id := fmt.Sprintf("guess%d", i)
-		r := h.Do("POST", "/api/tools", weather(object{"id": id, "spec": object{"method": "GET", "url": url, "query": object{"q": "place"}}}))
+		r := h.Do("POST", "/api/tools",
+			weather(object{"id": id, "spec": object{"method": "GET", "url": url, "query": object{"q": "place"}}}))
 		if r.Status == 400 {
 			continue // refused at once
 		}
@@ -271,30 +298,46 @@ func TestI10_BadDefinitions(t *testing.T) {
 		refusedAt(t, h.Do("POST", "/api/tools", weather(change)), at)
 	}
 	place := object{"type": "string"}
-	for _, schema := range []object{{"$ref": "#"}, {"type": "object", "allOf": []object{{"$ref": "#"}}}, {"$ref": "#/$defs/a", "$defs": object{"a": object{"$ref": "#/$defs/a"}}},
-		{"type": "object", "properties": object{"place": object{"$ref": "#/properties/place"}}}, {"type": "object", "dependentSchemas": object{"a": object{"$ref": "#"}}}} {
-		if p := refused(t, h.Do("POST", "/api/tools", weather(object{"parameters": schema})), 400, reeve.Validation); !strings.Contains(p.Detail, "circle") {
+	for _, schema := range []object{{"$ref": "#"}, {"type": "object", "allOf": []object{{"$ref": "#"}}},
+		{"$ref": "#/$defs/a", "$defs": object{"a": object{"$ref": "#/$defs/a"}}},
+		{"type": "object", "properties": object{"place": object{"$ref": "#/properties/place"}}},
+		{"type": "object", "dependentSchemas": object{"a": object{"$ref": "#"}}}} {
+		if p := refused(t, h.Do("POST", "/api/tools", weather(object{"parameters": schema})), 400,
+			reeve.Validation); !strings.Contains(p.Detail, "circle") {
 			t.Errorf("%v: %+v", schema, p)
 		}
 	}
-	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"parameters": object{"type": "object", "properties": object{"place": place, "units": place}}})), "/parameters/properties/units")
+	refusedAt(t, h.Do("POST", "/api/tools",
+		weather(object{"parameters": object{"type": "object", "properties": object{"place": place, "units": place}}})),
+		"/parameters/properties/units")
 	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"identity": []string{"place", "nope"}})), "/identity/1")
-	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"identity": []string{"nope"}, "parameters": object{"type": "object", "properties": object{"place": place}}})), "/identity/0")
-	for _, spec := range []any{nil, object{}, "x", 7, object{"method": "GET"}, object{"method": "TRACE", "url": "https://a.example/"}, object{"method": "GET", "url": "file:///etc/passwd"},
-		object{"method": "GET", "url": "https://{place}.example/"}, object{"method": "GET", "url": "https://a.example/{missing}"}, object{"method": "GET", "url": "https://a.example/${secret:X}"},
-		object{"method": "GET", "url": "https://u:p@a.example/"}, object{"method": "GET", "url": "https://a.example/", "headers": object{"Bad\r\nName": "x"}},
-		object{"method": "GET", "url": "https://a.example/", "headers": object{"X": "a\r\nb"}}, object{"method": "GET", "url": "https://a.example/", "colour": 1},
-		object{"method": "GET", "url": "https://a.example/", "headers": object{"Host": "b.example"}}, object{"method": "POST", "url": "https://a.example/"}} {
+	refusedAt(t, h.Do("POST", "/api/tools",
+		weather(object{"identity": []string{"nope"}, "parameters": object{"type": "object",
+			"properties": object{"place": place}}})), "/identity/0")
+	for _, spec := range []any{nil, object{}, "x", 7, object{"method": "GET"},
+		object{"method": "TRACE", "url": "https://a.example/"}, object{"method": "GET", "url": "file:///etc/passwd"},
+		object{"method": "GET", "url": "https://{place}.example/"},
+		object{"method": "GET", "url": "https://a.example/{missing}"},
+		object{"method": "GET", "url": "https://a.example/${secret:X}"},
+		object{"method": "GET", "url": "https://u:p@a.example/"}, object{"method": "GET", "url": "https://a.example/",
+			"headers": object{"Bad\r\nName": "x"}},
+		object{"method": "GET", "url": "https://a.example/", "headers": object{"X": "a\r\nb"}},
+		object{"method": "GET", "url": "https://a.example/", "colour": 1},
+		object{"method": "GET", "url": "https://a.example/", "headers": object{"Host": "b.example"}},
+		object{"method": "POST", "url": "https://a.example/"}} {
 		refused(t, h.Do("POST", "/api/tools", weather(object{"spec": spec})), 400, reeve.Validation)
 	}
 	refused(t, h.Do("POST", "/api/tools", weather(object{"id": "file_read"})), 409, reeve.AlreadyExists)
 	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"id": "reeve_own"})), "/id")
 	unchanged(t, before, picture(t, h))
 	for id, schema := range map[string]object{ // which refer to themselves, or do not say what there is, and are good
-		"tree":  {"type": "object", "properties": object{"place": place, "inner": object{"$ref": "#"}}},
-		"way":   {"type": "object", "properties": object{"place": place, "inner": object{"anyOf": []object{{"$ref": "#/properties/inner"}, {"type": "string"}}}}},
-		"apart": {"type": "object", "allOf": []object{{"properties": object{"nope": place}}}, "properties": object{"place": place}}} {
-		define(t, h, object{"id": id, "parameters": schema, "identity": map[string][]string{"tree": {"inner"}, "way": {"inner"}, "apart": {"nope"}}[id]})
+		"tree": {"type": "object", "properties": object{"place": place, "inner": object{"$ref": "#"}}},
+		"way": {"type": "object", "properties": object{"place": place,
+			"inner": object{"anyOf": []object{{"$ref": "#/properties/inner"}, {"type": "string"}}}}},
+		"apart": {"type": "object", "allOf": []object{{"properties": object{"nope": place}}},
+			"properties": object{"place": place}}} {
+		define(t, h, object{"id": id, "parameters": schema, "identity": map[string][]string{"tree": {"inner"},
+			"way": {"inner"}, "apart": {"nope"}}[id]})
 	}
 	if b, _ := json.Marshal(tools(t, h, "")); strings.Contains(string(b), `"id":"weather"`) {
 		t.Error("a bad definition is in the catalogue")
@@ -308,14 +351,17 @@ func TestG05_WhatASchemaDoesNotKnow(t *testing.T) {
 	h.Agent("coach")
 	text := object{"type": "string"}
 	for id, schema := range map[string]object{
-		"additional":  {"type": "object", "properties": object{"place": text}, "additionalProperties": false},
-		"unevaluated": {"type": "object", "allOf": []object{{"properties": object{"place": text}}}, "properties": object{"place": text}, "unevaluatedProperties": false},
-		"forbidden":   {"type": "object", "properties": object{"place": text, "nope": false}},
+		"additional": {"type": "object", "properties": object{"place": text}, "additionalProperties": false},
+		"unevaluated": {"type": "object", "allOf": []object{{"properties": object{"place": text}}},
+			"properties": object{"place": text}, "unevaluatedProperties": false},
+		"forbidden": {"type": "object", "properties": object{"place": text, "nope": false}},
 	} {
 		define(t, h, object{"id": id, "parameters": schema})
 		h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": id})
-		p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": id, "args": object{"place": "x", "nope": 1}}), 400, reeve.Validation)
-		if len(p.Errors) != 1 || p.Errors[0].Path != "/nope" || p.Errors[0].Message != "is not known" || p.Errors[0].Expected != "no such property" {
+		p := refused(t, h.Do("POST", "/api/agents/coach/calls",
+			object{"tool": id, "args": object{"place": "x", "nope": 1}}), 400, reeve.Validation)
+		if len(p.Errors) != 1 || p.Errors[0].Path != "/nope" || p.Errors[0].Message != "is not known" ||
+			p.Errors[0].Expected != "no such property" {
 			t.Errorf("%s: %+v", id, p)
 		}
 	}
@@ -326,7 +372,8 @@ func TestG05_WhatASchemaDoesNotKnow(t *testing.T) {
 func TestG17_BoundsOnLengthsThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	words := []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
+	words := []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",
+		"maxContains"}
 	at := map[string]func(bound object) object{
 		"property": func(b object) object { return b },
 		"item":     func(b object) object { return object{"items": b} },
@@ -341,17 +388,21 @@ func TestG17_BoundsOnLengthsThatCannotBeKept(t *testing.T) {
 		return weather(object{"id": id, "parameters": shape})
 	}
 	for _, word := range words {
-		for _, bound := range []string{"9007199254740994", "9223372036854775808", "18446744073709551616", "1e20", "1" + strings.Repeat("0", 40)} {
+		for _, bound := range []string{"9007199254740994", "9223372036854775808", "18446744073709551616", "1e20",
+			"1" + strings.Repeat("0", 40)} {
 			for name, where := range at {
 				p := refused(t, h.Do("POST", "/api/tools", tool("big", word, bound, where)), 400, reeve.Validation)
-				if !strings.Contains(p.Detail+fmt.Sprint(p.Errors), "/"+word) || !strings.Contains(p.Detail+fmt.Sprint(p.Errors), "9007199254740992") {
+				if !strings.Contains(p.Detail+fmt.Sprint(p.Errors), "/"+word) ||
+					!strings.Contains(p.Detail+fmt.Sprint(p.Errors), "9007199254740992") {
 					t.Errorf("%s %s, %s: %s %v", word, bound, name, p.Detail, p.Errors)
 				}
 			}
 		}
 	}
 	named := object{"type": "object", "properties": object{"maxLength": object{"const": json.RawMessage("1e20")}}}
-	h.Want(201, nil, "POST", "/api/tools", weather(object{"id": "named", "parameters": named, "spec": object{"method": "GET", "url": "https://weather.example/{maxLength}"}}))
+	h.Want(201, nil, "POST", "/api/tools",
+		weather(object{"id": "named", "parameters": named,
+			"spec": object{"method": "GET", "url": "https://weather.example/{maxLength}"}}))
 	h.Agent("aide")
 	for word, fits := range map[string]bool{"maxLength": true, "minLength": false} {
 		h.Want(201, nil, "POST", "/api/tools", tool(word, word, "9007199254740992", at["property"]))

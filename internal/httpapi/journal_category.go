@@ -24,18 +24,27 @@ func (h *categoryHandlers) create(ctx context.Context, who reeve.Principal, in *
 	Scoped
 	Body reeve.CategoryRequest
 }) (*body[reeve.Category], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category, error) { return w.CreateCategory(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category,
+		error) {
+		return w.CreateCategory(ctx, in.Body)
+	})
 }
 
 func (h *categoryHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Category], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Category, error) { return r.Category(ctx, in.ID) })
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Category,
+		error) {
+		return r.Category(ctx, in.ID)
+	})
 }
 
 func (h *categoryHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.CategoryRequest
 }) (*body[reeve.Category], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category, error) { return w.UpdateCategory(ctx, in.ID, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category,
+		error) {
+		return w.UpdateCategory(ctx, in.ID, in.Body)
+	})
 }
 
 func (h *categoryHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {

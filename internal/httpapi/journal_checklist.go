@@ -13,7 +13,8 @@ type checklistHandlers struct {
 	journal journal
 }
 
-func (h *checklistHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ChecklistList], error) {
+func (h *checklistHandlers) list(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[api.ChecklistList], error) {
 	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.ChecklistList, err error) {
 		l.Checklists, err = r.Checklists(ctx, in.ID)
 		return l, err
@@ -24,7 +25,10 @@ func (h *checklistHandlers) create(ctx context.Context, who reeve.Principal, in 
 	Scoped
 	Body reeve.ChecklistDraft
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.CreateChecklist(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
+		error) {
+		return w.CreateChecklist(ctx, in.Body)
+	})
 }
 
 func (h *checklistHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Checklist], error) {
@@ -38,7 +42,10 @@ func (h *checklistHandlers) update(ctx context.Context, who reeve.Principal, in 
 	IDPath
 	Body reeve.ChecklistChange
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.UpdateChecklist(ctx, in.ID, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
+		error) {
+		return w.UpdateChecklist(ctx, in.ID, in.Body)
+	})
 }
 
 func (h *checklistHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
@@ -49,7 +56,10 @@ func (h *checklistHandlers) addItems(ctx context.Context, who reeve.Principal, i
 	IDPath
 	Body reeve.ItemsDraft
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.AddItems(ctx, in.ID, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
+		error) {
+		return w.AddItems(ctx, in.ID, in.Body)
+	})
 }
 
 func (h *checklistHandlers) updateItems(ctx context.Context, who reeve.Principal, in *struct {
@@ -66,7 +76,8 @@ func (h *checklistHandlers) removeItem(ctx context.Context, who reeve.Principal,
 	IDPath
 	Item string `path:"itemId" maxLength:"128"`
 }) (*none, error) {
-	return nil, h.journal.write(ctx, who, func(w *store.JournalWriter) error { return w.DeleteItem(ctx, in.ID, in.Item) })
+	return nil, h.journal.write(ctx, who,
+		func(w *store.JournalWriter) error { return w.DeleteItem(ctx, in.ID, in.Item) })
 }
 
 func (h *checklistHandlers) moveItems(ctx context.Context, who reeve.Principal, in *struct {
@@ -83,5 +94,8 @@ func (h *checklistHandlers) splitItems(ctx context.Context, who reeve.Principal,
 	Scoped
 	Body reeve.ItemSplit
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplySplit(ctx, in.Body, "") })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
+		error) {
+		return w.ApplySplit(ctx, in.Body, "")
+	})
 }

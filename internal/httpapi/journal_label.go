@@ -24,14 +24,20 @@ func (h *labelHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	Scoped
 	Body reeve.LabelRequest
 }) (*body[reeve.Label], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label, error) { return w.CreateLabel(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label,
+		error) {
+		return w.CreateLabel(ctx, in.Body)
+	})
 }
 
 func (h *labelHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.LabelChange
 }) (*body[reeve.Label], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label, error) { return w.UpdateLabel(ctx, in.ID, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label,
+		error) {
+		return w.UpdateLabel(ctx, in.ID, in.Body)
+	})
 }
 
 func (h *labelHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {

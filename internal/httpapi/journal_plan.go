@@ -26,14 +26,20 @@ func (h *dayPlanHandlers) changeBlocks(ctx context.Context, who reeve.Principal,
 	DayPath
 	Body reeve.PlanChange
 }) (*body[reeve.DayPlan], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan, error) { return w.UpsertBlocks(ctx, in.Day, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
+		error) {
+		return w.UpsertBlocks(ctx, in.Day, in.Body)
+	})
 }
 
 func (h *dayPlanHandlers) replan(ctx context.Context, who reeve.Principal, in *struct {
 	DayPath
 	Body reeve.Replan
 }) (*body[reeve.DayPlan], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan, error) { return w.ApplyReplan(ctx, in.Day, in.Body, "") })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
+		error) {
+		return w.ApplyReplan(ctx, in.Day, in.Body, "")
+	})
 }
 
 func (h *dayPlanHandlers) pinTasks(ctx context.Context, who reeve.Principal, in *struct {

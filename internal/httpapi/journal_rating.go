@@ -63,7 +63,10 @@ func (h *ratingHandlers) summarize(ctx context.Context, who reeve.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.RatingSummary, error) { return r.SummarizeRatings(ctx, f) })
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.RatingSummary,
+		error) {
+		return r.SummarizeRatings(ctx, f)
+	})
 }
 
 func (h *ratingHandlers) rate(ctx context.Context, who reeve.Principal, in *struct {
@@ -87,5 +90,6 @@ func (h *ratingHandlers) get(ctx context.Context, who reeve.Principal, in *Targe
 }
 
 func (h *ratingHandlers) remove(ctx context.Context, who reeve.Principal, in *TargetPath) (*none, error) {
-	return nil, h.journal.write(ctx, who, func(w *store.JournalWriter) error { return w.DeleteRating(ctx, in.Kind, in.Target) })
+	return nil, h.journal.write(ctx, who,
+		func(w *store.JournalWriter) error { return w.DeleteRating(ctx, in.Kind, in.Target) })
 }

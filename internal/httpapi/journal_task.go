@@ -29,10 +29,12 @@ func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	if err != nil {
 		return nil, err
 	}
-	f := store.TaskFilter{Category: in.Category, Open: in.Open, DueAfter: in.DueAfter, DueBefore: in.DueBefore, Label: in.Label, Text: in.Text, Before: before, Limit: in.Limit}
+	f := store.TaskFilter{Category: in.Category, Open: in.Open, DueAfter: in.DueAfter, DueBefore: in.DueBefore,
+		Label: in.Label, Text: in.Text, Before: before, Limit: in.Limit}
 	for _, v := range in.Status {
 		if !slices.Contains(reeve.TaskStatuses(), reeve.TaskStatus(v)) {
-			return nil, reeve.InvalidField("query/status", "is not a status", "open, groomed, in_progress, blocked, on_hold, done or rejected")
+			return nil, reeve.InvalidField("query/status", "is not a status",
+				"open, groomed, in_progress, blocked, on_hold, done or rejected")
 		}
 		f.Status = append(f.Status, reeve.TaskStatus(v))
 	}
@@ -65,11 +67,17 @@ func (h *taskHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 	Scoped
 	Body reeve.TaskDraft
 }) (*body[reeve.Task], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) { return w.CreateTask(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task,
+		error) {
+		return w.CreateTask(ctx, in.Body)
+	})
 }
 
 func (h *taskHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TaskView], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskView, error) { return r.TaskView(ctx, in.ID) })
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskView,
+		error) {
+		return r.TaskView(ctx, in.ID)
+	})
 }
 
 func (h *taskHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
@@ -111,14 +119,20 @@ func (h *taskHandlers) followUp(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Body reeve.FollowUp
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyFollowUp(ctx, in.Body, "") })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
+		error) {
+		return w.ApplyFollowUp(ctx, in.Body, "")
+	})
 }
 
 func (h *taskHandlers) rollover(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.Rollover
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyRollover(ctx, in.Body, "") })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
+		error) {
+		return w.ApplyRollover(ctx, in.Body, "")
+	})
 }
 
 func (h *taskHandlers) listEffects(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.LinkList], error) {

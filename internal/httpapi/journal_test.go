@@ -14,7 +14,8 @@ type journalThings struct {
 }
 
 // noJournal names things that are not there.
-var noJournal = journalThings{"cat_none", "cat_none", "label_none", "task_none", "task_none", "list_none", "list_other", "item_none", "list_none", "item_none", "time_none", "block_none"}
+var noJournal = journalThings{"cat_none", "cat_none", "label_none", "task_none", "task_none", "list_none", "list_other",
+	"item_none", "list_none", "item_none", "time_none", "block_none"}
 
 // planned is the day that has a plan.
 const planned = "2026-02-18"
@@ -31,21 +32,25 @@ func furnishJournal(h *reevetest.Host) (x journalThings) {
 	list := func(task string) (string, string) {
 		h.T.Helper()
 		var v reeve.Checklist
-		h.Want(201, &v, "POST", "/api/journal/checklists", object{"task_id": task, "title": "List", "items": []string{"alpha's item"}})
+		h.Want(201, &v, "POST", "/api/journal/checklists", object{"task_id": task, "title": "List",
+			"items": []string{"alpha's item"}})
 		return v.ID, v.Items[0].ID
 	}
-	x.category, x.spare = make("categories", object{"name": "alpha's category"}), make("categories", object{"name": "alpha's spare"})
+	x.category, x.spare = make("categories", object{"name": "alpha's category"}),
+		make("categories", object{"name": "alpha's spare"})
 	x.label = make("labels", object{"name": "alpha's label"})
 	x.task = make("tasks", object{"category_id": x.category, "title": "alpha's task"})
 	x.closing = make("tasks", object{"category_id": x.category, "title": "alpha's other task"})
 	x.list, x.item = list(x.task)
 	x.splitting, x.part = list(x.task)
 	x.target, _ = list(x.task)
-	x.entry = make("time-entries", object{"task_id": x.task, "started_at": "2026-01-01T10:00:00Z", "ended_at": "2026-01-01T11:00:00Z"})
+	x.entry = make("time-entries", object{"task_id": x.task, "started_at": "2026-01-01T10:00:00Z",
+		"ended_at": "2026-01-01T11:00:00Z"})
 	var plan reeve.DayPlan
 	h.Want(200, &plan, "POST", "/api/journal/plans/"+planned+"/blocks", object{"upserts": []any{x.aBlock()}})
 	x.block = plan.Blocks[0].ID
-	h.Want(200, nil, "PUT", "/api/journal/ratings", object{"target_kind": "task", "target_id": x.task, "scores": object{"focus": 50}})
+	h.Want(200, nil, "PUT", "/api/journal/ratings", object{"target_kind": "task", "target_id": x.task,
+		"scores": object{"focus": 50}})
 	return x
 }
 
@@ -66,36 +71,43 @@ func (x journalThings) samples() map[string]sample {
 	const viewer, member, j = reeve.Viewer, reeve.Member, "/api/journal/"
 	plan := j + "plans/" + planned
 	return map[string]sample{
-		"listCategories":   {j + "categories", nil, false, viewer},
-		"createCategory":   {j + "categories", object{"name": "made"}, false, member},
-		"getCategory":      {j + "categories/" + x.category, nil, true, viewer},
-		"updateCategory":   {j + "categories/" + x.category, object{"name": "renamed"}, true, member},
-		"deleteCategory":   {j + "categories/" + x.spare, nil, true, member},
-		"listLabels":       {j + "labels", nil, false, viewer},
-		"createLabel":      {j + "labels", object{"name": "made"}, false, member},
-		"updateLabel":      {j + "labels/" + x.label, object{"name": "renamed"}, true, member},
-		"deleteLabel":      {j + "labels/" + x.label, nil, true, member},
-		"listTasks":        {j + "tasks", nil, false, viewer},
-		"createTask":       {j + "tasks", object{"category_id": x.category, "title": "made"}, true, member},
-		"getTask":          {j + "tasks/" + x.task, nil, true, viewer},
-		"updateTask":       {j + "tasks/" + x.task, object{"title": "renamed"}, true, member},
-		"deleteTask":       {j + "tasks/" + x.task, nil, true, member},
-		"assignLabels":     {j + "tasks/" + x.task + "/labels", object{"add_label_ids": []string{x.label}}, true, member},
-		"resolveTask":      {j + "task-candidates", nil, false, viewer},
-		"createFollowUp":   {j + "follow-ups", object{"source_task_id": x.closing, "new_task_title": "next"}, true, member},
-		"concludeTask":     {j + "rollovers", object{"task_id": x.closing}, true, member},
-		"listChecklists":   {j + "tasks/" + x.task + "/checklists", nil, true, viewer},
-		"createChecklist":  {j + "checklists", object{"task_id": x.task, "title": "made"}, true, member},
-		"getChecklist":     {j + "checklists/" + x.list, nil, true, viewer},
-		"updateChecklist":  {j + "checklists/" + x.list, object{"title": "renamed"}, true, member},
-		"deleteChecklist":  {j + "checklists/" + x.list, nil, true, member},
-		"addItems":         {j + "checklists/" + x.target + "/items", object{"items": []any{object{"title": "made"}}}, true, member},
-		"updateItems":      {j + "checklists/" + x.list + "/items", object{"items": []any{object{"id": x.item, "checked": true}}}, true, member},
-		"deleteItem":       {j + "checklists/" + x.list + "/items/" + x.item, nil, true, member},
-		"moveItems":        {j + "item-moves", object{"item_ids": []string{x.item}, "from_checklist_id": x.list, "to_checklist_id": x.target}, true, member},
-		"splitItems":       {j + "item-splits", object{"item_ids": []string{x.part}, "from_checklist_id": x.splitting, "new_task_title": "own"}, true, member},
-		"listTimeEntries":  {j + "time-entries", nil, false, viewer},
-		"createTimeEntry":  {j + "time-entries", object{"task_id": x.task, "started_at": "2026-01-02T10:00:00Z", "ended_at": "2026-01-02T11:00:00Z"}, true, member},
+		"listCategories": {j + "categories", nil, false, viewer},
+		"createCategory": {j + "categories", object{"name": "made"}, false, member},
+		"getCategory":    {j + "categories/" + x.category, nil, true, viewer},
+		"updateCategory": {j + "categories/" + x.category, object{"name": "renamed"}, true, member},
+		"deleteCategory": {j + "categories/" + x.spare, nil, true, member},
+		"listLabels":     {j + "labels", nil, false, viewer},
+		"createLabel":    {j + "labels", object{"name": "made"}, false, member},
+		"updateLabel":    {j + "labels/" + x.label, object{"name": "renamed"}, true, member},
+		"deleteLabel":    {j + "labels/" + x.label, nil, true, member},
+		"listTasks":      {j + "tasks", nil, false, viewer},
+		"createTask":     {j + "tasks", object{"category_id": x.category, "title": "made"}, true, member},
+		"getTask":        {j + "tasks/" + x.task, nil, true, viewer},
+		"updateTask":     {j + "tasks/" + x.task, object{"title": "renamed"}, true, member},
+		"deleteTask":     {j + "tasks/" + x.task, nil, true, member},
+		"assignLabels": {j + "tasks/" + x.task + "/labels", object{"add_label_ids": []string{x.label}}, true,
+			member},
+		"resolveTask": {j + "task-candidates", nil, false, viewer},
+		"createFollowUp": {j + "follow-ups", object{"source_task_id": x.closing, "new_task_title": "next"}, true,
+			member},
+		"concludeTask":    {j + "rollovers", object{"task_id": x.closing}, true, member},
+		"listChecklists":  {j + "tasks/" + x.task + "/checklists", nil, true, viewer},
+		"createChecklist": {j + "checklists", object{"task_id": x.task, "title": "made"}, true, member},
+		"getChecklist":    {j + "checklists/" + x.list, nil, true, viewer},
+		"updateChecklist": {j + "checklists/" + x.list, object{"title": "renamed"}, true, member},
+		"deleteChecklist": {j + "checklists/" + x.list, nil, true, member},
+		"addItems": {j + "checklists/" + x.target + "/items", object{"items": []any{object{"title": "made"}}},
+			true, member},
+		"updateItems": {j + "checklists/" + x.list + "/items",
+			object{"items": []any{object{"id": x.item, "checked": true}}}, true, member},
+		"deleteItem": {j + "checklists/" + x.list + "/items/" + x.item, nil, true, member},
+		"moveItems": {j + "item-moves", object{"item_ids": []string{x.item}, "from_checklist_id": x.list,
+			"to_checklist_id": x.target}, true, member},
+		"splitItems": {j + "item-splits", object{"item_ids": []string{x.part}, "from_checklist_id": x.splitting,
+			"new_task_title": "own"}, true, member},
+		"listTimeEntries": {j + "time-entries", nil, false, viewer},
+		"createTimeEntry": {j + "time-entries", object{"task_id": x.task, "started_at": "2026-01-02T10:00:00Z",
+			"ended_at": "2026-01-02T11:00:00Z"}, true, member},
 		"getTimeEntry":     {j + "time-entries/" + x.entry, nil, true, viewer},
 		"updateTimeEntry":  {j + "time-entries/" + x.entry, object{"ended_at": "2026-01-01T10:30:00Z"}, true, member},
 		"deleteTimeEntry":  {j + "time-entries/" + x.entry, nil, true, member},
@@ -107,8 +119,9 @@ func (x journalThings) samples() map[string]sample {
 		"pinTasks":         {plan + "/pins", object{"task_ids": []string{x.task}}, true, member},
 		"listRatings":      {j + "ratings", nil, false, viewer},
 		"summarizeRatings": {j + "rating-summary", nil, false, viewer},
-		"rate":             {j + "ratings", object{"target_kind": "task", "target_id": x.task, "scores": object{"focus": 60}}, true, member},
-		"getRating":        {j + "ratings/task/" + x.task, nil, true, viewer},
-		"deleteRating":     {j + "ratings/task/" + x.task, nil, true, member},
+		"rate": {j + "ratings", object{"target_kind": "task", "target_id": x.task,
+			"scores": object{"focus": 60}}, true, member},
+		"getRating":    {j + "ratings/task/" + x.task, nil, true, viewer},
+		"deleteRating": {j + "ratings/task/" + x.task, nil, true, member},
 	}
 }

@@ -65,7 +65,10 @@ func (h *timeEntryHandlers) create(ctx context.Context, who reeve.Principal, in 
 	Scoped
 	Body reeve.TimeDraft
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.CreateTimeEntry(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
+		error) {
+		return w.CreateTimeEntry(ctx, in.Body)
+	})
 }
 
 func (h *timeEntryHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TimeEntry], error) {
@@ -79,7 +82,10 @@ func (h *timeEntryHandlers) update(ctx context.Context, who reeve.Principal, in 
 	IDPath
 	Body reeve.TimeChange
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.UpdateTimeEntry(ctx, in.ID, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
+		error) {
+		return w.UpdateTimeEntry(ctx, in.ID, in.Body)
+	})
 }
 
 func (h *timeEntryHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
@@ -90,12 +96,18 @@ func (h *timeEntryHandlers) startTimer(ctx context.Context, who reeve.Principal,
 	Scoped
 	Body reeve.TimerStart
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.StartTimer(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
+		error) {
+		return w.StartTimer(ctx, in.Body)
+	})
 }
 
 func (h *timeEntryHandlers) stopTimer(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.TimerStop
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.StopTimer(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
+		error) {
+		return w.StopTimer(ctx, in.Body)
+	})
 }

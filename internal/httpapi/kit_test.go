@@ -257,7 +257,8 @@ func share(t *testing.T, h *reevetest.Host, workspace string, files map[string]s
 }
 
 // lists are the routes that together show all that a workspace has.
-var lists = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?limit=500", "/api/approvals?limit=500", "/api/proposals?limit=500", "/api/inbox", "/api/profiles", "/api/budgets",
+var lists = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?limit=500", "/api/approvals?limit=500",
+	"/api/proposals?limit=500", "/api/inbox", "/api/profiles", "/api/budgets",
 	"/api/tokens", "/api/secrets", "/api/workspaces"}
 
 // picture is all that a workspace shows, to be compared with a later one.
@@ -289,7 +290,8 @@ func unchanged(t *testing.T, before, after string) {
 	}
 	if i < len(before) || i < len(after) {
 		from := max(0, i-200)
-		t.Errorf("something changed: from\n%s\nto\n%s", before[from:min(len(before), i+200)], after[from:min(len(after), i+200)])
+		t.Errorf("something changed: from\n%s\nto\n%s", before[from:min(len(before), i+200)],
+			after[from:min(len(after), i+200)])
 	}
 }
 
@@ -303,7 +305,8 @@ func decode[T any](t *testing.T, r reevetest.Reply) (v T) {
 
 // Tools of the tests' own, one for each way a call can end.
 func trick(id string, effect reeve.Effect, tier reeve.Tier, f reeve.Handler) reeve.Tool {
-	return reeve.Tool{ID: id, Description: "A tool of the test's: " + id, Parameters: json.RawMessage(`{"type":"object"}`), Effect: effect, Tier: tier, Handler: f}
+	return reeve.Tool{ID: id, Description: "A tool of the test's: " + id,
+		Parameters: json.RawMessage(`{"type":"object"}`), Effect: effect, Tier: tier, Handler: f}
 }
 
 func says(v any, err error) reeve.Handler {
@@ -314,8 +317,10 @@ func tricks() []reeve.Tool {
 	return []reeve.Tool{
 		trick("sends", reeve.Keyed, reeve.SideEffecting, says("sent", nil)),
 		trick("danger", reeve.Unsafe, reeve.Privileged, says("done", nil)),
-		trick("loses", reeve.Unsafe, reeve.SideEffecting, says(nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead"))),
-		trick("fails", reeve.Keyed, reeve.SideEffecting, says(nil, reeve.Errorf(reeve.ToolFailed, "no such recipient"))),
+		trick("loses", reeve.Unsafe, reeve.SideEffecting,
+			says(nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead"))),
+		trick("fails", reeve.Keyed, reeve.SideEffecting,
+			says(nil, reeve.Errorf(reeve.ToolFailed, "no such recipient"))),
 		trick("looks", reeve.Read, reeve.ReadOnly, says("seen", nil)),
 		trick("shouts", reeve.Read, reeve.ReadOnly, says(strings.Repeat("all that alpha knows ", 2000), nil)),
 	}

@@ -32,13 +32,19 @@ func mailRoutes(router huma.API, s *services) {
 		tag, at        = "mail", "/api/mail"
 	)
 	mail := &mailHandlers{db: s.DB}
-	handle(router, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0}, mail.listInboxes)
-	handle(router, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member, gone}, mail.removeInbox)
-	handle(router, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0}, mail.listImports)
-	handle(router, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted", tag, member, made}, mail.beginImport)
-	handle(router, route{get, at + "/imports/{id}", "getImport", "How far an import has come, and what was wrong with mails", tag, viewer, 0}, mail.getImport)
+	handle(router, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0},
+		mail.listInboxes)
+	handle(router, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member,
+		gone}, mail.removeInbox)
+	handle(router, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0},
+		mail.listImports)
+	handle(router, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted",
+		tag, member, made}, mail.beginImport)
+	handle(router, route{get, at + "/imports/{id}", "getImport",
+		"How far an import has come, and what was wrong with mails", tag, viewer, 0}, mail.getImport)
 	handle(router, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, mail.addBatch)
-	handle(router, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0}, mail.finishImport)
+	handle(router, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0},
+		mail.finishImport)
 }
 
 // mailHandlers serves imported mailboxes and the imports themselves.
@@ -46,12 +52,14 @@ type mailHandlers struct {
 	db *store.DB
 }
 
-func (h *mailHandlers) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[api.MailboxList], error) {
+func (h *mailHandlers) listInboxes(ctx context.Context, who reeve.Principal,
+	_ *struct{ Scoped }) (*body[api.MailboxList], error) {
 	out := &body[api.MailboxList]{api.MailboxList{Mailboxes: []api.MailboxInfo{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.Mail().ListInboxes(ctx, who.Workspace)
 		for _, i := range list {
-			out.Body.Mailboxes = append(out.Body.Mailboxes, api.MailboxInfo{Name: i.Name, User: i.User, Messages: i.Messages})
+			out.Body.Mailboxes = append(out.Body.Mailboxes, api.MailboxInfo{Name: i.Name, User: i.User,
+				Messages: i.Messages})
 		}
 		return err
 	})
@@ -108,7 +116,8 @@ func (h *mailHandlers) beginImport(ctx context.Context, who reeve.Principal, in 
 	})
 }
 
-func (h *mailHandlers) getImport(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.MailImport], error) {
+func (h *mailHandlers) getImport(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[reeve.MailImport], error) {
 	out := &body[reeve.MailImport]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = snap.Mail().GetImport(ctx, who.Workspace, in.ID)
@@ -129,7 +138,8 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 	RawBody []byte `contentType:"application/x-ndjson" doc:"A line for each mail: {\"email\": {...}}, or {\"place\": ..., \"bad\": why it could not be read}; both may have notes"`
 }) (*body[reeve.MailImport], error) {
 	if in.After == in.Position.Position {
-		return nil, reeve.InvalidField("query/position", "is where the import stands before", "another position: each is used once")
+		return nil, reeve.InvalidField("query/position", "is where the import stands before",
+			"another position: each is used once")
 	}
 	lines, err := mailLines(in.RawBody)
 	if err != nil {
@@ -146,7 +156,9 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 				return err
 			}
 		}
-		out.Body, err = tx.Mail().AddBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After, Position: in.Position.Position, Hash: reeve.Hash(in.RawBody), Lines: lines})
+		out.Body, err = tx.Mail().
+			AddBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After, Position: in.Position.Position,
+				Hash: reeve.Hash(in.RawBody), Lines: lines})
 		return err
 	})
 }
@@ -160,7 +172,8 @@ func importFor(ctx context.Context, tx *store.Tx, who reeve.Principal, id string
 	return v, mineOrOwners(who, v.User, "go on with the import")
 }
 
-// replaces tells whether the caller may replace mails of the inboxes that are named. Anybody who imports may add to them: that loses nothing.
+// replaces tells whether the caller may replace mails of the inboxes that are named. Anybody who imports may add to
+// them: that loses nothing.
 func replaces(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []reeve.MailLine) error {
 	asked := map[string]bool{}
 	for _, l := range lines {
@@ -184,7 +197,8 @@ func mineOrOwners(who reeve.Principal, user, what string) error {
 	if who.Role == reeve.Owner || user != "" && user == self(who) {
 		return nil
 	}
-	return reeve.Errorf(reeve.Forbidden, "only an owner or who brought it in may %s", what).Hintf("use their token or an owner's")
+	return reeve.Errorf(reeve.Forbidden, "only an owner or who brought it in may %s", what).
+		Hintf("use their token or an owner's")
 }
 
 func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in *struct {
@@ -222,7 +236,8 @@ func mailLines(b []byte) (lines []reeve.MailLine, err error) {
 			return nil, wrong("has neither a mail nor a reason why there is none, or both")
 		}
 		if l.Email != nil {
-			if name := l.Email.Inbox; name == "" || len(name) > 300 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+			if name := l.Email.Inbox; name == "" || len(name) > 300 || !utf8.ValidString(name) ||
+				strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
 				return nil, wrong("names no inbox: one has 1 to 300 bytes and no control characters")
 			}
 		}
@@ -233,5 +248,6 @@ func mailLines(b []byte) (lines []reeve.MailLine, err error) {
 }
 
 func wrongLine(n int, what string) error {
-	return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("line %d %s; nothing of the batch was taken", n, what), Fields: []reeve.Field{{Path: fmt.Sprintf("/%d", n-1), Message: what}}}
+	return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("line %d %s; nothing of the batch was taken", n,
+		what), Fields: []reeve.Field{{Path: fmt.Sprintf("/%d", n-1), Message: what}}}
 }

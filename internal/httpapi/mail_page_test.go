@@ -35,18 +35,24 @@ func (p post) pages(args object, meanwhile func(page int)) (ids []string) {
 	}
 }
 
-// TestI13_Pages reads searches page by page. They give what one large page gives, in its order; and mail that comes meanwhile neither repeats nor hides what was there.
+// TestI13_Pages reads searches page by page. They give what one large page gives, in its order; and mail that comes
+// meanwhile neither repeats nor hides what was there.
 func TestI13_Pages(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
 		var more []object
 		for i := range 24 { // equal scores and equal dates too
-			more = append(more, object{"message_id": fmt.Sprint("same", i%10, "-", i), "inbox": fmt.Sprint("box", i%3), "subject": "catalogue of seeds", "body": "fernhill " + strings.Repeat("leaf ", i/3), "date": fmt.Sprintf("2026-09-%02dT10:00:00Z", 1+i/4)})
+			more = append(more, object{"message_id": fmt.Sprint("same", i%10, "-", i), "inbox": fmt.Sprint("box", i%3),
+				"subject": "catalogue of seeds", "body": "fernhill " + strings.Repeat("leaf ", i/3),
+				"date": fmt.Sprintf("2026-09-%02dT10:00:00Z", 1+i/4)})
 		}
 		p.add("more", "", "1", more...)
-		searches := []object{{"query": "fernhill"}, {"query": "catalogue OR fernhill"}, {"query": "catalogue", "inbox_id": "box1"}, {"query": "fernhill", "date_from": "2026-09-03", "date_to": "2026-09-07"}, {"query": ""},
-			{"query": "-catalogue"}, {"query": "", "sender": "fernhill"}, {"query": "fern*"}, {"query": "", "inbox_id": "box2", "date_from": "2026-09-02"}}
+		searches := []object{{"query": "fernhill"}, {"query": "catalogue OR fernhill"},
+			{"query": "catalogue", "inbox_id": "box1"}, {"query": "fernhill", "date_from": "2026-09-03",
+				"date_to": "2026-09-07"}, {"query": ""},
+			{"query": "-catalogue"}, {"query": "", "sender": "fernhill"}, {"query": "fern*"},
+			{"query": "", "inbox_id": "box2", "date_from": "2026-09-02"}}
 		want := map[int][]string{}
 		for i, s := range searches {
 			s["limit"] = 50 // a page ends before it is cut off at 16 KB
@@ -63,9 +69,12 @@ func TestI13_Pages(t *testing.T) {
 		for i, s := range searches {
 			s["limit"] = 4
 			got := p.pages(s, func(page int) {
-				p.add(fmt.Sprint("late", i, page), "", "1", object{"message_id": fmt.Sprint("late", i, "-", page), "inbox": "box2", "subject": "catalogue", "body": "fernhill greens", "sender": "new@fernhill.example", "date": fmt.Sprintf("2026-09-%02dT11:00:00Z", 2+page%6)})
+				p.add(fmt.Sprint("late", i, page), "", "1", object{"message_id": fmt.Sprint("late", i, "-", page),
+					"inbox": "box2", "subject": "catalogue", "body": "fernhill greens",
+					"sender": "new@fernhill.example", "date": fmt.Sprintf("2026-09-%02dT11:00:00Z", 2+page%6)})
 			})
-			// By date nothing moves. What is rare, and how long mails are, is another when there is more of it, so that two in a ranked list may change places.
+			// By date nothing moves. What is rare, and how long mails are, is another when there is more of it, so that
+			// two in a ranked list may change places.
 			moved, most := 0, 0
 			if s["query"] != "" && s["query"] != "-catalogue" {
 				most = 2
@@ -92,15 +101,20 @@ func TestI13_CursorsThatAreNone(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
 		first := p.search(object{"query": "fernhill", "limit": 3})
-		for _, bad := range []object{{"query": "fernhill", "cursor": "x"}, {"query": "fernhill", "cursor": "b.0.0.0"}, {"query": "fernhill", "cursor": "..."}, {"query": "fernhill", "cursor": first.Next + "x"}, {"query": "fernhill", "cursor": "x" + first.Next},
-			{"query": "roses", "cursor": first.Next}, {"query": "fernhill", "inbox_id": "mara", "cursor": first.Next}, {"query": "fernhill", "cursor": strings.Repeat("A", 257)}, {"query": "fernhill", "cursor": 7}} {
+		for _, bad := range []object{{"query": "fernhill", "cursor": "x"}, {"query": "fernhill", "cursor": "b.0.0.0"},
+			{"query": "fernhill", "cursor": "..."}, {"query": "fernhill", "cursor": first.Next + "x"},
+			{"query": "fernhill", "cursor": "x" + first.Next},
+			{"query": "roses", "cursor": first.Next}, {"query": "fernhill", "inbox_id": "mara", "cursor": first.Next},
+			{"query": "fernhill", "cursor": strings.Repeat("A", 257)}, {"query": "fernhill", "cursor": 7}} {
 			r := p.Do("POST", "/api/agents/"+p.agent+"/calls", object{"tool": "email_search", "args": bad})
-			if s := string(r.Body); !strings.Contains(s, `"code":"VALIDATION_ERROR"`) || !strings.Contains(s, "cursor") {
+			if s := string(r.Body); !strings.Contains(s, `"code":"VALIDATION_ERROR"`) ||
+				!strings.Contains(s, "cursor") {
 				t.Errorf("%v: %d %s", bad, r.Status, s)
 			}
 		}
 		all := p.search(object{"query": "fernhill", "limit": 25}).ids()
-		p.add("gone", "", "1", object{"message_id": "gone", "inbox": "gone", "subject": "fernhill fernhill fernhill", "body": "fernhill"})
+		p.add("gone", "", "1", object{"message_id": "gone", "inbox": "gone", "subject": "fernhill fernhill fernhill",
+			"body": "fernhill"})
 		top := p.search(object{"query": "fernhill", "limit": 1})
 		if fmt.Sprint(top.ids()) != "[gone]" {
 			t.Fatalf("the best is %v", top.ids())
@@ -117,10 +131,13 @@ func TestI13_SnippetsAreSafe(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
-		p.add("one", "", "1", object{"message_id": "evil", "inbox": "box", "subject": "<mark>otter</mark> & <b>walrus</b>", "sender": `"<script>" <heron@x.example>`,
-			"body": "before \x01otter\x02 <mark>penguin</mark> <script>alert('walrus')</script> a < b && c > d &lt;mark&gt; the walrus's end"})
+		p.add("one", "", "1", object{"message_id": "evil", "inbox": "box",
+			"subject": "<mark>otter</mark> & <b>walrus</b>", "sender": `"<script>" <heron@x.example>`,
+			"body": "before \x01otter\x02 <mark>penguin</mark> <script>alert('walrus')</script> a < b && c > d " +
+				"&lt;mark&gt; the walrus's end"})
 		f := p.search(object{"query": "walrus"})
-		want := "Subject: &lt;mark&gt;otter&lt;/mark&gt; &amp; &lt;b&gt;<mark>walrus</mark>&lt;/b&gt; | Body: before otter &lt;mark&gt;penguin&lt;/mark&gt; &lt;script&gt;alert('<mark>walrus</mark>')&lt;/script&gt; " +
+		want := "Subject: &lt;mark&gt;otter&lt;/mark&gt; &amp; &lt;b&gt;<mark>walrus</mark>&lt;/b&gt; | Body: before " +
+			"otter &lt;mark&gt;penguin&lt;/mark&gt; &lt;script&gt;alert('<mark>walrus</mark>')&lt;/script&gt; " +
 			"a &lt; b &amp;&amp; c &gt; d &amp;lt;mark&amp;gt; the <mark>walrus</mark>'s end"
 		if f.Total != 1 || f.Emails[0].Snippet != want {
 			t.Errorf("snippet\n %s\nwant\n %s", f.Emails[0].Snippet, want)
@@ -128,10 +145,12 @@ func TestI13_SnippetsAreSafe(t *testing.T) {
 		if got := f.Emails[0].Subject; got != "<mark>otter</mark> & <b>walrus</b>" {
 			t.Errorf("the subject itself is %q", got)
 		}
-		for _, q := range []object{{"query": "from:heron"}, {"query": ""}, {"query": "script"}, {"query": "mark"}, {"query": "lt"}} {
+		for _, q := range []object{{"query": "from:heron"}, {"query": ""}, {"query": "script"}, {"query": "mark"},
+			{"query": "lt"}} {
 			for _, e := range p.search(q).Emails {
 				s := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(e.Snippet)
-				if strings.ContainsAny(s, "<>") || strings.Count(e.Snippet, "<mark>") != strings.Count(e.Snippet, "</mark>") {
+				if strings.ContainsAny(s, "<>") || strings.Count(e.Snippet, "<mark>") != strings.Count(e.Snippet,
+					"</mark>") {
 					t.Errorf("%v: %s", q, e.Snippet)
 				}
 			}
@@ -149,7 +168,8 @@ func TestI16_BatchesAreTakenOnce(t *testing.T) {
 		line := func(id string) string { return mailLine(object{"message_id": id, "inbox": "x", "body": "penguin"}) }
 		stands := func(position string, seen, added int64) {
 			t.Helper()
-			if v := decode[reeve.MailImport](t, p.Want(200, nil, "GET", "/api/mail/imports/"+id, nil)); v.Position != position || v.Seen != seen || v.Added != added {
+			if v := decode[reeve.MailImport](t, p.Want(200, nil, "GET", "/api/mail/imports/"+id,
+				nil)); v.Position != position || v.Seen != seen || v.Added != added {
 				t.Errorf("the import is %+v", v)
 			}
 		}
@@ -158,7 +178,8 @@ func TestI16_BatchesAreTakenOnce(t *testing.T) {
 			p.Want(200, nil, "POST", at+"?position=1", line("a"))
 		}
 		stands("1", 1, 1)
-		bad(t, "another batch under a position that was reached", p.Do("POST", at+"?position=1", line("b")), reeve.Conflict)
+		bad(t, "another batch under a position that was reached", p.Do("POST", at+"?position=1", line("b")),
+			reeve.Conflict)
 		bad(t, "the same text from elsewhere", p.Do("POST", at+"?position=1&after=0", line("a")), reeve.Conflict)
 		bad(t, "a batch that goes nowhere", p.Do("POST", at+"?position=1&after=1", line("c")), reeve.Validation)
 		stands("1", 1, 1)
@@ -172,22 +193,26 @@ func TestI16_BatchesAreTakenOnce(t *testing.T) {
 	})
 }
 
-// TestI06_MailIsWhoBroughtItIn: another member neither goes on with an import, nor replaces or removes mail. Owners may.
+// TestI06_MailIsWhoBroughtItIn: another member neither goes on with an import, nor replaces or removes mail. Owners
+// may.
 func TestI06_MailIsWhoBroughtItIn(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		member := func(user string) []string {
 			var made api.NewToken
-			p.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: user, User: user, Role: reeve.Member, Workspaces: []string{"default"}})
+			p.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: user, User: user, Role: reeve.Member,
+				Workspaces: []string{"default"}})
 			return as(made.Token)
 		}
 		ann, bob := member("ann"), member("bob")
 		begin := func(source string, replace bool, who []string) reeve.MailImport {
-			return decode[reeve.MailImport](t, p.Want(201, nil, "POST", "/api/mail/imports", object{"source": source, "replace": replace}, who...))
+			return decode[reeve.MailImport](t, p.Want(201, nil, "POST", "/api/mail/imports",
+				object{"source": source, "replace": replace}, who...))
 		}
 		batch := func(v reeve.MailImport, query, id, body string, who []string) reevetest.Reply {
-			return p.Do("POST", "/api/mail/imports/"+v.ID+"/batches?"+query, mailLine(object{"message_id": id, "inbox": "anns", "body": body}), who...)
+			return p.Do("POST", "/api/mail/imports/"+v.ID+"/batches?"+query,
+				mailLine(object{"message_id": id, "inbox": "anns", "body": body}), who...)
 		}
 		v := begin("s", false, ann)
 		if v.User != "ann" || batch(v, "position=1", "a", "walrus", ann).Status != 200 {
@@ -209,7 +234,8 @@ func TestI06_MailIsWhoBroughtItIn(t *testing.T) {
 		other := begin("t", true, bob)
 		refused(t, batch(other, "position=1", "a", "ostrich", bob), 403, reeve.Forbidden)
 		p.finds(object{"query": "walrus"}, "a")
-		if box := decode[api.MailboxList](t, p.Want(200, nil, "GET", "/api/mail/inboxes", nil, bob...)).Mailboxes; len(box) != 1 || box[0].User != "ann" || box[0].Messages != 2 {
+		if box := decode[api.MailboxList](t, p.Want(200, nil, "GET", "/api/mail/inboxes", nil, bob...)).
+			Mailboxes; len(box) != 1 || box[0].User != "ann" || box[0].Messages != 2 {
 			t.Errorf("%+v", box)
 		}
 		// An owner may all of it.

@@ -115,7 +115,8 @@ func variedMails(t *testing.T, n int) (mails []reeve.Email, words []scanned) {
 		e.Sender, e.SenderName = reeve.Address(address())
 		e.To, e.Cc = []string{address()}, []string{address(), address()}[:r.IntN(3)]
 		if r.IntN(3) == 0 {
-			e.Attachments = []reeve.EmailAttachment{{Name: strings.TrimSpace(some(2)) + ".pdf"}, {Name: "running_a.txt"}}
+			e.Attachments = []reeve.EmailAttachment{{Name: strings.TrimSpace(some(2)) + ".pdf"},
+				{Name: "running_a.txt"}}
 		}
 		var files []string
 		for _, a := range e.Attachments {
@@ -148,8 +149,8 @@ func (p post) all(args object) []string {
 	}
 }
 
-// TestI13_PrefixesAndNamesMatchAsWritten compares searches with a plain scan over mails of all sorts: prefixes match the
-// beginnings of words as they are written, and names have no word forms.
+// TestI13_PrefixesAndNamesMatchAsWritten compares searches with a plain scan over mails of all sorts: prefixes match
+// the beginnings of words as they are written, and names have no word forms.
 func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -220,15 +221,18 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 		harry := func(s scanned) bool { return s.has("from", []string{"harry"}, false) }
 		runsOrX := func(s scanned) bool { return runs(s) || starts(s, "x") }
 		for query, keep := range map[string]func(scanned) bool{
-			"run policie*":           func(s scanned) bool { return runs(s) && starts(s, "policie") },
-			"policie* run":           func(s scanned) bool { return runs(s) && starts(s, "policie") },
-			"run OR policie*":        func(s scanned) bool { return runs(s) || starts(s, "policie") },
-			"run -policie*":          func(s scanned) bool { return runs(s) && !starts(s, "policie") },
-			"policie* -run":          func(s scanned) bool { return !runs(s) && starts(s, "policie") },
-			"-policie* -run":         func(s scanned) bool { return !runs(s) && !starts(s, "policie") },
-			"from:harry run":         func(s scanned) bool { return runs(s) && harry(s) },
-			"run OR x* from:harry":   func(s scanned) bool { return runsOrX(s) && harry(s) },
-			"run OR x* mull* OR hop": func(s scanned) bool { return runsOrX(s) && (starts(s, "mull") || body(s, "hopping")) },
+			"run policie*":         func(s scanned) bool { return runs(s) && starts(s, "policie") },
+			"policie* run":         func(s scanned) bool { return runs(s) && starts(s, "policie") },
+			"run OR policie*":      func(s scanned) bool { return runs(s) || starts(s, "policie") },
+			"run -policie*":        func(s scanned) bool { return runs(s) && !starts(s, "policie") },
+			"policie* -run":        func(s scanned) bool { return !runs(s) && starts(s, "policie") },
+			"-policie* -run":       func(s scanned) bool { return !runs(s) && !starts(s, "policie") },
+			"from:harry run":       func(s scanned) bool { return runs(s) && harry(s) },
+			"run OR x* from:harry": func(s scanned) bool { return runsOrX(s) && harry(s) },
+			"run OR x* mull* OR hop": func(s scanned) bool {
+				return runsOrX(s) &&
+					(starts(s, "mull") || body(s, "hopping"))
+			},
 		} {
 			check(object{"query": query}, keep)
 		}
@@ -279,8 +283,10 @@ func TestI15_TheIndexOfWordsAsWrittenFollowsChanges(t *testing.T) {
 		p.finds(object{"query": "pervad*"}, "b")
 		p.finds(object{"query": "from:harris"}, "a", "b")
 		p.finds(object{"query": "from:harry"})
-		v := decode[reeve.MailImport](t, p.Want(201, nil, "POST", "/api/mail/imports", object{"source": "two", "replace": true}))
-		p.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/batches?position=1", mailLine(mail("a", "an intrusive smell")))
+		v := decode[reeve.MailImport](t, p.Want(201, nil, "POST", "/api/mail/imports",
+			object{"source": "two", "replace": true}))
+		p.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/batches?position=1",
+			mailLine(mail("a", "an intrusive smell")))
 		p.finds(object{"query": "pervasi*"})
 		p.finds(object{"query": "intrusi*"}, "a")
 		p.Want(204, nil, "DELETE", "/api/mail/inboxes/box", nil)

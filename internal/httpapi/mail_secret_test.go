@@ -9,7 +9,8 @@ import (
 	"reeve"
 )
 
-// What email_get does not show of a mail, the snippets of email_search do not either: whatever is looked for, and wherever a snippet begins and ends.
+// What email_get does not show of a mail, the snippets of email_search do not either: whatever is looked for, and
+// wherever a snippet begins and ends.
 func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -17,28 +18,39 @@ func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
 		const word, phrase = "hunter22-Passw0rdB-XyZ9", "amber lynx Azure sleeps quietly under seventeen bridges"
 		p.Want(204, nil, "PUT", "/api/secrets/WORD", object{"value": word})
 		p.Want(204, nil, "PUT", "/api/secrets/PHRASE", object{"value": phrase})
-		key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 24) + "zebra+x2/z0Q==\n-----END PRIVATE KEY-----"
+		key := "-----BEGIN PRIVATE KEY-----\n" +
+			strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 24) +
+			"zebra+x2/z0Q==\n-----END PRIVATE KEY-----"
 		secrets := []struct{ id, text, secret, parts string }{
 			{"word", "The password is %s, keep it", word, "hunter22 passw0rdb xyz9"},
 			{"phrase", "They say %s, and then", phrase, "amber lynx azure sleeps quietly under seventeen bridges"},
-			{"form", "Use %s please", "sk-" + "ant-api03-wombat-" + strings.Repeat("abcdefghijklmnopqrstuv", 3), "ant api03 wombat " + strings.Repeat("abcdefghijklmnopqrstuv", 3)},
+			{"form", "Use %s please", "sk-" + "ant-api03-wombat-" + strings.Repeat("abcdefghijklmnopqrstuv", 3),
+				"ant api03 wombat " + strings.Repeat("abcdefghijklmnopqrstuv", 3)},
 			{"address", "See postgres://me:%s@db.example.com/x", "marmot77.otter", "marmot77 otter"},
-			{"key", "Here it is:\n%s\nas you asked", key, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj zebra z0Q"},
+			{"key", "Here it is:\n%s\nas you asked", key,
+				"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj zebra z0Q"},
 		}
 		filler := strings.Repeat("nothing of note here. ", 500)
 		var mails []object
 		for _, s := range secrets {
 			text := fmt.Sprintf(s.text, s.secret)
-			mails = append(mails, object{"message_id": s.id + "-short", "inbox": "a", "subject": "about " + s.id, "body": "marigold " + text, "date": "2026-09-01T10:00:00Z"},
-				object{"message_id": s.id + "-subject", "inbox": "a", "subject": strings.Repeat("so. ", 198) + text, "body": "marigold", "date": "2026-09-01T10:00:00Z"},
-				object{"message_id": s.id + "-far", "inbox": "a", "subject": "x", "body": filler + text + filler, "date": "2026-09-01T10:00:00Z"})
+			mails = append(mails, object{"message_id": s.id + "-short", "inbox": "a", "subject": "about " + s.id,
+				"body": "marigold " + text, "date": "2026-09-01T10:00:00Z"},
+				object{"message_id": s.id + "-subject", "inbox": "a", "subject": strings.Repeat("so. ", 198) + text,
+					"body": "marigold", "date": "2026-09-01T10:00:00Z"},
+				object{"message_id": s.id + "-far", "inbox": "a", "subject": "x", "body": filler + text + filler,
+					"date": "2026-09-01T10:00:00Z"})
 			for i := range 9 { // the snippet around the flower begins, or ends, somewhere in the secret
 				near := strings.Repeat("so. ", 4*i)
-				mails = append(mails, object{"message_id": fmt.Sprint(s.id, "-before", i), "inbox": "a", "subject": "x", "body": filler + text + " " + near + "marigold " + filler, "date": "2026-09-01T10:00:00Z"},
-					object{"message_id": fmt.Sprint(s.id, "-behind", i), "inbox": "a", "subject": "x", "body": filler + " marigold " + near + text + filler, "date": "2026-09-01T10:00:00Z"})
+				mails = append(mails, object{"message_id": fmt.Sprint(s.id, "-before", i), "inbox": "a", "subject": "x",
+					"body": filler + text + " " + near + "marigold " + filler, "date": "2026-09-01T10:00:00Z"},
+					object{"message_id": fmt.Sprint(s.id, "-behind", i), "inbox": "a", "subject": "x", "body": filler +
+						" marigold " + near + text + filler, "date": "2026-09-01T10:00:00Z"})
 			}
 			for i := range 20 { // what is shown of one that nothing is looked for in
-				mails = append(mails, object{"message_id": fmt.Sprint(s.id, "-start", i), "inbox": "b", "subject": "x", "body": strings.Repeat("somewhat!longer!words, ", 10+i)[:230+i*8] + text + filler, "date": "2026-09-01T10:00:00Z"})
+				mails = append(mails, object{"message_id": fmt.Sprint(s.id, "-start", i), "inbox": "b", "subject": "x",
+					"body": strings.Repeat("somewhat!longer!words, ", 10+i)[:230+i*8] + text + filler,
+					"date": "2026-09-01T10:00:00Z"})
 			}
 		}
 		p.add("secrets", "", "1", mails...)
@@ -53,16 +65,19 @@ func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
 				}
 			}
 			var e reeve.Email
-			if err := json.Unmarshal([]byte(p.Call(p.agent, "email_get", object{"message_id": s.id + "-short"}).Content), &e); err != nil {
+			if err := json.Unmarshal([]byte(p.Call(p.agent, "email_get", object{"message_id": s.id + "-short"}).
+				Content), &e); err != nil {
 				t.Fatal(err)
 			}
 			never("email_get", strings.ReplaceAll(e.Body, "db.example", ""))
-			queries := append([]string{"marigold", "", `"` + words[0] + " " + words[1] + `"`, words[0] + " OR marigold", words[0][:3] + "*"}, words...)
+			queries := append([]string{"marigold", "", `"` + words[0] + " " + words[1] + `"`, words[0] + " OR marigold",
+				words[0][:3] + "*"}, words...)
 			for _, q := range queries {
 				seen := 0
 				for _, inbox := range []string{"a", "b"} {
 					for next := any(""); next != nil; {
-						f := p.search(object{"query": q, "inbox_id": inbox, "sender": "", "date_from": "2026-01-01", "limit": 50, "cursor": next})
+						f := p.search(object{"query": q, "inbox_id": inbox, "sender": "", "date_from": "2026-01-01",
+							"limit": 50, "cursor": next})
 						for _, hit := range f.Emails {
 							if strings.HasPrefix(hit.MessageID, s.id+"-") {
 								never(fmt.Sprintf("%q in %s", q, hit.MessageID), hit.Subject+" "+hit.Snippet)

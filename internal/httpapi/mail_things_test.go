@@ -22,7 +22,8 @@ func furnishMail(t *testing.T, h *reevetest.Host) (x mailThings) {
 		return decode[reeve.MailImport](t, h.Want(201, nil, "POST", "/api/mail/imports", object{"source": source})).ID
 	}
 	x.open, x.ending = begin("alpha's mail"), begin("alpha's other mail")
-	h.Want(200, nil, "POST", "/api/mail/imports/"+x.open+"/batches?position=1", mailLine(object{"message_id": "<alpha@x>", "inbox": x.inbox, "subject": "alpha's secret plan"}))
+	h.Want(200, nil, "POST", "/api/mail/imports/"+x.open+"/batches?position=1",
+		mailLine(object{"message_id": "<alpha@x>", "inbox": x.inbox, "subject": "alpha's secret plan"}))
 	return x
 }
 
@@ -41,12 +42,13 @@ func (x mailThings) blot(s string) string {
 
 func (x mailThings) samples() map[string]sample {
 	return map[string]sample{
-		"listInboxes":  {"/api/mail/inboxes", nil, false, reeve.Viewer},
-		"removeInbox":  {"/api/mail/inboxes/" + x.inbox, nil, true, reeve.Member},
-		"listImports":  {"/api/mail/imports", nil, false, reeve.Viewer},
-		"beginImport":  {"/api/mail/imports", object{"source": "mine"}, false, reeve.Member},
-		"getImport":    {"/api/mail/imports/" + x.open, nil, true, reeve.Viewer},
-		"addBatch":     {"/api/mail/imports/" + x.open + "/batches?after=1&position=2", mailLine(object{"inbox": "mine"}), true, reeve.Member},
+		"listInboxes": {"/api/mail/inboxes", nil, false, reeve.Viewer},
+		"removeInbox": {"/api/mail/inboxes/" + x.inbox, nil, true, reeve.Member},
+		"listImports": {"/api/mail/imports", nil, false, reeve.Viewer},
+		"beginImport": {"/api/mail/imports", object{"source": "mine"}, false, reeve.Member},
+		"getImport":   {"/api/mail/imports/" + x.open, nil, true, reeve.Viewer},
+		"addBatch": {"/api/mail/imports/" + x.open + "/batches?after=1&position=2",
+			mailLine(object{"inbox": "mine"}), true, reeve.Member},
 		"finishImport": {"/api/mail/imports/" + x.ending + "/finish", nil, true, reeve.Member},
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"reeve/internal/store"
 )
 
-// getMedia gives what an agent sent to a conversation, as it was when it was sent. Nobody vouches for it, so no browser is to run it.
+// getMedia gives what an agent sent to a conversation, as it was when it was sent. Nobody vouches for it, so no browser
+// is to run it.
 func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// metricsHandler serves the metrics. They count all workspaces together, so reading them takes a server token, or the token that
-// the configuration has for it.
+// metricsHandler serves the metrics. They count all workspaces together, so reading them takes a server token, or the
+// token that the configuration has for it.
 type metricsHandler struct {
 	auth    *authenticator
 	errors  errorWriter

@@ -17,7 +17,8 @@ func copies(t *testing.T, w world, table string, n int, set string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "CREATE TEMP TABLE one AS SELECT * FROM %s LIMIT 1;", table)
 	for i := range n {
-		fmt.Fprintf(&b, "UPDATE one SET %s; INSERT INTO %s SELECT * FROM one;", strings.ReplaceAll(set, "#", fmt.Sprintf("%05d", i)), table)
+		fmt.Fprintf(&b, "UPDATE one SET %s; INSERT INTO %s SELECT * FROM one;",
+			strings.ReplaceAll(set, "#", fmt.Sprintf("%05d", i)), table)
 	}
 	file(t, w, b.String())
 }
@@ -33,7 +34,8 @@ func TestO11_ScriptJobsAmongMany(t *testing.T) {
 	h.Stop()
 	copies(t, w, "script_jobs", 250, "id = 'z#', run_key = 'z#', user_id = 'bob'")
 	h = w.start(t)
-	if list := decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/mill/script-jobs", nil, ann...)).ScriptJobs; len(list) != 1 || list[0].UserID != "ann" {
+	if list := decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/mill/script-jobs", nil, ann...)).
+		ScriptJobs; len(list) != 1 || list[0].UserID != "ann" {
 		t.Errorf("ann sees %d script jobs", len(list))
 	}
 }
@@ -66,13 +68,15 @@ func TestI10_MoreThanTheInboxShows(t *testing.T) {
 		h = w.start(t, tricks()...)
 		in := decode[api.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
 		s := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil))
-		if want := min(n, 200); len(in.Unknown) != want || s.Waiting != want || in.More != (n > 200) || s.More != (n > 200) {
+		if want := min(n, 200); len(in.Unknown) != want || s.Waiting != want || in.More != (n > 200) ||
+			s.More != (n > 200) {
 			t.Errorf("of %d: %d, %v; %d, %v", n, len(in.Unknown), in.More, s.Waiting, s.More)
 		}
 	}
 }
 
-// What is said in very many parts takes as much as it is long, and not the square of that. What is wrong with the request is found behind it.
+// What is said in very many parts takes as much as it is long, and not the square of that. What is wrong with the
+// request is found behind it.
 func TestW23_AMessageOfManyParts(t *testing.T) {
 	h := start(t)
 	h.Agent("coach")
@@ -80,7 +84,8 @@ func TestW23_AMessageOfManyParts(t *testing.T) {
 	for range 20_000 {
 		parts = append(parts, object{"type": "text", "text": strings.Repeat("word ", 20)})
 	}
-	body, err := json.Marshal(object{"model": "coach", "tool_choice": "nonsense", "messages": []object{{"role": "user", "content": parts}}})
+	body, err := json.Marshal(object{"model": "coach", "tool_choice": "nonsense",
+		"messages": []object{{"role": "user", "content": parts}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +105,13 @@ func TestW14_ALongTurnIsShownWhole(t *testing.T) {
 	h := w.start(t)
 	h.Agent("coach")
 	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))
-	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hi"}))
+	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "hi"}))
 	h.Stop()
 	copies(t, w, "messages", 2100, "id = 'z#'")
 	h = w.start(t)
-	if list := decode[api.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).Messages; len(list) != 2101 || list[2100].ID != "z02099" {
+	if list := decode[api.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).
+		Messages; len(list) != 2101 || list[2100].ID != "z02099" {
 		t.Errorf("%d messages", len(list))
 	}
 }
@@ -115,7 +122,8 @@ func TestW23_AResponseOutlivesItsAgent(t *testing.T) {
 	h := start(t)
 	a := h.Agent("coach")
 	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))
-	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hi"}))
+	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns",
+		object{"content": "hi"}))
 	h.Want(204, nil, "DELETE", "/api/agents/coach", nil)
 	got := decode[struct{ ID, Status, Model string }](t, h.Want(200, nil, "GET", "/v1/responses/resp_"+turn.ID, nil))
 	if got.ID != "resp_"+turn.ID || got.Status != "failed" || got.Model != a.ID {

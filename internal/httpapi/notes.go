@@ -56,7 +56,8 @@ func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 		if err != nil {
 			return err
 		}
-		out.Body = reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: who.User, AgentID: a.ID, Content: in.Body.Content, CreatedAt: tx.Now()}
+		out.Body = reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: who.User, AgentID: a.ID, Content: in.Body.Content,
+			CreatedAt: tx.Now()}
 		if err := tx.Notes().InsertNote(ctx, who.Workspace, out.Body); err != nil {
 			return err
 		}
@@ -66,5 +67,8 @@ func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 }
 
 func (h *noteHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Notes().DeleteNote(ctx, who.Workspace, chat.VisibleTo(who), in.ID) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
+		return tx.Notes().
+			DeleteNote(ctx, who.Workspace, chat.VisibleTo(who), in.ID)
+	})
 }

@@ -23,7 +23,8 @@ func (h *notificationHandlers) list(ctx context.Context, who reeve.Principal, in
 	}
 	out := &body[api.NotificationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Notifications, err = snap.Queue().ListNotifications(ctx, who.Workspace, who.User, in.Unread, in.Cursor, in.Limit)
+		out.Body.Notifications, err = snap.Queue().ListNotifications(ctx, who.Workspace, who.User, in.Unread, in.Cursor,
+			in.Limit)
 		return err
 	})
 	if n := len(out.Body.Notifications); n == in.Limit {
@@ -32,10 +33,12 @@ func (h *notificationHandlers) list(ctx context.Context, who reeve.Principal, in
 	return out, err
 }
 
-func (h *notificationHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Notification], error) {
+func (h *notificationHandlers) get(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[reeve.Notification], error) {
 	out := &body[reeve.Notification]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.Queue().GetNotification(ctx, who.Workspace, in.ID); err == nil && !sees(who, out.Body.UserID) {
+		if out.Body, err = snap.Queue().GetNotification(ctx, who.Workspace, in.ID); err == nil &&
+			!sees(who, out.Body.UserID) {
 			err = absent("notification", in.ID)
 		}
 		return err

@@ -29,22 +29,26 @@ const (
 	tokensPath   = "/api/tokens"
 )
 
-// ownKeys matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good, the wake
-// room each wake, and the chat room each turn. A batch of mails is known by its position.
-var ownKeys = regexp.MustCompile(`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
+// ownKeys matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good,
+// the wake room each wake, and the chat room each turn. A batch of mails is known by its position.
+var ownKeys = regexp.MustCompile(
+	`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
 
 func hasOwnKey(path string) bool { return ownKeys.MatchString(path) }
 
-// keepsKey tells whether a request's key is kept here. Nobody has been asked for a token yet where OpenAI's clients call.
+// keepsKey tells whether a request's key is kept here. Nobody has been asked for a token yet where OpenAI's clients
+// call.
 func keepsKey(r *http.Request) bool {
-	return r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" && strings.HasPrefix(r.URL.Path, "/api/") && !hasOwnKey(r.URL.Path)
+	return r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" && strings.HasPrefix(r.URL.Path, "/api/") &&
+		!hasOwnKey(r.URL.Path)
 }
 
 // keyParameter documents the header.
 func keyParameter() *huma.Param {
 	most := maxKey
 	return &huma.Param{Name: keyHeader, In: "header", Schema: &huma.Schema{Type: "string", MaxLength: &most},
-		Description: "The same key with the same request within 24 hours gives the same answer again and changes nothing; with another request it is refused"}
+		Description: "The same key with the same request within 24 hours gives the same answer again and changes " +
+			"nothing; with another request it is refused"}
 }
 
 // keyRule says how a POST route makes sure that one Idempotency-Key makes its change once, also when the server dies.
@@ -70,12 +74,16 @@ var keyRules = map[string]keyRule{
 	"resolveOperation": inTransaction, "deliverResult": inTransaction, "decide": inTransaction,
 	"acceptProposal": inTransaction, "rejectProposal": inTransaction, "reopenProposal": inTransaction,
 
-	"createConversation": inTransaction, "addParticipant": inTransaction, "cancelTurn": inTransaction, "rateTurn": inTransaction,
+	"createConversation": inTransaction, "addParticipant": inTransaction, "cancelTurn": inTransaction,
+	"rateTurn": inTransaction,
 
-	"createCategory": inTransaction, "createLabel": inTransaction, "createTask": inTransaction, "assignLabels": inTransaction,
-	"createFollowUp": inTransaction, "concludeTask": inTransaction, "createChecklist": inTransaction, "addItems": inTransaction,
-	"moveItems": inTransaction, "splitItems": inTransaction, "createTimeEntry": inTransaction, "startTimer": inTransaction,
-	"stopTimer": inTransaction, "changeBlocks": inTransaction, "pinTasks": inTransaction,
+	"createCategory": inTransaction, "createLabel": inTransaction, "createTask": inTransaction,
+	"assignLabels":   inTransaction,
+	"createFollowUp": inTransaction, "concludeTask": inTransaction, "createChecklist": inTransaction,
+	"addItems":  inTransaction,
+	"moveItems": inTransaction, "splitItems": inTransaction, "createTimeEntry": inTransaction,
+	"startTimer": inTransaction,
+	"stopTimer":  inTransaction, "changeBlocks": inTransaction, "pinTasks": inTransaction,
 
 	"createAutomation": inTransaction, "saveVersion": inTransaction, "activateVersion": inTransaction,
 	"pauseAutomation": inTransaction, "resumeAutomation": inTransaction, "startAutomation": inTransaction,
@@ -90,7 +98,8 @@ var keyRules = map[string]keyRule{
 	"mergeBranch":     repeatable, // a merge that is made is found, and noted
 	"discardBranch":   repeatable, // see discardBranch
 
-	"call": ownKey, "callAll": ownKey, "judge": ownKey, "wakeAgent": ownKey, "createTurn": ownKey, "playgroundChat": ownKey, "addBatch": ownKey,
+	"call": ownKey, "callAll": ownKey, "judge": ownKey, "wakeAgent": ownKey, "createTurn": ownKey,
+	"playgroundChat": ownKey, "addBatch": ownKey,
 }
 
 // attempt is one attempt at a request with a key.
@@ -171,12 +180,13 @@ type idempotency struct {
 // once makes a POST that carries an Idempotency-Key at most once in 24 hours.
 //
 // A request first claims its key, in a transaction of its own. The answer is then kept as the route's rule says; see
-// keyRules. A claim without an answer counts only while its attempt is under way in a process that lives: until then the
-// same key is refused as IN_PROGRESS, and afterwards it is claimed anew. An attempt whose claim was taken over cannot
-// commit its change any more. Any error gives the key back, unless the change was made. The text of a new token is not
-// kept at all: asking for it again is a CONFLICT.
+// keyRules. A claim without an answer counts only while its attempt is under way in a process that lives: until then
+// the same key is refused as IN_PROGRESS, and afterwards it is claimed anew. An attempt whose claim was taken over
+// cannot commit its change any more. Any error gives the key back, unless the change was made. The text of a new token
+// is not kept at all: asking for it again is a CONFLICT.
 //
-// A caller who goes away ends nothing: they have the key to ask again with, and then find the change made and its answer kept.
+// A caller who goes away ends nothing: they have the key to ask again with, and then find the change made and its
+// answer kept.
 func (i *idempotency) once(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !keepsKey(r) {
@@ -249,7 +259,8 @@ func (i *idempotency) claim(ctx context.Context, req store.Request) (old store.R
 	return old, mine, err
 }
 
-// keep records what became of a request, even if its caller has gone. If that fails, the same key makes the request anew.
+// keep records what became of a request, even if its caller has gone. If that fails, the same key makes the request
+// anew.
 func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
 	if got.status < http.StatusBadRequest && a.answering != nil && a.answering.Kept {
 		return
@@ -280,12 +291,14 @@ const keptAfter = "the answer to a request with a key was kept after its change"
 func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old store.Request) {
 	switch {
 	case old.Hash != req.Hash:
-		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another request").Hintf("use a new key for a new request; nothing was done"))
+		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another request").
+			Hintf("use a new key for a new request; nothing was done"))
 	case old.Status == 0:
 		i.errors.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key is under way").
 			Hintf("repeat it with the same key in a while: that gives its answer, or makes it if it was cut off"))
 	case len(old.Body) == 0 && r.URL.Path == tokensPath:
-		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the token was made before, and its text is shown only once").Hintf("revoke it and make another with a new key"))
+		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the token was made before, and its text is shown only once").
+			Hintf("revoke it and make another with a new key"))
 	default:
 		if old.Status == http.StatusAccepted && undoPath.MatchString(r.URL.Path) {
 			if err := i.since(r.Context(), &old); err != nil {
@@ -302,7 +315,8 @@ func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old st
 	}
 }
 
-// undoPath matches the one route whose key is kept here and whose answer may be about what is still to come: an undo is a call.
+// undoPath matches the one route whose key is kept here and whose answer may be about what is still to come: an undo is
+// a call.
 var undoPath = regexp.MustCompile(`^/api/operations/[^/]+/undo$`)
 
 // since brings the answer to a call that waited up to what has become of it.

@@ -32,17 +32,21 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 		h := w.start(t, tricks()...)
 		x := furnish(t, h)
 		h.Agent("other")
-		h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member}) // who is to be a participant
+		// who is to be a participant
+		h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody",
+			Role: reeve.Member})
 		posts := map[string]sample{}
 		for _, o := range sampled(document(t, h).operations()) {
-			if o.method == "POST" && !strings.Contains(o.path, "/calls") && !strings.HasSuffix(o.path, "/wake") && !strings.HasSuffix(o.path, "/turns") && !strings.HasSuffix(o.path, "/chat") &&
+			if o.method == "POST" && !strings.Contains(o.path, "/calls") && !strings.HasSuffix(o.path, "/wake") &&
+				!strings.HasSuffix(o.path, "/turns") && !strings.HasSuffix(o.path, "/chat") &&
 				!strings.HasSuffix(o.path, "/batches") {
 				posts[o.id] = samples(x)[o.id]
 			}
 		}
 		delete(posts, "deliverResult") // nobody waits for one
 		posts["createTool"] = sample{path: "/api/tools", body: weather(nil)}
-		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read", "config": object{}}}
+		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
+			"config": object{}}}
 		undo := h.Call("other", "write_file", object{"path": "/x", "content": "y"})
 		posts["undoOperation"] = sample{path: "/api/operations/" + undo.OperationID + "/undo"}
 		for id, s := range posts {
@@ -65,13 +69,15 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				if p := refused(t, again, 409, reeve.Conflict); !strings.Contains(p.Detail, "only once") {
 					t.Errorf("detail %q", p.Detail)
 				}
-			} else if again.Status != first.Status || string(again.Body) != string(first.Body) || again.Header.Get("Idempotency-Replayed") != "true" {
+			} else if again.Status != first.Status || string(again.Body) != string(first.Body) ||
+				again.Header.Get("Idempotency-Replayed") != "true" {
 				t.Errorf("%s again: %d %s, first %d %s", id, again.Status, again.Body, first.Status, first.Body)
 			}
 			if first.Header.Get("Idempotency-Replayed") != "" {
 				t.Errorf("%s: the first answer says that it is a second", id)
 			}
-			if p := refused(t, h.Do("POST", s.path, object{"other": "body"}, key, "key of "+id), 409, reeve.Conflict); !strings.Contains(p.Detail, "another request") {
+			if p := refused(t, h.Do("POST", s.path, object{"other": "body"}, key, "key of "+id), 409,
+				reeve.Conflict); !strings.Contains(p.Detail, "another request") {
 				t.Errorf("detail %q", p.Detail)
 			}
 			unchanged(t, before, picture(t, h))
@@ -85,13 +91,16 @@ func TestG30_ADeliveredResultIsKeptWithItsKey(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
 		var said logged
 		w.cfg.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		waits := reeve.Tool{ID: "waits", Description: "Has its outcome brought from outside.", Effect: reeve.Unsafe, Tier: reeve.SideEffecting,
-			Async: true, Parameters: json.RawMessage(`{"type":"object"}`), Handler: func(context.Context, *reeve.Invocation) (any, error) {
+		waits := reeve.Tool{ID: "waits", Description: "Has its outcome brought from outside.", Effect: reeve.Unsafe,
+			Tier:  reeve.SideEffecting,
+			Async: true, Parameters: json.RawMessage(`{"type":"object"}`),
+			Handler: func(context.Context, *reeve.Invocation) (any, error) {
 				return nil, reeve.Errorf(reeve.InProgress, "it has begun")
 			}}
 		h := w.start(t, waits)
 		h.Agent("coach", "waits")
-		op := decode[reeve.Result](t, h.Want(202, nil, "POST", "/api/agents/coach/calls", object{"tool": "waits"})).OperationID
+		op := decode[reeve.Result](t, h.Want(202, nil, "POST", "/api/agents/coach/calls", object{"tool": "waits"})).
+			OperationID
 		h.Settle(t.Context())
 		at := "/api/operations/" + op + "/result"
 		first := h.Want(200, nil, "POST", at, object{"content": "done"}, key, "k")
@@ -106,8 +115,10 @@ func TestG30_ADeliveredResultIsKeptWithItsKey(t *testing.T) {
 	})
 }
 
-// severalSteps are the POSTs whose change is not one transaction. Made again, they finish what was begun and repeat nothing.
-var severalSteps = map[string]bool{"undoOperation": true, "acceptChangeSet": true, "rejectChangeSet": true, "mergeBranch": true, "discardBranch": true}
+// severalSteps are the POSTs whose change is not one transaction. Made again, they finish what was begun and repeat
+// nothing.
+var severalSteps = map[string]bool{"undoOperation": true, "acceptChangeSet": true, "rejectChangeSet": true,
+	"mergeBranch": true, "discardBranch": true}
 
 // logged is what a server has logged since it was looked at.
 type logged struct {
@@ -150,13 +161,15 @@ func TestIdempotencyKey_Scope(t *testing.T) {
 	refused(t, h.Do("POST", "/api/agents", body, key, "k2"), 409, reeve.AlreadyExists)
 
 	// A refusal gives the key back: once what was wrong is put right the same request goes through.
-	refused(t, h.Do("POST", "/api/agents/later/tools", object{"tool_id": "file_read"}, key, "later"), 404, reeve.NotFound)
+	refused(t, h.Do("POST", "/api/agents/later/tools", object{"tool_id": "file_read"}, key, "later"), 404,
+		reeve.NotFound)
 	h.Agent("later")
 	h.Want(201, nil, "POST", "/api/agents/later/tools", object{"tool_id": "file_read"}, key, "later")
 	refused(t, h.Do("POST", "/api/agents", `{"name":`, key, "broken"), 400, reeve.Validation)
 	h.Want(201, nil, "POST", "/api/agents", object{"name": "whole"}, key, "broken")
 
-	refusedAt(t, h.Do("POST", "/api/agents", object{"name": "long"}, key, strings.Repeat("k", 256)), "header/Idempotency-Key")
+	refusedAt(t, h.Do("POST", "/api/agents", object{"name": "long"}, key, strings.Repeat("k", 256)),
+		"header/Idempotency-Key")
 	h.Stop()
 	h = w.start(t) // it holds over a restart
 	if again := h.Want(201, nil, "POST", "/api/agents", body, key, "k"); string(again.Body) != string(first.Body) {
@@ -205,7 +218,8 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 	first := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
 	again := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
 	for i := range 2 {
-		if first.Results[i].Replayed || !again.Results[i].Replayed || first.Results[i].OperationID != again.Results[i].OperationID {
+		if first.Results[i].Replayed || !again.Results[i].Replayed ||
+			first.Results[i].OperationID != again.Results[i].OperationID {
 			t.Errorf("call %d: %+v, then %+v", i, first.Results[i], again.Results[i])
 		}
 	}
@@ -245,29 +259,34 @@ func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
 	}
 	h.Want(200, nil, "POST", "/api/agents/coach/calls", write(object{"run": "r1"}), key, "in a run")
 	for what, again := range map[string]object{"k": {"session": "default"}, "in a run": {"run": "r1"}} {
-		if res := decode[reeve.Result](t, h.Want(200, nil, "POST", "/api/agents/coach/calls", write(again), key, what)); !res.Replayed {
+		if res := decode[reeve.Result](t, h.Want(200, nil, "POST", "/api/agents/coach/calls", write(again), key,
+			what)); !res.Replayed {
 			t.Errorf("%s, again: %+v", what, res)
 		}
 	}
 	for _, c := range []struct {
 		key, where string
 		other      object
-	}{{"k", `session "default"`, object{"session": "s2"}}, {"k", `session "default"`, object{"run": "r1"}}, {"in a run", `run "r1"`, object{"run": "r2"}}, {"in a run", `run "r1"`, object{}}} {
+	}{{"k", `session "default"`, object{"session": "s2"}}, {"k", `session "default"`, object{"run": "r1"}},
+		{"in a run", `run "r1"`, object{"run": "r2"}}, {"in a run", `run "r1"`, object{}}} {
 		p := refused(t, h.Do("POST", "/api/agents/coach/calls", write(c.other), key, c.key), 409, reeve.Conflict)
 		if !strings.Contains(p.Detail, c.where) || !strings.Contains(p.Hint, "nothing was done") {
 			t.Errorf("%v: %+v", c, p)
 		}
 	}
 	batch := func(session string) reeve.Result {
-		return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{write(object{"session": session})}}, key, "batch")).Results[0]
+		return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
+			object{"calls": []any{write(object{"session": session})}}, key, "batch")).Results[0]
 	}
-	if first, again, other := batch("s3"), batch("s3"), batch("s4"); first.IsError || !again.Replayed || other.Code != reeve.Conflict || !strings.Contains(other.Message, `session "s3"`) {
+	if first, again, other := batch("s3"), batch("s3"), batch("s4"); first.IsError || !again.Replayed ||
+		other.Code != reeve.Conflict || !strings.Contains(other.Message, `session "s3"`) {
 		t.Errorf("a batch: %+v, %+v, %+v", first, again, other)
 	}
 }
 
-// A crash before the change is committed leaves a key without an answer. The same request then makes the change; another
-// request with the key is refused. Such a key of an older version, whose change may have been made, is refused for a day.
+// A crash before the change is committed leaves a key without an answer. The same request then makes the change;
+// another request with the key is refused. Such a key of an older version, whose change may have been made, is refused
+// for a day.
 func TestG30_AKeyThatACrashLeftMakesTheChange(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -282,10 +301,12 @@ func TestG30_AKeyThatACrashLeftMakesTheChange(t *testing.T) {
 			return n
 		}
 		h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
-		h = w.rewind(t, h, `UPDATE requests SET status = 0, body = '', process = 'gone'`, `DELETE FROM access_tokens WHERE name = 'one'`)
+		h = w.rewind(t, h, `UPDATE requests SET status = 0, body = '', process = 'gone'`,
+			`DELETE FROM access_tokens WHERE name = 'one'`)
 		refused(t, h.Do("POST", "/api/tokens", object{"name": "two", "role": "viewer"}, key, "k"), 409, reeve.Conflict)
 		h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
-		if p := refused(t, h.Do("POST", "/api/tokens", body, key, "k"), 409, reeve.Conflict); !strings.Contains(p.Detail, "only once") || tokens() != 1 {
+		if p := refused(t, h.Do("POST", "/api/tokens", body, key, "k"), 409,
+			reeve.Conflict); !strings.Contains(p.Detail, "only once") || tokens() != 1 {
 			t.Errorf("%d tokens, detail %q", tokens(), p.Detail)
 		}
 		h = w.rewind(t, h, `UPDATE requests SET status = 0, body = '', process = '', claim = ''`)
@@ -304,7 +325,8 @@ func TestG30_InProgressIsOfALivingProcess(t *testing.T) {
 		h := w.start(t)
 		body := object{"name": "coach"}
 		h.Want(201, nil, "POST", "/api/agents", body, key, "k")
-		h = w.rewind(t, h, `UPDATE requests SET status = 0, body = '', process = 'other'`, `DELETE FROM agents WHERE name = 'coach'`)
+		h = w.rewind(t, h, `UPDATE requests SET status = 0, body = '', process = 'other'`,
+			`DELETE FROM agents WHERE name = 'coach'`)
 		w.change(t, `INSERT INTO processes (id, heartbeat_at, started_at) VALUES ('other', 9000000000000, 1)`)
 		refused(t, h.Do("POST", "/api/agents", body, key, "k"), 409, reeve.InProgress)
 		w.change(t, `DELETE FROM processes WHERE id = 'other'`)

@@ -16,8 +16,8 @@ import (
 	"reeve/internal/store"
 )
 
-// The OpenAI-compatible routes: an agent is a model, and a request is a turn in a conversation of its own. Their errors, bodies and
-// streams are OpenAI's, so that clients need not change.
+// The OpenAI-compatible routes: an agent is a model, and a request is a turn in a conversation of its own. Their
+// errors, bodies and streams are OpenAI's, so that clients need not change.
 
 // openaiHandlers serves the OpenAI-compatible routes.
 type openaiHandlers struct {
@@ -43,7 +43,8 @@ func (h *openaiHandlers) register(mux *http.ServeMux) {
 const v1Limit = 32 << 20
 
 // v1 finds out who calls, and answers errors as OpenAI does.
-func (h *openaiHandlers) v1(f func(w http.ResponseWriter, r *http.Request, who reeve.Principal) error) http.HandlerFunc {
+func (h *openaiHandlers) v1(f func(w http.ResponseWriter, r *http.Request,
+	who reeve.Principal) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !h.streams.enter() {
 			h.errors.v1Error(w, r, errStopping)
@@ -67,7 +68,8 @@ func (h *openaiHandlers) v1(f func(w http.ResponseWriter, r *http.Request, who r
 	}
 }
 
-// v1Identity is identity for clients that do not know of workspaces: a token of one workspace is of that one, and for a token of several they name it as a project.
+// v1Identity is identity for clients that do not know of workspaces: a token of one workspace is of that one, and for a
+// token of several they name it as a project.
 func (h *openaiHandlers) v1Identity(r *http.Request) (reeve.Principal, error) {
 	if r.Header.Get("X-Workspace-Id") == "" {
 		name := r.Header.Get("OpenAI-Project")
@@ -76,8 +78,10 @@ func (h *openaiHandlers) v1Identity(r *http.Request) (reeve.Principal, error) {
 			switch c, err := h.auth.credential(r.Context(), strings.TrimSpace(token)); {
 			case err != nil || len(c.Workspaces) == 0:
 			case len(c.Workspaces) > 1:
-				return reeve.Principal{}, reeve.Errorf(reeve.Validation, "the token is of several workspaces, and the request names none").
-					Hintf("send the header OpenAI-Project or X-Workspace-Id with the workspace, or use a token of one")
+				return reeve.Principal{},
+					reeve.Errorf(reeve.Validation, "the token is of several workspaces, and the request names none").
+						Hintf("send the header OpenAI-Project or X-Workspace-Id with the workspace, or use a token " +
+							"of one")
 			default:
 				name = c.Workspaces[0]
 			}
@@ -205,14 +209,16 @@ func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
 // v1Agent finds the agent that a model's name means.
 func (h *openaiHandlers) v1Agent(ctx context.Context, who reeve.Principal, name string) (a reeve.Agent, err error) {
 	if name == "" {
-		return a, &reeve.Error{Code: reeve.Validation, Message: "model is missing", Fields: []reeve.Field{{Path: "model"}}}
+		return a, &reeve.Error{Code: reeve.Validation, Message: "model is missing",
+			Fields: []reeve.Field{{Path: "model"}}}
 	}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		a, err = snap.Agents().GetAgent(ctx, who.Workspace, name)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && a.Lifecycle != reeve.AgentActive {
-		err = &reeve.Error{Code: reeve.NotFound, Message: fmt.Sprintf("there is no agent %q to be used as a model", name),
+		err = &reeve.Error{Code: reeve.NotFound, Message: fmt.Sprintf("there is no agent %q to be used as a model",
+			name),
 			Hint: "GET /v1/models lists those that there are", Fields: []reeve.Field{{Path: "model"}}}
 	}
 	return a, err

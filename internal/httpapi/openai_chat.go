@@ -143,7 +143,8 @@ func (q v1ChatRequest) talk() (*v1Talk, error) {
 				return nil, err
 			}
 		default:
-			return nil, wrongV1(path+".role", "a role is system, developer, user, assistant or tool, and not %q", m.Role)
+			return nil, wrongV1(path+".role", "a role is system, developer, user, assistant or tool, and not %q",
+				m.Role)
 		}
 	}
 	if len(t.list) == 0 {
@@ -260,7 +261,8 @@ func (h *openaiHandlers) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *
 }
 
 // v1ChatStream answers piece by piece. Once it has begun, an error is an event.
-func (h *openaiHandlers) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head, withUsage bool) error {
+func (h *openaiHandlers) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head,
+	withUsage bool) error {
 	head.Object = "chat.completion.chunk"
 	e := newEvents(w, http.StatusOK)
 	send := func(choices []v1ChunkChoose, usage *v1Usage) error {

@@ -86,7 +86,8 @@ func v1Tools(list []v1Tool) ([]model.Tool, error) {
 		path := fmt.Sprintf("tools[%d]", i)
 		v := model.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
 		if t.Function != nil {
-			v = model.Tool{Name: t.Function.Name, Description: t.Function.Description, Parameters: t.Function.Parameters}
+			v = model.Tool{Name: t.Function.Name, Description: t.Function.Description,
+				Parameters: t.Function.Parameters}
 		}
 		switch {
 		case t.Type != "function":
@@ -193,7 +194,8 @@ func (t *v1Talk) result(id, text, path string) error {
 	return nil
 }
 
-// gather fetches pictures that are said to be somewhere, and checks the others. What was said before counts by the message: clients send all of it each time.
+// gather fetches pictures that are said to be somewhere, and checks the others. What was said before counts by the
+// message: clients send all of it each time.
 func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 	for _, m := range t.list {
 		var brought []reeve.Attachment
@@ -203,9 +205,11 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 			}
 		}
 		if len(brought) > chat.MostAttachments {
-			return wrongV1("messages", "a message has %d attachments, and at most %d are possible", len(brought), chat.MostAttachments)
+			return wrongV1("messages", "a message has %d attachments, and at most %d are possible", len(brought),
+				chat.MostAttachments)
 		}
-		if err := chat.CheckAttachments(brought, func(i int) string { return fmt.Sprintf("attachment %d", i+1) }); err != nil {
+		if err := chat.CheckAttachments(brought,
+			func(i int) string { return fmt.Sprintf("attachment %d", i+1) }); err != nil {
 			return err
 		}
 	}
@@ -214,7 +218,8 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 	for i := range t.list {
 		for j := range t.list[i].Parts {
 			if p := &t.list[i].Parts[j]; p.Type == model.Media && p.URL != "" {
-				list, parts = append(list, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, URL: p.URL}), append(parts, p)
+				list, parts = append(list, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, URL: p.URL}),
+					append(parts, p)
 			}
 		}
 	}
@@ -224,7 +229,8 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 	if len(list) > chat.MostAttachments {
 		return wrongV1("messages", "%d pictures are to be fetched, and at most %d are", len(list), chat.MostAttachments)
 	}
-	if err := h.desk.FetchAttachments(ctx, list, func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {
+	if err := h.desk.FetchAttachments(ctx, list,
+		func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {
 		return err
 	}
 	for i, p := range parts {
@@ -233,7 +239,8 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 	return nil
 }
 
-// split takes the last thing that the user said apart from what was said before. With results of tools at the end there is none.
+// split takes the last thing that the user said apart from what was said before. With results of tools at the end there
+// is none.
 func (t *v1Talk) split() (request reeve.TurnRequest, history []model.Message) {
 	n := len(t.list)
 	if n == 0 || t.list[n-1].Role != model.User {
@@ -247,7 +254,8 @@ func (t *v1Talk) split() (request reeve.TurnRequest, history []model.Message) {
 		case p.Type == model.Text && len(kept) == 0:
 			said = append(said, p.Text)
 		case p.Type == model.Media && len(kept) == 0:
-			request.Attachments = append(request.Attachments, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, Data: p.Data, URL: p.URL})
+			request.Attachments = append(request.Attachments, reeve.Attachment{Name: p.Name, MediaType: p.MediaType,
+				Data: p.Data, URL: p.URL})
 		default:
 			kept = last.Parts
 		}

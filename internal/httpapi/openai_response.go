@@ -112,7 +112,8 @@ type v1ResponseCost struct {
 // newResponse is a response to a request, before anything was said.
 func newResponse(t reeve.Turn, name string, g reeve.ClientHistory, instructions string) *v1ResponseBody {
 	b := &v1ResponseBody{ID: v1ResponseID + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(),
-		Status: "in_progress", Model: name, Output: []any{}, Parallel: !g.OneCall, Temperature: g.Temperature, TopP: g.TopP,
+		Status: "in_progress", Model: name, Output: []any{}, Parallel: !g.OneCall, Temperature: g.Temperature,
+		TopP:       g.TopP,
 		Truncation: "disabled", Metadata: g.Metadata, Tools: []v1FunctionTool{}, ToolChoice: cmp.Or(g.Choice, "auto"),
 		Text: v1TextConfig{v1TextFormat{Type: "text"}}}
 	if b.Metadata == nil {

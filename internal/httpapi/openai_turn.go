@@ -82,7 +82,8 @@ func (h *openaiHandlers) v1Previous(r *http.Request, who reeve.Principal, a reev
 	return before.SessionID, err
 }
 
-// v1Bounds checks how long and how free an answer may be, and gives what it may take; 0 means what the agent's own settings say.
+// v1Bounds checks how long and how free an answer may be, and gives what it may take; 0 means what the agent's own
+// settings say.
 func v1Bounds(q v1Asked) (most int, err error) {
 	if t := q.temperature; t != nil && (*t < 0 || *t > 2) {
 		return 0, wrongV1("temperature", "temperature is from 0 to 2, and not %v", *t)
@@ -112,7 +113,8 @@ type v1Turn struct {
 }
 
 // v1Begin begins one, in a conversation of its own or in one that is there.
-func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string, r reeve.TurnRequest, b chat.HistoryInput, offers []model.Tool) (*v1Turn, error) {
+func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string,
+	r reeve.TurnRequest, b chat.HistoryInput, offers []model.Tool) (*v1Turn, error) {
 	var err error
 	after := int64(0)
 	if b.With = a.ID; conversation != "" {
@@ -153,8 +155,8 @@ type v1Seen struct {
 	fail error
 }
 
-// follow tells what the turn says until there is nothing more for this client: the agent has said all, hands a call over, or
-// waits for a person. An error says why it is followed no further; see left.
+// follow tells what the turn says until there is nothing more for this client: the agent has said all, hands a call
+// over, or waits for a person. An error says why it is followed no further; see left.
 func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 	defer t.reader.Close()
 	sent := ""    // what was told of the message under way
@@ -195,7 +197,8 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 					seen.call = &f
 				}
 			case reeve.FrameApproval:
-				seen.text = "[" + f.Tool + " waits for a person: " + f.Message + ". It goes on by itself when it is approved: " + f.ApprovalID + "]"
+				seen.text = "[" + f.Tool + " waits for a person: " + f.Message +
+					". It goes on by itself when it is approved: " + f.ApprovalID + "]"
 				seen.over = true
 			case reeve.FrameError:
 				seen.fail = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint,
@@ -217,7 +220,8 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 	}
 }
 
-// rest is what has not been told of a message yet. If what was told was another, which was given up, the whole follows on a new line.
+// rest is what has not been told of a message yet. If what was told was another, which was given up, the whole follows
+// on a new line.
 func rest(whole, told string) string {
 	if more, ok := strings.CutPrefix(whole, told); ok {
 		return more
@@ -270,9 +274,11 @@ func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
 			}
 			p.answers, p.last = append(p.answers, a), a
 			u := &p.usage
-			u.Input, u.Output = reeve.SaturatingAdd(u.Input, a.Usage.Input), reeve.SaturatingAdd(u.Output, a.Usage.Output)
-			u.CacheRead, u.CacheWrite = reeve.SaturatingAdd(u.CacheRead, a.Usage.CacheRead), reeve.SaturatingAdd(u.CacheWrite,
-				a.Usage.CacheWrite)
+			u.Input, u.Output = reeve.SaturatingAdd(u.Input, a.Usage.Input),
+				reeve.SaturatingAdd(u.Output, a.Usage.Output)
+			u.CacheRead, u.CacheWrite = reeve.SaturatingAdd(u.CacheRead, a.Usage.CacheRead),
+				reeve.SaturatingAdd(u.CacheWrite,
+					a.Usage.CacheWrite)
 			u.Reasoning = reeve.SaturatingAdd(u.Reasoning, a.Usage.Reasoning)
 		}
 		return nil

@@ -33,7 +33,9 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 		if err != nil {
 			return err
 		}
-		if out.Body.Operations, err = snap.Ledger().ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
+		if out.Body.Operations, err = snap.Ledger().
+			ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor,
+				Limit: in.Limit}); err != nil {
 			return err
 		}
 		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
@@ -98,7 +100,8 @@ func (h *operationHandlers) deliver(ctx context.Context, who reeve.Principal, in
 		message = "an outcome needs content, or an error that says why there is none"
 	}
 	if message != "" {
-		return nil, (&reeve.Error{Code: reeve.Validation, Message: message, Fields: []reeve.Field{{Path: "/content", Message: message}, {Path: "/error", Message: message}}}).
+		return nil, (&reeve.Error{Code: reeve.Validation, Message: message,
+			Fields: []reeve.Field{{Path: "/content", Message: message}, {Path: "/error", Message: message}}}).
 			Hintf(`send {"content": ...}, which may be empty text but not null, or {"error": "why"}`)
 	}
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
@@ -113,7 +116,8 @@ func (h *operationHandlers) deliver(ctx context.Context, who reeve.Principal, in
 	}); err != nil {
 		return nil, err
 	}
-	op, err := h.gate.Deliver(ctx, who.Workspace, in.ID, gate.Delivery{Content: in.Body.Content, Failure: in.Body.Error})
+	op, err := h.gate.Deliver(ctx, who.Workspace, in.ID, gate.Delivery{Content: in.Body.Content,
+		Failure: in.Body.Error})
 	return &body[reeve.Operation]{op}, err
 }
 

@@ -21,11 +21,13 @@ type originGuard struct {
 func (g *originGuard) check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.knownHost(r.Host) {
-			g.errors.write(w, r, reeve.Errorf(reeve.Forbidden, "the host %q is not one this server answers to", r.Host).Hintf("add it to hosts in reeve.yaml"))
+			g.errors.write(w, r, reeve.Errorf(reeve.Forbidden, "the host %q is not one this server answers to", r.Host).
+				Hintf("add it to hosts in reeve.yaml"))
 			return
 		}
 		if o := r.Header.Get("Origin"); o != "" && !g.knownOrigin(o, r.Host) {
-			g.errors.write(w, r, reeve.Errorf(reeve.Forbidden, "the origin %q may not call this server", o).Hintf("add it to origins in reeve.yaml"))
+			g.errors.write(w, r, reeve.Errorf(reeve.Forbidden, "the origin %q may not call this server", o).
+				Hintf("add it to origins in reeve.yaml"))
 			return
 		}
 		if g.cors(w, r) {

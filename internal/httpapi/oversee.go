@@ -30,7 +30,8 @@ func (v viewRedactor) oversee(ctx context.Context, snap *store.Snap, who reeve.P
 		return err
 	}
 	for i := range approvals {
-		approvals[i].Args, approvals[i].Preview = shown.ForObservers(approvals[i].Args), shown.ForObservers(approvals[i].Preview)
+		approvals[i].Args, approvals[i].Preview = shown.ForObservers(approvals[i].Args),
+			shown.ForObservers(approvals[i].Preview)
 	}
 	for i := range items {
 		items[i].Args, items[i].Preview = shown.ForObservers(items[i].Args), shown.ForObservers(items[i].Preview)

@@ -15,13 +15,14 @@ const (
 	bodyPace    = 4 << 10          // bytes a second that it must bring on the whole, beyond that
 )
 
-// paced lets a body take as long as its size needs over a slow line, while it comes on. One that stands still, or trickles so that it would
-// hold its connection for good, is given up.
+// paced lets a body take as long as its size needs over a slow line, while it comes on. One that stands still, or
+// trickles so that it would hold its connection for good, is given up.
 func paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
 			body := &pacedBody{ReadCloser: r.Body, conn: http.NewResponseController(w), began: reeve.Monotonic()}
-			_ = body.conn.SetReadDeadline(body.began.Add(bodySilence)) // net/http reads what nobody here does, as of one who is refused, before it answers
+			// net/http reads what nobody here does, as of one who is refused, before it answers
+			_ = body.conn.SetReadDeadline(body.began.Add(bodySilence))
 			r.Body = body
 		}
 		next.ServeHTTP(w, r)
@@ -45,9 +46,11 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 	p.got += int64(n)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &reeve.Error{Code: reeve.Timeout, Message: "the body came too slowly", Hint: "try again over a faster line, or with less", Err: err}
+		err = &reeve.Error{Code: reeve.Timeout, Message: "the body came too slowly",
+			Hint: "try again over a faster line, or with less", Err: err}
 	case err != nil:
-		_ = p.conn.SetReadDeadline(time.Time{}) // it is over: from now on the connection is only watched, for as long as the answer takes
+		// it is over: from now on the connection is only watched, for as long as the answer takes
+		_ = p.conn.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }

@@ -32,7 +32,8 @@ func (l wire) Accept() (net.Conn, error) {
 func (l wire) Close() error   { close(l.ends); return nil }
 func (l wire) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A body may take its time as long as it comes on; what is done with it then may too. One that stands still or trickles is given up.
+// A body may take its time as long as it comes on; what is done with it then may too. One that stands still or trickles
+// is given up.
 func TestBadInput_SlowBodies(t *testing.T) {
 	for name, c := range map[string]struct {
 		piece int
@@ -50,14 +51,17 @@ func TestBadInput_SlowBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
-				handle(humago.New(mux, document("")), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
+				handle(humago.New(mux, document("")), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member,
+					0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string],
+					error) {
 					if !notify.Sleep(ctx, c.works) {
 						return nil, ctx.Err()
 					}
 					return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
 				})
 				srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					paced(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey, reeve.Principal{Role: c.role})))
+					paced(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey,
+						reeve.Principal{Role: c.role})))
 				})}
 				mine, theirs := net.Pipe()
 				l := wire{make(chan net.Conn, 1)}
@@ -65,7 +69,9 @@ func TestBadInput_SlowBodies(t *testing.T) {
 				var all sync.WaitGroup
 				all.Go(func() { _ = srv.Serve(l) })
 				all.Go(func() {
-					_, err := fmt.Fprintf(mine, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n", 10*c.piece)
+					_, err := fmt.Fprintf(mine,
+						"POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: "+
+							"%d\r\n\r\n", 10*c.piece)
 					for n := 0; n < 10 && err == nil && c.pause > 0 && notify.Sleep(t.Context(), c.pause); n++ {
 						_, err = mine.Write(make([]byte, c.piece))
 					}
@@ -87,7 +93,8 @@ func TestBadInput_SlowBodies(t *testing.T) {
 // A body that comes too slowly is told so with a key, too.
 func TestIdempotencyKey_OfASlowBody(t *testing.T) {
 	t.Parallel()
-	r := httptest.NewRequest(http.MethodPost, "/x", iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the body came too slowly")))
+	r := httptest.NewRequest(http.MethodPost, "/x",
+		iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the body came too slowly")))
 	if _, err := keyed(r, reeve.Principal{}, "k"); reeve.CodeOf(err) != reeve.Timeout {
 		t.Error(err)
 	}

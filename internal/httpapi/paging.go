@@ -16,8 +16,10 @@ type Page struct {
 
 // badCursor refuses a cursor that no page can have ended with.
 func badCursor() error {
-	return &reeve.Error{Code: reeve.Validation, Message: "the cursor is not one this server gave", Hint: "leave it out to begin at the first page",
-		Fields: []reeve.Field{{Path: "query/cursor", Message: "cannot be read", Expected: "next_cursor of the page before"}}}
+	return &reeve.Error{Code: reeve.Validation, Message: "the cursor is not one this server gave",
+		Hint: "leave it out to begin at the first page",
+		Fields: []reeve.Field{{Path: "query/cursor", Message: "cannot be read",
+			Expected: "next_cursor of the page before"}}}
 }
 
 // checkCursor refuses a cursor that is not an id.

@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// permit is the right of one client to listen. It ends when the client's token is revoked or expires, or when its user leaves
-// the conversation. A permit is checked when this server makes such a change, when the token expires, and at each heartbeat, for
-// changes that other servers make. Traffic does not postpone a check.
+// permit is the right of one client to listen. It ends when the client's token is revoked or expires, or when its user
+// leaves the conversation. A permit is checked when this server makes such a change, when the token expires, and at
+// each heartbeat, for changes that other servers make. Traffic does not postpone a check.
 type permit struct {
 	issuer       permitIssuer
 	who          reeve.Principal
@@ -42,7 +42,8 @@ func (p *permit) check(ctx context.Context) error {
 	return p.look(ctx)
 }
 
-// look reads whether the client may listen. It gives no error when the store cannot be read, unless the token has expired.
+// look reads whether the client may listen. It gives no error when the store cannot be read, unless the token has
+// expired.
 func (p *permit) look(ctx context.Context) error {
 	rights := p.issuer.streams.unless() // asked for first, so that a change in this moment is looked at too
 	err := p.issuer.db.View(ctx, func(snap *store.Snap) error {

@@ -13,8 +13,8 @@ import (
 	"reeve/internal/chat"
 )
 
-// playground says something in a session that its caller names, and follows the turn. The session is a conversation that begins
-// with its first message. Who goes away ends the turn: nobody else looks at it.
+// playground says something in a session that its caller names, and follows the turn. The session is a conversation
+// that begins with its first message. Who goes away ends the turn: nobody else looks at it.
 func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Session string `path:"sessionId" minLength:"1" maxLength:"128" doc:"A name of your own; the same one resumes the session"`
@@ -22,7 +22,8 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 	Body    api.PlaygroundRequest
 }) (*huma.StreamResponse, error) {
 	if strings.TrimSpace(in.Body.Message) == "" {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "nothing is said", Fields: []reeve.Field{{Path: "/message", Message: "is empty", Expected: "what you want to say"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "nothing is said",
+			Fields: []reeve.Field{{Path: "/message", Message: "is empty", Expected: "what you want to say"}}}
 	}
 	id := in.Session
 	if !reeve.IsID(id) || !strings.HasPrefix(id, reeve.PrefixConversation+"_") {
@@ -50,7 +51,9 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 	f.broken = func(ctx context.Context, e *events, err error) {
 		h.canceler.abandon(ctx, who, f.turn, err)
 		why := reeve.AsError(err)
-		_ = e.send(failure(why.Code), play{Type: failure(why.Code), Code: why.Code, Message: why.Message, Hint: why.Hint}) // whoever does not listen any more has gone
+		// whoever does not listen any more has gone
+		_ = e.send(failure(why.Code), play{Type: failure(why.Code), Code: why.Code, Message: why.Message,
+			Hint: why.Hint})
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusOK, f) }}, nil
 }
@@ -164,7 +167,8 @@ func (p *player) end(e *events) {
 // failure names an error: one after which the session goes on as if nothing had been, or another.
 func failure(c reeve.Code) string {
 	switch c {
-	case reeve.StepLimit, reeve.Timeout, reeve.ToolFailed, reeve.RateLimited, reeve.ModelFailed, reeve.Unavailable, reeve.BudgetExceeded:
+	case reeve.StepLimit, reeve.Timeout, reeve.ToolFailed, reeve.RateLimited, reeve.ModelFailed, reeve.Unavailable,
+		reeve.BudgetExceeded:
 		return "recoverable-error"
 	default:
 	}

@@ -8,9 +8,9 @@ import (
 	"reeve/internal/store"
 )
 
-// Schedules, and the wakes, runs and notifications that are on a user's behalf, are that user's: for others they do not exist.
-// What is on nobody's behalf is everybody's, and owners see all. The ledger of calls and what waits for an approval are the
-// workspace's: anybody who may approve must see what.
+// Schedules, and the wakes, runs and notifications that are on a user's behalf, are that user's: for others they do not
+// exist. What is on nobody's behalf is everybody's, and owners see all. The ledger of calls and what waits for an
+// approval are the workspace's: anybody who may approve must see what.
 
 // eyes is whose things a caller sees beside nobody's; empty means everybody's.
 func eyes(who reeve.Principal) string {

@@ -8,11 +8,11 @@ import (
 	"reeve/internal/store"
 )
 
-// Conversations belong to those who take part. Wherever a session or a run can be named, one that somebody does not take part in
-// does not exist for them.
+// Conversations belong to those who take part. Wherever a session or a run can be named, one that somebody does not
+// take part in does not exist for them.
 
-// sessionFor is the session that a caller means by a name. By "default" everybody means their own, but owners, who see all, mean
-// the one that is stored under that name: everybody's once, and the server owner's now.
+// sessionFor is the session that a caller means by a name. By "default" everybody means their own, but owners, who see
+// all, mean the one that is stored under that name: everybody's once, and the server owner's now.
 func sessionFor(who reeve.Principal, name string) string {
 	if name == reeve.SharedDefault && chat.VisibleTo(who) != "" {
 		return reeve.DefaultSession(who.User)

@@ -113,10 +113,12 @@ func problem(ctx context.Context, err error) *Problem {
 		note(ctx, err)
 	}
 	if e.Code == reeve.Internal {
-		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("the server's log has the details under the request id")
+		e = reeve.Errorf(reeve.Internal, "internal error").
+			Hintf("the server's log has the details under the request id")
 	}
 	status := statuses[e.Code]
-	p := &Problem{Problem: api.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message, Code: e.Code,
+	p := &Problem{Problem: api.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message,
+		Code: e.Code,
 		Hint: cmp.Or(e.Hint, hints[e.Code]), Errors: e.Fields, RequestID: requestID(ctx)}}
 	var call *refusedCall
 	if errors.As(err, &call) {
@@ -158,8 +160,8 @@ func (p *Problem) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// installProblems makes huma report its own errors our way. Huma keeps the function in a variable of its package; it is set
-// once, before the first API is made.
+// installProblems makes huma report its own errors our way. Huma keeps the function in a variable of its package; it is
+// set once, before the first API is made.
 var installProblems = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = func(c huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		return fromHuma(c.Context(), status, msg, errs, c.Operation().MaxBodyBytes)
@@ -189,7 +191,9 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 		case errors.As(err, &own):
 			e.Message, e.Fields, e.Hint = own.Message, append(e.Fields, own.Fields...), own.Hint
 		case errors.As(err, &d):
-			f := reeve.Field{Path: location(d.Location), Message: strings.TrimPrefix(d.Message, string(reeve.Validation)+": ")} // huma has made a text of our own errors
+			// huma has made a text of our own errors
+			f := reeve.Field{Path: location(d.Location), Message: strings.TrimPrefix(d.Message,
+				string(reeve.Validation)+": ")}
 			if at, what, ok := strings.Cut(f.Message, " "); ok && f.Path == "" && strings.HasPrefix(at, "/") {
 				f.Path, f.Message = at, what // a misfit
 			}
@@ -203,7 +207,8 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 	}
 	if len(e.Fields) > 0 && e.Message == "validation failed" {
 		first := e.Fields[0]
-		if e.Message = "the request is not valid: " + strings.TrimSpace(first.Path+" "+first.Message); strings.HasPrefix(first.Message, "not valid JSON") {
+		if e.Message = "the request is not valid: " +
+			strings.TrimSpace(first.Path+" "+first.Message); strings.HasPrefix(first.Message, "not valid JSON") {
 			e.Message = "the request is " + first.Message
 		}
 	}
@@ -217,7 +222,8 @@ func tooLarge(limit int64) *reeve.Error {
 	return reeve.Errorf(reeve.TooLarge, "the body is too large").Hintf("send at most %d MiB", limit>>20)
 }
 
-// misfit is a value that the schema has let pass and that does not fit all the same, such as 1e30 for a whole number. Its text begins with its place: huma keeps nothing but the text.
+// misfit is a value that the schema has let pass and that does not fit all the same, such as 1e30 for a whole number.
+// Its text begins with its place: huma keeps nothing but the text.
 type misfit struct{ *json.UnmarshalTypeError }
 
 func (m misfit) Error() string { return m.path() + " " + m.message() }

@@ -46,7 +46,9 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 				return err
 			}
 		}
-		out.Body.Proposals, err = snap.Ledger().ListProposals(ctx, who.Workspace, store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State, Before: in.Cursor, Limit: in.Limit})
+		out.Body.Proposals, err = snap.Ledger().
+			ListProposals(ctx, who.Workspace, store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State,
+				Before: in.Cursor, Limit: in.Limit})
 		if err != nil {
 			return err
 		}
@@ -74,12 +76,14 @@ type commented struct {
 	Body api.CommentRequest
 }
 
-func (h *proposalHandlers) accept(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
+func (h *proposalHandlers) accept(ctx context.Context, who reeve.Principal,
+	in *commented) (*body[reeve.Proposal], error) {
 	p, err := h.gate.Inbox.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
-func (h *proposalHandlers) reject(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
+func (h *proposalHandlers) reject(ctx context.Context, who reeve.Principal,
+	in *commented) (*body[reeve.Proposal], error) {
 	p, err := h.gate.Inbox.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
@@ -104,7 +108,9 @@ func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		sets, cursors, err := snap.Ledger().ListChangeSets(ctx, who.Workspace, store.ChangeSetFilter{Agent: agent, Pending: in.Pending, Before: in.Cursor, Limit: in.Limit})
+		sets, cursors, err := snap.Ledger().
+			ListChangeSets(ctx, who.Workspace, store.ChangeSetFilter{Agent: agent, Pending: in.Pending,
+				Before: in.Cursor, Limit: in.Limit})
 		if out.Body.ChangeSets = sets; len(cursors) == in.Limit {
 			out.Body.Next = cursors[in.Limit-1]
 		}
@@ -115,13 +121,15 @@ func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in
 // setLimit is how many items a change set is shown with; the list of proposals pages through more.
 const setLimit = 500
 
-func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChangeSet], error) {
+func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[reeve.ChangeSet], error) {
 	out := &body[reeve.ChangeSet]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = snap.Ledger().GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		if out.Body.Items, err = snap.Ledger().ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
+		if out.Body.Items, err = snap.Ledger().
+			ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
 			return err
 		}
 		return h.redactor.oversee(ctx, snap, who, nil, out.Body.Items)
@@ -134,12 +142,14 @@ type setDecision struct {
 	Body api.SetDecisionRequest
 }
 
-func (h *proposalHandlers) acceptSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
+func (h *proposalHandlers) acceptSet(ctx context.Context, who reeve.Principal,
+	in *setDecision) (*body[reeve.SetDecision], error) {
 	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }
 
-func (h *proposalHandlers) rejectSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
+func (h *proposalHandlers) rejectSet(ctx context.Context, who reeve.Principal,
+	in *setDecision) (*body[reeve.SetDecision], error) {
 	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }

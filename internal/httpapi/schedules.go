@@ -71,9 +71,12 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 			return nil, err
 		}
 		if in.Body.CadenceType == "" {
-			return nil, &reeve.Error{Code: reeve.Validation, Message: "a schedule needs a cadence", Fields: []reeve.Field{{Path: "/cadence_type", Message: "is missing", Expected: "cron, once or interval"}}}
+			return nil, &reeve.Error{Code: reeve.Validation, Message: "a schedule needs a cadence",
+				Fields: []reeve.Field{{Path: "/cadence_type", Message: "is missing",
+					Expected: "cron, once or interval"}}}
 		}
-		t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
+		t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: who.Workspace, AgentID: a.ID,
+			UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
 			Notify: reeve.NotifyAlways, State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if t, out.Body.Upcoming, err = h.planner.Apply(t, in.Body, tx.Now()); err != nil {
 			return nil, err
@@ -149,7 +152,9 @@ func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		out.Body.Runs, err = snap.Runs().ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: eyes(who), Before: in.Cursor, Limit: in.Limit})
+		out.Body.Runs, err = snap.Runs().
+			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: eyes(who), Before: in.Cursor,
+				Limit: in.Limit})
 		return err
 	})
 	if n := len(out.Body.Runs); n == in.Limit {

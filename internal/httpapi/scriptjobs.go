@@ -25,7 +25,8 @@ func (h *scriptJobHandlers) plan(ctx context.Context, who reeve.Principal, in *s
 // mostScriptJobs is how many script jobs of one automation are shown.
 const mostScriptJobs = 200
 
-func (h *scriptJobHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ScriptJobList], error) {
+func (h *scriptJobHandlers) list(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[api.ScriptJobList], error) {
 	out := &body[api.ScriptJobList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)

@@ -34,9 +34,15 @@ func (h *secretHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	if err := reeve.CheckSecret(in.Body.Value); err != nil {
 		return nil, err
 	}
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, who.Workspace, in.Name, in.Body.Value) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
+		return tx.Agents().
+			PutSecret(ctx, who.Workspace, in.Name, in.Body.Value)
+	})
 }
 
 func (h *secretHandlers) remove(ctx context.Context, who reeve.Principal, in *SecretPath) (*none, error) {
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, who.Workspace, in.Name) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
+		return tx.Agents().
+			DeleteSecret(ctx, who.Workspace, in.Name)
+	})
 }

@@ -34,18 +34,22 @@ type Config struct {
 	Log         *slog.Logger
 	Version     string
 	StartedAt   time.Time
-	Hosts       []string                                         // names the server answers to, besides loopback ones. Default: none
-	Origins     []string                                         // web origins that may call it, besides its own. Default: none
-	Rate        float64                                          // requests per second for one token. Default: 200
-	Burst       int                                              // requests at once for one token. Default: 400
-	Heartbeat   time.Duration                                    // between signs of life, and looks at whether a client may still listen. Default: 15 s
-	Doctor      func(ctx context.Context) []reeve.PartHealth     // checks the server's parts
-	Ready       func(ctx context.Context) error                  // whether it can serve
-	Held        func(ctx context.Context) bool                   // whether it is held. Default: never
-	Backup      func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
-	Metrics     http.Handler                                     // what is measured. Default: not served
+	// names the server answers to, besides loopback ones. Default: none
+	Hosts []string
+	// web origins that may call it, besides its own. Default: none
+	Origins []string
+	Rate    float64 // requests per second for one token. Default: 200
+	Burst   int     // requests at once for one token. Default: 400
+	// between signs of life, and looks at whether a client may still listen. Default: 15 s
+	Heartbeat time.Duration
+	Doctor    func(ctx context.Context) []reeve.PartHealth     // checks the server's parts
+	Ready     func(ctx context.Context) error                  // whether it can serve
+	Held      func(ctx context.Context) bool                   // whether it is held. Default: never
+	Backup    func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
+	Metrics   http.Handler                                     // what is measured. Default: not served
 
-	OpenTokens   bool   // whether tools of a program's own may tell of other things than the built-in ones do. Default: they do not
+	// whether tools of a program's own may tell of other things than the built-in ones do. Default: they do not
+	OpenTokens   bool
 	MetricsToken string // a token that reads the metrics and nothing else. Default: only server tokens do
 }
 
@@ -110,16 +114,22 @@ func New(cfg Config) http.Handler {
 	routes(router, s)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.Handle("GET /readyz", &readinessHandler{errors: s.errors, ready: cfg.Ready, held: cfg.Held})
-	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, desk: cfg.Desk, auth: s.auth, permits: s.permits,
+	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, desk: cfg.Desk, auth: s.auth,
+		permits:  s.permits,
 		redactor: s.redactor, canceler: s.canceler, streams: cfg.Streams, errors: s.errors, log: cfg.Log})
 	mux.HandleFunc("GET /automations/{id}/runs/{runId}", newAutomationRunHandlers(s).socket)
-	(&openaiHandlers{db: cfg.DB, desk: cfg.Desk, auth: s.auth, permits: s.permits, canceler: s.canceler, streams: cfg.Streams,
-		errors: s.errors}).register(mux)
+	(&openaiHandlers{db: cfg.DB, desk: cfg.Desk, auth: s.auth, permits: s.permits, canceler: s.canceler,
+		streams: cfg.Streams,
+		errors:  s.errors}).register(mux)
 	if cfg.Metrics != nil {
-		mux.Handle("GET /metrics", &metricsHandler{auth: s.auth, errors: s.errors, metrics: cfg.Metrics, token: cfg.MetricsToken})
+		mux.Handle("GET /metrics", &metricsHandler{auth: s.auth, errors: s.errors, metrics: cfg.Metrics,
+			token: cfg.MetricsToken})
 	}
 	mux.HandleFunc("GET /docs", docs(router.OpenAPI(), cfg.Log))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/docs",
+			http.StatusFound)
+	})
 	mux.HandleFunc("/", s.errors.unmatched(mux))
 	return s.middleware(mux)
 }
@@ -141,7 +151,8 @@ func document(version string) huma.Config {
 	cfg.DocsPath, cfg.CreateHooks = "", nil
 	cfg.SchemasPath = ""
 	cfg.RejectUnknownQueryParameters = true
-	cfg.Formats = map[string]huma.Format{"application/json": {Marshal: marshal, Unmarshal: unmarshal}, "json": {Marshal: marshal, Unmarshal: unmarshal}}
+	cfg.Formats = map[string]huma.Format{"application/json": {Marshal: marshal, Unmarshal: unmarshal},
+		"json": {Marshal: marshal, Unmarshal: unmarshal}}
 	cfg.DefaultFormat = "application/json"
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 	cfg.Security = []map[string][]string{{"token": {}}}
@@ -178,8 +189,9 @@ type route struct {
 
 // handle registers a route. Errors of any room become problems here, in one place.
 func handle[I, O any](router huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
-	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag}, DefaultStatus: r.status,
-		MaxBodyBytes: mostBody(r.path), BodyReadTimeout: -1} // as paced has it
+	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag},
+		DefaultStatus: r.status,
+		MaxBodyBytes:  mostBody(r.path), BodyReadTimeout: -1} // as paced has it
 	if r.method == http.MethodPost && keyRules[r.id] == 0 {
 		panic("the route " + r.id + " has no rule for its Idempotency-Key; see keyRules")
 	}
@@ -207,7 +219,8 @@ func (r route) only(c huma.Context, next func(huma.Context)) {
 		next(c)
 		return
 	}
-	p := problem(c.Context(), reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", role).Hintf("it takes the role %s", r.role))
+	p := problem(c.Context(), reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", role).
+		Hintf("it takes the role %s", r.role))
 	c.SetHeader("Content-Type", p.ContentType(""))
 	c.SetStatus(p.Status)
 	_ = json.NewEncoder(c.BodyWriter()).Encode(p)

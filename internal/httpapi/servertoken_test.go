@@ -19,7 +19,8 @@ func forge(t *testing.T, h *reevetest.Host, by []string, more object) []string {
 		requests = append(requests, object{"name": name, "user": name, "role": "owner"})
 	}
 	requests = append(requests, object{"name": "owner", "role": "owner"},
-		object{"name": "owner", "user": "owner", "role": "member"}, object{"name": "owner", "user": "owner", "role": "viewer"})
+		object{"name": "owner", "user": "owner", "role": "member"}, object{"name": "owner", "user": "owner",
+			"role": "viewer"})
 	out := make([]string, len(requests))
 	for i, r := range requests {
 		maps.Copy(r, more)
@@ -28,8 +29,8 @@ func forge(t *testing.T, h *reevetest.Host, by []string, more object) []string {
 	return out
 }
 
-// Whatever an owner of a workspace calls the tokens that they make, none of them is valid in a workspace that is made later,
-// and none of them may do what concerns the whole server.
+// Whatever an owner of a workspace calls the tokens that they make, none of them is valid in a workspace that is made
+// later, and none of them may do what concerns the whole server.
 func TestI06_NoNameMakesAServerToken(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -38,7 +39,8 @@ func TestI06_NoNameMakesAServerToken(t *testing.T) {
 		forged := append(forge(t, h, boss, nil), forge(t, h, boss, object{"expires_at": "2100-01-01T00:00:00Z"})...)
 		h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
 		everywhere := []string{"default", "beta"}
-		forged = append(forged, forge(t, h, as(token(t, h, reeve.Owner, everywhere...)), object{"workspaces": everywhere})...)
+		forged = append(forged, forge(t, h, as(token(t, h, reeve.Owner, everywhere...)),
+			object{"workspaces": everywhere})...)
 		h.Want(201, nil, "POST", "/api/workspaces", object{"id": "last"})
 		before := picture(t, h, "X-Workspace-Id", "last")
 
@@ -61,7 +63,8 @@ func TestI06_NoNameMakesAServerToken(t *testing.T) {
 
 		// No request sets the mark, and a server token is a server token's to revoke.
 		for _, field := range []string{"server", "Server", "is_server"} {
-			refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "x", "role": "owner", field: true}, boss...), "/"+field)
+			refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "x", "role": "owner", field: true}, boss...),
+				"/"+field)
 		}
 		everyone := as(token(t, h, reeve.Owner, "default", "beta", "last"))
 		for _, c := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
@@ -76,7 +79,8 @@ func TestI06_NoNameMakesAServerToken(t *testing.T) {
 	})
 }
 
-// The metrics count all workspaces together: a server token reads them, and the token that the configuration has for it.
+// The metrics count all workspaces together: a server token reads them, and the token that the configuration has for
+// it.
 func TestI19_MetricsTakeAToken(t *testing.T) {
 	t.Parallel()
 	const scrape = "scrape-0123456789"

@@ -26,7 +26,8 @@ func (s session) call(tool string, args object) reeve.Result {
 func (s session) write(path, content string) {
 	s.t.Helper()
 	r := s.call("write_file", object{"path": path, "content": content})
-	if r.IsError || r.State != reeve.Committed || !strings.Contains(r.Content, fmt.Sprintf("(%d bytes)", len(content))) {
+	if r.IsError || r.State != reeve.Committed ||
+		!strings.Contains(r.Content, fmt.Sprintf("(%d bytes)", len(content))) {
 		s.t.Fatalf("write %q: %+v", path, r)
 	}
 }
@@ -40,7 +41,8 @@ func (s session) holds(path, content string) {
 
 func (s session) lacks(path string) {
 	s.t.Helper()
-	if r := s.call("read_file", object{"path": path}); !r.IsError || r.Code != reeve.ToolFailed || !strings.Contains(r.Message, "not found") {
+	if r := s.call("read_file", object{"path": path}); !r.IsError || r.Code != reeve.ToolFailed ||
+		!strings.Contains(r.Message, "not found") {
 		s.t.Errorf("read %q: %+v", path, r)
 	}
 }
@@ -82,7 +84,8 @@ func TestI12_SessionFiles(t *testing.T) {
 		s.lists("/a", "[DIR]  /a/b")
 		s.lists("/a/b/c", "[FILE] /a/b/c/deep.txt (4 bytes)", "[FILE] /a/b/c/deeper.txt (1 bytes)")
 		s.lists("/a/b/c/", "[FILE] /a/b/c/deep.txt (4 bytes)", "[FILE] /a/b/c/deeper.txt (1 bytes)")
-		s.lists("/日本", fmt.Sprintf("[FILE] /日本/ñandú 🦤.md (%d bytes)", len("Grüße, 世界 🌍\nsecond line\ttab \\ \"quote\"")))
+		s.lists("/日本", fmt.Sprintf("[FILE] /日本/ñandú 🦤.md (%d bytes)",
+			len("Grüße, 世界 🌍\nsecond line\ttab \\ \"quote\"")))
 		s.lists("/nothing")
 		s.lacks("/missing")
 		s.lacks("/a")
@@ -120,7 +123,8 @@ func TestI12_ParallelWritesAreKept(t *testing.T) {
 		s := session{t, h, "coach", "one"}
 		const n = 50
 		atOnce(n, func(i int) reeve.Result {
-			return s.call("write_file", object{"path": fmt.Sprintf("/p/%02d.txt", i), "content": fmt.Sprintf("content %d", i)})
+			return s.call("write_file", object{"path": fmt.Sprintf("/p/%02d.txt", i),
+				"content": fmt.Sprintf("content %d", i)})
 		})
 		if got := s.list("/p"); len(got) != n {
 			t.Errorf("%d files were kept: %v", len(got), got)
@@ -144,11 +148,14 @@ func TestI12_BadPathsAndSizes(t *testing.T) {
 	h := start(t)
 	h.Agent("coach")
 	s := session{t, h, "coach", "one"}
-	for _, p := range []string{"/", "//", "/../etc", "/a/../b", "/a//b", "/a/./b", "/a/", "/nul\x00", "/line\nbreak", "/plan.md\n", " /plan.md", "/del\x7f", strings.Repeat("ü", 400)} {
+	for _, p := range []string{"/", "//", "/../etc", "/a/../b", "/a//b", "/a/./b", "/a/", "/nul\x00", "/line\nbreak",
+		"/plan.md\n", " /plan.md", "/del\x7f", strings.Repeat("ü", 400)} {
 		for _, tool := range []string{"read_file", "write_file"} {
-			r := s.h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{"path": p, "content": "x"}, "session": "one"})
+			r := s.h.Do("POST", "/api/agents/coach/calls",
+				object{"tool": tool, "args": object{"path": p, "content": "x"}, "session": "one"})
 			if tool == "read_file" {
-				r = s.h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{"path": p}, "session": "one"})
+				r = s.h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{"path": p},
+					"session": "one"})
 			}
 			var res reeve.Result
 			if r.Decode(t, &res); r.Status == 200 && !res.IsError {
@@ -162,16 +169,19 @@ func TestI12_BadPathsAndSizes(t *testing.T) {
 	s.lists("/")
 	most := strings.Repeat("x", 1<<20)
 	s.write("/most", most)
-	if r := s.call("write_file", object{"path": "/most", "content": most + "x"}); !r.IsError || r.Code != reeve.TooLarge {
+	if r := s.call("write_file", object{"path": "/most", "content": most + "x"}); !r.IsError ||
+		r.Code != reeve.TooLarge {
 		t.Errorf("too large: code %s, error %v", r.Code, r.IsError)
 	}
 	s.lists("/", fmt.Sprintf("[FILE] /most (%d bytes)", 1<<20))
-	if r := s.call("write_file", object{"path": "/nul", "content": "a\x00b"}); !r.IsError || r.Code != reeve.Validation {
+	if r := s.call("write_file", object{"path": "/nul", "content": "a\x00b"}); !r.IsError ||
+		r.Code != reeve.Validation {
 		t.Errorf("NUL in content: %+v", r) // it could not be read back
 	}
 }
 
-// Whoever says the first thing in a playground session, and at the same moment as another, has begun it or finds it begun.
+// Whoever says the first thing in a playground session, and at the same moment as another, has begun it or finds it
+// begun.
 func TestI17_ASessionThatSeveralBegin(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -179,7 +189,8 @@ func TestI17_ASessionThatSeveralBegin(t *testing.T) {
 		h.Agent("coach")
 		for i := range 5 {
 			got := atOnce(6, func(j int) reevetest.Reply {
-				return h.Do("POST", fmt.Sprintf("/api/playground/sessions/s%d/chat", i), object{"agentId": "coach", "message": fmt.Sprint("hi ", j), "detach": true})
+				return h.Do("POST", fmt.Sprintf("/api/playground/sessions/s%d/chat", i),
+					object{"agentId": "coach", "message": fmt.Sprint("hi ", j), "detach": true})
 			})
 			for _, r := range got {
 				if r.Status != 200 {
@@ -187,7 +198,8 @@ func TestI17_ASessionThatSeveralBegin(t *testing.T) {
 				}
 			}
 		}
-		if n := len(decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations); n != 5 {
+		if n := len(decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).
+			Conversations); n != 5 {
 			t.Errorf("%d conversations, want 5", n)
 		}
 	})

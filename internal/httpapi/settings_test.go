@@ -13,11 +13,13 @@ import (
 // confined is a tool of a program's own that cannot be called without a root.
 func confined() reeve.Tool {
 	t := trick("confined", reeve.Read, reeve.ReadOnly, says("seen", nil))
-	t.ConfigSchema = json.RawMessage(`{"type":"object","properties":{"root":{"type":"string","minLength":1}},"required":["root"],"additionalProperties":false}`)
+	t.ConfigSchema = json.RawMessage(
+		`{"type":"object","properties":{"root":{"type":"string","minLength":1}},"required":["root"],"additionalProperties":false}`)
 	return t
 }
 
-// The settings of a tool are as its schema says, however an agent comes by the tool. A tool without a schema takes none.
+// The settings of a tool are as its schema says, however an agent comes by the tool. A tool without a schema takes
+// none.
 func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -27,14 +29,16 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 		attach := func(tool string, config any) object { return object{"tool_id": tool, "config": config} }
 		const at = "/api/agents/clerk/tools"
 		for _, id := range []string{"looks", "weather", "list_files"} {
-			p := refused(t, h.Do("POST", at, attach(id, object{"root": "/safe", "deep": object{"a": 1}})), 400, reeve.Validation)
+			p := refused(t, h.Do("POST", at, attach(id, object{"root": "/safe", "deep": object{"a": 1}})), 400,
+				reeve.Validation)
 			if len(p.Errors) != 2 || p.Errors[1].Path != "/config/root" {
 				t.Errorf("%s: %+v", id, p.Errors)
 			}
 		}
 		h.Want(201, nil, "POST", at, attach("looks", object{}))
 		h.Want(201, nil, "POST", at, attach("weather", nil))
-		for _, config := range []any{nil, object{}, object{"root": ""}, object{"root": 1}, object{"root": "/a", "other": 1}} {
+		for _, config := range []any{nil, object{}, object{"root": ""}, object{"root": 1},
+			object{"root": "/a", "other": 1}} {
 			refused(t, h.Do("POST", at, attach("confined", config)), 400, reeve.Validation)
 		}
 		refused(t, h.Do("POST", at, object{"tool_id": "confined"}), 400, reeve.Validation)
@@ -49,27 +53,33 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 		refused(t, h.Do("GET", "/api/agents/sweeper", nil), 404, reeve.NotFound)
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "other"})
 		call["tools"] = []string{"confined"}
-		if p := refused(t, h.Do("POST", "/api/agents/other/calls", call), 501, reeve.Unsupported); !strings.Contains(p.Detail, "without settings") {
+		if p := refused(t, h.Do("POST", "/api/agents/other/calls", call), 501,
+			reeve.Unsupported); !strings.Contains(p.Detail, "without settings") {
 			t.Errorf("%+v", p)
 		}
 		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call) // which has it, with settings
 
-		// What a tool requires later is required of those who have it already. What was accepted before there was a rule is not.
-		schema := object{"type": "object", "properties": object{"key": object{"type": "string"}}, "required": []string{"key"}}
+		// What a tool requires later is required of those who have it already. What was accepted before there was a
+		// rule is not.
+		schema := object{"type": "object", "properties": object{"key": object{"type": "string"}},
+			"required": []string{"key"}}
 		h.Want(200, nil, "PUT", "/api/tools/weather", weather(object{"config_schema": schema}))
 		w.exec(t, `UPDATE agent_tools SET config = '{"root":"/safe"}' WHERE tool_id = 'looks'`)
 		h.Want(200, nil, "PATCH", "/api/agents/clerk", object{"kind": "assistant"})
 		for _, id := range []string{"weather", "looks"} {
 			r := h.Do("POST", "/api/agents/clerk/calls", object{"tool": id, "args": object{"place": "x"}})
-			if p := refused(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") || strings.Contains(string(r.Body), "/safe") {
+			if p := refused(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") ||
+				strings.Contains(string(r.Body), "/safe") {
 				t.Errorf("%s: %+v", id, p)
 			}
 			for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
-				if c.Name == "agents" && (!strings.Contains(c.Hint, "reeve agents detach clerk "+id) || strings.Contains(c.Hint, "damaged")) {
+				if c.Name == "agents" && (!strings.Contains(c.Hint, "reeve agents detach clerk "+id) ||
+					strings.Contains(c.Hint, "damaged")) {
 					t.Errorf("%s: the doctor's hint is %q", id, c.Hint)
 				}
 			}
-			if said := ailing(t, h, "agents"); !slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, "clerk: the tool "+id) }) {
+			if said := ailing(t, h, "agents"); !slices.ContainsFunc(said,
+				func(s string) bool { return strings.HasPrefix(s, "clerk: the tool "+id) }) {
 				t.Errorf("%s: the doctor says %q", id, said)
 			}
 			h.Want(204, nil, "DELETE", at+"/"+id, nil)
@@ -79,7 +89,8 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 		}
 		refused(t, h.Do("POST", at, attach("weather", nil)), 400, reeve.Validation)
 		h.Want(201, nil, "POST", at, attach("weather", object{"key": "k"}))
-		refusedAt(t, h.Do("POST", "/api/tools", weather(object{"id": "odd", "config_schema": object{"type": "string"}})), "/config_schema/type")
+		refusedAt(t, h.Do("POST", "/api/tools",
+			weather(object{"id": "odd", "config_schema": object{"type": "string"}})), "/config_schema/type")
 	})
 }
 
@@ -115,7 +126,8 @@ func TestG32_TheLastToolTakenAwayLeavesNone(t *testing.T) {
 	})
 }
 
-// What a user writes without naming a session is that user's own. A session that several people name is theirs together.
+// What a user writes without naming a session is that user's own. A session that several people name is theirs
+// together.
 func TestI06_TheDefaultSessionIsAUsersOwn(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -131,7 +143,8 @@ func TestI06_TheDefaultSessionIsAUsersOwn(t *testing.T) {
 		}
 		write := func(who []string, session, text string) {
 			t.Helper()
-			for tool, args := range map[string]object{"write_file": {"path": "/diary", "content": text}, "scratchpad_write": {"items": []string{text}}} {
+			for tool, args := range map[string]object{"write_file": {"path": "/diary", "content": text},
+				"scratchpad_write": {"items": []string{text}}} {
 				if body, status := ask(who, session, tool, args); status != 200 {
 					t.Fatalf("%s: %d %s", tool, status, body)
 				}
@@ -140,7 +153,8 @@ func TestI06_TheDefaultSessionIsAUsersOwn(t *testing.T) {
 		shows := func(who []string, session string) string {
 			t.Helper()
 			var all strings.Builder
-			for tool, args := range map[string]object{"read_file": {"path": "/diary"}, "list_files": {}, "scratchpad_read": {}} {
+			for tool, args := range map[string]object{"read_file": {"path": "/diary"}, "list_files": {},
+				"scratchpad_read": {}} {
 				body, _ := ask(who, session, tool, args)
 				all.WriteString(body)
 			}
@@ -156,9 +170,11 @@ func TestI06_TheDefaultSessionIsAUsersOwn(t *testing.T) {
 		}{
 			"the owner": {nil, "", "the owner's words"}, "the owner, by name": {nil, "default", "the owner's words"},
 			"ann": {ann, "", "the words of ann"}, "ann by another token": {again, "", "the words of ann"},
-			"ann, by name": {ann, "default", "the words of ann"}, "ann, by her own": {ann, "default:ann", "the words of ann"},
+			"ann, by name": {ann, "default", "the words of ann"}, "ann, by her own": {ann, "default:ann",
+				"the words of ann"},
 			"bob": {bob, "", ""}, "bob, by name": {bob, "default", ""}, "bob, by ann's": {bob, "default:ann", ""},
-			"bob, by the owner's": {bob, "default:owner", ""}, "another owner": {boss, "", ""}, "another owner, by name": {boss, "default", "the owner's words"},
+			"bob, by the owner's": {bob, "default:owner", ""}, "another owner": {boss, "", ""},
+			"another owner, by name": {boss, "default", "the owner's words"},
 		} {
 			got := shows(c.who, c.session)
 			for _, text := range []string{"the owner's words", "the words of ann"} {
@@ -177,7 +193,8 @@ func TestI06_TheDefaultSessionIsAUsersOwn(t *testing.T) {
 		if got := shows(bob, "team"); !strings.Contains(got, "what the team shares") {
 			t.Errorf("bob does not see the shared session: %s", got)
 		}
-		thread := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).Messages[0].ThreadID
+		thread := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).
+			Messages[0].ThreadID
 		if thread != id+":session:default" { // where it was when there was one for all
 			t.Errorf("the owner's default session is %s", thread)
 		}

@@ -79,7 +79,8 @@ func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	}
 	defer s.streams.leave()
 	// The origin was checked with every other request's.
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}, InsecureSkipVerify: true})
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol},
+		InsecureSkipVerify: true})
 	if err != nil {
 		return // Accept has answered
 	}
@@ -101,7 +102,8 @@ func socketToken(r *http.Request) string {
 // admit checks who wants to connect, to what, and from where on.
 func (l *line) admit() (after int64, err error) {
 	if !strings.EqualFold(l.r.Header.Get("Upgrade"), "websocket") {
-		return 0, reeve.Errorf(reeve.Validation, "this is a WebSocket").Hintf("connect with a WebSocket client, or read %s", strings.Replace(eventsPath, "{id}", l.conversation, 1))
+		return 0, reeve.Errorf(reeve.Validation, "this is a WebSocket").
+			Hintf("connect with a WebSocket client, or read %s", strings.Replace(eventsPath, "{id}", l.conversation, 1))
 	}
 	if err := handshake(l.r); err != nil {
 		return 0, err
@@ -118,26 +120,31 @@ func (l *line) admit() (after int64, err error) {
 // handshake refuses what the library would, which answers in plain text.
 func handshake(r *http.Request) error {
 	wrong := func(header, message, expected string) error {
-		return &reeve.Error{Code: reeve.Validation, Message: "the WebSocket handshake is wrong: " + header + " " + message, Hint: "use a WebSocket client",
+		return &reeve.Error{Code: reeve.Validation, Message: "the WebSocket handshake is wrong: " + header + " " +
+			message, Hint: "use a WebSocket client",
 			Fields: []reeve.Field{{Path: "header/" + header, Message: message, Expected: expected}}}
 	}
 	if !r.ProtoAtLeast(1, 1) {
-		return reeve.Errorf(reeve.Validation, "the WebSocket handshake is wrong: it is of %s", r.Proto).Hintf("use a WebSocket client; a proxy before the server must speak HTTP/1.1 to it")
+		return reeve.Errorf(reeve.Validation, "the WebSocket handshake is wrong: it is of %s", r.Proto).
+			Hintf("use a WebSocket client; a proxy before the server must speak HTTP/1.1 to it")
 	}
-	if !slices.ContainsFunc(strings.Split(strings.Join(r.Header.Values("Connection"), ","), ","), func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), "Upgrade") }) {
+	if !slices.ContainsFunc(strings.Split(strings.Join(r.Header.Values("Connection"), ","), ","),
+		func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), "Upgrade") }) {
 		return wrong("Connection", "does not say Upgrade", "Upgrade")
 	}
 	if v := r.Header.Get("Sec-WebSocket-Version"); v != "13" {
 		return wrong("Sec-WebSocket-Version", "is not a version that is spoken here", "13")
 	}
 	keys := r.Header.Values("Sec-WebSocket-Key")
-	if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(strings.Join(keys, ","))); err != nil || len(key) != 16 {
+	if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(strings.Join(keys, ","))); err != nil ||
+		len(key) != 16 {
 		return wrong("Sec-WebSocket-Key", "is not a key", "16 bytes in base64, once")
 	}
 	return nil
 }
 
-// socketIdentity returns the principal of a WebSocket's client as of now: a token may be revoked while the client is connected.
+// socketIdentity returns the principal of a WebSocket's client as of now: a token may be revoked while the client is
+// connected.
 func (a *authenticator) socketIdentity(r *http.Request, token string) (reeve.Principal, error) {
 	workspace := r.Header.Get("X-Workspace-Id")
 	if workspace == "" {
@@ -155,7 +162,8 @@ func (l *line) serve() {
 	if at < 0 {
 		at = last
 	}
-	if l.tell(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: at, LastSeq: last}) != nil {
+	if l.tell(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: at,
+		LastSeq: last}) != nil {
 		cancel()
 		return
 	}
@@ -187,7 +195,8 @@ func (l *line) speak(ctx context.Context) {
 	}
 }
 
-// write sends one frame. A client that takes nothing for too long is gone: the connection ends, and it can come back and resume.
+// write sends one frame. A client that takes nothing for too long is gone: the connection ends, and it can come back
+// and resume.
 func (c socketConn) write(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -247,7 +256,8 @@ func (l *line) listen(ctx context.Context) {
 				return
 			}
 			if reeve.CodeOf(err) == reeve.TooLarge && b == nil {
-				_ = l.conn.Close(websocket.StatusMessageTooBig, "a frame may have at most "+strconv.Itoa(chat.BodyLimit>>20)+" MiB")
+				_ = l.conn.Close(websocket.StatusMessageTooBig, "a frame may have at most "+
+					strconv.Itoa(chat.BodyLimit>>20)+" MiB")
 				return
 			}
 		}
@@ -268,9 +278,11 @@ func (l *line) receive(ctx context.Context) ([]byte, error) {
 	case err != nil:
 		return nil, &lineDown{err}
 	case len(b) > chat.BodyLimit:
-		return nil, reeve.Errorf(reeve.TooLarge, "the frame is too large").Hintf("send at most %d MiB", chat.BodyLimit>>20)
+		return nil, reeve.Errorf(reeve.TooLarge, "the frame is too large").
+			Hintf("send at most %d MiB", chat.BodyLimit>>20)
 	case kind != websocket.MessageText:
-		return b, reeve.Errorf(reeve.Validation, "a binary frame cannot be read").Hintf("send text frames that hold JSON; the bytes of attachments are in base64")
+		return b, reeve.Errorf(reeve.Validation, "a binary frame cannot be read").
+			Hintf("send text frames that hold JSON; the bytes of attachments are in base64")
 	}
 	return b, nil
 }
@@ -292,7 +304,8 @@ func (l *line) take(ctx context.Context, b []byte) error {
 		return nil
 	}
 	if !who.Role.Allows(reeve.Member) {
-		return reeve.Errorf(reeve.Forbidden, "a token with role %s can only listen", who.Role).Hintf("it takes the role %s", reeve.Member)
+		return reeve.Errorf(reeve.Forbidden, "a token with role %s can only listen", who.Role).
+			Hintf("it takes the role %s", reeve.Member)
 	}
 	switch f.Type {
 	case api.ClientMessage:
@@ -300,7 +313,8 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	case api.ClientCancel:
 		_, err = l.canceler.cancel(ctx, who, l.conversation, f.TurnID)
 	case api.ClientApprove, api.ClientDeny:
-		_, err = l.gate.Inbox.DecideApproval(ctx, who.Workspace, f.ApprovalID, f.Type == api.ClientApprove, who.User, f.Comment)
+		_, err = l.gate.Inbox.DecideApproval(ctx, who.Workspace, f.ApprovalID, f.Type == api.ClientApprove, who.User,
+			f.Comment)
 	}
 	return err
 }
@@ -308,7 +322,8 @@ func (l *line) take(ctx context.Context, b []byte) error {
 // refusal is the frame that tells a client that its own was refused.
 func (l *line) refusal(err error) reeve.Frame {
 	p := problem(l.r.Context(), err)
-	f := reeve.Frame{Type: reeve.FrameError, ConversationID: l.conversation, Code: p.Code, Message: p.Detail, Hint: p.Hint}
+	f := reeve.Frame{Type: reeve.FrameError, ConversationID: l.conversation, Code: p.Code, Message: p.Detail,
+		Hint: p.Hint}
 	for _, e := range p.Errors {
 		if e.Path != "" && !strings.Contains(f.Message, e.Path) {
 			f.Message += fmt.Sprintf("; %s %s", e.Path, e.Message)

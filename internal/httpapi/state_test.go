@@ -21,7 +21,8 @@ func TestL12_AgentState(t *testing.T) {
 		}
 		task := "task_" + strings.Repeat("0", 26)
 		const ours = `"org.example.gym":{"a":[12345678901234567890.10,{"x":null}],"b":"<&>"}`
-		full := `{"schema_version":1,"primary_goal":"Three a week","active_task_id":"` + task + `","open_loop_ids":["` + task + `"],"preferences":{"tone":"dry"},"extension":{` + ours + `}}`
+		full := `{"schema_version":1,"primary_goal":"Three a week","active_task_id":"` + task + `","open_loop_ids":["` +
+			task + `"],"preferences":{"tone":"dry"},"extension":{` + ours + `}}`
 		r := h.Want(200, nil, "PUT", at, `{"revision":0,"slots":`+full+`}`)
 		if !strings.Contains(string(r.Body), ours) || decode[reeve.AgentState](t, r).Revision != 1 {
 			t.Errorf("%s", r.Body)
@@ -29,19 +30,21 @@ func TestL12_AgentState(t *testing.T) {
 		before := h.Want(200, nil, "GET", at, nil).Body
 		for bad, path := range map[string]string{
 			`{"slots":{}}`: "", `{"revision":1}`: "", `{"revision":-1,"slots":{}}`: "/revision",
-			`{"revision":1,"slots":{"goal":"x"}}`:                                                       "/slots/goal",
-			`{"revision":1,"slots":{},"other":1}`:                                                       "/other",
-			`{"revision":1,"slots":{"schema_version":2}}`:                                               "/slots/schema_version",
-			`{"revision":1,"slots":{"primary_goal":5}}`:                                                 "/slots/primary_goal",
-			`{"revision":1,"slots":{"active_task_id":"gym"}}`:                                           "/slots/active_task_id",
-			`{"revision":1,"slots":{"open_loop_ids":["x"]}}`:                                            "/slots/open_loop_ids/0",
-			`{"revision":1,"slots":{"open_loop_ids":["` + task + `","` + task + `"]}}`:                  "/slots/open_loop_ids/1",
-			`{"revision":1,"slots":{"preferences":{"tone":1}}}`:                                         "/slots/preferences/tone",
-			`{"revision":1,"slots":{"preferences":{"":"x"}}}`:                                           "/slots/preferences/",
-			`{"revision":1,"slots":{"extension":{"Not A Name":{}}}}`:                                    "/slots/extension/Not A Name",
-			`{"revision":1,"slots":{"extension":{"a/b":{}}}}`:                                           "/slots/extension/a~1b",
-			`{"revision":1,"slots":{"extension":{"org.gym":[1]}}}`:                                      "/slots/extension/org.gym",
-			`{"revision":1,"slots":{"primary_goal":"` + strings.Repeat("x", 8001) + `"}}`:               "/slots/primary_goal",
+			`{"revision":1,"slots":{"goal":"x"}}`:             "/slots/goal",
+			`{"revision":1,"slots":{},"other":1}`:             "/other",
+			`{"revision":1,"slots":{"schema_version":2}}`:     "/slots/schema_version",
+			`{"revision":1,"slots":{"primary_goal":5}}`:       "/slots/primary_goal",
+			`{"revision":1,"slots":{"active_task_id":"gym"}}`: "/slots/active_task_id",
+			`{"revision":1,"slots":{"open_loop_ids":["x"]}}`:  "/slots/open_loop_ids/0",
+			`{"revision":1,"slots":{"open_loop_ids":["` + task + `","` + task +
+				`"]}}`: "/slots/open_loop_ids/1",
+			`{"revision":1,"slots":{"preferences":{"tone":1}}}`:      "/slots/preferences/tone",
+			`{"revision":1,"slots":{"preferences":{"":"x"}}}`:        "/slots/preferences/",
+			`{"revision":1,"slots":{"extension":{"Not A Name":{}}}}`: "/slots/extension/Not A Name",
+			`{"revision":1,"slots":{"extension":{"a/b":{}}}}`:        "/slots/extension/a~1b",
+			`{"revision":1,"slots":{"extension":{"org.gym":[1]}}}`:   "/slots/extension/org.gym",
+			`{"revision":1,"slots":{"primary_goal":"` + strings.Repeat("x", 8001) +
+				`"}}`: "/slots/primary_goal",
 			`{"revision":1,"slots":{"extension":{"big":{"x":"` + strings.Repeat("x", 300<<10) + `"}}}}`: "/slots",
 		} {
 			refusedAt(t, h.Do("PUT", at, bad), path)
@@ -68,7 +71,8 @@ func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
 		t.Errorf("%+v", l)
 	} else {
 		key := strings.ReplaceAll(l.Wakes[0].RunKey, "/", "%2F")
-		if got := decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+key, nil)); got.RunKey != l.Wakes[0].RunKey || got.AgentID != clerk.ID {
+		if got := decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+key,
+			nil)); got.RunKey != l.Wakes[0].RunKey || got.AgentID != clerk.ID {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -78,7 +82,8 @@ func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
 	if r := runtime("clerk"); r.Status != reeve.StatusQueued || r.Queued != 1 {
 		t.Errorf("%+v", r)
 	}
-	h.Want(200, nil, "PATCH", "/api/agents/coach", object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger"}}}}})
+	h.Want(200, nil, "PATCH", "/api/agents/coach",
+		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger"}}}}})
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	h.Settle(t.Context())
 	if r := runtime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {
@@ -94,21 +99,22 @@ func TestL09_ConfigIsCheckedWhenItIsSet(t *testing.T) {
 	good := `{"schema_version":1,"rehearsal":{"steps":[{"tool":"file_list","args":{"path":"/"},"delay_ms":5},{"fail":"no"}],"output":"x","notify":true},"extension":{"org.gym":{"n":1}}}`
 	h.Want(200, nil, "PATCH", "/api/agents/coach", `{"config":`+good+`}`)
 	for bad, path := range map[string]string{
-		`{"rehersal":{}}`:                                                                     "/config/rehersal",
-		`{"schema_version":9}`:                                                                "/config/schema_version",
-		`{"rehearsal":[]}`:                                                                    "/config/rehearsal",
-		`{"rehearsal":{"steps":{}}}`:                                                          "/config/rehearsal/steps",
-		`{"rehearsal":{"steps":[{"tool":"x"},{}]}}`:                                           "/config/rehearsal/steps/1",
-		`{"rehearsal":{"steps":[{"tool":"x","fail":"y"}]}}`:                                   "/config/rehearsal/steps/0",
-		`{"rehearsal":{"steps":[{"tool":"x","args":[1]}]}}`:                                   "/config/rehearsal/steps/0/args",
-		`{"rehearsal":{"steps":[{"tool":5}]}}`:                                                "/config/rehearsal/steps/0/tool",
-		`{"rehearsal":{"steps":[{"tool":"x","arg":{}}]}}`:                                     "/config/rehearsal/steps/0/arg",
-		`{"rehearsal":{"steps":[{"fail":"x","must":"y"}]}}`:                                   "/config/rehearsal/steps/0/must",
-		`{"rehearsal":{"steps":[{"tool":"x","delay_ms":-1}]}}`:                                "/config/rehearsal/steps/0/delay_ms",
-		`{"rehearsal":{"steps":[` + strings.Repeat(`{"fail":"x"},`, 1000) + `{"fail":"x"}]}}`: "/config/rehearsal/steps",
-		`{"extension":{"Org":{}}}`:                                                            "/config/extension/Org",
-		`{"extension":{"org":1}}`:                                                             "/config/extension/org",
-		`[]`:                                                                                  "/config",
+		`{"rehersal":{}}`:                                      "/config/rehersal",
+		`{"schema_version":9}`:                                 "/config/schema_version",
+		`{"rehearsal":[]}`:                                     "/config/rehearsal",
+		`{"rehearsal":{"steps":{}}}`:                           "/config/rehearsal/steps",
+		`{"rehearsal":{"steps":[{"tool":"x"},{}]}}`:            "/config/rehearsal/steps/1",
+		`{"rehearsal":{"steps":[{"tool":"x","fail":"y"}]}}`:    "/config/rehearsal/steps/0",
+		`{"rehearsal":{"steps":[{"tool":"x","args":[1]}]}}`:    "/config/rehearsal/steps/0/args",
+		`{"rehearsal":{"steps":[{"tool":5}]}}`:                 "/config/rehearsal/steps/0/tool",
+		`{"rehearsal":{"steps":[{"tool":"x","arg":{}}]}}`:      "/config/rehearsal/steps/0/arg",
+		`{"rehearsal":{"steps":[{"fail":"x","must":"y"}]}}`:    "/config/rehearsal/steps/0/must",
+		`{"rehearsal":{"steps":[{"tool":"x","delay_ms":-1}]}}`: "/config/rehearsal/steps/0/delay_ms",
+		`{"rehearsal":{"steps":[` + strings.Repeat(`{"fail":"x"},`, 1000) +
+			`{"fail":"x"}]}}`: "/config/rehearsal/steps",
+		`{"extension":{"Org":{}}}`: "/config/extension/Org",
+		`{"extension":{"org":1}}`:  "/config/extension/org",
+		`[]`:                       "/config",
 	} {
 		refusedAt(t, h.Do("PATCH", "/api/agents/coach", `{"config":`+bad+`}`), path)
 		refusedAt(t, h.Do("POST", "/api/agents", `{"name":"new","config":`+bad+`}`), path)

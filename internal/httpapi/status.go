@@ -19,7 +19,8 @@ type statusHandlers struct {
 }
 
 func (h *statusHandlers) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.Status], error) {
-	out := &body[api.Status]{Body: api.Status{Version: h.version, Engine: h.db.Engine(), Role: who.Role, User: who.User, StartedAt: h.startedAt}}
+	out := &body[api.Status]{Body: api.Status{Version: h.version, Engine: h.db.Engine(), Role: who.Role, User: who.User,
+		StartedAt: h.startedAt}}
 	tools, err := h.gate.Catalogue.Tools(ctx, who.Workspace, "")
 	if err != nil {
 		return nil, err

@@ -8,7 +8,8 @@ import (
 	"reeve"
 )
 
-// Streams are the answers and sockets that go on until somebody ends them. A server that stops tells them so, and waits.
+// Streams are the answers and sockets that go on until somebody ends them. A server that stops tells them so, and
+// waits.
 type Streams struct {
 	mu      sync.Mutex
 	open    int
@@ -93,7 +94,8 @@ func (s *Streams) Close(ctx context.Context) error {
 	}
 }
 
-// interrupted says what the end of a stream's context means: the server stops, or the client has gone. Any other error stays as it is.
+// interrupted says what the end of a stream's context means: the server stops, or the client has gone. Any other error
+// stays as it is.
 func (s *Streams) interrupted(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):

@@ -18,7 +18,8 @@ type subscriptionHandlers struct {
 	openTokens bool // whether tools of the embedding program may announce tokens that no built-in tool does
 }
 
-func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[api.SubscriptionList], error) {
+func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal,
+	in *AgentPath) (*body[api.SubscriptionList], error) {
 	out := &body[api.SubscriptionList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
@@ -50,7 +51,8 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 		if err := h.checkToken(ctx, &tx.Snap, who, watched); err != nil {
 			return err
 		}
-		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Token: watched,
+		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID,
+			UserID: who.User, Token: watched,
 			Predicate: in.Body.Predicate, CreatedAt: tx.Now()}
 		if err := tx.Queue().InsertSubscription(ctx, out.Body); err != nil {
 			return err
@@ -60,12 +62,16 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 }
 
 func (h *subscriptionHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().DeleteSubscription(ctx, who.Workspace, in.ID) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
+		return tx.Queue().
+			DeleteSubscription(ctx, who.Workspace, in.ID)
+	})
 }
 
 // watchedKeys are the keys that the built-in tools, schedules and notifications tell of.
 func watchedKeys() []string {
-	return []string{reeve.KeyTask, reeve.KeyCategory, reeve.KeyLabel, reeve.KeyChecklist, reeve.KeyTimeEntry, reeve.KeyDayPlan, reeve.KeyRating, reeve.KeyAgentState,
+	return []string{reeve.KeyTask, reeve.KeyCategory, reeve.KeyLabel, reeve.KeyChecklist, reeve.KeyTimeEntry,
+		reeve.KeyDayPlan, reeve.KeyRating, reeve.KeyAgentState,
 		"SCHEDULE", "FILE", "SESSION_FILE", "SCRATCHPAD", "MEDIA", "NOTIFICATION"}
 }
 
@@ -81,9 +87,10 @@ func watchedSubtypes() []string {
 	return list
 }
 
-// checkToken refuses a subscription to what nothing can ever tell of. Where a program has tools of its own, which may tell of
-// anything, it refuses only what is a known name in another case.
-func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap, who reeve.Principal, t reeve.Token) error {
+// checkToken refuses a subscription to what nothing can ever tell of. Where a program has tools of its own, which may
+// tell of anything, it refuses only what is a known name in another case.
+func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap, who reeve.Principal,
+	t reeve.Token) error {
 	known := watchedKeys()
 	switch t.Class {
 	case reeve.EntityID:
@@ -99,7 +106,8 @@ func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap,
 	if h.openTokens && !slip {
 		return nil
 	}
-	return reeve.InvalidField("/name", "is no "+string(t.Class)+" that anything tells of", "one of "+strings.Join(known, ", "))
+	return reeve.InvalidField("/name", "is no "+string(t.Class)+" that anything tells of",
+		"one of "+strings.Join(known, ", "))
 }
 
 // checkID refuses the id of a thing that is not there. Files are watched by their path, there or not.
@@ -123,5 +131,6 @@ func (h *subscriptionHandlers) checkID(ctx context.Context, snap *store.Snap, wh
 			return err
 		}
 	}
-	return reeve.InvalidField("/name", "is the id of nothing that there is", "the id of a thing of the journal, an agent, a schedule or a conversation, or the path of a file")
+	return reeve.InvalidField("/name", "is the id of nothing that there is",
+		"the id of a thing of the journal, an agent, a schedule or a conversation, or the path of a file")
 }

@@ -16,9 +16,12 @@ var noTalk = talkThings{conversation: "conv_none", turn: "run_none", note: "note
 // furnishTalk makes a conversation with a turn that waits.
 func furnishTalk(t *testing.T, h *reevetest.Host, agent string) (x talkThings) {
 	t.Helper()
-	x.conversation = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": agent, "title": "alpha's"})).ID
-	x.turn = decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+x.conversation+"/turns", object{"content": "alpha's"})).ID
-	x.note = decode[reeve.Note](t, h.Want(201, nil, "POST", "/api/notes", object{"agent": agent, "content": "alpha's"})).ID
+	x.conversation = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
+		object{"agent": agent, "title": "alpha's"})).ID
+	x.turn = decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+x.conversation+"/turns",
+		object{"content": "alpha's"})).ID
+	x.note = decode[reeve.Note](t, h.Want(201, nil, "POST", "/api/notes",
+		object{"agent": agent, "content": "alpha's"})).ID
 	return x
 }
 
@@ -29,14 +32,15 @@ func (x talkThings) blot(s string) string {
 func (x talkThings) samples(agentID, operation string) map[string]sample {
 	at, turn := "/api/conversations/"+x.conversation, "/api/turns/"+x.turn
 	return map[string]sample{
-		"listConversations":        {"/api/conversations", nil, false, reeve.Viewer},
-		"listNotes":                {"/api/notes", nil, false, reeve.Viewer},
-		"createNote":               {"/api/notes", object{"agent": agentID, "content": "remember"}, true, reeve.Member},
-		"deleteNote":               {"/api/notes/" + x.note, nil, true, reeve.Member},
-		"createConversation":       {"/api/conversations", object{"agent": agentID}, true, reeve.Member},
-		"getConversation":          {at, nil, true, reeve.Viewer},
-		"updateConversation":       {at, object{"title": "other"}, true, reeve.Member},
-		"addParticipant":           {at + "/participants", object{"kind": "user", "id": "somebody"}, true, reeve.Member},
+		"listConversations":  {"/api/conversations", nil, false, reeve.Viewer},
+		"listNotes":          {"/api/notes", nil, false, reeve.Viewer},
+		"createNote":         {"/api/notes", object{"agent": agentID, "content": "remember"}, true, reeve.Member},
+		"deleteNote":         {"/api/notes/" + x.note, nil, true, reeve.Member},
+		"createConversation": {"/api/conversations", object{"agent": agentID}, true, reeve.Member},
+		"getConversation":    {at, nil, true, reeve.Viewer},
+		"updateConversation": {at, object{"title": "other"}, true, reeve.Member},
+		"addParticipant": {at + "/participants", object{"kind": "user", "id": "somebody"}, true,
+			reeve.Member},
 		"removeParticipant":        {at + "/participants/somebody", nil, true, reeve.Member},
 		"listConversationMessages": {at + "/messages", nil, true, reeve.Viewer},
 		"listFrames":               {at + "/frames", nil, true, reeve.Viewer},
@@ -47,7 +51,9 @@ func (x talkThings) samples(agentID, operation string) map[string]sample {
 		"getTurn":                  {turn, nil, true, reeve.Viewer},
 		"cancelTurn":               {turn + "/cancel", nil, true, reeve.Member},
 		"rateTurn":                 {turn + "/feedback", object{"score": 1}, true, reeve.Member},
-		"playgroundChat":           {"/api/playground/sessions/mine/chat", object{"message": "hello", "agentId": agentID, "detach": true}, true, reeve.Member},
-		"deliverResult":            {"/api/operations/" + operation + "/result", object{"error": "it is gone"}, true, reeve.Member},
+		"playgroundChat": {"/api/playground/sessions/mine/chat",
+			object{"message": "hello", "agentId": agentID, "detach": true}, true, reeve.Member},
+		"deliverResult": {"/api/operations/" + operation + "/result", object{"error": "it is gone"}, true,
+			reeve.Member},
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"reeve"
 )
 
-// checkText refuses an input with text that could not be stored: NUL, or bytes that are not UTF-8. It says where. JSON that is
-// kept as it came is not looked into: there NUL is written with an escape.
+// checkText refuses an input with text that could not be stored: NUL, or bytes that are not UTF-8. It says where. JSON
+// that is kept as it came is not looked into: there NUL is written with an escape.
 func checkText(in any) error {
 	path := badText(reflect.ValueOf(in), "")
 	if path == nil {

@@ -26,7 +26,8 @@ func (h *tokenHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped
 		}
 		list, err := snap.Agents().ListCredentials(ctx, who.Workspace)
 		for _, c := range list {
-			c.Workspaces = slices.DeleteFunc(c.Workspaces, func(w string) bool { return !slices.Contains(mine.Workspaces, w) })
+			c.Workspaces = slices.DeleteFunc(c.Workspaces,
+				func(w string) bool { return !slices.Contains(mine.Workspaces, w) })
 			out.Body.Tokens = append(out.Body.Tokens, c.AccessToken)
 		}
 		return err
@@ -52,7 +53,8 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if err != nil {
 			return err
 		}
-		t := reeve.AccessToken{Name: in.Body.Name, User: in.Body.User, Role: in.Body.Role, Workspaces: in.Body.Workspaces, CreatedAt: tx.Now(), ExpiresAt: expires}
+		t := reeve.AccessToken{Name: in.Body.Name, User: in.Body.User, Role: in.Body.Role,
+			Workspaces: in.Body.Workspaces, CreatedAt: tx.Now(), ExpiresAt: expires}
 		if t.User == "" {
 			t.User = who.User
 		}
@@ -63,7 +65,8 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 			return reeve.Errorf(reeve.Forbidden, "your own token is not valid in all of those workspaces")
 		}
 		if t.ExpiresAt != nil && !t.ExpiresAt.After(tx.Now()) {
-			return &reeve.Error{Code: reeve.Validation, Message: "the token would have expired already", Fields: []reeve.Field{{Path: "/expires_at", Message: "is in the past", Expected: "a time to come"}}}
+			return &reeve.Error{Code: reeve.Validation, Message: "the token would have expired already",
+				Fields: []reeve.Field{{Path: "/expires_at", Message: "is in the past", Expected: "a time to come"}}}
 		}
 		text, c := newCredential(tx.NewID(reeve.PrefixToken), t)
 		out.Body = api.NewToken{AccessToken: c.AccessToken, Token: text}
@@ -89,10 +92,12 @@ func (h *tokenHandlers) revoke(ctx context.Context, who reeve.Principal, in *IDP
 			return err
 		}
 		if c.Server && !mine.Server {
-			return reeve.Errorf(reeve.Forbidden, "the token is a server's own").Hintf("only a server token can revoke it")
+			return reeve.Errorf(reeve.Forbidden, "the token is a server's own").
+				Hintf("only a server token can revoke it")
 		}
 		if !within(c.Workspaces, mine.Workspaces) {
-			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace that yours is not valid in").Hintf("an owner of all its workspaces can revoke it")
+			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace that yours is not valid in").
+				Hintf("an owner of all its workspaces can revoke it")
 		}
 		return tx.Agents().RevokeCredential(ctx, in.ID, tx.Now())
 	})

@@ -73,7 +73,8 @@ func (h *toolHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPa
 }
 
 // listAttached lists what an agent can call: its attachments or, when it never had one, the default set.
-func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[api.ToolList], error) {
+func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal,
+	in *AgentPath) (*body[api.ToolList], error) {
 	out := &body[api.ToolList]{Body: api.ToolList{Tools: []api.ToolView{}}}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
@@ -129,7 +130,8 @@ func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *stru
 			return err
 		}
 		if names := h.gate.Catalogue.OwnerOnlySettings(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
-			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role, strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
+			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role,
+				strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
 		}
 		if err := tx.Agents().Attach(ctx, a, t, config); err != nil {
 			return err

@@ -16,8 +16,8 @@ type turnCanceler struct {
 	streams   *Streams
 }
 
-// abandon ends a turn whose only follower went away or lost its right to listen. An error of the store ends no turn, and neither
-// does a server that stops: the turn goes on after the next start.
+// abandon ends a turn whose only follower went away or lost its right to listen. An error of the store ends no turn,
+// and neither does a server that stops: the turn goes on after the next start.
 func (c turnCanceler) abandon(ctx context.Context, who reeve.Principal, turn string, err error) {
 	why := ""
 	switch reeve.CodeOf(err) {
@@ -32,7 +32,9 @@ func (c turnCanceler) abandon(ctx context.Context, who reeve.Principal, turn str
 	}
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if _, err := c.scheduler.End(keep, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+	// which means that it has just ended
+	if _, err := c.scheduler.End(keep, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil &&
+		reeve.CodeOf(err) != reeve.Conflict {
 		note(ctx, err)
 	}
 }

@@ -52,7 +52,8 @@ func (h *turnHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	return out, err
 }
 
-// create begins a turn, and answers with the turn or with its events. The turn goes on when a client that follows it goes away.
+// create begins a turn, and answers with the turn or with its events. The turn goes on when a client that follows it
+// goes away.
 func (h *turnHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Key    string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
@@ -88,8 +89,10 @@ func (h *turnHandlers) reply(c huma.Context, status int, v any) {
 }
 
 // begin begins a turn that is followed from its first frame to its last.
-func (h *turnHandlers) begin(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest) (*following, error) {
-	reader, err := h.desk.Hub.Subscribe(ctx, conversation, -1) // so that a new turn is heard from its first frame on without looking for it
+func (h *turnHandlers) begin(ctx context.Context, who reeve.Principal, conversation, key string,
+	r reeve.TurnRequest) (*following, error) {
+	// so that a new turn is heard from its first frame on without looking for it
+	reader, err := h.desk.Hub.Subscribe(ctx, conversation, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +172,8 @@ func (h *turnHandlers) rate(ctx context.Context, who reeve.Principal, in *struct
 		if err != nil {
 			return err
 		}
-		out.Body = reeve.Feedback{ID: tx.NewID(reeve.PrefixFeedback), TurnID: run.ID, UserID: who.User, Score: in.Body.Score, Comment: in.Body.Comment, CreatedAt: tx.Now()}
+		out.Body = reeve.Feedback{ID: tx.NewID(reeve.PrefixFeedback), TurnID: run.ID, UserID: who.User,
+			Score: in.Body.Score, Comment: in.Body.Comment, CreatedAt: tx.Now()}
 		if err := tx.Chat().InsertFeedback(ctx, who.Workspace, out.Body); err != nil {
 			return err
 		}

@@ -13,26 +13,33 @@ import (
 // wakeThings names one thing of each kind that has to do with waking.
 type wakeThings struct{ run, wake, subscription, schedule, notification string }
 
-var noWakes = wakeThings{run: "run_none", wake: "wake_none", subscription: "sub_none", schedule: "sch_none", notification: "ntf_none"}
+var noWakes = wakeThings{run: "run_none", wake: "wake_none", subscription: "sub_none", schedule: "sch_none",
+	notification: "ntf_none"}
 
-// furnishWakes makes a subscription, a schedule, a notification of another schedule that has fired, and a run that waits.
+// furnishWakes makes a subscription, a schedule, a notification of another schedule that has fired, and a run that
+// waits.
 func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) {
 	t.Helper()
 	at := "/api/agents/" + agent
 	soon := reeve.Now().Add(time.Second).Format(time.RFC3339Nano)
-	h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "goal": "alpha's", "cadence_type": "once", "cadence_value": soon})
+	h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "goal": "alpha's",
+		"cadence_type": "once", "cadence_value": soon})
 	for deadline := reeve.Now().Add(30 * time.Second); x.notification == ""; {
 		h.Settle(t.Context())
-		for _, n := range decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil)).Notifications {
+		for _, n := range decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil)).
+			Notifications {
 			x.notification = n.ID
 		}
 		if reeve.Now().After(deadline) {
 			t.Fatal("a schedule told nobody")
 		}
 	}
-	x.subscription = decode[reeve.Subscription](t, h.Want(201, nil, "POST", at+"/subscriptions", object{"class": "key", "name": "ALPHA"})).ID
-	x.schedule = decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
-	h.Want(200, nil, "PATCH", at, object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{}}}}}})
+	x.subscription = decode[reeve.Subscription](t, h.Want(201, nil, "POST", at+"/subscriptions",
+		object{"class": "key", "name": "ALPHA"})).ID
+	x.schedule = decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
+		object{"agent": agent, "name": "alpha's", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
+	h.Want(200, nil, "PATCH", at,
+		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{}}}}}})
 	x.wake = decode[reeve.Wake](t, h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})).RunKey
 	h.Settle(t.Context())
 	for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
@@ -54,14 +61,15 @@ func (x wakeThings) blot(s string) string {
 func (x wakeThings) samples(agentID string) map[string]sample {
 	agent := "/api/agents/" + agentID
 	return map[string]sample{
-		"listRuns":           {"/api/runs", nil, false, reeve.Viewer},
-		"getRun":             {"/api/runs/" + x.run, nil, true, reeve.Viewer},
-		"listRunWakes":       {"/api/runs/" + x.run + "/wakes", nil, true, reeve.Viewer},
-		"cancelRun":          {"/api/runs/" + x.run + "/cancel", nil, true, reeve.Member},
-		"wakeAgent":          {agent + "/wake", object{}, true, reeve.Member},
-		"getWake":            {"/api/wakes/" + x.wake, nil, true, reeve.Viewer},
-		"getAgentState":      {agent + "/state", nil, true, reeve.Viewer},
-		"putAgentState":      {agent + "/state", object{"revision": 0, "slots": object{"primary_goal": "alpha's"}}, true, reeve.Member},
+		"listRuns":      {"/api/runs", nil, false, reeve.Viewer},
+		"getRun":        {"/api/runs/" + x.run, nil, true, reeve.Viewer},
+		"listRunWakes":  {"/api/runs/" + x.run + "/wakes", nil, true, reeve.Viewer},
+		"cancelRun":     {"/api/runs/" + x.run + "/cancel", nil, true, reeve.Member},
+		"wakeAgent":     {agent + "/wake", object{}, true, reeve.Member},
+		"getWake":       {"/api/wakes/" + x.wake, nil, true, reeve.Viewer},
+		"getAgentState": {agent + "/state", nil, true, reeve.Viewer},
+		"putAgentState": {agent + "/state", object{"revision": 0, "slots": object{"primary_goal": "alpha's"}},
+			true, reeve.Member},
 		"getAgentRuntime":    {agent + "/runtime", nil, true, reeve.Viewer},
 		"getNotification":    {"/api/notifications/" + x.notification, nil, true, reeve.Viewer},
 		"listAgentWakes":     {agent + "/wakes", nil, true, reeve.Viewer},
@@ -69,12 +77,13 @@ func (x wakeThings) samples(agentID string) map[string]sample {
 		"createSubscription": {agent + "/subscriptions", object{"class": "key", "name": "X"}, true, reeve.Member},
 		"deleteSubscription": {"/api/subscriptions/" + x.subscription, nil, true, reeve.Member},
 		"listSchedules":      {"/api/schedules", nil, false, reeve.Viewer},
-		"createSchedule":     {"/api/schedules", object{"agent": agentID, "cadence_type": "interval", "cadence_value": "2h"}, true, reeve.Member},
-		"getSchedule":        {"/api/schedules/" + x.schedule, nil, true, reeve.Viewer},
-		"updateSchedule":     {"/api/schedules/" + x.schedule, object{"name": "other"}, true, reeve.Member},
-		"deleteSchedule":     {"/api/schedules/" + x.schedule, nil, true, reeve.Member},
-		"listScheduleRuns":   {"/api/schedules/" + x.schedule + "/runs", nil, true, reeve.Viewer},
-		"listNotifications":  {"/api/notifications", nil, false, reeve.Viewer},
-		"readNotification":   {"/api/notifications/" + x.notification + "/read", nil, true, reeve.Member},
+		"createSchedule": {"/api/schedules", object{"agent": agentID, "cadence_type": "interval",
+			"cadence_value": "2h"}, true, reeve.Member},
+		"getSchedule":       {"/api/schedules/" + x.schedule, nil, true, reeve.Viewer},
+		"updateSchedule":    {"/api/schedules/" + x.schedule, object{"name": "other"}, true, reeve.Member},
+		"deleteSchedule":    {"/api/schedules/" + x.schedule, nil, true, reeve.Member},
+		"listScheduleRuns":  {"/api/schedules/" + x.schedule + "/runs", nil, true, reeve.Viewer},
+		"listNotifications": {"/api/notifications", nil, false, reeve.Viewer},
+		"readNotification":  {"/api/notifications/" + x.notification + "/read", nil, true, reeve.Member},
 	}
 }

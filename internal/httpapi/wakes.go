@@ -26,7 +26,8 @@ func (h *wakeHandlers) listForRun(ctx context.Context, who reeve.Principal, in *
 }
 
 // list reads a page of the wakes that of chooses. A page ends with a wake, whose key is the cursor.
-func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of func(*store.Snap) (store.WakeFilter, error)) (*body[api.WakeList], error) {
+func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of func(*store.Snap) (store.WakeFilter,
+	error)) (*body[api.WakeList], error) {
 	out := &body[api.WakeList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		f, err := of(snap)
@@ -51,7 +52,8 @@ func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 }) (*body[reeve.Wake], error) {
 	out := &body[reeve.Wake]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.Queue().GetWake(ctx, in.Key); err == nil && (out.Body.WorkspaceID != who.Workspace || !sees(who, out.Body.UserID)) {
+		if out.Body, err = snap.Queue().GetWake(ctx, in.Key); err == nil && (out.Body.WorkspaceID != who.Workspace ||
+			!sees(who, out.Body.UserID)) {
 			err = absent("wake", in.Key)
 		}
 		return err

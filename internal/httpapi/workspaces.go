@@ -13,7 +13,8 @@ type workspaceHandlers struct {
 	db *store.DB
 }
 
-func (h *workspaceHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.WorkspaceList], error) {
+func (h *workspaceHandlers) list(ctx context.Context, who reeve.Principal,
+	_ *Scoped) (*body[api.WorkspaceList], error) {
 	out := &body[api.WorkspaceList]{Body: api.WorkspaceList{Workspaces: []reeve.Workspace{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		c, _, err := snap.Agents().GetCredential(ctx, who.TokenID)

@@ -21,7 +21,8 @@ const (
 
 // Gate is what the room needs of the gate: questions are asked within budgets.
 type Gate interface {
-	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
+	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
+		keep func(context.Context, *store.Tx) error) error
 }
 
 // Config is what the room works with.
@@ -112,7 +113,8 @@ func (r *Summarizer) delay(ctx context.Context, job store.Summary, why error) er
 			again = tx.Now()
 		case job.Attempts >= tries || e.Code == reeve.NotFound || e.Code == reeve.Validation:
 			again = time.Time{}
-			r.Log.Warn("a conversation's older turns were not put into a few words", "conversation", job.ConversationID, "error", why)
+			r.Log.Warn("a conversation's older turns were not put into a few words", "conversation", job.ConversationID,
+				"error", why)
 		}
 		return tx.Chat().DelaySummary(ctx, job, again, e)
 	})

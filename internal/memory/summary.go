@@ -50,9 +50,11 @@ func (r *Summarizer) make(ctx context.Context, job store.Summary) error {
 	if err != nil {
 		return err
 	}
-	ask := model.Request{Model: set.Model, System: contract, MaxTokens: answer, Messages: []model.Message{model.NewTextMessage(model.User, story(before, turns))}}
+	ask := model.Request{Model: set.Model, System: contract, MaxTokens: answer,
+		Messages: []model.Message{model.NewTextMessage(model.User, story(before, turns))}}
 	var words string
-	who := reeve.Call{Workspace: job.WorkspaceID, Agent: agent.ID, Session: job.ConversationID, User: job.UserID, Via: reeve.ViaRun}
+	who := reeve.Call{Workspace: job.WorkspaceID, Agent: agent.ID, Session: job.ConversationID, User: job.UserID,
+		Via: reeve.ViaRun}
 	return r.Gate.AskModel(ctx, who, ask.EstimateCost(), func(ctx context.Context) (spent reeve.Amount, err error) {
 		start := reeve.Monotonic()
 		a, err := r.Model.Answer(ctx, ask, nil)
@@ -66,7 +68,8 @@ func (r *Summarizer) make(ctx context.Context, job store.Summary) error {
 		if err != nil {
 			return err
 		}
-		return tx.Chat().EndSummary(ctx, job, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: job.WorkspaceID, ThreadID: job.ThreadID, AgentID: job.AgentID, Kind: reeve.Summary,
+		return tx.Chat().EndSummary(ctx, job, reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
+			WorkspaceID: job.WorkspaceID, ThreadID: job.ThreadID, AgentID: job.AgentID, Kind: reeve.Summary,
 			Content: reeve.Truncate(words, mostWords), Metadata: info})
 	})
 }

@@ -182,9 +182,11 @@ var shapes = map[string]func(s *sampler) string{
 	"google list": func(s *sampler) string {
 		return s.json(fields{"kind": "drive#fileList", "nextPageToken": "~!!~" + s.url(120), "incompleteSearch": false,
 			"etag": `"` + s.url(20) + `/` + s.url(20) + `"`, "files": s.list(8, func() any {
-				return fields{"id": "1" + s.url(24), "name": "Report", "md5Checksum": s.hex(16), "headRevisionId": "0B" +
-					s.url(27),
-					"webViewLink": "https://drive.google.com/file/d/1" + s.url(24) + "/view?usp=drivesdk&resourcekey=0-" + s.url(16)}
+				return fields{"id": "1" + s.url(24), "name": "Report", "md5Checksum": s.hex(16),
+					"headRevisionId": "0B" +
+						s.url(27),
+					"webViewLink": "https://drive.google.com/file/d/1" + s.url(24) +
+						"/view?usp=drivesdk&resourcekey=0-" + s.url(16)}
 			})})
 	},
 	"gmail list": func(s *sampler) string {
@@ -197,29 +199,38 @@ var shapes = map[string]func(s *sampler) string{
 		return s.json(fields{"attachmentId": "ANGjdJ" + s.url(220), "size": 4096, "data": s.url(600)})
 	},
 	"gcp service account": func(s *sampler) string {
-		return s.json(fields{"name": "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com", "uniqueId": "1" + s.hex(10),
+		return s.json(fields{"name": "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com", "uniqueId": "1" +
+			s.hex(10),
 			"etag": s.std(9), "oauth2ClientId": fmt.Sprint(s.Uint64()), "private_key_id": s.hex(20)})
 	},
 	"stripe list": func(s *sampler) string {
 		return s.json(fields{"object": "list", "has_more": true, "url": "/v1/charges", "data": s.list(5, func() any {
 			return fields{"id": "ch_3" + s.alnum(23), "balance_transaction": "txn_3" + s.alnum(23), "customer": "cus_" +
 				s.alnum(14),
-				"payment_intent": "pi_3" + s.alnum(23), "payment_method": "pm_1" + s.alnum(23), "invoice": "in_1" + s.alnum(23),
-				"receipt_url": "https://pay.stripe.com/receipts/payment/" + s.url(90), "publishable": "pk_live_" + s.alnum(24),
+				"payment_intent": "pi_3" + s.alnum(23), "payment_method": "pm_1" + s.alnum(23), "invoice": "in_1" +
+					s.alnum(23),
+				"receipt_url": "https://pay.stripe.com/receipts/payment/" + s.url(90), "publishable": "pk_live_" +
+					s.alnum(24),
 				"fingerprint": s.alnum(16), "client_secret": "pi_3" + s.alnum(23) + "_secret_" + s.alnum(25)}
 		})})
 	},
 	"github commits": func(s *sampler) string {
 		return s.json(s.list(6, func() any {
-			return fields{"sha": s.hex(20), "node_id": "C_kwDO" + s.url(40), "commit": fields{"tree": fields{"sha": s.hex(20)},
-				"verification": fields{"verified": true, "signature": "-----BEGIN PGP SIGNATURE-----\n\n" + s.std(60) + "\n" +
-					s.std(60) + "\n=" + s.std(3) + "\n-----END PGP SIGNATURE-----\n", "payload": "tree " + s.hex(20)}},
+			return fields{"sha": s.hex(20), "node_id": "C_kwDO" + s.url(40),
+				"commit": fields{"tree": fields{"sha": s.hex(20)},
+					"verification": fields{"verified": true, "signature": "-----BEGIN PGP SIGNATURE-----\n\n" +
+						s.std(60) +
+						"\n" +
+						s.std(60) + "\n=" + s.std(3) + "\n-----END PGP SIGNATURE-----\n", "payload": "tree " +
+						s.hex(20)}},
 				"html_url": "https://github.com/o/r/commit/" + s.hex(20)}
 		}))
 	},
 	"github headers": func(s *sampler) string {
-		return "HTTP/2 200\r\nEtag: W/\"" + s.hex(32) + "\"\r\nX-Github-Request-Id: " + strings.ToUpper(s.hex(2)) + ":" +
-			strings.ToUpper(s.hex(3)) + "\r\nLink: <https://api.github.com/repositories/1/issues?page=2&after=" + s.url(30) +
+		return "HTTP/2 200\r\nEtag: W/\"" + s.hex(32) + "\"\r\nX-Github-Request-Id: " + strings.ToUpper(s.hex(2)) +
+			":" +
+			strings.ToUpper(s.hex(3)) + "\r\nLink: <https://api.github.com/repositories/1/issues?page=2&after=" +
+			s.url(30) +
 			">; rel=\"next\"\r\nContent-Security-Policy: script-src 'nonce-" + s.std(16) + "'\r\n"
 	},
 	"graphql cursors": func(s *sampler) string {
@@ -236,18 +247,22 @@ var shapes = map[string]func(s *sampler) string{
 		})})
 	},
 	"aws list": func(s *sampler) string {
-		return s.json(fields{"NextToken": s.std(180), "ResponseMetadata": fields{"RequestId": s.uuid(), "HostId": s.std(56)},
+		return s.json(fields{"NextToken": s.std(180), "ResponseMetadata": fields{"RequestId": s.uuid(),
+			"HostId": s.std(56)},
 			"AccessKeyMetadata": s.list(3, func() any {
-				return fields{"AccessKeyId": "AKIA" + strings.ToUpper(s.alnum(16)), "Status": "Active", "UserName": "ci",
-					"Arn": "arn:aws:iam::123456789012:user/ci"}
+				return fields{"AccessKeyId": "AKIA" + strings.ToUpper(s.alnum(16)), "Status": "Active",
+					"UserName": "ci",
+					"Arn":      "arn:aws:iam::123456789012:user/ci"}
 			})})
 	},
 	"s3 signed address": func(s *sampler) string {
 		return "https://b.s3.amazonaws.com/k?X-Amz-Credential=AKIA" + strings.ToUpper(s.alnum(16)) +
-			"%2F20260101%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Signature=" + s.hex(32) + "&X-Amz-Date=20260101T000000Z\n"
+			"%2F20260101%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Signature=" + s.hex(32) +
+			"&X-Amz-Date=20260101T000000Z\n"
 	},
 	"azure sas address": func(s *sampler) string {
-		return "https://a.blob.core.windows.net/c/b?sv=2024-08-04&se=2026-01-01T00%3A00%3A00Z&sr=b&sp=r&sig=" + s.url(32) +
+		return "https://a.blob.core.windows.net/c/b?sv=2024-08-04&se=2026-01-01T00%3A00%3A00Z&sr=b&sp=r&sig=" +
+			s.url(32) +
 			"%3D\n"
 	},
 	"go.sum": func(s *sampler) string {
@@ -288,7 +303,8 @@ var shapes = map[string]func(s *sampler) string{
 	"mail headers": func(s *sampler) string {
 		return "Return-Path: <bounces+" + s.alnum(20) +
 			"=example.com@mail.example.org>\r\nReceived: by 2002:a05:6a10:0:0:0:0:0 with " +
-			"SMTP id " + s.alnum(22) + "\r\nARC-Seal: i=1; a=rsa-sha256; b=" + s.std(256) + "\r\nDKIM-Signature: v=1; bh=" +
+			"SMTP id " + s.alnum(22) + "\r\nARC-Seal: i=1; a=rsa-sha256; b=" + s.std(256) +
+			"\r\nDKIM-Signature: v=1; bh=" +
 			s.std(32) +
 			"; b=" + s.std(256) + "\r\nX-Google-Smtp-Source: " + s.std(48) + "\r\nMessage-ID: <CA+" + s.url(40) +
 			"@mail.gmail.com>\r\n" +
@@ -323,21 +339,26 @@ var shapes = map[string]func(s *sampler) string{
 	"uuids": func(s *sampler) string { return s.lines(30, s.uuid) },
 	"kubectl pods": func(s *sampler) string {
 		return s.lines(10, func() string {
-			return "api-" + s.hex(5) + "-" + strings.ToLower(s.alnum(5)) + "   1/1   Running   Image ID: docker.io/a@sha256:" +
+			return "api-" + s.hex(5) + "-" + strings.ToLower(s.alnum(5)) +
+				"   1/1   Running   Image ID: docker.io/a@sha256:" +
 				s.hex(32) +
-				"\n  kube-api-access-" + strings.ToLower(s.alnum(5)) + ":\n    Type: Projected (token: kube-root-ca.crt)"
+				"\n  kube-api-access-" + strings.ToLower(s.alnum(5)) +
+				":\n    Type: Projected (token: kube-root-ca.crt)"
 		})
 	},
 	"docker inspect": func(s *sampler) string {
-		return s.json(fields{"Id": "sha256:" + s.hex(32), "RepoDigests": []string{"a@sha256:" + s.hex(32)}, "RootFS": fields{
-			"Layers": s.list(6, func() any { return "sha256:" + s.hex(32) })}, "Env": []string{"PATH=/usr/bin", "GPG_KEY=" +
-			strings.ToUpper(s.hex(20)), "PYTHON_SHA256=" + s.hex(32)}})
+		return s.json(fields{"Id": "sha256:" + s.hex(32), "RepoDigests": []string{"a@sha256:" + s.hex(32)},
+			"RootFS": fields{
+				"Layers": s.list(6, func() any { return "sha256:" + s.hex(32) })},
+			"Env": []string{"PATH=/usr/bin", "GPG_KEY=" +
+				strings.ToUpper(s.hex(20)), "PYTHON_SHA256=" + s.hex(32)}})
 	},
 	"workflow": func(s *sampler) string {
 		return s.lines(6, func() string {
 			return "      - uses: actions/checkout@" + s.hex(20) +
 				" # v4\n        with:\n          token: ${{ secrets.GITHUB_TOKEN }}\n" +
-				"      - uses: docker://alpine:3.19@sha256:" + s.hex(32) + "\n        env:\n          PASSWORD: ${{ secrets.PW }}"
+				"      - uses: docker://alpine:3.19@sha256:" + s.hex(32) +
+				"\n        env:\n          PASSWORD: ${{ secrets.PW }}"
 		})
 	},
 	"compose": func(s *sampler) string {
@@ -358,32 +379,40 @@ var shapes = map[string]func(s *sampler) string{
 		})
 	},
 	"html": func(s *sampler) string {
-		return `<meta name="csrf-token" content="` + s.std(64) + `"><script nonce="` + s.std(16) + `" src="/assets/app-` +
+		return `<meta name="csrf-token" content="` + s.std(64) + `"><script nonce="` + s.std(16) +
+			`" src="/assets/app-` +
 			s.hex(32) +
-			`.js" integrity="sha384-` + s.std(48) + `"></script><input type="hidden" name="__VIEWSTATE" value="` + s.std(500) +
+			`.js" integrity="sha384-` + s.std(48) + `"></script><input type="hidden" name="__VIEWSTATE" value="` +
+			s.std(500) +
 			`"><img src="data:image/png;base64,` + s.std(900) + `">`
 	},
 	"cookies": func(s *sampler) string {
 		return "Set-Cookie: session=" + s.url(64) + "; HttpOnly\r\nSet-Cookie: _ga=GA1.2." + fmt.Sprint(s.Uint32()) +
 			"\r\nETag: \"" +
-			s.hex(16) + "-gzip\"\r\ncf-ray: " + s.hex(8) + "-FRA\r\ntraceparent: 00-" + s.hex(16) + "-" + s.hex(8) + "-01\r\n"
+			s.hex(16) + "-gzip\"\r\ncf-ray: " + s.hex(8) + "-FRA\r\ntraceparent: 00-" + s.hex(16) + "-" + s.hex(8) +
+			"-01\r\n"
 	},
 	"source code": func(s *sampler) string {
 		return "const token = process.env.TOKEN\nif password == \"\" { return errors.New(\"password: required\") }\n" +
-			"// keys look like sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx or ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n" +
-			"const begin = \"-----BEGIN RSA PRIVATE KEY-----\"\nvar sum = \"" + s.hex(32) + "\"\nre_match := compile(s)\n" +
-			"req.Header.Set(\"Authorization\", \"Bearer \"+token)\nurl := fmt.Sprintf(\"https://%s:%s@%s/\", user, pass, host)\n"
+			"// keys look like sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx or " +
+			"ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n" +
+			"const begin = \"-----BEGIN RSA PRIVATE KEY-----\"\nvar sum = \"" + s.hex(32) +
+			"\"\nre_match := compile(s)\n" +
+			"req.Header.Set(\"Authorization\", \"Bearer \"+token)\nurl := fmt.Sprintf(\"https://%s:%s@%s/\", user, " +
+			"pass, host)\n"
 	},
 	"identifiers": func(s *sampler) string {
 		return s.lines(20, func() string {
-			return "op_" + strings.ToLower(s.alnum(26)) + " AC" + s.hex(16) + " SK" + s.hex(16) + " arn:" + s.alnum(40) + " " +
+			return "op_" + strings.ToLower(s.alnum(26)) + " AC" + s.hex(16) + " SK" + s.hex(16) + " arn:" +
+				s.alnum(40) + " " +
 				s.url(43) + " 1A" +
 				s.alnum(30) + ".pdf com.example.Http2StreamFrameToHttpObjectCodecTest"
 		})
 	},
 	"opaque page tokens": func(s *sampler) string {
 		return s.json(fields{"next_page_token": s.url(90), "cursor": s.std(77), "continuation": "CiAK" + s.url(60),
-			"pageToken": base64.RawURLEncoding.EncodeToString([]byte(`{"offset":` + fmt.Sprint(s.Uint32()) + `,"sort":"id"}`)),
+			"pageToken": base64.RawURLEncoding.EncodeToString([]byte(`{"offset":` + fmt.Sprint(s.Uint32()) +
+				`,"sort":"id"}`)),
 			"sync_token": "CP" +
 				s.url(20) + "==", "after": s.alnum(64)})
 	},

@@ -172,7 +172,8 @@ func sourceThrough(r Range, layers [][]escape) Range {
 // sourceOf returns the place in the source of a place in the decoded text. A place within an escape is moved to the
 // escape's beginning or, if it ends a range, to its end.
 func sourceOf(place int, escapes []escape, end bool) int {
-	n, _ := slices.BinarySearchFunc(escapes, place, func(e escape, place int) int { // the first that begins behind place
+	// the first that begins behind place
+	n, _ := slices.BinarySearchFunc(escapes, place, func(e escape, place int) int {
 		if e.plain.From < place || e.plain.From == place && !end {
 			return -1
 		}

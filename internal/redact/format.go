@@ -76,7 +76,8 @@ var formats = []format{
 	{"ghs_", alnum, 36, 36, crcBase62}, {"ghr_", alnum, 36, unbounded, varied},
 	{"ghs_", url64 | dot, 60, unbounded, appToken}, {"github_pat_", url64, 82, 82, githubPAT},
 	// GitLab
-	{"glpat-", url64 | dot, 20, 300, varied}, {"gldt-", url64, 20, 300, varied}, {"glrt-", url64 | dot, 20, 300, varied},
+	{"glpat-", url64 | dot, 20, 300, varied}, {"gldt-", url64, 20, 300, varied},
+	{"glrt-", url64 | dot, 20, 300, varied},
 	{"glrtr-", url64 | dot, 20, 300, varied}, {"glptt-", alnum, 40, 40, varied}, {"glcbt-", url64, 20, 300, varied},
 	{"glsoat-", url64, 20, 300, varied}, {"glimt-", url64, 25, 25, varied}, {"glagent-", url64, 50, 300, varied},
 	{"gloas-", url64, 64, 64, varied}, {"glft-", url64, 20, 300, varied}, {"glffct-", url64, 20, 300, varied},
@@ -121,9 +122,11 @@ var formats = []format{
 	{"dckr_pat_", url64, 27, 27, varied},
 	{"dckr_oat_", url64, 32, 32, varied}, {"AKCp", alnum, 69, 69, varied}, {"cmVmdGtuOj", alnum, 54, 54, varied},
 	// Clouds and platforms
-	{"dop_v1_", hexDigits, 64, 64, varied}, {"doo_v1_", hexDigits, 64, 64, varied}, {"dor_v1_", hexDigits, 64, 64, varied},
+	{"dop_v1_", hexDigits, 64, 64, varied}, {"doo_v1_", hexDigits, 64, 64, varied},
+	{"dor_v1_", hexDigits, 64, 64, varied},
 	{"tskey-", url64, 30, 80, varied}, {"fm2_", std64, 100, unbounded, varied}, {"HRKU-AA", url64, 58, 58, varied},
-	{"pul-", hexDigits, 40, 40, varied}, {"dapi", hexDigits | dash, 32, 34, withDigit}, {"sha256~", url64, 43, 43, varied},
+	{"pul-", hexDigits, 40, 40, varied}, {"dapi", hexDigits | dash, 32, 34, withDigit},
+	{"sha256~", url64, 43, 43, varied},
 	{"v1.0-", hexDigits | dash, 171, 171, varied}, {"sbp_", hexDigits, 40, 40, varied},
 	{"sb_secret_", url64, 30, 50, varied},
 	{"pscale_tkn_", url64 | dot | equals, 32, 64, varied}, {"pscale_pw_", url64 | dot | equals, 32, 64, varied},
@@ -143,7 +146,8 @@ var formats = []format{
 	{"lin_api_", alnum, 40, 48, varied}, {"ntn_", alnum, 46, 46, varied}, {"secret_", alnum, 43, 43, withDigit},
 	{"figd_", url64, 40, 60, varied}, {"PMAK-", hexDigits | upper | dash, 59, 59, varied},
 	{"CCIPAT_", url64, 60, 70, varied}, {"CFPAT-", url64, 43, 43, varied}, {"sl.u.", url64, 130, unbounded, varied},
-	{"pat", alnum | dot, 79, 79, airtable}, {"rdme_", digit | lower, 70, 70, varied}, {"sgp_", url64, 40, 57, withDigit},
+	{"pat", alnum | dot, 79, 79, airtable}, {"rdme_", digit | lower, 70, 70, varied},
+	{"sgp_", url64, 40, 57, withDigit},
 	// Reeve
 	{"reeve_tok_", url64, 30, 100, varied},
 }

@@ -48,7 +48,8 @@ func TestG21_NoHeadShowsTheBeginningOfASecret(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"nothing of note", "a hunt", "the hunter", "100%", "a & b", `a\`, "re_comp", "a sk-"} {
+	for _, text := range []string{"nothing of note", "a hunt", "the hunter", "100%", "a & b", `a\`, "re_comp",
+		"a sk-"} {
 		if got := New([]string{"other value"}).Head(text, 100); got != text {
 			t.Errorf("%q became %q", text, got)
 		}

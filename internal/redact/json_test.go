@@ -25,16 +25,17 @@ func TestG21_JSONStaysJSON(t *testing.T) {
 		`{"n":12345678,"m":-9123456789.5,"o":1234567}`: `{"n":"[REDACTED]","m":"[REDACTED]","o":1234567}`,
 		`{"type": "service", "n": 77}`:// the whole of it is a stored value
 		`{"[REDACTED]": "[REDACTED]", "[REDACTED]": "[REDACTED]"}`,
-		`{"a":"tails\\","b":1}`:                                      `{"a":"[REDACTED]","b":1}`,
-		`{"password":"ab\"cdefgh","db_password" : "hunter2"}`:        `{"password":"ab\"cdefgh","db_password" : "hunter2"}`,
-		`{"password":-1.5e10,"token":false,"secret":null}`:           `{"password":-1.5e10,"token":false,"secret":null}`,
-		`{"Authorization":"Bearer a1b2c3d4e5f6a7b8","t":"x"}`:        `{"Authorization":"Bearer [REDACTED]","t":"x"}`,
-		`{"a":"` + pem + `\n` + sampleKeyLine + `","b":"c"}`:         `{"a":"[REDACTED]","b":"c"}`,
-		`{"a":"` + pem + `\nMII","b":"c"}`:                           `{"a":"` + pem + `\nMII","b":"c"}`, // a mention
-		`["` + pem + `","` + sampleKeyLine + `","x2/z==","-- ","x"]`: `["` + pem + `","[REDACTED]","[REDACTED]","-- ","x"]`,
-		`["` + pem + `","and","x"]`:                                  `["` + pem + `","and","x"]`,
-		`"` + key + `"`:                                              `"[REDACTED]"`,
-		"  {\"a\" :\t\"" + key + "\"}\n":                             "  {\"a\" :\t\"[REDACTED]\"}\n",
+		`{"a":"tails\\","b":1}`:                               `{"a":"[REDACTED]","b":1}`,
+		`{"password":"ab\"cdefgh","db_password" : "hunter2"}`: `{"password":"ab\"cdefgh","db_password" : "hunter2"}`,
+		`{"password":-1.5e10,"token":false,"secret":null}`:    `{"password":-1.5e10,"token":false,"secret":null}`,
+		`{"Authorization":"Bearer a1b2c3d4e5f6a7b8","t":"x"}`: `{"Authorization":"Bearer [REDACTED]","t":"x"}`,
+		`{"a":"` + pem + `\n` + sampleKeyLine + `","b":"c"}`:  `{"a":"[REDACTED]","b":"c"}`,
+		`{"a":"` + pem + `\nMII","b":"c"}`:                    `{"a":"` + pem + `\nMII","b":"c"}`, // a mention
+		`["` + pem + `","` + sampleKeyLine + `","x2/z==","-- ","x"]`: `["` + pem +
+			`","[REDACTED]","[REDACTED]","-- ","x"]`,
+		`["` + pem + `","and","x"]`:      `["` + pem + `","and","x"]`,
+		`"` + key + `"`:                  `"[REDACTED]"`,
+		"  {\"a\" :\t\"" + key + "\"}\n": "  {\"a\" :\t\"[REDACTED]\"}\n",
 	} {
 		if got := s.Text(text); got != want {
 			t.Errorf("%s became %s, want %s", text, got, want)
@@ -64,7 +65,8 @@ func TestFileNamesKeepWhatLooksLikeAKey(t *testing.T) {
 }
 
 func FuzzJSON(f *testing.F) {
-	f.Add(`{"a":["\nAIzaSyA-abcdefghijklmnopqrstuvwxyz012",1.5e10,true,{"password":"\"x\u00e9\ud83e\udd89"}]}`, "secret")
+	f.Add(`{"a":["\nAIzaSyA-abcdefghijklmnopqrstuvwxyz012",1.5e10,true,{"password":"\"x\u00e9\ud83e\udd89"}]}`,
+		"secret")
 	f.Add(`["token='", "it's", "-----BEGIN PRIVATE KEY-----"]`, `","`)
 	f.Add(`{"k":"xyz12345"}`, `"xyz1`)
 	f.Fuzz(func(t *testing.T, text, secret string) {

@@ -51,7 +51,8 @@ func TestNamesWithoutASecretPass(t *testing.T) {
 		"/shared/reports/Quarterly-Report-2024-Q3-Final-Version-2.pdf", "PWD=/shared/reports/2024\nOLDPWD=/shared",
 		"the secret is knowing when to stop", "Token: expired. Secret: unknown.", "token := lexer.Next()",
 		"password = getPassword()", "const token = process.env.TOKEN", "secret: ${API_SECRET}",
-		"tokens: 123456, max_tokens=4096", `{"token_type":"Bearer","secret_name":"OPENAI_KEY","token_id":"tok_01hzy2w8"}`,
+		"tokens: 123456, max_tokens=4096",
+		`{"token_type":"Bearer","secret_name":"OPENAI_KEY","token_id":"tok_01hzy2w8"}`,
 		"a basic understanding, the bearer of news", "password: ********", "x=Zk3vQ9mLx2Rt7Yb4Nc8Ws1Pd6Hf5Jg0A",
 		"2026-01-02T15:04:05.000Z [INFO] started on 127.0.0.1:7410", strings.Repeat("a", 60),
 	} {

@@ -176,7 +176,10 @@ var encoders = map[string]func(v string) string{
 	"base64 URL":       func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v)) },
 	"base64 behind 1":  func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u" + v + "tail")) },
 	"base64 behind 2":  func(v string) string { return base64.URLEncoding.EncodeToString([]byte("u:" + v)) },
-	"base64 behind 5":  func(v string) string { return base64.RawStdEncoding.EncodeToString([]byte("user:" + v + ":x")) },
+	"base64 behind 5": func(v string) string {
+		return base64.RawStdEncoding.EncodeToString([]byte("user:" + v +
+			":x"))
+	},
 }
 
 // everyByte formats each byte of an ASCII value.
@@ -205,7 +208,8 @@ func TestG21_EveryEncodingOfAStoredValueIsRemoved(t *testing.T) {
 			for _, place := range surroundings {
 				planted++
 				text := surround(place, encoded)
-				if got := r.Text(text); !strings.Contains(got, Mark) || leaves(got, encoded) && !shortTail(got, encoded) {
+				if got := r.Text(text); !strings.Contains(got, Mark) || leaves(got, encoded) &&
+					!shortTail(got, encoded) {
 					t.Errorf("%s of %q: %q became %q", name, v, text, got)
 				}
 				if got := inPieces(t, r, text, rnd); !strings.Contains(got, Mark) || strings.Contains(got, encoded) {
@@ -231,7 +235,8 @@ func TestG21_NoCutOfAStreamShowsASecret(t *testing.T) {
 	r := New([]string{lines, "hunter22-Passw0rdB"}).MaskNamed()
 	text := "begin\n" + lines + "\npw hunter22-Passw0rdB end\n" + pem +
 		"\nAuthorization: Bearer a1b2c3d4e5f6a7b8\nexport " +
-		"password=correcthorse99\nhttps://me:Summer2026rain@h/\n" + sampleJWT + sampleSignature + "\nplain text at the end"
+		"password=correcthorse99\nhttps://me:Summer2026rain@h/\n" + sampleJWT + sampleSignature +
+		"\nplain text at the end"
 	want := Replace(text, r.Find(text))
 	write := func(parts ...string) string {
 		var out strings.Builder
@@ -301,7 +306,8 @@ func FuzzRedact(f *testing.F) {
 				return out.String()
 			}(),
 		} {
-			if strings.Contains(text, secret) && strings.Contains(got, secret) && !strings.Contains(secret, "REDACTED") {
+			if strings.Contains(text, secret) && strings.Contains(got, secret) &&
+				!strings.Contains(secret, "REDACTED") {
 				t.Fatalf("%s: %q is left in %q", name, secret, got)
 			}
 		}

@@ -147,7 +147,8 @@ func findURLPasswords(text string) (found []Range) {
 	}
 	for _, m := range urlUser.FindAllStringSubmatchIndex(text, -1) {
 		user, password, host := text[m[2]:m[3]], text[m[4]:m[5]], text[m[1]:]
-		digest := strings.HasPrefix(host, "sha256:") || strings.HasPrefix(host, "sha512:") // of an image, behind its tag
+		// of an image, behind its tag
+		digest := strings.HasPrefix(host, "sha256:") || strings.HasPrefix(host, "sha512:")
 		if digest || user == password || placeholder.MatchString(password) || port.MatchString(password) {
 			continue
 		}

@@ -48,7 +48,8 @@ func TestG21_ProtocolSecretsAreRemoved(t *testing.T) {
 		"«-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n" + sampleKeyLine +
 			"\nx2/z0Q==\n-----END RSA PRIVATE KEY-----» after",
 		"cut off: «-----BEGIN EC PRIVATE KEY-----\n" + sampleKeyLine + "\n" + sampleKeyLine + "»\nand then prose",
-		"    «-----BEGIN PRIVATE KEY-----\n    " + sampleKeyLine + "\n    abc=\n    -----END PRIVATE KEY-----»\n    x: 1",
+		"    «-----BEGIN PRIVATE KEY-----\n    " + sampleKeyLine +
+			"\n    abc=\n    -----END PRIVATE KEY-----»\n    x: 1",
 		`"key": "«-----BEGIN PRIVATE KEY-----\n` + sampleKeyLine + `\nabc=\n-----END PRIVATE KEY-----»\n", "b": 1`,
 		"«-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n" + sampleKeyLine +
 			"\n=x2z0\n-----END PGP PRIVATE KEY BLOCK-----»\n",
@@ -78,7 +79,8 @@ func TestG21_TextThatOnlyLooksRandomPasses(t *testing.T) {
 		"sk_live_xxxxxxxxxxxxxxxxxxxxxxxx", "sk-XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX",
 		"pk_live_51HzY2w8q4x6v5n3m1k0j9h8g7", "re_compile(pattern)", "risk-abcdefghijklmnopqrstuvwxyz012345",
 		"postgres://user:password@localhost/db", "https://${USER}:${PASS}@host/", "https://<user>:<password>@host/",
-		"postgres://postgres:postgres@localhost:5432/app", "https://user:[REDACTED]@host/", "amqp://u:%s@host", "u://a:***@h",
+		"postgres://postgres:postgres@localhost:5432/app", "https://user:[REDACTED]@host/", "amqp://u:%s@host",
+		"u://a:***@h",
 		"docker://alpine:3.19@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 		"https://example.com:8443,alice@example.com", "http://localhost:3000?user=alice@example.com",
 		"git+ssh://git@github.com:user/repo.git#abc", "Authorization: Bearer YOUR_ACCESS_TOKEN_HERE",
@@ -148,7 +150,8 @@ func TestG21_EverySpellingOfASecret(t *testing.T) {
 		"two words 99": {"two+words+99", "two%20words%2099", "dHdvIHdvcmRzIDk5"},
 		"schlüssel🦉":   {`schl\u00fcssel\ud83e\udd89`, `schl\u00FCssel\uD83E\uDD89`, "schl%C3%BCssel%F0%9F%A6%89"},
 		"AzKey+abc/def+ghi9==": {`AzKey\u002Babc/def\u002Bghi9==`, `AzKey\u002babc\/def\u002bghi9\u003d\u003D`,
-			`AzKey\\u002Babc/def\\u002Bghi9==`, "AzKey%2Babc%2Fdef%2bghi9%3D=", "AzKey&#43;abc&sol;def&#x2B;ghi9&equals;=",
+			`AzKey\\u002Babc/def\\u002Bghi9==`, "AzKey%2Babc%2Fdef%2bghi9%3D=",
+			"AzKey&#43;abc&sol;def&#x2B;ghi9&equals;=",
 			`AzKey\x2Babc/def+ghi9==`, "AzKey%252Babc%252Fdef%252Bghi9%253D%253D", "QXpLZXkrYWJjL2RlZitnaGk5PT0%3D"},
 		"Pw'quote+plus/99": {`Pw&#x27;quote&#43;plus/99`, `Pw\u0027quote+plus/99`, `Pw'quote%2Bplus%2F99`,
 			`Pw&apos;quote+plus/99`, `Pw\'quote+plus/99`},

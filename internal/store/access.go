@@ -23,14 +23,17 @@ func scanCredential(r scanner) (c Credential, err error) {
 	if err := r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked, &server); err != nil {
 		return c, err
 	}
-	c.CreatedAt, c.ExpiresAt, c.RevokedAt, c.Server = reeve.FromMillis(created), optional(expires), optional(revoked), server != 0
+	c.CreatedAt, c.ExpiresAt, c.RevokedAt, c.Server = reeve.FromMillis(created), optional(expires), optional(revoked),
+		server != 0
 	return c, first(known("user_name", c.User != ""), known("role", slices.Contains(reeve.Roles(), c.Role)))
 }
 
 // InsertCredential adds a token and the workspaces it is valid in.
 func (t AgentsTx) InsertCredential(ctx context.Context, c Credential) error {
-	if err := t.tx.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)`,
-		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), orZero(c.ExpiresAt), flag(c.Server)); err != nil {
+	if err := t.tx.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+
+		`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)`,
+		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), orZero(c.ExpiresAt),
+		flag(c.Server)); err != nil {
 		return err
 	}
 	for _, w := range c.Workspaces {
@@ -46,7 +49,8 @@ func (t AgentsTx) InsertCredential(ctx context.Context, c Credential) error {
 	return nil
 }
 
-// MarkServerCredential makes a token a server's own. Only the start of a server does this, for the token in its data directory.
+// MarkServerCredential makes a token a server's own. Only the start of a server does this, for the token in its data
+// directory.
 func (t AgentsTx) MarkServerCredential(ctx context.Context, id string) error {
 	return t.tx.exec(ctx, `UPDATE access_tokens SET server = 1 WHERE id = $1`, id)
 }
@@ -54,7 +58,8 @@ func (t AgentsTx) MarkServerCredential(ctx context.Context, id string) error {
 // GetCredential reads a token by its id; false means that there is none, or that its row cannot be read and is skipped:
 // nobody gets in by it.
 func (s Agents) GetCredential(ctx context.Context, id string) (Credential, bool, error) {
-	c, ok, err := one(ctx, s.Snap, skipCorrupt(s.Snap, scanCredential, nil), `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
+	c, ok, err := one(ctx, s.Snap, skipCorrupt(s.Snap, scanCredential, nil), `SELECT `+credentialColumns+
+		` FROM access_tokens WHERE id = $1`, id)
 	if err != nil || !ok {
 		return c, ok, err
 	}
@@ -67,7 +72,8 @@ func (s Agents) credentialWorkspaces(ctx context.Context, c Credential) ([]strin
 	if c.Server {
 		return s.WorkspaceIDs(ctx)
 	}
-	return all(ctx, s.Snap, value[string], `SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, c.ID)
+	return all(ctx, s.Snap, value[string],
+		`SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, c.ID)
 }
 
 // ListCredentials reads the tokens that are valid in a workspace.
@@ -91,5 +97,6 @@ func (s Agents) HasUser(ctx context.Context, workspace, user string) (bool, erro
 
 // RevokeCredential ends a token.
 func (t AgentsTx) RevokeCredential(ctx context.Context, id string, at time.Time) error {
-	return t.tx.exec(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id, reeve.Millis(at))
+	return t.tx.exec(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id,
+		reeve.Millis(at))
 }

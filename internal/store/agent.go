@@ -16,11 +16,13 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 	defer wrapCorrupt("agents", &a.ID, &err)
 	var categories, policy, config, clock string
 	var stopped, created, updated, own int64
-	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated,
+	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped,
+		&created, &updated,
 		&a.Mode, &a.ThrottleMS, &a.Stamp.Node, &a.Stamp.Counter, &clock, &own); err != nil {
 		return a, err
 	}
-	a.StoppedAt, a.CreatedAt, a.UpdatedAt, a.OwnTools = optional(stopped), reeve.FromMillis(created), reeve.FromMillis(updated), own != 0
+	a.StoppedAt, a.CreatedAt, a.UpdatedAt, a.OwnTools = optional(stopped), reeve.FromMillis(created),
+		reeve.FromMillis(updated), own != 0
 	if err := first(
 		decodeStrict("categories", categories, &a.Categories),
 		decodeStrict("policy", policy, &a.Policy),
@@ -42,7 +44,8 @@ func (t AgentsTx) InsertAgent(ctx context.Context, a reeve.Agent) error {
 	}
 	n, err := t.tx.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11, '', 0, '', 0)
 		ON CONFLICT (workspace_id, name) DO NOTHING`,
-		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), configOf(a), reeve.Millis(a.CreatedAt),
+		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), configOf(a),
+		reeve.Millis(a.CreatedAt),
 		string(modeOf(a)), a.ThrottleMS)
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
@@ -66,7 +69,8 @@ func (s Agents) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent
 // FindAgent is GetAgent by id for what ends a run: false means that the agent is gone, or that its row cannot be read
 // and is skipped.
 func (s Agents) FindAgent(ctx context.Context, workspace, id string) (reeve.Agent, bool, error) {
-	return one(ctx, s.Snap, skipCorrupt(s.Snap, scanAgent, nil), `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	return one(ctx, s.Snap, skipCorrupt(s.Snap, scanAgent, nil), `SELECT `+agentColumns+
+		` FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
 }
 
 // AgentsByID reads the agents with these ids; those that are not there are left out.
@@ -76,7 +80,8 @@ func (s Agents) AgentsByID(ctx context.Context, ids []string) ([]reeve.Agent, er
 
 // ListAgents reads a page of a workspace's agents, ordered by name, after a name.
 func (s Agents) ListAgents(ctx context.Context, workspace, after string, limit int) ([]reeve.Agent, error) {
-	return all(ctx, s.Snap, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
+	return all(ctx, s.Snap, scanAgent, `SELECT `+agentColumns+
+		` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
 }
 
 // UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part
@@ -131,7 +136,8 @@ func (t AgentsTx) DeleteAgent(ctx context.Context, workspace, id string) error {
 	if err != nil {
 		return err
 	}
-	return first(t.tx.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id), t.tx.Queue().tellGone(ctx, workspace, timers))
+	return first(t.tx.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id), t.tx.Queue().
+		tellGone(ctx, workspace, timers))
 }
 
 // Attachment is a tool that an agent has, with the agent's settings for it.
@@ -142,13 +148,15 @@ type Attachment struct {
 
 // Attach gives an agent a tool and touches its workspace. From now on the agent has no default tools.
 func (t AgentsTx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config json.RawMessage) error {
-	if err := first(t.tx.Touch(ctx, a.WorkspaceID), t.tx.Queue().alive(ctx, a.WorkspaceID, a.ID)); err != nil { // touched first, as everywhere: one order of locks
+	// touched first, as everywhere: one order of locks
+	if err := first(t.tx.Touch(ctx, a.WorkspaceID), t.tx.Queue().alive(ctx, a.WorkspaceID, a.ID)); err != nil {
 		return err
 	}
 	n, err := t.tx.affect(ctx, `INSERT INTO agent_tools (agent_id, tool_id, tool_workspace, config, created_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (agent_id, tool_id) DO NOTHING`, a.ID, tool.ID, tool.WorkspaceID, string(config), reeve.Millis(t.now))
 	if err == nil && n == 0 {
-		return reeve.Errorf(reeve.AlreadyExists, "the agent has the tool %q already", tool.ID).Hintf("to give it other settings, take it away and attach it again with them")
+		return reeve.Errorf(reeve.AlreadyExists, "the agent has the tool %q already", tool.ID).
+			Hintf("to give it other settings, take it away and attach it again with them")
 	}
 	if err != nil {
 		return err
@@ -228,8 +236,8 @@ type AgentSettings struct {
 	Attachment
 }
 
-// ListSettings reads all settings that the agents of a workspace have for their tools, and of tools with a settings schema also
-// that there are none.
+// ListSettings reads all settings that the agents of a workspace have for their tools, and of tools with a settings
+// schema also that there are none.
 func (s Agents) ListSettings(ctx context.Context, workspace string) ([]AgentSettings, error) {
 	return all(ctx, s.Snap, func(r scanner) (v AgentSettings, err error) {
 		var config string
@@ -246,12 +254,14 @@ func (s Agents) ListSettings(ctx context.Context, workspace string) ([]AgentSett
 
 // GetProfile reads the capabilities of a kind; false means there is no profile.
 func (s Agents) GetProfile(ctx context.Context, workspace, kind string) (reeve.Profile, bool, error) {
-	return one(ctx, s.Snap, scanProfile, `SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 AND kind = $2`, workspace, kind)
+	return one(ctx, s.Snap, scanProfile,
+		`SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 AND kind = $2`, workspace, kind)
 }
 
 // ListProfiles reads a workspace's own profiles.
 func (s Agents) ListProfiles(ctx context.Context, workspace string) ([]reeve.Profile, error) {
-	return all(ctx, s.Snap, scanProfile, `SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 ORDER BY kind`, workspace)
+	return all(ctx, s.Snap, scanProfile,
+		`SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 ORDER BY kind`, workspace)
 }
 
 // PutProfile sets the capabilities of a kind and touches the workspace.

@@ -15,12 +15,14 @@ func scanState(r scanner) (v reeve.AgentState, err error) {
 	defer wrapCorrupt("agent_states", &v.AgentID, &err)
 	var slots, stamps, processed, clock, self string
 	var seen, updated int64
-	if err := r.Scan(&v.AgentID, &v.Revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node, &v.Stamp.Counter,
+	if err := r.Scan(&v.AgentID, &v.Revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node,
+		&v.Stamp.Counter,
 		&clock, &updated, &self); err != nil {
 		return v, err
 	}
 	v.UpdatedAt, v.Processed = reeve.FromMillis(updated), map[string]int64{}
-	if err := first(decode("slots", slots, &v.Slots), decode("stamps", stamps, &v.Stamps), decode("processed", processed, &v.Processed),
+	if err := first(decode("slots", slots, &v.Slots), decode("stamps", stamps, &v.Stamps),
+		decode("processed", processed, &v.Processed),
 		decode("clock", clock, &v.Stamp.Clock)); err != nil {
 		return v, err
 	}
@@ -46,9 +48,11 @@ func (s Agents) AgentState(ctx context.Context, agent string) (reeve.AgentState,
 	return v, err
 }
 
-// PutSlots replaces an agent's slots, provided they are still those of the revision that the change was made from. To write the
-// same again changes nothing, whatever the revision: so a change can be sent twice. False means that nothing was changed.
-func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
+// PutSlots replaces an agent's slots, provided they are still those of the revision that the change was made from. To
+// write the same again changes nothing, whatever the revision: so a change can be sent twice. False means that nothing
+// was changed.
+func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64,
+	slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
 	if err := t.tx.lockNode(ctx); err != nil { // nobody else changes slots until we are done
 		return is, false, err
 	}
@@ -63,7 +67,8 @@ func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, s
 		return is, false, nil
 	}
 	if revision != is.Revision {
-		return is, false, reeve.Errorf(reeve.Stale, "the agent's state is at revision %d, and the change was made from %d", is.Revision, revision).
+		return is, false, reeve.Errorf(reeve.Stale,
+			"the agent's state is at revision %d, and the change was made from %d", is.Revision, revision).
 			Hintf("read it, make the change again, and send it with the revision that was read; nothing was changed")
 	}
 	stamp, err := t.tx.Stamp(ctx)
@@ -86,12 +91,13 @@ func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, s
 	return is, true, t.tx.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
 		VALUES ($1, $2, $3, $4, '', '', $9, 0, $5, $6, $7, $8)
 		ON CONFLICT (agent_id) DO UPDATE SET revision = $2, slots = $3, stamps = $4, processed = $9, node = $5, counter = $6, clock = $7, updated_at = $8`,
-		a.ID, is.Revision, verbatim(slots), text(is.Stamps), is.Stamp.Node, is.Stamp.Counter, text(is.Stamp.Clock), reeve.Millis(t.now), text(processed))
+		a.ID, is.Revision, verbatim(slots), text(is.Stamps), is.Stamp.Node, is.Stamp.Counter, text(is.Stamp.Clock),
+		reeve.Millis(t.now), text(processed))
 }
 
-// movePointers notes, in the transaction that ends runs, the last message each wrote and, if it came to its end, the changes it
-// has seen. Both only ever go forward, on every node alike, and so they need no stamp: the greater one wins. It costs no round
-// trip, and an agent may be gone.
+// movePointers notes, in the transaction that ends runs, the last message each wrote and, if it came to its end, the
+// changes it has seen. Both only ever go forward, on every node alike, and so they need no stamp: the greater one wins.
+// It costs no round trip, and an agent may be gone.
 func (t AgentsTx) movePointers(ctx context.Context, ended []reeve.Run) error {
 	rows := make([][]any, len(ended))
 	for i, v := range ended {

@@ -12,7 +12,8 @@ const approvalColumns = `id, workspace_id, operation_id, call_id, agent_id, tool
 func scanApproval(r scanner) (a reeve.Approval, err error) {
 	defer wrapCorrupt("approvals", &a.ID, &err)
 	var decided, expires, created int64
-	err = r.Scan(&a.ID, &a.WorkspaceID, &a.OperationID, &a.CallID, &a.AgentID, &a.Tool, &a.Args, &a.ArgsHash, &a.ToolVersion, &a.Policy, &a.Why,
+	err = r.Scan(&a.ID, &a.WorkspaceID, &a.OperationID, &a.CallID, &a.AgentID, &a.Tool, &a.Args, &a.ArgsHash,
+		&a.ToolVersion, &a.Policy, &a.Why,
 		&a.Reason, &a.Preview, &a.State, &a.DecidedBy, &a.Comment, &decided, &expires, &created)
 	a.DecidedAt, a.ExpiresAt, a.CreatedAt = optional(decided), reeve.FromMillis(expires), reeve.FromMillis(created)
 	return a, err
@@ -22,13 +23,15 @@ func scanApproval(r scanner) (a reeve.Approval, err error) {
 func (t LedgerTx) InsertApproval(ctx context.Context, a reeve.Approval) error {
 	return t.tx.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', '', 0, $15, $16)`,
-		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, reeve.SanitizeText(a.Args), a.ArgsHash, a.ToolVersion, a.Policy, a.Why, reeve.SanitizeText(a.Reason), reeve.SanitizeText(a.Preview),
+		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, reeve.SanitizeText(a.Args), a.ArgsHash,
+		a.ToolVersion, a.Policy, a.Why, reeve.SanitizeText(a.Reason), reeve.SanitizeText(a.Preview),
 		string(a.State), reeve.Millis(a.ExpiresAt), reeve.Millis(t.now))
 }
 
 // GetApproval reads an approval of a workspace.
 func (s Ledger) GetApproval(ctx context.Context, workspace, id string) (reeve.Approval, error) {
-	a, ok, err := one(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	a, ok, err := one(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
+		` FROM approvals WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("approval", id)
 	}
@@ -37,16 +40,19 @@ func (s Ledger) GetApproval(ctx context.Context, workspace, id string) (reeve.Ap
 
 // LastApproval reads the newest approval asked for an operation; false means none was.
 func (s Ledger) LastApproval(ctx context.Context, operation string) (reeve.Approval, bool, error) {
-	return one(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id DESC LIMIT 1`, operation)
+	return one(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
+		` FROM approvals WHERE operation_id = $1 ORDER BY id DESC LIMIT 1`, operation)
 }
 
 // ApprovalsOf reads all approvals asked for an operation, in their order.
 func (s Ledger) ApprovalsOf(ctx context.Context, operation string) ([]reeve.Approval, error) {
-	return all(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id`, operation)
+	return all(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
+		` FROM approvals WHERE operation_id = $1 ORDER BY id`, operation)
 }
 
 // ListApprovals reads a page of approvals as they stand now, newest first, before an id. An empty state means all.
-func (s Ledger) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string, limit int) ([]reeve.Approval, error) {
+func (s Ledger) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string,
+	limit int) ([]reeve.Approval, error) {
 	where := `workspace_id = $1 AND ($2 = '' OR CASE WHEN state = 'pending' AND expires_at <= $4 THEN 'expired' ELSE state END = $2)`
 	args := []any{workspace, string(state), limit, reeve.Millis(s.now)}
 	if state == reeve.Pending {
@@ -55,7 +61,11 @@ func (s Ledger) ListApprovals(ctx context.Context, workspace string, state reeve
 	if before != "" { // a condition of its own, so that the index begins there
 		where, args = where+` AND id < $5`, append(args, before)
 	}
-	return all(ctx, s.Snap, func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.AsOf(s.now), err }, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
+	return all(ctx, s.Snap, func(r scanner) (reeve.Approval, error) {
+		a, err := scanApproval(r)
+		return a.AsOf(s.now),
+			err
+	}, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // DueApprovals reads pending approvals that have expired.
@@ -64,17 +74,22 @@ func (s Ledger) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, 
 		ORDER BY expires_at LIMIT $2`, reeve.Millis(s.now), limit)
 }
 
-// NextExpiry is when the next approval that waits for an answer expires, in milliseconds; false means none does from now on.
+// NextExpiry is when the next approval that waits for an answer expires, in milliseconds; false means none does from
+// now on.
 func (s Ledger) NextExpiry(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("approvals"), nil), `SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`, reeve.Millis(s.now))
+	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("approvals"), nil),
+		`SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`,
+		reeve.Millis(s.now))
 }
 
 // TransitionApproval answers an approval, provided nobody has since: the first answer wins.
 func (t LedgerTx) TransitionApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
-	n, err := t.tx.affect(ctx, `UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
+	n, err := t.tx.affect(ctx,
+		`UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
 		a.ID, string(from), string(a.State), a.DecidedBy, reeve.SanitizeText(a.Comment), reeve.Millis(t.now))
 	if err == nil && n == 0 {
-		return reeve.Errorf(reeve.Conflict, "the approval %s has been answered already", a.ID).Hintf("look at it to see the answer; the first one counts")
+		return reeve.Errorf(reeve.Conflict, "the approval %s has been answered already", a.ID).
+			Hintf("look at it to see the answer; the first one counts")
 	}
 	return err
 }

@@ -17,14 +17,17 @@ func scanAutomation(r scanner) (m reeve.Automation, err error) {
 	var v reeve.ScriptVersion
 	var paused, created, updated, retry, stopped, changed int64
 	t := reeve.FailureState{}
-	err = r.Scan(&m.AgentID, &m.WorkspaceID, &m.Name, &m.Owner, &m.ScriptID, &v.Major, &v.Minor, &paused, &m.PausedRun, &created, &updated,
-		&t.Class, &t.Code, &t.Message, &t.RunID, &t.RootID, &t.NetworkFailures, &t.Repairs, &retry, &t.RetryKey, &stopped, &t.ScriptJobID, &changed)
+	err = r.Scan(&m.AgentID, &m.WorkspaceID, &m.Name, &m.Owner, &m.ScriptID, &v.Major, &v.Minor, &paused, &m.PausedRun,
+		&created, &updated,
+		&t.Class, &t.Code, &t.Message, &t.RunID, &t.RootID, &t.NetworkFailures, &t.Repairs, &retry, &t.RetryKey,
+		&stopped, &t.ScriptJobID, &changed)
 	if m.ScriptID != "" {
 		m.Version = v.Version()
 	}
 	m.PausedAt, m.CreatedAt, m.UpdatedAt = optional(paused), reeve.FromMillis(created), reeve.FromMillis(updated)
 	if t.RunID != "" {
-		t.AgentID, t.WorkspaceID, t.RetryAt, t.StoppedAt, t.UpdatedAt = m.AgentID, m.WorkspaceID, optional(retry), optional(stopped), reeve.FromMillis(changed)
+		t.AgentID, t.WorkspaceID, t.RetryAt, t.StoppedAt, t.UpdatedAt = m.AgentID, m.WorkspaceID, optional(retry),
+			optional(stopped), reeve.FromMillis(changed)
 		m.Failure = &t
 	}
 	return m.WithStatus(), err
@@ -37,29 +40,34 @@ func (t AutomationsTx) PutAutomation(ctx context.Context, m reeve.Automation) er
 		m.AgentID, m.WorkspaceID, m.ScriptID, orZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now), m.Owner)
 }
 
-// LockAutomation reads an automation by its agent's id or name, and keeps others from changing it, or what versions there are of it, until the transaction ends.
+// LockAutomation reads an automation by its agent's id or name, and keeps others from changing it, or what versions
+// there are of it, until the transaction ends.
 func (t AutomationsTx) LockAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
 	m, err := t.GetAutomation(ctx, workspace, id)
 	if err != nil {
 		return m, err
 	}
-	if err := t.tx.exec(ctx, `UPDATE automations SET updated_at = $2 WHERE agent_id = $1`, m.AgentID, reeve.Millis(t.now)); err != nil {
+	if err := t.tx.exec(ctx, `UPDATE automations SET updated_at = $2 WHERE agent_id = $1`, m.AgentID,
+		reeve.Millis(t.now)); err != nil {
 		return m, err
 	}
 	return t.GetAutomation(ctx, workspace, m.AgentID) // as it is now
 }
 
-// RecordPausedRun notes which run a pause ended: the last, but one that the pause kept from beginning does not take the place of one that was under way. False means that the automation is not paused any more.
+// RecordPausedRun notes which run a pause ended: the last, but one that the pause kept from beginning does not take the
+// place of one that was under way. False means that the automation is not paused any more.
 func (t AutomationsTx) RecordPausedRun(ctx context.Context, agent, run string) (bool, error) {
 	n, err := t.tx.affect(ctx, `UPDATE automations SET paused_run = CASE WHEN EXISTS (SELECT 1 FROM runs a, runs b WHERE a.id = paused_run AND a.started_at < paused_at AND b.id = $2 AND b.started_at >= paused_at)
 		THEN paused_run ELSE $2 END WHERE agent_id = $1 AND paused_at > 0`, agent, run)
 	return n == 1, err
 }
 
-// heldRuns are runs that a pause ended, or kept from beginning, and that nobody has carried on with. $2 bounds how far back is looked.
+// heldRuns are runs that a pause ended, or kept from beginning, and that nobody has carried on with. $2 bounds how far
+// back is looked.
 const heldRuns = `r.agent_id = $1 AND r.id >= $2 AND r.state = 'paused' AND r.output = 'paused' AND substr(r.session_id, 1, 5) <> 'step:'`
 
-// RunsHeldByPause lists the runs that a pause held, of those that were to do the same the last, oldest first. Those that were to do what the run does that is noted of it are left out.
+// RunsHeldByPause lists the runs that a pause held, of those that were to do the same the last, oldest first. Those
+// that were to do what the run does that is noted of it are left out.
 func (s Automations) RunsHeldByPause(ctx context.Context, m reeve.Automation) ([]string, error) {
 	return all(ctx, s.Snap, value[string], `SELECT max(r.id) FROM runs r JOIN script_runs q ON q.run_key = r.run_key WHERE `+heldRuns+`
 		AND NOT EXISTS (SELECT 1 FROM runs a JOIN script_runs b ON b.run_key = a.run_key WHERE a.id = $3 AND a.input = r.input AND b.type = q.type AND b.plan_of = q.plan_of)
@@ -68,12 +76,14 @@ func (s Automations) RunsHeldByPause(ctx context.Context, m reeve.Automation) ([
 
 // ClearHeldRuns notes that the runs that a pause held are carried on with.
 func (t AutomationsTx) ClearHeldRuns(ctx context.Context, m reeve.Automation) error {
-	return first(t.tx.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+heldRuns, m.AgentID, dayBefore(*m.PausedAt)), t.ClearHeldRun(ctx, m.PausedRun))
+	return first(t.tx.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+heldRuns, m.AgentID,
+		dayBefore(*m.PausedAt)), t.ClearHeldRun(ctx, m.PausedRun))
 }
 
 // ClearHeldRun is CarriedOn for one of them.
 func (t AutomationsTx) ClearHeldRun(ctx context.Context, run string) error {
-	return t.tx.exec(ctx, `UPDATE runs SET output = 'resumed' WHERE id = $1 AND state = 'paused' AND output = 'paused'`, run)
+	return t.tx.exec(ctx, `UPDATE runs SET output = 'resumed' WHERE id = $1 AND state = 'paused' AND output = 'paused'`,
+		run)
 }
 
 // dayBefore is older than the ids of all runs that began within a day of a moment.
@@ -116,8 +126,10 @@ func (s Automations) Paused(ctx context.Context, agent string) (bool, error) {
 }
 
 // ListAutomations reads a page of a workspace's automations, ordered by name, after a name.
-func (s Automations) ListAutomations(ctx context.Context, workspace, after string, limit int) ([]reeve.Automation, error) {
-	return all(ctx, s.Snap, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
+func (s Automations) ListAutomations(ctx context.Context, workspace, after string,
+	limit int) ([]reeve.Automation, error) {
+	return all(ctx, s.Snap, scanAutomation, selectAutomation+
+		`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
 }
 
 const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, script_job_id, on_behalf_of`
@@ -126,7 +138,8 @@ func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 	defer wrapCorrupt("scripts", &v.ID, &err)
 	var created int64
 	var behalf string
-	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created, &v.ScriptJobID, &behalf); err != nil {
+	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment,
+		&v.CreatedBy, &created, &v.ScriptJobID, &behalf); err != nil {
 		return v, err
 	}
 	v.CreatedAt = reeve.FromMillis(created)
@@ -138,22 +151,28 @@ func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 func (t AutomationsTx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
 	return t.tx.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
-			return reeve.Errorf(reeve.AlreadyExists, "version %s is there already", v.Version()).Hintf("somebody saved another at the same time; save again")
+			return reeve.Errorf(reeve.AlreadyExists, "version %s is there already", v.Version()).
+				Hintf("somebody saved another at the same time; save again")
 		}
 		return nil
 	}, `INSERT INTO scripts (`+scriptColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy, reeve.Millis(t.now), v.ScriptJobID, delegatorsText(v.OnBehalfOf))
+		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy,
+		reeve.Millis(t.now), v.ScriptJobID, delegatorsText(v.OnBehalfOf))
 }
 
-// LastVersion gives the highest version there is; with a major number of 0 or more, the highest of that. 0.0 means none.
+// LastVersion gives the highest version there is; with a major number of 0 or more, the highest of that. 0.0 means
+// none.
 func (s Automations) LastVersion(ctx context.Context, agent string, major int) (reeve.ScriptVersion, error) {
-	v, _, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE agent_id = $1 AND ($2 < 0 OR major = $2) ORDER BY major DESC, minor DESC LIMIT 1`, agent, major)
+	v, _, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
+		` FROM scripts WHERE agent_id = $1 AND ($2 < 0 OR major = $2) ORDER BY major DESC, minor DESC LIMIT 1`, agent,
+		major)
 	return v, err
 }
 
 // GetScript reads a version by its id.
 func (s Automations) GetScript(ctx context.Context, workspace, id string) (reeve.ScriptVersion, error) {
-	v, ok, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	v, ok, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
+		` FROM scripts WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("script", id)
 	}
@@ -162,7 +181,8 @@ func (s Automations) GetScript(ctx context.Context, workspace, id string) (reeve
 
 // GetVersion reads a version of an automation by its numbers.
 func (s Automations) GetVersion(ctx context.Context, agent string, major, minor int) (reeve.ScriptVersion, error) {
-	v, ok, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE agent_id = $1 AND major = $2 AND minor = $3`, agent, major, minor)
+	v, ok, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
+		` FROM scripts WHERE agent_id = $1 AND major = $2 AND minor = $3`, agent, major, minor)
 	if err == nil && !ok {
 		err = notFound("version", reeve.ScriptVersion{Major: major, Minor: minor}.Version())
 	}

@@ -10,7 +10,8 @@ import (
 func (s Runs) FindFailure(ctx context.Context, agent string) (reeve.FailureState, bool, error) {
 	return one(ctx, s.Snap, func(r scanner) (t reeve.FailureState, err error) {
 		var retry, stopped, updated int64
-		err = r.Scan(&t.AgentID, &t.WorkspaceID, &t.Class, &t.Code, &t.Message, &t.RunID, &t.RootID, &t.NetworkFailures, &t.Repairs, &retry, &t.RetryKey, &stopped, &t.ScriptJobID, &updated)
+		err = r.Scan(&t.AgentID, &t.WorkspaceID, &t.Class, &t.Code, &t.Message, &t.RunID, &t.RootID, &t.NetworkFailures,
+			&t.Repairs, &retry, &t.RetryKey, &stopped, &t.ScriptJobID, &updated)
 		t.RetryAt, t.StoppedAt, t.UpdatedAt = optional(retry), optional(stopped), reeve.FromMillis(updated)
 		return t, err
 	}, `SELECT agent_id, workspace_id, class, code, message, run_id, root_id, tries, fixes, retry_at, retry_key, stopped_at, script_job_id, updated_at FROM automation_failures WHERE agent_id = $1`, agent)
@@ -22,7 +23,9 @@ func (t RunsTx) PutFailure(ctx context.Context, v reeve.FailureState) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 		ON CONFLICT (agent_id) DO UPDATE SET class = $3, code = $4, message = $5, run_id = $6, root_id = $7, tries = $8, fixes = $9, retry_at = $10, retry_key = $11, stopped_at = $12,
 			script_job_id = $13, updated_at = $14`,
-		v.AgentID, v.WorkspaceID, string(v.Class), string(v.Code), reeve.SanitizeText(v.Message), v.RunID, v.RootID, v.NetworkFailures, v.Repairs, orZero(v.RetryAt), v.RetryKey, orZero(v.StoppedAt), v.ScriptJobID, reeve.Millis(t.now))
+		v.AgentID, v.WorkspaceID, string(v.Class), string(v.Code), reeve.SanitizeText(v.Message), v.RunID, v.RootID,
+		v.NetworkFailures, v.Repairs, orZero(v.RetryAt), v.RetryKey, orZero(v.StoppedAt), v.ScriptJobID,
+		reeve.Millis(t.now))
 }
 
 // DeleteFailure notes that an automation is well.
@@ -37,7 +40,9 @@ func (t RunsTx) SkipRetries(ctx context.Context, workspace, agent, why string) e
 
 // LeftItemNeedingAttention tells whether a run left an item that a person must decide on.
 func (s Runs) LeftItemNeedingAttention(ctx context.Context, agent, run string) (bool, error) {
-	_, ok, err := one(ctx, s.Snap, value[string], `SELECT item_id FROM items WHERE agent_id = $1 AND last_run = $2 AND state = 'needs_attention' LIMIT 1`, agent, run)
+	_, ok, err := one(ctx, s.Snap, value[string],
+		`SELECT item_id FROM items WHERE agent_id = $1 AND last_run = $2 AND state = 'needs_attention' LIMIT 1`, agent,
+		run)
 	return ok, err
 }
 

@@ -12,7 +12,8 @@ const selectBranch = `SELECT b.id, b.workspace_id, b.project_id, p.name, b.kind,
 func scanBranch(r scanner) (b reeve.Branch, err error) {
 	defer wrapCorrupt("branches", &b.ID, &err)
 	var merged, created, updated int64
-	err = r.Scan(&b.ID, &b.WorkspaceID, &b.ProjectID, &b.Project, &b.Kind, &b.Subject, &b.Name, &b.Base, &b.Head, &b.State, &b.Merged, &b.MergedBy, &merged, &created, &updated)
+	err = r.Scan(&b.ID, &b.WorkspaceID, &b.ProjectID, &b.Project, &b.Kind, &b.Subject, &b.Name, &b.Base, &b.Head,
+		&b.State, &b.Merged, &b.MergedBy, &merged, &created, &updated)
 	b.MergedAt, b.CreatedAt, b.UpdatedAt = optional(merged), reeve.FromMillis(created), reeve.FromMillis(updated)
 	return b, err
 }
@@ -21,7 +22,8 @@ func scanBranch(r scanner) (b reeve.Branch, err error) {
 func (t AgentsTx) OpenBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
 	if err := t.tx.exec(ctx, `INSERT INTO branches (id, workspace_id, project_id, kind, subject, name, base, head, state, merged, merged_by, merged_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, '', '', $7, '', '', 0, $8, $8) ON CONFLICT (project_id, kind, subject) DO NOTHING`,
-		b.ID, b.WorkspaceID, b.ProjectID, string(b.Kind), b.Subject, b.Name, string(reeve.BranchMaking), reeve.Millis(t.now)); err != nil {
+		b.ID, b.WorkspaceID, b.ProjectID, string(b.Kind), b.Subject, b.Name, string(reeve.BranchMaking),
+		reeve.Millis(t.now)); err != nil {
 		return b, err
 	}
 	b, _, err := t.FindBranch(ctx, b.ProjectID, b.Kind, b.Subject)
@@ -29,8 +31,10 @@ func (t AgentsTx) OpenBranch(ctx context.Context, b reeve.Branch) (reeve.Branch,
 }
 
 // FindBranch gives the branch of a subject in a project, if there is one.
-func (s Agents) FindBranch(ctx context.Context, project string, kind reeve.BranchKind, subject string) (reeve.Branch, bool, error) {
-	return one(ctx, s.Snap, scanBranch, selectBranch+`WHERE b.project_id = $1 AND b.kind = $2 AND b.subject = $3`, project, string(kind), subject)
+func (s Agents) FindBranch(ctx context.Context, project string, kind reeve.BranchKind,
+	subject string) (reeve.Branch, bool, error) {
+	return one(ctx, s.Snap, scanBranch, selectBranch+`WHERE b.project_id = $1 AND b.kind = $2 AND b.subject = $3`,
+		project, string(kind), subject)
 }
 
 // UpdateBranch writes where a branch stands.
@@ -39,10 +43,12 @@ func (t AgentsTx) UpdateBranch(ctx context.Context, b reeve.Branch) error {
 		b.ID, b.Base, b.Head, string(b.State), b.Merged, b.MergedBy, orZero(b.MergedAt), reeve.Millis(t.now))
 }
 
-// seen is the condition under which a user sees a branch: one of a conversation in which they take part, or nobody's in particular.
+// seen is the condition under which a user sees a branch: one of a conversation in which they take part, or nobody's in
+// particular.
 const seen = `($2 = '' OR b.kind <> 'conversation' OR EXISTS (SELECT 1 FROM participants u WHERE u.conversation_id = b.subject AND u.kind = 'user' AND u.id = $2))`
 
-// GetBranch reads a branch that a user sees, by its id or the id of whose it is. Of one conversation's in several projects it gives the newest.
+// GetBranch reads a branch that a user sees, by its id or the id of whose it is. Of one conversation's in several
+// projects it gives the newest.
 func (s Agents) GetBranch(ctx context.Context, workspace, user, id string) (reeve.Branch, error) {
 	b, ok, err := one(ctx, s.Snap, scanBranch, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND (b.id = $3 OR b.subject = $3)
 		ORDER BY CASE WHEN b.id = $3 THEN 0 ELSE 1 END, b.id DESC LIMIT 1`, workspace, user, id)

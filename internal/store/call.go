@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// Call is one row of the ledger: what was asked, what the gate decided, and the result once there is one. Of a call that is no
-// operation, because it changes nothing or was refused, Operation has neither id nor state.
+// Call is one row of the ledger: what was asked, what the gate decided, and the result once there is one. Of a call
+// that is no operation, because it changes nothing or was refused, Operation has neither id nor state.
 type Call struct {
 	Operation reeve.Operation
 	Args      string          // as callers are shown them
@@ -65,7 +65,8 @@ type Preconditions struct {
 	Automation string // the agent whose automation must not be paused; empty means that it is not looked at
 }
 
-// ErrStaleDecision means that the workspace, the run or the automation has changed since the gate decided on a call: decide again.
+// ErrStaleDecision means that the workspace, the run or the automation has changed since the gate decided on a call:
+// decide again.
 type ErrStaleDecision struct{}
 
 func (ErrStaleDecision) Error() string { return "the workspace has changed since the call was judged" }
@@ -75,9 +76,9 @@ type ErrDuplicateOperation struct{}
 
 func (ErrDuplicateOperation) Error() string { return "the operation id has been used" }
 
-// newCall inserts a row. The workspace comes from a sub-select that finds nothing if what the gate decided by holds no longer, and a row
-// without a workspace is refused. So the gate decides from a cached view, without a read, and no change is missed: on PostgreSQL the
-// workspace stays as it was read until the transaction ends.
+// newCall inserts a row. The workspace comes from a sub-select that finds nothing if what the gate decided by holds no
+// longer, and a row without a workspace is refused. So the gate decides from a cached view, without a read, and no
+// change is missed: on PostgreSQL the workspace stays as it was read until the transaction ends.
 func newCall(e Engine) string {
 	return `INSERT INTO calls (` + callColumns + `) VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3
 			AND NOT EXISTS (SELECT 1 FROM runs WHERE id = $4 AND state NOT IN ('running', 'parked'))
@@ -86,8 +87,8 @@ func newCall(e Engine) string {
 		$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $27, $28, $29, $30, $31, $32, $33, $34)`
 }
 
-// InsertCall writes a new call. It returns Stale if the workspace, run or automation has changed since the decision, and Taken if the
-// operation id was used before.
+// InsertCall writes a new call. It returns Stale if the workspace, run or automation has changed since the decision,
+// and Taken if the operation id was used before.
 func (t LedgerTx) InsertCall(ctx context.Context, c Call, j Preconditions) error {
 	o, result := c.Operation, CallResult{}
 	if o.ID != "" {
@@ -108,10 +109,14 @@ func (t LedgerTx) InsertCall(ctx context.Context, c Call, j Preconditions) error
 			return nil
 		}
 	}
-	return t.tx.execOr(ctx, refused, t.db.newCall, o.CallID, o.WorkspaceID, j.Revision, j.Run, j.Automation, o.AgentID, orNull(o.ID), result.ID, o.ThreadID,
-		o.RunID, reeve.SanitizeText(o.Tool), o.ToolVersion, o.Policy, string(o.Effect), string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.SanitizeText(o.Message), o.Tries,
-		orZero(o.NextAttemptAt), o.Owner, string(o.Resolution), o.ResolvedBy, undoText(o.Undo), spentText(o.Spent), reeve.Millis(t.now), flag(o.Deferred),
-		orZero(o.TimeoutAt), orZero(o.InFlightUntil), reeve.SanitizeText(c.Args), reeve.SanitizeText(string(c.Request)), reeve.SanitizeText(result.Content),
+	return t.tx.execOr(ctx, refused, t.db.newCall, o.CallID, o.WorkspaceID, j.Revision, j.Run, j.Automation, o.AgentID,
+		orNull(o.ID), result.ID, o.ThreadID,
+		o.RunID, reeve.SanitizeText(o.Tool), o.ToolVersion, o.Policy, string(o.Effect), string(o.State), o.ArgsHash,
+		o.Base, string(o.Code), reeve.SanitizeText(o.Message), o.Tries,
+		orZero(o.NextAttemptAt), o.Owner, string(o.Resolution), o.ResolvedBy, undoText(o.Undo), spentText(o.Spent),
+		reeve.Millis(t.now), flag(o.Deferred),
+		orZero(o.TimeoutAt), orZero(o.InFlightUntil), reeve.SanitizeText(c.Args), reeve.SanitizeText(string(c.Request)),
+		reeve.SanitizeText(result.Content),
 		reeve.SanitizeText(string(result.Info)))
 }
 
@@ -125,7 +130,8 @@ func orNull(s string) any {
 
 // GetCall reads a call of a workspace.
 func (s Ledger) GetCall(ctx context.Context, workspace, id string) (Call, error) {
-	c, ok, err := one(ctx, s.Snap, scanCall, `SELECT `+callColumns+` FROM calls WHERE id = $2 AND workspace_id || '' = $1`, workspace, id)
+	c, ok, err := one(ctx, s.Snap, scanCall, `SELECT `+callColumns+
+		` FROM calls WHERE id = $2 AND workspace_id || '' = $1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("call", id)
 	}

@@ -6,8 +6,9 @@ import (
 	"reeve"
 )
 
-// CancelRun ends a run that is under way, and the runs that its calls began: the run itself first. It touches the workspace, so
-// that no call of any of them that was judged before can be recorded after. That a turn has ended is told by AppendEnd, when all else of it is.
+// CancelRun ends a run that is under way, and the runs that its calls began: the run itself first. It touches the
+// workspace, so that no call of any of them that was judged before can be recorded after. That a turn has ended is told
+// by AppendEnd, when all else of it is.
 func (t RunsTx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
 	all := []reeve.Run{was}
 	for i := 0; i < len(all); i++ {
@@ -41,9 +42,11 @@ func (t RunsTx) cancelAll(ctx context.Context, was reeve.Run, why *reeve.Error) 
 	return ended, err
 }
 
-// cancel ends one run, in whichever state and hands it is by now: whoever read it did not hold it, and it may have been parked or taken up since.
+// cancel ends one run, in whichever state and hands it is by now: whoever read it did not hold it, and it may have been
+// parked or taken up since.
 func (t RunsTx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is reeve.Run, err error) {
-	was, ok, err := one(ctx, t.Snap, scanRun, `UPDATE runs SET owner = owner WHERE id = $1 AND state IN ('running', 'parked') RETURNING `+runColumns, was.ID)
+	was, ok, err := one(ctx, t.Snap, scanRun,
+		`UPDATE runs SET owner = owner WHERE id = $1 AND state IN ('running', 'parked') RETURNING `+runColumns, was.ID)
 	if err == nil && !ok {
 		err = reeve.Errorf(reeve.Conflict, "the run has ended")
 	}
@@ -56,17 +59,21 @@ func (t RunsTx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is
 	if err := t.tx.Ledger().CancelAwaited(ctx, is); err != nil {
 		return was, err
 	}
-	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil { // when its calls are held: one that is recorded at this moment is counted here, or by Late
+	// when its calls are held: one that is recorded at this moment is counted here, or by Late
+	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil {
 		return was, err
 	}
 	if err := t.TransitionRun(ctx, was, is); err != nil {
 		return was, err
 	}
-	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" { // one that was begun just now has its own still
+	// one that was begun just now has its own still
+	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" {
 		return is, err
 	}
 	// Whoever ends a run tells the call that waits for it. Should one forget, the gate's loop looks at once.
-	return is, t.tx.exec(ctx, `UPDATE calls SET next_attempt_at = $2 WHERE operation_id = $1 AND state = 'dispatched' AND owner = ''`, is.Answers, reeve.Millis(t.now))
+	return is, t.tx.exec(ctx,
+		`UPDATE calls SET next_attempt_at = $2 WHERE operation_id = $1 AND state = 'dispatched' AND owner = ''`,
+		is.Answers, reeve.Millis(t.now))
 }
 
 // OpenRuns lists the runs of an agent that are under way.
@@ -97,10 +104,13 @@ func (t RunsTx) cancelRuns(ctx context.Context, workspace, agent, why string) er
 
 // children lists the runs under way that a run's calls began.
 func (s Runs) children(ctx context.Context, run string) ([]reeve.Run, error) {
-	return all(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE parent_id = $1 AND parent_id <> '') ORDER BY id`, run)
+	return all(ctx, s.Snap, scanRun, `SELECT `+runColumns+
+		` FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE parent_id = $1 AND parent_id <> '') ORDER BY id`,
+		run)
 }
 
-// ResumesUnaided tells whether a run that is parked goes on without anybody's word: everything it waits for is a run that does.
+// ResumesUnaided tells whether a run that is parked goes on without anybody's word: everything it waits for is a run
+// that does.
 func (s Runs) ResumesUnaided(ctx context.Context, run reeve.Run) (bool, error) {
 	if run.State != reeve.RunParked {
 		return false, nil
@@ -129,10 +139,12 @@ func (s Runs) FindDelegatedRun(ctx context.Context, operation string) (reeve.Run
 
 // EndedRuns tells which of some runs have ended.
 func (s Runs) EndedRuns(ctx context.Context, runs []string) ([]string, error) {
-	return among(ctx, s.Snap, value[string], `SELECT id FROM runs WHERE id IN (?) AND state NOT IN ('running', 'parked')`, runs)
+	return among(ctx, s.Snap, value[string],
+		`SELECT id FROM runs WHERE id IN (?) AND state NOT IN ('running', 'parked')`, runs)
 }
 
-// RunsActingFor tells which of some runs act on behalf of an agent: by a call of its own, or by what such a call left behind.
+// RunsActingFor tells which of some runs act on behalf of an agent: by a call of its own, or by what such a call left
+// behind.
 func (s Runs) RunsActingFor(ctx context.Context, agent string, runs []string) (map[string]bool, error) {
 	led := map[string]bool{}
 	_, err := among(ctx, s.Snap, func(r scanner) (none struct{}, err error) {

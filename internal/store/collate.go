@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// spoken gives the migrations as an engine gets them. Text is ordered by its bytes in PostgreSQL, as SQLite does it: otherwise a page's
-// order would depend on how the server was set up, and its indexes on the version of its C library. A number that SQLite takes for its own row's is
-// INTEGER there, and nowhere else, and how it is to lay out a table is for it alone. What only one of them knows, such as full-text indexes, stands between "-- only NAME" and "-- end".
+// spoken gives the migrations as an engine gets them. Text is ordered by its bytes in PostgreSQL, as SQLite does it:
+// otherwise a page's order would depend on how the server was set up, and its indexes on the version of its C library.
+// A number that SQLite takes for its own row's is INTEGER there, and nowhere else, and how it is to lay out a table is
+// for it alone. What only one of them knows, such as full-text indexes, stands between "-- only NAME" and "-- end".
 type spoken struct {
 	fs.FS
 	engine string

@@ -11,7 +11,8 @@ const conversationColumns = `c.id, c.workspace_id, c.agent_id, c.user_id, c.titl
 func scanConversation(r scanner) (c reeve.Conversation, err error) {
 	defer wrapCorrupt("conversations", &c.ID, &err)
 	var created, updated int64
-	err = r.Scan(&c.ID, &c.WorkspaceID, &c.AgentID, &c.UserID, &c.Title, &c.Origin, &c.State, &c.Turns, &created, &updated)
+	err = r.Scan(&c.ID, &c.WorkspaceID, &c.AgentID, &c.UserID, &c.Title, &c.Origin, &c.State, &c.Turns, &created,
+		&updated)
 	c.CreatedAt, c.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
 	return c, err
 }
@@ -20,7 +21,8 @@ func scanConversation(r scanner) (c reeve.Conversation, err error) {
 func (t ChatTx) InsertConversation(ctx context.Context, c reeve.Conversation) error {
 	if err := t.tx.exec(ctx, `INSERT INTO conversations (id, workspace_id, agent_id, user_id, title, origin, state, turns, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8)`,
-		c.ID, c.WorkspaceID, c.AgentID, c.UserID, reeve.SanitizeText(c.Title), c.Origin, c.State, reeve.Millis(t.now)); err != nil {
+		c.ID, c.WorkspaceID, c.AgentID, c.UserID, reeve.SanitizeText(c.Title), c.Origin, c.State,
+		reeve.Millis(t.now)); err != nil {
 		return err
 	}
 	for _, p := range c.Members {
@@ -40,7 +42,8 @@ func (t ChatTx) AddParticipant(ctx context.Context, conversation string, p reeve
 
 // RemoveParticipant ends somebody's part; false means that they had none.
 func (t ChatTx) RemoveParticipant(ctx context.Context, conversation, kind, id string) (bool, error) {
-	n, err := t.tx.affect(ctx, `DELETE FROM participants WHERE conversation_id = $1 AND kind = $2 AND id = $3`, conversation, kind, id)
+	n, err := t.tx.affect(ctx, `DELETE FROM participants WHERE conversation_id = $1 AND kind = $2 AND id = $3`,
+		conversation, kind, id)
 	return n == 1, err
 }
 
@@ -56,7 +59,8 @@ func (t ChatTx) ChangeConversation(ctx context.Context, id string, c reeve.Conve
 
 // CountTurn notes that a conversation has one turn more.
 func (t ChatTx) CountTurn(ctx context.Context, conversation string) error {
-	return t.tx.exec(ctx, `UPDATE conversations SET turns = turns + 1, updated_at = $2 WHERE id = $1`, conversation, reeve.Millis(t.now))
+	return t.tx.exec(ctx, `UPDATE conversations SET turns = turns + 1, updated_at = $2 WHERE id = $1`, conversation,
+		reeve.Millis(t.now))
 }
 
 // GetConversation reads a conversation of a workspace, with who takes part. A user who is named must be one of them.
@@ -88,7 +92,8 @@ type ConversationFilter struct {
 }
 
 // ListConversations reads a page of conversations, newest first.
-func (s Chat) ListConversations(ctx context.Context, workspace string, f ConversationFilter) ([]reeve.Conversation, error) {
+func (s Chat) ListConversations(ctx context.Context, workspace string,
+	f ConversationFilter) ([]reeve.Conversation, error) {
 	return all(ctx, s.Snap, scanConversation, `SELECT `+conversationColumns+` FROM conversations c WHERE c.workspace_id = $1
 		AND ($2 = '' OR EXISTS (SELECT 1 FROM participants p WHERE p.conversation_id = c.id AND p.kind = 'user' AND p.id = $2))
 		AND ($3 = '' OR c.agent_id = $3) AND ($4 = '' OR c.state = $4) AND ($5 = '' OR (c.created_at, c.id) < (SELECT b.created_at, b.id FROM conversations b WHERE b.id = $5)) ORDER BY c.created_at DESC, c.id DESC LIMIT $6`,
@@ -117,10 +122,13 @@ func (s Chat) ListFeedback(ctx context.Context, workspace, turn string) ([]reeve
 	}, `SELECT id, turn_id, user_id, score, comment, created_at FROM feedback WHERE workspace_id = $1 AND turn_id = $2 ORDER BY id LIMIT 200`, workspace, turn)
 }
 
-// EndedTurns reads the last turns of a conversation that ended, before one, newest first: of each the id, who answered, what began it and its
-// state.
+// EndedTurns reads the last turns of a conversation that ended, before one, newest first: of each the id, who answered,
+// what began it and its state.
 func (s Chat) EndedTurns(ctx context.Context, conversation, before string, limit int) ([]reeve.Run, error) {
-	return all(ctx, s.Snap, func(r scanner) (v reeve.Run, err error) { return v, r.Scan(&v.ID, &v.AgentID, &v.ParentID, &v.State) },
+	return all(ctx, s.Snap, func(r scanner) (v reeve.Run, err error) {
+		return v, r.Scan(&v.ID, &v.AgentID, &v.ParentID,
+			&v.State)
+	},
 		`SELECT id, agent_id, parent_id, state FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND id < $2 AND state NOT IN ('running', 'parked')
 		ORDER BY id DESC LIMIT $3`, conversation, before, limit)
 }

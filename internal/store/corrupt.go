@@ -48,7 +48,8 @@ func wrapCorrupt(table string, id *string, err *error) {
 func corrupt(table, id string, err error) error {
 	var known *ErrCorruptRow
 	var fault Fault
-	if errors.As(err, &known) || errors.As(err, &fault) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.As(err, &known) || errors.As(err, &fault) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	row := &ErrCorruptRow{Table: table, ID: id, Err: err}
@@ -99,7 +100,8 @@ func (l *skipLog) log(row *ErrCorruptRow) {
 		l.seen = map[[2]string]bool{}
 	}
 	l.seen[key] = true
-	l.to.Error("a row of the database cannot be read and is skipped", "table", row.Table, "id", row.ID, "error", row.Err)
+	l.to.Error("a row of the database cannot be read and is skipped", "table", row.Table, "id", row.ID, "error",
+		row.Err)
 }
 
 // LogTo sets where rows that are skipped are logged.

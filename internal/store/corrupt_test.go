@@ -77,8 +77,9 @@ func TestErrCorruptRow(t *testing.T) {
 	if err := db.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Agents().InsertWorkspace(ctx, "home", "Home")
 		for _, id := range []string{"agt_1", "agt_2", "agt_3"} {
-			err = errors.Join(err, tx.Agents().InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: "home", Name: id, Kind: "assistant",
-				Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}))
+			err = errors.Join(err, tx.Agents().
+				InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: "home", Name: id, Kind: "assistant",
+					Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}))
 		}
 		return err
 	}); err != nil {
@@ -86,21 +87,31 @@ func TestErrCorruptRow(t *testing.T) {
 	}
 	exec(t, e, `UPDATE agents SET policy = '{"hunter2' WHERE id = 'agt_1'`)
 	exec(t, e, `UPDATE agents SET throttle_ms = 'hunter2' WHERE id = 'agt_2'`)
-	for id, why := range map[string]string{"agt_1": "policy is not the JSON that was stored", "agt_2": "a column holds a value of another type"} {
+	for id, why := range map[string]string{"agt_1": "policy is not the JSON that was stored",
+		"agt_2": "a column holds a value of another type"} {
 		err := db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetAgent(ctx, "home", id); return err })
 		row, ok := store.AsCorruptRow(err)
 		if !ok || row.Table != "agents" || row.ID != id || row.Err == nil {
 			t.Fatalf("%s: %v", id, err)
 		}
 		told := reeve.AsError(err)
-		if told.Code != reeve.Corrupt || told.Message != `row "`+id+`" in table agents cannot be read: `+why || !strings.Contains(told.Hint, "reeve doctor") {
+		if told.Code != reeve.Corrupt || told.Message != `row "`+id+`" in table agents cannot be read: `+why ||
+			!strings.Contains(told.Hint, "reeve doctor") {
 			t.Errorf("%s: %+v", id, told)
 		}
 	}
-	if err := db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().ListAgents(ctx, "home", "", 10); return err }); reeve.CodeOf(err) != reeve.Corrupt {
+	if err := db.View(ctx, func(s *store.Snap) error {
+		_, err := s.Agents().
+			ListAgents(ctx, "home", "", 10)
+		return err
+	}); reeve.CodeOf(err) != reeve.Corrupt {
 		t.Errorf("a list: %v", err)
 	}
-	if err := db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetAgent(ctx, "home", "agt_3"); return err }); err != nil {
+	if err := db.View(ctx, func(s *store.Snap) error {
+		_, err := s.Agents().
+			GetAgent(ctx, "home", "agt_3")
+		return err
+	}); err != nil {
 		t.Errorf("another row: %v", err)
 	}
 	rows, err := db.CorruptRows(ctx)
@@ -109,7 +120,11 @@ func TestErrCorruptRow(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := db.View(gone, func(s *store.Snap) error { _, err := s.Agents().GetAgent(gone, "home", "agt_3"); return err }); reeve.CodeOf(err) != reeve.Canceled {
+	if err := db.View(gone, func(s *store.Snap) error {
+		_, err := s.Agents().
+			GetAgent(gone, "home", "agt_3")
+		return err
+	}); reeve.CodeOf(err) != reeve.Canceled {
 		t.Errorf("a caller that went away: %v", err)
 	}
 }
@@ -122,7 +137,8 @@ func TestSkippedRowsAreLoggedOnce(t *testing.T) {
 	var said strings.Builder
 	db.LogTo(slog.New(slog.NewTextHandler(&said, nil)))
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.Agents().PutTool(ctx, reeve.Tool{ID: "bad"}), tx.Agents().PutTool(ctx, reeve.Tool{ID: "good"}))
+		return errors.Join(tx.Agents().PutTool(ctx, reeve.Tool{ID: "bad"}), tx.Agents().
+			PutTool(ctx, reeve.Tool{ID: "good"}))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -54,9 +54,9 @@ func (s *Snap) Now() time.Time { return s.now }
 // NewID issues an id.
 func (s *Snap) NewID(prefix string) string { return s.db.ids.New(prefix, s.now) }
 
-// Update runs f in one transaction. Once f has returned its Tx is dead: a handler that was left behind can do no harm with it.
-// A statement that failed takes the whole transaction with it, even if f goes on and returns nil: PostgreSQL would have it no
-// other way, and half a change is never what was meant. Do not call Update or View inside f.
+// Update runs f in one transaction. Once f has returned its Tx is dead: a handler that was left behind can do no harm
+// with it. A statement that failed takes the whole transaction with it, even if f goes on and returns nil: PostgreSQL
+// would have it no other way, and half a change is never what was meant. Do not call Update or View inside f.
 func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 	err := db.engine.Update(ctx, func(c Conn) error {
 		g := &guarded{conn: c}
@@ -72,8 +72,8 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 	return UserError(err)
 }
 
-// UncertainCommits counts the commits of which nobody can tell whether they were made. What one of them put into this process's hands is in nobody's: whoever looks for such things
-// does so when it has grown.
+// UncertainCommits counts the commits of which nobody can tell whether they were made. What one of them put into this
+// process's hands is in nobody's: whoever looks for such things does so when it has grown.
 func (db *DB) UncertainCommits() int64 { return db.unsure.Load() }
 
 // View runs f on one snapshot.
@@ -116,7 +116,8 @@ func TxFrom(ctx context.Context) (*Tx, error) {
 	return nil, reeve.Errorf(reeve.Internal, "a local tool was called outside a transaction")
 }
 
-// InTransaction tells whether a context is lent by a transaction that is not over: who waited for another one with it could wait for ever.
+// InTransaction tells whether a context is lent by a transaction that is not over: who waited for another one with it
+// could wait for ever.
 func InTransaction(ctx context.Context) bool {
 	tx, ok := ctx.Value(txKey{}).(*Tx)
 	if !ok {
@@ -166,7 +167,8 @@ func (g *guarded) use(ctx context.Context, f func(Conn) error) error {
 	return g.failed
 }
 
-// TimedOut tells whether the transaction failed waiting for the store: whoever ran out of time meanwhile did not take it.
+// TimedOut tells whether the transaction failed waiting for the store: whoever ran out of time meanwhile did not take
+// it.
 func (t *Tx) TimedOut() bool {
 	t.conn.mu.Lock()
 	defer t.conn.mu.Unlock()
@@ -270,7 +272,8 @@ func scanned[T any](rows Rows, scan func(scanner) (T, error)) ([]T, error) {
 }
 
 // ask is all for somebody who can wait: the list is there once the transaction was settled, or is committed.
-func ask[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string, args ...any) error {
+func ask[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string,
+	args ...any) error {
 	if err := checkText(args); err != nil {
 		return err
 	}
@@ -298,7 +301,8 @@ func (s *Snap) settle(ctx context.Context) error {
 }
 
 // one reads the first row of a query; false means there is none.
-func one[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, args ...any) (T, bool, error) {
+func one[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string,
+	args ...any) (T, bool, error) {
 	list, err := all(ctx, s, scan, query, args...)
 	if err != nil || len(list) == 0 {
 		var zero T

@@ -17,8 +17,8 @@ type DueWork struct {
 	Held   bool          // the server is held: nothing else is told
 }
 
-// DueWork reads up to so many timers, and up to about so many wakes; where none are wanted, it does not look for what was left either. All of them are locked against
-// other servers.
+// DueWork reads up to so many timers, and up to about so many wakes; where none are wanted, it does not look for what
+// was left either. All of them are locked against other servers.
 func (t QueueTx) DueWork(ctx context.Context, process string, timers, wakes int) (o DueWork, err error) {
 	var skipped skippedWork
 	asked := []error{t.askTimers(ctx, &o.Timers, timers, &skipped)}
@@ -52,7 +52,8 @@ func (t QueueTx) disable(ctx context.Context, w skippedWork) error {
 			return err
 		}
 	}
-	return t.EndWakes(ctx, w.wakes, reeve.WakeSkipped, "", "its row in the database cannot be read; reeve doctor says more")
+	return t.EndWakes(ctx, w.wakes, reeve.WakeSkipped, "",
+		"its row in the database cannot be read; reeve doctor says more")
 }
 
 func (t QueueTx) askTimers(ctx context.Context, into *[]reeve.Timer, limit int, skipped *skippedWork) error {
@@ -61,8 +62,9 @@ func (t QueueTx) askTimers(ctx context.Context, into *[]reeve.Timer, limit int, 
 		ORDER BY next_at, id LIMIT $2`+t.db.engine.LockClause(), reeve.Millis(t.now), limit)
 }
 
-// DueWakes reads wakes of agents that do not run and are not throttled, the longest waiting first, locked against other servers.
-// What one run would serve together may be among them more than once. Those up to the last one that was read before are left out.
+// DueWakes reads wakes of agents that do not run and are not throttled, the longest waiting first, locked against other
+// servers. What one run would serve together may be among them more than once. Those up to the last one that was read
+// before are left out.
 func (t QueueTx) DueWakes(ctx context.Context, limit int, after *reeve.Wake) (list []reeve.Wake, err error) {
 	var skipped skippedWork
 	if err = first(t.askWakes(ctx, &list, limit, after, &skipped), t.settle(ctx)); err == nil {
@@ -71,15 +73,17 @@ func (t QueueTx) DueWakes(ctx context.Context, limit int, after *reeve.Wake) (li
 	return list, err
 }
 
-// askWakes rounds how many it reads at most up to one of a few numbers, which stand in the text: PostgreSQL would plan anew for each number it is given. So it would for each
-// time, were that not in a question of its own.
-func (t QueueTx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after *reeve.Wake, skipped *skippedWork) error {
+// askWakes rounds how many it reads at most up to one of a few numbers, which stand in the text: PostgreSQL would plan
+// anew for each number it is given. So it would for each time, were that not in a question of its own.
+func (t QueueTx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after *reeve.Wake,
+	skipped *skippedWork) error {
 	scan := skipCorrupt(t.Snap, scanWake, &skipped.wakes)
 	most := 4
 	for most < limit && most < 1024 {
 		most *= 2
 	}
-	const query = `SELECT ` + wakeColumns + waiting + ` AND due_at <= (SELECT CAST($1 AS BIGINT)) AND ` + throttled + ` <= $1`
+	const query = `SELECT ` + wakeColumns + waiting + ` AND due_at <= (SELECT CAST($1 AS BIGINT)) AND ` + throttled +
+		` <= $1`
 	end := func() string {
 		text := ` ORDER BY due_at, created_at, agent_id, session_id LIMIT ` + strconv.Itoa(most)
 		if lock := t.db.engine.LockClause(); lock != "" {
@@ -93,12 +97,14 @@ func (t QueueTx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, af
 	}
 	const more = query + ` AND (due_at, created_at, agent_id, session_id) > (CAST($2 AS BIGINT), CAST($3 AS BIGINT), $4, $5)`
 	text := t.db.texts.get(more, most, func() string { return more + end() })
-	return ask(ctx, t.Snap, scan, into, text, reeve.Millis(t.now), reeve.Millis(after.DueAt), reeve.Millis(after.CreatedAt), after.AgentID, after.SessionID)
+	return ask(ctx, t.Snap, scan, into, text, reeve.Millis(t.now), reeve.Millis(after.DueAt),
+		reeve.Millis(after.CreatedAt), after.AgentID, after.SessionID)
 }
 
 // WakeContext is who is concerned by wakes, as they are for this transaction.
 type WakeContext struct {
-	Workspaces map[string]reeve.Workspace // they stay as they are: a run that starts in one starts before it is stopped, or not at all
+	// they stay as they are: a run that starts in one starts before it is stopped, or not at all
+	Workspaces map[string]reeve.Workspace
 	Agents     map[string]AgentStatus
 	Corrupt    map[string]bool // workspaces and agents whose rows cannot be read
 	Crowded    map[string]bool // sessions of timers of which more than one wake is queued
@@ -123,7 +129,8 @@ func (t QueueTx) WakeContext(ctx context.Context, wakes []reeve.Wake) (r WakeCon
 	var corrupt []string
 	err = first(
 		askAmong(ctx, t.Snap, skipCorrupt(t.Snap, scanWorkspace, &corrupt), &found,
-			`SELECT `+workspaceColumns+` FROM workspaces WHERE id IN (?)`+t.db.engine.ShareClause(), sorted(workspaces)),
+			`SELECT `+workspaceColumns+` FROM workspaces WHERE id IN (?)`+t.db.engine.ShareClause(),
+			sorted(workspaces)),
 		askAmong(ctx, t.Snap, skipCorrupt(t.Snap, scanStanding, &corrupt), &standing,
 			`SELECT id, workspace_id, lifecycle, mode, stopped_at FROM agents WHERE id IN (?)`, sorted(agents)),
 		t.tx.each(`SELECT v.column2 FROM (VALUES (?)) AS v WHERE (SELECT count(*) FROM wakes w WHERE w.state = 'queued' AND w.agent_id = v.column1 AND w.session_id = v.column2) > 1`,
@@ -132,7 +139,8 @@ func (t QueueTx) WakeContext(ctx context.Context, wakes []reeve.Wake) (r WakeCon
 				return ask(ctx, t.Snap, value[string], crowded.more(), query, args...)
 			}),
 		t.settle(ctx))
-	r = WakeContext{Workspaces: map[string]reeve.Workspace{}, Agents: map[string]AgentStatus{}, Corrupt: setOf(corrupt), Crowded: setOf(crowded.all())}
+	r = WakeContext{Workspaces: map[string]reeve.Workspace{}, Agents: map[string]AgentStatus{}, Corrupt: setOf(corrupt),
+		Crowded: setOf(crowded.all())}
 	for _, w := range found {
 		r.Workspaces[w.ID] = w
 	}
@@ -161,12 +169,14 @@ func scanStanding(r scanner) (a AgentStatus, err error) {
 	return a, err
 }
 
-// QueueNextDue asks when the next timer fires and, if wakes are wanted too, when the next queued wake that nothing but the clock holds back can be served, in milliseconds. Those
-// behind a run are looked at when it ends. Of those that are not due only the first is looked at: its throttle is found out when it is. The answers are there once the
-// transaction is committed.
+// QueueNextDue asks when the next timer fires and, if wakes are wanted too, when the next queued wake that nothing but
+// the clock holds back can be served, in milliseconds. Those behind a run are looked at when it ends. Of those that are
+// not due only the first is looked at: its throttle is found out when it is. The answers are there once the transaction
+// is committed.
 func (t QueueTx) QueueNextDue(ctx context.Context, timer, wake *[]int64, wakes bool) error {
 	*timer, *wake = nil, nil
-	err := ask(ctx, t.Snap, skipCorrupt(t.Snap, dueRow("timers"), nil), timer, `SELECT id, next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
+	err := ask(ctx, t.Snap, skipCorrupt(t.Snap, dueRow("timers"), nil), timer,
+		`SELECT id, next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
 	if err != nil || !wakes {
 		return err
 	}

@@ -10,14 +10,16 @@ import (
 	"reeve"
 )
 
-// FrameStep is the distance between the sequence numbers of two kept frames: room for the tokens between them, which are not
-// kept.
+// FrameStep is the distance between the sequence numbers of two kept frames: room for the tokens between them, which
+// are not kept.
 const FrameStep = 1_000_000
 
-// AppendFrame keeps what the clients of a conversation are to be told of a turn that is under way. Of one that is over they are told nothing more: it is left out. The same key again is told once. Nobody waits for
-// its number: the conversation is held first, so numbers follow the order of commits.
+// AppendFrame keeps what the clients of a conversation are to be told of a turn that is under way. Of one that is over
+// they are told nothing more: it is left out. The same key again is told once. Nobody waits for its number: the
+// conversation is held first, so numbers follow the order of commits.
 func (t ChatTx) AppendFrame(ctx context.Context, conversation, key string, f reeve.Frame) error {
-	return t.appendFrame(ctx, conversation, key, f, ` AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = $3 AND r.state NOT IN ('running', 'parked'))`)
+	return t.appendFrame(ctx, conversation, key, f,
+		` AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = $3 AND r.state NOT IN ('running', 'parked'))`)
 }
 
 // AppendLast is AppendFrame for what belongs to the end of a turn: how it ended, and what its calls came to.
@@ -35,7 +37,8 @@ func (t ChatTx) appendFrame(ctx context.Context, conversation, key string, f ree
 		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, reeve.SanitizeText(text(f)), reeve.Millis(t.now))
 }
 
-// LockConversation keeps all others from telling anything in a conversation until the transaction is over: a turn of it that has not ended does not end meanwhile.
+// LockConversation keeps all others from telling anything in a conversation until the transaction is over: a turn of it
+// that has not ended does not end meanwhile.
 func (t ChatTx) LockConversation(ctx context.Context, id string) error {
 	return t.tx.exec(ctx, `UPDATE conversations SET updated_at = $2 WHERE id = $1`, id, reeve.Millis(t.now))
 }
@@ -59,13 +62,16 @@ func (s Chat) SentMedia(ctx context.Context, conversation, hash string) (reeve.A
 	return list[0].Attachments[0], nil
 }
 
-// ResultFrame is how clients are told what a call came to, and the key by which it is told once. The caller's own name of the call is ref.
+// ResultFrame is how clients are told what a call came to, and the key by which it is told once. The caller's own name
+// of the call is ref.
 func ResultFrame(ref, tool string, r reeve.Result) (key string, f reeve.Frame) {
-	return "result:" + r.CallID, reeve.Frame{Type: reeve.FrameResult, MessageID: r.CallID, ToolCallID: ref, Tool: tool, Content: cmp.Or(r.Content, r.Message), IsError: r.IsError, Code: r.Code,
+	return "result:" + r.CallID, reeve.Frame{Type: reeve.FrameResult, MessageID: r.CallID, ToolCallID: ref, Tool: tool,
+		Content: cmp.Or(r.Content, r.Message), IsError: r.IsError, Code: r.Code,
 		OperationID: r.OperationID, Spent: &r.Spent}
 }
 
-// tellResult keeps what a call of a turn came to, unless its brain has told it. What others did in the turn was never told to begin.
+// tellResult keeps what a call of a turn came to, unless its brain has told it. What others did in the turn was never
+// told to begin.
 func (t ChatTx) tellResult(ctx context.Context, run reeve.Run, c Call) error {
 	asked, err := c.RequestInfo()
 	if err != nil {
@@ -78,14 +84,16 @@ func (t ChatTx) tellResult(ctx context.Context, run reeve.Run, c Call) error {
 	if run.Reason != reeve.ReasonUser || asked.Via != reeve.ViaRun || asked.Ref == "" {
 		return nil
 	}
-	key, f := ResultFrame(asked.Ref, asked.Tool, reeve.Result{CallID: c.Operation.CallID, OperationID: c.Operation.ID, Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code,
+	key, f := ResultFrame(asked.Ref, asked.Tool, reeve.Result{CallID: c.Operation.CallID, OperationID: c.Operation.ID,
+		Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code,
 		Message: info.Message, Spent: info.Spent})
 	f.TurnID, f.AgentID = run.ID, run.AgentID
 	return t.AppendLast(ctx, run.SessionID, run.ID+":"+key, f)
 }
 
-// tellResults tells those results of a turn that its brain has not: it was not there when they came, and does not come back. Of a call that was told to begin, and that nobody recorded before the turn was cancelled or
-// failed, it tells so: none can be any more.
+// tellResults tells those results of a turn that its brain has not: it was not there when they came, and does not come
+// back. Of a call that was told to begin, and that nobody recorded before the turn was cancelled or failed, it tells
+// so: none can be any more.
 func (t ChatTx) tellResults(ctx context.Context, run reeve.Run) error {
 	begun, err := t.begun(ctx, run)
 	if err != nil {
@@ -110,7 +118,10 @@ func (t ChatTx) tellResults(ctx context.Context, run reeve.Run) error {
 		if n, _ := slices.BinarySearch(answers, c.Operation.CallID); n > 0 {
 			answer = answers[n-1]
 		}
-		begun = slices.DeleteFunc(begun, func(f reeve.Frame) bool { return f.MessageID == answer && f.ToolCallID == asked.Ref })
+		begun = slices.DeleteFunc(begun, func(f reeve.Frame) bool {
+			return f.MessageID == answer &&
+				f.ToolCallID == asked.Ref
+		})
 		if c.Result != nil {
 			if err := t.tellResult(ctx, run, c); err != nil {
 				return err
@@ -123,21 +134,25 @@ func (t ChatTx) tellResults(ctx context.Context, run reeve.Run) error {
 // calls begins the keys of frames that tell of a call that it begins.
 const calls = "call:"
 
-// CallKey is the key by which clients are told once, of a turn, that a call begins: one of the n-th answer of its model, by the model's own id.
+// CallKey is the key by which clients are told once, of a turn, that a call begins: one of the n-th answer of its
+// model, by the model's own id.
 func CallKey(n int, id string) string { return fmt.Sprint(calls, n, ":", id) }
 
-// begun lists the calls of a turn that its clients were told to begin. The client of one that is completed makes those itself that are left.
+// begun lists the calls of a turn that its clients were told to begin. The client of one that is completed makes those
+// itself that are left.
 func (s Chat) begun(ctx context.Context, run reeve.Run) ([]reeve.Frame, error) {
 	if run.State == reeve.RunCompleted {
 		return nil, nil
 	}
-	return all(ctx, s.Snap, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3`, run.SessionID, run.ID+":"+calls, run.ID+":"+calls+"~")
+	return all(ctx, s.Snap, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3`,
+		run.SessionID, run.ID+":"+calls, run.ID+":"+calls+"~")
 }
 
 func (t ChatTx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Frame) error {
 	slices.SortFunc(begun, func(a, b reeve.Frame) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, c := range begun {
-		f := reeve.Frame{Type: reeve.FrameResult, TurnID: run.ID, AgentID: run.AgentID, ToolCallID: c.ToolCallID, Tool: c.Tool, Content: run.DescribeEnd() + " before its outcome came", IsError: true, Code: reeve.Canceled}
+		f := reeve.Frame{Type: reeve.FrameResult, TurnID: run.ID, AgentID: run.AgentID, ToolCallID: c.ToolCallID,
+			Tool: c.Tool, Content: run.DescribeEnd() + " before its outcome came", IsError: true, Code: reeve.Canceled}
 		if err := t.AppendLast(ctx, run.SessionID, fmt.Sprint(run.ID, ":unmade:", c.Seq), f); err != nil {
 			return err
 		}
@@ -145,7 +160,8 @@ func (t ChatTx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Fra
 	return nil
 }
 
-// AppendEnd keeps that a turn has ended, and how, behind what its calls came to. Of a run that is no turn nobody is told. One that its brain completed has told all, unless calls of it are pending.
+// AppendEnd keeps that a turn has ended, and how, behind what its calls came to. Of a run that is no turn nobody is
+// told. One that its brain completed has told all, unless calls of it are pending.
 func (t ChatTx) AppendEnd(ctx context.Context, run reeve.Run) error {
 	if run.Reason != reeve.ReasonUser || !run.State.Final() {
 		return nil
@@ -155,7 +171,8 @@ func (t ChatTx) AppendEnd(ctx context.Context, run reeve.Run) error {
 			return err
 		}
 	}
-	return t.AppendLast(ctx, run.SessionID, "complete:"+run.ID, reeve.Frame{Type: reeve.FrameComplete, TurnID: run.ID, AgentID: run.AgentID, State: run.State, Code: run.Code,
+	return t.AppendLast(ctx, run.SessionID, "complete:"+run.ID, reeve.Frame{Type: reeve.FrameComplete, TurnID: run.ID,
+		AgentID: run.AgentID, State: run.State, Code: run.Code,
 		Message: run.Message, Spent: &run.Spent})
 }
 
@@ -178,18 +195,21 @@ func scanFrame(r scanner) (f reeve.Frame, err error) {
 
 // ListFrames reads the kept frames of a conversation after a sequence number, in order.
 func (s Chat) ListFrames(ctx context.Context, conversation string, after int64, limit int) ([]reeve.Frame, error) {
-	return all(ctx, s.Snap, scanFrame, selectFrame+`WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`, conversation, after/FrameStep, limit)
+	return all(ctx, s.Snap, scanFrame, selectFrame+`WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`,
+		conversation, after/FrameStep, limit)
 }
 
 // LastFrame is the sequence number of the last kept frame; 0 means that there is none.
 func (s Chat) LastFrame(ctx context.Context, conversation string) (int64, error) {
-	n, _, err := one(ctx, s.Snap, value[int64], `SELECT COALESCE(max(n), 0) FROM frames WHERE conversation_id = $1`, conversation)
+	n, _, err := one(ctx, s.Snap, value[int64], `SELECT COALESCE(max(n), 0) FROM frames WHERE conversation_id = $1`,
+		conversation)
 	return n * FrameStep, err
 }
 
 // FrameNumber is the sequence number of the frame that was kept under a key; false means that there is none.
 func (s Chat) FrameNumber(ctx context.Context, conversation, key string) (int64, bool, error) {
-	n, ok, err := one(ctx, s.Snap, value[int64], `SELECT n FROM frames WHERE conversation_id = $1 AND frame_key = $2`, conversation, key)
+	n, ok, err := one(ctx, s.Snap, value[int64], `SELECT n FROM frames WHERE conversation_id = $1 AND frame_key = $2`,
+		conversation, key)
 	return n * FrameStep, ok, err
 }
 

@@ -19,7 +19,8 @@ func (db *DB) CheckPresent() error {
 	return nil
 }
 
-// Adopt finds out which database this is before anything is done with it; see [Tx.Adopt]. It says why it is held, if it is.
+// Adopt finds out which database this is before anything is done with it; see [Tx.Adopt]. It says why it is held, if it
+// is.
 func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err error) {
 	identity := ""
 	if e, ok := db.engine.(Identified); ok {
@@ -37,12 +38,13 @@ func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err e
 	return hold, err
 }
 
-// Adopt notes which database this is. One that is another than the last server used was restored from a backup or copied: it is
-// held, and gets a node of its own, so that its counter never gives a number that the original gives too. So does one that is to
-// be held for another reason, if one is given.
+// Adopt notes which database this is. One that is another than the last server used was restored from a backup or
+// copied: it is held, and gets a node of its own, so that its counter never gives a number that the original gives too.
+// So does one that is to be held for another reason, if one is given.
 func (t SystemTx) Adopt(ctx context.Context, identity, reason string) error {
 	scan := func(r scanner) (was string, err error) { return was, r.Scan(&was) }
-	was, _, err := one(ctx, t.Snap, scan, `UPDATE database_state SET identity = identity WHERE id = 1 RETURNING identity`)
+	was, _, err := one(ctx, t.Snap, scan,
+		`UPDATE database_state SET identity = identity WHERE id = 1 RETURNING identity`)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,8 @@ type HeldItem struct {
 	Text      string // what a person or an agent wrote: an input, a goal, arguments
 }
 
-// heldQuery reads work of one kind in a workspace: id, agent, what, text, user, session, at. Limit is its second argument.
+// heldQuery reads work of one kind in a workspace: id, agent, what, text, user, session, at. Limit is its second
+// argument.
 type heldQuery struct {
 	kind        reeve.HeldKind
 	from, order string // from has the workspace as $1
@@ -129,22 +132,26 @@ var heldQueries = []heldQuery{
 	{reeve.HeldRun, `open_runs o JOIN runs x ON x.id = o.run_id WHERE x.workspace_id || '' = $1`, `x.id`,
 		`x.id, ` + agentName + `, x.state || ': ' || x.reason, x.input, x.user_id, ` + turnSession + `, x.started_at`,
 		"goes on where the backup left it; calls that it made since are made again"},
-	{reeve.HeldWake, `wakes x WHERE x.state = 'queued' AND x.workspace_id = $1`, `x.due_at, x.created_at, x.agent_id, x.session_id`,
+	{reeve.HeldWake, `wakes x WHERE x.state = 'queued' AND x.workspace_id = $1`,
+		`x.due_at, x.created_at, x.agent_id, x.session_id`,
 		`x.run_key, ` + agentName + `, x.reason, x.input, x.user_id, ` + turnSession + `, x.due_at`,
 		"starts a run, although one may have served it since the backup"},
-	{reeve.HeldSchedule, `timers x WHERE x.state = 'active' AND x.next_at > 0 AND x.workspace_id || '' = $1`, `x.next_at, x.id`,
+	{reeve.HeldSchedule, `timers x WHERE x.state = 'active' AND x.next_at > 0 AND x.workspace_id || '' = $1`,
+		`x.next_at, x.id`,
 		`x.id, ` + agentName + `, '', x.name || ' ' || x.goal, x.user_id, '', x.next_at`,
 		"fires at its time; a firing that is overdue happens at once or is noted as missed, as the schedule says"},
 	{reeve.HeldApproval, `approvals x WHERE x.state = 'pending' AND x.workspace_id = $1`, `x.id`,
 		`x.id, ` + agentName + `, x.tool, x.args, '', '', x.created_at`,
-		"waits for a person as before, who may have answered it since the backup: look whether it was done before you approve it"},
+		"waits for a person as before, who may have answered it since the backup: look whether it was done before " +
+			"you approve it"},
 	{reeve.HeldAutomation, `automations x WHERE x.workspace_id = $1 AND x.paused_at = 0`, `x.agent_id`,
 		`x.agent_id, ` + agentName + `, 'automation', '', '', '', 0`,
 		"runs when it is woken; items that it has done since the backup are done again"},
 	{reeve.HeldScriptJob, `script jobs x WHERE x.workspace_id = $1 AND x.closed_at = 0`, `x.id`,
 		`x.id, ` + agentName + `, x.kind || ' (' || x.state || ')', x.request, x.user_id, '', x.created_at`,
 		"goes on, although its script may have been written since the backup"},
-	{reeve.HeldNotification, `notifications x WHERE x.delivered_at = 0 AND x.next_at > 0 AND x.workspace_id || '' = $1`, `x.next_at`,
+	{reeve.HeldNotification, `notifications x WHERE x.delivered_at = 0 AND x.next_at > 0 AND x.workspace_id || '' = $1`,
+		`x.next_at`,
 		`x.id, '', '', x.title, x.user_id, '', x.next_at`,
 		"is sent to the webhook under its id, which may know it already"},
 }
@@ -152,8 +159,10 @@ var heldQueries = []heldQuery{
 // dueKinds are the kinds of held work that have a time at which they go on.
 var dueKinds = []reeve.HeldKind{reeve.HeldWake, reeve.HeldSchedule, reeve.HeldNotification}
 
-// HeldWork lists up to limit things of each kind that go on in a workspace when the server does, and counts all of them.
-func (s System) HeldWork(ctx context.Context, workspace string, limit int) (work []HeldItem, counts map[reeve.HeldKind]int, err error) {
+// HeldWork lists up to limit things of each kind that go on in a workspace when the server does, and counts all of
+// them.
+func (s System) HeldWork(ctx context.Context, workspace string,
+	limit int) (work []HeldItem, counts map[reeve.HeldKind]int, err error) {
 	counts = map[reeve.HeldKind]int{}
 	for _, q := range heldQueries {
 		list, err := all(ctx, s.Snap, func(r scanner) (w HeldItem, err error) {
@@ -188,7 +197,8 @@ func (s System) HeldWork(ctx context.Context, workspace string, limit int) (work
 	}
 	for _, op := range ops[:min(len(ops), limit)] {
 		at := op.CreatedAt
-		w := reeve.HeldWork{Kind: reeve.HeldOperation, ID: op.ID, WorkspaceID: workspace, Agent: names[op.AgentID], At: &at, Overdue: true,
+		w := reeve.HeldWork{Kind: reeve.HeldOperation, ID: op.ID, WorkspaceID: workspace, Agent: names[op.AgentID],
+			At: &at, Overdue: true,
 			What: string(op.State) + ", " + string(op.Effect) + ": " + op.Tool, Then: "is taken up again"}
 		if op.IsUncertainAfterRestore() {
 			w.Then = "becomes unknown: a person says whether it happened since the backup"
@@ -210,8 +220,9 @@ func (s System) agentNames(ctx context.Context, workspace string) (map[string]st
 	return names, err
 }
 
-// OperationsInProgress lists a workspace's operations that were let through and are not over: approved and not begun, or sent without an
-// outcome so far. Rows that cannot be read are skipped: a person's answer to the others must not depend on them.
+// OperationsInProgress lists a workspace's operations that were let through and are not over: approved and not begun,
+// or sent without an outcome so far. Rows that cannot be read are skipped: a person's answer to the others must not
+// depend on them.
 func (s System) OperationsInProgress(ctx context.Context, workspace string) ([]reeve.Operation, error) {
 	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND workspace_id || '' = $1 ORDER BY next_attempt_at, id LIMIT $2`, workspace, math.MaxInt32)

@@ -11,13 +11,14 @@ const ledgerColumns = `agent_id, item_id, workspace_id, title, state, attempt, c
 func scanLedger(r scanner) (v reeve.Item, err error) {
 	defer wrapCorrupt("items", &v.ID, &err)
 	var created, updated int64
-	err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun, &v.LastRun, &v.Code, &v.Message, &created, &updated)
+	err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun,
+		&v.LastRun, &v.Code, &v.Message, &created, &updated)
 	v.CreatedAt, v.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
 	return v, err
 }
 
-// StartItem begins, or goes on with, an attempt at an item. Doing it twice is doing it once. One that is settled by now, or at
-// another attempt, or that another run is at, is a conflict: somebody was faster.
+// StartItem begins, or goes on with, an attempt at an item. Doing it twice is doing it once. One that is settled by
+// now, or at another attempt, or that another run is at, is a conflict: somebody was faster.
 func (t AutomationsTx) StartItem(ctx context.Context, v reeve.Item, script string) error {
 	n, err := t.tx.affect(ctx, `INSERT INTO items (`+ledgerColumns+`, attempt_run, script_id, started_at, finished_at, entry_id)
 			VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8, $7, $9, $8, 0, $10)
@@ -26,15 +27,17 @@ func (t AutomationsTx) StartItem(ctx context.Context, v reeve.Item, script strin
 			script_id = $9, finished_at = 0
 		WHERE items.state IN ('processing', 'failed') AND items.attempt = $5 AND (items.last_run = $7 OR items.state = 'failed'
 			OR NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = items.last_run AND r.state IN ('running', 'parked')))`,
-		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now), script, t.NewID(reeve.PrefixEntry))
+		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now), script,
+		t.NewID(reeve.PrefixEntry))
 	if err == nil && n == 0 {
-		err = reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile, or another run is at it", v.ID)
+		err = reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile, or another run is at it",
+			v.ID)
 	}
 	return err
 }
 
-// FinishItem writes how a run left an item that it was at: done, failed or needs_attention. Doing it twice is doing it once; what a
-// person has settled meanwhile stays.
+// FinishItem writes how a run left an item that it was at: done, failed or needs_attention. Doing it twice is doing it
+// once; what a person has settled meanwhile stays.
 func (t AutomationsTx) FinishItem(ctx context.Context, v reeve.Item) error {
 	if err := reeve.ItemProcessing.CheckTransition(v.State); err != nil {
 		return err
@@ -44,8 +47,10 @@ func (t AutomationsTx) FinishItem(ctx context.Context, v reeve.Item) error {
 		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), reeve.SanitizeText(v.Message), reeve.Millis(t.now))
 }
 
-// ResolveItem is a person's word on an item: to leave it, or to begin another attempt, which puts the one it was at aside.
-func (t AutomationsTx) ResolveItem(ctx context.Context, was reeve.Item, to reeve.ItemState, why string) (reeve.Item, error) {
+// ResolveItem is a person's word on an item: to leave it, or to begin another attempt, which puts the one it was at
+// aside.
+func (t AutomationsTx) ResolveItem(ctx context.Context, was reeve.Item, to reeve.ItemState,
+	why string) (reeve.Item, error) {
 	if err := was.State.CheckTransition(to); err != nil {
 		return was, err
 	}
@@ -61,8 +66,10 @@ func (t AutomationsTx) ResolveItem(ctx context.Context, was reeve.Item, to reeve
 			return was, err
 		}
 	}
-	n, err := t.tx.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8, `+set+` WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
-		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, reeve.SanitizeText(why), reeve.Millis(t.now))
+	n, err := t.tx.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8, `+
+		set+` WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
+		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, reeve.SanitizeText(why),
+		reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.Conflict, "item %q changed meanwhile", was.ID).Hintf("look at it again")
 	}
@@ -74,7 +81,8 @@ func (t AutomationsTx) ResolveItem(ctx context.Context, was reeve.Item, to reeve
 
 // GetItem reads an item of an automation.
 func (s Automations) GetItem(ctx context.Context, agent, id string) (reeve.Item, error) {
-	v, ok, err := one(ctx, s.Snap, scanLedger, `SELECT `+ledgerColumns+` FROM items WHERE agent_id = $1 AND item_id = $2`, agent, id)
+	v, ok, err := one(ctx, s.Snap, scanLedger, `SELECT `+ledgerColumns+
+		` FROM items WHERE agent_id = $1 AND item_id = $2`, agent, id)
 	if err == nil && !ok {
 		err = notFound("item", id)
 	}
@@ -86,7 +94,8 @@ func (s Automations) WaitingItems(ctx context.Context, workspace string, limit i
 	return all(ctx, s.Snap, func(r scanner) (v reeve.WaitingItem, err error) {
 		defer wrapCorrupt("items", &v.ID, &err)
 		var created, updated int64
-		err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun, &v.LastRun, &v.Code, &v.Message,
+		err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun,
+			&v.LastRun, &v.Code, &v.Message,
 			&created, &updated, &v.Automation)
 		v.CreatedAt, v.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
 		return v, err
@@ -96,11 +105,12 @@ func (s Automations) WaitingItems(ctx context.Context, workspace string, limit i
 		ORDER BY i.created_at DESC, i.entry_id DESC, i.item_id DESC LIMIT $2`, workspace, limit)
 }
 
-// ListItems reads a page of an automation's items, newest first, and how many there are in all. Of those that were entered at one time, the
-// last is the newest.
+// ListItems reads a page of an automation's items, newest first, and how many there are in all. Of those that were
+// entered at one time, the last is the newest.
 func (s Automations) ListItems(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
 	const where = ` FROM items WHERE agent_id = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR item_id = $3)`
-	if l.Items, err = all(ctx, s.Snap, scanLedger, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, entry_id DESC, item_id DESC LIMIT $4 OFFSET $5`,
+	if l.Items, err = all(ctx, s.Snap, scanLedger, `SELECT `+ledgerColumns+where+
+		` ORDER BY created_at DESC, entry_id DESC, item_id DESC LIMIT $4 OFFSET $5`,
 		agent, string(f.State), f.ID, f.Limit, f.Offset); err != nil {
 		return l, err
 	}
@@ -115,7 +125,8 @@ func (s Automations) ListAttempts(ctx context.Context, agent, id string) ([]reev
 		var script string
 		var version reeve.ScriptVersion
 		var started, finished int64
-		err = r.Scan(&v.Attempt, &v.State, &v.FirstRun, &v.LastRun, &script, &version.Major, &version.Minor, &v.Code, &v.Message, &started, &finished)
+		err = r.Scan(&v.Attempt, &v.State, &v.FirstRun, &v.LastRun, &script, &version.Major, &version.Minor, &v.Code,
+			&v.Message, &started, &finished)
 		if script != "" {
 			v.Version = version.Version()
 		}

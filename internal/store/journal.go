@@ -10,8 +10,8 @@ import (
 	"reeve"
 )
 
-// JournalScope is who reads or writes the journal, and what of it they may see. Time entries, day plans and ratings are a user's own:
-// those of another do not exist for them.
+// JournalScope is who reads or writes the journal, and what of it they may see. Time entries, day plans and ratings are
+// a user's own: those of another do not exist for them.
 type JournalScope struct {
 	Workspace  string
 	User       string
@@ -21,8 +21,8 @@ type JournalScope struct {
 	All        bool     // a person's: every category
 }
 
-// JournalReader reads the journal as one hand sees it. It notes every category that it came across, so that a change can be
-// judged by working it out without making it.
+// JournalReader reads the journal as one hand sees it. It notes every category that it came across, so that a change
+// can be judged by working it out without making it.
 type JournalReader struct {
 	snap *Snap
 	who  JournalScope
@@ -43,11 +43,13 @@ func (r *JournalReader) see(category string) error {
 	if r.who.All || slices.Contains(r.who.Categories, category) {
 		return nil
 	}
-	return reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", category).Hintf("the agent may touch %d categories", len(r.who.Categories))
+	return reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", category).
+		Hintf("the agent may touch %d categories", len(r.who.Categories))
 }
 
-// JournalWriter changes the journal: all that a reader can, and writing. Every change has one method here, whoever makes it. A
-// category is looked at again in the transaction that writes, so what left the hand's scope since it was judged is refused.
+// JournalWriter changes the journal: all that a reader can, and writing. Every change has one method here, whoever
+// makes it. A category is looked at again in the transaction that writes, so what left the hand's scope since it was
+// judged is refused.
 type JournalWriter struct {
 	*JournalReader
 	tx     *Tx
@@ -56,8 +58,8 @@ type JournalWriter struct {
 	tokens []reeve.Token
 }
 
-// JournalWriter begins a change of the journal. Changes are made one after another: rules about several rows, such as that a
-// user has one running timer, could not be kept otherwise.
+// JournalWriter begins a change of the journal. Changes are made one after another: rules about several rows, such as
+// that a user has one running timer, could not be kept otherwise.
 func (t *Tx) JournalWriter(ctx context.Context, who JournalScope) (*JournalWriter, error) {
 	if err := t.lockNode(ctx); err != nil {
 		return nil, err
@@ -85,7 +87,8 @@ func (w *JournalWriter) Finish(ctx context.Context) error {
 	return nil
 }
 
-// newID issues an id. Within an operation ids follow from it, so that the same operation made on two nodes makes the same things.
+// newID issues an id. Within an operation ids follow from it, so that the same operation made on two nodes makes the
+// same things.
 func (w *JournalWriter) newID(prefix string) string {
 	if w.who.Operation == "" {
 		return w.tx.NewID(prefix)
@@ -106,7 +109,8 @@ func (w *JournalWriter) emit(class reeve.TokenClass, name string) {
 	}
 }
 
-// tell notes what kind of thing changed, and the category it is in. The ids of the rows were noted as they were written.
+// tell notes what kind of thing changed, and the category it is in. The ids of the rows were noted as they were
+// written.
 func (w *JournalWriter) tell(key string, categories ...string) {
 	w.emit(reeve.SemanticKey, key)
 	for _, c := range categories {
@@ -125,11 +129,13 @@ type head struct {
 }
 
 func (h *head) scan(r scanner, rest ...any) error {
-	dest := append([]any{&h.to.ID, &h.to.WorkspaceID, &h.created, &h.updated, &h.deleted, &h.to.Stamp.Node, &h.to.Stamp.Counter, &h.clock}, rest...)
+	dest := append([]any{&h.to.ID, &h.to.WorkspaceID, &h.created, &h.updated, &h.deleted, &h.to.Stamp.Node,
+		&h.to.Stamp.Counter, &h.clock}, rest...)
 	if err := r.Scan(dest...); err != nil {
 		return err
 	}
-	h.to.CreatedAt, h.to.UpdatedAt, h.to.DeletedAt = reeve.FromMillis(h.created), reeve.FromMillis(h.updated), optional(h.deleted)
+	h.to.CreatedAt, h.to.UpdatedAt, h.to.DeletedAt = reeve.FromMillis(h.created), reeve.FromMillis(h.updated),
+		optional(h.deleted)
 	return decode("clock", h.clock, &h.to.Stamp.Clock)
 }
 
@@ -155,7 +161,8 @@ func (w *JournalWriter) put(ctx context.Context, table, columns string, r *reeve
 		w.rows = append(w.rows, r.ID)
 		w.emit(reeve.EntityID, r.ID)
 	}
-	args := append([]any{r.ID, r.WorkspaceID, reeve.Millis(r.CreatedAt), reeve.Millis(r.UpdatedAt), orZero(r.DeletedAt), s.Node, s.Counter, text(clock)}, values...)
+	args := append([]any{r.ID, r.WorkspaceID, reeve.Millis(r.CreatedAt), reeve.Millis(r.UpdatedAt), orZero(r.DeletedAt),
+		s.Node, s.Counter, text(clock)}, values...)
 	return w.tx.exec(ctx, upsert(table, recordColumns+columns), args...)
 }
 
@@ -169,7 +176,8 @@ func upsert(table, columns string) string {
 			sets = append(sets, n+" = excluded."+n)
 		}
 	}
-	return `INSERT INTO ` + table + ` (` + columns + `) VALUES (` + strings.Join(values, ", ") + `) ON CONFLICT (` + names[0] + `) DO UPDATE SET ` + strings.Join(sets, ", ")
+	return `INSERT INTO ` + table + ` (` + columns + `) VALUES (` + strings.Join(values, ", ") + `) ON CONFLICT (` +
+		names[0] + `) DO UPDATE SET ` + strings.Join(sets, ", ")
 }
 
 // remove marks a row as deleted, to be put.
@@ -219,7 +227,8 @@ func (r *JournalReader) within(c *clause, column string) {
 func (c *clause) String() string { return strings.Join(c.parts, " AND ") }
 
 // record reads one row of the hand's workspace; dead ones too when asked.
-func record[T any](ctx context.Context, r *JournalReader, scan func(scanner) (T, error), table, columns, id string, dead bool) (T, bool, error) {
+func record[T any](ctx context.Context, r *JournalReader, scan func(scanner) (T, error), table, columns, id string,
+	dead bool) (T, bool, error) {
 	query := `SELECT ` + recordColumns + columns + ` FROM ` + table + ` WHERE workspace_id = $1 AND id = $2`
 	if !dead {
 		query += ` AND deleted_at = 0`

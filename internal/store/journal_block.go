@@ -24,7 +24,8 @@ func (r *JournalReader) blocks(ctx context.Context, plan string) ([]reeve.PlanBl
 	var c clause
 	c.add("plan_id = ? AND deleted_at = 0", plan)
 	r.within(&c, "category_id")
-	return all(ctx, r.snap, scanBlock, `SELECT `+recordColumns+blockColumns+` FROM plan_blocks WHERE `+c.String()+` ORDER BY starts_at, ends_at, id`, c.args...)
+	return all(ctx, r.snap, scanBlock, `SELECT `+recordColumns+blockColumns+` FROM plan_blocks WHERE `+c.String()+
+		` ORDER BY starts_at, ends_at, id`, c.args...)
 }
 
 // block reads a block of a plan.
@@ -62,7 +63,8 @@ func orNotFound(err error, what, id string) error {
 func (w *JournalWriter) putBlock(ctx context.Context, b *reeve.PlanBlock) error {
 	w.tell(reeve.KeyDayPlan, b.CategoryID)
 	w.emit(reeve.EntityID, b.TaskID)
-	return w.put(ctx, "plan_blocks", blockColumns, &b.Record, b.PlanID, b.CategoryID, b.TaskID, b.StartsAt.UnixMilli(), offsetOf(b.StartsAt),
+	return w.put(ctx, "plan_blocks", blockColumns, &b.Record, b.PlanID, b.CategoryID, b.TaskID, b.StartsAt.UnixMilli(),
+		offsetOf(b.StartsAt),
 		b.EndsAt.UnixMilli(), offsetOf(b.EndsAt), b.Note)
 }
 
@@ -172,7 +174,8 @@ func (w *JournalWriter) UpsertBlocks(ctx context.Context, day string, in reeve.P
 }
 
 // ApplyReplan replaces the blocks of a day, if base is empty or still holds.
-func (w *JournalWriter) ApplyReplan(ctx context.Context, day string, in reeve.Replan, base string) (reeve.DayPlan, error) {
+func (w *JournalWriter) ApplyReplan(ctx context.Context, day string, in reeve.Replan,
+	base string) (reeve.DayPlan, error) {
 	p, err := w.Replan(ctx, day, in)
 	if err == nil {
 		err = p.CheckBase(base)

@@ -34,11 +34,12 @@ func (r *JournalReader) Categories(ctx context.Context) ([]reeve.Category, error
 	var c clause
 	c.add("workspace_id = ? AND deleted_at = 0", r.who.Workspace)
 	r.within(&c, "id")
-	return all(ctx, r.snap, scanCategory, `SELECT `+recordColumns+categoryColumns+` FROM categories WHERE `+c.String()+` ORDER BY folded, id`, c.args...)
+	return all(ctx, r.snap, scanCategory, `SELECT `+recordColumns+categoryColumns+` FROM categories WHERE `+c.String()+
+		` ORDER BY folded, id`, c.args...)
 }
 
-// ResolveCategories gives the ids of categories that are named by id or by name, in any case. Ids that are in keep stay, also
-// when their category is gone. A name that there is not is an error that lists those there are.
+// ResolveCategories gives the ids of categories that are named by id or by name, in any case. Ids that are in keep
+// stay, also when their category is gone. A name that there is not is an error that lists those there are.
 func (s *Snap) ResolveCategories(ctx context.Context, workspace string, names, keep []string) ([]string, error) {
 	out := make([]string, 0, len(names))
 	var list []reeve.Category
@@ -57,7 +58,8 @@ func (s *Snap) ResolveCategories(ctx context.Context, workspace string, names, k
 		}
 		at := slices.IndexFunc(list, func(c reeve.Category) bool { return c.ID == name })
 		if at < 0 {
-			at = slices.IndexFunc(list, func(c reeve.Category) bool { return fold(c.Name) == fold(strings.TrimSpace(name)) })
+			at = slices.IndexFunc(list,
+				func(c reeve.Category) bool { return fold(c.Name) == fold(strings.TrimSpace(name)) })
 		}
 		if at < 0 {
 			return nil, noCategory(i, name, list)
@@ -83,8 +85,10 @@ func noCategory(place int, name string, list []reeve.Category) error {
 			known += " and " + strconv.Itoa(len(list)-most) + " more"
 		}
 	}
-	return (&reeve.Error{Code: reeve.Validation, Message: "category " + strconv.Quote(name) + " does not exist", Fields: []reeve.Field{
-		{Path: "/categories/" + strconv.Itoa(place), Message: "is no category", Expected: "the id or the name of a category"}}}).Hintf("%s", known)
+	return (&reeve.Error{Code: reeve.Validation, Message: "category " + strconv.Quote(name) + " does not exist",
+		Fields: []reeve.Field{
+			{Path: "/categories/" + strconv.Itoa(place), Message: "is no category",
+				Expected: "the id or the name of a category"}}}).Hintf("%s", known)
 }
 
 func (w *JournalWriter) putCategory(ctx context.Context, c *reeve.Category) error {
@@ -92,8 +96,8 @@ func (w *JournalWriter) putCategory(ctx context.Context, c *reeve.Category) erro
 	return w.put(ctx, "categories", categoryColumns, &c.Record, c.Name, fold(c.Name))
 }
 
-// freeName refuses a name that another row of a table has, or that passes for an id. The names of categories and labels are short: they are compared
-// without regard to case.
+// freeName refuses a name that another row of a table has, or that passes for an id. The names of categories and labels
+// are short: they are compared without regard to case.
 func (w *JournalWriter) freeName(ctx context.Context, table, what, id, name string) (string, error) {
 	name, err := reeve.CheckTitle("/name", name)
 	if err != nil {
@@ -105,10 +109,12 @@ func (w *JournalWriter) freeName(ctx context.Context, table, what, id, name stri
 	if len([]rune(name)) > maxName {
 		return "", reeve.InvalidField("/name", "is too long", "1 to 100 characters")
 	}
-	other, taken, err := one(ctx, w.snap, value[string], `SELECT id FROM `+table+` WHERE workspace_id = $1 AND folded = $2 AND deleted_at = 0 AND id <> $3`,
+	other, taken, err := one(ctx, w.snap, value[string], `SELECT id FROM `+table+
+		` WHERE workspace_id = $1 AND folded = $2 AND deleted_at = 0 AND id <> $3`,
 		w.who.Workspace, fold(name), id)
 	if err == nil && taken {
-		err = &reeve.Error{Code: reeve.AlreadyExists, Message: "a " + what + " named \"" + name + "\" is there already: " + other,
+		err = &reeve.Error{Code: reeve.AlreadyExists, Message: "a " + what + " named \"" + name +
+			"\" is there already: " + other,
 			Fields: []reeve.Field{{Path: "/name", Message: "is taken by " + other, Expected: "a name of its own"}}}
 	}
 	return name, err
@@ -126,7 +132,8 @@ func (w *JournalWriter) CreateCategory(ctx context.Context, in reeve.CategoryReq
 }
 
 // UpdateCategory renames a category.
-func (w *JournalWriter) UpdateCategory(ctx context.Context, id string, in reeve.CategoryRequest) (reeve.Category, error) {
+func (w *JournalWriter) UpdateCategory(ctx context.Context, id string,
+	in reeve.CategoryRequest) (reeve.Category, error) {
 	c, err := w.Category(ctx, id)
 	if err != nil {
 		return c, err
@@ -145,7 +152,8 @@ func (w *JournalWriter) DeleteCategory(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, has, err := one(ctx, w.snap, value[string], `SELECT id FROM tasks WHERE category_id = $1 AND deleted_at = 0 LIMIT 1`, id)
+	_, has, err := one(ctx, w.snap, value[string],
+		`SELECT id FROM tasks WHERE category_id = $1 AND deleted_at = 0 LIMIT 1`, id)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,8 @@ func (r *JournalReader) Checklist(ctx context.Context, id string) (reeve.Checkli
 }
 
 func (r *JournalReader) items(ctx context.Context, list string) ([]reeve.ChecklistItem, error) {
-	return all(ctx, r.snap, scanItem, `SELECT `+recordColumns+itemColumns+` FROM checklist_items WHERE checklist_id = $1 AND deleted_at = 0 ORDER BY position, id`, list)
+	return all(ctx, r.snap, scanItem, `SELECT `+recordColumns+itemColumns+
+		` FROM checklist_items WHERE checklist_id = $1 AND deleted_at = 0 ORDER BY position, id`, list)
 }
 
 // Checklists reads the checklists of a task with their items, in order.
@@ -56,7 +57,8 @@ func (r *JournalReader) Checklists(ctx context.Context, task string) ([]reeve.Ch
 	if _, err := r.Task(ctx, task); err != nil {
 		return nil, err
 	}
-	lists, err := all(ctx, r.snap, scanChecklist, `SELECT `+recordColumns+checklistColumns+` FROM checklists WHERE task_id = $1 AND deleted_at = 0 ORDER BY position, id`, task)
+	lists, err := all(ctx, r.snap, scanChecklist, `SELECT `+recordColumns+checklistColumns+
+		` FROM checklists WHERE task_id = $1 AND deleted_at = 0 ORDER BY position, id`, task)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +93,8 @@ func (w *JournalWriter) touchList(c reeve.Checklist, category string) {
 
 // addChecklist makes a checklist at the end of a task's.
 func (w *JournalWriter) addChecklist(ctx context.Context, t reeve.Task, title string) (reeve.Checklist, error) {
-	last, _, err := one(ctx, w.snap, value[int64], `SELECT COALESCE(max(position), 0) FROM checklists WHERE task_id = $1 AND deleted_at = 0`, t.ID)
+	last, _, err := one(ctx, w.snap, value[int64],
+		`SELECT COALESCE(max(position), 0) FROM checklists WHERE task_id = $1 AND deleted_at = 0`, t.ID)
 	if err != nil {
 		return reeve.Checklist{}, err
 	}
@@ -149,7 +152,8 @@ func after(c reeve.Checklist) int64 {
 }
 
 func tooMany(path string) error {
-	return reeve.InvalidField(path, "would make the checklist too long", "at most "+strconv.Itoa(maxItems)+" items on one checklist")
+	return reeve.InvalidField(path, "would make the checklist too long", "at most "+strconv.Itoa(maxItems)+
+		" items on one checklist")
 }
 
 // AddItems adds items to a checklist and gives them.
@@ -182,7 +186,8 @@ func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.Item
 type ItemsEdit struct{ Made, Undo []reeve.ItemChange }
 
 // UpdateItems changes items of a checklist.
-func (w *JournalWriter) UpdateItems(ctx context.Context, list string, in reeve.ItemsChange) (c reeve.Checklist, e ItemsEdit, err error) {
+func (w *JournalWriter) UpdateItems(ctx context.Context, list string,
+	in reeve.ItemsChange) (c reeve.Checklist, e ItemsEdit, err error) {
 	c, t, err := w.Checklist(ctx, list)
 	if err != nil {
 		return c, e, err
@@ -231,7 +236,8 @@ func (w *JournalWriter) UpdateItems(ctx context.Context, list string, in reeve.I
 }
 
 // UpdateChecklist renames a checklist.
-func (w *JournalWriter) UpdateChecklist(ctx context.Context, id string, in reeve.ChecklistChange) (reeve.Checklist, error) {
+func (w *JournalWriter) UpdateChecklist(ctx context.Context, id string,
+	in reeve.ChecklistChange) (reeve.Checklist, error) {
 	c, t, err := w.Checklist(ctx, id)
 	if err != nil || in.Title == nil {
 		return c, err

@@ -41,5 +41,6 @@ func (d *Draft) CheckBase(base string) error {
 	if base == "" || base == d.Base() {
 		return nil
 	}
-	return reeve.Errorf(reeve.Stale, "what the change was based on has changed since").Hintf("preview it again and apply that")
+	return reeve.Errorf(reeve.Stale, "what the change was based on has changed since").
+		Hintf("preview it again and apply that")
 }

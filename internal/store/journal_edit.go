@@ -21,7 +21,8 @@ type TaskEdit struct {
 	back   []string         // labels that an undo puts on again
 }
 
-// EditTask works out a change of a task. A task that goes to another category loses the labels that belong to the old one.
+// EditTask works out a change of a task. A task that goes to another category loses the labels that belong to the old
+// one.
 func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskChange) (e TaskEdit, err error) {
 	if e.Before, err = r.Task(ctx, id); err != nil {
 		return e, err
@@ -34,10 +35,12 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 		in.Title = new(strings.TrimSpace(*in.Title))
 	}
 	is.Title, e.Made.Title, e.Undo.Title = edited(&e.Draft, "title", was.Title, in.Title)
-	is.Description, e.Made.Description, e.Undo.Description = edited(&e.Draft, "description", was.Description, in.Description)
+	is.Description, e.Made.Description, e.Undo.Description = edited(&e.Draft, "description", was.Description,
+		in.Description)
 	is.Status, e.Made.Status, e.Undo.Status = edited(&e.Draft, "status", was.Status, in.Status)
 	is.Priority, e.Made.Priority, e.Undo.Priority = edited(&e.Draft, "priority", was.Priority, in.Priority)
-	is.EstimateMinutes, e.Made.EstimateMinutes, e.Undo.EstimateMinutes = edited(&e.Draft, "estimate in minutes", was.EstimateMinutes, in.EstimateMinutes)
+	is.EstimateMinutes, e.Made.EstimateMinutes, e.Undo.EstimateMinutes = edited(&e.Draft, "estimate in minutes",
+		was.EstimateMinutes, in.EstimateMinutes)
 	is.DueDate, e.Made.DueDate, e.Undo.DueDate = edited(&e.Draft, "due date", was.DueDate, in.DueDate)
 	is.Language, e.Made.Language, e.Undo.Language = edited(&e.Draft, "language", was.Language, in.Language)
 	if err := is.Validate(); err != nil {
@@ -58,8 +61,8 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 	return e, r.restoreTask(ctx, &e, in.Rest)
 }
 
-// restoreTask works out what an undo puts back besides fields. A label that is gone, or that the task can have no more, cannot be put back, and
-// then nothing is.
+// restoreTask works out what an undo puts back besides fields. A label that is gone, or that the task can have no more,
+// cannot be put back, and then nothing is.
 func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reeve.TaskRemainder) error {
 	if rest == nil {
 		return nil
@@ -73,7 +76,8 @@ func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reev
 		case err != nil:
 			return err
 		case !ok || l.CategoryID != "" && l.CategoryID != e.After.CategoryID:
-			return reeve.Errorf(reeve.Stale, "the label %s cannot be put back on the task", id).Hintf("look at what is there now, and change that; nothing was taken back")
+			return reeve.Errorf(reeve.Stale, "the label %s cannot be put back on the task", id).
+				Hintf("look at what is there now, and change that; nothing was taken back")
 		case !slices.Contains(e.After.LabelIDs, id):
 			e.say("label %q (%s) is put back", l.Name, l.ID)
 			e.back = append(e.back, id)
@@ -90,8 +94,8 @@ func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reev
 	return err
 }
 
-// NewValues is what the edit leaves, and what an undo of it must find: what was changed, and all labels of the task where some were taken off or put
-// on with that.
+// NewValues is what the edit leaves, and what an undo of it must find: what was changed, and all labels of the task
+// where some were taken off or put on with that.
 func (e *TaskEdit) NewValues() any { return e.told(e.Made, e.After.LabelIDs) }
 
 // OldValues is what was there before, in the same words.
@@ -135,7 +139,8 @@ func (r *JournalReader) moveTask(ctx context.Context, e *TaskEdit, to string) er
 		return err
 	}
 	e.rest(dest.Record)
-	e.say("category: %q (%s) → %q (%s), with its checklists and time entries", from.Name, e.Before.CategoryID, dest.Name, dest.ID)
+	e.say("category: %q (%s) → %q (%s), with its checklists and time entries", from.Name, e.Before.CategoryID,
+		dest.Name, dest.ID)
 	e.After.CategoryID, e.Made.CategoryID, e.Undo.CategoryID = dest.ID, &dest.ID, &e.Before.CategoryID
 	for _, id := range e.Before.LabelIDs {
 		l, ok, err := record(ctx, r, scanLabel, "labels", labelColumns, id, false)

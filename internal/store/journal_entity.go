@@ -8,8 +8,9 @@ import (
 	"reeve"
 )
 
-// Entity reads anything of the journal by its id, as what an expression about it sees: its fields, its kind, and its category even where it has that from its task. False means
-// that it is not there for this hand: it is in a category that an agent may not see, or another user's own.
+// Entity reads anything of the journal by its id, as what an expression about it sees: its fields, its kind, and its
+// category even where it has that from its task. False means that it is not there for this hand: it is in a category
+// that an agent may not see, or another user's own.
 func (r *JournalReader) Entity(ctx context.Context, id string) (map[string]any, bool, error) {
 	m, ok, err := r.anybodys(ctx, id)
 	if err != nil || !ok {
@@ -95,7 +96,8 @@ func (r *JournalReader) anybodys(ctx context.Context, id string) (map[string]any
 }
 
 // part is an entity that has its category from a task.
-func (r *JournalReader) part(ctx context.Context, kind string, v any, task string, ok bool, err error) (map[string]any, bool, error) {
+func (r *JournalReader) part(ctx context.Context, kind string, v any, task string, ok bool,
+	err error) (map[string]any, bool, error) {
 	if err != nil || !ok {
 		return nil, false, err
 	}

@@ -49,7 +49,8 @@ func (r *JournalReader) Labels(ctx context.Context) ([]reeve.Label, error) {
 	if !r.who.All {
 		c.among("category_id", append([]string{""}, r.who.Categories...))
 	}
-	return all(ctx, r.snap, scanLabel, `SELECT `+recordColumns+labelColumns+` FROM labels WHERE `+c.String()+` ORDER BY folded, id`, c.args...)
+	return all(ctx, r.snap, scanLabel, `SELECT `+recordColumns+labelColumns+` FROM labels WHERE `+c.String()+
+		` ORDER BY folded, id`, c.args...)
 }
 
 // withLabels fills in the labels of tasks, in the order they were put on.
@@ -123,9 +124,10 @@ func (r *JournalReader) fit(ctx context.Context, path, id, category string) erro
 	return nil
 }
 
-// AssignLabels puts labels on a task and takes others off. It gives what that came to: asking for what is so already changes
-// nothing.
-func (w *JournalWriter) AssignLabels(ctx context.Context, id string, in reeve.LabelAssignment) (t reeve.Task, done reeve.LabelAssignment, err error) {
+// AssignLabels puts labels on a task and takes others off. It gives what that came to: asking for what is so already
+// changes nothing.
+func (w *JournalWriter) AssignLabels(ctx context.Context, id string,
+	in reeve.LabelAssignment) (t reeve.Task, done reeve.LabelAssignment, err error) {
 	if err := reeve.CheckDistinct("/add_label_ids", slices.Concat(in.Add, in.Remove)); err != nil {
 		return t, done, err
 	}

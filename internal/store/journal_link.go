@@ -35,7 +35,8 @@ func (w *JournalWriter) putLink(ctx context.Context, l *reeve.Link) error {
 }
 
 // linkBoth ties two tasks in both directions.
-func (w *JournalWriter) linkBoth(ctx context.Context, from, to string, there, back reeve.Relation) ([]reeve.Link, error) {
+func (w *JournalWriter) linkBoth(ctx context.Context, from, to string,
+	there, back reeve.Relation) ([]reeve.Link, error) {
 	a, err := w.link(ctx, from, to, there)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ type ItemMoveDraft struct {
 	reopen bool
 }
 
-// pick finds the items of a move on their checklist, in the order they have there, whatever the order they were named in.
+// pick finds the items of a move on their checklist, in the order they have there, whatever the order they were named
+// in.
 func (m *ItemMoveDraft) pick(ids []string) error {
 	if err := reeve.CheckDistinct("/item_ids", ids); err != nil {
 		return err
@@ -44,7 +45,8 @@ func (m *ItemMoveDraft) pick(ids []string) error {
 }
 
 // begin reads where items come from.
-func (m *ItemMoveDraft) begin(ctx context.Context, r *JournalReader, list string, items []string, preserve *bool) (err error) {
+func (m *ItemMoveDraft) begin(ctx context.Context, r *JournalReader, list string, items []string,
+	preserve *bool) (err error) {
 	if m.from, m.source, err = r.Checklist(ctx, list); err != nil {
 		return err
 	}
@@ -56,7 +58,8 @@ func (m *ItemMoveDraft) begin(ctx context.Context, r *JournalReader, list string
 
 // tell writes the move in words.
 func (m *ItemMoveDraft) tell(to string) {
-	m.say("Move %d of %d items from checklist %q (%s) of task %q to %s:", len(m.items), len(m.from.Items), m.from.Title, m.from.ID, m.source.Title, to)
+	m.say("Move %d of %d items from checklist %q (%s) of task %q to %s:", len(m.items), len(m.from.Items), m.from.Title,
+		m.from.ID, m.source.Title, to)
 	for _, i := range m.items {
 		m.say("  %s %s (%s)", box(i.Checked && !m.reopen), i.Title, i.ID)
 	}
@@ -106,7 +109,8 @@ func (r *JournalReader) SplitItems(ctx context.Context, in reeve.ItemSplit) (m I
 	if _, err := reeve.CheckTitle("/new_task_title", in.Title); err != nil {
 		return m, err
 	}
-	if m.dest, err = r.draftTask(ctx, reeve.TaskDraft{CategoryID: category, Title: in.Title, Language: m.source.Language}); err != nil {
+	if m.dest, err = r.draftTask(ctx, reeve.TaskDraft{CategoryID: category, Title: in.Title,
+		Language: m.source.Language}); err != nil {
 		return m, err
 	}
 	m.to.Title = m.from.Title
@@ -148,7 +152,8 @@ func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ItemMove, base s
 }
 
 // ApplySplit moves items to a new task, if base is empty or still holds.
-func (w *JournalWriter) ApplySplit(ctx context.Context, in reeve.ItemSplit, base string) (out reeve.TasksChanged, err error) {
+func (w *JournalWriter) ApplySplit(ctx context.Context, in reeve.ItemSplit,
+	base string) (out reeve.TasksChanged, err error) {
 	m, err := w.SplitItems(ctx, in)
 	if err == nil {
 		err = m.CheckBase(base)

@@ -12,8 +12,8 @@ type nodeClock struct {
 	taken bool // whether the transaction has taken a number of its own
 }
 
-// lockNode reads this node's counter and keeps it from everybody else until the transaction ends, so that numbers are taken in
-// the order in which they are committed and none is left out.
+// lockNode reads this node's counter and keeps it from everybody else until the transaction ends, so that numbers are
+// taken in the order in which they are committed and none is left out.
 func (t *Tx) lockNode(ctx context.Context) error {
 	if t.node != nil {
 		return nil
@@ -34,8 +34,8 @@ func (t *Tx) lockNode(ctx context.Context) error {
 	return err
 }
 
-// Stamp gives the stamp of this transaction's changes: this node and its next number, the same for all of them. A transaction
-// that changes nothing shared takes no number.
+// Stamp gives the stamp of this transaction's changes: this node and its next number, the same for all of them. A
+// transaction that changes nothing shared takes no number.
 func (t *Tx) Stamp(ctx context.Context) (reeve.Stamp, error) {
 	if err := t.lockNode(ctx); err != nil {
 		return reeve.Stamp{}, err

@@ -32,7 +32,8 @@ func (r *JournalReader) planID(day string) string {
 	return derivedID(reeve.PrefixDayPlan, r.who.Workspace, r.who.User, day)
 }
 
-// Plan reads the user's plan of a day, with what of it the hand sees. A day without a plan gives one that has no time of making.
+// Plan reads the user's plan of a day, with what of it the hand sees. A day without a plan gives one that has no time
+// of making.
 func (r *JournalReader) Plan(ctx context.Context, day string) (p reeve.DayPlan, err error) {
 	if err := reeve.CheckDay("/plan_date", day); err != nil {
 		return p, err
@@ -43,7 +44,8 @@ func (r *JournalReader) Plan(ctx context.Context, day string) (p reeve.DayPlan, 
 		return p, err
 	}
 	if !ok {
-		p = reeve.DayPlan{Record: reeve.Record{ID: id, WorkspaceID: r.who.Workspace}, UserID: r.who.User, Day: day, Blocks: []reeve.PlanBlock{}, Pinned: []string{}}
+		p = reeve.DayPlan{Record: reeve.Record{ID: id, WorkspaceID: r.who.Workspace}, UserID: r.who.User, Day: day,
+			Blocks: []reeve.PlanBlock{}, Pinned: []string{}}
 		return p, nil
 	}
 	if p.Blocks, err = r.blocks(ctx, id); err != nil {
@@ -81,8 +83,10 @@ func (w *JournalWriter) OpenPlan(ctx context.Context, day string) (reeve.DayPlan
 	return p, err
 }
 
-// PinTasks puts tasks on a day's plan, at its end, and takes others off. It gives what takes that back: a task that was taken off goes back where it was.
-func (w *JournalWriter) PinTasks(ctx context.Context, day string, in reeve.PinChange) (p reeve.DayPlan, undo reeve.PinChange, err error) {
+// PinTasks puts tasks on a day's plan, at its end, and takes others off. It gives what takes that back: a task that was
+// taken off goes back where it was.
+func (w *JournalWriter) PinTasks(ctx context.Context, day string,
+	in reeve.PinChange) (p reeve.DayPlan, undo reeve.PinChange, err error) {
 	if err := reeve.CheckDistinct("/task_ids", slices.Concat(in.Pin, in.Unpin)); err != nil {
 		return p, undo, err
 	}
@@ -97,7 +101,8 @@ func (w *JournalWriter) PinTasks(ctx context.Context, day string, in reeve.PinCh
 			return p, undo, err
 		}
 	}
-	last, _, err := one(ctx, w.snap, value[int64], `SELECT COALESCE(max(position), 0) FROM plan_pins WHERE plan_id = $1 AND deleted_at = 0`, p.ID)
+	last, _, err := one(ctx, w.snap, value[int64],
+		`SELECT COALESCE(max(position), 0) FROM plan_pins WHERE plan_id = $1 AND deleted_at = 0`, p.ID)
 	if err != nil {
 		return p, undo, err
 	}
@@ -156,8 +161,10 @@ func (w *JournalWriter) pin(ctx context.Context, plan, task string, position int
 // longestBlock is how long a block may be.
 const longestBlock = 24 * time.Hour
 
-// draftBlock checks a block that is to be put on a plan. A block that is there already must be the hand's to touch, too.
-func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path string, in reeve.BlockDraft) (b reeve.PlanBlock, was *reeve.PlanBlock, err error) {
+// draftBlock checks a block that is to be put on a plan. A block that is there already must be the hand's to touch,
+// too.
+func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path string,
+	in reeve.BlockDraft) (b reeve.PlanBlock, was *reeve.PlanBlock, err error) {
 	if in.ID != "" {
 		old, err := r.block(ctx, plan, in.ID)
 		if err != nil {
@@ -174,7 +181,8 @@ func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path
 			return b, was, err
 		}
 		if t.CategoryID != in.CategoryID {
-			return b, was, reeve.InvalidField(path+"/task_id", "is a task of another category", "a task of the block's category")
+			return b, was, reeve.InvalidField(path+"/task_id", "is a task of another category",
+				"a task of the block's category")
 		}
 	}
 	if b.StartsAt, err = reeve.ParseTimeWithOffset(path+"/start_time", in.StartsAt); err != nil {
@@ -185,18 +193,21 @@ func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path
 	}
 	switch {
 	case b.StartsAt.Format(time.DateOnly) != plan.Day:
-		return b, was, reeve.InvalidField(path+"/start_time", "is not on the plan's day", "a time on "+plan.Day+", by its own offset")
+		return b, was, reeve.InvalidField(path+"/start_time", "is not on the plan's day", "a time on "+plan.Day+
+			", by its own offset")
 	case !b.EndsAt.After(b.StartsAt):
 		return b, was, reeve.InvalidField(path+"/end_time", "is not after start_time", "a time after start_time")
 	case b.EndsAt.Sub(b.StartsAt) > longestBlock:
-		return b, was, reeve.InvalidField(path+"/end_time", "makes the block too long", "at most 24 hours after start_time")
+		return b, was, reeve.InvalidField(path+"/end_time", "makes the block too long",
+			"at most 24 hours after start_time")
 	}
 	b.PlanID, b.CategoryID, b.TaskID, b.Note = plan.ID, in.CategoryID, in.TaskID, in.Note
 	return b, was, reeve.CheckText(path+"/note", in.Note)
 }
 
 // draftBlocks checks a list of blocks that may name each block once.
-func (r *JournalReader) draftBlocks(ctx context.Context, plan reeve.DayPlan, path string, in []reeve.BlockDraft) (out []blockEdit, err error) {
+func (r *JournalReader) draftBlocks(ctx context.Context, plan reeve.DayPlan, path string,
+	in []reeve.BlockDraft) (out []blockEdit, err error) {
 	if err := reeve.CheckCount(path, len(in)); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,8 @@ func (r *JournalReader) Rating(ctx context.Context, kind reeve.RatingTarget, id 
 }
 
 // Rate says how something was, in place of what was said before. It gives the earlier rating, if there was one.
-func (w *JournalWriter) Rate(ctx context.Context, in reeve.RatingDraft) (v reeve.Rating, before *reeve.Rating, err error) {
+func (w *JournalWriter) Rate(ctx context.Context,
+	in reeve.RatingDraft) (v reeve.Rating, before *reeve.Rating, err error) {
 	category, err := w.rated(ctx, in.Target, in.TargetID)
 	if err != nil {
 		return v, nil, err
@@ -65,7 +66,8 @@ func (w *JournalWriter) Rate(ctx context.Context, in reeve.RatingDraft) (v reeve
 	if err != nil {
 		return v, nil, err
 	}
-	v = reeve.Rating{Record: old.Record, UserID: w.who.User, Target: in.Target, TargetID: in.TargetID, Scores: in.Scores, Note: in.Note}
+	v = reeve.Rating{Record: old.Record, UserID: w.who.User, Target: in.Target, TargetID: in.TargetID,
+		Scores: in.Scores, Note: in.Note}
 	if err := v.Validate(); err != nil {
 		return v, nil, err
 	}
@@ -82,7 +84,8 @@ func (w *JournalWriter) putRating(ctx context.Context, v *reeve.Rating, category
 	w.tell(reeve.KeyRating, category)
 	w.emit(reeve.Subtype, "rating."+string(v.Target))
 	w.emit(reeve.EntityID, v.TargetID)
-	return w.put(ctx, "ratings", ratingColumns, &v.Record, v.UserID, string(v.Target), v.TargetID, text(v.Scores), v.Note)
+	return w.put(ctx, "ratings", ratingColumns, &v.Record, v.UserID, string(v.Target), v.TargetID, text(v.Scores),
+		v.Note)
 }
 
 // DeleteRating removes the user's rating of something.
@@ -109,8 +112,8 @@ type RatingFilter struct {
 	Limit    int
 }
 
-// Ratings reads a page of the user's ratings of what the hand sees, newest first. The category of a rating is that of what was
-// rated, as it is now.
+// Ratings reads a page of the user's ratings of what the hand sees, newest first. The category of a rating is that of
+// what was rated, as it is now.
 func (r *JournalReader) Ratings(ctx context.Context, f RatingFilter) ([]reeve.Rating, error) {
 	if f.Category != "" {
 		if _, err := r.Category(ctx, f.Category); err != nil {
@@ -152,7 +155,8 @@ func (r *JournalReader) SummarizeRatings(ctx context.Context, f RatingFilter) (r
 	if err != nil {
 		return reeve.RatingSummary{}, err
 	}
-	out := reeve.RatingSummary{Count: min(len(list), maxCounted), Cut: len(list) > maxCounted, Scores: []reeve.ScoreSummary{}}
+	out := reeve.RatingSummary{Count: min(len(list), maxCounted), Cut: len(list) > maxCounted,
+		Scores: []reeve.ScoreSummary{}}
 	sums := map[string]*reeve.ScoreSummary{}
 	for _, v := range list[:out.Count] {
 		for name, n := range v.Scores {

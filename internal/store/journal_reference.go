@@ -21,10 +21,11 @@ func like(s string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(fold(s)) + "%"
 }
 
-// ResolveTask ranks the tasks that a reference may mean: by its words, how the titles begin, and which was changed last. The
-// same tasks give the same order on every node and at any time. It chooses nothing. Without a reference it gives the tasks that
-// were changed last.
-func (r *JournalReader) ResolveTask(ctx context.Context, reference string, closedToo bool, limit int) (reeve.TaskCandidates, error) {
+// ResolveTask ranks the tasks that a reference may mean: by its words, how the titles begin, and which was changed
+// last. The same tasks give the same order on every node and at any time. It chooses nothing. Without a reference it
+// gives the tasks that were changed last.
+func (r *JournalReader) ResolveTask(ctx context.Context, reference string, closedToo bool,
+	limit int) (reeve.TaskCandidates, error) {
 	out := reeve.TaskCandidates{Candidates: []reeve.TaskCandidate{}, Ambiguous: true}
 	want := words(reference)
 	if len(want) == 0 && reference != "" {
@@ -36,10 +37,12 @@ func (r *JournalReader) ResolveTask(ctx context.Context, reference string, close
 	}
 	for age, t := range pool {
 		score, why := likeness(reference, want, t, age)
-		out.Candidates = append(out.Candidates, reeve.TaskCandidate{TaskID: t.ID, Title: t.Title, CategoryID: t.CategoryID, Status: t.Status,
+		out.Candidates = append(out.Candidates, reeve.TaskCandidate{TaskID: t.ID, Title: t.Title,
+			CategoryID: t.CategoryID, Status: t.Status,
 			DueDate: t.DueDate, Score: score, Why: why})
 	}
-	slices.SortStableFunc(out.Candidates, func(a, b reeve.TaskCandidate) int { return cmp.Compare(b.Score, a.Score) }) // of equals, the last changed first
+	// of equals, the last changed first
+	slices.SortStableFunc(out.Candidates, func(a, b reeve.TaskCandidate) int { return cmp.Compare(b.Score, a.Score) })
 	if n := len(out.Candidates); n > 0 {
 		first := out.Candidates[0].Score
 		out.Ambiguous = first < 900 || (n > 1 && out.Candidates[1].Score >= 900)
@@ -48,8 +51,8 @@ func (r *JournalReader) ResolveTask(ctx context.Context, reference string, close
 	return out, nil
 }
 
-// taskPool reads the tasks that have a word of a reference, the last changed first. A task named by its id is found however old or
-// closed it is.
+// taskPool reads the tasks that have a word of a reference, the last changed first. A task named by its id is found
+// however old or closed it is.
 func (r *JournalReader) taskPool(ctx context.Context, id string, want []string, closedToo bool) ([]reeve.Task, error) {
 	named, ok, err := record(ctx, r, scanTask, "tasks", taskColumns, id, false)
 	if err != nil {
@@ -75,7 +78,8 @@ func (r *JournalReader) taskPool(ctx context.Context, id string, want []string, 
 	}
 	looked.add("("+strings.Join(parts, " OR ")+")", args...)
 	looked.args = append(looked.args, maxPool)
-	return all(ctx, r.snap, scanTask, `SELECT `+recordColumns+taskColumns+` FROM (SELECT `+recordColumns+taskColumns+` FROM tasks WHERE `+c.String()+
+	return all(ctx, r.snap, scanTask, `SELECT `+recordColumns+taskColumns+` FROM (SELECT `+recordColumns+taskColumns+
+		` FROM tasks WHERE `+c.String()+
 		` ORDER BY updated_at DESC, id DESC LIMIT `+last+`) looked WHERE `+looked.String()+
 		` ORDER BY updated_at DESC, id DESC LIMIT $`+strconv.Itoa(len(looked.args)), looked.args...)
 }

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// CarryOverDraft is a follow-up or a rollover that was worked out and not made: open items go from one task to another, which may be
-// a new one.
+// CarryOverDraft is a follow-up or a rollover that was worked out and not made: open items go from one task to another,
+// which may be a new one.
 type CarryOverDraft struct {
 	Draft
 	source  reeve.Task
@@ -56,13 +56,16 @@ func (c *CarryOverDraft) tell() {
 	switch {
 	case c.dest == nil:
 	case c.dest.ID == "":
-		c.say("Create task %q in category %s with %d labels, linked to task %q (%s) in both directions.", c.dest.Title, c.dest.CategoryID,
+		c.say("Create task %q in category %s with %d labels, linked to task %q (%s) in both directions.", c.dest.Title,
+			c.dest.CategoryID,
 			len(c.dest.LabelIDs), c.source.Title, c.source.ID)
 	default:
-		c.say("Link task %q (%s) and task %q (%s) in both directions.", c.source.Title, c.source.ID, c.dest.Title, c.dest.ID)
+		c.say("Link task %q (%s) and task %q (%s) in both directions.", c.source.Title, c.source.ID, c.dest.Title,
+			c.dest.ID)
 	}
 	for _, l := range c.lists {
-		c.say("Move %d open of %d items from checklist %q (%s) to a checklist of that title there:", len(l.open), len(l.from.Items), l.from.Title, l.from.ID)
+		c.say("Move %d open of %d items from checklist %q (%s) to a checklist of that title there:", len(l.open),
+			len(l.from.Items), l.from.Title, l.from.ID)
 		for _, i := range l.open {
 			c.say("  [ ] %s (%s)", i.Title, i.ID)
 		}
@@ -94,10 +97,12 @@ func (r *JournalReader) FollowUp(ctx context.Context, in reeve.FollowUp) (c Carr
 	if in.CarryOver != nil && !*in.CarryOver {
 		c.lists, c.moved = nil, 0
 	}
-	draft := reeve.TaskDraft{CategoryID: c.source.CategoryID, Title: in.Title, Language: c.source.Language, Priority: c.source.Priority, LabelIDs: c.source.LabelIDs}
+	draft := reeve.TaskDraft{CategoryID: c.source.CategoryID, Title: in.Title, Language: c.source.Language,
+		Priority: c.source.Priority, LabelIDs: c.source.LabelIDs}
 	switch preserve := in.Preserve == nil || *in.Preserve; {
 	case preserve && in.CategoryID != "" && in.CategoryID != c.source.CategoryID:
-		return c, reeve.InvalidField("/category_id", "is not the source task's", "preserve_category_and_labels false to choose another")
+		return c, reeve.InvalidField("/category_id", "is not the source task's",
+			"preserve_category_and_labels false to choose another")
 	case !preserve && in.CategoryID == "":
 		return c, reeve.InvalidField("/category_id", "is missing", "the category of the new task")
 	case !preserve:
@@ -134,7 +139,8 @@ func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c Carr
 		return c, err
 	}
 	if c.source.Status.Closed() {
-		return c, reeve.Errorf(reeve.Conflict, "task %q is %s already", c.source.ID, c.source.Status).Hintf("reopen it first, or make a follow-up task")
+		return c, reeve.Errorf(reeve.Conflict, "task %q is %s already", c.source.ID, c.source.Status).
+			Hintf("reopen it first, or make a follow-up task")
 	}
 	if in.TargetTaskID != "" {
 		return c, c.target(ctx, r, in.TargetTaskID)
@@ -149,7 +155,8 @@ func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c Carr
 	} else if _, err := reeve.CheckTitle("/new_task_title", title); err != nil {
 		return c, err
 	}
-	return c, c.draft(ctx, r, reeve.TaskDraft{CategoryID: c.source.CategoryID, Title: title, Language: c.source.Language, Priority: c.source.Priority,
+	return c, c.draft(ctx, r, reeve.TaskDraft{CategoryID: c.source.CategoryID, Title: title,
+		Language: c.source.Language, Priority: c.source.Priority,
 		LabelIDs: c.source.LabelIDs})
 }
 
@@ -228,7 +235,8 @@ func (w *JournalWriter) carryTo(ctx context.Context, c *CarryOverDraft) ([]reeve
 		if err != nil {
 			return nil, err
 		}
-		if err := w.move(ctx, &ItemMoveDraft{from: l.from, source: c.source, to: to, dest: *c.dest, items: l.open}); err != nil {
+		if err := w.move(ctx, &ItemMoveDraft{from: l.from, source: c.source, to: to, dest: *c.dest,
+			items: l.open}); err != nil {
 			return nil, err
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"reeve"
 )
 
-// The methods here find the categories that a call touches, for the gate to judge it by. They ask only whose a thing is, not how
-// it stands, and find what has been deleted too: a call that is made again must be judged as it was the first time.
+// The methods here find the categories that a call touches, for the gate to judge it by. They ask only whose a thing
+// is, not how it stands, and find what has been deleted too: a call that is made again must be judged as it was the
+// first time.
 
 // TouchCategory notes categories. An empty id is nothing, here and below.
 func (r *JournalReader) TouchCategory(ctx context.Context, ids ...string) error {

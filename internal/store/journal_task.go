@@ -12,7 +12,8 @@ const taskColumns = `category_id, title, folded, description, status, priority, 
 func scanTask(r scanner) (t reeve.Task, err error) {
 	defer wrapCorrupt("tasks", &t.ID, &err)
 	h, folded, closed := head{to: &t.Record}, "", int64(0)
-	err = h.scan(r, &t.CategoryID, &t.Title, &folded, &t.Description, &t.Status, &t.Priority, &t.EstimateMinutes, &t.DueDate, &t.Language, &closed, &t.CreatedBy)
+	err = h.scan(r, &t.CategoryID, &t.Title, &folded, &t.Description, &t.Status, &t.Priority, &t.EstimateMinutes,
+		&t.DueDate, &t.Language, &closed, &t.CreatedBy)
 	t.ClosedAt = optional(closed)
 	return t, err
 }
@@ -120,7 +121,8 @@ func (w *JournalWriter) putTask(ctx context.Context, t *reeve.Task) error {
 	}
 	w.tell(reeve.KeyTask, t.CategoryID)
 	w.emit(reeve.Subtype, "task."+string(t.Status))
-	return w.put(ctx, "tasks", taskColumns, &t.Record, t.CategoryID, t.Title, fold(t.Title), t.Description, string(t.Status), string(t.Priority),
+	return w.put(ctx, "tasks", taskColumns, &t.Record, t.CategoryID, t.Title, fold(t.Title), t.Description,
+		string(t.Status), string(t.Priority),
 		t.EstimateMinutes, t.DueDate, t.Language, orZero(t.ClosedAt), t.CreatedBy)
 }
 
@@ -137,7 +139,8 @@ func (r *JournalReader) draftTask(ctx context.Context, in reeve.TaskDraft) (t re
 			return t, err
 		}
 	}
-	t = reeve.Task{CategoryID: in.CategoryID, Title: in.Title, Description: in.Description, Status: in.Status, Priority: in.Priority,
+	t = reeve.Task{CategoryID: in.CategoryID, Title: in.Title, Description: in.Description, Status: in.Status,
+		Priority:        in.Priority,
 		EstimateMinutes: in.EstimateMinutes, DueDate: in.DueDate, Language: in.Language, CreatedBy: r.who.User}
 	if r.who.Agent != "" {
 		t.CreatedBy = r.who.Agent

@@ -14,7 +14,8 @@ func scanTimeEntry(r scanner) (e reeve.TimeEntry, err error) {
 	defer wrapCorrupt("time_entries", &e.ID, &err)
 	h := head{to: &e.Record}
 	var start, startOffset, end, endOffset int64
-	if err := h.scan(r, &e.TaskID, &e.UserID, &start, &startOffset, &end, &endOffset, &e.Note, &e.SourceID); err != nil {
+	if err := h.scan(r, &e.TaskID, &e.UserID, &start, &startOffset, &end, &endOffset, &e.Note,
+		&e.SourceID); err != nil {
 		return e, err
 	}
 	e.StartedAt = reeve.InOffset(start, startOffset)
@@ -39,7 +40,8 @@ func (w *JournalWriter) putTimeEntry(ctx context.Context, e *reeve.TimeEntry, ca
 	w.tell(reeve.KeyTimeEntry, category)
 	w.emit(reeve.Subtype, state)
 	w.emit(reeve.EntityID, e.TaskID)
-	return w.put(ctx, "time_entries", timeColumns, &e.Record, e.TaskID, e.UserID, e.StartedAt.UnixMilli(), offsetOf(e.StartedAt), end, endOffset, e.Note, e.SourceID)
+	return w.put(ctx, "time_entries", timeColumns, &e.Record, e.TaskID, e.UserID, e.StartedAt.UnixMilli(),
+		offsetOf(e.StartedAt), end, endOffset, e.Note, e.SourceID)
 }
 
 // TimeEntry reads a time entry of the user's own, and its task, even if that was deleted since.
@@ -125,8 +127,10 @@ func (w *JournalWriter) free(ctx context.Context, from, to time.Time, except str
 		AND started_at < $3 AND (ended_at > $4 OR ended_at = 0) AND id <> $5 ORDER BY started_at, id LIMIT 1`,
 		w.who.Workspace, w.who.User, to.UnixMilli(), from.UnixMilli(), except)
 	if err == nil && taken {
-		err = &reeve.Error{Code: reeve.Conflict, Message: "the time overlaps that of " + other, Hint: "change the times, or the other entry",
-			Fields: []reeve.Field{{Path: "/started_at", Message: "overlaps " + other, Expected: "a span in which the user has no other time entry"}}}
+		err = &reeve.Error{Code: reeve.Conflict, Message: "the time overlaps that of " + other,
+			Hint: "change the times, or the other entry",
+			Fields: []reeve.Field{{Path: "/started_at", Message: "overlaps " + other,
+				Expected: "a span in which the user has no other time entry"}}}
 	}
 	return err
 }
@@ -147,13 +151,16 @@ func (w *JournalWriter) CreateTimeEntry(ctx context.Context, in reeve.TimeDraft)
 	if err := w.free(ctx, from, to, ""); err != nil {
 		return e, err
 	}
-	e = reeve.TimeEntry{TaskID: t.ID, UserID: w.who.User, StartedAt: from, EndedAt: &to, Note: in.Note, SourceID: in.SourceID}
+	e = reeve.TimeEntry{TaskID: t.ID, UserID: w.who.User, StartedAt: from, EndedAt: &to, Note: in.Note,
+		SourceID: in.SourceID}
 	e.ID = w.newID(reeve.PrefixTimeEntry)
 	return e, w.putTimeEntry(ctx, &e, t.CategoryID)
 }
 
-// UpdateTimeEntry changes a time entry. A running one can be annotated and its start corrected; it is ended by stopping it.
-func (w *JournalWriter) UpdateTimeEntry(ctx context.Context, id string, in reeve.TimeChange) (e reeve.TimeEntry, err error) {
+// UpdateTimeEntry changes a time entry. A running one can be annotated and its start corrected; it is ended by stopping
+// it.
+func (w *JournalWriter) UpdateTimeEntry(ctx context.Context, id string,
+	in reeve.TimeChange) (e reeve.TimeEntry, err error) {
 	e, t, err := w.TimeEntry(ctx, id)
 	if err != nil {
 		return e, err
@@ -194,7 +201,8 @@ func (w *JournalWriter) UpdateTimeEntry(ctx context.Context, id string, in reeve
 // sameTimes tells whether two entries span the same time, as the same clocks showed it.
 func sameTimes(a, b reeve.TimeEntry) bool {
 	same := func(x, y time.Time) bool { return x.Equal(y) && offsetOf(x) == offsetOf(y) }
-	return same(a.StartedAt, b.StartedAt) && (a.EndedAt == nil) == (b.EndedAt == nil) && (a.EndedAt == nil || same(*a.EndedAt, *b.EndedAt))
+	return same(a.StartedAt, b.StartedAt) && (a.EndedAt == nil) == (b.EndedAt == nil) &&
+		(a.EndedAt == nil || same(*a.EndedAt, *b.EndedAt))
 }
 
 func (w *JournalWriter) checkTimes(ctx context.Context, e reeve.TimeEntry) error {

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// Running gives the user's running timer; false means there is none. It looks beyond the hand's categories, as a user has one
-// timer in all.
+// Running gives the user's running timer; false means there is none. It looks beyond the hand's categories, as a user
+// has one timer in all.
 func (r *JournalReader) Running(ctx context.Context) (reeve.TimeEntry, bool, error) {
 	return one(ctx, r.snap, scanTimeEntry, `SELECT `+recordColumns+timeColumns+` FROM time_entries WHERE workspace_id = $1 AND user_id = $2 AND deleted_at = 0
 		AND ended_at = 0 ORDER BY started_at, id LIMIT 1`, r.who.Workspace, r.who.User)
@@ -28,7 +28,8 @@ func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e 
 		return e, err
 	}
 	if ok {
-		return e, reeve.Errorf(reeve.Conflict, "the timer %s is running", running.ID).Hintf("a user has one at a time; stop it first")
+		return e, reeve.Errorf(reeve.Conflict, "the timer %s is running", running.ID).
+			Hintf("a user has one at a time; stop it first")
 	}
 	if err := w.free(ctx, w.tx.now, w.tx.now.Add(time.Millisecond), ""); err != nil { // the clock may have gone back
 		return e, err
@@ -39,7 +40,8 @@ func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e 
 }
 
 // timerToStop finds the timer that a request means.
-func (r *JournalReader) timerToStop(ctx context.Context, in reeve.TimerStop) (e reeve.TimeEntry, t reeve.Task, err error) {
+func (r *JournalReader) timerToStop(ctx context.Context,
+	in reeve.TimerStop) (e reeve.TimeEntry, t reeve.Task, err error) {
 	id := in.TimeEntryID
 	if id == "" {
 		running, ok, err := r.Running(ctx)
@@ -54,8 +56,8 @@ func (r *JournalReader) timerToStop(ctx context.Context, in reeve.TimerStop) (e 
 	return r.TimeEntry(ctx, id)
 }
 
-// StopTimer stops the running timer, now. One that has been stopped stays as it is. Time never goes back: one that was stopped as
-// it was started has run for a millisecond.
+// StopTimer stops the running timer, now. One that has been stopped stays as it is. Time never goes back: one that was
+// stopped as it was started has run for a millisecond.
 func (w *JournalWriter) StopTimer(ctx context.Context, in reeve.TimerStop) (e reeve.TimeEntry, err error) {
 	e, t, err := w.timerToStop(ctx, in)
 	if err != nil {

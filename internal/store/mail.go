@@ -11,8 +11,8 @@ import (
 	"reeve"
 )
 
-// A mail's id is its inbox's id and 28 bits of its own; an inbox's id is its workspace's number and 16 bits of its own. So the mails of a workspace, or
-// of an inbox, are a range of ids.
+// A mail's id is its inbox's id and 28 bits of its own; an inbox's id is its workspace's number and 16 bits of its own.
+// So the mails of a workspace, or of an inbox, are a range of ids.
 const (
 	mailBits  = 28
 	inboxBits = 16
@@ -34,7 +34,8 @@ type span struct{ first, last int64 }
 
 // ListInboxes lists a workspace's inboxes by name.
 func (s Mail) ListInboxes(ctx context.Context, workspace string) ([]Inbox, error) {
-	return all(ctx, s.Snap, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 ORDER BY name`, workspace)
+	return all(ctx, s.Snap, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 ORDER BY name`,
+		workspace)
 }
 
 const inboxColumns = `id, name, user_id, messages`
@@ -46,17 +47,20 @@ func scanInbox(r scanner) (v Inbox, err error) {
 
 // GetInbox gives an inbox by its name.
 func (s Mail) GetInbox(ctx context.Context, workspace, name string) (Inbox, error) {
-	v, ok, err := one(ctx, s.Snap, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 AND name = $2`, workspace, name)
+	v, ok, err := one(ctx, s.Snap, scanInbox, `SELECT `+inboxColumns+
+		` FROM inboxes WHERE workspace_id = $1 AND name = $2`, workspace, name)
 	if err == nil && !ok {
 		err = notFound("inbox", name)
 	}
 	return v, err
 }
 
-// LockInbox is GetInbox for a transaction that removes mail of it: whoever adds some waits until it is over, and was waited for.
+// LockInbox is GetInbox for a transaction that removes mail of it: whoever adds some waits until it is over, and was
+// waited for.
 func (t MailTx) LockInbox(ctx context.Context, workspace, name string) (Inbox, error) {
 	if !t.db.engine.SingleProcess() {
-		if err := t.tx.exec(ctx, `UPDATE inboxes SET last = last WHERE workspace_id = $1 AND name = $2`, workspace, name); err != nil {
+		if err := t.tx.exec(ctx, `UPDATE inboxes SET last = last WHERE workspace_id = $1 AND name = $2`, workspace,
+			name); err != nil {
 			return Inbox{}, err
 		}
 	}
@@ -69,9 +73,11 @@ type MailCount struct {
 	Renamed                    []string // ids that were taken by a mail that says something else
 }
 
-// AddMail adds mails to their inboxes. One that is there, word for word, is left alone. One whose id is taken by a mail that says something else takes its
-// place if replace says so, and otherwise gets an id of its own: nothing is lost. Doing it twice is doing it once. An inbox that is not there is made, for the user.
-func (t MailTx) AddMail(ctx context.Context, workspace, user string, mails []reeve.Email, replace bool) (n MailCount, err error) {
+// AddMail adds mails to their inboxes. One that is there, word for word, is left alone. One whose id is taken by a mail
+// that says something else takes its place if replace says so, and otherwise gets an id of its own: nothing is lost.
+// Doing it twice is doing it once. An inbox that is not there is made, for the user.
+func (t MailTx) AddMail(ctx context.Context, workspace, user string, mails []reeve.Email,
+	replace bool) (n MailCount, err error) {
 	byInbox := map[string][]mailRow{}
 	for _, e := range mails {
 		byInbox[e.Inbox] = append(byInbox[e.Inbox], newMailRow(e))
@@ -90,7 +96,8 @@ func (t MailTx) AddMail(ctx context.Context, workspace, user string, mails []ree
 }
 
 // addTo adds mails to one inbox.
-func (t MailTx) addTo(ctx context.Context, workspace, user, name string, mails []mailRow, replace bool, n *MailCount) error {
+func (t MailTx) addTo(ctx context.Context, workspace, user, name string, mails []mailRow, replace bool,
+	n *MailCount) error {
 	id, last, err := t.reserve(ctx, workspace, user, name, len(mails))
 	if err != nil {
 		return err
@@ -115,7 +122,8 @@ func (t MailTx) addTo(ctx context.Context, workspace, user, name string, mails [
 			n.Replaced++
 			kept[m.id] = keptMail{was.row, m.hash}
 			if err := t.tx.exec(ctx, `UPDATE emails SET hash = $2, sent_at = $3, folder = $4, subject = $5, sender = $6, recipients = $7, attached = $8, detail = $9, body = $10 WHERE id = $1`,
-				was.row, m.hash, m.sent, m.folder, m.subject, m.sender, m.recipients, m.attached, m.detail, m.body); err != nil {
+				was.row, m.hash, m.sent, m.folder, m.subject, m.sender, m.recipients, m.attached, m.detail,
+				m.body); err != nil {
 				return err
 			}
 			continue
@@ -129,7 +137,8 @@ func (t MailTx) addTo(ctx context.Context, workspace, user, name string, mails [
 		}
 		kept[m.id] = keptMail{0, m.hash}
 		n.Added++
-		fresh = append(fresh, []any{at, id, m.id, m.hash, m.sent, m.folder, m.subject, m.sender, m.recipients, m.attached, m.detail, m.body})
+		fresh = append(fresh, []any{at, id, m.id, m.hash, m.sent, m.folder, m.subject, m.sender, m.recipients,
+			m.attached, m.detail, m.body})
 	}
 	if err := t.tx.insert(`INSERT INTO emails (id, inbox_id, message_id, hash, sent_at, folder, subject, sender, recipients, attached, detail, body) VALUES (?)`, fresh,
 		t.tx.unheard(ctx)); err != nil {
@@ -138,13 +147,15 @@ func (t MailTx) addTo(ctx context.Context, workspace, user, name string, mails [
 	return t.tx.exec(ctx, `UPDATE inboxes SET messages = messages + $2 WHERE id = $1`, id, len(fresh))
 }
 
-// reserve takes n numbers for mails of an inbox, which is made if it is not there, and gives its id and the last of them. The row stays locked until the transaction ends: whoever adds to the same
-// inbox waits, and then sees what was added.
+// reserve takes n numbers for mails of an inbox, which is made if it is not there, and gives its id and the last of
+// them. The row stays locked until the transaction ends: whoever adds to the same inbox waits, and then sees what was
+// added.
 func (t MailTx) reserve(ctx context.Context, workspace, user, name string, n int) (id, last int64, err error) {
 	type taken struct{ id, last int64 }
 	for { // others may remove it, or make it, while we wait for them
 		v, ok, err := one(ctx, t.Snap, func(r scanner) (v taken, err error) { return v, r.Scan(&v.id, &v.last) },
-			`UPDATE inboxes SET last = last + $3 WHERE workspace_id = $1 AND name = $2 RETURNING id, last`, workspace, name, n)
+			`UPDATE inboxes SET last = last + $3 WHERE workspace_id = $1 AND name = $2 RETURNING id, last`, workspace,
+			name, n)
 		if err != nil || ok {
 			return v.id, v.last, err
 		}
@@ -160,12 +171,14 @@ func (t MailTx) makeInbox(ctx context.Context, workspace, user, name string) err
 	if err := t.tx.exec(ctx, `UPDATE mail_numbers SET last = last WHERE name = 'workspace'`); err != nil {
 		return err
 	}
-	newest, _, err := one(ctx, t.Snap, value[int64], `SELECT coalesce(max(id), 0) FROM inboxes WHERE workspace_id = $1`, workspace)
+	newest, _, err := one(ctx, t.Snap, value[int64], `SELECT coalesce(max(id), 0) FROM inboxes WHERE workspace_id = $1`,
+		workspace)
 	if err != nil {
 		return err
 	}
 	if newest == 0 {
-		number, _, err := one(ctx, t.Snap, value[int64], `UPDATE mail_numbers SET last = last + 1 WHERE name = 'workspace' RETURNING last`)
+		number, _, err := one(ctx, t.Snap, value[int64],
+			`UPDATE mail_numbers SET last = last + 1 WHERE name = 'workspace' RETURNING last`)
 		if err != nil {
 			return err
 		}
@@ -184,7 +197,8 @@ type keptMail struct {
 	hash string
 }
 
-// keptMail looks which of these mails are there, under their own id or under one that they were given because theirs was taken.
+// keptMail looks which of these mails are there, under their own id or under one that they were given because theirs
+// was taken.
 func (t MailTx) keptMail(ctx context.Context, inbox int64, mails []mailRow) (map[string]keptMail, error) {
 	kept := map[string]keptMail{}
 	var ids []string
@@ -244,7 +258,9 @@ func newMailRow(e reeve.Email) mailRow {
 		}
 		e.Cut, e.Body = e.Cut+int64(len(e.Body)-end), e.Body[:end]
 	}
-	m := mailRow{id: reeve.SanitizeText(e.MessageID), hash: reeve.MailHash(e)[:32], folder: line(e.Folder), subject: line(e.Subject), sender: line(reeve.FullAddress(e.Sender, e.SenderName)), body: reeve.SanitizeText(e.Body)}
+	m := mailRow{id: reeve.SanitizeText(e.MessageID), hash: reeve.MailHash(e)[:32], folder: line(e.Folder),
+		subject: line(e.Subject), sender: line(reeve.FullAddress(e.Sender, e.SenderName)),
+		body: reeve.SanitizeText(e.Body)}
 	if m.id == "" {
 		m.id = reeve.MailKey(e)
 	}
@@ -264,7 +280,8 @@ func newMailRow(e reeve.Email) mailRow {
 		names = append(names, a.Name)
 	}
 	m.attached = reeve.SanitizeText(strings.Join(names, "\n"))
-	m.detail = reeve.SanitizeText(verbatim(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.Cut, Attachments: e.Attachments}))
+	m.detail = reeve.SanitizeText(verbatim(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.Cut,
+		Attachments: e.Attachments}))
 	return m
 }
 
@@ -290,7 +307,8 @@ func line(s string) string {
 // GetMail gives a mail by its id: of these inboxes, the first that has it.
 func (s Mail) GetMail(ctx context.Context, inboxes []Inbox, id string) (reeve.Email, error) {
 	for _, box := range inboxes {
-		e, ok, err := one(ctx, s.Snap, scanMail, `SELECT `+mailColumns+` FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.SanitizeText(id))
+		e, ok, err := one(ctx, s.Snap, scanMail, `SELECT `+mailColumns+
+			` FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.SanitizeText(id))
 		if err != nil || ok {
 			e.Inbox = box.Name
 			return e, err
@@ -327,9 +345,11 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 	return e, nil
 }
 
-// RemoveMail removes some mails of an inbox that is held and gives how many; when there are none left it removes the inbox.
+// RemoveMail removes some mails of an inbox that is held and gives how many; when there are none left it removes the
+// inbox.
 func (t MailTx) RemoveMail(ctx context.Context, box Inbox, most int) (int64, error) {
-	n, err := t.tx.affect(ctx, `DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE inbox_id = $1 ORDER BY id LIMIT $2)`, box.ID, most)
+	n, err := t.tx.affect(ctx,
+		`DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE inbox_id = $1 ORDER BY id LIMIT $2)`, box.ID, most)
 	if err != nil {
 		return n, err
 	}

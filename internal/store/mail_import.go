@@ -13,31 +13,38 @@ func scanImport(r scanner) (v reeve.MailImport, err error) {
 	var notes string
 	var started, updated, finished int64
 	var replaces int
-	if err := r.Scan(&v.ID, &v.User, &v.Source, &v.State, &replaces, &v.Position, &v.Seen, &v.Added, &v.Replaced, &v.Duplicate, &v.Bad, &notes, &started, &updated, &finished); err != nil {
+	if err := r.Scan(&v.ID, &v.User, &v.Source, &v.State, &replaces, &v.Position, &v.Seen, &v.Added, &v.Replaced,
+		&v.Duplicate, &v.Bad, &notes, &started, &updated, &finished); err != nil {
 		return v, err
 	}
-	v.Replace, v.StartedAt, v.UpdatedAt, v.FinishedAt = replaces == 1, reeve.FromMillis(started), reeve.FromMillis(updated), moment(finished)
+	v.Replace, v.StartedAt, v.UpdatedAt, v.FinishedAt = replaces == 1, reeve.FromMillis(started),
+		reeve.FromMillis(updated), moment(finished)
 	v.Notes = []reeve.MailNote{}
 	return v, decode("notes", notes, &v.Notes)
 }
 
 // BeginImport begins an import, or gives the user's own of the same source that is still open.
-func (t MailTx) BeginImport(ctx context.Context, workspace, user string, q reeve.MailImportRequest) (reeve.MailImport, error) {
+func (t MailTx) BeginImport(ctx context.Context, workspace, user string,
+	q reeve.MailImportRequest) (reeve.MailImport, error) {
 	if !q.Restart {
-		v, ok, err := one(ctx, t.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3 AND user_id = $4 ORDER BY id DESC LIMIT 1`,
+		v, ok, err := one(ctx, t.Snap, scanImport, `SELECT `+importColumns+
+			` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3 AND user_id = $4 ORDER BY id DESC LIMIT 1`,
 			workspace, q.Source, flag(q.Replace), user)
 		if err != nil || ok {
 			return v, err
 		}
 	}
-	v := reeve.MailImport{ID: t.NewID(reeve.PrefixImport), User: user, Source: q.Source, State: reeve.ImportOpen, Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
-	return v, t.tx.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+`) VALUES ($1, $2, $6, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
+	v := reeve.MailImport{ID: t.NewID(reeve.PrefixImport), User: user, Source: q.Source, State: reeve.ImportOpen,
+		Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
+	return v, t.tx.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+
+		`) VALUES ($1, $2, $6, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
 		workspace, v.ID, v.Source, flag(v.Replace), reeve.Millis(t.now), user)
 }
 
 // GetImport gives an import.
 func (s Mail) GetImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
-	v, ok, err := one(ctx, s.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	v, ok, err := one(ctx, s.Snap, scanImport, `SELECT `+importColumns+
+		` FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("import", id)
 	}
@@ -46,7 +53,8 @@ func (s Mail) GetImport(ctx context.Context, workspace, id string) (reeve.MailIm
 
 // lockImport is GetImport for one who will write: others who would write it wait.
 func (t MailTx) lockImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
-	if err := t.tx.exec(ctx, `UPDATE mail_imports SET updated_at = updated_at WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
+	if err := t.tx.exec(ctx, `UPDATE mail_imports SET updated_at = updated_at WHERE workspace_id = $1 AND id = $2`,
+		workspace, id); err != nil {
 		return reeve.MailImport{}, err
 	}
 	return t.GetImport(ctx, workspace, id)
@@ -54,7 +62,8 @@ func (t MailTx) lockImport(ctx context.Context, workspace, id string) (reeve.Mai
 
 // ListImports lists imports, newest first.
 func (s Mail) ListImports(ctx context.Context, workspace string, limit int) ([]reeve.MailImport, error) {
-	return all(ctx, s.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2`, workspace, limit)
+	return all(ctx, s.Snap, scanImport, `SELECT `+importColumns+
+		` FROM mail_imports WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2`, workspace, limit)
 }
 
 // putImport writes how far an import has come.
@@ -75,14 +84,16 @@ type MailBatch struct {
 	Lines    []reeve.MailLine
 }
 
-// AddBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it is all there or none of it. A batch that
-// was taken before changes nothing; one that begins elsewhere than the import stands, or says something else under a position that was reached, is refused.
+// AddBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it
+// is all there or none of it. A batch that was taken before changes nothing; one that begins elsewhere than the import
+// stands, or says something else under a position that was reached, is refused.
 func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch) (reeve.MailImport, error) {
 	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil {
 		return v, err
 	}
-	taken, _, err := one(ctx, t.Snap, value[string], `SELECT batch FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	taken, _, err := one(ctx, t.Snap, value[string],
+		`SELECT batch FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	switch {
 	case err != nil:
 		return v, err
@@ -90,7 +101,8 @@ func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch)
 		return v, nil
 	case v.Position == b.Position:
 		return v, reeve.Errorf(reeve.Conflict, "the import has reached %q with another batch", b.Position).
-			Hintf("go on from there, under another position; if somebody else goes on with it, wait until they are done, or begin again with restart")
+			Hintf("go on from there, under another position; if somebody else goes on with it, wait until they are " +
+				"done, or begin again with restart")
 	case v.Done():
 		return v, reeve.Errorf(reeve.Conflict, "the import is done").Hintf("begin another one")
 	case v.Position != b.After:
@@ -116,11 +128,13 @@ func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch)
 	if err != nil {
 		return v, err
 	}
-	v.Added, v.Replaced, v.Duplicate, v.Position, v.UpdatedAt = v.Added+n.Added, v.Replaced+n.Replaced, v.Duplicate+n.Duplicate, b.Position, t.now
+	v.Added, v.Replaced, v.Duplicate, v.Position, v.UpdatedAt = v.Added+n.Added, v.Replaced+n.Replaced,
+		v.Duplicate+n.Duplicate, b.Position, t.now
 	for _, id := range n.Renamed {
 		v.AddNote("its Message-ID is taken by another mail; it was given an id of its own", places[id], false)
 	}
-	if err := t.tx.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id, b.key()); err != nil {
+	if err := t.tx.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id,
+		b.key()); err != nil {
 		return v, err
 	}
 	return v, t.putImport(ctx, workspace, v)
@@ -136,7 +150,8 @@ func (t MailTx) FinishImport(ctx context.Context, workspace, id, position string
 		return v, err
 	}
 	if v.Position != position {
-		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, position).Hintf("somebody else goes on with it")
+		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, position).
+			Hintf("somebody else goes on with it")
 	}
 	v.State, v.UpdatedAt, v.FinishedAt = reeve.ImportDone, t.now, &t.now
 	return v, t.putImport(ctx, workspace, v)

@@ -55,17 +55,17 @@ type mailWords struct {
 	or   string
 	not  string // between what is asked for and what is ruled out
 	rank func(rankForm, mailMatch, *matchArgs) string
-	// walk gives the newest mails. dated leaves mails without a date out. $1 inboxes, $2 and $3 times, $4 and $5 the time
-	// and the id to begin behind, $6 how many; the match adds its own.
+	// walk gives the newest mails. dated leaves mails without a date out. $1 inboxes, $2 and $3 times, $4 and $5 the
+	// time and the id to begin behind, $6 how many; the match adds its own.
 	walk  func(dated bool, m mailMatch, args *matchArgs) string
 	found string // $1 ids, $2 how many characters of their text
 	most  int    // how many mails are ranked
 	bm25  bool   // scores are those of BM25, which tell how rare the words are
 }
 
-// rankForm says what is left out of a statement that ranks: $1 and $2 the first and last id, $3 inboxes, $4 and $5 times,
-// $6 how many to rank, $7 how many to give, $8 and $9 the mail to begin behind and the score it had; the match adds its
-// own. It gives ids and scores, the least first, and how many were ranked.
+// rankForm says what is left out of a statement that ranks: $1 and $2 the first and last id, $3 inboxes, $4 and $5
+// times, $6 how many to rank, $7 how many to give, $8 and $9 the mail to begin behind and the score it had; the match
+// adds its own. It gives ids and scores, the least first, and how many were ranked.
 type rankForm struct {
 	newest bool // the score is the mail's age
 	some   bool // not every inbox between the ids
@@ -74,7 +74,8 @@ type rankForm struct {
 	count  bool // how many were ranked is wanted; otherwise it may be left at 0
 }
 
-// mailAsk is a condition in the engine's own language: a mail matches one text or the other. An empty text matches nothing.
+// mailAsk is a condition in the engine's own language: a mail matches one text or the other. An empty text matches
+// nothing.
 type mailAsk struct {
 	forms   string // asks the index of stems
 	written string // asks the index of words as they are written
@@ -188,8 +189,9 @@ var sqliteWords = mailWords{
 	},
 	and: " AND ", or: " OR ", not: " NOT ",
 	rank: func(f rankForm, m mailMatch, args *matchArgs) string {
-		// The mails' own table is read only where it must be: the index alone answers in a fraction of the time. Ranking costs more than all else together, so it is not
-		// left to the index, which would sort every match with all its places.
+		// The mails' own table is read only where it must be: the index alone answers in a fraction of the time.
+		// Ranking costs more than all else together, so it is not left to the index, which would sort every match with
+		// all its places.
 		table, where := sqliteRanked(m.all[0], args)
 		score, join, after := "i.rank", "", ""
 		if f.newest {
@@ -265,7 +267,8 @@ func sqliteAmong(id string, m mailMatch, args *matchArgs) (where string) {
 }
 
 // weights are the labels that PostgreSQL's index knows the fields by.
-var weights = map[MailField]string{SubjectField: "A", SenderField: "B", ReceiverField: "C", BodyField: "D", AttachedField: "D"}
+var weights = map[MailField]string{SubjectField: "A", SenderField: "B", ReceiverField: "C", BodyField: "D",
+	AttachedField: "D"}
 
 var postgresWords = mailWords{
 	term: func(t MailTerm) string {

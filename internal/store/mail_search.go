@@ -23,7 +23,9 @@ type MailSearch struct {
 	To      time.Time // not included. Default: no end
 	After   *MailCursor
 	Limit   int
-	Most    int // how many matches are ranked; when there are more, the newest come first. Default: what the engine ranks in less than a second
+	// how many matches are ranked; when there are more, the newest come first. Default: what the engine ranks in less
+	// than a second
+	Most int
 }
 
 // MailCursor is where a page ended: behind a mail, in the order of its search.
@@ -65,8 +67,9 @@ func (r ranked) place(newest, walk bool) MailCursor {
 	return MailCursor{Newest: newest, Walk: walk, Score: r.score, ID: r.id}
 }
 
-// SearchMail finds mails: the best first, or the newest first. No search reads more than the index says of its words, and none ranks more than so many mails: of a word that
-// nearly every mail has, the newest are given. Adding mail between two pages neither repeats nor skips what was there.
+// SearchMail finds mails: the best first, or the newest first. No search reads more than the index says of its words,
+// and none ranks more than so many mails: of a word that nearly every mail has, the newest are given. Adding mail
+// between two pages neither repeats nor skips what was there.
 func (s Mail) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err error) {
 	if len(q.Inboxes) == 0 || q.Limit < 1 {
 		return page, nil
@@ -128,7 +131,10 @@ func (s Mail) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked
 	for {
 		args := &matchArgs{own: len(own)}
 		statement := w.rank(form, match, args)
-		list, err := all(ctx, s.Snap, func(r scanner) (v ranked, err error) { return v, r.Scan(&v.id, &v.score, &v.of) },
+		list, err := all(ctx, s.Snap, func(r scanner) (v ranked, err error) {
+			return v,
+				r.Scan(&v.id, &v.score, &v.of)
+		},
 			statement, slices.Concat(own, args.list)...)
 		if err != nil || form.count || len(list) == 0 {
 			return list, err
@@ -141,8 +147,9 @@ func (s Mail) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked
 	}
 }
 
-// mostBM25 is what the best mail of a search can score if each of its terms is in more than so many mails: a term gives at most 2.2 times the logarithm of how rare it is. One
-// that scores more has a term that fewer mails have, and so fewer match; they need not be counted, which would cost a tenth of the search.
+// mostBM25 is what the best mail of a search can score if each of its terms is in more than so many mails: a term gives
+// at most 2.2 times the logarithm of how rare it is. One that scores more has a term that fewer mails have, and so
+// fewer match; they need not be counted, which would cost a tenth of the search.
 func mostBM25(terms int, kept, most int64) float64 {
 	return float64(terms) * 2.2 * max(1e-6, math.Log((float64(kept-most)+0.5)/(float64(most)+0.5)))
 }
@@ -175,7 +182,8 @@ func (s Mail) foundMail(ctx context.Context, w mailWords, q MailSearch, list []r
 		shown = shownStart
 	}
 	shown += reeve.RedactWindow // what stands behind a snippet tells of secrets in it
-	found, err := all(ctx, s.Snap, scanFound(q.Inboxes, shown), w.found, numbers(list, func(r ranked) int64 { return r.id }), shown)
+	found, err := all(ctx, s.Snap, scanFound(q.Inboxes, shown), w.found,
+		numbers(list, func(r ranked) int64 { return r.id }), shown)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +223,8 @@ func scanFound(inboxes []Inbox, most int) func(scanner) (MailMatch, error) {
 		defer wrapCorrupt("emails", &m.MessageID, &err)
 		var inbox, sent int64
 		var recipients string
-		if err := r.Scan(&m.row, &inbox, &m.MessageID, &m.Folder, &m.Subject, &m.From, &sent, &recipients, &m.Attached, &m.Body); err != nil {
+		if err := r.Scan(&m.row, &inbox, &m.MessageID, &m.Folder, &m.Subject, &m.From, &sent, &recipients, &m.Attached,
+			&m.Body); err != nil {
 			return m, err
 		}
 		if i := slices.IndexFunc(inboxes, func(i Inbox) bool { return i.ID == inbox }); i >= 0 {

@@ -15,7 +15,8 @@ func scanMessage(r scanner) (m reeve.Message, err error) {
 	defer wrapCorrupt("messages", &m.ID, &err)
 	var meta string
 	var created int64
-	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.RunID, &m.Kind, &m.Content, &meta, &created); err != nil {
+	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.RunID, &m.Kind, &m.Content, &meta,
+		&created); err != nil {
 		return m, err
 	}
 	m.CreatedAt = reeve.FromMillis(created)
@@ -23,14 +24,18 @@ func scanMessage(r scanner) (m reeve.Message, err error) {
 	return m, err
 }
 
-// AppendMessage writes what was said: a thought, an observation, a message of a person, a summary or a note of the system.
+// AppendMessage writes what was said: a thought, an observation, a message of a person, a summary or a note of the
+// system.
 func (t LedgerTx) AppendMessage(ctx context.Context, m reeve.Message) error {
-	return t.tx.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, m.ID, m.WorkspaceID, m.ThreadID,
-		m.AgentID, m.RunID, string(m.Kind), reeve.SanitizeText(m.Content), reeve.SanitizeText(string(m.Metadata)), reeve.Millis(t.now))
+	return t.tx.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, m.ID,
+		m.WorkspaceID, m.ThreadID,
+		m.AgentID, m.RunID, string(m.Kind), reeve.SanitizeText(m.Content), reeve.SanitizeText(string(m.Metadata)),
+		reeve.Millis(t.now))
 }
 
-// A log is what was said and done in a thread or a run: messages and calls, in the order of their ids. The result of a call has its place right
-// behind the call, whenever it came. A place in a log is the id of an entry, or that of a call with resultMark for its result.
+// A log is what was said and done in a thread or a run: messages and calls, in the order of their ids. The result of a
+// call has its place right behind the call, whenever it came. A place in a log is the id of an entry, or that of a call
+// with resultMark for its result.
 
 const resultMark = "~" // comes after no mark, and before the next id
 
@@ -84,11 +89,12 @@ func scanEntries(r scanner) (entries []reeve.Message, err error) {
 	return entries, nil
 }
 
-// logFrom reads rows of a workspace ($1), of a thread or a run ($2), from an id on ($3), the first of them ($4). Each table is read in the order of
-// its index.
+// logFrom reads rows of a workspace ($1), of a thread or a run ($2), from an id on ($3), the first of them ($4). Each
+// table is read in the order of its index.
 func logFrom(which string) string {
 	part := func(columns, table string) string {
-		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + which + ` AND workspace_id || '' = $1 AND id >= $3 ORDER BY id LIMIT $4) AS part`
+		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + which +
+			` AND workspace_id || '' = $1 AND id >= $3 ORDER BY id LIMIT $4) AS part`
 	}
 	return part(messageEntry, "messages") + ` UNION ALL ` + part(entryColumns, "calls") + ` ORDER BY id LIMIT $4`
 }
@@ -126,7 +132,8 @@ func (s Ledger) ListRunMessages(ctx context.Context, workspace, run, after strin
 	return s.listLog(ctx, runLog, workspace, run, after, limit)
 }
 
-// RunMessages reads what was written in a run, oldest first, behind a place. It fails if a row cannot be read: nobody acts on half of a log.
+// RunMessages reads what was written in a run, oldest first, behind a place. It fails if a row cannot be read: nobody
+// acts on half of a log.
 func (s Ledger) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
 	rows, err := all(ctx, s.Snap, scanEntries, runLog, workspace, run, strings.TrimSuffix(after, resultMark), limit+1)
 	return behind(rows, after, limit), err
@@ -147,7 +154,8 @@ func (s Ledger) AllRunMessages(ctx context.Context, workspace, run string) ([]re
 // somePage is how many entries are read at once.
 const somePage = 1000
 
-// SetPrevious sets PrevID of entries, of which those of a thread stand in order: each to the id of the entry before it in its thread.
+// SetPrevious sets PrevID of entries, of which those of a thread stand in order: each to the id of the entry before it
+// in its thread.
 func (s Ledger) SetPrevious(ctx context.Context, list []reeve.Message) error {
 	threads := map[string][]*reeve.Message{}
 	for i := range list {
@@ -193,19 +201,21 @@ func scanEntryIDs(r scanner) (e entryIDs, err error) { return e, r.Scan(&e.id, &
 
 // entryBefore finds the id of the last entry of a thread before an id; empty if there is none.
 func (s Ledger) entryBefore(ctx context.Context, thread, id string) (string, error) {
-	said, _, err := one(ctx, s.Snap, value[string], `SELECT id FROM messages WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
+	said, _, err := one(ctx, s.Snap, value[string],
+		`SELECT id FROM messages WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
 	if err != nil {
 		return "", err
 	}
-	c, _, err := one(ctx, s.Snap, scanEntryIDs, `SELECT id, result_id FROM calls WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
+	c, _, err := one(ctx, s.Snap, scanEntryIDs,
+		`SELECT id, result_id FROM calls WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
 	if said > c.id {
 		return said, err
 	}
 	return cmp.Or(c.result, c.id), err
 }
 
-// TurnMessages reads the last messages of some runs, oldest first. The order is said so that no index is taken for it: that of all ids has
-// every row that there ever was.
+// TurnMessages reads the last messages of some runs, oldest first. The order is said so that no index is taken for it:
+// that of all ids has every row that there ever was.
 func (s Ledger) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
 	rows, err := among(ctx, s.Snap, scanEntries, `SELECT * FROM (SELECT `+messageEntry+` FROM messages WHERE run_id IN (?) AND run_id <> ''
 		UNION ALL SELECT `+entryColumns+` FROM calls WHERE run_id IN (?) AND run_id <> '') AS log ORDER BY id || '' DESC LIMIT $1`, runs, limit)
@@ -215,8 +225,10 @@ func (s Ledger) TurnMessages(ctx context.Context, workspace string, runs []strin
 	return slices.DeleteFunc(list, func(m reeve.Message) bool { return m.WorkspaceID != workspace }), err
 }
 
-// Notices reads the last things that an agent was told between its turns, from one message on and before another, oldest first.
-func (s Ledger) Notices(ctx context.Context, workspace, thread, from, before string, limit int) ([]reeve.Message, error) {
+// Notices reads the last things that an agent was told between its turns, from one message on and before another,
+// oldest first.
+func (s Ledger) Notices(ctx context.Context, workspace, thread, from, before string,
+	limit int) ([]reeve.Message, error) {
 	list, err := all(ctx, s.Snap, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND run_id = '' AND kind = 'observation' AND workspace_id = $1
 		AND id >= $3 AND id < $4 ORDER BY id DESC LIMIT $5`, workspace, thread, from, before, limit)
 	slices.Reverse(list)
@@ -230,7 +242,8 @@ func (t LedgerTx) InsertEvents(ctx context.Context, workspace, agent, operation 
 		if err := k.Check(); err != nil {
 			return err
 		}
-		rows[i] = []any{t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation, reeve.Millis(t.now)}
+		rows[i] = []any{t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation,
+			reeve.Millis(t.now)}
 	}
 	return t.tx.insert(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES (?)`, rows, t.tx.unheard(ctx))
 }

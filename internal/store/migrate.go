@@ -21,7 +21,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the tables up to date. A database written by a newer Reeve is refused untouched, and so is one in which others have taken our names.
+// migrate brings the tables up to date. A database written by a newer Reeve is refused untouched, and so is one in
+// which others have taken our names.
 func migrate(ctx context.Context, e Engine) (err error) {
 	handle, dialect, err := e.Migrator(ctx)
 	if err != nil {
@@ -52,11 +53,14 @@ func migrate(ctx context.Context, e Engine) (err error) {
 	}
 	sources := p.ListSources()
 	if oldest := sources[0].Version; have > 0 && have < oldest {
-		return reeve.Errorf(reeve.Unsupported, "the database has schema version %d, from before the first release; this Reeve begins with %d; nothing was changed",
+		return reeve.Errorf(reeve.Unsupported,
+			"the database has schema version %d, from before the first release; this Reeve begins with %d; nothing "+
+				"was changed",
 			have, oldest).Hintf("use an empty data directory or database, or run the Reeve that wrote it")
 	}
 	if newest := sources[len(sources)-1].Version; have > newest {
-		return reeve.Errorf(reeve.Unsupported, "the database has schema version %d, and this Reeve knows only up to %d; nothing was changed",
+		return reeve.Errorf(reeve.Unsupported,
+			"the database has schema version %d, and this Reeve knows only up to %d; nothing was changed",
 			have, newest).Hintf("run the newer Reeve that wrote it, or restore a backup made before the upgrade")
 	}
 	if _, err := p.Up(ctx); err != nil {
@@ -119,15 +123,18 @@ func Versions() (oldest, newest int64, err error) {
 	return oldest, newest, err
 }
 
-// relations asks each engine what has a name in the place where our tables go. Each is one statement, and so sees one moment: goose makes its own table before any of ours.
+// relations asks each engine what has a name in the place where our tables go. Each is one statement, and so sees one
+// moment: goose makes its own table before any of ours.
 var relations = map[string]string{
-	"sqlite":   "SELECT name FROM sqlite_master",
-	"postgres": "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema()",
+	"sqlite": "SELECT name FROM sqlite_master",
+	"postgres": "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = " +
+		"current_schema()",
 }
 
 var created = regexp.MustCompile(`(?i)\bCREATE (?:VIRTUAL |UNIQUE )?(?:TABLE|INDEX) (\w+)`)
 
-// vacant refuses a database that is not Reeve's and holds something under a name that a migration would give, before anything is written to it.
+// vacant refuses a database that is not Reeve's and holds something under a name that a migration would give, before
+// anything is written to it.
 func vacant(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
 	there, err := names(ctx, handle, relations[e.Name()])
 	if err != nil {
@@ -155,12 +162,14 @@ func vacant(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
 	if len(taken) == 0 {
 		return nil
 	}
-	return reeve.Errorf(reeve.AlreadyExists, "the database is not Reeve's and holds tables or indexes that Reeve would make: %s; nothing was changed", strings.Join(taken, ", ")).
+	return reeve.Errorf(reeve.AlreadyExists,
+		"the database is not Reeve's and holds tables or indexes that Reeve would make: %s; nothing was changed",
+		strings.Join(taken, ", ")).
 		Hintf("use an empty database")
 }
 
-// ours refuses a database whose migrations are another program's: it has had some, and none of them made our first table. The versions are read first, as another server may be
-// making both.
+// ours refuses a database whose migrations are another program's: it has had some, and none of them made our first
+// table. The versions are read first, as another server may be making both.
 func ours(ctx context.Context, e Engine, handle *sql.DB) error {
 	var version sql.NullInt64
 	if err := handle.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil {
@@ -171,7 +180,9 @@ func ours(ctx context.Context, e Engine, handle *sql.DB) error {
 		return told(e, err)
 	}
 	if version.Int64 > 0 && !slices.Contains(there, "workspaces") {
-		return reeve.Errorf(reeve.AlreadyExists, "the database is another program's, which keeps count of its changes in goose_db_version as Reeve does; nothing was changed").Hintf("use an empty database")
+		return reeve.Errorf(reeve.AlreadyExists,
+			"the database is another program's, which keeps count of its changes in goose_db_version as Reeve does; "+
+				"nothing was changed").Hintf("use an empty database")
 	}
 	return nil
 }
@@ -202,5 +213,6 @@ func told(e Engine, err error) error {
 	if p, ok := errors.AsType[*goose.PartialError](err); ok {
 		what, err = "the database cannot be brought up to date by "+path.Base(p.Failed.Source.Path), p.Err
 	}
-	return reeve.Errorf(reeve.Unsupported, "%s: %w", what, err).Hintf("nothing of that step was kept; use an empty database, or restore a backup made before the upgrade")
+	return reeve.Errorf(reeve.Unsupported, "%s: %w", what, err).
+		Hintf("nothing of that step was kept; use an empty database, or restore a backup made before the upgrade")
 }

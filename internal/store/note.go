@@ -18,7 +18,8 @@ func scanNote(r scanner) (n reeve.Note, err error) { return n, scanNoteInto(r, &
 func scanNoteInto(r scanner, n *reeve.Note, more ...any) (err error) {
 	defer wrapCorrupt("notes", &n.ID, &err)
 	var created int64
-	err = r.Scan(append([]any{&n.ID, &n.UserID, &n.AgentID, &n.ConversationID, &n.TurnID, &n.Content, &created}, more...)...)
+	err = r.Scan(append([]any{&n.ID, &n.UserID, &n.AgentID, &n.ConversationID, &n.TurnID, &n.Content, &created},
+		more...)...)
 	n.CreatedAt = reeve.FromMillis(created)
 	return err
 }
@@ -37,12 +38,14 @@ func ExtractedNoteID(workspace, agent, user, content string) string {
 func (t NotesTx) InsertNote(ctx context.Context, workspace string, n reeve.Note) error {
 	return t.tx.exec(ctx, `INSERT INTO notes (id, workspace_id, owner, user_id, agent_id, conversation_id, turn_id, content, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`,
-		n.ID, workspace, noteOwner(workspace, n.AgentID, n.UserID), n.UserID, n.AgentID, n.ConversationID, n.TurnID, reeve.SanitizeText(n.Content), reeve.Millis(t.now))
+		n.ID, workspace, noteOwner(workspace, n.AgentID, n.UserID), n.UserID, n.AgentID, n.ConversationID, n.TurnID,
+		reeve.SanitizeText(n.Content), reeve.Millis(t.now))
 }
 
 // DeleteNote removes a note of a workspace, of a user if one is named.
 func (t NotesTx) DeleteNote(ctx context.Context, workspace, user, id string) error {
-	n, err := t.tx.affect(ctx, `DELETE FROM notes WHERE id = $2 AND workspace_id = $1 AND ($3 = '' OR user_id = $3)`, workspace, id, user)
+	n, err := t.tx.affect(ctx, `DELETE FROM notes WHERE id = $2 AND workspace_id = $1 AND ($3 = '' OR user_id = $3)`,
+		workspace, id, user)
 	if err == nil && n == 0 {
 		err = notFound("note", id)
 	}
@@ -57,8 +60,10 @@ type NoteFilter struct {
 	Limit  int
 }
 
-// ListNotes reads a page of notes, newest first, and where the next one begins: a place that is still there when the note is not.
-func (s Notes) ListNotes(ctx context.Context, workspace string, f NoteFilter) (notes []reeve.Note, next int64, err error) {
+// ListNotes reads a page of notes, newest first, and where the next one begins: a place that is still there when the
+// note is not.
+func (s Notes) ListNotes(ctx context.Context, workspace string,
+	f NoteFilter) (notes []reeve.Note, next int64, err error) {
 	type placed struct {
 		reeve.Note
 		n int64
@@ -76,8 +81,10 @@ func (s Notes) ListNotes(ctx context.Context, workspace string, f NoteFilter) (n
 // mostTerms bounds how many words of a text notes are searched by.
 const mostTerms = 32
 
-// RecallNotes finds what an agent remembers of a user: the notes that share words with a text, the best first, then the latest ones. At most so many of each.
-func (s Notes) RecallNotes(ctx context.Context, workspace, agent, user, text string, fit, latest int) ([]reeve.Note, error) {
+// RecallNotes finds what an agent remembers of a user: the notes that share words with a text, the best first, then the
+// latest ones. At most so many of each.
+func (s Notes) RecallNotes(ctx context.Context, workspace, agent, user, text string,
+	fit, latest int) ([]reeve.Note, error) {
 	owner := noteOwner(workspace, agent, user)
 	var found []reeve.Note
 	if words := terms(text); len(words) > 0 {
@@ -99,7 +106,8 @@ func (s Notes) RecallNotes(ctx context.Context, workspace, agent, user, text str
 			return nil, err
 		}
 	}
-	last, err := all(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.owner = $1 ORDER BY o.n DESC LIMIT $2`, owner, latest)
+	last, err := all(ctx, s.Snap, scanNote, `SELECT `+noteColumns+
+		` FROM notes o WHERE o.owner = $1 ORDER BY o.n DESC LIMIT $2`, owner, latest)
 	for _, n := range last {
 		if !slices.ContainsFunc(found, func(f reeve.Note) bool { return f.ID == n.ID }) {
 			found = append(found, n)
@@ -111,7 +119,10 @@ func (s Notes) RecallNotes(ctx context.Context, workspace, agent, user, text str
 // terms are the words of a text that are worth looking for, each once.
 func terms(text string) []string {
 	var out []string
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	}) {
 		if w = strings.ToLower(w); len(w) < 3 || len(w) > 64 || slices.Contains(out, w) {
 			continue
 		}

@@ -19,8 +19,10 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 	var id sql.NullString
 	var next, created, updated, deferred, timeout, inFlight int64
 	var undo, spent string
-	if err := r.Scan(&o.CallID, &o.WorkspaceID, &o.AgentID, &id, &o.ResultID, &o.ThreadID, &o.RunID, &o.Tool, &o.ToolVersion, &o.Policy,
-		&o.Effect, &o.State, &o.ArgsHash, &o.Base, &o.Code, &o.Message, &o.Tries, &next, &o.Owner, &o.Resolution, &o.ResolvedBy, &undo, &spent,
+	if err := r.Scan(&o.CallID, &o.WorkspaceID, &o.AgentID, &id, &o.ResultID, &o.ThreadID, &o.RunID, &o.Tool,
+		&o.ToolVersion, &o.Policy,
+		&o.Effect, &o.State, &o.ArgsHash, &o.Base, &o.Code, &o.Message, &o.Tries, &next, &o.Owner, &o.Resolution,
+		&o.ResolvedBy, &undo, &spent,
 		&created, &updated, &deferred, &timeout, &inFlight); err != nil {
 		return o, err
 	}
@@ -33,17 +35,21 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 	return o, decode("spent", spent, &o.Spent)
 }
 
-// TransitionOperation takes an operation from one state to another, and gives its call a result if there is one. It is a Conflict if the row is
-// not as it was read: its state, owner, tries, resolution and result must be those of was. Skipping an operation leaves its state as it is.
+// TransitionOperation takes an operation from one state to another, and gives its call a result if there is one. It is
+// a Conflict if the row is not as it was read: its state, owner, tries, resolution and result must be those of was.
+// Skipping an operation leaves its state as it is.
 func (t LedgerTx) TransitionOperation(ctx context.Context, was, is reeve.Operation, result *CallResult) error {
 	if was.State != is.State {
 		if err := was.State.CheckTransition(is.State); err != nil {
 			return err
 		}
 	}
-	change, args := "", []any{is.ID, string(was.State), was.Owner, was.Tries, string(was.Resolution), was.ResultID, string(is.State), is.Base,
-		string(is.Code), reeve.SanitizeText(is.Message), is.Tries, orZero(is.NextAttemptAt), is.Owner, string(is.Resolution), is.ResolvedBy, undoText(is.Undo),
-		spentText(is.Spent), reeve.Millis(t.now), is.ToolVersion, is.Policy, orZero(is.TimeoutAt), orZero(is.InFlightUntil)}
+	change, args := "", []any{is.ID, string(was.State), was.Owner, was.Tries, string(was.Resolution), was.ResultID,
+		string(is.State), is.Base,
+		string(is.Code), reeve.SanitizeText(is.Message), is.Tries, orZero(is.NextAttemptAt), is.Owner,
+		string(is.Resolution), is.ResolvedBy, undoText(is.Undo),
+		spentText(is.Spent), reeve.Millis(t.now), is.ToolVersion, is.Policy, orZero(is.TimeoutAt),
+		orZero(is.InFlightUntil)}
 	if result != nil {
 		change, args = `, result_id = $23, result = $24, result_info = $25`,
 			append(args, result.ID, reeve.SanitizeText(result.Content), reeve.SanitizeText(string(result.Info)))
@@ -104,8 +110,10 @@ type OperationFilter struct {
 
 // ListOperations reads a page of operations, newest first: in the order of their calls' ids.
 func (s Ledger) ListOperations(ctx context.Context, workspace string, f OperationFilter) ([]reeve.Operation, error) {
-	where, args := `workspace_id = $1`, []any{workspace, cmp.Or(f.Before, "~"), f.Limit, string(f.State)} // no id is behind ~
-	if f.Agent != "" {                                                                                    // by the agent's own index
+	// no id is behind ~
+	where, args := `workspace_id = $1`, []any{workspace, cmp.Or(f.Before, "~"), f.Limit, string(f.State)}
+	// by the agent's own index
+	if f.Agent != "" {
 		where, args = `agent_id = $5 AND workspace_id || '' = $1`, append(args, f.Agent)
 	}
 	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE `+where+` AND operation_id IS NOT NULL
@@ -118,13 +126,16 @@ func (s Ledger) ListUnknown(ctx context.Context, workspace string, limit int) ([
 		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = '' ORDER BY id LIMIT $2`, workspace, limit)
 }
 
-// RunIsParked tells whether a run has a call that waits for a person. What was accepted of its proposals goes its own way.
+// RunIsParked tells whether a run has a call that waits for a person. What was accepted of its proposals goes its own
+// way.
 func (s Ledger) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
-	id, _, err := one(ctx, s.Snap, value[string], `SELECT operation_id FROM calls WHERE run_id = $1 AND `+ofWorkspace+` AND `+awaitsPerson+` LIMIT 1`, run, workspace)
+	id, _, err := one(ctx, s.Snap, value[string], `SELECT operation_id FROM calls WHERE run_id = $1 AND `+ofWorkspace+
+		` AND `+awaitsPerson+` LIMIT 1`, run, workspace)
 	return id, err
 }
 
-// ofWorkspace is that a run's operations are of the workspace. It is said so that no index is taken for it: the workspace's has the order, and all that there ever was.
+// ofWorkspace is that a run's operations are of the workspace. It is said so that no index is taken for it: the
+// workspace's has the order, and all that there ever was.
 const ofWorkspace = `workspace_id || '' = $2`
 
 // WaitingOperations reads a run's operations that wait for a person's approval, or have it and have not begun.
@@ -143,7 +154,8 @@ func (s Ledger) ParkedOperations(ctx context.Context, workspace string) ([]reeve
 const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
 	AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = calls.operation_id AND p.operation_id <> '')`
 
-// mayGo is what an operation needs to be worked on now. Workspaces and agents that are stopped keep what has not been sent.
+// mayGo is what an operation needs to be worked on now. Workspaces and agents that are stopped keep what has not been
+// sent.
 const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = calls.workspace_id AND w.stopped_at <> 0)
 	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = calls.agent_id AND a.stopped_at <> 0)))`
 
@@ -155,8 +167,8 @@ const awaitsRun = `state = 'dispatched' AND effect = 'local' AND timeout_at <> 0
 // hands of a process that is gone is due. Workspaces and agents that are stopped keep theirs. One whose row cannot be
 // read is taken and skipped: this process does not look at it again.
 //
-// An owner that this statement does not know may have joined while it waited; the row it has claimed since is newer than we
-// are, which is how we can tell.
+// An owner that this statement does not know may have joined while it waited; the row it has claimed since is newer
+// than we are, which is how we can tell.
 func (t LedgerTx) ClaimOperations(ctx context.Context, process string, n int) ([]reeve.Operation, error) {
 	list, err := all(ctx, t.Snap, skipCorrupt(t.Snap, scanOperation, nil), `WITH due AS MATERIALIZED (
 			SELECT id FROM calls WHERE state IN ('prepared', 'dispatched')

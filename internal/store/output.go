@@ -7,7 +7,8 @@ import (
 	"reeve"
 )
 
-// StoredOutput is an output that was cut, from an offset on, with what stands around it: it was redacted when it was kept, and secrets that were stored since are looked for.
+// StoredOutput is an output that was cut, from an offset on, with what stands around it: it was redacted when it was
+// kept, and secrets that were stored since are looked for.
 type StoredOutput struct {
 	Size   int // of the whole
 	lo, at int // where what was read begins, and where in it the offset is
@@ -16,10 +17,12 @@ type StoredOutput struct {
 }
 
 // GetOutput reads a kept output from an offset on, to give parts of up to some bytes.
-func (s Ledger) GetOutput(ctx context.Context, inv *reeve.Invocation, hash string, offset, limit int) (StoredOutput, error) {
+func (s Ledger) GetOutput(ctx context.Context, inv *reeve.Invocation, hash string,
+	offset, limit int) (StoredOutput, error) {
 	k := StoredOutput{lo: max(0, offset-reeve.RedactWindow)}
 	k.at = offset - k.lo
-	got, err := s.GetPayload(ctx, inv.Workspace, Output, hash, k.lo, k.at+max(limit, utf8.UTFMax)+reeve.RedactWindow) // a character at least, or nobody would get on
+	// a character at least, or nobody would get on
+	got, err := s.GetPayload(ctx, inv.Workspace, Output, hash, k.lo, k.at+max(limit, utf8.UTFMax)+reeve.RedactWindow)
 	if err != nil {
 		return k, err
 	}
@@ -36,7 +39,8 @@ func (k StoredOutput) TextPrefix(n int) []byte {
 // BytePrefix gives the first n bytes from the offset on, whatever they are.
 func (k StoredOutput) BytePrefix(n int) []byte { return k.body[:min(n, len(k.body))] }
 
-// RedactedPart gives the first n bytes from the offset on as they may be shown, and where in the whole they then begin and end.
+// RedactedPart gives the first n bytes from the offset on as they may be shown, and where in the whole they then begin
+// and end.
 func (k StoredOutput) RedactedPart(n int) (from, to int, shown string) {
 	from, to, shown = k.cut(k.at, k.at+n)
 	return k.lo + from, k.lo + to, shown

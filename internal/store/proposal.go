@@ -9,8 +9,8 @@ import (
 const proposalColumns = `id, workspace_id, set_id, ordinal, round, agent_id, run_id, thread_id, call_id, tool, args, args_hash, tool_version, settings,
 	base, preview, reason, user_id, state, decided_by, comment, decided_at, reopened_by, reopened_at, operation_id, created_at`
 
-// proposalState is where a proposal p stands: what a person said and, once it is accepted, what became of its operation o. It is
-// worked out here and kept nowhere, so that it cannot disagree with the ledger.
+// proposalState is where a proposal p stands: what a person said and, once it is accepted, what became of its operation
+// o. It is worked out here and kept nowhere, so that it cannot disagree with the ledger.
 const proposalState = `CASE WHEN p.state <> 'accepted' THEN p.state WHEN o.state = 'committed' THEN 'applied' 
 	WHEN o.state IN ('denied', 'failed') AND o.code = 'STALE' THEN 'stale' WHEN o.state IN ('denied', 'failed', 'unknown') THEN o.state ELSE 'accepted' END`
 
@@ -22,15 +22,17 @@ const selectProposal = `SELECT p.id, p.workspace_id, p.set_id, p.ordinal, p.roun
 func scanProposal(r scanner) (p reeve.Proposal, err error) {
 	defer wrapCorrupt("proposals", &p.ID, &err)
 	var decided, reopened, created int64
-	err = r.Scan(&p.ID, &p.WorkspaceID, &p.SetID, &p.Ordinal, &p.Round, &p.AgentID, &p.RunID, &p.ThreadID, &p.CallID, &p.Tool, &p.Args, &p.ArgsHash,
-		&p.ToolVersion, &p.Settings, &p.Base, &p.Preview, &p.Reason, &p.UserID, &p.State, &p.DecidedBy, &p.Comment, &decided, &p.ReopenedBy,
+	err = r.Scan(&p.ID, &p.WorkspaceID, &p.SetID, &p.Ordinal, &p.Round, &p.AgentID, &p.RunID, &p.ThreadID, &p.CallID,
+		&p.Tool, &p.Args, &p.ArgsHash,
+		&p.ToolVersion, &p.Settings, &p.Base, &p.Preview, &p.Reason, &p.UserID, &p.State, &p.DecidedBy, &p.Comment,
+		&decided, &p.ReopenedBy,
 		&reopened, &p.OperationID, &created, &p.Code, &p.Message)
 	p.DecidedAt, p.ReopenedAt, p.CreatedAt = optional(decided), optional(reopened), reeve.FromMillis(created)
 	return p, err
 }
 
-// InsertProposal writes a proposal. If its place in the set, or in the row of equal ones, was taken meanwhile, it is Stale: look
-// again.
+// InsertProposal writes a proposal. If its place in the set, or in the row of equal ones, was taken meanwhile, it is
+// Stale: look again.
 func (t LedgerTx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
 	return t.tx.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
@@ -39,20 +41,24 @@ func (t LedgerTx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
 		return nil
 	}, `INSERT INTO proposals (`+proposalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, '', '', 0, '', 0, '', $20)`,
-		p.ID, p.WorkspaceID, p.SetID, p.Ordinal, p.Round, p.AgentID, p.RunID, p.ThreadID, p.CallID, p.Tool, reeve.SanitizeText(p.Args), p.ArgsHash, p.ToolVersion, p.Settings,
-		p.Base, reeve.SanitizeText(p.Preview), reeve.SanitizeText(p.Reason), p.UserID, string(p.State), reeve.Millis(t.now))
+		p.ID, p.WorkspaceID, p.SetID, p.Ordinal, p.Round, p.AgentID, p.RunID, p.ThreadID, p.CallID, p.Tool,
+		reeve.SanitizeText(p.Args), p.ArgsHash, p.ToolVersion, p.Settings,
+		p.Base, reeve.SanitizeText(p.Preview), reeve.SanitizeText(p.Reason), p.UserID, string(p.State),
+		reeve.Millis(t.now))
 }
 
 // GetProposal reads a proposal of a workspace.
 func (s Ledger) GetProposal(ctx context.Context, workspace, id string) (reeve.Proposal, error) {
-	p, ok, err := one(ctx, s.Snap, scanProposal, selectProposal+`WHERE p.workspace_id = $1 AND p.id = $2`, workspace, id)
+	p, ok, err := one(ctx, s.Snap, scanProposal, selectProposal+`WHERE p.workspace_id = $1 AND p.id = $2`, workspace,
+		id)
 	if err == nil && !ok {
 		err = notFound("proposal", id)
 	}
 	return p, err
 }
 
-// LastProposal reads the proposal of exactly this, on behalf of a user or of nobody, that counts: one that stands rejected, else one that is pending, else the newest; false means there is none.
+// LastProposal reads the proposal of exactly this, on behalf of a user or of nobody, that counts: one that stands
+// rejected, else one that is pending, else the newest; false means there is none.
 func (s Ledger) LastProposal(ctx context.Context, agent, tool, argsHash, user string) (reeve.Proposal, bool, error) {
 	return one(ctx, s.Snap, scanProposal, selectProposal+`WHERE p.agent_id = $1 AND p.tool = $2 AND p.args_hash = $3 AND p.user_id = $4
 		ORDER BY CASE p.state WHEN 'rejected' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, p.round DESC LIMIT 1`,
@@ -61,7 +67,9 @@ func (s Ledger) LastProposal(ctx context.Context, agent, tool, argsHash, user st
 
 // LastRound is how often an agent has proposed exactly this, on whose behalf ever.
 func (s Ledger) LastRound(ctx context.Context, agent, tool, argsHash string) (int, error) {
-	n, _, err := one(ctx, s.Snap, value[int], `SELECT COALESCE(max(round), 0) FROM proposals WHERE agent_id = $1 AND tool = $2 AND args_hash = $3`, agent, tool, argsHash)
+	n, _, err := one(ctx, s.Snap, value[int],
+		`SELECT COALESCE(max(round), 0) FROM proposals WHERE agent_id = $1 AND tool = $2 AND args_hash = $3`, agent,
+		tool, argsHash)
 	return n, err
 }
 
@@ -92,7 +100,8 @@ type ProposalFilter struct {
 
 // ListProposals reads a page of proposals, newest first.
 func (s Ledger) ListProposals(ctx context.Context, workspace string, f ProposalFilter) ([]reeve.Proposal, error) {
-	where := `p.workspace_id = $1 AND ($3 = '' OR p.agent_id = $3) AND ($4 = '' OR ` + proposalState + ` = $4)` + begins(f.Set, `p.set_id = `, `$5`) + begins(f.Before, `p.id < `, `$6`)
+	where := `p.workspace_id = $1 AND ($3 = '' OR p.agent_id = $3) AND ($4 = '' OR ` + proposalState + ` = $4)` +
+		begins(f.Set, `p.set_id = `, `$5`) + begins(f.Before, `p.id < `, `$6`)
 	args := []any{workspace, f.Limit, f.Agent, string(f.State), f.Set, f.Before}
 	if f.State == reeve.ProposalPending {
 		where += ` AND p.state = 'pending'` // which has an index of its own
@@ -100,8 +109,8 @@ func (s Ledger) ListProposals(ctx context.Context, workspace string, f ProposalF
 	return all(ctx, s.Snap, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
 }
 
-// begins is a condition of its own, so that an index begins there, if there is something to begin with. Otherwise it only names
-// the parameter: PostgreSQL takes none that is not.
+// begins is a condition of its own, so that an index begins there, if there is something to begin with. Otherwise it
+// only names the parameter: PostgreSQL takes none that is not.
 func begins(with, column, parameter string) string {
 	if with == "" {
 		return ` AND ` + parameter + ` = ''`
@@ -109,13 +118,16 @@ func begins(with, column, parameter string) string {
 	return ` AND ` + column + parameter
 }
 
-// ListChangeSetItems reads the items of a change set in order, behind a place in it. With pending, only those that wait for a person.
-func (s Ledger) ListChangeSetItems(ctx context.Context, workspace, set string, pending bool, after, limit int) ([]reeve.Proposal, error) {
+// ListChangeSetItems reads the items of a change set in order, behind a place in it. With pending, only those that wait
+// for a person.
+func (s Ledger) ListChangeSetItems(ctx context.Context, workspace, set string, pending bool,
+	after, limit int) ([]reeve.Proposal, error) {
 	where := `WHERE p.workspace_id = $1 AND p.set_id = $2 AND p.ordinal > $3`
 	if pending {
 		where += ` AND p.state = 'pending'`
 	}
-	return all(ctx, s.Snap, scanProposal, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after, limit)
+	return all(ctx, s.Snap, scanProposal, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after,
+		limit)
 }
 
 // ChangeSetFilter narrows a list of change sets. Empty fields do not.
@@ -127,9 +139,10 @@ type ChangeSetFilter struct {
 	Limit   int
 }
 
-// ListChangeSets reads a page of change sets, newest first, and gives the cursor behind each. A set is its items: it is found by
-// its first, so that a page costs what its sets hold, and not what all sets do.
-func (s Ledger) ListChangeSets(ctx context.Context, workspace string, f ChangeSetFilter) (sets []reeve.ChangeSet, cursors []string, err error) {
+// ListChangeSets reads a page of change sets, newest first, and gives the cursor behind each. A set is its items: it is
+// found by its first, so that a page costs what its sets hold, and not what all sets do.
+func (s Ledger) ListChangeSets(ctx context.Context, workspace string,
+	f ChangeSetFilter) (sets []reeve.ChangeSet, cursors []string, err error) {
 	page := `SELECT p.id, p.set_id, p.agent_id, p.run_id, p.thread_id, p.created_at FROM proposals p WHERE p.workspace_id = $1 AND p.ordinal = 1
 		AND ($3 = '' OR p.agent_id = $3)` + begins(f.ID, `p.set_id = `, `$2`) + begins(f.Before, `p.id < `, `$4`)
 	if f.Pending {

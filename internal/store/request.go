@@ -20,9 +20,10 @@ type Request struct {
 }
 
 // ClaimRequest takes the key of a request for the attempt r.Claim, and forgets keys taken before a time. If the key is
-// taken it returns the request that has it, and false. A key that has no answer is taken over if its process is gone, or
-// if it is this process and active says that the attempt has ended.
-func (t LedgerTx) ClaimRequest(ctx context.Context, r Request, forget time.Time, active func(claim string) bool) (Request, bool, error) {
+// taken it returns the request that has it, and false. A key that has no answer is taken over if its process is gone,
+// or if it is this process and active says that the attempt has ended.
+func (t LedgerTx) ClaimRequest(ctx context.Context, r Request, forget time.Time,
+	active func(claim string) bool) (Request, bool, error) {
 	if err := t.tx.exec(ctx, `DELETE FROM requests WHERE created_at < $1`, reeve.Millis(forget)); err != nil {
 		return r, false, err
 	}
@@ -93,8 +94,8 @@ func IdempotentRequestFrom(ctx context.Context) *IdempotentRequest {
 	return a
 }
 
-// SaveResponse keeps v as the answer of the request that this transaction makes the change for. Key, change and answer commit
-// together or not at all. It does nothing if the context is of no request with a key.
+// SaveResponse keeps v as the answer of the request that this transaction makes the change for. Key, change and answer
+// commit together or not at all. It does nothing if the context is of no request with a key.
 func (t LedgerTx) SaveResponse(ctx context.Context, v any) error {
 	a := IdempotentRequestFrom(ctx)
 	if a == nil {

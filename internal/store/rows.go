@@ -15,15 +15,17 @@ import (
 //	UPDATE things SET n = v.column2 FROM (VALUES (?)) AS v WHERE @id = v.column1
 //	SELECT n FROM things WHERE id IN (?)
 //
-// SQLite gets as many parameters as there are values, in steps of a few sizes: engines keep what they have prepared, so there must be few texts.
-// PostgreSQL gets an array for each column, however many rows there are. An @ is before the column that rows are found by: PostgreSQL is told twice, the second time in a way that
-// leaves it no choice. It keeps plans, and one that it made for a small table reads all of it, also when it is large.
+// SQLite gets as many parameters as there are values, in steps of a few sizes: engines keep what they have prepared, so
+// there must be few texts. PostgreSQL gets an array for each column, however many rows there are. An @ is before the
+// column that rows are found by: PostgreSQL is told twice, the second time in a way that leaves it no choice. It keeps
+// plans, and one that it made for a small table reads all of it, also when it is large.
 var sizes = []int{64, 16, 4, 1}
 
 // mostRows is how many rows an array holds. Some are large.
 const mostRows = 512
 
-// tuples is "($1, $2), ($3, $4)": n rows of values, which come behind others if there are some. A cast is a type's name where the engine cannot know it, or "".
+// tuples is "($1, $2), ($3, $4)": n rows of values, which come behind others if there are some. A cast is a type's name
+// where the engine cannot know it, or "".
 func tuples(behind, n int, casts ...string) string {
 	var b strings.Builder
 	for i := range n * len(casts) {
@@ -97,11 +99,13 @@ func listed(query string, behind int) string {
 	return strings.ReplaceAll(query, "IN (?)", "= ANY ((SELECT CAST($"+strconv.Itoa(behind+1)+" AS TEXT[]))::text[])")
 }
 
-// among reads the rows that a query finds for ids, whose list stands for every (?) in its text, behind other values. SQLite is asked several times for many ids: an order is one of each answer,
-// and so is a limit.
-func among[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, ids []string, others ...any) ([]T, error) {
+// among reads the rows that a query finds for ids, whose list stands for every (?) in its text, behind other values.
+// SQLite is asked several times for many ids: an order is one of each answer, and so is a limit.
+func among[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, ids []string,
+	others ...any) ([]T, error) {
 	if s.db.arrays && len(ids) > 0 {
-		return all(ctx, s, scan, s.db.texts.get(query, 0, func() string { return listed(query, len(others)) }), append(others, ids)...)
+		return all(ctx, s, scan, s.db.texts.get(query, 0, func() string { return listed(query, len(others)) }),
+			append(others, ids)...)
 	}
 	var found []T
 	for len(ids) > 0 {
@@ -124,7 +128,8 @@ func among[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), q
 }
 
 // askAmong is among for somebody who can wait; see ask.
-func askAmong[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string, ids []string) (err error) {
+func askAmong[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string,
+	ids []string) (err error) {
 	if !s.db.arrays || len(ids) == 0 {
 		*into, err = among(ctx, s, scan, query, ids)
 		return err
@@ -168,7 +173,8 @@ func (t *Tx) each(query string, types []string, rows [][]any, do func(query stri
 		var some [][]any
 		some, rows = pad(rows)
 		text := t.db.texts.get(query, len(some), func() string {
-			return strings.ReplaceAll(found.ReplaceAllString(query, "$1 = v.column$2"), "(?)", tuples(0, len(some), types...))
+			return strings.ReplaceAll(found.ReplaceAllString(query, "$1 = v.column$2"), "(?)",
+				tuples(0, len(some), types...))
 		})
 		if err := do(text, slices.Concat(some...)); err != nil {
 			return err
@@ -190,14 +196,16 @@ func (t *Tx) columns(query string, rows [][]any, do func(query string, args []an
 			names[i] = "column" + number
 			switch some[0][i].(type) {
 			case string:
-				args[i], casts[i] = column(some, i, func(v any) string { return v.(string) }), "(SELECT CAST($"+number+" AS TEXT[]))"
+				args[i], casts[i] = column(some, i, func(v any) string { return v.(string) }), "(SELECT CAST($"+number+
+					" AS TEXT[]))"
 			default:
 				args[i], casts[i] = column(some, i, whole), "(SELECT CAST($"+number+" AS BIGINT[]))"
 			}
 		}
 		text := t.db.texts.get(query, 0, func() string {
 			list := "unnest(" + strings.Join(casts, ", ") + ")"
-			text := found.ReplaceAllString(query, "$1 = v.column$2 AND $1 = ANY ((SELECT CAST($$$2 AS TEXT[]))::text[])")
+			text := found.ReplaceAllString(query,
+				"$1 = v.column$2 AND $1 = ANY ((SELECT CAST($$$2 AS TEXT[]))::text[])")
 			if len(args) == 1 {
 				text = strings.ReplaceAll(text, "IN (VALUES (?))", "= ANY ("+casts[0]+"::text[])")
 			}

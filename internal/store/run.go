@@ -16,12 +16,15 @@ func scanRun(r scanner) (v reeve.Run, err error) {
 	defer wrapCorrupt("runs", &v.ID, &err)
 	var origins, spent, issues, ancestors, behalf string
 	var scheduled, started, finished int64
-	if err := r.Scan(&v.ID, &v.Key, &v.WorkspaceID, &v.AgentID, &v.Reason, &v.ReasonID, &v.SessionID, &v.UserID, &v.Input, &origins, &v.ThreadID,
-		&v.State, &v.Output, &v.Code, &v.Message, &v.Wakes, &v.Attempts, &spent, &v.Owner, &scheduled, &started, &finished,
+	if err := r.Scan(&v.ID, &v.Key, &v.WorkspaceID, &v.AgentID, &v.Reason, &v.ReasonID, &v.SessionID, &v.UserID,
+		&v.Input, &origins, &v.ThreadID,
+		&v.State, &v.Output, &v.Code, &v.Message, &v.Wakes, &v.Attempts, &spent, &v.Owner, &scheduled, &started,
+		&finished,
 		&v.Moves, &issues, &v.Results, &v.ParentID, &v.Answers, &ancestors, &behalf); err != nil {
 		return v, err
 	}
-	v.Origins, v.ScheduledAt, v.StartedAt, v.FinishedAt = splitOrigins(origins), optional(scheduled), reeve.FromMillis(started), optional(finished)
+	v.Origins, v.ScheduledAt, v.StartedAt, v.FinishedAt = splitOrigins(origins), optional(scheduled),
+		reeve.FromMillis(started), optional(finished)
 	if err := decode("issues", issues, &v.Issues); err != nil {
 		return v, err
 	}
@@ -29,7 +32,8 @@ func scanRun(r scanner) (v reeve.Run, err error) {
 		return v, err
 	}
 	if n := len(v.Ancestors); v.ParentID != "" && (n == 0 || v.Ancestors[n-1].RunID != v.ParentID) {
-		return v, &columnError{"ancestors", "do not end with the run that began this one"} // by whose rights its calls are judged is lost
+		// by whose rights its calls are judged is lost
+		return v, &columnError{"ancestors", "do not end with the run that began this one"}
 	}
 	if v.OnBehalfOf, err = delegatorsFrom(behalf); err != nil {
 		return v, err
@@ -50,8 +54,8 @@ func (t RunsTx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
 	return len(made) == 1, err
 }
 
-// InsertRuns writes runs of different lanes, and makes each its lane's one. It gives the ids of those that it made; the others' lanes have one already, on whatever server. Turns wait
-// for nobody.
+// InsertRuns writes runs of different lanes, and makes each its lane's one. It gives the ids of those that it made; the
+// others' lanes have one already, on whatever server. Turns wait for nobody.
 func (t RunsTx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]bool, err error) {
 	made = make(map[string]bool, len(runs))
 	var turns, lanes, rows [][]any
@@ -64,7 +68,8 @@ func (t RunsTx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[stri
 			lanes = append(lanes, open)
 		}
 	}
-	slices.SortFunc(lanes, func(a, b []any) int { // two servers that open some of the same wait for each other in one order
+	// two servers that open some of the same wait for each other in one order
+	slices.SortFunc(lanes, func(a, b []any) int {
 		return cmp.Or(cmp.Compare(a[1].(string), b[1].(string)), cmp.Compare(a[5].(string), b[5].(string)))
 	})
 	const open = `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn, lane, seen)
@@ -72,13 +77,14 @@ func (t RunsTx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[stri
 	if err := t.tx.insert(open, turns, t.tx.unheard(ctx)); err != nil {
 		return nil, err
 	}
-	if err := t.tx.insert(open+` WHERE true ON CONFLICT (agent_id, lane) WHERE turn = 0 DO NOTHING RETURNING run_id`, lanes, func(query string, args []any) error {
-		ids, err := all(ctx, t.Snap, value[string], query, args...)
-		for _, id := range ids {
-			made[id] = true
-		}
-		return err
-	}); err != nil {
+	if err := t.tx.insert(open+` WHERE true ON CONFLICT (agent_id, lane) WHERE turn = 0 DO NOTHING RETURNING run_id`,
+		lanes, func(query string, args []any) error {
+			ids, err := all(ctx, t.Snap, value[string], query, args...)
+			for _, id := range ids {
+				made[id] = true
+			}
+			return err
+		}); err != nil {
 		return nil, err
 	}
 	for _, v := range runs {
@@ -86,8 +92,10 @@ func (t RunsTx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[stri
 			v.StartedAt = t.now
 		}
 		if made[v.ID] {
-			rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
-				v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(v.StartedAt), v.ParentID, v.Answers, ancestorsText(v.Ancestors),
+			rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID,
+				v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
+				v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(v.StartedAt), v.ParentID, v.Answers,
+				ancestorsText(v.Ancestors),
 				delegatorsText(v.OnBehalfOf)})
 		}
 	}
@@ -110,8 +118,8 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// TransitionRun takes a run from one state to another, provided it is still in the state and hands it was read in. A run that ends
-// moves its agent's pointers, and frees it.
+// TransitionRun takes a run from one state to another, provided it is still in the state and hands it was read in. A
+// run that ends moves its agent's pointers, and frees it.
 func (t RunsTx) TransitionRun(ctx context.Context, was, is reeve.Run) error {
 	moved, err := t.TransitionRuns(ctx, []RunTransition{{was, is}})
 	if err == nil && !moved[is.ID] {
@@ -133,7 +141,8 @@ func (t RunsTx) TransitionRuns(ctx context.Context, moves []RunTransition) (move
 	return moved, t.close(ctx, moves, moved)
 }
 
-// EndRuns is MoveRuns for runs whose brains are done: what their messages and operations say that they spent is added to the moves.
+// EndRuns is MoveRuns for runs whose brains are done: what their messages and operations say that they spent is added
+// to the moves.
 func (t RunsTx) EndRuns(ctx context.Context, moves []RunTransition) (moved map[string]bool, err error) {
 	var ids lists[string]
 	var parts []spending
@@ -153,7 +162,8 @@ func (t RunsTx) EndRuns(ctx context.Context, moves []RunTransition) (moved map[s
 			rows = append(rows, []any{is.ID, spentText(is.Spent)})
 		}
 	}
-	if err := t.tx.change(ctx, `UPDATE runs SET spent = v.column2 FROM (VALUES (?)) AS v WHERE @id = v.column1`, []string{"TEXT", "TEXT"}, rows); err != nil {
+	if err := t.tx.change(ctx, `UPDATE runs SET spent = v.column2 FROM (VALUES (?)) AS v WHERE @id = v.column1`,
+		[]string{"TEXT", "TEXT"}, rows); err != nil {
 		return nil, err
 	}
 	return moved, t.close(ctx, moves, moved)
@@ -168,13 +178,15 @@ func (t RunsTx) askMoves(ctx context.Context, into *lists[string], moves []RunTr
 				return err
 			}
 		}
-		rows[i] = []any{m.Is.ID, string(m.Was.State), m.Was.Owner, string(m.Is.State), m.Is.Output, string(m.Is.Code), m.Is.Message, m.Is.Attempts, spentText(m.Is.Spent),
+		rows[i] = []any{m.Is.ID, string(m.Was.State), m.Was.Owner, string(m.Is.State), m.Is.Output, string(m.Is.Code),
+			m.Is.Message, m.Is.Attempts, spentText(m.Is.Spent),
 			m.Is.Owner, orZero(m.Is.FinishedAt), m.Is.Moves, issuesText(m.Is.Issues), m.Is.Results}
 	}
 	return t.tx.each(`UPDATE runs SET state = v.column4, output = v.column5, code = v.column6, message = v.column7, attempts = v.column8, spent = v.column9,
 			owner = v.column10, finished_at = v.column11, moves = v.column12, issues = v.column13, results = v.column14 FROM (VALUES (?)) AS v
 		WHERE @id = v.column1 AND state = v.column2 AND owner = v.column3 RETURNING id`,
-		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TEXT", "BIGINT", "BIGINT", "TEXT", "BIGINT"}, rows,
+		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TEXT", "BIGINT", "BIGINT",
+			"TEXT", "BIGINT"}, rows,
 		func(query string, args []any) error {
 			return ask(ctx, t.Snap, value[string], into.more(), query, args...)
 		})
@@ -201,7 +213,8 @@ func (t RunsTx) close(ctx context.Context, moves []RunTransition, moved map[stri
 	if err := t.tx.Agents().movePointers(ctx, ended); err != nil {
 		return err
 	}
-	if err := t.tx.change(ctx, `DELETE FROM open_runs WHERE run_id IN (VALUES (?))`, []string{"TEXT"}, closed); err != nil {
+	if err := t.tx.change(ctx, `DELETE FROM open_runs WHERE run_id IN (VALUES (?))`, []string{"TEXT"},
+		closed); err != nil {
 		return err
 	}
 	return t.tx.change(ctx, `UPDATE agent_runtimes SET last_run_at = v.column2, failures = CASE WHEN v.column3 = 1 THEN failures + 1 ELSE 0 END
@@ -217,19 +230,22 @@ func issuesText(i reeve.TurnIssues) string {
 
 // RunState reads where a run stands; empty means that there is no such run.
 func (s Runs) RunState(ctx context.Context, workspace, id string) (reeve.RunState, error) {
-	v, _, err := one(ctx, s.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)
+	v, _, err := one(ctx, s.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`,
+		workspace, id)
 	return reeve.RunState(v), err
 }
 
 // LockRun is RunState for a run that is to stay there until the transaction is over.
 func (t RunsTx) LockRun(ctx context.Context, workspace, id string) (reeve.RunState, error) {
-	v, _, err := one(ctx, t.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`+t.db.engine.ShareClause(), workspace, id)
+	v, _, err := one(ctx, t.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`+
+		t.db.engine.ShareClause(), workspace, id)
 	return reeve.RunState(v), err
 }
 
 // GetRun reads a run of a workspace.
 func (s Runs) GetRun(ctx context.Context, workspace, id string) (reeve.Run, error) {
-	v, ok, err := one(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)
+	v, ok, err := one(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE id = $2 AND workspace_id = $1`,
+		workspace, id)
 	if err == nil && !ok {
 		err = notFound("run", id)
 	}
@@ -249,14 +265,15 @@ type RunFilter struct {
 // ListRuns reads a page of runs, newest first.
 func (s Runs) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]reeve.Run, error) {
 	where := `workspace_id = $1 AND ($4 = '' OR state = $4) AND ($7 = '' OR user_id = '' OR user_id = $7)` +
-		begins(f.Agent, `agent_id = `, `$2`) + begins(f.ReasonID, `reason_id <> '' AND reason_id = `, `$3`) + begins(f.Before, `id < `, `$5`)
+		begins(f.Agent, `agent_id = `, `$2`) + begins(f.ReasonID, `reason_id <> '' AND reason_id = `, `$3`) +
+		begins(f.Before, `id < `, `$5`)
 	return all(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id DESC LIMIT $6`,
 		workspace, f.Agent, f.ReasonID, string(f.State), f.Before, f.Limit, f.For)
 }
 
-// ClaimRuns takes up to n runs that nobody works on any more, for a process: those of processes that are gone, and parked
-// ones none of whose calls waits for a person now; what a person accepted of its proposals goes its own way. One that waits
-// for results alone is taken up with the next of them. Workspaces and agents that are stopped keep theirs.
+// ClaimRuns takes up to n runs that nobody works on any more, for a process: those of processes that are gone, and
+// parked ones none of whose calls waits for a person now; what a person accepted of its proposals goes its own way. One
+// that waits for results alone is taken up with the next of them. Workspaces and agents that are stopped keep theirs.
 //
 // One that its server let go of in order is taken up without being counted. One whose row cannot be read is taken and
 // skipped: this process does not look at it again.
@@ -297,18 +314,22 @@ func (t RunsTx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.R
 
 // CountDeferredResults counts the results of a run's calls that are answered later.
 func (s Runs) CountDeferredResults(ctx context.Context, run string) (int, error) {
-	n, _, err := one(ctx, s.Snap, value[int], `SELECT count(*) FROM calls WHERE run_id = $1 AND run_id <> '' AND deferred = 1 AND result_id <> ''`, run)
+	n, _, err := one(ctx, s.Snap, value[int],
+		`SELECT count(*) FROM calls WHERE run_id = $1 AND run_id <> '' AND deferred = 1 AND result_id <> ''`, run)
 	return n, err
 }
 
 // ReleaseRun lets go of a run that is under way, for anybody to take up.
 func (t RunsTx) ReleaseRun(ctx context.Context, v reeve.Run) error {
-	return t.tx.exec(ctx, `UPDATE runs SET owner = '' WHERE id = $1 AND state = 'running' AND owner = $2`, v.ID, v.Owner)
+	return t.tx.exec(ctx, `UPDATE runs SET owner = '' WHERE id = $1 AND state = 'running' AND owner = $2`, v.ID,
+		v.Owner)
 }
 
 // RunsOwnedBy lists the runs that a process has in its hands.
 func (s Runs) RunsOwnedBy(ctx context.Context, process string) ([]reeve.Run, error) {
-	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanRun, nil), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
+	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanRun, nil), `SELECT `+runColumns+
+		` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`,
+		process)
 }
 
 // RunSpent sums what a run's calls and the answers of its model cost.
@@ -325,7 +346,9 @@ func (t RunsTx) AddLateSpending(ctx context.Context, run string, more reeve.Amou
 	if more.IsZero() {
 		return nil
 	}
-	was, over, err := one(ctx, t.Snap, value[string], `UPDATE runs SET owner = owner WHERE id = $1 AND state NOT IN ('running', 'parked') RETURNING spent`, run) // held: two calls may end at once
+	// held: two calls may end at once
+	was, over, err := one(ctx, t.Snap, value[string],
+		`UPDATE runs SET owner = owner WHERE id = $1 AND state NOT IN ('running', 'parked') RETURNING spent`, run)
 	var spent reeve.Amount
 	if err := first(err, decode("spent", was, &spent)); err != nil || !over {
 		return err
@@ -366,8 +389,8 @@ func summed(parts []spending) map[string]reeve.Amount {
 	return spent
 }
 
-// PutRunBudget limits what one run may spend. It does not touch the workspace: a run that starts changes nobody else's rules,
-// and the gate asks for a run's budget whether or not it knows of any.
+// PutRunBudget limits what one run may spend. It does not touch the workspace: a run that starts changes nobody else's
+// rules, and the gate asks for a run's budget whether or not it knows of any.
 func (t RunsTx) PutRunBudget(ctx context.Context, v reeve.Run, limit reeve.Amount) error {
 	return t.tx.exec(ctx, `INSERT INTO budgets (workspace_id, subject, parent, on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis,
 			used_calls, used_tokens, used_micros, used_millis) VALUES ($1, $2, '', $3, $4, $5, $6, $7, 0, 0, 0, 0) ON CONFLICT (workspace_id, subject) DO NOTHING`,
@@ -380,5 +403,6 @@ func (t RunsTx) DropRunBudgets(ctx context.Context, ended ...reeve.Run) error {
 	for i, v := range ended {
 		rows[i] = []any{v.WorkspaceID, "run:" + v.ID}
 	}
-	return t.tx.change(ctx, `DELETE FROM budgets WHERE (workspace_id, subject) IN (VALUES (?))`, []string{"TEXT", "TEXT"}, rows)
+	return t.tx.change(ctx, `DELETE FROM budgets WHERE (workspace_id, subject) IN (VALUES (?))`,
+		[]string{"TEXT", "TEXT"}, rows)
 }

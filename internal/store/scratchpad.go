@@ -35,7 +35,8 @@ func scanScratchpad(r scanner) (v scratchpad, err error) {
 
 // GetScratchpad reads a session's scratchpad; nil means that there is none.
 func (s Chat) GetScratchpad(ctx context.Context, workspace, session string) (items []string, at time.Time, err error) {
-	v, ok, err := one(ctx, s.Snap, scanScratchpad, selectScratchpad+`WHERE workspace_id = $1 AND session_id = $2`, workspace, session)
+	v, ok, err := one(ctx, s.Snap, scanScratchpad, selectScratchpad+`WHERE workspace_id = $1 AND session_id = $2`,
+		workspace, session)
 	if err != nil || !ok {
 		return nil, at, err
 	}

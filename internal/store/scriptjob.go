@@ -15,8 +15,10 @@ func scanScriptJob(r scanner) (k reeve.ScriptJob, err error) {
 	var was, is reeve.ScriptVersion
 	var talk string
 	var created, closed int64
-	if err := r.Scan(&k.ID, &k.WorkspaceID, &k.Kind, &k.AgentID, &k.Automation, &k.WorkerID, &k.ScriptID, &was.Major, &was.Minor, &k.RunID, &k.RunKey, &k.UserID, &k.Request,
-		&k.State, &k.Question, &talk, &k.ResultID, &is.Major, &is.Minor, &k.TimerID, &k.Message, &k.Tries, &created, &closed); err != nil {
+	if err := r.Scan(&k.ID, &k.WorkspaceID, &k.Kind, &k.AgentID, &k.Automation, &k.WorkerID, &k.ScriptID, &was.Major,
+		&was.Minor, &k.RunID, &k.RunKey, &k.UserID, &k.Request,
+		&k.State, &k.Question, &talk, &k.ResultID, &is.Major, &is.Minor, &k.TimerID, &k.Message, &k.Tries, &created,
+		&closed); err != nil {
 		return k, err
 	}
 	if k.ScriptID != "" {
@@ -33,24 +35,30 @@ func scanScriptJob(r scanner) (k reeve.ScriptJob, err error) {
 func (t AutomationsTx) InsertScriptJob(ctx context.Context, k reeve.ScriptJob) (bool, error) {
 	n, err := t.tx.affect(ctx, `INSERT INTO script_jobs (id, workspace_id, kind, agent_id, worker_id, script_id, run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries,
 			created_at, closed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', '', '', '', 0, $12, 0) ON CONFLICT DO NOTHING`,
-		k.ID, k.WorkspaceID, string(k.Kind), k.AgentID, k.WorkerID, k.ScriptID, k.RunID, k.RunKey, k.UserID, reeve.SanitizeText(k.Request), string(k.State), reeve.Millis(t.now))
+		k.ID, k.WorkspaceID, string(k.Kind), k.AgentID, k.WorkerID, k.ScriptID, k.RunID, k.RunKey, k.UserID,
+		reeve.SanitizeText(k.Request), string(k.State), reeve.Millis(t.now))
 	return n == 1, err
 }
 
-// TransitionScriptJob writes how a script job stands, if it stands as it was read: false means that somebody was faster.
-func (t AutomationsTx) TransitionScriptJob(ctx context.Context, was reeve.ScriptJobState, k reeve.ScriptJob) (bool, error) {
+// TransitionScriptJob writes how a script job stands, if it stands as it was read: false means that somebody was
+// faster.
+func (t AutomationsTx) TransitionScriptJob(ctx context.Context, was reeve.ScriptJobState,
+	k reeve.ScriptJob) (bool, error) {
 	var closed int64
 	if k.State.Final() {
 		closed = reeve.Millis(t.now)
 	}
-	n, err := t.tx.affect(ctx, `UPDATE script_jobs SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8, message = $9, tries = $10, closed_at = $11, worker_id = $12 WHERE id = $1 AND state = $2`,
-		k.ID, string(was), k.RunKey, string(k.State), reeve.SanitizeText(k.Question), text(k.Talk), k.ResultID, k.TimerID, reeve.SanitizeText(k.Message), k.Tries, closed, k.WorkerID)
+	n, err := t.tx.affect(ctx,
+		`UPDATE script_jobs SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8, message = $9, tries = $10, closed_at = $11, worker_id = $12 WHERE id = $1 AND state = $2`,
+		k.ID, string(was), k.RunKey, string(k.State), reeve.SanitizeText(k.Question), text(k.Talk), k.ResultID,
+		k.TimerID, reeve.SanitizeText(k.Message), k.Tries, closed, k.WorkerID)
 	return n == 1, err
 }
 
 // GetScriptJob reads a script job of a workspace.
 func (s Automations) GetScriptJob(ctx context.Context, workspace, id string) (reeve.ScriptJob, error) {
-	k, ok, err := one(ctx, s.Snap, scanScriptJob, selectScriptJob+`WHERE k.workspace_id = $1 AND k.id = $2`, workspace, id)
+	k, ok, err := one(ctx, s.Snap, scanScriptJob, selectScriptJob+`WHERE k.workspace_id = $1 AND k.id = $2`, workspace,
+		id)
 	if err == nil && !ok {
 		err = notFound("script job", id)
 	}
@@ -59,41 +67,51 @@ func (s Automations) GetScriptJob(ctx context.Context, workspace, id string) (re
 
 // FindScriptJobOfRun reads the script job that a run is for; false means that it is for none.
 func (s Automations) FindScriptJobOfRun(ctx context.Context, workspace, run string) (reeve.ScriptJob, bool, error) {
-	return one(ctx, s.Snap, scanScriptJob, selectScriptJob+`JOIN runs r ON r.run_key = k.run_key WHERE k.workspace_id = $1 AND r.id = $2`, workspace, run)
+	return one(ctx, s.Snap, scanScriptJob, selectScriptJob+
+		`JOIN runs r ON r.run_key = k.run_key WHERE k.workspace_id = $1 AND r.id = $2`, workspace, run)
 }
 
 // ListScriptJobs reads an automation's script jobs, newest first: a user's and nobody's, or, with no user, all.
 func (s Automations) ListScriptJobs(ctx context.Context, agent, user string, limit int) ([]reeve.ScriptJob, error) {
-	return all(ctx, s.Snap, scanScriptJob, selectScriptJob+`WHERE k.agent_id = $1 AND ($3 = '' OR k.user_id = '' OR k.user_id = $3) ORDER BY k.id DESC LIMIT $2`, agent, limit, user)
+	return all(ctx, s.Snap, scanScriptJob, selectScriptJob+
+		`WHERE k.agent_id = $1 AND ($3 = '' OR k.user_id = '' OR k.user_id = $3) ORDER BY k.id DESC LIMIT $2`, agent,
+		limit, user)
 }
 
-// ScriptJobsAwaitingAnswer reads a workspace's script jobs that wait for an answer, newest first: a user's and nobody's, or, with no user, all.
-func (s Automations) ScriptJobsAwaitingAnswer(ctx context.Context, workspace, user string, limit int) ([]reeve.ScriptJob, error) {
+// ScriptJobsAwaitingAnswer reads a workspace's script jobs that wait for an answer, newest first: a user's and
+// nobody's, or, with no user, all.
+func (s Automations) ScriptJobsAwaitingAnswer(ctx context.Context, workspace, user string,
+	limit int) ([]reeve.ScriptJob, error) {
 	return all(ctx, s.Snap, scanScriptJob, selectScriptJob+`WHERE k.workspace_id = $1 AND k.state = 'asking' AND ($3 = '' OR k.user_id = '' OR k.user_id = $3)
 		ORDER BY k.id DESC LIMIT $2`, workspace, limit, user)
 }
 
 // LastPlan reads what the planner was last asked for, of an automation; false means nothing.
 func (s Automations) LastPlan(ctx context.Context, agent string) (reeve.ScriptJob, bool, error) {
-	return one(ctx, s.Snap, scanScriptJob, selectScriptJob+`WHERE k.agent_id = $1 AND k.kind = 'plan' ORDER BY k.id DESC LIMIT 1`, agent)
+	return one(ctx, s.Snap, scanScriptJob, selectScriptJob+
+		`WHERE k.agent_id = $1 AND k.kind = 'plan' ORDER BY k.id DESC LIMIT 1`, agent)
 }
 
 // LastSavedPlan reads the last plan of an automation of which a version came; false means that there is none.
 func (s Automations) LastSavedPlan(ctx context.Context, agent string) (reeve.ScriptJob, bool, error) {
-	return one(ctx, s.Snap, scanScriptJob, selectScriptJob+`WHERE k.agent_id = $1 AND k.kind = 'plan' AND k.result_id <> '' ORDER BY k.id DESC LIMIT 1`, agent)
+	return one(ctx, s.Snap, scanScriptJob, selectScriptJob+
+		`WHERE k.agent_id = $1 AND k.kind = 'plan' AND k.result_id <> '' ORDER BY k.id DESC LIMIT 1`, agent)
 }
 
 // PlannedTimers lists the schedules of an automation's plans that are active, by id.
 func (s Automations) PlannedTimers(ctx context.Context, agent string) ([]string, error) {
-	return all(ctx, s.Snap, value[string], `SELECT t.id FROM script_jobs k JOIN timers t ON t.id = k.timer_id WHERE k.agent_id = $1 AND k.timer_id <> '' AND t.state = 'active' ORDER BY t.id`, agent)
+	return all(ctx, s.Snap, value[string],
+		`SELECT t.id FROM script_jobs k JOIN timers t ON t.id = k.timer_id WHERE k.agent_id = $1 AND k.timer_id <> '' AND t.state = 'active' ORDER BY t.id`, agent)
 }
 
 // OpenScriptJobs reads an automation's script jobs that are not over.
 func (s Automations) OpenScriptJobs(ctx context.Context, agent string) ([]reeve.ScriptJob, error) {
-	return all(ctx, s.Snap, scanScriptJob, selectScriptJob+`WHERE k.agent_id = $1 AND k.state IN ('open', 'asking') ORDER BY k.id`, agent)
+	return all(ctx, s.Snap, scanScriptJob, selectScriptJob+
+		`WHERE k.agent_id = $1 AND k.state IN ('open', 'asking') ORDER BY k.id`, agent)
 }
 
 // FindAgentOfKind reads the oldest agent of a kind that is not destroyed; false means that there is none.
 func (s Automations) FindAgentOfKind(ctx context.Context, workspace, kind string) (reeve.Agent, bool, error) {
-	return one(ctx, s.Snap, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND kind = $2 AND lifecycle <> 'destroyed' ORDER BY created_at, id LIMIT 1`, workspace, kind)
+	return one(ctx, s.Snap, scanAgent, `SELECT `+agentColumns+
+		` FROM agents WHERE workspace_id = $1 AND kind = $2 AND lifecycle <> 'destroyed' ORDER BY created_at, id LIMIT 1`, workspace, kind)
 }

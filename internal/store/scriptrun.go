@@ -13,7 +13,8 @@ func scanScriptRun(r scanner) (v reeve.ScriptRun, err error) {
 	defer wrapCorrupt("script_runs", &v.RunKey, &err)
 	var version reeve.ScriptVersion
 	var progress string
-	if err := r.Scan(&v.RunKey, &v.RunID, &v.WorkspaceID, &v.AgentID, &v.ScriptID, &version.Major, &version.Minor, &v.Type, &v.PlanOf, &v.Class, &progress, &v.Log); err != nil {
+	if err := r.Scan(&v.RunKey, &v.RunID, &v.WorkspaceID, &v.AgentID, &v.ScriptID, &version.Major, &version.Minor,
+		&v.Type, &v.PlanOf, &v.Class, &progress, &v.Log); err != nil {
 		return v, err
 	}
 	if v.ScriptID != "" {
@@ -22,7 +23,8 @@ func scanScriptRun(r scanner) (v reeve.ScriptRun, err error) {
 	return v, decode("progress", progress, &v.Progress)
 }
 
-// InsertScriptRun notes what a run is to be, before or when it begins. The first word counts: false means that there was one.
+// InsertScriptRun notes what a run is to be, before or when it begins. The first word counts: false means that there
+// was one.
 func (t AutomationsTx) InsertScriptRun(ctx context.Context, v reeve.ScriptRun) (bool, error) {
 	n, err := t.tx.affect(ctx, `INSERT INTO script_runs (run_key, run_id, workspace_id, agent_id, script_id, type, plan_of, class, progress, log)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, '', '', '') ON CONFLICT (run_key) DO NOTHING`, v.RunKey, v.RunID, v.WorkspaceID, v.AgentID, v.ScriptID, string(v.Type), v.PlanOf)
@@ -41,7 +43,8 @@ func (t AutomationsTx) BeginScriptRun(ctx context.Context, key, run, script stri
 
 // UpdateScriptRun writes how far a run has come.
 func (t AutomationsTx) UpdateScriptRun(ctx context.Context, v reeve.ScriptRun) error {
-	return t.tx.exec(ctx, `UPDATE script_runs SET class = $2, progress = $3, log = $4 WHERE run_key = $1`, v.RunKey, string(v.Class), text(v.Progress), reeve.SanitizeText(v.Log))
+	return t.tx.exec(ctx, `UPDATE script_runs SET class = $2, progress = $3, log = $4 WHERE run_key = $1`, v.RunKey,
+		string(v.Class), text(v.Progress), reeve.SanitizeText(v.Log))
 }
 
 // FindScriptRun reads what is noted under a run key; false means nothing.
@@ -49,14 +52,17 @@ func (s Automations) FindScriptRun(ctx context.Context, key string) (reeve.Scrip
 	return one(ctx, s.Snap, scanScriptRun, selectScriptRun+`WHERE q.run_key = $1`, key)
 }
 
-// FindScriptRuns is FindScriptRun for several, by key, and tells which of these agents have scripts for brains, in one round trip.
-func (s Automations) FindScriptRuns(ctx context.Context, keys, agents []string) (notes map[string]reeve.ScriptRun, scripts map[string]bool, err error) {
+// FindScriptRuns is FindScriptRun for several, by key, and tells which of these agents have scripts for brains, in one
+// round trip.
+func (s Automations) FindScriptRuns(ctx context.Context,
+	keys, agents []string) (notes map[string]reeve.ScriptRun, scripts map[string]bool, err error) {
 	if len(keys) == 0 {
 		return nil, nil, nil
 	}
 	var list []reeve.ScriptRun
 	var are []string
-	err = first(askAmong(ctx, s.Snap, scanScriptRun, &list, selectScriptRun+`WHERE q.run_key IN (?)`, keys), s.askAutomations(ctx, &are, agents), s.settle(ctx))
+	err = first(askAmong(ctx, s.Snap, scanScriptRun, &list, selectScriptRun+`WHERE q.run_key IN (?)`, keys),
+		s.askAutomations(ctx, &are, agents), s.settle(ctx))
 	notes = make(map[string]reeve.ScriptRun, len(list))
 	for _, v := range list {
 		notes[v.RunKey] = v
@@ -73,7 +79,8 @@ func (s Automations) FindScriptRunOf(ctx context.Context, workspace, run string)
 
 // FindApplied reads what is noted of the run that applies a plan, or has; false means that there is none.
 func (s Automations) FindApplied(ctx context.Context, workspace, plan string) (reeve.ScriptRun, bool, error) {
-	return one(ctx, s.Snap, scanScriptRun, selectScriptRun+`WHERE q.workspace_id = $1 AND q.plan_of = $2 AND q.plan_of <> '' ORDER BY q.run_key LIMIT 1`, workspace, plan)
+	return one(ctx, s.Snap, scanScriptRun, selectScriptRun+
+		`WHERE q.workspace_id = $1 AND q.plan_of = $2 AND q.plan_of <> '' ORDER BY q.run_key LIMIT 1`, workspace, plan)
 }
 
 // DeletePlannedCalls forgets what a dry run has planned so far.
@@ -81,18 +88,22 @@ func (t AutomationsTx) DeletePlannedCalls(ctx context.Context, run string) error
 	return t.tx.exec(ctx, `DELETE FROM planned_calls WHERE run_id = $1`, run)
 }
 
-// InsertPlannedCall writes a call of a dry run. One that is written again, because nobody could tell whether it was, is there once.
+// InsertPlannedCall writes a call of a dry run. One that is written again, because nobody could tell whether it was, is
+// there once.
 func (t AutomationsTx) InsertPlannedCall(ctx context.Context, workspace, run string, c reeve.PlannedCall) error {
 	return t.tx.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool, args, preview, base, operation_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4, title = $5, attempt = $6, tool = $7, args = $8,
 			preview = $9, base = $10, operation_id = $11`,
-		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, reeve.SanitizeText(c.Args), reeve.SanitizeText(c.Preview), c.Base, c.Operation)
+		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, reeve.SanitizeText(c.Args),
+		reeve.SanitizeText(c.Preview), c.Base, c.Operation)
 }
 
 // ListPlannedCalls reads the calls of a dry run, in order, behind a place, with what became of them.
-func (s Automations) ListPlannedCalls(ctx context.Context, workspace, run string, after, limit int) ([]reeve.PlannedCall, error) {
+func (s Automations) ListPlannedCalls(ctx context.Context, workspace, run string,
+	after, limit int) ([]reeve.PlannedCall, error) {
 	return all(ctx, s.Snap, func(r scanner) (c reeve.PlannedCall, err error) {
-		return c, r.Scan(&c.Ordinal, &c.ItemID, &c.Title, &c.Attempt, &c.Tool, &c.Args, &c.Preview, &c.Base, &c.Operation, &c.State, &c.Code, &c.Message)
+		return c, r.Scan(&c.Ordinal, &c.ItemID, &c.Title, &c.Attempt, &c.Tool, &c.Args, &c.Preview, &c.Base,
+			&c.Operation, &c.State, &c.Code, &c.Message)
 	}, `SELECT p.ordinal, p.item_id, p.title, p.attempt, p.tool, p.args, p.preview, p.base, p.operation_id, COALESCE(o.state, ''), COALESCE(o.code, ''), COALESCE(o.message, '')
 		FROM planned_calls p LEFT JOIN calls o ON o.operation_id = p.operation_id WHERE p.workspace_id = $1 AND p.run_id = $2 AND p.ordinal > $3 ORDER BY p.ordinal LIMIT $4`,
 		workspace, run, after, limit)

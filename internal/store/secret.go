@@ -33,7 +33,8 @@ func (s sealer) open(workspace, name string, sealed []byte) (string, error) {
 	b, err := s.aead.Open(nil, sealed[:n], sealed[n:], []byte(workspace+"\x00"+name))
 	if err != nil {
 		return "", reeve.Errorf(reeve.Unavailable, "the secret %q cannot be opened with this server's key", name).
-			Hintf("start the server with the key the secret was stored with, or store the secret again; servers that share a database need the same secret.key")
+			Hintf("start the server with the key the secret was stored with, or store the secret again; servers that " +
+				"share a database need the same secret.key")
 	}
 	return string(b), nil
 }
@@ -50,7 +51,8 @@ func (t AgentsTx) PutSecret(ctx context.Context, workspace, name, value string) 
 
 // GetSecret reads a secret.
 func (s Agents) GetSecret(ctx context.Context, workspace, name string) (string, error) {
-	sealed, ok, err := one(ctx, s.Snap, value[[]byte], `SELECT sealed FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
+	sealed, ok, err := one(ctx, s.Snap, value[[]byte],
+		`SELECT sealed FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +73,8 @@ func (s Agents) ListSecrets(ctx context.Context, workspace string) ([]reeve.Secr
 	}, `SELECT name, updated_at FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
 }
 
-// SecretValues reads the values of a workspace's secrets, in the order of their names. One that this server's key does not open is left out: it cannot be shown either.
+// SecretValues reads the values of a workspace's secrets, in the order of their names. One that this server's key does
+// not open is left out: it cannot be shown either.
 func (s Agents) SecretValues(ctx context.Context, workspace string) ([]string, error) {
 	return all(ctx, s.Snap, func(r scanner) (string, error) {
 		var name string

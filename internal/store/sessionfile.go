@@ -16,7 +16,9 @@ func (t ChatTx) PutSessionFile(ctx context.Context, workspace, session, path str
 
 // GetSessionFile reads a session's file.
 func (s Chat) GetSessionFile(ctx context.Context, workspace, session, path string) ([]byte, bool, error) {
-	return one(ctx, s.Snap, value[[]byte], `SELECT body FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`, workspace, session, path)
+	return one(ctx, s.Snap, value[[]byte],
+		`SELECT body FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`, workspace, session,
+		path)
 }
 
 const sessionFileColumns = `path, size, created_at, updated_at`
@@ -30,19 +32,22 @@ func scanSessionFile(r scanner) (f reeve.SessionFile, err error) {
 }
 
 // ListSessionFiles reads the files of a session whose path begins with a prefix.
-func (s Chat) ListSessionFiles(ctx context.Context, workspace, session, prefix string, limit int) ([]reeve.SessionFile, error) {
+func (s Chat) ListSessionFiles(ctx context.Context, workspace, session, prefix string,
+	limit int) ([]reeve.SessionFile, error) {
 	return all(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND substr(path, 1, $3) = $4
 		ORDER BY path LIMIT $5`, workspace, session, utf8.RuneCountInString(prefix), prefix, limit)
 }
 
 // SessionFilesAfter reads a page of the files of a session, in the order of their paths, after a path.
-func (s Chat) SessionFilesAfter(ctx context.Context, workspace, session, after string, limit int) ([]reeve.SessionFile, error) {
+func (s Chat) SessionFilesAfter(ctx context.Context, workspace, session, after string,
+	limit int) ([]reeve.SessionFile, error) {
 	return all(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path > $3
 		ORDER BY path LIMIT $4`, workspace, session, after, limit)
 }
 
 // FindSessionFile reads what is known of a session's file; false means that there is none.
 func (s Chat) FindSessionFile(ctx context.Context, workspace, session, path string) (reeve.SessionFile, bool, error) {
-	return one(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`,
+	return one(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+
+		` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`,
 		workspace, session, path)
 }

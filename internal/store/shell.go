@@ -14,6 +14,7 @@ func (t ChatTx) PutShell(ctx context.Context, workspace, thread string, state []
 
 // GetShell reads it; nothing was kept if it is nil.
 func (s Chat) GetShell(ctx context.Context, workspace, thread string) ([]byte, error) {
-	b, _, err := one(ctx, s.Snap, value[[]byte], `SELECT state FROM shells WHERE workspace_id = $1 AND thread_id = $2`, workspace, thread)
+	b, _, err := one(ctx, s.Snap, value[[]byte], `SELECT state FROM shells WHERE workspace_id = $1 AND thread_id = $2`,
+		workspace, thread)
 	return b, err
 }

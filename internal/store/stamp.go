@@ -10,9 +10,9 @@ import (
 // shared is a table whose rows nodes that do not share a database will have in common.
 type shared string
 
-// Tables whose rows carry a stamp of their own. Journal rows and agents' states are stamped where they are written. Messages are not
-// numbered when they are written: every call writes some, and would have to wait for every other. They never change, so that their ids
-// say all that a merge asks; whoever sends them numbers them then.
+// Tables whose rows carry a stamp of their own. Journal rows and agents' states are stamped where they are written.
+// Messages are not numbered when they are written: every call writes some, and would have to wait for every other. They
+// never change, so that their ids say all that a merge asks; whoever sends them numbers them then.
 const (
 	SharedAgents        shared = "agents"
 	SharedSubscriptions shared = "subscriptions"
@@ -25,7 +25,8 @@ func (t *Tx) stamp(ctx context.Context, in shared, id string) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(ctx, `UPDATE `+string(in)+` SET node = $2, counter = $3, clock = $4 WHERE id = $1`, id, stamp.Node, stamp.Counter, text(stamp.Clock))
+	return t.exec(ctx, `UPDATE `+string(in)+` SET node = $2, counter = $3, clock = $4 WHERE id = $1`, id, stamp.Node,
+		stamp.Counter, text(stamp.Clock))
 }
 
 // bury notes who removed a row, so that a node that still has it can be told. It comes before the removal.
@@ -45,7 +46,8 @@ func (t *Tx) next(ctx context.Context, in shared, id string) (reeve.Stamp, error
 	if err != nil {
 		return stamp, err
 	}
-	was, _, err := one(ctx, &t.Snap, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+` WHERE id = $1`, id)
+	was, _, err := one(ctx, &t.Snap, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+
+		` WHERE id = $1`, id)
 	clock := maps.Clone(was.Clock)
 	if clock == nil {
 		clock = map[string]int64{}
@@ -69,9 +71,11 @@ func scanStamp(table, id string) func(scanner) (reeve.Stamp, error) {
 
 // StampOf reads who changed a row last. A row that was removed has the stamp of that.
 func (s *Snap) StampOf(ctx context.Context, in shared, id string) (reeve.Stamp, error) {
-	v, ok, err := one(ctx, s, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+` WHERE id = $1`, id)
+	v, ok, err := one(ctx, s, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+
+		` WHERE id = $1`, id)
 	if err == nil && !ok {
-		v, _, err = one(ctx, s, scanStamp("removals", id), `SELECT node, counter, clock FROM removals WHERE kind = $1 AND id = $2`, string(in), id)
+		v, _, err = one(ctx, s, scanStamp("removals", id),
+			`SELECT node, counter, clock FROM removals WHERE kind = $1 AND id = $2`, string(in), id)
 	}
 	return v, err
 }

@@ -18,14 +18,17 @@ func scanSubscription(r scanner) (v reeve.Subscription, err error) {
 
 // InsertSubscription adds a subscription.
 func (t QueueTx) InsertSubscription(ctx context.Context, v reeve.Subscription) error {
-	if err := t.tx.Revise(ctx, v.WorkspaceID); err != nil { // whether anybody watches is part of what calls are judged by
+	// whether anybody watches is part of what calls are judged by
+	if err := t.tx.Revise(ctx, v.WorkspaceID); err != nil {
 		return err
 	}
 	if err := t.alive(ctx, v.WorkspaceID, v.AgentID); err != nil {
 		return err
 	}
-	if err := t.tx.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		v.ID, v.WorkspaceID, v.AgentID, v.UserID, string(v.Token.Class), v.Token.Name, v.Predicate, reeve.Millis(t.now)); err != nil {
+	if err := t.tx.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+
+		`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		v.ID, v.WorkspaceID, v.AgentID, v.UserID, string(v.Token.Class), v.Token.Name, v.Predicate,
+		reeve.Millis(t.now)); err != nil {
 		return err
 	}
 	return t.tx.stamp(ctx, SharedSubscriptions, v.ID)
@@ -33,7 +36,8 @@ func (t QueueTx) InsertSubscription(ctx context.Context, v reeve.Subscription) e
 
 // GetSubscription reads a subscription of a workspace.
 func (s Queue) GetSubscription(ctx context.Context, workspace, id string) (reeve.Subscription, error) {
-	v, ok, err := one(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	v, ok, err := one(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+
+		` FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("subscription", id)
 	}
@@ -42,7 +46,8 @@ func (s Queue) GetSubscription(ctx context.Context, workspace, id string) (reeve
 
 // ListSubscriptions reads an agent's subscriptions.
 func (s Queue) ListSubscriptions(ctx context.Context, workspace, agent string) ([]reeve.Subscription, error) {
-	return all(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscriptions WHERE workspace_id = $1 AND agent_id = $2 ORDER BY id`, workspace, agent)
+	return all(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+
+		` FROM subscriptions WHERE workspace_id = $1 AND agent_id = $2 ORDER BY id`, workspace, agent)
 }
 
 // DeleteSubscription removes a subscription.
@@ -62,11 +67,14 @@ func (t QueueTx) DeleteSubscription(ctx context.Context, workspace, id string) e
 
 // ChangedIDs reads the entities that an operation's events name.
 func (s Queue) ChangedIDs(ctx context.Context, workspace, operation string) ([]string, error) {
-	return all(ctx, s.Snap, value[string], `SELECT DISTINCT name FROM events WHERE workspace_id = $1 AND operation_id = $2 AND class = 'id' ORDER BY name`, workspace, operation)
+	return all(ctx, s.Snap, value[string],
+		`SELECT DISTINCT name FROM events WHERE workspace_id = $1 AND operation_id = $2 AND class = 'id' ORDER BY name`,
+		workspace, operation)
 }
 
 // Watched tells whether any agent of a workspace subscribes to anything.
 func (s Queue) Watched(ctx context.Context, workspace string) (bool, error) {
-	_, ok, err := one(ctx, s.Snap, value[string], `SELECT id FROM subscriptions WHERE workspace_id = $1 LIMIT 1`, workspace)
+	_, ok, err := one(ctx, s.Snap, value[string], `SELECT id FROM subscriptions WHERE workspace_id = $1 LIMIT 1`,
+		workspace)
 	return ok, err
 }

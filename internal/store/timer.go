@@ -16,11 +16,13 @@ func scanTimer(r scanner) (v reeve.Timer, err error) {
 	defer wrapCorrupt("timers", &v.ID, &err)
 	var next, last, created, updated int64
 	var behalf string
-	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.UserID, &v.Name, &v.Goal, &v.Kind, &v.Value, &v.Zone, &v.Misfire, &v.Notify, &v.Origin, &v.State,
+	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.UserID, &v.Name, &v.Goal, &v.Kind, &v.Value, &v.Zone,
+		&v.Misfire, &v.Notify, &v.Origin, &v.State,
 		&next, &last, &v.Failures, &v.Missed, &created, &updated, &behalf); err != nil {
 		return v, err
 	}
-	v.NextAt, v.LastAt, v.CreatedAt, v.UpdatedAt = optional(next), optional(last), reeve.FromMillis(created), reeve.FromMillis(updated)
+	v.NextAt, v.LastAt, v.CreatedAt, v.UpdatedAt = optional(next), optional(last), reeve.FromMillis(created),
+		reeve.FromMillis(updated)
 	v.OnBehalfOf, err = delegatorsFrom(behalf)
 	return v, err
 }
@@ -52,19 +54,22 @@ func (t QueueTx) SkipFirings(ctx context.Context, id, why string) error {
 		id, TimerLane+id, ScheduleLane+id, why)
 }
 
-// alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends. The workspace is held before it, as in every change of an agent.
+// alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends. The
+// workspace is held before it, as in every change of an agent.
 func (t QueueTx) alive(ctx context.Context, workspace, agent string) error {
 	if _, err := t.LockWorkspace(ctx, workspace); err != nil {
 		return err
 	}
-	l, ok, err := one(ctx, t.Snap, value[string], `SELECT lifecycle FROM agents WHERE workspace_id = $1 AND id = $2`+t.db.engine.ShareClause(), workspace, agent)
+	l, ok, err := one(ctx, t.Snap, value[string], `SELECT lifecycle FROM agents WHERE workspace_id = $1 AND id = $2`+
+		t.db.engine.ShareClause(), workspace, agent)
 	switch {
 	case err != nil:
 		return err
 	case !ok:
 		return notFound("agent", agent)
 	case l == string(reeve.AgentDestroyed):
-		return &reeve.Error{Code: reeve.Conflict, Message: "the agent is destroyed", Fields: []reeve.Field{{Path: "/agent", Message: "is destroyed", Expected: "an agent that lives"}}}
+		return &reeve.Error{Code: reeve.Conflict, Message: "the agent is destroyed",
+			Fields: []reeve.Field{{Path: "/agent", Message: "is destroyed", Expected: "an agent that lives"}}}
 	}
 	return nil
 }
@@ -76,7 +81,8 @@ func (t QueueTx) UpdateTimer(ctx context.Context, v reeve.Timer) error {
 			zone = excluded.zone, misfire = excluded.misfire, notify = excluded.notify, state = excluded.state, next_at = excluded.next_at, last_at = excluded.last_at,
 			failures = excluded.failures, missed = excluded.missed, updated_at = excluded.updated_at,
 			on_behalf_of = excluded.on_behalf_of`,
-		v.ID, v.WorkspaceID, v.AgentID, v.UserID, v.Name, v.Goal, v.Kind, v.Value, v.Zone, string(v.Misfire), string(v.Notify), v.Origin, string(v.State),
+		v.ID, v.WorkspaceID, v.AgentID, v.UserID, v.Name, v.Goal, v.Kind, v.Value, v.Zone, string(v.Misfire),
+		string(v.Notify), v.Origin, string(v.State),
 		orZero(v.NextAt), orZero(v.LastAt), v.Failures, v.Missed, reeve.Millis(t.now), reeve.Millis(t.now),
 		delegatorsText(v.OnBehalfOf))
 }
@@ -91,14 +97,15 @@ func (t QueueTx) AdvanceTimers(ctx context.Context, fired []reeve.Timer) error {
 		FROM (VALUES (?)) AS v WHERE @id = v.column1`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "BIGINT"}, rows)
 }
 
-// GetTimer is a Snap's for a transaction that will change it: others that would wait, so that nobody overwrites what somebody
-// else has just written.
+// GetTimer is a Snap's for a transaction that will change it: others that would wait, so that nobody overwrites what
+// somebody else has just written.
 func (t QueueTx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
 	if !t.db.engine.SingleProcess() { // a writer that is alone needs to hold nothing
 		if err := t.tx.lockNode(ctx); err != nil { // as a change of its agent does, which may end it
 			return reeve.Timer{}, err
 		}
-		if err := t.tx.exec(ctx, `UPDATE timers SET missed = missed WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
+		if err := t.tx.exec(ctx, `UPDATE timers SET missed = missed WHERE workspace_id = $1 AND id = $2`, workspace,
+			id); err != nil {
 			return reeve.Timer{}, err
 		}
 	}
@@ -115,7 +122,8 @@ func (t QueueTx) LockTimers(ctx context.Context, ids []string) (map[string]*reev
 		for i, id := range ids {
 			rows[i] = []any{id}
 		}
-		if err := t.tx.change(ctx, `UPDATE timers SET missed = missed WHERE id IN (VALUES (?))`, []string{"TEXT"}, rows); err != nil {
+		if err := t.tx.change(ctx, `UPDATE timers SET missed = missed WHERE id IN (VALUES (?))`, []string{"TEXT"},
+			rows); err != nil {
 			return nil, err
 		}
 	}
@@ -149,13 +157,16 @@ func (t QueueTx) CountTimers(ctx context.Context, workspace, user string) (int, 
 
 // CountTimers counts a user's schedules that are not over.
 func (s Queue) CountTimers(ctx context.Context, workspace, user string) (int, error) {
-	n, _, err := one(ctx, s.Snap, value[int64], `SELECT count(*) FROM timers WHERE workspace_id = $1 AND user_id = $2 AND state <> 'completed'`, workspace, user)
+	n, _, err := one(ctx, s.Snap, value[int64],
+		`SELECT count(*) FROM timers WHERE workspace_id = $1 AND user_id = $2 AND state <> 'completed'`, workspace,
+		user)
 	return int(n), err
 }
 
 // GetTimer reads a timer of a workspace. With a user, another user's is not there.
 func (s Queue) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
-	v, ok, err := one(ctx, s.Snap, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE workspace_id = $1 AND id = $3 AND ($2 = '' OR user_id = $2)`, workspace, user, id)
+	v, ok, err := one(ctx, s.Snap, scanTimer, `SELECT `+timerColumns+
+		` FROM timers WHERE workspace_id = $1 AND id = $3 AND ($2 = '' OR user_id = $2)`, workspace, user, id)
 	if err == nil && !ok {
 		err = notFound("schedule", id)
 	}
@@ -178,11 +189,13 @@ func (s Queue) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 		AND ($7 = '' OR user_id = '' OR user_id = $7)`
 	args := []any{workspace, f.User, f.Agent, f.Kind, string(f.State), string(f.Notify), f.For}
 	read := func(limit, offset int) ([]reeve.Timer, error) {
-		return all(ctx, s.Snap, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`, append(args, limit, offset)...)
+		return all(ctx, s.Snap, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`,
+			append(args, limit, offset)...)
 	}
 	if f.Name != "" { // looked for here: the engines know of no capitals but those of ASCII
 		list, err := read(math.MaxInt32, 0)
-		list = slices.DeleteFunc(list, func(v reeve.Timer) bool { return !strings.Contains(fold(v.Name), fold(f.Name)) })
+		list = slices.DeleteFunc(list,
+			func(v reeve.Timer) bool { return !strings.Contains(fold(v.Name), fold(f.Name)) })
 		from := min(f.Offset, len(list))
 		return list[from:min(from+f.Limit, len(list))], len(list), err
 	}
@@ -196,7 +209,8 @@ func (s Queue) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 
 // DeleteTimer removes a timer; its runs stay.
 func (t QueueTx) DeleteTimer(ctx context.Context, workspace, id string) error {
-	if err := first(t.tx.bury(ctx, SharedTimers, workspace, id), t.SkipFirings(ctx, id, "the schedule is gone")); err != nil {
+	if err := first(t.tx.bury(ctx, SharedTimers, workspace, id),
+		t.SkipFirings(ctx, id, "the schedule is gone")); err != nil {
 		return err
 	}
 	return t.tx.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)
@@ -204,7 +218,9 @@ func (t QueueTx) DeleteTimer(ctx context.Context, workspace, id string) error {
 
 // timersOf is what is told of the schedules of an agent that end with it.
 func (t QueueTx) timersOf(ctx context.Context, workspace, agent string) (tokens []reeve.Token, err error) {
-	ids, err := all(ctx, t.Snap, value[string], `SELECT id FROM timers WHERE workspace_id = $1 AND agent_id = $2 AND state <> 'completed' ORDER BY id`, workspace, agent)
+	ids, err := all(ctx, t.Snap, value[string],
+		`SELECT id FROM timers WHERE workspace_id = $1 AND agent_id = $2 AND state <> 'completed' ORDER BY id`,
+		workspace, agent)
 	for _, id := range ids {
 		tokens = append(tokens, reeve.Timer{ID: id}.Tokens()...)
 	}
@@ -215,7 +231,8 @@ func (t QueueTx) tellGone(ctx context.Context, workspace string, timers []reeve.
 	if len(timers) == 0 {
 		return nil
 	}
-	return t.RecordChange(ctx, Change{Workspace: workspace, Operation: t.NewID(reeve.PrefixChange), Tokens: timers, Window: Window})
+	return t.RecordChange(ctx, Change{Workspace: workspace, Operation: t.NewID(reeve.PrefixChange), Tokens: timers,
+		Window: Window})
 }
 
 // InsertMissed notes a firing that nobody was there for. Run keys of those that one catch-up serves are given.
@@ -226,5 +243,6 @@ func (t QueueTx) InsertMissed(ctx context.Context, timer string, at int64, key s
 
 // ListMissed reads the firings of a timer that nobody was there for, newest first, in milliseconds.
 func (s Queue) ListMissed(ctx context.Context, timer string, limit int) ([]int64, error) {
-	return all(ctx, s.Snap, value[int64], `SELECT scheduled_at FROM missed WHERE timer_id = $1 ORDER BY scheduled_at DESC LIMIT $2`, timer, limit)
+	return all(ctx, s.Snap, value[int64],
+		`SELECT scheduled_at FROM missed WHERE timer_id = $1 ORDER BY scheduled_at DESC LIMIT $2`, timer, limit)
 }

@@ -18,8 +18,10 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) (err error) {
 	defer wrapCorrupt("tools", &t.ID, &err)
 	var params, config, retry, identity, cost, spec string
 	var previews, created, async int64
-	dest := []any{&t.WorkspaceID, &t.ID, &t.Kind, &t.Name, &t.Description, &params, &config, &t.HandlerKey, &t.Category, &t.Pack,
-		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &t.TimeoutMS, &retry, &identity, &previews, &cost, &t.Version, &spec, &created, &async}
+	dest := []any{&t.WorkspaceID, &t.ID, &t.Kind, &t.Name, &t.Description, &params, &config, &t.HandlerKey, &t.Category,
+		&t.Pack,
+		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &t.TimeoutMS, &retry, &identity, &previews, &cost, &t.Version,
+		&spec, &created, &async}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return err
 	}
@@ -55,12 +57,15 @@ func (t AgentsTx) PutTool(ctx context.Context, v reeve.Tool) error {
 		ON CONFLICT (workspace_id, id) DO UPDATE SET kind = $3, name = $4, description = $5, parameters = $6, config_schema = $7,
 			handler_key = $8, category = $9, pack = $10, tier = $11, effect = $12, capability = $13, risk = $14, timeout_ms = $15,
 			retry = $16, identity = $17, previews = $18, cost = $19, version = $20, spec = $21, created_at = $22, async = $23`,
-		v.WorkspaceID, v.ID, string(v.Kind), v.Name, v.Description, string(v.Parameters), string(v.ConfigSchema), v.HandlerKey, v.Category, v.Pack,
-		string(v.Tier), string(v.Effect), v.Capability, string(v.Risk), v.TimeoutMS, text(v.Retry), text(v.Identity), flag(v.Previews), text(v.Cost),
+		v.WorkspaceID, v.ID, string(v.Kind), v.Name, v.Description, string(v.Parameters), string(v.ConfigSchema),
+		v.HandlerKey, v.Category, v.Pack,
+		string(v.Tier), string(v.Effect), v.Capability, string(v.Risk), v.TimeoutMS, text(v.Retry), text(v.Identity),
+		flag(v.Previews), text(v.Cost),
 		v.Version, string(v.Spec), reeve.Millis(v.CreatedAt), flag(v.Async))
 }
 
-// GetTool reads a tool that a workspace can see: one that all have, or its own. One that all have comes first: a tool of its own may have had that id before.
+// GetTool reads a tool that a workspace can see: one that all have, or its own. One that all have comes first: a tool
+// of its own may have had that id before.
 func (s Agents) GetTool(ctx context.Context, workspace, id string) (reeve.Tool, error) {
 	v, ok, err := one(ctx, s.Snap, scanTool, `SELECT `+toolColumns+` FROM tools WHERE id = $2 AND workspace_id IN ('', $1)
 		ORDER BY CASE WHEN workspace_id = '' THEN 0 ELSE 1 END LIMIT 1`, workspace, id)

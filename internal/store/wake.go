@@ -16,7 +16,8 @@ func scanWake(r scanner) (w reeve.Wake, err error) {
 	defer wrapCorrupt("wakes", &w.RunKey, &err)
 	var origins, behalf string
 	var scheduled, due, created int64
-	if err = r.Scan(&w.RunKey, &w.WorkspaceID, &w.AgentID, &w.Reason, &w.ReasonID, &w.SessionID, &w.UserID, &w.Input, &w.OperationID, &w.Token.Class,
+	if err = r.Scan(&w.RunKey, &w.WorkspaceID, &w.AgentID, &w.Reason, &w.ReasonID, &w.SessionID, &w.UserID, &w.Input,
+		&w.OperationID, &w.Token.Class,
 		&w.Token.Name, &origins, &scheduled, &due, &w.State, &w.Why, &w.RunID, &created, &behalf); err != nil {
 		return w, err
 	}
@@ -48,8 +49,9 @@ type Change struct {
 	Window    time.Duration // how long more changes may join before somebody is woken
 }
 
-// RecordChange writes a change's events, and a wake for each agent that watches one of its tokens, unless that agent's own work led
-// to the change. One statement does it, so that telling costs no round trip; predicates are asked when the window is over.
+// RecordChange writes a change's events, and a wake for each agent that watches one of its tokens, unless that agent's
+// own work led to the change. One statement does it, so that telling costs no round trip; predicates are asked when the
+// window is over.
 func (t QueueTx) RecordChange(ctx context.Context, c Change) error {
 	if err := t.tx.Ledger().InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
 		return err
@@ -63,7 +65,8 @@ func (t QueueTx) RecordChange(ctx context.Context, c Change) error {
 	}
 	rows := make([][]any, len(c.Tokens))
 	for i, k := range c.Tokens {
-		rows[i] = []any{c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, self, reeve.Millis(t.now.Add(c.Window)), reeve.Millis(t.now)}
+		rows[i] = []any{c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, self,
+			reeve.Millis(t.now.Add(c.Window)), reeve.Millis(t.now)}
 	}
 	return t.tx.change(ctx, `INSERT INTO wakes (`+wakeColumns+`)
 		SELECT agent_id || '/' || id || '/' || operation, workspace_id, agent_id, 'subscription', id, '', '', '', operation, class, name, led, 0, due, 'queued', '', '', now, ''
@@ -76,8 +79,10 @@ func (t QueueTx) RecordChange(ctx context.Context, c Change) error {
 // Window is how long changes made here join before somebody is woken.
 const Window = 100 * time.Millisecond
 
-// RecordPersonChange is Notify for a change that a person made. Its provenance is the number that this node gave it: the same wherever it becomes known.
-func (t QueueTx) RecordPersonChange(ctx context.Context, workspace string, tokens []reeve.Token, window time.Duration) error {
+// RecordPersonChange is Notify for a change that a person made. Its provenance is the number that this node gave it:
+// the same wherever it becomes known.
+func (t QueueTx) RecordPersonChange(ctx context.Context, workspace string, tokens []reeve.Token,
+	window time.Duration) error {
 	if len(tokens) == 0 {
 		return nil
 	}
@@ -85,7 +90,9 @@ func (t QueueTx) RecordPersonChange(ctx context.Context, workspace string, token
 	if err != nil {
 		return err
 	}
-	return t.RecordChange(ctx, Change{Workspace: workspace, Operation: reeve.Key("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)), Tokens: tokens, Window: window})
+	return t.RecordChange(ctx,
+		Change{Workspace: workspace, Operation: reeve.Key("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)),
+			Tokens: tokens, Window: window})
 }
 
 // InsertWake queues a wake; false means that its run key has been queued before.
@@ -106,8 +113,10 @@ func (t QueueTx) InsertWakes(ctx context.Context, list []reeve.Wake) error {
 func (t QueueTx) queue(list []reeve.Wake, do func(query string, args []any) error) error {
 	rows := make([][]any, len(list))
 	for i, w := range list {
-		rows[i] = []any{w.RunKey, w.WorkspaceID, w.AgentID, string(w.Reason), w.ReasonID, w.SessionID, w.UserID, w.Input, w.OperationID, string(w.Token.Class), w.Token.Name,
-			joinOrigins(w.Origins), orZero(w.ScheduledAt), reeve.Millis(w.DueAt), string(w.State), w.Why, "", reeve.Millis(t.now), delegatorsText(w.OnBehalfOf)}
+		rows[i] = []any{w.RunKey, w.WorkspaceID, w.AgentID, string(w.Reason), w.ReasonID, w.SessionID, w.UserID,
+			w.Input, w.OperationID, string(w.Token.Class), w.Token.Name,
+			joinOrigins(w.Origins), orZero(w.ScheduledAt), reeve.Millis(w.DueAt), string(w.State), w.Why, "",
+			reeve.Millis(t.now), delegatorsText(w.OnBehalfOf)}
 	}
 	return t.tx.insert(`INSERT INTO wakes (`+wakeColumns+`) VALUES (?) ON CONFLICT (run_key) DO NOTHING`, rows, do)
 }
@@ -121,21 +130,24 @@ func (s Queue) GetWake(ctx context.Context, key string) (reeve.Wake, error) {
 	return w, err
 }
 
-// Sessions of wakes that are not turns. A wake with a session is served by a run of its own kind: all changes that an agent
-// watches can be served together, but a timer's firing or a person's demand cannot be mixed with anything. Runs of an agent
-// take turns, except that a schedule's run waits for no other schedule's: a slow one must not delay the rest.
+// Sessions of wakes that are not turns. A wake with a session is served by a run of its own kind: all changes that an
+// agent watches can be served together, but a timer's firing or a person's demand cannot be mixed with anything. Runs
+// of an agent take turns, except that a schedule's run waits for no other schedule's: a slow one must not delay the
+// rest.
 const (
-	ScheduleLane  = "schedule:"            // and the timer's id: a goal, which a run serves that knows of nothing else
-	TimerLane     = "timer:"               // and the timer's id: the agent is to look around
-	ManualLane    = "manual:"              // and the run key
-	StepLane      = "step:"                // and the run key: a step of another run, which waits for it
-	ScriptJobLane = "schedule:script_job:" // and the script job's id: like a schedule's goal, it is served beside the agent's other work
+	ScheduleLane = "schedule:" // and the timer's id: a goal, which a run serves that knows of nothing else
+	TimerLane    = "timer:"    // and the timer's id: the agent is to look around
+	ManualLane   = "manual:"   // and the run key
+	StepLane     = "step:"     // and the run key: a step of another run, which waits for it
+	// and the script job's id: like a schedule's goal, it is served beside the agent's other work
+	ScriptJobLane = "schedule:script_job:"
 )
 
 // IsStep tells whether a run is a step of another.
 func IsStep(run reeve.Run) bool { return strings.HasPrefix(run.SessionID, StepLane) }
 
-// laneOf is the lane of an agent that a run is in, which says nothing of a turn: a session's own, or the one for all the rest.
+// laneOf is the lane of an agent that a run is in, which says nothing of a turn: a session's own, or the one for all
+// the rest.
 func laneOf(why reeve.Reason, session string) string {
 	if ownLane(why, session) {
 		return session
@@ -155,12 +167,14 @@ type DueAgent struct {
 	SessionID   string
 }
 
-// waiting is the queue without what a run that goes first keeps from being served. See laneOf; steps are not queued, they begin at once.
+// waiting is the queue without what a run that goes first keeps from being served. See laneOf; steps are not queued,
+// they begin at once.
 const waiting = ` FROM wakes WHERE state = 'queued' AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 ELSE NOT EXISTS (SELECT 1 FROM open_runs x
 		WHERE x.agent_id = wakes.agent_id AND x.turn = 0 AND x.lane = CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END) END`
 
-// inTurn is what a wake is that no other of its lane goes before: one that is due, and not held back by the throttle. Where transactions overlap it has to be said: the run
-// that kept earlier ones from being served may end between two questions, and another server may have some of them in its hands. A server that is alone sees one state of all.
+// inTurn is what a wake is that no other of its lane goes before: one that is due, and not held back by the throttle.
+// Where transactions overlap it has to be said: the run that kept earlier ones from being served may end between two
+// questions, and another server may have some of them in its hands. A server that is alone sees one state of all.
 const inTurn = ` AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 ELSE NOT EXISTS (SELECT 1 FROM wakes e WHERE e.state = 'queued' AND e.agent_id = wakes.agent_id
 		AND (e.due_at, e.created_at, e.run_key) < (wakes.due_at, wakes.created_at, wakes.run_key) AND e.reason <> 'user_initiated'
 		AND CASE WHEN substr(e.session_id, 1, 9) = 'schedule:' THEN e.session_id ELSE '' END = CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END
@@ -178,8 +192,8 @@ func Lane(w reeve.Wake) string {
 	return w.AgentID + " " + laneOf(w.Reason, w.SessionID)
 }
 
-// QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are
-// left until their time.
+// QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were
+// put off are left until their time.
 func (t QueueTx) QueuedWakes(ctx context.Context, c DueAgent, limit int) ([]reeve.Wake, error) {
 	return all(ctx, t.Snap, skipCorrupt(t.Snap, scanWake, nil), `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
 		AND (tries = 0 OR due_at <= $4) ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.LockClause(), c.AgentID, c.SessionID, limit, reeve.Millis(t.now))
@@ -192,24 +206,26 @@ func (t QueueTx) DelayWake(ctx context.Context, key string, first time.Duration,
 		WHERE run_key = $1 AND state = 'queued'`, key, reeve.Millis(t.now), first.Milliseconds(), tries, why)
 }
 
-// LockWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts before it
-// is stopped, or not at all.
+// LockWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts
+// before it is stopped, or not at all.
 func (t QueueTx) LockWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
-	w, ok, err := one(ctx, t.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`+t.db.engine.ShareClause(), id)
+	w, ok, err := one(ctx, t.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`+
+		t.db.engine.ShareClause(), id)
 	if err == nil && !ok {
 		err = notFound("workspace", id)
 	}
 	return w, err
 }
 
-// skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. ScriptJobs and retries stay: more follows from it when they are skipped, which is
-// decided when they are due.
+// skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. ScriptJobs and retries stay:
+// more follows from it when they are skipped, which is decided when they are due.
 func (t QueueTx) skipWakes(ctx context.Context, workspace, agent, why string) error {
 	return t.tx.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('script job', 'retry')`, workspace, agent, why)
 }
 
-// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but script jobs and retries. One that is destroyed
-// watches nothing, has no firings, and its runs are over: what they still try to write is refused.
+// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but script jobs
+// and retries. One that is destroyed watches nothing, has no firings, and its runs are over: what they still try to
+// write is refused.
 func (t QueueTx) settleAgent(ctx context.Context, a reeve.Agent) error {
 	if a.Lifecycle != reeve.AgentDestroyed {
 		if a.StoppedAt != nil {
@@ -217,7 +233,8 @@ func (t QueueTx) settleAgent(ctx context.Context, a reeve.Agent) error {
 		}
 		return nil
 	}
-	if err := first(t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"), t.tx.Runs().SkipRetries(ctx, a.WorkspaceID, a.ID, "the agent is destroyed")); err != nil {
+	if err := first(t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"), t.tx.Runs().
+		SkipRetries(ctx, a.WorkspaceID, a.ID, "the agent is destroyed")); err != nil {
 		return err
 	}
 	timers, err := t.timersOf(ctx, a.WorkspaceID, a.ID)
@@ -255,8 +272,8 @@ type WakeEnd struct {
 	Why    string
 }
 
-// EndManyWakes is EndWakes for wakes of several runs. That they are queued is said in words that the indexes of the queue are not: PostgreSQL would sooner read all that waits than
-// find these by their keys.
+// EndManyWakes is EndWakes for wakes of several runs. That they are queued is said in words that the indexes of the
+// queue are not: PostgreSQL would sooner read all that waits than find these by their keys.
 func (t QueueTx) EndManyWakes(ctx context.Context, ends []WakeEnd) error {
 	rows := make([][]any, len(ends))
 	for i, e := range ends {
@@ -277,7 +294,8 @@ type WakeFilter struct {
 
 // ListWakes reads a page of the wakes of an agent or a run, newest first.
 func (s Queue) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([]reeve.Wake, error) {
-	where := `workspace_id = $1 AND ($4 = '' OR user_id = '' OR user_id = $4)` + begins(f.Agent, `agent_id = `, `$2`) + begins(f.Run, `run_id <> '' AND run_id = `, `$3`)
+	where := `workspace_id = $1 AND ($4 = '' OR user_id = '' OR user_id = $4)` + begins(f.Agent, `agent_id = `, `$2`) +
+		begins(f.Run, `run_id <> '' AND run_id = `, `$3`)
 	args := []any{workspace, f.Agent, f.Run, f.For, f.Limit}
 	if f.After != "" {
 		last, err := s.GetWake(ctx, f.After)
@@ -287,7 +305,9 @@ func (s Queue) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([
 		if err != nil {
 			return nil, err
 		}
-		where, args = where+` AND created_at <= $6 AND (created_at < $6 OR run_key > $7)`, append(args, reeve.Millis(last.CreatedAt), f.After)
+		where, args = where+` AND created_at <= $6 AND (created_at < $6 OR run_key > $7)`,
+			append(args, reeve.Millis(last.CreatedAt), f.After)
 	}
-	return all(ctx, s.Snap, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
+	return all(ctx, s.Snap, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+
+		` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
 }

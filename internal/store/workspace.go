@@ -28,7 +28,8 @@ func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
 // InsertWorkspace adds a workspace.
 func (t AgentsTx) InsertWorkspace(ctx context.Context, id, name string) (reeve.Workspace, error) {
 	w := reeve.Workspace{ID: id, Name: name, Revision: 1, CreatedAt: t.now}
-	n, err := t.tx.affect(ctx, `INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ($1, $2, $3, 0, '', $4) ON CONFLICT (id) DO NOTHING`,
+	n, err := t.tx.affect(ctx,
+		`INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ($1, $2, $3, 0, '', $4) ON CONFLICT (id) DO NOTHING`,
 		id, name, w.Revision, reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.AlreadyExists, "workspace %q is there already", id)
@@ -55,8 +56,9 @@ func (s Agents) WorkspaceIDs(ctx context.Context) ([]string, error) {
 	return all(ctx, s.Snap, value[string], `SELECT id FROM workspaces ORDER BY id`)
 }
 
-// Touch counts a change to what calls are judged by, once in a transaction. Every change to tools, agents, attachments, profiles, budgets, subscriptions, secrets and the kill switch, and the end
-// of a run that somebody cancels, touches its workspace in the same transaction, so that a call judged before it cannot be recorded after it.
+// Touch counts a change to what calls are judged by, once in a transaction. Every change to tools, agents, attachments,
+// profiles, budgets, subscriptions, secrets and the kill switch, and the end of a run that somebody cancels, touches
+// its workspace in the same transaction, so that a call judged before it cannot be recorded after it.
 func (t *Tx) Touch(ctx context.Context, workspace string) error {
 	if slices.Contains(t.touched, workspace) {
 		return nil
@@ -65,9 +67,10 @@ func (t *Tx) Touch(ctx context.Context, workspace string) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1 WHERE id = $1`, workspace)
 }
 
-// Revise begins a change to what calls are judged by that is made of what is there, such as one of an agent's settings. A workspace's are made one after another, and each reads what the one before
-// has left: where transactions overlap, it would otherwise write back what it read before that, and a stop would be gone. The node comes before the workspace, as in a call that writes to the journal,
-// and the workspace before its agents and what is theirs: one order of locks.
+// Revise begins a change to what calls are judged by that is made of what is there, such as one of an agent's settings.
+// A workspace's are made one after another, and each reads what the one before has left: where transactions overlap, it
+// would otherwise write back what it read before that, and a stop would be gone. The node comes before the workspace,
+// as in a call that writes to the journal, and the workspace before its agents and what is theirs: one order of locks.
 func (t *Tx) Revise(ctx context.Context, workspace string) error {
 	if err := t.lockNode(ctx); err != nil {
 		return err
@@ -86,7 +89,8 @@ func (t AgentsTx) StopWorkspace(ctx context.Context, id string, at time.Time, re
 	if err := t.tx.Touch(ctx, id); err != nil {
 		return err
 	}
-	if err := t.tx.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason); err != nil || at.IsZero() {
+	if err := t.tx.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id,
+		reeve.Millis(at), reason); err != nil || at.IsZero() {
 		return err
 	}
 	return t.tx.Queue().skipWakes(ctx, id, "", "everything in the workspace is stopped")

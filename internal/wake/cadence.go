@@ -23,21 +23,23 @@ const (
 
 // Cadence says when a timer fires. It is a value: nothing in it changes, and it reads no clock.
 //
-// A cron expression has five fields: minute, hour, day of month, month, day of week. Each is a star, or a list of numbers, ranges
-// a-b and steps a-b/n, */n, or a/n (from a to the end). Months and weekdays have names of three letters in any case; 0 and 7 are
-// Sunday, and a range may end on it (fri-sun). Ranges that run backward are refused. ? in a day field is a star. @yearly,
-// @annually, @monthly, @weekly, @daily, @midnight and @hourly stand for their expressions. When both day fields restrict, a day
-// that either allows will do; only *, ? and */1 do not restrict (*/2 does). A date that never comes, such as 30 February, is refused.
+// A cron expression has five fields: minute, hour, day of month, month, day of week. Each is a star, or a list of
+// numbers, ranges a-b and steps a-b/n, */n, or a/n (from a to the end). Months and weekdays have names of three letters
+// in any case; 0 and 7 are Sunday, and a range may end on it (fri-sun). Ranges that run backward are refused. ? in a
+// day field is a star. @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly stand for their
+// expressions. When both day fields restrict, a day that either allows will do; only *, ? and */1 do not restrict (*/2
+// does). A date that never comes, such as 30 February, is refused.
 //
-// When the clocks change: an expression whose hour field is one hour or a list of hours names times of day. A time that the clock
-// jumps over fires at the first instant after the gap, several of them as one; a time that comes twice fires the first time only.
-// With a star, a step or a range in the hour field (every hour, every second hour, hourly from 0 to 5) the expression fires whenever
-// the wall clock shows a matching minute: in both passes of a repeated hour, and not at times that do not come.
+// When the clocks change: an expression whose hour field is one hour or a list of hours names times of day. A time that
+// the clock jumps over fires at the first instant after the gap, several of them as one; a time that comes twice fires
+// the first time only. With a star, a step or a range in the hour field (every hour, every second hour, hourly from 0
+// to 5) the expression fires whenever the wall clock shows a matching minute: in both passes of a repeated hour, and
+// not at times that do not come.
 //
 // Once is an RFC 3339 instant, or a local time such as 2026-03-01T07:00 read in the zone by the first of these rules.
 //
-// An interval is a Go duration, with days and weeks (1d12h), or an ISO 8601 duration without years and months (PT15M, P1D). A day
-// is 24 hours, whatever the clocks do.
+// An interval is a Go duration, with days and weeks (1d12h), or an ISO 8601 duration without years and months (PT15M,
+// P1D). A day is 24 hours, whatever the clocks do.
 type Cadence struct {
 	kind   string
 	zone   *time.Location
@@ -47,13 +49,14 @@ type Cadence struct {
 	anchor time.Time     // what an interval counts from; zero: whatever Next is asked about
 }
 
-// Zones parses cadences and keeps the zones that it has read, from the machine's zone files or the embedded ones. The zero value is ready; it may be used by many at once.
+// Zones parses cadences and keeps the zones that it has read, from the machine's zone files or the embedded ones. The
+// zero value is ready; it may be used by many at once.
 type Zones struct {
 	known sync.Map // name to *time.Location; only real names enter, so it stays small
 }
 
-// ParseCadence reads a cadence. An empty zone is UTC. Errors are [reeve.Validation] errors whose fields are /kind, /value and /zone.
-// A once in the past is not an error here: its Next says that there is none.
+// ParseCadence reads a cadence. An empty zone is UTC. Errors are [reeve.Validation] errors whose fields are /kind,
+// /value and /zone. A once in the past is not an error here: its Next says that there is none.
 func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
 	loc, err := z.load(zone)
 	if err != nil {
@@ -76,8 +79,8 @@ func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
 	return c, nil
 }
 
-// ParseStored reads a cadence that was good when it was kept. A zone that is not known any more matters only to those that are read in it: an interval has none,
-// and neither has an instant.
+// ParseStored reads a cadence that was good when it was kept. A zone that is not known any more matters only to those
+// that are read in it: an interval has none, and neither has an instant.
 func (z *Zones) ParseStored(kind, value, zone string) (Cadence, error) {
 	c, err := z.ParseCadence(kind, value, zone)
 	if err == nil || kind == KindCron {
@@ -106,15 +109,16 @@ func (c Cadence) Location() *time.Location {
 	return c.zone
 }
 
-// WithAnchor gives the cadence with intervals counted from an instant, the first firing one interval after it. Cron and once know their
-// instants and stay as they are.
+// WithAnchor gives the cadence with intervals counted from an instant, the first firing one interval after it. Cron and
+// once know their instants and stay as they are.
 func (c Cadence) WithAnchor(anchor time.Time) Cadence {
 	c.anchor = anchor
 	return c
 }
 
-// Next gives the first firing strictly after an instant, in UTC; false when there is none. An interval without [Cadence.From] counts
-// from after itself: give it the instant that was scheduled before, not the one at which it ran, and nothing drifts.
+// Next gives the first firing strictly after an instant, in UTC; false when there is none. An interval without
+// [Cadence.From] counts from after itself: give it the instant that was scheduled before, not the one at which it ran,
+// and nothing drifts.
 func (c Cadence) Next(after time.Time) (time.Time, bool) {
 	switch c.kind {
 	case KindCron:
@@ -151,7 +155,8 @@ func (c Cadence) Upcoming(after time.Time, n int) []time.Time {
 	return out
 }
 
-// same tells whether two cadences fire at the same instants, however they were written. An interval has no zone, and neither has an instant.
+// same tells whether two cadences fire at the same instants, however they were written. An interval has no zone, and
+// neither has an instant.
 func (c Cadence) same(d Cadence) bool {
 	switch {
 	case c.kind != d.kind:
@@ -164,8 +169,8 @@ func (c Cadence) same(d Cadence) bool {
 	return c.every == d.every
 }
 
-// MinInterval gives the smallest time that ever passes between two firings, whatever the date: 0 5,6 1 1 * says one hour all year.
-// False means that it fires once at most.
+// MinInterval gives the smallest time that ever passes between two firings, whatever the date: 0 5,6 1 1 * says one
+// hour all year. False means that it fires once at most.
 func (c Cadence) MinInterval() (time.Duration, bool) {
 	switch c.kind {
 	case KindCron:
@@ -196,8 +201,8 @@ type Due struct {
 	Next   time.Time   // the next regular firing; zero when there is none
 }
 
-// Due says what has come due since the last instant that was dealt with (run or missed, or the timer's creation), and what comes
-// next. Next is later than last and now, and so a clock that is put back repeats nothing.
+// Due says what has come due since the last instant that was dealt with (run or missed, or the timer's creation), and
+// what comes next. Next is later than last and now, and so a clock that is put back repeats nothing.
 func (c Cadence) Due(last, now time.Time, m reeve.Misfire) (d Due) {
 	if c.anchor.IsZero() {
 		c.anchor = last
@@ -236,8 +241,8 @@ func (c Cadence) Due(last, now time.Time, m reeve.Misfire) (d Due) {
 	return d
 }
 
-// passed gives the newest n firings after last up to now, oldest first; first is the first of all. Going forward is cheap, but a year
-// of minutes is not: then it goes back from now.
+// passed gives the newest n firings after last up to now, oldest first; first is the first of all. Going forward is
+// cheap, but a year of minutes is not: then it goes back from now.
 func (c Cadence) passed(first, last, now time.Time, n int) (out []time.Time) {
 	t, ok := first, true
 	for ; ok && !t.After(now) && len(out) <= 4*n; t, ok = c.Next(t) {
@@ -259,7 +264,8 @@ func parseOnce(s string, zone *time.Location) (time.Time, error) {
 	const expected = "an instant such as 2026-03-01T07:00:00Z, or a local time such as 2026-03-01T07:00"
 	text := strings.ToUpper(strings.TrimSpace(s))
 	t, err := reeve.ParseInstant(text)
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04",
+		"2006-01-02 15:04:05"} {
 		if err == nil {
 			break
 		}
@@ -279,7 +285,8 @@ func parseOnce(s string, zone *time.Location) (time.Time, error) {
 }
 
 var (
-	isoInterval = regexp.MustCompile(`^P(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?$`)
+	isoInterval = regexp.MustCompile(
+		`^P(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?$`)
 	dayInterval = regexp.MustCompile(`^(?:(\d{1,9})w)?(?:(\d{1,9})d)?`)
 )
 
@@ -331,7 +338,8 @@ func parseInterval(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// load finds a zone. Names that mean this machine's own zone, or count leap seconds, are refused: a cadence means the same everywhere.
+// load finds a zone. Names that mean this machine's own zone, or count leap seconds, are refused: a cadence means the
+// same everywhere.
 func (z *Zones) load(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
@@ -349,7 +357,8 @@ func (z *Zones) load(name string) (*time.Location, error) {
 			return nil, err.Hintf("did you mean %s?", guess)
 		}
 	}
-	return nil, err.Hintf("use an IANA name such as America/New_York or UTC; a fixed offset is written Etc/GMT-2 for two hours ahead of UTC")
+	return nil, err.Hintf("use an IANA name such as America/New_York or UTC; a fixed offset is written Etc/GMT-2 for " +
+		"two hours ahead of UTC")
 }
 
 func loadZone(name string) (*time.Location, error) {
@@ -381,5 +390,6 @@ func brief(s string) string { return reeve.Truncate(s, 60) }
 
 func invalid(path, expected, format string, args ...any) *reeve.Error {
 	m := fmt.Sprintf(format, args...)
-	return &reeve.Error{Code: reeve.Validation, Message: m, Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
+	return &reeve.Error{Code: reeve.Validation, Message: m,
+		Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
 }

@@ -46,9 +46,11 @@ func TestCadenceInterval(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for value, want := range map[string]time.Duration{
-		"15m": 15 * time.Minute, "1h30m": 90 * time.Minute, "90s": 90 * time.Second, "1.5h": 90 * time.Minute, " 1000ms ": time.Second,
-		"1d": day, "1d12h": 36 * time.Hour, "2w": 14 * day, "1w1d1s": 8*day + time.Second, "3660d": 3660 * day,
-		"PT15M": 15 * time.Minute, "pt1h30m": 90 * time.Minute, "P1D": day, "P1W": 7 * day, "P1DT12H": 36 * time.Hour, "PT90S": 90 * time.Second,
+		"15m": 15 * time.Minute, "1h30m": 90 * time.Minute, "90s": 90 * time.Second, "1.5h": 90 * time.Minute,
+		" 1000ms ": time.Second,
+		"1d":       day, "1d12h": 36 * time.Hour, "2w": 14 * day, "1w1d1s": 8*day + time.Second, "3660d": 3660 * day,
+		"PT15M": 15 * time.Minute, "pt1h30m": 90 * time.Minute, "P1D": day, "P1W": 7 * day, "P1DT12H": 36 * time.Hour,
+		"PT90S": 90 * time.Second,
 	} {
 		c := cadence(t, KindInterval, value, "Europe/Berlin")
 		if got, ok := c.MinInterval(); !ok || got != want {
@@ -74,7 +76,8 @@ func TestCadenceIntervalDoesNotDrift(t *testing.T) {
 	for _, k := range []struct {
 		after time.Duration
 		want  time.Duration
-	}{{0, 15 * time.Minute}, {-time.Hour, 15 * time.Minute}, {time.Second, 15 * time.Minute}, {15 * time.Minute, 30 * time.Minute},
+	}{{0, 15 * time.Minute}, {-time.Hour, 15 * time.Minute}, {time.Second, 15 * time.Minute},
+		{15 * time.Minute, 30 * time.Minute},
 		{15*time.Minute - 1, 15 * time.Minute}, {24*time.Hour + 3*time.Second, 24*time.Hour + 15*time.Minute}} {
 		if got, ok := c.Next(anchor.Add(k.after)); !ok || !got.Equal(anchor.Add(k.want)) {
 			t.Errorf("after %v: %v", k.after, got.Sub(anchor))
@@ -129,7 +132,8 @@ func TestCadenceRefused(t *testing.T) {
 	} {
 		_, err := new(Zones).ParseCadence(k.kind, k.value, k.zone)
 		e := reeve.AsError(err)
-		if err == nil || e.Code != reeve.Validation || !strings.Contains(e.Message, k.message) || !strings.Contains(e.Hint, k.hint) {
+		if err == nil || e.Code != reeve.Validation || !strings.Contains(e.Message, k.message) ||
+			!strings.Contains(e.Hint, k.hint) {
 			t.Errorf("%s %q %q: %v (hint %q)", k.kind, k.value, brief(k.zone), err, e.Hint)
 			continue
 		}
@@ -153,7 +157,8 @@ func TestZonesKeepsZones(t *testing.T) {
 func TestCadenceZoneChangeKeepsWallClock(t *testing.T) {
 	t.Parallel()
 	at := instant(t, "2026-06-01T12:00:00Z")
-	for zone, want := range map[string]string{"Europe/Berlin": "2026-06-02T05:00:00Z", "America/New_York": "2026-06-02T11:00:00Z", "": "2026-06-02T07:00:00Z"} {
+	for zone, want := range map[string]string{"Europe/Berlin": "2026-06-02T05:00:00Z",
+		"America/New_York": "2026-06-02T11:00:00Z", "": "2026-06-02T07:00:00Z"} {
 		if got, _ := cadence(t, KindCron, "0 7 * * *", zone).Next(at); !got.Equal(instant(t, want)) {
 			t.Errorf("%s: %v, want %s", zone, got, want)
 		}
@@ -172,31 +177,43 @@ func TestDue(t *testing.T) {
 		next                         string
 	}{
 		{"not yet", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T06:59Z", "", "", "", false, "2026-06-02T07:00Z"},
-		{"on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:00Z", "", "2026-06-02T07:00Z", "", false, "2026-06-03T07:00Z"},
-		{"a little late", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:01Z", "", "2026-06-02T07:00Z", "", false, "2026-06-03T07:00Z"},
-		{"late", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:02Z", "", "+2026-06-02T07:00Z", "", false, "2026-06-03T07:00Z"},
+		{"on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:00Z", "", "2026-06-02T07:00Z", "", false,
+			"2026-06-03T07:00Z"},
+		{"a little late", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:01Z", "", "2026-06-02T07:00Z", "", false,
+			"2026-06-03T07:00Z"},
+		{"late", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:02Z", "", "+2026-06-02T07:00Z", "", false,
+			"2026-06-03T07:00Z"},
 		{"asleep for three days", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T12:00Z", "",
 			"+2026-06-04T07:00Z", "2026-06-02T07:00Z 2026-06-03T07:00Z", false, "2026-06-05T07:00Z"},
 		{"asleep and awake on the dot", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T07:00Z", reeve.CatchUpOnce,
 			"+2026-06-04T07:00Z", "2026-06-02T07:00Z 2026-06-03T07:00Z", false, "2026-06-05T07:00Z"},
-		{"clock back an hour after a run", KindCron, daily, "2026-06-02T07:00Z", "2026-06-02T06:00Z", "", "", "", false, "2026-06-03T07:00Z"},
-		{"and again at the same time", KindCron, daily, "2026-06-02T07:00Z", "2026-06-02T07:00Z", "", "", "", false, "2026-06-03T07:00Z"},
-		{"clock forward a day", KindCron, daily, "2026-06-02T07:00Z", "2026-06-03T08:00Z", "", "+2026-06-03T07:00Z", "", false, "2026-06-04T07:00Z"},
-		{"skip, on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:00Z", reeve.SkipMissed, "2026-06-02T07:00Z", "", false, "2026-06-03T07:00Z"},
-		{"skip, late", KindCron, daily, "2026-06-01T07:00Z", "2026-06-03T08:00Z", reeve.SkipMissed, "", "2026-06-02T07:00Z 2026-06-03T07:00Z", false, "2026-06-04T07:00Z"},
-		{"skip, the last on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-03T07:00Z", reeve.SkipMissed, "2026-06-03T07:00Z", "2026-06-02T07:00Z", false, "2026-06-04T07:00Z"},
+		{"clock back an hour after a run", KindCron, daily, "2026-06-02T07:00Z", "2026-06-02T06:00Z", "", "", "", false,
+			"2026-06-03T07:00Z"},
+		{"and again at the same time", KindCron, daily, "2026-06-02T07:00Z", "2026-06-02T07:00Z", "", "", "", false,
+			"2026-06-03T07:00Z"},
+		{"clock forward a day", KindCron, daily, "2026-06-02T07:00Z", "2026-06-03T08:00Z", "", "+2026-06-03T07:00Z", "",
+			false, "2026-06-04T07:00Z"},
+		{"skip, on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:00Z", reeve.SkipMissed,
+			"2026-06-02T07:00Z", "", false, "2026-06-03T07:00Z"},
+		{"skip, late", KindCron, daily, "2026-06-01T07:00Z", "2026-06-03T08:00Z", reeve.SkipMissed, "",
+			"2026-06-02T07:00Z 2026-06-03T07:00Z", false, "2026-06-04T07:00Z"},
+		{"skip, the last on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-03T07:00Z", reeve.SkipMissed,
+			"2026-06-03T07:00Z", "2026-06-02T07:00Z", false, "2026-06-04T07:00Z"},
 		{"all within a day", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T07:00Z", reeve.RunAll,
 			"+2026-06-03T07:00Z 2026-06-04T07:00Z", "2026-06-02T07:00Z", false, "2026-06-05T07:00Z"},
 		{"all within a limit", KindCron, "* * * * *", "2026-06-01T00:00Z", "2026-06-01T09:30Z", reeve.RunAll,
-			"+2026-06-01T07:51Z .. 2026-06-01T09:30Z (100)", "2026-06-01T06:11Z .. 2026-06-01T07:50Z (100)", true, "2026-06-01T09:31Z"},
+			"+2026-06-01T07:51Z .. 2026-06-01T09:30Z (100)", "2026-06-01T06:11Z .. 2026-06-01T07:50Z (100)", true,
+			"2026-06-01T09:31Z"},
 		{"all beyond the window", KindCron, "0 7 1 * *", "2026-06-01T07:00Z", "2026-07-02T12:00Z", reeve.RunAll,
 			"", "2026-07-01T07:00Z", false, "2026-08-01T07:00Z"},
 		{"missed ones have a limit", KindCron, hourly, "2026-06-01T00:00Z", "2026-06-11T00:30Z", "",
 			"+2026-06-11T00:00Z", "2026-06-06T20:00Z .. 2026-06-10T23:00Z (100)", true, "2026-06-11T01:00Z"},
 		{"years of minutes", KindCron, "* * * * *", "2016-06-01T00:00Z", "2026-06-01T00:00Z", "",
 			"+2026-06-01T00:00Z", "2026-05-31T22:20Z .. 2026-05-31T23:59Z (100)", true, "2026-06-01T00:01Z"},
-		{"once, late", KindOnce, "2026-06-01T07:00", "2026-05-01T00:00Z", "2026-06-02T00:00Z", "", "+2026-06-01T07:00Z", "", false, ""},
-		{"once, skipped", KindOnce, "2026-06-01T07:00", "2026-05-01T00:00Z", "2026-06-02T00:00Z", reeve.SkipMissed, "", "2026-06-01T07:00Z", false, ""},
+		{"once, late", KindOnce, "2026-06-01T07:00", "2026-05-01T00:00Z", "2026-06-02T00:00Z", "", "+2026-06-01T07:00Z",
+			"", false, ""},
+		{"once, skipped", KindOnce, "2026-06-01T07:00", "2026-05-01T00:00Z", "2026-06-02T00:00Z", reeve.SkipMissed, "",
+			"2026-06-01T07:00Z", false, ""},
 		{"once, done", KindOnce, "2026-06-01T07:00", "2026-06-01T07:00Z", "2026-06-02T00:00Z", "", "", "", false, ""},
 		{"interval keeps its grid", KindInterval, "40m", "2026-06-01T00:00Z", "2026-06-01T02:30Z", "",
 			"+2026-06-01T02:00Z", "2026-06-01T00:40Z 2026-06-01T01:20Z", false, "2026-06-01T02:40Z"},
@@ -248,7 +265,8 @@ func TestDueNeverRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := rapid.SampledFrom([]reeve.Misfire{"", reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll}).Draw(t, "misfire")
+		m := rapid.SampledFrom([]reeve.Misfire{"", reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll}).
+			Draw(t, "misfire")
 		now := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC)
 		last := now
 		for range 30 {

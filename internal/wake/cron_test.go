@@ -167,7 +167,8 @@ func TestCronClockChanges(t *testing.T) {
 			"2026-03-08T03:00-04:00 2026-03-09T02:00-04:00"},
 		{"a fixed time that is repeated runs the first time", "30 1 * * *", "America/New_York", "2026-10-31T12:00:00Z",
 			"2026-11-01T01:30-04:00 2026-11-02T01:30-05:00"},
-		{"also when asked between the two", "30 1 * * *", "America/New_York", "2026-11-01T06:10:00Z", "2026-11-02T01:30-05:00"},
+		{"also when asked between the two", "30 1 * * *", "America/New_York", "2026-11-01T06:10:00Z",
+			"2026-11-02T01:30-05:00"},
 		{"a list of hours is fixed hours", "0 1,2 * * *", "America/New_York", "2026-11-01T04:00:00Z",
 			"2026-11-01T01:00-04:00 2026-11-01T02:00-05:00 2026-11-02T01:00-05:00"},
 		{"a star skips the gap", "30 * * * *", "America/New_York", "2026-03-08T06:00:00Z",
@@ -180,16 +181,20 @@ func TestCronClockChanges(t *testing.T) {
 			"2026-11-01T01:00-04:00 2026-11-01T01:00-05:00 2026-11-01T03:00-05:00"},
 		{"a range goes by the wall clock", "30 0-5 * * *", "America/New_York", "2026-11-01T05:00:00Z",
 			"2026-11-01T01:30-04:00 2026-11-01T01:30-05:00 2026-11-01T02:30-05:00"},
-		{"midnight is skipped", "0 0 * * *", "America/Havana", "2026-03-07T12:00:00Z", "2026-03-08T01:00-04:00 2026-03-09T00:00-04:00"},
+		{"midnight is skipped", "0 0 * * *", "America/Havana", "2026-03-07T12:00:00Z",
+			"2026-03-08T01:00-04:00 2026-03-09T00:00-04:00"},
 		{"midnight is skipped on the one date", "15 0 29 3 *", "Asia/Beirut", "2026-01-01T00:00:00Z",
 			"2026-03-29T01:00+03:00 2027-03-29T00:15+03:00"},
 		{"midnight is skipped on the one weekday", "0 0 * * 5", "Africa/Cairo", "2026-04-20T00:00:00Z",
 			"2026-04-24T01:00+03:00 2026-05-01T00:00+03:00"},
-		{"midnight comes twice", "0 0 * * *", "America/Havana", "2026-10-31T12:00:00Z", "2026-11-01T00:00-04:00 2026-11-02T00:00-05:00"},
-		{"half an hour of gap", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z", "2026-10-04T02:30+11:00 2026-10-05T02:15+11:00"},
+		{"midnight comes twice", "0 0 * * *", "America/Havana", "2026-10-31T12:00:00Z",
+			"2026-11-01T00:00-04:00 2026-11-02T00:00-05:00"},
+		{"half an hour of gap", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z",
+			"2026-10-04T02:30+11:00 2026-10-05T02:15+11:00"},
 		{"half an hour twice", "45 1 * * *", "Australia/Lord_Howe", "2026-04-03T12:00:00Z",
 			"2026-04-04T01:45+11:00 2026-04-05T01:45+11:00 2026-04-06T01:45+10:30"},
-		{"quarters", "0 3 * * *", "Pacific/Chatham", "2026-09-26T00:00:00Z", "2026-09-27T03:45+13:45 2026-09-28T03:00+13:45"},
+		{"quarters", "0 3 * * *", "Pacific/Chatham", "2026-09-26T00:00:00Z",
+			"2026-09-27T03:45+13:45 2026-09-28T03:00+13:45"},
 		{"odd offsets", "0 9 * * *", "Asia/Kathmandu", "2026-01-01T00:00:00Z", "2026-01-01T09:00+05:45"},
 		{"a date that never was", "0 9 * * *", "Pacific/Apia", "2011-12-29T12:00:00Z",
 			"2011-12-29T09:00-10:00 2011-12-31T00:00+14:00 2011-12-31T09:00+14:00"},
@@ -197,8 +202,10 @@ func TestCronClockChanges(t *testing.T) {
 			"2011-12-29T12:00-10:00 2011-12-31T00:00+14:00 2011-12-31T12:00+14:00"},
 		{"a weekday that never was", "0 9 * * fri", "Pacific/Apia", "2011-12-26T00:00:00Z",
 			"2011-12-31T00:00+14:00 2012-01-06T09:00+14:00"},
-		{"a date that came twice", "0 9 * * *", "America/Juneau", "1867-10-17T00:00:00Z", "1867-10-18T09:00+15:02 1867-10-19T09:00+15:02 1867-10-20T09:00-08:57"},
-		{"the zone goes elsewhere for good", "0 2 * * *", "Europe/Istanbul", "2016-03-26T12:00:00Z", "2016-03-27T02:00+02:00 2016-03-28T02:00+03:00"},
+		{"a date that came twice", "0 9 * * *", "America/Juneau", "1867-10-17T00:00:00Z",
+			"1867-10-18T09:00+15:02 1867-10-19T09:00+15:02 1867-10-20T09:00-08:57"},
+		{"the zone goes elsewhere for good", "0 2 * * *", "Europe/Istanbul", "2016-03-26T12:00:00Z",
+			"2016-03-27T02:00+02:00 2016-03-28T02:00+03:00"},
 	} {
 		t.Run(k.what, func(t *testing.T) {
 			c := cadence(t, KindCron, k.expr, k.zone)
@@ -265,15 +272,16 @@ func TestCronMinInterval(t *testing.T) {
 		{"30 2,3 * * *", "America/New_York", 30 * time.Minute}, // 2:30 is put off to 3:00
 		{"59 2,3 * * *", "America/New_York", 59 * time.Minute},
 		{"1 3 * * *", "America/New_York", 23 * time.Hour},
-		{"30 1/24 * * *", "America/New_York", time.Hour},                     // in both passes
-		{"*/45 * * * *", "Australia/Lord_Howe", 15 * time.Minute},            // 45 to 0
-		{"50 0-23 * * *", "Australia/Lord_Howe", 30 * time.Minute},           // 1:50 comes twice
-		{"0 0 * * 1", "UTC", 7 * day},                                        // weekly
-		{"0 7 * * 1", "Europe/Berlin", 7*day - time.Hour},                    // weekly
-		{"0 7 * * 1,3", "UTC", 2 * day},                                      //
-		{"0 0 1 * *", "UTC", 28 * day},                                       // February
-		{"0 0 1,31 * *", "UTC", day},                                         // 31st to 1st
-		{"0 0 1 * 1", "UTC", day},                                            // the first of the month is a Tuesday, one day
+		{"30 1/24 * * *", "America/New_York", time.Hour},           // in both passes
+		{"*/45 * * * *", "Australia/Lord_Howe", 15 * time.Minute},  // 45 to 0
+		{"50 0-23 * * *", "Australia/Lord_Howe", 30 * time.Minute}, // 1:50 comes twice
+		{"0 0 * * 1", "UTC", 7 * day},                              // weekly
+		{"0 7 * * 1", "Europe/Berlin", 7*day - time.Hour},          // weekly
+		{"0 7 * * 1,3", "UTC", 2 * day},                            //
+		{"0 0 1 * *", "UTC", 28 * day},                             // February
+		{"0 0 1,31 * *", "UTC", day},                               // 31st to 1st
+		// the first of the month is a Tuesday, one day
+		{"0 0 1 * 1", "UTC", day},
 		{"0 0 1 1 *", "UTC", 365 * day},                                      //
 		{"0 0 29 2 *", "UTC", 1461 * day},                                    //
 		{"30 1/24 1 11 *", "America/New_York", time.Hour},                    // on a Sunday, twice
@@ -347,7 +355,8 @@ func span(text string, a, b, step int, free bool) field {
 type model [5]field
 
 func drawModel(t *rapid.T) model {
-	return model{drawField(t, "minute", 0, 59), drawField(t, "hour", 0, 23), drawField(t, "day", 1, 31), drawField(t, "month", 1, 12),
+	return model{drawField(t, "minute", 0, 59), drawField(t, "hour", 0, 23), drawField(t, "day", 1, 31),
+		drawField(t, "month", 1, 12),
 		drawField(t, "weekday", 0, 6)}
 }
 
@@ -365,7 +374,8 @@ func (m model) shows(wall time.Time) bool {
 	return date && m[0].set[wall.Minute()] && m[1].set[wall.Hour()] && m[3].set[int(wall.Month())]
 }
 
-// scan finds the first firing after an instant and before another, minute by minute: the rule, written once more without cleverness.
+// scan finds the first firing after an instant and before another, minute by minute: the rule, written once more
+// without cleverness.
 func (m model) scan(after, before time.Time, zone *time.Location) (time.Time, bool) {
 	wallOf := func(t time.Time) time.Time {
 		l := t.In(zone)
@@ -390,8 +400,10 @@ func (m model) scan(after, before time.Time, zone *time.Location) (time.Time, bo
 	return time.Time{}, false
 }
 
-var propertyZones = []string{"UTC", "Europe/Berlin", "America/New_York", "America/Havana", "Asia/Beirut", "Africa/Cairo", "Africa/Casablanca",
-	"Australia/Lord_Howe", "Pacific/Chatham", "America/St_Johns", "Asia/Kathmandu", "Asia/Gaza", "Antarctica/Troll", "Pacific/Apia"}
+var propertyZones = []string{"UTC", "Europe/Berlin", "America/New_York", "America/Havana", "Asia/Beirut",
+	"Africa/Cairo", "Africa/Casablanca",
+	"Australia/Lord_Howe", "Pacific/Chatham", "America/St_Johns", "Asia/Kathmandu", "Asia/Gaza", "Antarctica/Troll",
+	"Pacific/Apia"}
 
 func TestCronNextIsTheScan(t *testing.T) {
 	t.Parallel()
@@ -426,7 +438,8 @@ func TestCronNextIsTheScan(t *testing.T) {
 			}
 			want, found := m.scan(at, end, c.Location())
 			if found != next.Before(end) || found && !want.Equal(next) {
-				t.Fatalf("%q in %s after %v:\n got %v\nscan %v %v", m, name, at, next.In(c.Location()), want.In(c.Location()), found)
+				t.Fatalf("%q in %s after %v:\n got %v\nscan %v %v", m, name, at, next.In(c.Location()),
+					want.In(c.Location()), found)
 			}
 			at = next
 		}
@@ -446,7 +459,8 @@ func TestCronMinIntervalIsNeverUndercut(t *testing.T) {
 		if !ok || least < time.Minute {
 			t.Fatalf("%q: %v %v", m, least, ok)
 		}
-		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 20*366*24).Draw(t, "hours")) * time.Hour)
+		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).
+			Add(time.Duration(rapid.IntRange(0, 20*366*24).Draw(t, "hours")) * time.Hour)
 		times := c.Upcoming(at, 300)
 		for i := 1; i < len(times); i++ {
 			if gap := times[i].Sub(times[i-1]); gap < least {
@@ -473,7 +487,8 @@ func TestCronFieldOrderAndSpaceDoNotMatter(t *testing.T) {
 }
 
 func FuzzParseCron(f *testing.F) {
-	for _, s := range []string{"* * * * *", "0 7 * * mon-fri", "*/7 1-5,9 1/3 jan-dec/2 sat-sun", "0 0 30 2 *", "@daily", "@every 1m", "7/7 7/7 7/7 7/7 7/7", "a-b/c"} {
+	for _, s := range []string{"* * * * *", "0 7 * * mon-fri", "*/7 1-5,9 1/3 jan-dec/2 sat-sun", "0 0 30 2 *",
+		"@daily", "@every 1m", "7/7 7/7 7/7 7/7 7/7", "a-b/c"} {
 		f.Add(s)
 	}
 	zone, err := time.LoadLocation("America/Havana")

@@ -20,8 +20,9 @@ const (
 	mostSent    = 1                // notifications that one step sends: they wait for each other
 )
 
-// RunDeliveries sends notifications to the operator's webhook, until ctx ends. Each is a row that is claimed and put off before it is
-// sent, and sent under its id as the key: it arrives at least once, and who heeds the key sees it once.
+// RunDeliveries sends notifications to the operator's webhook, until ctx ends. Each is a row that is claimed and put
+// off before it is sent, and sent under its id as the key: it arrives at least once, and who heeds the key sees it
+// once.
 func (r *Scheduler) RunDeliveries(ctx context.Context) error {
 	if r.Webhook == "" {
 		return nil
@@ -63,7 +64,10 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 			continue
 		}
 		keep := context.WithoutCancel(ctx)
-		if err := r.DB.Update(keep, func(tx *store.Tx) error { return tx.Queue().MarkDelivered(keep, n.ID) }); err != nil {
+		if err := r.DB.Update(keep, func(tx *store.Tx) error {
+			return tx.Queue().
+				MarkDelivered(keep, n.ID)
+		}); err != nil {
 			return len(due), poll, err
 		}
 	}

@@ -15,8 +15,8 @@ type closing struct {
 	done chan error
 }
 
-// record writes how a run ended, says when that is on its way, and waits until it is durable. Whoever comes first does it for all that are done by then, in one
-// transaction, while the loop starts others.
+// record writes how a run ended, says when that is on its way, and waits until it is durable. Whoever comes first does
+// it for all that are done by then, in one transaction, while the loop starts others.
 func (r *Scheduler) record(ctx context.Context, run reeve.Run, end reeve.RunEnd, onItsWay func()) error {
 	c := &closing{run: run, end: end, done: make(chan error, 1)}
 	r.mu.Lock()
@@ -71,8 +71,8 @@ func (r *Scheduler) recordAll(ctx context.Context, list []*closing) error {
 	return err
 }
 
-// settle waits as long as a number changes from one look to the next: brains end one right after another, and what is done by then is one
-// transaction, and not one each.
+// settle waits as long as a number changes from one look to the next: brains end one right after another, and what is
+// done by then is one transaction, and not one each.
 func settle(count func() int) {
 	for before, now := -1, 0; before != now; before, now = now, count() {
 		runtime.Gosched()
@@ -95,8 +95,8 @@ func (r *Scheduler) tell(over []ending) {
 	}
 }
 
-// finish moves runs to where their brains say they are, and tells their people what there is to tell. One that a person ended, or
-// that another server took up, stays as it is.
+// finish moves runs to where their brains say they are, and tells their people what there is to tell. One that a person
+// ended, or that another server took up, stays as it is.
 func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (over []ending, err error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -104,7 +104,8 @@ func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (
 	moves := make([]store.RunTransition, len(list))
 	for i, c := range list {
 		is, end := c.run, c.end
-		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.Results, is.Pending = end.State, reeve.SanitizeText(end.Output), "", end.Moves, end.Issues, end.Results, end.Pending
+		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.Results, is.Pending = end.State,
+			reeve.SanitizeText(end.Output), "", end.Moves, end.Issues, end.Results, end.Pending
 		is.Spent = end.Wasted
 		if end.Err != nil {
 			is.Code, is.Message, is.RetryAfter = end.Err.Code, reeve.SanitizeText(end.Err.Message), end.Err.RetryAfter
@@ -164,9 +165,10 @@ func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (
 	return over, nil
 }
 
-// follow tells a run's person what there is to tell. It says whether its person is told. Timers that began runs are held; the cause
-// is the run, with the reason that it was begun for in the first place.
-func (r *Scheduler) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.Timer, run, cause reeve.Run, notify bool) (told bool, err error) {
+// follow tells a run's person what there is to tell. It says whether its person is told. Timers that began runs are
+// held; the cause is the run, with the reason that it was begun for in the first place.
+func (r *Scheduler) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.Timer, run, cause reeve.Run,
+	notify bool) (told bool, err error) {
 	switch {
 	case !run.State.Final():
 	case byClock(cause.Reason):
@@ -177,7 +179,8 @@ func (r *Scheduler) follow(ctx context.Context, tx *store.Tx, held map[string]*r
 	return false, nil
 }
 
-// cause gives a run that was made again the reason of the one that it repeats: a schedule's person is told what came of it in the end.
+// cause gives a run that was made again the reason of the one that it repeats: a schedule's person is told what came of
+// it in the end.
 func (r *Scheduler) cause(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Run, error) {
 	if run.Reason != reeve.ReasonRetry {
 		return run, nil
@@ -192,8 +195,8 @@ func (r *Scheduler) cause(ctx context.Context, tx *store.Tx, run reeve.Run) (ree
 	return run, err
 }
 
-// giveUp ends a run that was taken up too often: whatever it does takes its server with it. Whoever had it may still be there, only
-// silent; so, as when a person ends it, no call of it that was judged before can be recorded after.
+// giveUp ends a run that was taken up too often: whatever it does takes its server with it. Whoever had it may still be
+// there, only silent; so, as when a person ends it, no call of it that was judged before can be recorded after.
 func (r *Scheduler) giveUp(ctx context.Context, tx *store.Tx, run reeve.Run) ([]ending, error) {
 	if err := tx.Touch(ctx, run.WorkspaceID); err != nil {
 		return nil, err

@@ -11,9 +11,11 @@ import (
 // skipped is why something of a restored database does not go on.
 const skipped = "it was skipped when the server was resumed after a restore"
 
-// SkipHeldWork ends work of a held server that is not to go on: runs are cancelled, wakes skipped, and overdue firings noted as missed. It
-// is part of the transaction that resumes the server. It gives the runs that it ended, for which Resumed is called once that is committed.
-func (r *Scheduler) SkipHeldWork(ctx context.Context, tx *store.Tx, work []reeve.HeldWork) (over []reeve.Run, err error) {
+// SkipHeldWork ends work of a held server that is not to go on: runs are cancelled, wakes skipped, and overdue firings
+// noted as missed. It is part of the transaction that resumes the server. It gives the runs that it ended, for which
+// Resumed is called once that is committed.
+func (r *Scheduler) SkipHeldWork(ctx context.Context, tx *store.Tx,
+	work []reeve.HeldWork) (over []reeve.Run, err error) {
 	var wakes []reeve.Wake
 	for _, w := range work {
 		switch {

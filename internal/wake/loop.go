@@ -15,8 +15,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Run starts runs as they become due, until ctx ends. Runs under way are then told to stop; what they leave is taken up after
-// the next start.
+// Run starts runs as they become due, until ctx ends. Runs under way are then told to stop; what they leave is taken up
+// after the next start.
 func (r *Scheduler) Run(ctx context.Context) error {
 	work, inner := errgroup.WithContext(ctx)
 	r.stepping.Lock()
@@ -47,8 +47,9 @@ func (r *Scheduler) Run(ctx context.Context) error {
 	return work.Wait()
 }
 
-// places is how many runs may be started while some are busy. Those whose end is on its way into the store take none, but never are more than twice as many as run at once
-// begun and not ended there: that is what a crash has taken up again.
+// places is how many runs may be started while some are busy. Those whose end is on its way into the store take none,
+// but never are more than twice as many as run at once begun and not ended there: that is what a crash has taken up
+// again.
 func (r *Scheduler) places(busy int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,8 +133,8 @@ func (r *Scheduler) InterruptEnded(ctx context.Context) error {
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is let go of, to be taken up.
 func (r *Scheduler) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, func() {}) }
 
-// ServeBegun serves a run that was begun here and is ours by the store, for somebody who waits for it. One that a step found first, which looked for what is in nobody's
-// hands, is served by that.
+// ServeBegun serves a run that was begun here and is ours by the store, for somebody who waits for it. One that a step
+// found first, which looked for what is in nobody's hands, is served by that.
 func (r *Scheduler) ServeBegun(ctx context.Context, run reeve.Run) {
 	r.mu.Lock()
 	taken := r.grab(run.ID)
@@ -143,7 +144,8 @@ func (r *Scheduler) ServeBegun(ctx context.Context, run reeve.Run) {
 	}
 }
 
-// serve is Serve for somebody who wants to know when the brain is done, and its end, if it has one, on its way into the store.
+// serve is Serve for somebody who wants to know when the brain is done, and its end, if it has one, on its way into the
+// store.
 func (r *Scheduler) serve(ctx context.Context, run reeve.Run, done func()) {
 	done = sync.OnceFunc(done)
 	defer done()
@@ -175,7 +177,8 @@ func (r *Scheduler) serve(ctx context.Context, run reeve.Run, done func()) {
 			return
 		}
 		r.Log.Error("could not record the end of a run", "run", run.ID, "error", err)
-		if !notify.Sleep(ctx, wait) || r.stopping.Load() { // whoever serves a step of another run has a context that does not end
+		// whoever serves a step of another run has a context that does not end
+		if !notify.Sleep(ctx, wait) || r.stopping.Load() {
 			r.drop(g, true)
 			return
 		}
@@ -201,8 +204,8 @@ func (r *Scheduler) stood(run string) {
 	delete(r.stumbles, run)
 }
 
-// release lets go of a run whose server is stopping. That is no crash, and does not count as one. No step looks meanwhile: the
-// run is in our hands, or free, and never in between.
+// release lets go of a run whose server is stopping. That is no crash, and does not count as one. No step looks
+// meanwhile: the run is in our hands, or free, and never in between.
 func (r *Scheduler) release(ctx context.Context, g *activeRun) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
@@ -219,8 +222,8 @@ func (r *Scheduler) release(ctx context.Context, g *activeRun) {
 	r.drop(g, err != nil)
 }
 
-// drop takes a run out of our hands, unless it is in them again. Where there is doubt, the next step looks whether it is still ours by
-// the store.
+// drop takes a run out of our hands, unless it is in them again. Where there is doubt, the next step looks whether it
+// is still ours by the store.
 func (r *Scheduler) drop(g *activeRun, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -48,13 +48,15 @@ func NewPlanner(limits Limits) *Planner { return &Planner{limits: limits.withDef
 func (p *Planner) CheckScheduleCount(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
 	n, err := tx.Queue().CountTimers(ctx, t.WorkspaceID, t.UserID)
 	if err == nil && n >= p.limits.PerUser {
-		return reeve.Errorf(reeve.Conflict, "the user has %d schedules already, and %d are allowed", n, p.limits.PerUser).Hintf("delete one first")
+		return reeve.Errorf(reeve.Conflict, "the user has %d schedules already, and %d are allowed", n,
+			p.limits.PerUser).Hintf("delete one first")
 	}
 	return err
 }
 
 // ApplyToExisting is Change for a timer that is there: one that is over and lives again counts like a new one.
-func (p *Planner) ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error) {
+func (p *Planner) ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer,
+	q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error) {
 	is, upcoming, err := p.Apply(t, q, tx.Now())
 	if err == nil && t.State == reeve.TimerCompleted && is.State != reeve.TimerCompleted {
 		err = p.CheckScheduleCount(ctx, tx, is)
@@ -62,13 +64,14 @@ func (p *Planner) ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Tim
 	return is, upcoming, err
 }
 
-// Apply applies what a request says to a timer, and plans it anew where its time changed. What is left out stays, and so a
-// paused timer stays paused; one that was over or disabled lives again when it gets a new time. A time that is said again, in
-// whatever words, changes nothing. It gives the next firings where they changed.
+// Apply applies what a request says to a timer, and plans it anew where its time changed. What is left out stays, and
+// so a paused timer stays paused; one that was over or disabled lives again when it gets a new time. A time that is
+// said again, in whatever words, changes nothing. It gives the next firings where they changed.
 func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
 	if (q.CadenceType == "") != (q.CadenceValue == "") {
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: "cadence_type and cadence_value belong together",
-			Fields: []reeve.Field{{Path: "/cadence_value", Message: "one is given without the other", Expected: "both or neither"}}}
+			Fields: []reeve.Field{{Path: "/cadence_value", Message: "one is given without the other",
+				Expected: "both or neither"}}}
 	}
 	if err := q.Validate(); err != nil {
 		return t, nil, err
@@ -88,13 +91,15 @@ func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (
 	set((*string)(&t.Notify), string(q.Notification))
 	timed := q.CadenceType != "" || q.Timezone != ""
 	alike := timed && p.alike(t, was)
-	if alike && t.Zone == was.Zone && (t.Kind != KindOnce || zoneless(t.Value) == zoneless(was.Value)) { // else it means another time when the zone changes
+	// else it means another time when the zone changes
+	if alike && t.Zone == was.Zone && (t.Kind != KindOnce || zoneless(t.Value) == zoneless(was.Value)) {
 		t.Value = was.Value
 	}
 	retimed := timed && !alike
 	switch {
 	case q.Status == string(reeve.TimerPaused) && t.State == reeve.TimerCompleted && !retimed:
-		return t, nil, reeve.Errorf(reeve.Conflict, "the schedule is over, and cannot be paused").Hintf("give it a new time with cadence_type and cadence_value")
+		return t, nil, reeve.Errorf(reeve.Conflict, "the schedule is over, and cannot be paused").
+			Hintf("give it a new time with cadence_type and cadence_value")
 	case q.Status == string(reeve.TimerPaused):
 		t.State, t.NextAt = reeve.TimerPaused, nil
 	case q.Status == string(reeve.TimerActive):
@@ -140,8 +145,10 @@ func (p *Planner) Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, 
 		return t, nil, asInput(err)
 	}
 	if gap, repeats := c.MinInterval(); repeats && gap < p.limits.MinInterval {
-		return t, nil, &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("it would fire every %s; the shortest time allowed is %s", gap, p.limits.MinInterval),
-			Fields: []reeve.Field{{Path: "/cadence_value", Message: "is too frequent", Expected: "at least " + p.limits.MinInterval.String() + " between firings"}}}
+		return t, nil, &reeve.Error{Code: reeve.Validation,
+			Message: fmt.Sprintf("it would fire every %s; the shortest time allowed is %s", gap, p.limits.MinInterval),
+			Fields: []reeve.Field{{Path: "/cadence_value", Message: "is too frequent", Expected: "at least " +
+				p.limits.MinInterval.String() + " between firings"}}}
 	}
 	next := c.WithAnchor(now).Upcoming(now, firingsShown)
 	if len(next) == 0 {
@@ -157,7 +164,8 @@ func asInput(err error) error {
 	e := *reeve.AsError(err)
 	e.Fields = slices.Clone(e.Fields)
 	for i, f := range e.Fields {
-		if name, ok := map[string]string{"/kind": "/cadence_type", "/value": "/cadence_value", "/zone": "/timezone"}[f.Path]; ok {
+		if name, ok := map[string]string{"/kind": "/cadence_type", "/value": "/cadence_value",
+			"/zone": "/timezone"}[f.Path]; ok {
 			e.Fields[i].Path = name
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"reeve"
 )
 
-// predicates compiles and keeps the expressions that subscriptions ask. The language is CEL: it has no loops without end, no
-// side effects and no clock, and its cost is bounded.
+// predicates compiles and keeps the expressions that subscriptions ask. The language is CEL: it has no loops without
+// end, no side effects and no clock, and its cost is bounded.
 type predicates struct {
 	env *cel.Env
 	mu  sync.Mutex
@@ -63,12 +63,14 @@ func (p *predicates) compile(expression string) (cel.Program, error) {
 
 func wrongPredicate(why string) error {
 	why = strings.TrimSpace(why)
-	return &reeve.Error{Code: reeve.Validation, Message: "the predicate is not valid: " + why, Hint: `write CEL over entity, such as entity.category_id == "cat_gym"`,
-		Fields: []reeve.Field{{Path: "/predicate", Message: why, Expected: "a CEL expression that gives true or false"}}}
+	return &reeve.Error{Code: reeve.Validation, Message: "the predicate is not valid: " + why,
+		Hint: `write CEL over entity, such as entity.category_id == "cat_gym"`,
+		Fields: []reeve.Field{{Path: "/predicate", Message: why,
+			Expected: "a CEL expression that gives true or false"}}}
 }
 
-// fails asks the predicate about entities: it holds if it is true for one of them. A field that an entity does not have makes
-// it false for that entity. It says why the predicate does not hold, or nothing.
+// fails asks the predicate about entities: it holds if it is true for one of them. A field that an entity does not have
+// makes it false for that entity. It says why the predicate does not hold, or nothing.
 func (p *predicates) fails(expression string, entities []map[string]any) (why string) {
 	prg, err := p.compile(expression)
 	if err != nil {
@@ -95,10 +97,12 @@ func (p *predicates) fails(expression string, entities []map[string]any) (why st
 	return "the predicate does not hold, as it cannot be asked: " + why
 }
 
-// reason says why an expression could not be asked, without what is in the entity: others than its user read it. A key that is not there is told if the expression itself names it.
+// reason says why an expression could not be asked, without what is in the entity: others than its user read it. A key
+// that is not there is told if the expression itself names it.
 func reason(expression string, err error) string {
 	said := err.Error()
-	if _, key, ok := strings.Cut(said, "no such key: "); ok && key != "" && strings.Contains(expression, key) || strings.HasPrefix(said, "no such overload") {
+	if _, key, ok := strings.Cut(said, "no such key: "); ok && key != "" && strings.Contains(expression, key) ||
+		strings.HasPrefix(said, "no such overload") {
 		return said
 	}
 	return "it fails on what changed"

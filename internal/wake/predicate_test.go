@@ -18,20 +18,26 @@ func TestL06_PredicatesAsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := map[string]any{"kind": "task", "priority": "high", "estimate_minutes": 45.0, "created_at": "2026-03-01T07:00:00Z", "label_ids": []any{"lab_1"}}
+	task := map[string]any{"kind": "task", "priority": "high", "estimate_minutes": 45.0,
+		"created_at": "2026-03-01T07:00:00Z", "label_ids": []any{"lab_1"}}
 	category := map[string]any{"kind": "category", "name": "Gym"}
-	const no, missing = "the predicate does not hold", "the predicate does not hold, as it cannot be asked: no such key: due_date"
+	const no, missing = "the predicate does not hold",
+		"the predicate does not hold, as it cannot be asked: no such key: due_date"
 	for expression, want := range map[string]string{
-		`entity.kind == "task" && entity.priority == "high"`:               "",
-		`entity.name == "Gym"`:                                             "", // of one of them
-		`entity.kind == "task" && entity.name == "Gym"`:                    no,
-		`entity.due_date == "2026-03-01"`:                                  missing,
-		`entity.due_date != "2026-03-01"`:                                  missing,
-		`!has(entity.due_date)`:                                            "",
-		`{"a": true}[entity.kind]`:                                         no + ", as it cannot be asked: it fails on what changed", // what it is about is not told
-		`timestamp(entity.kind) == timestamp("2026-03-01T08:00:00Z")`:      no + ", as it cannot be asked: it fails on what changed",
-		`"x".matches(entity.kind + "(")`:                                   no + ", as it cannot be asked: it fails on what changed",
-		`entity.kind > 1`:                                                  no + ", as it cannot be asked: no such overload",
+		`entity.kind == "task" && entity.priority == "high"`: "",
+		`entity.name == "Gym"`:                               "", // of one of them
+		`entity.kind == "task" && entity.name == "Gym"`:      no,
+		`entity.due_date == "2026-03-01"`:                    missing,
+		`entity.due_date != "2026-03-01"`:                    missing,
+		`!has(entity.due_date)`:                              "",
+		// what it is about is not told
+		`{"a": true}[entity.kind]`: no + ", as it cannot be asked: it fails on what changed",
+		`timestamp(entity.kind) == timestamp("2026-03-01T08:00:00Z")`: no +
+			", as it cannot be asked: it fails on what changed",
+		`"x".matches(entity.kind + "(")`: no +
+			", as it cannot be asked: it fails on what changed",
+		`entity.kind > 1`: no +
+			", as it cannot be asked: no such overload",
 		`entity.estimate_minutes > 30`:                                     "",
 		`entity.estimate_minutes > 30.5`:                                   "",
 		`entity.estimate_minutes == 45`:                                    "",
@@ -55,8 +61,10 @@ func TestL06_FieldsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := regexp.MustCompile("\\(?`(\\w+)`\\)?")
-	for kind, v := range map[string]any{"category": reeve.Category{}, "label": reeve.Label{}, "task": reeve.Task{}, "checklist": reeve.Checklist{}, "checklist_item": reeve.ChecklistItem{},
-		"time_entry": reeve.TimeEntry{}, "day_plan": reeve.DayPlan{}, "plan_block": reeve.PlanBlock{}, "rating": reeve.Rating{}} {
+	for kind, v := range map[string]any{"category": reeve.Category{}, "label": reeve.Label{}, "task": reeve.Task{},
+		"checklist": reeve.Checklist{}, "checklist_item": reeve.ChecklistItem{},
+		"time_entry": reeve.TimeEntry{}, "day_plan": reeve.DayPlan{}, "plan_block": reeve.PlanBlock{},
+		"rating": reeve.Rating{}} {
 		var want, got []string
 		if kind == "checklist_item" {
 			want = append(want, "`task_id`") // of its checklist
@@ -64,7 +72,8 @@ func TestL06_FieldsAreDocumented(t *testing.T) {
 		for f := range reflect.TypeOf(v).Fields() {
 			tag, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch {
-			case f.Anonymous || slices.Contains([]string{"items", "blocks", "pinned_task_ids"}, tag): // of all, and none of its own
+			// of all, and none of its own
+			case f.Anonymous || slices.Contains([]string{"items", "blocks", "pinned_task_ids"}, tag):
 			case option == "omitempty":
 				want = append(want, "(`"+tag+"`)")
 			default:

@@ -28,8 +28,8 @@ func NewQueue(db *store.DB) *Queue {
 // Wakeup makes the scheduler look for due wakes now. A nudge while it looks is not lost.
 func (q *Queue) Wakeup() { q.nudged.Notify() }
 
-// Enqueue hands a run to the scheduler that this process has begun and owns in the store: a turn, which waits for no other
-// run. When the scheduler does not loop, its next Step serves the run.
+// Enqueue hands a run to the scheduler that this process has begun and owns in the store: a turn, which waits for no
+// other run. When the scheduler does not loop, its next Step serves the run.
 func (q *Queue) Enqueue(run reeve.Run) {
 	q.mu.Lock()
 	q.begun = append(q.begun, run)
@@ -62,7 +62,8 @@ func (q *Queue) waiting() map[string]bool {
 // Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
 func (q *Queue) Wake(ctx context.Context, workspace, agent, user, key, input string) (w reeve.Wake, err error) {
 	err = q.db.Update(ctx, func(tx *store.Tx) error {
-		w, _, err = q.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user, Input: input}, key)
+		w, _, err = q.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user, Input: input},
+			key)
 		return err
 	})
 	if err == nil {
@@ -71,9 +72,10 @@ func (q *Queue) Wake(ctx context.Context, workspace, agent, user, key, input str
 	return w, err
 }
 
-// WakeIn is Wake as a part of the caller's transaction. The caller nudges when that is committed. The wake says whom to wake, for which
-// user, with what input and on whose behalf. WakeIn tells whether it is new.
-func (q *Queue) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake, key string) (_ reeve.Wake, fresh bool, err error) {
+// WakeIn is Wake as a part of the caller's transaction. The caller nudges when that is committed. The wake says whom to
+// wake, for which user, with what input and on whose behalf. WakeIn tells whether it is new.
+func (q *Queue) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake,
+	key string) (_ reeve.Wake, fresh bool, err error) {
 	a, err := tx.Agents().GetAgent(ctx, w.WorkspaceID, w.AgentID)
 	if err != nil {
 		return w, false, err
@@ -86,15 +88,18 @@ func (q *Queue) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake, key stri
 		unique = tx.NewID(reeve.PrefixRun)
 	}
 	input := w.Input
-	w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, w.UserID, unique), WorkspaceID: a.WorkspaceID, AgentID: a.ID,
-		Reason: reeve.ReasonManual, ReasonID: w.UserID, UserID: w.UserID, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now(),
+	w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, w.UserID, unique),
+		WorkspaceID: a.WorkspaceID, AgentID: a.ID,
+		Reason: reeve.ReasonManual, ReasonID: w.UserID, UserID: w.UserID, Input: input, DueAt: tx.Now(),
+		State: reeve.WakeQueued, CreatedAt: tx.Now(),
 		OnBehalfOf: w.OnBehalfOf}
 	w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
 	if fresh, err = tx.Queue().InsertWake(ctx, w); err != nil || fresh {
 		return w, fresh, err
 	}
 	if w, err = tx.Queue().GetWake(ctx, w.RunKey); err == nil && w.Input != input {
-		err = reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another wake").Hintf("use a new key; nothing was done")
+		err = reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another wake").
+			Hintf("use a new key; nothing was done")
 	}
 	return w, false, err
 }

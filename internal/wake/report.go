@@ -10,20 +10,24 @@ import (
 	"reeve/internal/store"
 )
 
-// report tells a schedule's person what its run came to, as the schedule's policy says, and counts failures. It belongs to the
-// transaction that ends the run, and a run tells at most once; so what was to be told is told once, whatever crashes. What else
-// has happened to the schedule meanwhile stays: its row is read, held and written in this transaction.
-func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run reeve.Run, notify bool) (told bool, err error) {
+// report tells a schedule's person what its run came to, as the schedule's policy says, and counts failures. It belongs
+// to the transaction that ends the run, and a run tells at most once; so what was to be told is told once, whatever
+// crashes. What else has happened to the schedule meanwhile stays: its row is read, held and written in this
+// transaction.
+func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run reeve.Run,
+	notify bool) (told bool, err error) {
 	if t == nil {
 		return false, nil // deleted while it ran
 	}
 	was := *t
-	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: t.UserID, RunID: run.ID, TimerID: t.ID, AgentID: run.AgentID,
+	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: t.UserID,
+		RunID: run.ID, TimerID: t.ID, AgentID: run.AgentID,
 		Session: t.Origin, Title: t.Name, Body: run.Output}
 	tell := t.Notify == reeve.NotifyAlways || t.Notify == reeve.NotifyConditional && notify
 	switch run.State {
 	case reeve.RunFailed:
-		if script, err := tx.Automations().IsAutomation(ctx, run.AgentID); err != nil || script { // whose failures are dealt with one by one
+		// whose failures are dealt with one by one
+		if script, err := tx.Automations().IsAutomation(ctx, run.AgentID); err != nil || script {
 			return false, err
 		}
 		t.Failures++
@@ -45,7 +49,8 @@ func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, ru
 		if err := tx.Queue().SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 			return false, err
 		}
-		if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID, Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.Window}); err != nil {
+		if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID,
+			Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.Window}); err != nil {
 			return false, err
 		}
 	}
@@ -69,11 +74,15 @@ func (r *Scheduler) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, wh
 	if err := tx.Queue().SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 		return err
 	}
-	if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.Window}); err != nil || t.UserID == "" {
+	if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: t.WorkspaceID,
+		Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.Window}); err != nil ||
+		t.UserID == "" {
 		return err
 	}
-	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: t.WorkspaceID, UserID: t.UserID, TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,
-		Title: t.Name + " is disabled: " + why.Message, Body: "It fires again when it has a time that can be read: reeve schedules update " + t.ID + " --zone ZONE"}
+	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: t.WorkspaceID, UserID: t.UserID,
+		TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,
+		Title: t.Name + " is disabled: " + why.Message,
+		Body:  "It fires again when it has a time that can be read: reeve schedules update " + t.ID + " --zone ZONE"}
 	if _, err := tx.Queue().InsertNotificationAndEvents(ctx, n, r.Webhook != ""); err != nil {
 		return err
 	}
@@ -93,7 +102,8 @@ func (r *Scheduler) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (boo
 	if found {
 		name = a.Name
 	}
-	return tx.Queue().InsertNotificationAndEvents(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
+	return tx.Queue().InsertNotificationAndEvents(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification),
+		WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
 		Title: "a run of " + name + " was given up", Body: run.Message}, r.Webhook != "")
 }
 
@@ -103,10 +113,12 @@ func (r *Scheduler) answer(ctx context.Context, tx *store.Tx, n reeve.Notificati
 	if !ok {
 		return nil // it was made outside any conversation
 	}
-	info, err := json.Marshal(map[string]string{"type": "notification", "notification_id": n.ID, "run_id": n.RunID, "schedule_id": n.TimerID, "title": n.Title})
+	info, err := json.Marshal(map[string]string{"type": "notification", "notification_id": n.ID, "run_id": n.RunID,
+		"schedule_id": n.TimerID, "title": n.Title})
 	if err != nil {
 		return err
 	}
-	return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: n.WorkspaceID, ThreadID: n.Session, AgentID: agent,
+	return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: n.WorkspaceID,
+		ThreadID: n.Session, AgentID: agent,
 		Kind: reeve.Observation, Content: n.Title + "\n" + n.Body, Metadata: info})
 }

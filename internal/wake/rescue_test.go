@@ -20,7 +20,8 @@ import (
 // broken cannot read what some predicates look at.
 type broken struct{ looks int }
 
-func (b *broken) Entities(_ context.Context, _ *store.Snap, _ store.JournalScope, _ string, ids []string) ([]map[string]any, error) {
+func (b *broken) Entities(_ context.Context, _ *store.Snap, _ store.JournalScope, _ string,
+	ids []string) ([]map[string]any, error) {
 	if slices.Contains(ids, "bad") {
 		b.looks++
 		return nil, reeve.Errorf(reeve.Internal, "no")
@@ -28,8 +29,8 @@ func (b *broken) Entities(_ context.Context, _ *store.Snap, _ store.JournalScope
 	return []map[string]any{{"fine": true}}, nil
 }
 
-// A wake whose entity cannot be read is looked at a few times and then skipped, with the reason; it holds up neither other agents
-// nor other wakes of its own. When it can be read in time, it is served.
+// A wake whose entity cannot be read is looked at a few times and then skipped, with the reason; it holds up neither
+// other agents nor other wakes of its own. When it can be read in time, it is served.
 func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Limits{})
@@ -38,7 +39,8 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 		w.agent("a", 0, "TASK")
 		w.agent("b", 0)
 		w.update(func(tx *store.Tx) error {
-			return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "true"})
+			return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home,
+				AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "true"})
 		})
 		change := func(op, id string) {
 			w.update(func(tx *store.Tx) error {
@@ -67,7 +69,8 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 			t.Errorf("it was looked at %d times, want %d", look.looks, mostLooks)
 		}
 		for _, k := range w.wakes("b") {
-			if bad := k.OperationID == "op_1"; bad != (k.State == reeve.WakeSkipped) || bad != (k.Why == "what changed could not be read") {
+			if bad := k.OperationID == "op_1"; bad != (k.State == reeve.WakeSkipped) ||
+				bad != (k.Why == "what changed could not be read") {
 				t.Errorf("%+v", k)
 			}
 		}
@@ -95,8 +98,8 @@ func (mended) Entities(context.Context, *store.Snap, store.JournalScope, string,
 	return []map[string]any{{"fine": true}}, nil
 }
 
-// A run that takes its server with it is taken up a few times and then given up: with its code, and its person is told, whatever
-// the schedule's policy. An orderly stop is no crash.
+// A run that takes its server with it is taken up a few times and then given up: with its code, and its person is told,
+// whatever the schedule's policy. An orderly stop is no crash.
 func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Limits{})
@@ -148,7 +151,8 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 			t.Errorf("told %+v", told)
 		}
 		for _, r := range w.runs("a") {
-			if r.State != reeve.RunFailed || r.Code != reeve.Crashed || !strings.Contains(r.Message, "5 times") || r.Attempts != 5 || r.FinishedAt == nil {
+			if r.State != reeve.RunFailed || r.Code != reeve.Crashed || !strings.Contains(r.Message, "5 times") ||
+				r.Attempts != 5 || r.FinishedAt == nil {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -195,7 +199,8 @@ func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		stop()
 		for agent, want := range map[string]string{"says": "completed a\uFFFDb\uFFFD ", "fails": "failed  a\uFFFDb"} {
-			if list := w.runs(agent); len(list) != 1 || fmt.Sprint(list[0].State, " ", list[0].Output, " ", list[0].Message) != want {
+			if list := w.runs(agent); len(list) != 1 || fmt.Sprint(list[0].State, " ", list[0].Output, " ",
+				list[0].Message) != want {
 				t.Errorf("%s: %+v", agent, list)
 			}
 		}
@@ -209,7 +214,8 @@ func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
 	})
 }
 
-// A parked run may go on at once, and be in our hands again before whoever parked it has let go of it: it stays in them, and nobody else gets it.
+// A parked run may go on at once, and be in our hands again before whoever parked it has let go of it: it stays in
+// them, and nobody else gets it.
 func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Limits{})
@@ -240,7 +246,8 @@ func TestL08_TheStoreFailsARun(t *testing.T) {
 		w := newWorld(t, Limits{})
 		w.agent("a", 0)
 		down := store.UserError(store.Fault{Kind: store.FaultDown, Err: errors.New("the connection broke")})
-		for times, state := range map[int]reeve.RunState{1: reeve.RunCompleted, mostStumbles: reeve.RunCompleted, mostStumbles + 1: reeve.RunFailed} {
+		for times, state := range map[int]reeve.RunState{1: reeve.RunCompleted, mostStumbles: reeve.RunCompleted,
+			mostStumbles + 1: reeve.RunFailed} {
 			if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
 				t.Fatal(err)
 			}
@@ -310,7 +317,9 @@ func TestO17_DisabledWithAQueue(t *testing.T) {
 func TestO14_PausedFromTheStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Limits{})
-	got, _, err := w.Apply(reeve.Timer{ID: "t", State: reeve.TimerActive}, reeve.ScheduleRequest{Name: "n", CadenceType: "interval", CadenceValue: "1h", Status: string(reeve.TimerPaused)}, reeve.Now())
+	got, _, err := w.Apply(reeve.Timer{ID: "t", State: reeve.TimerActive},
+		reeve.ScheduleRequest{Name: "n", CadenceType: "interval", CadenceValue: "1h",
+			Status: string(reeve.TimerPaused)}, reeve.Now())
 	if err != nil || got.Zone != "UTC" || got.State != reeve.TimerPaused || got.NextAt != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -319,7 +328,8 @@ func TestO14_PausedFromTheStart(t *testing.T) {
 // doubter has somebody doubt while a step looks.
 type doubter struct{ w *world }
 
-func (d doubter) Entities(context.Context, *store.Snap, store.JournalScope, string, []string) ([]map[string]any, error) {
+func (d doubter) Entities(context.Context, *store.Snap, store.JournalScope,
+	string, []string) ([]map[string]any, error) {
 	d.w.drop(&activeRun{}, true)
 	return []map[string]any{{"fine": true}}, nil
 }
@@ -331,10 +341,12 @@ func TestL08_DoubtWhileAStepLooks(t *testing.T) {
 	w.Entities = doubter{w}
 	w.agent("a", 0)
 	w.update(func(tx *store.Tx) error {
-		return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_a", WorkspaceID: home, AgentID: "a", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
+		return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_a", WorkspaceID: home,
+			AgentID: "a", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
 	})
 	w.update(func(tx *store.Tx) error {
-		return tx.Queue().RecordChange(t.Context(), store.Change{Workspace: home, Operation: "op_1", Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}}})
+		return tx.Queue().RecordChange(t.Context(), store.Change{Workspace: home, Operation: "op_1",
+			Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}}})
 	})
 	if runs, _, err := w.Step(t.Context(), 10); err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
@@ -364,7 +376,8 @@ func (t *taker) Entities(context.Context, *store.Snap, store.JournalScope, strin
 	return []map[string]any{{"fine": true}}, nil
 }
 
-// A run that was begun here is served once, though a step that doubts finds it before whoever began it has handed it over, or serves it.
+// A run that was begun here is served once, though a step that doubts finds it before whoever began it has handed it
+// over, or serves it.
 func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 	for name, take := range map[string]func(w *world, run reeve.Run, begun <-chan struct{}){
 		"a turn": func(w *world, run reeve.Run, _ <-chan struct{}) { w.Enqueue(run) },
@@ -383,11 +396,14 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 					w := newWorld(t, Limits{})
 					w.agent("a", 0)
 					w.agent("b", 0)
-					run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "turn", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "a:conv_1",
+					run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "turn", WorkspaceID: home, AgentID: "a",
+						Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "a:conv_1",
 						State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
 					w.update(func(tx *store.Tx) error { _, err := tx.Runs().InsertRun(t.Context(), run); return err })
 					w.update(func(tx *store.Tx) error {
-						return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
+						return tx.Queue().InsertSubscription(t.Context(),
+							reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b",
+								Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
 					})
 					begun := make(chan struct{}, 10)
 					w.Entities = &taker{take: func() { take(w, run, begun) }, fails: fails}
@@ -417,12 +433,14 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 	}
 }
 
-// Whoever serves a step of another run is not told to stop; when the server is, they do not wait for a store that takes nothing.
+// Whoever serves a step of another run is not told to stop; when the server is, they do not wait for a store that takes
+// nothing.
 func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Limits{})
 		w.agent("a", 0)
-		run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "step", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonManual, State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
+		run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "step", WorkspaceID: home, AgentID: "a",
+			Reason: reeve.ReasonManual, State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
 		w.update(func(tx *store.Tx) error { _, err := tx.Runs().InsertRun(t.Context(), run); return err })
 		w.OnEnd = []EndHandler{func(context.Context, *store.Tx, []reeve.Run) error {
 			return reeve.Errorf(reeve.Unavailable, "no")
@@ -455,7 +473,8 @@ func (f *forgetful) Update(ctx context.Context, g func(store.Conn) error) error 
 	return err
 }
 
-// A turn whose commit was made and never answered is in nobody's hands, as whoever began it was told of a failure: the next step takes it up, once.
+// A turn whose commit was made and never answered is in nobody's hands, as whoever began it was told of a failure: the
+// next step takes it up, once.
 func TestL08_ACommitThatNobodyAnswered(t *testing.T) {
 	t.Parallel()
 	file, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
@@ -467,7 +486,8 @@ func TestL08_ACommitThatNobodyAnswered(t *testing.T) {
 	w.agent("a", 0)
 	e.now = true
 	err = w.DB.Update(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.Runs().InsertRun(t.Context(), reeve.Run{ID: "run_1", Key: "k", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "t", Wakes: 1, Owner: w.Process})
+		_, err := tx.Runs().InsertRun(t.Context(), reeve.Run{ID: "run_1", Key: "k", WorkspaceID: home, AgentID: "a",
+			Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "t", Wakes: 1, Owner: w.Process})
 		return err
 	})
 	if reeve.CodeOf(err) != reeve.UnknownOutcome {

@@ -8,7 +8,8 @@ import (
 // awake gives a wake's agent, and why it cannot run at all; empty means that it can.
 func awake(known store.WakeContext, w reeve.Wake) (store.AgentStatus, string) {
 	if known.Corrupt[w.WorkspaceID] || known.Corrupt[w.AgentID] {
-		return store.AgentStatus{}, "the row of its agent or workspace in the database cannot be read; reeve doctor says more"
+		return store.AgentStatus{},
+			"the row of its agent or workspace in the database cannot be read; reeve doctor says more"
 	}
 	ws, ok := known.Workspaces[w.WorkspaceID]
 	if !ok {

@@ -12,17 +12,19 @@ import (
 	"reeve/internal/store"
 )
 
-// Brain runs an agent: it loops over thinking and calling, and says how it ended. It may be handed the same run again after a
-// crash, and then goes on from what is recorded.
+// Brain runs an agent: it loops over thinking and calling, and says how it ended. It may be handed the same run again
+// after a crash, and then goes on from what is recorded.
 //
 // The server serves and ends other runs: a brain may have some of its own served before it goes on.
 type Brain interface {
 	Run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd
 }
 
-// Entities reads what predicates look at: the entities with these ids, as they are now. One that is gone, or that the watcher may not see, is left out.
+// Entities reads what predicates look at: the entities with these ids, as they are now. One that is gone, or that the
+// watcher may not see, is left out.
 type Entities interface {
-	Entities(ctx context.Context, s *store.Snap, who store.JournalScope, key string, ids []string) ([]map[string]any, error)
+	Entities(ctx context.Context, s *store.Snap, who store.JournalScope, key string, ids []string) ([]map[string]any,
+		error)
 }
 
 // Client sends requests. Who may be reached is its affair.
@@ -95,8 +97,8 @@ type Scheduler struct {
 	ending    int                   // those, and those that are being recorded
 }
 
-// activeRun is how a run is in our hands. One that was parked may be taken up again before whoever served it first has let go: each has a
-// grip of its own.
+// activeRun is how a run is in our hands. One that was parked may be taken up again before whoever served it first has
+// let go: each has a grip of its own.
 type activeRun struct {
 	run    reeve.Run               // that a brain works on
 	cancel context.CancelCauseFunc // interrupts that; nil means that none does yet
@@ -156,19 +158,21 @@ func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Er
 	return over[0], nil
 }
 
-// Interrupt tells the brains of an agent's runs that are in our hands, and of those that its calls led to, or of a workspace's if no
-// agent is named, that they are over.
+// Interrupt tells the brains of an agent's runs that are in our hands, and of those that its calls led to, or of a
+// workspace's if no agent is named, that they are over.
 func (r *Scheduler) Interrupt(workspace, agent string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, g := range r.held {
-		if g.cancel != nil && g.run.WorkspaceID == workspace && (agent == "" || g.run.AgentID == agent || g.run.ActsFor(agent)) {
+		if g.cancel != nil && g.run.WorkspaceID == workspace && (agent == "" || g.run.AgentID == agent ||
+			g.run.ActsFor(agent)) {
 			g.cancel(why)
 		}
 	}
 }
 
-// interrupt tells the brain of a run in our hands that it is over. One in another server's finds out when that looks; see watch.
+// interrupt tells the brain of a run in our hands that it is over. One in another server's finds out when that looks;
+// see watch.
 func (r *Scheduler) interrupt(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

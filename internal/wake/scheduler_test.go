@@ -135,7 +135,8 @@ func TestL11_GlobalConcurrency(t *testing.T) {
 	})
 }
 
-// However fast brains are, no more runs are begun and not ended than twice as many as run at once: a crash has no more taken up again.
+// However fast brains are, no more runs are begun and not ended than twice as many as run at once: a crash has no more
+// taken up again.
 func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Limits{})
@@ -197,8 +198,8 @@ func TestL11_Throttle(t *testing.T) {
 	})
 }
 
-// A slow run delays no other schedule, of the same agent or another, nor the agent itself; but a schedule does not overtake
-// itself.
+// A slow run delays no other schedule, of the same agent or another, nor the agent itself; but a schedule does not
+// overtake itself.
 func TestO19_ASlowRunDelaysNoOtherSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Limits{})
@@ -290,7 +291,8 @@ func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 		time.Sleep(time.Until(first) + 30*time.Second)
 		runs, _, err := w.Step(t.Context(), 10)
 		w.must(err)
-		if len(runs) != 1 || runs[0].Reason != reeve.ReasonTimer || !runs[0].ScheduledAt.Equal(first) || !timer().NextAt.Equal(first.Add(24*time.Hour)) {
+		if len(runs) != 1 || runs[0].Reason != reeve.ReasonTimer || !runs[0].ScheduledAt.Equal(first) || !timer().
+			NextAt.Equal(first.Add(24*time.Hour)) {
 			t.Fatalf("runs %+v, timer %+v", runs, timer())
 		}
 		w.restart(w.DB, Limits{}) // before the run was served
@@ -382,11 +384,13 @@ func TestL08_NothingIsLeftBehind(t *testing.T) {
 
 		// What a step may have committed although it failed is found again.
 		w.update(func(tx *store.Tx) error {
-			k := reeve.Wake{RunKey: "unsure", WorkspaceID: home, AgentID: "good", Reason: reeve.ReasonManual, State: reeve.WakeTaken, DueAt: tx.Now()}
+			k := reeve.Wake{RunKey: "unsure", WorkspaceID: home, AgentID: "good", Reason: reeve.ReasonManual,
+				State: reeve.WakeTaken, DueAt: tx.Now()}
 			if _, err := tx.Queue().InsertWake(t.Context(), k); err != nil {
 				return err
 			}
-			if _, err := tx.Runs().InsertRun(t.Context(), reeve.Run{ID: "run_unsure", Key: "unsure", WorkspaceID: home, AgentID: "good", ThreadID: "x", Wakes: 1, Owner: w.Process}); err != nil {
+			if _, err := tx.Runs().InsertRun(t.Context(), reeve.Run{ID: "run_unsure", Key: "unsure", WorkspaceID: home,
+				AgentID: "good", ThreadID: "x", Wakes: 1, Owner: w.Process}); err != nil {
 				return err
 			}
 			return nil
@@ -454,7 +458,11 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 				w.must(err)
 				w.Serve(t.Context(), runs[0])
 				var got reeve.Timer
-				err = w.DB.View(t.Context(), func(s *store.Snap) error { got, err = s.Queue().GetTimer(t.Context(), home, "", "it"); return err })
+				err = w.DB.View(t.Context(), func(s *store.Snap) error {
+					got, err = s.Queue().
+						GetTimer(t.Context(), home, "", "it")
+					return err
+				})
 				if do == nil {
 					if reeve.CodeOf(err) != reeve.NotFound {
 						t.Errorf("it is back: %+v", got)
@@ -462,7 +470,8 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 					return
 				}
 				w.must(err)
-				same := got.State == want.State && got.Value == want.Value && got.Goal == want.Goal && (got.NextAt == nil) == (want.NextAt == nil)
+				same := got.State == want.State && got.Value == want.Value && got.Goal == want.Goal &&
+					(got.NextAt == nil) == (want.NextAt == nil)
 				if !same {
 					t.Errorf("got %+v\nwant %+v", got, want)
 				}
@@ -471,8 +480,8 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 	}
 }
 
-// Random interleavings of changes, demands, timers, runs that park and fail, stops, cancels, destroys and restarts: no wake is
-// lost, no key runs twice, and in the end everything is terminal.
+// Random interleavings of changes, demands, timers, runs that park and fail, stops, cancels, destroys and restarts: no
+// wake is lost, no key runs twice, and in the end everything is terminal.
 func TestL07_NoInterleavingLosesOrRepeatsAKey(t *testing.T) {
 	rounds := 16
 	if testing.Short() {
@@ -527,7 +536,8 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 			w.change([]string{"X", "Y"}[rnd.IntN(2)], fmt.Sprint("op_", i), reeve.Run{})
 		case 3:
 			key := fmt.Sprint(rnd.IntN(5)) // sometimes one that was used
-			if _, err := w.Wake(t.Context(), home, agents[rnd.IntN(3)], "ann", key, ""); reeve.CodeOf(err) != "" && reeve.CodeOf(err) != reeve.Conflict {
+			if _, err := w.Wake(t.Context(), home, agents[rnd.IntN(3)], "ann", key, ""); reeve.CodeOf(err) != "" &&
+				reeve.CodeOf(err) != reeve.Conflict {
 				t.Fatal(err) // it may be destroyed
 			}
 		case 4:
@@ -545,7 +555,8 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 		case 7:
 			for _, r := range w.runs("") {
 				if !r.State.Final() && rnd.IntN(3) == 0 {
-					if _, err := w.Cancel(t.Context(), home, r.ID); reeve.CodeOf(err) != "" && reeve.CodeOf(err) != reeve.Conflict {
+					if _, err := w.Cancel(t.Context(), home, r.ID); reeve.CodeOf(err) != "" &&
+						reeve.CodeOf(err) != reeve.Conflict {
 						t.Fatal(err)
 					}
 				}

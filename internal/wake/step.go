@@ -19,8 +19,9 @@ const (
 	firstLook  = 250 * time.Millisecond // before the second; doubles each time
 )
 
-// Step starts up to n runs and says how long until there may be more to do. It is one transaction: a timer advances with the
-// wake it queued, and wakes are taken with the run that serves them. Every run it gives must be given to Serve.
+// Step starts up to n runs and says how long until there may be more to do. It is one transaction: a timer advances
+// with the wake it queued, and wakes are taken with the run that serves them. Every run it gives must be given to
+// Serve.
 func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
@@ -66,7 +67,8 @@ func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next tim
 }
 
 // stepOnce is one transaction of Step. It also gives the runs that it ended.
-func (r *Scheduler) stepOnce(ctx context.Context, n int, doubt bool) (runs []reeve.Run, next time.Duration, over []ending, err error) {
+func (r *Scheduler) stepOnce(ctx context.Context, n int,
+	doubt bool) (runs []reeve.Run, next time.Duration, over []ending, err error) {
 	var bad *unreadable // which the store's own words would hide
 	var now time.Time
 	var timer, wake []int64 // when the next ones are due
@@ -121,8 +123,8 @@ func (u *unreadable) Error() string {
 }
 func (u *unreadable) Unwrap() error { return u.err }
 
-// putOff looks at a wake that cannot be judged later, and after a few times not any more. A store that is down, or a caller that
-// went away, is not the wake's fault.
+// putOff looks at a wake that cannot be judged later, and after a few times not any more. A store that is down, or a
+// caller that went away, is not the wake's fault.
 func (r *Scheduler) putOff(ctx context.Context, u *unreadable) error {
 	if code := reeve.CodeOf(store.UserError(u.err)); ctx.Err() != nil || code == reeve.Unavailable {
 		return u.err
@@ -133,9 +135,11 @@ func (r *Scheduler) putOff(ctx context.Context, u *unreadable) error {
 	})
 }
 
-// rescue takes up to n runs that nobody works on: left by servers that are gone, parked and free to go on, or ours by the store
-// and not in our hands. One that was taken up too often ends here. Where every run is our own and under way, none is looked for.
-func (r *Scheduler) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt bool) (runs []reeve.Run, over []ending, err error) {
+// rescue takes up to n runs that nobody works on: left by servers that are gone, parked and free to go on, or ours by
+// the store and not in our hands. One that was taken up too often ends here. Where every run is our own and under way,
+// none is looked for.
+func (r *Scheduler) rescue(ctx context.Context, tx *store.Tx, n int,
+	left, doubt bool) (runs []reeve.Run, over []ending, err error) {
 	if n <= 0 {
 		return nil, nil, nil
 	}
@@ -165,7 +169,8 @@ func (r *Scheduler) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt
 	return runs, over, nil
 }
 
-// find takes up to n runs that are ours by the store, not in our hands and not in the queue. They are in our hands from that moment on, so that whoever has just begun one does not serve it too.
+// find takes up to n runs that are ours by the store, not in our hands and not in the queue. They are in our hands from
+// that moment on, so that whoever has just begun one does not serve it too.
 func (r *Scheduler) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run, err error) {
 	r.mu.Lock()
 	r.leave() // what the step found that is made again
@@ -212,7 +217,8 @@ func (r *Scheduler) leave() {
 }
 
 // begin starts runs for what is due, up to n in all.
-func (r *Scheduler) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, runs []reeve.Run, n int) ([]reeve.Run, error) {
+func (r *Scheduler) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, runs []reeve.Run,
+	n int) ([]reeve.Run, error) {
 	for len(runs) < n && len(due) > 0 {
 		most := n - len(runs)
 		started, settled, err := r.start(ctx, tx, due, most)
@@ -230,9 +236,10 @@ func (r *Scheduler) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, r
 	return runs, nil
 }
 
-// start makes up to n runs of due wakes, each with all that it can serve together. It tells whether any wake was settled: where
-// every wake was unwanted there is no run, and where another server was faster there is not even that.
-func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int) (started []reeve.Run, settled bool, err error) {
+// start makes up to n runs of due wakes, each with all that it can serve together. It tells whether any wake was
+// settled: where every wake was unwanted there is no run, and where another server was faster there is not even that.
+func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake,
+	n int) (started []reeve.Run, settled bool, err error) {
 	var plans []reeve.Run
 	var ends []store.WakeEnd
 	var skipped []reeve.Wake
@@ -296,7 +303,8 @@ func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n
 }
 
 // sift parts the wakes that are wanted from those that are not, with the reason why.
-func (r *Scheduler) sift(ctx context.Context, tx *store.Tx, known store.WakeContext, wakes []reeve.Wake) (kept, unwanted []reeve.Wake, err error) {
+func (r *Scheduler) sift(ctx context.Context, tx *store.Tx, known store.WakeContext,
+	wakes []reeve.Wake) (kept, unwanted []reeve.Wake, err error) {
 	for _, w := range wakes {
 		agent, why := awake(known, w)
 		if why == "" && !agent.Mode.Wakes(w.Reason) {
@@ -317,8 +325,8 @@ func (r *Scheduler) sift(ctx context.Context, tx *store.Tx, known store.WakeCont
 	return kept, unwanted, nil
 }
 
-// together reads the wakes that one run can serve with the first: all changes that wait, or all firings of one timer unless each
-// is to run. What a person asks for is served alone.
+// together reads the wakes that one run can serve with the first: all changes that wait, or all firings of one timer
+// unless each is to run. What a person asks for is served alone.
 func (r *Scheduler) together(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]reeve.Wake, error) {
 	if first.SessionID != "" {
 		t, err := tx.Snap.Queue().GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)
@@ -329,7 +337,8 @@ func (r *Scheduler) together(ctx context.Context, tx *store.Tx, first reeve.Wake
 			return nil, &unreadable{first.RunKey, err}
 		}
 	}
-	return tx.Queue().QueuedWakes(ctx, store.DueAgent{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID, SessionID: first.SessionID}, mostWakes)
+	return tx.Queue().QueuedWakes(ctx, store.DueAgent{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID,
+		SessionID: first.SessionID}, mostWakes)
 }
 
 func byClock(r reeve.Reason) bool { return r == reeve.ReasonTimer || r == reeve.ReasonCatchup }
@@ -339,8 +348,8 @@ func unwatched(r reeve.Reason) bool {
 	return byClock(r) || r == reeve.ReasonRetry || r == reeve.ReasonScriptJob
 }
 
-// unwanted asks a subscription's predicate about what changed, as it is now that the window is over. It says why the wake is
-// not wanted; empty means that it is.
+// unwanted asks a subscription's predicate about what changed, as it is now that the window is over. It says why the
+// wake is not wanted; empty means that it is.
 func (r *Scheduler) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string, error) {
 	if w.Reason != reeve.ReasonSubscription {
 		return "", nil
@@ -367,7 +376,8 @@ func (r *Scheduler) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (s
 		if err != nil {
 			return "", err
 		}
-		who := store.JournalScope{Workspace: w.WorkspaceID, User: sub.UserID, Agent: w.AgentID, Categories: agent.Categories}
+		who := store.JournalScope{Workspace: w.WorkspaceID, User: sub.UserID, Agent: w.AgentID,
+			Categories: agent.Categories}
 		if found, err = r.Entities.Entities(ctx, &tx.Snap, who, key, ids); err != nil {
 			return "", err
 		}
@@ -375,12 +385,14 @@ func (r *Scheduler) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (s
 	return r.predicates.fails(sub.Predicate, found), nil
 }
 
-// plan is the run that serves wakes: it takes its key from the first, its reason from the last, and everything that led to any
-// of them. It starts now, and not when the transaction did: the run before it may have ended in between.
+// plan is the run that serves wakes: it takes its key from the first, its reason from the last, and everything that led
+// to any of them. It starts now, and not when the transaction did: the run before it may have ended in between.
 func (r *Scheduler) plan(wakes []reeve.Wake) reeve.Run {
 	first, last := wakes[0], wakes[len(wakes)-1]
-	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID, AgentID: first.AgentID, Reason: last.Reason,
-		ReasonID: last.ReasonID, SessionID: last.SessionID, UserID: last.UserID, Input: last.Input, State: reeve.RunRunning, Wakes: len(wakes),
+	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID,
+		AgentID: first.AgentID, Reason: last.Reason,
+		ReasonID: last.ReasonID, SessionID: last.SessionID, UserID: last.UserID, Input: last.Input,
+		State: reeve.RunRunning, Wakes: len(wakes),
 		Attempts: 1, ScheduledAt: last.ScheduledAt, StartedAt: reeve.Now(), Owner: r.Process}
 	run.ThreadID = reeve.RunThread(run.AgentID, run.ID)
 	if run.Reason == reeve.ReasonUser {

@@ -45,10 +45,11 @@ func anchored(c Cadence, at time.Time) Cadence {
 	return c
 }
 
-// fireOne deals with every instant from the one that the timer waits for up to now. That instant is in the row, and not worked
-// out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence. It gives the timer as it is
-// then, and the wakes. An automation never runs beside itself, whatever the schedule.
-func (r *Scheduler) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer, script bool) (is reeve.Timer, wakes []reeve.Wake, err error) {
+// fireOne deals with every instant from the one that the timer waits for up to now. That instant is in the row, and not
+// worked out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence. It gives
+// the timer as it is then, and the wakes. An automation never runs beside itself, whatever the schedule.
+func (r *Scheduler) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer,
+	script bool) (is reeve.Timer, wakes []reeve.Wake, err error) {
 	c, err := r.Planner.zones.ParseStored(t.Kind, t.Value, t.Zone)
 	if err != nil { // a zone that was known when it was made
 		t.State, t.NextAt = reeve.TimerDisabled, nil
@@ -56,7 +57,8 @@ func (r *Scheduler) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer, sc
 	}
 	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), t.Misfire)
 	for _, f := range d.Run {
-		w := reeve.Wake{RunKey: timerKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID, Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
+		w := reeve.Wake{RunKey: timerKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID,
+			Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
 			SessionID: store.TimerLane + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At, State: reeve.WakeQueued,
 			OnBehalfOf: t.OnBehalfOf}
 		if f.CatchUp {

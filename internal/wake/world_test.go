@@ -18,7 +18,8 @@ import (
 
 const home = "default"
 
-// world is a scheduler on a real store, with a brain that the test directs. It can be inside a bubble of testing/synctest.
+// world is a scheduler on a real store, with a brain that the test directs. It can be inside a bubble of
+// testing/synctest.
 type world struct {
 	*Scheduler
 	*Queue
@@ -93,7 +94,10 @@ func (w *world) restart(db *store.DB, limits Limits) {
 	w.t.Helper()
 	w.n++
 	process := fmt.Sprint("proc_", w.n)
-	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error { return tx.System().RegisterProcess(w.t.Context(), process) }))
+	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error {
+		return tx.System().
+			RegisterProcess(w.t.Context(), process)
+	}))
 	w.Queue, w.Planner = NewQueue(db), NewPlanner(limits)
 	s, err := NewScheduler(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Queue: w.Queue,
 		Planner: w.Planner, Brain: w.brain})
@@ -118,12 +122,14 @@ func (w *world) agent(id string, throttle time.Duration, watches ...string) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	w.update(func(tx *store.Tx) error {
-		if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: home, Name: id, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
+		if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: home, Name: id, Kind: "assistant",
+			Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
 			ThrottleMS: throttle.Milliseconds(), CreatedAt: tx.Now()}); err != nil {
 			return err
 		}
 		for _, k := range watches {
-			if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub_" + id + "_" + k, WorkspaceID: home, AgentID: id,
+			if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub_" + id + "_" + k,
+				WorkspaceID: home, AgentID: id,
 				Token: reeve.Token{Class: reeve.SemanticKey, Name: k}}); err != nil {
 				return err
 			}
@@ -136,8 +142,9 @@ func (w *world) agent(id string, throttle time.Duration, watches ...string) {
 func (w *world) change(key, op string, by reeve.Run) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
-		return tx.Queue().RecordChange(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID, Operation: op,
-			Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: store.Window})
+		return tx.Queue().RecordChange(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID,
+			Operation: op,
+			Tokens:    []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: store.Window})
 	})
 	w.Wakeup()
 }
@@ -146,7 +153,8 @@ func (w *world) change(key, op string, by reeve.Run) {
 func (w *world) timer(id, agent, kind, value, goal string) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
-		t, _, err := w.Plan(reeve.Timer{ID: id, WorkspaceID: home, AgentID: agent, UserID: "ann", Name: id, Goal: goal, Kind: kind, Value: value, Misfire: reeve.CatchUpOnce,
+		t, _, err := w.Plan(reeve.Timer{ID: id, WorkspaceID: home, AgentID: agent, UserID: "ann", Name: id, Goal: goal,
+			Kind: kind, Value: value, Misfire: reeve.CatchUpOnce,
 			Notify: reeve.NotifyAlways, State: reeve.TimerActive}, tx.Now())
 		if err != nil {
 			return err
@@ -186,8 +194,8 @@ func (w *world) loop() (stop func()) {
 	}
 }
 
-// settled checks what holds when everything has come to an end: no wake waits, every run is terminal, every key was served by
-// one run or skipped, and no agent ran twice at once.
+// settled checks what holds when everything has come to an end: no wake waits, every run is terminal, every key was
+// served by one run or skipped, and no agent ran twice at once.
 func (w *world) settled() {
 	w.t.Helper()
 	byID := map[string]reeve.Run{}

@@ -10,7 +10,8 @@ import (
 	"reeve/internal/store"
 )
 
-// TestO13_AZoneThatIsGone: what is read in a zone that nobody knows any more cannot fire, and its person is told why. What needs no zone goes on.
+// TestO13_AZoneThatIsGone: what is read in a zone that nobody knows any more cannot fire, and its person is told why.
+// What needs no zone goes on.
 func TestO13_AZoneThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Limits{})
@@ -42,7 +43,8 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 		if ran["every"] != 2 || ran["instant"] != 1 || len(ran) != 2 {
 			t.Errorf("they ran %v times", ran)
 		}
-		if v := timer("every"); v.State != reeve.TimerActive || len(w.Upcoming(v, time.Now())) != firingsShown || w.WhyDisabled(v) != "" {
+		if v := timer("every"); v.State != reeve.TimerActive || len(w.Upcoming(v, time.Now())) != firingsShown ||
+			w.WhyDisabled(v) != "" {
 			t.Errorf("an interval whose zone is gone: %+v", v)
 		}
 		var told []reeve.Notification
@@ -55,7 +57,8 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 			if v.State != reeve.TimerDisabled || v.NextAt != nil || !strings.Contains(w.WhyDisabled(v), "Mars/Base") {
 				t.Errorf("%s: %+v, because %q", id, v, w.WhyDisabled(v))
 			}
-			if len(told) != 2 || told[i].TimerID != id || !strings.Contains(told[i].Title, id+" is disabled") || !strings.Contains(told[i].Title, "Mars/Base") || !strings.Contains(told[i].Body, id) {
+			if len(told) != 2 || told[i].TimerID != id || !strings.Contains(told[i].Title, id+" is disabled") ||
+				!strings.Contains(told[i].Title, "Mars/Base") || !strings.Contains(told[i].Body, id) {
 				t.Fatalf("ann was told %+v", told)
 			}
 		}

@@ -15,8 +15,10 @@ import (
 type Asker interface {
 	Delegate(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error
 	LoopIn(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error
-	Exists(ctx context.Context, workspace, agent string) (bool, error)                  // whether it is the name or id of an agent
-	IsListed(ctx context.Context, workspace, agent string, list []string) (bool, error) // whether it is one of a list of names and ids
+	// whether it is the name or id of an agent
+	Exists(ctx context.Context, workspace, agent string) (bool, error)
+	// whether it is one of a list of names and ids
+	IsListed(ctx context.Context, workspace, agent string, list []string) (bool, error)
 }
 
 // Pack is the pack.
@@ -43,20 +45,27 @@ func (p *Pack) Tools() []reeve.Tool {
 	if err != nil {
 		panic(err) // a slip in this file
 	}
-	tool := func(id, name, what string, ask func(context.Context, *reeve.Invocation, string, string, time.Duration) error) reeve.Tool {
-		return reeve.MustTool(reeve.Tool{ID: id, Name: name, Description: what, Category: "agents", Pack: "agents", Effect: reeve.Local, Risk: reeve.MediumRisk, ConfigSchema: config,
-			Check: p.check, Settings: p.checkSettings, Awaits: true, TimeoutMS: 10_000}, func(ctx context.Context, in asked) (string, error) {
-			inv := reeve.InvocationFrom(ctx)
-			set, err := read(inv.Config)
-			if err != nil {
-				return "", err
-			}
-			return "", ask(ctx, inv, in.Agent, in.Input, set.within())
-		})
+	tool := func(id, name, what string, ask func(context.Context, *reeve.Invocation, string, string,
+		time.Duration) error) reeve.Tool {
+		return reeve.MustTool(reeve.Tool{ID: id, Name: name, Description: what, Category: "agents", Pack: "agents",
+			Effect: reeve.Local, Risk: reeve.MediumRisk, ConfigSchema: config,
+			Check: p.check, Settings: p.checkSettings, Awaits: true, TimeoutMS: 10_000},
+			func(ctx context.Context, in asked) (string, error) {
+				inv := reeve.InvocationFrom(ctx)
+				set, err := read(inv.Config)
+				if err != nil {
+					return "", err
+				}
+				return "", ask(ctx, inv, in.Agent, in.Input, set.within())
+			})
 	}
 	return []reeve.Tool{
-		tool("delegate", "Delegate", "Hand a task to another agent. It works on it in a conversation of its own, knows nothing but the input and what was attached to this turn, and its answer is the result.", p.Asker.Delegate),
-		tool("loop_in", "Loop In", "Call another agent into this conversation. It sees what was said, answers everybody, and what it said is the result.", p.Asker.LoopIn),
+		tool("delegate", "Delegate",
+			"Hand a task to another agent. It works on it in a conversation of its own, knows nothing but the input "+
+				"and what was attached to this turn, and its answer is the result.", p.Asker.Delegate),
+		tool("loop_in", "Loop In",
+			"Call another agent into this conversation. It sees what was said, answers everybody, and what it said "+
+				"is the result.", p.Asker.LoopIn),
 	}
 }
 
@@ -84,14 +93,15 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 			return err
 		}
 		if !known {
-			return reeve.InvalidField(fmt.Sprintf("/config/agents/%d", i), fmt.Sprintf("is %q, and there is no such agent", agent), "the name or id of an agent")
+			return reeve.InvalidField(fmt.Sprintf("/config/agents/%d", i),
+				fmt.Sprintf("is %q, and there is no such agent", agent), "the name or id of an agent")
 		}
 	}
 	return nil
 }
 
-// check refuses agents that are not on the list of the one who calls. Whom those may call who led to the call is their affair: the rights of
-// all of them bound the other's anyway.
+// check refuses agents that are not on the list of the one who calls. Whom those may call who led to the call is their
+// affair: the rights of all of them bound the other's anyway.
 func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
 	if inv.Behalf != "" {
 		return nil
@@ -109,7 +119,8 @@ func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
 	}
 	among, err := p.Asker.IsListed(ctx, inv.Workspace, in.Agent, set.Agents)
 	if err == nil && !among {
-		err = reeve.Errorf(reeve.Denied, "the agent %q may not be called from here", in.Agent).Hintf("these may: %s", strings.Join(set.Agents, ", "))
+		err = reeve.Errorf(reeve.Denied, "the agent %q may not be called from here", in.Agent).
+			Hintf("these may: %s", strings.Join(set.Agents, ", "))
 	}
 	return err
 }

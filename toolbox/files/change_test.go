@@ -14,18 +14,23 @@ import (
 func TestO03_EditWantsExactlyOne(t *testing.T) {
 	w := newWorld(t)
 	w.put(w.host("/shared/a.txt"), "one\ntwo two\naaa\nend\n")
-	for old, want := range map[string]string{"three": "does not occur", "two": "occurs 2 times", "aa": "occurs 2 times"} {
-		if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/a.txt", "old": old, "new": "x"}); !strings.Contains(e.Message, want) {
+	for old, want := range map[string]string{"three": "does not occur", "two": "occurs 2 times",
+		"aa": "occurs 2 times"} {
+		if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/a.txt", "old": old,
+			"new": "x"}); !strings.Contains(e.Message, want) {
 			t.Errorf("%q: %s", old, e.Message)
 		}
 	}
-	w.put(w.host("/shared/z.txt"), strings.Repeat("z", 1000)) // a file of z could have millions, each as long as the text that is looked for
-	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/z.txt", "old": "zzz", "new": "x"}); !strings.Contains(e.Message, "occurs 100 times or more") {
+	// a file of z could have millions, each as long as the text that is looked for
+	w.put(w.host("/shared/z.txt"), strings.Repeat("z", 1000))
+	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/z.txt", "old": "zzz",
+		"new": "x"}); !strings.Contains(e.Message, "occurs 100 times or more") {
 		t.Error(e.Message)
 	}
 	w.refuse(reeve.Validation, "file_edit", m{"path": "/shared/a.txt", "old": "", "new": "x"})
 	w.refuse(reeve.Validation, "file_edit", m{"path": "/shared/a.txt", "old": "one", "new": "one"})
-	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/no.txt", "old": "a", "new": "b"}); e.Message != "file not found: /shared/no.txt" {
+	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/no.txt", "old": "a",
+		"new": "b"}); e.Message != "file not found: /shared/no.txt" {
 		t.Error(e.Message)
 	}
 	w.put(w.host("/shared/bin"), "a\x00b")
@@ -55,7 +60,8 @@ func TestO03_EditWantsExactlyOne(t *testing.T) {
 func TestO03_WriteKeepsWhatItReplaces(t *testing.T) {
 	w := newWorld(t)
 	created := w.do("file_write", m{"path": "/shared/deep/er/a.txt", "content": "v1"})
-	if e := w.refuse(reeve.AlreadyExists, "file_write", m{"path": "/shared/deep/er/a.txt", "content": "v2"}); !strings.Contains(e.Hint, "overwrite") {
+	if e := w.refuse(reeve.AlreadyExists, "file_write",
+		m{"path": "/shared/deep/er/a.txt", "content": "v2"}); !strings.Contains(e.Hint, "overwrite") {
 		t.Error(e.Hint)
 	}
 	if w.keep.puts != 0 || w.get("/shared/deep/er/a.txt") != "v1" {
@@ -93,8 +99,10 @@ func TestO03_NothingChangesUnlessKept(t *testing.T) {
 	w.put(w.host("/shared/d/b.txt"), "old")
 	w.keep.fail = errors.New("the store is away at " + w.top)
 	for tool, args := range map[string]m{
-		"file_write": {"path": "/shared/a.txt", "content": "new", "overwrite": true}, "file_edit": {"path": "/shared/a.txt", "old": "old", "new": "new"},
-		"vault_copyto": {"from": "/vault/key.txt", "to": "/shared/a.txt", "overwrite": true}, "file_delete": {"path": "/shared/d", "recursive": true},
+		"file_write":   {"path": "/shared/a.txt", "content": "new", "overwrite": true},
+		"file_edit":    {"path": "/shared/a.txt", "old": "old", "new": "new"},
+		"vault_copyto": {"from": "/vault/key.txt", "to": "/shared/a.txt", "overwrite": true},
+		"file_delete":  {"path": "/shared/d", "recursive": true},
 	} {
 		_, err := w.tools[tool].Handler(context.Background(), w.invocation(args))
 		if reeve.CodeOf(err) != reeve.Unavailable || strings.Contains(reeve.AsError(err).Message, w.top) {
@@ -171,7 +179,8 @@ func TestO03_ConcurrentEditsAllArrive(t *testing.T) {
 	var group sync.WaitGroup
 	for _, mark := range marks {
 		group.Go(func() {
-			if _, err := w.run("file_edit", w.invocation(m{"path": "/shared/a.txt", "old": mark, "new": strings.ToUpper(mark)})); err != nil {
+			if _, err := w.run("file_edit",
+				w.invocation(m{"path": "/shared/a.txt", "old": mark, "new": strings.ToUpper(mark)})); err != nil {
 				t.Error(err)
 			}
 		})
@@ -183,7 +192,8 @@ func TestO03_ConcurrentEditsAllArrive(t *testing.T) {
 	w.clean()
 }
 
-// What file_read could not give back is not written: the path of the argument says where the NUL is, and nothing is changed.
+// What file_read could not give back is not written: the path of the argument says where the NUL is, and nothing is
+// changed.
 func TestO03_NULIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.put(w.host("/shared/a.txt"), "one two")
@@ -196,7 +206,8 @@ func TestO03_NULIsRefused(t *testing.T) {
 		"/old":     {"file_edit", m{"path": "/shared/a.txt", "old": "one\x00", "new": "two"}},
 	} {
 		e := w.refuse(reeve.Validation, c.tool, c.args)
-		if len(e.Fields) != 1 || e.Fields[0].Path != path || !strings.Contains(e.Message, "NUL character, at byte") || e.Hint == "" {
+		if len(e.Fields) != 1 || e.Fields[0].Path != path || !strings.Contains(e.Message, "NUL character, at byte") ||
+			e.Hint == "" {
 			t.Errorf("%s: %+v", path, e)
 		}
 	}

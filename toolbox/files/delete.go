@@ -33,8 +33,9 @@ func deleted(v vpath, was state) deleteResult {
 }
 
 func (p *Pack) deleteTool() reeve.Tool {
-	t := declare("file_delete", "Delete file", "Deletes a file under /shared, /tmp or /project, or a folder with all that is in it when recursive is "+
-		"true. What was there is kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTime)
+	t := declare("file_delete", "Delete file",
+		"Deletes a file under /shared, /tmp or /project, or a folder with all that is in it when recursive is "+
+			"true. What was there is kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Risk = reeve.HighRisk
 	t.Identity = []string{"path"}
 	t.Check = checks(p, func(in deleteArgs) (vpath, error) { return targetPath("path", in.Path) })
@@ -50,7 +51,8 @@ func (p *Pack) doomed(ctx context.Context, pl place, in deleteArgs, keep keepByt
 		return found{}, err
 	}
 	if info.IsDir() && !in.Recursive {
-		return found{}, reeve.Errorf(reeve.ToolFailed, "%s is a folder", pl.path).Hintf("pass recursive true to delete it with all that is in it")
+		return found{}, reeve.Errorf(reeve.ToolFailed, "%s is a folder", pl.path).
+			Hintf("pass recursive true to delete it with all that is in it")
 	}
 	was, err := p.look(ctx, pl, keep)
 	if err == nil && was.kind == absent {
@@ -78,7 +80,8 @@ func (p *Pack) delete(ctx context.Context, in deleteArgs) (deleteResult, error) 
 }
 
 // take deletes what is at a path.
-func (p *Pack) take(ctx context.Context, inv *reeve.Invocation, g ground, v vpath, in deleteArgs) (deleteResult, error) {
+func (p *Pack) take(ctx context.Context, inv *reeve.Invocation, g ground, v vpath,
+	in deleteArgs) (deleteResult, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return deleteResult{}, err
@@ -109,8 +112,8 @@ func (p *Pack) take(ctx context.Context, inv *reeve.Invocation, g ground, v vpat
 	return out, nil
 }
 
-// remove takes the target out of its folder with one rename, so that a crash leaves all of it or nothing. Only then, when nobody
-// can change it by its name any more, it is compared with what was kept.
+// remove takes the target out of its folder with one rename, so that a crash leaves all of it or nothing. Only then,
+// when nobody can change it by its name any more, it is compared with what was kept.
 func (p *Pack) remove(ctx context.Context, inv *reeve.Invocation, pl place, was state) (left bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -157,7 +160,8 @@ func reportDeleted(inv *reeve.Invocation, v vpath, was found) {
 	if was.kind == link && !staysInside(v.names, string(was.data)) {
 		return // file_restore makes no link that leads out, so there is no undo to offer
 	}
-	inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: was.String(), Expect: string(absent), Mode: was.permissions()})
+	inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: was.String(), Expect: string(absent),
+		Mode: was.permissions()})
 }
 
 // staysInside tells whether a link at a path below a root points below that root.
@@ -213,7 +217,8 @@ func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.O
 }
 
 // verifyGone tells whether an earlier attempt deleted what was at a path.
-func (p *Pack) verifyGone(ctx context.Context, inv *reeve.Invocation, g ground, v vpath) (reeve.Outcome, deleteResult, error) {
+func (p *Pack) verifyGone(ctx context.Context, inv *reeve.Invocation, g ground,
+	v vpath) (reeve.Outcome, deleteResult, error) {
 	pl, err := p.at(g, v)
 	if err != nil {
 		return reeve.CannotTell, deleteResult{}, err

@@ -11,7 +11,8 @@ import (
 
 const (
 	diffContext = 3
-	diffEffort  = 400 // how far apart two texts may be before their difference is shown as one block, which is exact too
+	// how far apart two texts may be before their difference is shown as one block, which is exact too
+	diffEffort = 400
 )
 
 // edit is one line of a difference: ' ' kept, '-' removed, '+' added.
@@ -31,8 +32,8 @@ type block struct {
 	before, after [][]redact.Range // what is secret in its lines
 }
 
-// unified gives the unified diff of two texts without the secrets in it, line by line; nothing when they are equal. ok is false when it is
-// longer than a caller is shown. A person who decides on the change is shown all of it.
+// unified gives the unified diff of two texts without the secrets in it, line by line; nothing when they are equal. ok
+// is false when it is longer than a caller is shown. A person who decides on the change is shown all of it.
 func unified(inv *reeve.Invocation, from, to, a, b string) (diff string, ok bool) {
 	most := diffMost
 	if inv.Decides {
@@ -57,7 +58,8 @@ func unified(inv *reeve.Invocation, from, to, a, b string) (diff string, ok bool
 	return out.String(), out.Len() <= most
 }
 
-// blocks puts changes into hunks. ok is false when they have more than so many bytes, before anybody looks through them for secrets.
+// blocks puts changes into hunks. ok is false when they have more than so many bytes, before anybody looks through them
+// for secrets.
 func blocks(edits []edit, most int) (all []block, ok bool) {
 	oldAt, newAt, size := 0, 0, 0 // lines before the hunk, and the bytes of all
 	for i := 0; i < len(edits); {

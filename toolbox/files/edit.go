@@ -25,8 +25,9 @@ type editResult struct {
 }
 
 func (p *Pack) editTool() reeve.Tool {
-	t := declare("file_edit", "Edit file", "Replaces one piece of text in a file under /shared, /tmp or /project. The old text must occur exactly "+
-		"once: give enough of what is around it. The change can be undone.", capWrite, reeve.Verifiable, writeTime)
+	t := declare("file_edit", "Edit file",
+		"Replaces one piece of text in a file under /shared, /tmp or /project. The old text must occur exactly "+
+			"once: give enough of what is around it. The change can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path", "old"}
 	t.Check = checks(p, func(in editArgs) (vpath, error) {
 		if err := withoutNUL("/old", in.Old); err != nil {
@@ -83,10 +84,12 @@ func (p *Pack) editing(v vpath, in editArgs, old []byte) (data []byte, line int,
 	return data, 1 + bytes.Count(old[:at], []byte{'\n'}), nil
 }
 
-// mostCounted is how many occurrences are counted. Millions that overlap would take hours: each is as long as the text that is looked for.
+// mostCounted is how many occurrences are counted. Millions that overlap would take hours: each is as long as the text
+// that is looked for.
 const mostCounted = 100
 
-// occurrences counts where sep occurs in b, overlaps included: "aa" is at two places in "aaa", so it says not which is meant.
+// occurrences counts where sep occurs in b, overlaps included: "aa" is at two places in "aaa", so it says not which is
+// meant.
 func occurrences(b, sep []byte) (first, n int) {
 	for from := 0; n < mostCounted; n++ {
 		i := bytes.Index(b[from:], sep)

@@ -14,8 +14,9 @@ type matcher func(ctx context.Context, line []byte) bool
 // mostSteps is how many steps a comparison may take that cannot be stopped: some hundredths of a second.
 const mostSteps = 1 << 20
 
-// expression makes a matcher of a regular expression. A short one can have a hundred thousand states ((a?){1000} and so on), with each of which every character of a line is compared: a
-// long line takes hours, and ends with whoever waits for it.
+// expression makes a matcher of a regular expression. A short one can have a hundred thousand states ((a?){1000} and so
+// on), with each of which every character of a line is compared: a long line takes hours, and ends with whoever waits
+// for it.
 func expression(query string) (matcher, error) {
 	re, err := regexp.Compile(query)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"reeve"
 )
 
-// fault turns what the system said into an error that names the virtual path and nothing else: the system's own texts name
-// folders of the host.
+// fault turns what the system said into an error that names the virtual path and nothing else: the system's own texts
+// name folders of the host.
 func fault(err error, v vpath) error {
 	var known *reeve.Error
 	switch {
@@ -32,7 +32,8 @@ func fault(err error, v vpath) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		return say(reeve.ToolFailed, "not a folder: %s or a folder above it", v).Hintf("list the folder with file_list")
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return say(reeve.Validation, "a name in %s is longer than the file system allows", v).Hintf("use a shorter name")
+		return say(reeve.Validation, "a name in %s is longer than the file system allows", v).
+			Hintf("use a shorter name")
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return say(reeve.ToolFailed, "the system does not permit it: %s", v)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -104,7 +104,8 @@ func (w *walker) visit(ctx context.Context, pl place, rel string) error {
 }
 
 func (w *walker) tooMuch() error {
-	return reeve.Errorf(reeve.TooLarge, "the folder holds more than the %d bytes in %d entries that can be kept for undo",
+	return reeve.Errorf(reeve.TooLarge,
+		"the folder holds more than the %d bytes in %d entries that can be kept for undo",
 		w.pack.cfg.MaxKeep, w.pack.cfg.MaxEntries).Hintf("work on its parts")
 }
 
@@ -147,7 +148,8 @@ func readInventory(b []byte) ([]record, error) {
 			return nil, wrong
 		}
 		for name := range strings.SplitSeq(rel, "/") {
-			if name == "" || name == "." || name == ".." || len(name) > maxName || isOwn(name) || strings.ContainsRune(name, 0) {
+			if name == "" || name == "." || name == ".." || len(name) > maxName || isOwn(name) ||
+				strings.ContainsRune(name, 0) {
 				return nil, wrong
 			}
 		}

@@ -36,8 +36,9 @@ type listResult struct {
 }
 
 func (p *Pack) listTool() reeve.Tool {
-	t := declare("file_list", "List folder", "Lists the entries of a folder under /shared, /tmp or /project with kind, size and time of change. "+
-		"The path / lists the roots.", capRead, reeve.Read, readTime)
+	t := declare("file_list", "List folder",
+		"Lists the entries of a folder under /shared, /tmp or /project with kind, size and time of change. "+
+			"The path / lists the roots.", capRead, reeve.Read, readTime)
 	t.Check = checks(p, func(in listArgs) (vpath, error) { return openPath("path", in.Path) })
 	return reeve.MustTool(t, p.list)
 }
@@ -91,7 +92,8 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 	})
 }
 
-// following says how to go on after an entry: by its name, unless that may not be shown as it is and would lead nowhere.
+// following says how to go on after an entry: by its name, unless that may not be shown as it is and would lead
+// nowhere.
 func following(inv *reeve.Invocation, name string, place int) string {
 	if len(inv.Redactor.StoredOnly().Find(name)) > 0 {
 		return "/" + strconv.Itoa(place)
@@ -129,15 +131,17 @@ func (p *Pack) listRoots(ctx context.Context, inv *reeve.Invocation, out listRes
 		out.Entries = append(out.Entries, describe(name, info))
 	}
 	if closed != nil {
-		out.Entries = append(out.Entries, listEntry{Name: projectRoot, Kind: "dir", Note: reeve.AsError(closed).Message})
+		out.Entries = append(out.Entries, listEntry{Name: projectRoot, Kind: "dir", Note: reeve.AsError(closed).
+			Message})
 	}
 	out.Total = len(out.Entries)
 	return out, nil
 }
 
-// firstNames gives the first names in order after one, or after a number of them (/12), holding no more of a huge folder in memory than it gives or passes by that number;
-// and how many it passed.
-func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after string, out *listResult) (names []string, passed int, err error) {
+// firstNames gives the first names in order after one, or after a number of them (/12), holding no more of a huge
+// folder in memory than it gives or passes by that number; and how many it passed.
+func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after string,
+	out *listResult) (names []string, passed int, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, 0, fault(err, v)

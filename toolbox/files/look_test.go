@@ -23,7 +23,8 @@ func TestO01_ReadSlicesConcatenate(t *testing.T) {
 		got, offset := "", int64(0)
 		for {
 			r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt", "offset": offset, "limit": limit}))
-			if !utf8.ValidString(r.Text) || r.Size != int64(len(text)) || (len(r.Text) > limit && utf8.RuneCountInString(r.Text) != 1) {
+			if !utf8.ValidString(r.Text) || r.Size != int64(len(text)) ||
+				(len(r.Text) > limit && utf8.RuneCountInString(r.Text) != 1) {
 				t.Fatalf("%+v", r)
 			}
 			got += r.Text
@@ -35,7 +36,8 @@ func TestO01_ReadSlicesConcatenate(t *testing.T) {
 			t.Errorf("limit %d: %d bytes of %d", limit, len(got), len(text))
 		}
 	}
-	if r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt", "offset": 2, "limit": 5})); r.Offset != 3 || r.Text != "€" {
+	if r := says[readResult](w,
+		w.ok("file_read", m{"path": "/shared/a.txt", "offset": 2, "limit": 5})); r.Offset != 3 || r.Text != "€" {
 		t.Errorf("inside a character: %+v", r)
 	}
 	if r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt"})); r.Text != text || r.NextOffset != 0 {
@@ -45,27 +47,34 @@ func TestO01_ReadSlicesConcatenate(t *testing.T) {
 	w.ok("file_read", m{"path": "/shared/a.txt", "offset": len(text)})
 	w.put(w.host("/shared/empty"), "")
 	w.ok("file_read", m{"path": "/shared/empty"})
-	for name, b := range map[string]string{"png": "\x89PNG\x00", "latin": "caf\xe9 au lait", "late": strings.Repeat("x", 100) + "\xff", "cut": "caf\xc3"} {
+	for name, b := range map[string]string{"png": "\x89PNG\x00", "latin": "caf\xe9 au lait",
+		"late": strings.Repeat("x", 100) + "\xff", "cut": "caf\xc3"} {
 		w.put(w.host("/shared/"+name), b)
-		if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/" + name}); !strings.Contains(e.Message, "not UTF-8 text") {
+		if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/" + name}); !strings.Contains(e.Message,
+			"not UTF-8 text") {
 			t.Error(e.Message)
 		}
 	}
 	long := strings.Repeat("é", 4000)
-	for b, at := range map[string]string{"abc\x00def": "at byte 3,", long + "\x00" + long: "at byte 8000,"} { // which is UTF-8, and no text
+	// which is UTF-8, and no text
+	for b, at := range map[string]string{"abc\x00def": "at byte 3,", long + "\x00" + long: "at byte 8000,"} {
 		w.put(w.host("/shared/nul"), b)
 		for _, offset := range []int{0, 1} {
-			if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/nul", "offset": offset, "limit": 10_000}); !strings.Contains(e.Message, "/shared/nul holds a NUL character, "+at) || !strings.Contains(e.Hint, "without NUL") {
+			if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/nul", "offset": offset,
+				"limit": 10_000}); !strings.Contains(e.Message, "/shared/nul holds a NUL character, "+at) ||
+				!strings.Contains(e.Hint, "without NUL") {
 				t.Errorf("%s; %s", e.Message, e.Hint)
 			}
 		}
 	}
-	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/nul", "old": "abc", "new": "d"}); !strings.Contains(e.Message, "holds a NUL character") {
+	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/nul", "old": "abc",
+		"new": "d"}); !strings.Contains(e.Message, "holds a NUL character") {
 		t.Error(e.Message)
 	}
 	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared"})
 	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/"})
-	if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/x/none"}); e.Message != "file not found: /shared/x/none" {
+	if e := w.refuse(reeve.ToolFailed, "file_read",
+		m{"path": "/shared/x/none"}); e.Message != "file not found: /shared/x/none" {
 		t.Error(e.Message)
 	}
 }
@@ -84,7 +93,8 @@ func TestO01_List(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		for _, e := range r.Entries {
-			if e.Kind != "file" || strconv.FormatInt(e.Size, 10) != strings.TrimLeft(e.Name, "0") && e.Name != "00" || e.Modified.IsZero() {
+			if e.Kind != "file" || strconv.FormatInt(e.Size, 10) != strings.TrimLeft(e.Name, "0") && e.Name != "00" ||
+				e.Modified.IsZero() {
 				t.Errorf("%+v", e)
 			}
 			names = append(names, e.Name)
@@ -98,7 +108,8 @@ func TestO01_List(t *testing.T) {
 		t.Errorf("%v", names)
 	}
 	w.put(w.host("/tmp/a\nb"), "x")
-	if r := says[listResult](w, w.ok("file_list", m{"path": "/tmp/"})); len(r.Entries) != 1 || r.Entries[0].Note == "" || r.Entries[0].Name != `"a\nb"` {
+	if r := says[listResult](w, w.ok("file_list", m{"path": "/tmp/"})); len(r.Entries) != 1 ||
+		r.Entries[0].Note == "" || r.Entries[0].Name != `"a\nb"` {
 		t.Errorf("%+v", r)
 	}
 	w.refuse(reeve.ToolFailed, "file_list", m{"path": "/shared/none"})
@@ -118,7 +129,8 @@ func (l *leaving) Err() error {
 	return nil
 }
 
-// TestG18_ASearchEndsWithItsCaller compares a line with an expression of many states, which takes hours for a line as long as a file may be.
+// TestG18_ASearchEndsWithItsCaller compares a line with an expression of many states, which takes hours for a line as
+// long as a file may be.
 func TestG18_ASearchEndsWithItsCaller(t *testing.T) {
 	w := newWorld(t)
 	w.put(w.host("/shared/long"), strings.Repeat("a", 400)+"\n")
@@ -128,7 +140,8 @@ func TestG18_ASearchEndsWithItsCaller(t *testing.T) {
 	if out, err := search(caller, inv); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", out, err)
 	}
-	for line, want := range map[string]bool{strings.Repeat("a", 400): false, strings.Repeat("€", 1000) + "b": true, "b": true, "": false} {
+	for line, want := range map[string]bool{strings.Repeat("a", 400): false, strings.Repeat("€", 1000) + "b": true,
+		"b": true, "": false} {
 		match, err := expression("(a?){1000}b$")
 		if err != nil || match(context.Background(), []byte(line)) != want {
 			t.Errorf("%.10s…: not %v, %v", line, want, err)
@@ -172,7 +185,8 @@ func TestO01_Search(t *testing.T) {
 	if r := find(m{"query": `needle \d$`, "regexp": true}, ""); len(r.Matches) != 10 || r.More {
 		t.Errorf("%+v", r)
 	}
-	if r := find(m{"query": "needle", "glob": "*.md"}, ""); len(r.Matches) != 1 || !utf8.ValidString(r.Matches[0].Text) || len(r.Matches[0].Text) > 310 {
+	if r := find(m{"query": "needle", "glob": "*.md"}, ""); len(r.Matches) != 1 ||
+		!utf8.ValidString(r.Matches[0].Text) || len(r.Matches[0].Text) > 310 {
 		t.Errorf("%+v", r)
 	}
 	if r := find(m{"query": "needle", "glob": "/shared/d1/*", "limit": 50}, ""); len(r.Matches) != 20 || r.More {
@@ -223,12 +237,15 @@ func TestO01_SearchSettings(t *testing.T) {
 func TestO01_Declarations(t *testing.T) {
 	w := newWorld(t)
 	for id, tool := range w.tools {
-		if tool.Pack != "files" || tool.Category != "filesystem" || tool.Check == nil || tool.Capability == "" || tool.Validate() != nil {
+		if tool.Pack != "files" || tool.Category != "filesystem" || tool.Check == nil || tool.Capability == "" ||
+			tool.Validate() != nil {
 			t.Errorf("%s: %+v", id, tool)
 		}
-		if reads := id == "file_read" || id == "file_list" || id == "file_search"; reads != (tool.Effect == reeve.Read) {
+		if reads := id == "file_read" || id == "file_list" ||
+			id == "file_search"; reads != (tool.Effect == reeve.Read) {
 			t.Errorf("%s has the effect %s", id, tool.Effect)
-		} else if !reads && (tool.Effect != reeve.Verifiable || tool.Preview == nil || tool.Verify == nil || !tool.Previews) {
+		} else if !reads && (tool.Effect != reeve.Verifiable || tool.Preview == nil || tool.Verify == nil ||
+			!tool.Previews) {
 			t.Errorf("%s: %+v", id, tool)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// Permissions are written as three octal digits. What makes a program run as somebody else is not among them, and is not brought back.
+// Permissions are written as three octal digits. What makes a program run as somebody else is not among them, and is
+// not brought back.
 
 // permissions reads them; without any they are the usual ones.
 func permissions(mode string, usual fs.FileMode) fs.FileMode {
@@ -37,7 +38,8 @@ func usual(k kind) fs.FileMode {
 	return fileMode
 }
 
-// unusual writes permissions that are not the usual ones. Leaving the others out keeps the names that folders had before they were noted.
+// unusual writes permissions that are not the usual ones. Leaving the others out keeps the names that folders had
+// before they were noted.
 func unusual(k kind, mode fs.FileMode) string {
 	if mode.Perm() == usual(k) {
 		return ""
@@ -45,8 +47,8 @@ func unusual(k kind, mode fs.FileMode) string {
 	return fmt.Sprintf("%03o", mode.Perm())
 }
 
-// fitting is what a file is to have that takes the place of another: what was asked for, or what the other had, as far as that fits one that may be
-// executed, or may not.
+// fitting is what a file is to have that takes the place of another: what was asked for, or what the other had, as far
+// as that fits one that may be executed, or may not.
 func fitting(asked string, old found, executable bool) fs.FileMode {
 	mode := fileMode
 	if old.kind != absent {

@@ -13,7 +13,8 @@ import (
 
 // Config says where workspaces live and how much one call may move.
 type Config struct {
-	Dir  string    // holds one folder per workspace: <Dir>/<workspace>/{shared,tmp,vault}. Made when missing, mode 0700. No default
+	// holds one folder per workspace: <Dir>/<workspace>/{shared,tmp,vault}. Made when missing, mode 0700. No default
+	Dir  string
 	Keep BlobStore // where old bytes go before they are overwritten or deleted. No default
 
 	Projects Projects // what /project may be. Default: there is none
@@ -43,10 +44,12 @@ type Pack struct {
 // New makes the pack and the folder it works in.
 func New(cfg Config) (*Pack, error) {
 	if cfg.Dir == "" {
-		return nil, reeve.Errorf(reeve.Validation, "the file tools need a folder for workspaces").Hintf("set files.Config.Dir")
+		return nil, reeve.Errorf(reeve.Validation, "the file tools need a folder for workspaces").
+			Hintf("set files.Config.Dir")
 	}
 	if cfg.Keep == nil {
-		return nil, reeve.Errorf(reeve.Validation, "the file tools need a place to keep old bytes").Hintf("set files.Config.Keep")
+		return nil, reeve.Errorf(reeve.Validation, "the file tools need a place to keep old bytes").
+			Hintf("set files.Config.Keep")
 	}
 	if cfg.MaxFile < 0 || cfg.MaxKeep < 0 || cfg.MaxEntries < 0 || cfg.MaxList < 0 {
 		return nil, reeve.Errorf(reeve.Validation, "a limit of the file tools is negative")
@@ -85,7 +88,8 @@ func (p *Pack) Tools() []reeve.Tool {
 	return tools
 }
 
-// Shared gives the folder that a workspace's /shared is, made if it is missing, for tools that work there by other means.
+// Shared gives the folder that a workspace's /shared is, made if it is missing, for tools that work there by other
+// means.
 func (p *Pack) Shared(workspace string) (string, error) {
 	root, err := p.root(ground{workspace: workspace}, "shared")
 	if err != nil {
@@ -112,5 +116,6 @@ const (
 func declare(id, name, description, capability string, effect reeve.Effect, limit time.Duration) reeve.Tool {
 	settings, _ := reeve.SchemaFor[projectConfig]() // a plain struct: it cannot fail, and a test reads it
 	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
-		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings, Names: []string{"path", "name", "next", "from", "to"}}
+		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings,
+		Names: []string{"path", "name", "next", "from", "to"}}
 }

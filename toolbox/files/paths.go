@@ -47,8 +47,8 @@ func (v vpath) child(name string) vpath {
 	return vpath{root: v.root, names: append(v.names[:len(v.names):len(v.names)], name)}
 }
 
-// parsePath reads what a caller gave as the argument arg. It says nothing of whether the file is there, and everything of
-// whether it may be named.
+// parsePath reads what a caller gave as the argument arg. It says nothing of whether the file is there, and everything
+// of whether it may be named.
 func parsePath(arg, s string) (vpath, error) {
 	wrong := func(format string, args ...any) (vpath, error) {
 		e := reeve.Errorf(reeve.Validation, format, args...).Hintf(rootsHint)
@@ -91,7 +91,8 @@ func parsePath(arg, s string) (vpath, error) {
 				Hintf("names that begin with %q are taken", ownPrefix)
 		}
 		if v.root == projectRoot && isGit(name) {
-			return vpath{}, reeve.Errorf(reeve.Denied, "the path %q is git's own", s).Hintf("commands (shell_exec) work with git; what you change is committed by itself")
+			return vpath{}, reeve.Errorf(reeve.Denied, "the path %q is git's own", s).
+				Hintf("commands (shell_exec) work with git; what you change is committed by itself")
 		}
 	}
 	if len(v.names) > maxDepth {

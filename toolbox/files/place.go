@@ -16,7 +16,8 @@ const (
 	fileMode fs.FileMode = 0o600
 )
 
-// place is where a path leads: an open folder and a name in it. The folder stays the same one whatever happens to its name.
+// place is where a path leads: an open folder and a name in it. The folder stays the same one whatever happens to its
+// name.
 type place struct {
 	dir  *os.Root // nil when a folder above the target is not there
 	name string
@@ -114,7 +115,8 @@ func (p *Pack) folder(g ground, v vpath, next step) (*os.Root, error) {
 	return dir, err
 }
 
-// at finds the place of a path below a root. That a folder above is missing is not an error: the place has no folder then.
+// at finds the place of a path below a root. That a folder above is missing is not an error: the place has no folder
+// then.
 func (p *Pack) at(g ground, v vpath) (place, error) {
 	last := len(v.names) - 1
 	dir, err := p.folder(g, vpath{root: v.root, names: v.names[:last]}, enter)
@@ -155,7 +157,8 @@ func (pl place) open() (*os.File, fs.FileInfo, error) {
 	got, err := f.Stat()
 	if err != nil || !os.SameFile(info, got) {
 		f.Close()
-		return nil, nil, reeve.Errorf(reeve.ToolFailed, "%s was replaced while it was being opened", pl.path).Hintf("try again")
+		return nil, nil, reeve.Errorf(reeve.ToolFailed, "%s was replaced while it was being opened", pl.path).
+			Hintf("try again")
 	}
 	return f, got, nil
 }

@@ -39,7 +39,8 @@ func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation, c change) (re
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	return reeve.Preview{Change: describeChange(inv, c.path, old, fileState(data, executable), data), Base: old.String()}, nil
+	return reeve.Preview{Change: describeChange(inv, c.path, old, fileState(data, executable), data),
+		Base: old.String()}, nil
 }
 
 // describeChange is the exact diff but for secrets. A caller is shown a summary that names both states instead when the
@@ -64,10 +65,12 @@ func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data
 		diff, _ := unified(inv, from, to, escaped(old.data), escaped(data))
 		return mode + "the file is not text: bytes that are no characters are written as \\x and two digits\n" + diff
 	}
-	return fmt.Sprintf("%s%s\n  before: %s, %d bytes\n  after:  %s, %d bytes\n", mode, v, old, len(old.data), after, len(data))
+	return fmt.Sprintf("%s%s\n  before: %s, %d bytes\n  after:  %s, %d bytes\n", mode, v, old, len(old.data), after,
+		len(data))
 }
 
-// escaped writes any bytes as text, in the same lines: what cannot be printed is escaped as in Go, and so is a backslash.
+// escaped writes any bytes as text, in the same lines: what cannot be printed is escaped as in Go, and so is a
+// backslash.
 func escaped(data []byte) string {
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(string(data), "\n") {
@@ -192,7 +195,8 @@ func (p *Pack) describeContents(ctx context.Context, inv *reeve.Invocation, v vp
 		if r.Path != `"`+name+`"` { // a line break in a name could be taken for a line of the diff
 			name = r.Path
 		}
-		b.WriteString(describeChange(inv, v.child(name), found{state: state{kind: absent}}, state{r.Kind, r.Hash}, data))
+		b.WriteString(describeChange(inv, v.child(name), found{state: state{kind: absent}}, state{r.Kind, r.Hash},
+			data))
 	}
 	return b.String(), nil
 }

@@ -42,7 +42,8 @@ func TestG16_DiffIsExact(t *testing.T) {
 		}
 	}
 	want := "--- /s/a\n+++ /s/a\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
-	if got, ok := unified(&reeve.Invocation{}, "/s/a", "/s/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n"); got != want || !ok {
+	if got, ok := unified(&reeve.Invocation{}, "/s/a", "/s/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
+		"1\n2\n3\n4\nfive\n6\n7\n8\n9\n"); got != want || !ok {
 		t.Errorf("%s", got)
 	}
 }
@@ -99,22 +100,28 @@ func TestG16_PreviewIsTheExactDiff(t *testing.T) {
 		}
 		return p.Change
 	}
-	if got := show("file_edit", m{"path": "/shared/a.txt", "old": "two", "new": "2"}); got != "--- /shared/a.txt\n+++ /shared/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" {
+	if got := show("file_edit", m{"path": "/shared/a.txt", "old": "two",
+		"new": "2"}); got != "--- /shared/a.txt\n+++ /shared/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" {
 		t.Error(got)
 	}
-	if got := show("file_write", m{"path": "/shared/n", "content": "x"}); got != "--- /dev/null\n+++ /shared/n\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n" {
+	if got := show("file_write",
+		m{"path": "/shared/n", "content": "x"}); got != "--- /dev/null\n+++ /shared/n\n@@ -0,0 +1 @@\n+x\n\\ No "+
+		"newline at end of file\n" {
 		t.Error(got)
 	}
-	if got := show("file_write", m{"path": "/shared/n", "content": strings.Repeat("long line\n", 20_000)}); len(got) > 1000 || !strings.Contains(got, "200000 bytes") {
+	if got := show("file_write", m{"path": "/shared/n", "content": strings.Repeat("long line\n", 20_000)}); len(
+		got) > 1000 || !strings.Contains(got, "200000 bytes") {
 		t.Error(len(got))
 	}
 	w.put(w.host("/shared/bin"), "\x00\xff")
-	if got := show("file_write", m{"path": "/shared/bin", "content": "x", "overwrite": true}); !strings.Contains(got, "before: sha256:") {
+	if got := show("file_write", m{"path": "/shared/bin", "content": "x", "overwrite": true}); !strings.Contains(got,
+		"before: sha256:") {
 		t.Error(got)
 	}
 	w.mkdir(w.host("/shared/d/e"))
 	w.put(w.host("/shared/d/e/f"), "1234")
-	if got := show("file_delete", m{"path": "/shared/d", "recursive": true}); !strings.Contains(got, `"e/f" (4 bytes)`) || !strings.Contains(got, "2 entries, 1 files, 4 bytes") {
+	if got := show("file_delete", m{"path": "/shared/d", "recursive": true}); !strings.Contains(got,
+		`"e/f" (4 bytes)`) || !strings.Contains(got, "2 entries, 1 files, 4 bytes") {
 		t.Error(got)
 	}
 	if err := os.Chmod(w.host("/shared/a.txt"), 0o700); err != nil {

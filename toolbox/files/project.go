@@ -7,13 +7,15 @@ import (
 	"reeve"
 )
 
-// Projects are repositories on which agents work, each conversation on a branch and in a folder of its own, which is its /project.
+// Projects are repositories on which agents work, each conversation on a branch and in a folder of its own, which is
+// its /project.
 type Projects interface {
 	// Of gives the project that an agent's commands work on; empty means none.
 	Of(ctx context.Context, workspace, agent string) (string, error)
 	// Check tells whether a project could be worked on now.
 	Check(ctx context.Context, workspace, project string) error
-	// ReadFolder returns the folder of the branch that a call works on, to read. If it is not there, it is made first, but only if it may be.
+	// ReadFolder returns the folder of the branch that a call works on, to read. If it is not there, it is made first,
+	// but only if it may be.
 	ReadFolder(ctx context.Context, inv *reeve.Invocation, project string, create bool) (dir string, err error)
 	// OpenWork gives the same to write, to this call alone until it leaves.
 	OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (WorkingTree, error)
@@ -70,7 +72,8 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 		return err
 	}
 	if reeve.CodeOf(p.cfg.Projects.Check(ctx, inv.Workspace, c.Project)) == reeve.NotFound {
-		return reeve.InvalidField("/config/project", "is the name of no project", "a project of this workspace; reeve projects lists them")
+		return reeve.InvalidField("/config/project", "is the name of no project",
+			"a project of this workspace; reeve projects lists them")
 	}
 	return nil // whether it can be worked on just now is another matter
 }
@@ -80,7 +83,8 @@ func (p *Pack) named(ctx context.Context, inv *reeve.Invocation) (string, error)
 	project, err := p.project(ctx, inv)
 	if err == nil && project == "" {
 		err = reeve.Errorf(reeve.Denied, "there is no root /%s: the agent works on no project", projectRoot).
-			Hintf("use a path under /shared or /tmp; a person sets project in the agent's settings for shell_exec or this tool")
+			Hintf("use a path under /shared or /tmp; a person sets project in the agent's settings for shell_exec or " +
+				"this tool")
 	}
 	return project, err
 }
@@ -130,7 +134,8 @@ func (p *Pack) groundAs(ctx context.Context, inv *reeve.Invocation, v vpath, cre
 	return g, err
 }
 
-// roots gives the roots that an agent may look into, and what they are. A project that cannot be looked into is not one of them: closed says why.
+// roots gives the roots that an agent may look into, and what they are. A project that cannot be looked into is not one
+// of them: closed says why.
 func (p *Pack) roots(ctx context.Context, inv *reeve.Invocation) (list []vpath, g ground, closed, err error) {
 	list = []vpath{{root: sharedRoot}, {root: tmpRoot}}
 	g.workspace = inv.Workspace
@@ -146,8 +151,10 @@ func (p *Pack) roots(ctx context.Context, inv *reeve.Invocation) (list []vpath, 
 	return append(list, at), on, nil, nil
 }
 
-// working gives what a call changes something in. Leave must be called in any case; with true it commits what was changed in a project.
-func (p *Pack) working(ctx context.Context, inv *reeve.Invocation, v vpath, tool string) (g ground, leave func(changed bool) saved, err error) {
+// working gives what a call changes something in. Leave must be called in any case; with true it commits what was
+// changed in a project.
+func (p *Pack) working(ctx context.Context, inv *reeve.Invocation, v vpath,
+	tool string) (g ground, leave func(changed bool) saved, err error) {
 	g.workspace, leave = inv.Workspace, func(bool) saved { return saved{} }
 	if v.root != projectRoot {
 		return g, leave, nil

@@ -17,7 +17,8 @@ import (
 func everyTool(v string) map[string]m {
 	return map[string]m{
 		"file_read": {"path": v}, "file_list": {"path": v}, "file_search": {"path": v, "query": "secret"},
-		"file_write": {"path": v, "content": "x", "overwrite": true}, "file_edit": {"path": v, "old": "secret", "new": "x"},
+		"file_write": {"path": v, "content": "x", "overwrite": true}, "file_edit": {"path": v, "old": "secret",
+			"new": "x"},
 		"file_delete": {"path": v, "recursive": true}, "file_restore": {"path": v, "hash": reeve.Hash([]byte("old"))},
 		"vault_copyto": {"from": "/vault/key.txt", "to": v, "overwrite": true},
 	}
@@ -108,8 +109,10 @@ func TestO01_SymlinkEscapes(t *testing.T) {
 	w.link(".", w.host("/shared/self"))
 	w.put(w.host("/shared/real/deep.txt"), "inside")
 	w.link("real", w.host("/shared/inner"))
-	paths := []string{"/shared/abs", "/shared/rel", "/shared/vault", "/tmp/db", "/shared/dir", "/shared/dir/secret.txt", "/shared/dir/new.txt",
-		"/shared/dangling", "/shared/dangling-out", "/shared/cycle", "/shared/cycle/x", "/shared/self/self/abs", "/shared/inner/deep.txt"}
+	paths := []string{"/shared/abs", "/shared/rel", "/shared/vault", "/tmp/db", "/shared/dir", "/shared/dir/secret.txt",
+		"/shared/dir/new.txt",
+		"/shared/dangling", "/shared/dangling-out", "/shared/cycle", "/shared/cycle/x", "/shared/self/self/abs",
+		"/shared/inner/deep.txt"}
 	for _, v := range paths {
 		for tool, args := range everyTool(v) {
 			if tool == "file_delete" && !strings.Contains(v[1:], "/dir/") && strings.Count(v, "/") == 2 {
@@ -143,7 +146,8 @@ func TestO01_SymlinkEscapes(t *testing.T) {
 func TestO01_RootsThatAreLinks(t *testing.T) {
 	w := newWorld(t)
 	w.put(filepath.Join(w.top, "workspaces", "ws_other", "shared", "x.txt"), secret)
-	for name, target := range map[string]string{"other": "../ws_other/shared", "vault": "vault", "out": filepath.Join(w.top, "outside")} {
+	for name, target := range map[string]string{"other": "../ws_other/shared", "vault": "vault",
+		"out": filepath.Join(w.top, "outside")} {
 		if err := os.RemoveAll(w.host("/shared")); err != nil {
 			t.Fatal(name, err)
 		}
@@ -160,10 +164,13 @@ func TestO01_RootsThatAreLinks(t *testing.T) {
 
 func TestO01_ErrorsNameNoHostPath(t *testing.T) {
 	v := vpath{root: sharedRoot, names: []string{"a"}}
-	for _, cause := range []error{syscall.ENOENT, syscall.ENOSPC, syscall.EIO, syscall.EACCES, syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EXDEV} {
-		for _, err := range []error{&os.PathError{Op: "open", Path: "/srv/reeve/a", Err: cause}, &os.LinkError{Op: "rename", Old: "/srv/reeve/a", New: "/srv/reeve/b", Err: cause}} {
+	for _, cause := range []error{syscall.ENOENT, syscall.ENOSPC, syscall.EIO, syscall.EACCES, syscall.ENAMETOOLONG,
+		syscall.ENOTDIR, syscall.EXDEV} {
+		for _, err := range []error{&os.PathError{Op: "open", Path: "/srv/reeve/a", Err: cause},
+			&os.LinkError{Op: "rename", Old: "/srv/reeve/a", New: "/srv/reeve/b", Err: cause}} {
 			got := fault(err, v)
-			if strings.Contains(got.Error(), "srv") || !strings.Contains(reeve.AsError(got).Message, "/shared/a") && !errors.Is(got, cause) {
+			if strings.Contains(got.Error(), "srv") || !strings.Contains(reeve.AsError(got).Message, "/shared/a") &&
+				!errors.Is(got, cause) {
 				t.Errorf("%v", got)
 			}
 		}
@@ -172,11 +179,13 @@ func TestO01_ErrorsNameNoHostPath(t *testing.T) {
 
 func TestO01_WorkspaceIds(t *testing.T) {
 	w := newWorld(t)
-	for _, id := range []string{"", ".", "..", "../outside", "a/b", `a\b`, "a\x00", ".hidden", "a\nb", strings.Repeat("w", 256), "\xff"} {
+	for _, id := range []string{"", ".", "..", "../outside", "a/b", `a\b`, "a\x00", ".hidden", "a\nb",
+		strings.Repeat("w", 256), "\xff"} {
 		for tool, args := range everyTool("/shared/a.txt") {
 			inv := w.invocation(args)
 			inv.Workspace = id
-			if _, err := w.tools[tool].Handler(context.Background(), inv); err == nil || (reeve.CodeOf(err) != reeve.Denied && tool != "file_restore") {
+			if _, err := w.tools[tool].Handler(context.Background(), inv); err == nil ||
+				(reeve.CodeOf(err) != reeve.Denied && tool != "file_restore") {
 				t.Errorf("%s in workspace %q: %v", tool, id, err)
 			}
 		}

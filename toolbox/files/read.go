@@ -30,13 +30,15 @@ type readResult struct {
 }
 
 func (p *Pack) readTool() reeve.Tool {
-	t := declare("file_read", "Read file", "Reads UTF-8 text from a file under /shared, /tmp or /project. Long files come in slices: pass "+
-		"next_offset as offset to go on.", capRead, reeve.Read, readTime)
+	t := declare("file_read", "Read file",
+		"Reads UTF-8 text from a file under /shared, /tmp or /project. Long files come in slices: pass "+
+			"next_offset as offset to go on.", capRead, reeve.Read, readTime)
 	t.Check = checks(p, func(in readArgs) (vpath, error) { return openPath("path", in.Path) })
 	return reeve.MustTool(t, p.read)
 }
 
-// CheckReadable tells whether a call's agent, or on whose behalf that is asked, may read a path, for tools that use [Pack.Bytes].
+// CheckReadable tells whether a call's agent, or on whose behalf that is asked, may read a path, for tools that use
+// [Pack.Bytes].
 func (p *Pack) CheckReadable(ctx context.Context, inv *reeve.Invocation, path string) error {
 	v, err := openPath("path", path)
 	if err != nil {
@@ -45,8 +47,8 @@ func (p *Pack) CheckReadable(ctx context.Context, inv *reeve.Invocation, path st
 	return p.reaches(ctx, inv, v)
 }
 
-// ReadFile reads a whole file that a call may read, for tools that do something else with it than show it. It makes nothing, so it can be used within a
-// transaction.
+// ReadFile reads a whole file that a call may read, for tools that do something else with it than show it. It makes
+// nothing, so it can be used within a transaction.
 func (p *Pack) ReadFile(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error) {
 	v, f, info, err := p.open(ctx, inv, path, false)
 	if err != nil {
@@ -54,7 +56,8 @@ func (p *Pack) ReadFile(ctx context.Context, inv *reeve.Invocation, path string)
 	}
 	defer f.Close()
 	if info.Size() > p.cfg.MaxFile {
-		return nil, reeve.Errorf(reeve.TooLarge, "%s has %d bytes; at most %d can be taken at once", v, info.Size(), p.cfg.MaxFile)
+		return nil, reeve.Errorf(reeve.TooLarge, "%s has %d bytes; at most %d can be taken at once", v, info.Size(),
+			p.cfg.MaxFile)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -64,7 +67,8 @@ func (p *Pack) ReadFile(ctx context.Context, inv *reeve.Invocation, path string)
 }
 
 // open opens a file that a call may read.
-func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, path string, create bool) (v vpath, f *os.File, info fs.FileInfo, err error) {
+func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, path string,
+	create bool) (v vpath, f *os.File, info fs.FileInfo, err error) {
 	v, err = openPath("path", path)
 	if err == nil && len(v.names) == 0 {
 		err = isFolder(v)
@@ -94,7 +98,8 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	defer f.Close()
 	out := readResult{Path: v.String(), Size: info.Size(), Offset: in.Offset}
 	if in.Offset > out.Size {
-		return out, reeve.Errorf(reeve.Validation, "offset %d is past the end of %s, which has %d bytes", in.Offset, v, out.Size)
+		return out, reeve.Errorf(reeve.Validation, "offset %d is past the end of %s, which has %d bytes", in.Offset, v,
+			out.Size)
 	}
 	if err := ctx.Err(); err != nil {
 		return out, err
@@ -139,7 +144,8 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	return reeve.Page(inv, min(limit, len(text)), page)
 }
 
-// notText says why a file is no text by bytes of it, which begin at an offset: it holds NUL and is UTF-8 up to there, or it is not UTF-8.
+// notText says why a file is no text by bytes of it, which begin at an offset: it holds NUL and is UTF-8 up to there,
+// or it is not UTF-8.
 func notText(v vpath, b []byte, at int64) error {
 	nul := bytes.IndexByte(b, 0)
 	before := b[:max(nul, 0)]
@@ -147,9 +153,12 @@ func notText(v vpath, b []byte, at int64) error {
 		before = before[1:] // the rest of a character that began before
 	}
 	if nul >= 0 && utf8.Valid(before) {
-		return reeve.Errorf(reeve.ToolFailed, "%s holds a NUL character, at byte %d, and so is no text", v, at+int64(nul)).Hintf("it is binary, or something went wrong when it was written; this tool works on UTF-8 text without NUL")
+		return reeve.Errorf(reeve.ToolFailed, "%s holds a NUL character, at byte %d, and so is no text", v,
+			at+int64(nul)).Hintf("it is binary, or something went wrong when it was written; this tool works on " +
+			"UTF-8 text without NUL")
 	}
-	return reeve.Errorf(reeve.ToolFailed, "%s is not UTF-8 text", v).Hintf("it is binary or in another encoding; this tool works on UTF-8 only")
+	return reeve.Errorf(reeve.ToolFailed, "%s is not UTF-8 text", v).
+		Hintf("it is binary or in another encoding; this tool works on UTF-8 only")
 }
 
 // fillAt reads as much of b as the file has from offset.
@@ -161,8 +170,8 @@ func fillAt(f *os.File, b []byte, offset int64) ([]byte, error) {
 	return b[:n], err
 }
 
-// slice finds the whole characters in the first limit bytes of b: from skip, when b began inside a character, to end. At least
-// one character is taken, however small the limit. ok is false when b is not text.
+// slice finds the whole characters in the first limit bytes of b: from skip, when b began inside a character, to end.
+// At least one character is taken, however small the limit. ok is false when b is not text.
 func slice(b []byte, limit int, inside bool) (skip, end int, ok bool) {
 	for inside && skip < len(b) && skip < utf8.UTFMax-1 && !utf8.RuneStart(b[skip]) {
 		skip++

@@ -82,7 +82,8 @@ func (p *Pack) lookAtFile(ctx context.Context, pl place) (found, error) {
 }
 
 // swapIn writes data beside the target and renames it there, if the target is still as it was found.
-func (p *Pack) swapIn(ctx context.Context, inv *reeve.Invocation, pl place, old found, data []byte, mode fs.FileMode) error {
+func (p *Pack) swapIn(ctx context.Context, inv *reeve.Invocation, pl place, old found, data []byte,
+	mode fs.FileMode) error {
 	if inv.Attempt > 1 {
 		sweep(inv, pl)
 	}
@@ -118,10 +119,12 @@ func (p *Pack) swapIn(ctx context.Context, inv *reeve.Invocation, pl place, old 
 	return p.settled(pl)
 }
 
-// settled flushes the folder after a change in it. If that fails, the change may or may not outlive a crash of the machine.
+// settled flushes the folder after a change in it. If that fails, the change may or may not outlive a crash of the
+// machine.
 func (p *Pack) settled(pl place) error {
 	if err := flush(pl.dir); err != nil {
-		return &reeve.Error{Code: reeve.UnknownOutcome, Message: "the change to " + pl.path.String() + " may not have reached the disk",
+		return &reeve.Error{Code: reeve.UnknownOutcome, Message: "the change to " + pl.path.String() +
+			" may not have reached the disk",
 			Err: bare(err)}
 	}
 	return nil
@@ -164,8 +167,8 @@ func flush(dir *os.Root) error {
 	return nil
 }
 
-// ownNames begins the names of an operation's files beside the target. Attempts do not share names: one that should be dead may
-// still be writing.
+// ownNames begins the names of an operation's files beside the target. Attempts do not share names: one that should be
+// dead may still be writing.
 func ownNames(inv *reeve.Invocation) string {
 	return ownPrefix + reeve.Hash([]byte(inv.Operation))[:16] + "-"
 }
@@ -203,15 +206,18 @@ func report(inv *reeve.Invocation, v vpath, d done) {
 	switch d.before.kind {
 	case "": // an earlier attempt whose base nobody recorded
 	case absent:
-		inv.UndoWith("file_delete", deleteArgs{Path: v.String(), Recursive: d.after.kind == folder, Expect: d.after.String()})
+		inv.UndoWith("file_delete", deleteArgs{Path: v.String(), Recursive: d.after.kind == folder,
+			Expect: d.after.String()})
 	default:
-		inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: d.before.String(), Expect: d.after.String(), Mode: d.mode})
+		inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: d.before.String(), Expect: d.after.String(),
+			Mode: d.mode})
 	}
 }
 
-// settle compares what is there with what was before and after a change: that is how an earlier attempt is judged. If it was made in a project, it
-// is committed now, unless it was.
-func (p *Pack) settle(ctx context.Context, inv *reeve.Invocation, v vpath, d done, base, tool string) (o reeve.Outcome, s saved, err error) {
+// settle compares what is there with what was before and after a change: that is how an earlier attempt is judged. If
+// it was made in a project, it is committed now, unless it was.
+func (p *Pack) settle(ctx context.Context, inv *reeve.Invocation, v vpath, d done,
+	base, tool string) (o reeve.Outcome, s saved, err error) {
 	g, leave, err := p.working(ctx, inv, v, tool)
 	if err != nil {
 		return reeve.CannotTell, s, err
@@ -221,7 +227,8 @@ func (p *Pack) settle(ctx context.Context, inv *reeve.Invocation, v vpath, d don
 	return o, s, err
 }
 
-func (p *Pack) judge(ctx context.Context, inv *reeve.Invocation, g ground, v vpath, d done, base string) (reeve.Outcome, error) {
+func (p *Pack) judge(ctx context.Context, inv *reeve.Invocation, g ground, v vpath, d done,
+	base string) (reeve.Outcome, error) {
 	pl, err := p.at(g, v)
 	if err != nil {
 		return reeve.CannotTell, err

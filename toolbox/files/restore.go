@@ -30,8 +30,9 @@ type restoreResult struct {
 }
 
 func (p *Pack) restoreTool() reeve.Tool {
-	t := declare("file_restore", "Restore file", "Puts back what an earlier change replaced or deleted. The undo of that change names the hash. "+
-		"What is there now is kept in turn.", capWrite, reeve.Verifiable, writeTime)
+	t := declare("file_restore", "Restore file",
+		"Puts back what an earlier change replaced or deleted. The undo of that change names the hash. "+
+			"What is there now is kept in turn.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path", "hash"}
 	t.Check = checks(p, func(in restoreArgs) (vpath, error) {
 		v, _, err := restorePath(in)
@@ -137,7 +138,8 @@ func (p *Pack) restore(ctx context.Context, in restoreArgs) (restoreResult, erro
 }
 
 func restored(v vpath, d done, g goods, s saved) restoreResult {
-	return restoreResult{Path: v.String(), State: d.after.String(), Changed: d.before != d.after, Skipped: g.skipped, saved: s}
+	return restoreResult{Path: v.String(), State: d.after.String(), Changed: d.before != d.after, Skipped: g.skipped,
+		saved: s}
 }
 
 func restoring(v vpath, in restoreArgs, g goods) func(found) ([]byte, bool, error) {
@@ -155,13 +157,15 @@ func vacant(v vpath, in restoreArgs, base string, now, g state) error {
 	case base != "" && base != now.String(), in.Expect != "" && in.Expect != now.String():
 		return movedOn(v)
 	case now.kind != absent && now != g:
-		return reeve.Errorf(reeve.Conflict, "there is something else at %s", v).Hintf("delete it first, or restore to another path")
+		return reeve.Errorf(reeve.Conflict, "there is something else at %s", v).
+			Hintf("delete it first, or restore to another path")
 	}
 	return nil
 }
 
 // plant puts a folder or link back: all of it beside the target, then one rename.
-func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, on ground, v vpath, in restoreArgs, g goods) (done, error) {
+func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, on ground, v vpath, in restoreArgs,
+	g goods) (done, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return done{}, err
@@ -248,7 +252,8 @@ func (p *Pack) grow(ctx context.Context, workspace string, at place, records []r
 	return finish(top, records, mode)
 }
 
-// finish flushes every folder that an inventory filled, and gives it the permissions it had: from the inmost out, since they may close it.
+// finish flushes every folder that an inventory filled, and gives it the permissions it had: from the inmost out, since
+// they may close it.
 func finish(top *os.Root, records []record, mode fs.FileMode) error {
 	for _, r := range slices.Backward(records) {
 		if r.Kind != folder {

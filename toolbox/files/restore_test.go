@@ -39,10 +39,12 @@ func TestO03_DeleteAndRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := says[restoreResult](w, out)
-	if len(r.Skipped) != 2 || r.Skipped[0] != "/shared/d/inner" || r.Skipped[1] != "/shared/d/outer" { // links are not made again
+	// links are not made again
+	if len(r.Skipped) != 2 || r.Skipped[0] != "/shared/d/inner" || r.Skipped[1] != "/shared/d/outer" {
 		t.Errorf("skipped %v", r.Skipped)
 	}
-	if w.get("/shared/d/a.txt") != "a" || w.get("/shared/d/sub/b.bin") != binary || w.get("/shared/d/sub/\xff\xfe") != "strange name" {
+	if w.get("/shared/d/a.txt") != "a" || w.get("/shared/d/sub/b.bin") != binary ||
+		w.get("/shared/d/sub/\xff\xfe") != "strange name" {
 		t.Error("not as it was")
 	}
 	if info, err := os.Stat(w.host("/shared/d/run.sh")); err != nil || info.Mode()&0o100 == 0 {
@@ -62,7 +64,8 @@ func TestO03_DeleteAndRestore(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.undo(w.do("file_delete", m{"path": "/shared/f"}))
-		if info, err := os.Stat(w.host("/shared/f")); err != nil || info.Mode()&0o100 != mode&0o100 || w.get("/shared/f") != "f" {
+		if info, err := os.Stat(w.host("/shared/f")); err != nil || info.Mode()&0o100 != mode&0o100 ||
+			w.get("/shared/f") != "f" {
 			t.Error("not as it was", info, err)
 		}
 		w.ok("file_delete", m{"path": "/shared/f"})
@@ -82,7 +85,8 @@ func TestO03_RestoreRefusesWhatWasNotKept(t *testing.T) {
 		w.refuse(reeve.Validation, "file_restore", m{"path": "/shared/a", "hash": bad})
 	}
 	// Bytes that an agent wrote can be named as a folder or a link. They lead nowhere.
-	for _, evil := range []string{`[{"path":"\"../../x\"","kind":"dir"}]`, `[{"path":"\"/etc/x\"","kind":"dir"}]`, `[{"path":"\"a/.reeve-1\"","kind":"dir"}]`,
+	for _, evil := range []string{`[{"path":"\"../../x\"","kind":"dir"}]`, `[{"path":"\"/etc/x\"","kind":"dir"}]`,
+		`[{"path":"\"a/.reeve-1\"","kind":"dir"}]`,
 		`[{"path":"x","kind":"dir"}]`, `[{"path":"\"x\"","kind":"fifo"}]`, `{}`, "x"} {
 		hash, _ := w.keep.Put(context.Background(), ws, []byte(evil))
 		w.refuse(reeve.Validation, "file_restore", m{"path": "/shared/a", "hash": "dir:" + hash})
@@ -91,7 +95,8 @@ func TestO03_RestoreRefusesWhatWasNotKept(t *testing.T) {
 		hash, _ := w.keep.Put(context.Background(), ws, []byte(target))
 		w.refuse(reeve.Denied, "file_restore", m{"path": "/shared/a", "hash": "link:" + hash})
 	}
-	through, _ := w.keep.Put(context.Background(), ws, []byte(`[{"path":"\"l\"","kind":"link","target":"\"..\""},{"path":"\"l/escaped\"","kind":"dir"}]`))
+	through, _ := w.keep.Put(context.Background(), ws,
+		[]byte(`[{"path":"\"l\"","kind":"link","target":"\"..\""},{"path":"\"l/escaped\"","kind":"dir"}]`))
 	if _, err := w.run("file_restore", w.invocation(m{"path": "/shared/a", "hash": "dir:" + through})); err == nil {
 		t.Error("restored through a link")
 	}
@@ -122,7 +127,8 @@ func TestO03_Limits(t *testing.T) {
 	w.put(w.host("/shared/fat/b"), strings.Repeat("x", 15))
 	w.refuse(reeve.TooLarge, "file_delete", m{"path": "/shared/fat", "recursive": true})
 	w.clean()
-	for _, c := range []Config{{}, {Dir: t.TempDir()}, {Dir: t.TempDir(), Keep: w.keep, MaxFile: -1}, {Dir: filepath.Join(w.top, "reeve.db"), Keep: w.keep}} {
+	for _, c := range []Config{{}, {Dir: t.TempDir()}, {Dir: t.TempDir(), Keep: w.keep, MaxFile: -1},
+		{Dir: filepath.Join(w.top, "reeve.db"), Keep: w.keep}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v was taken", c)
 		}
@@ -163,7 +169,8 @@ func TestO03_OneCreatorWins(t *testing.T) {
 		errs := make([]error, 2)
 		for n, p := range []*Pack{w.pack, other} {
 			group.Go(func() {
-				_, errs[n] = p.writeTool().Handler(context.Background(), w.invocation(m{"path": v, "content": fmt.Sprint(n)}))
+				_, errs[n] = p.writeTool().
+					Handler(context.Background(), w.invocation(m{"path": v, "content": fmt.Sprint(n)}))
 			})
 		}
 		group.Wait()
@@ -190,7 +197,8 @@ func TestO03_RestoreOverAProgram(t *testing.T) {
 		t.Error("still a program", err)
 	}
 	w.undo(undo)
-	if info, err := os.Stat(w.host("/shared/p")); err != nil || info.Mode()&0o100 == 0 || w.get("/shared/p") != "program" {
+	if info, err := os.Stat(w.host("/shared/p")); err != nil || info.Mode()&0o100 == 0 ||
+		w.get("/shared/p") != "program" {
 		t.Error("not a program again", err)
 	}
 }

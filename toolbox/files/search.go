@@ -47,8 +47,10 @@ type searchResult struct {
 }
 
 func (p *Pack) searchTool() reeve.Tool {
-	t := declare("file_search", "Search files", "Searches text files under /shared, /tmp and /project, folders within folders, and gives the "+
-		"matching lines. Links are not followed; binary and very large files are passed over.", capRead, reeve.Read, searchTime)
+	t := declare("file_search", "Search files",
+		"Searches text files under /shared, /tmp and /project, folders within folders, and gives the "+
+			"matching lines. Links are not followed; binary and very large files are passed over.", capRead, reeve.Read,
+		searchTime)
 	t.ConfigSchema, _ = reeve.SchemaFor[searchConfig]() // a plain struct: it cannot fail, and a test reads it
 	t.Check = checks(p, func(in searchArgs) (vpath, error) {
 		s, err := newSearch(in)
@@ -264,12 +266,14 @@ func (s *search) file(ctx context.Context, pl place) error {
 			s.out.More, s.full = true, true
 			return nil
 		}
-		s.out.Matches = append(s.out.Matches, searchMatch{Path: pl.path.String(), Line: n, Text: s.shown(b, at, at+len(line))})
+		s.out.Matches = append(s.out.Matches, searchMatch{Path: pl.path.String(), Line: n,
+			Text: s.shown(b, at, at+len(line))})
 	}
 	return nil
 }
 
-// shown is the line from one place in a text to another without the secrets in it, also those that reach over several lines. A long one is cut on a character boundary.
+// shown is the line from one place in a text to another without the secrets in it, also those that reach over several
+// lines. A long one is cut on a character boundary.
 func (s *search) shown(text []byte, from, to int) string {
 	end := to
 	if end > from+searchText {

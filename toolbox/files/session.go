@@ -12,8 +12,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Session is the pack of files that live in the store, one set per session: they survive a restart, and sessions do not see
-// each other's.
+// Session is the pack of files that live in the store, one set per session: they survive a restart, and sessions do not
+// see each other's.
 type Session struct{ DB *store.DB }
 
 const (
@@ -38,12 +38,16 @@ type sessionList struct {
 // Tools gives read_file, write_file and list_files.
 func (s *Session) Tools() []reeve.Tool {
 	return []reeve.Tool{
-		reeve.MustTool(reeve.Tool{ID: "read_file", Name: "Read File", Category: "filesystem", Pack: "session", Effect: reeve.Read, TimeoutMS: 10_000,
+		reeve.MustTool(reeve.Tool{ID: "read_file", Name: "Read File", Category: "filesystem", Pack: "session",
+			Effect: reeve.Read, TimeoutMS: 10_000,
 			Description: "Read a file of this session: one that write_file has written. Returns its content."}, s.read),
-		reeve.MustTool(reeve.Tool{ID: "write_file", Name: "Write File", Category: "filesystem", Pack: "session", Effect: reeve.Local, Risk: reeve.LowRisk,
+		reeve.MustTool(reeve.Tool{ID: "write_file", Name: "Write File", Category: "filesystem", Pack: "session",
+			Effect: reeve.Local, Risk: reeve.LowRisk,
 			TimeoutMS: 10_000, Identity: []string{"path"},
-			Description: "Write a file of this session, replacing it if it is there. It is kept with the session and seen by no other."}, s.write),
-		reeve.MustTool(reeve.Tool{ID: "list_files", Name: "List Files", Category: "filesystem", Pack: "session", Effect: reeve.Read, TimeoutMS: 10_000,
+			Description: "Write a file of this session, replacing it if it is there. It is kept with the session and " +
+				"seen by no other."}, s.write),
+		reeve.MustTool(reeve.Tool{ID: "list_files", Name: "List Files", Category: "filesystem", Pack: "session",
+			Effect: reeve.Read, TimeoutMS: 10_000,
 			Description: "List the files and folders of this session, with sizes."}, s.list),
 	}
 }
@@ -72,7 +76,8 @@ func (s *Session) write(ctx context.Context, in sessionWrite) (string, error) {
 		return "", err
 	}
 	if len(in.Content) > maxSessionFile {
-		return "", reeve.Errorf(reeve.TooLarge, "the content has %d bytes; a session file holds at most %d", len(in.Content), maxSessionFile)
+		return "", reeve.Errorf(reeve.TooLarge, "the content has %d bytes; a session file holds at most %d",
+			len(in.Content), maxSessionFile)
 	}
 	if err := withoutNUL("/content", in.Content); err != nil {
 		return "", err
@@ -109,7 +114,8 @@ func (s *Session) list(ctx context.Context, in sessionList) (string, error) {
 		}
 		body, there, err := snap.Chat().GetSessionFile(ctx, inv.Workspace, inv.Session, shown)
 		if there {
-			return reeve.Errorf(reeve.ToolFailed, "%s is a file of %d bytes, not a folder", shown, len(body)).Hintf("read it with read_file")
+			return reeve.Errorf(reeve.ToolFailed, "%s is a file of %d bytes, not a folder", shown, len(body)).
+				Hintf("read it with read_file")
 		}
 		return err
 	})
@@ -173,6 +179,8 @@ func withoutNUL(path, text string) error {
 	if i < 0 {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("%s holds a NUL character, at byte %d; files are text", strings.TrimPrefix(path, "/"), i),
-		Fields: []reeve.Field{{Path: path, Message: "holds a NUL character", Expected: "text without NUL"}}, Hint: "leave it out; nothing was written"}
+	return &reeve.Error{Code: reeve.Validation,
+		Message: fmt.Sprintf("%s holds a NUL character, at byte %d; files are text", strings.TrimPrefix(path, "/"), i),
+		Fields:  []reeve.Field{{Path: path, Message: "holds a NUL character", Expected: "text without NUL"}},
+		Hint:    "leave it out; nothing was written"}
 }

@@ -21,8 +21,8 @@ const (
 	folder  kind = "dir"      // followed by the hash of its inventory
 )
 
-// state names what is at a place: two states are equal exactly when what is there is. The hash is the address under which the
-// [Keeper] has it, if it was kept.
+// state names what is at a place: two states are equal exactly when what is there is. The hash is the address under
+// which the [Keeper] has it, if it was kept.
 type state struct {
 	kind kind
 	hash string
@@ -73,7 +73,8 @@ type found struct {
 // keepBytes is what look hands everything it finds; nil keeps nothing.
 type keepBytes func(b []byte) error
 
-// look finds out what is at a place, reading at most MaxKeep bytes of it, and hands keep all that restoring it would need.
+// look finds out what is at a place, reading at most MaxKeep bytes of it, and hands keep all that restoring it would
+// need.
 func (p *Pack) look(ctx context.Context, pl place, keep keepBytes) (found, error) {
 	if pl.dir == nil {
 		return found{state: state{kind: absent}}, nil
@@ -120,7 +121,8 @@ func (p *Pack) keeper(ctx context.Context, workspace string) keepBytes {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			return &reeve.Error{Code: reeve.Unavailable, Message: "the old bytes could not be kept, so nothing was changed", Err: err}
+			return &reeve.Error{Code: reeve.Unavailable,
+				Message: "the old bytes could not be kept, so nothing was changed", Err: err}
 		case hash != reeve.Hash(b):
 			return reeve.Errorf(reeve.Internal, "the old bytes were kept under another hash, so nothing was changed")
 		}
@@ -135,7 +137,9 @@ func (p *Pack) kept(ctx context.Context, workspace, hash string) ([]byte, error)
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case reeve.CodeOf(err) == reeve.NotFound:
-		return nil, reeve.Errorf(reeve.ToolFailed, "nothing is kept under the hash %s", hash).Hintf("use the undo of an earlier change; what an old one needs may be gone, if the server's setting retention says so")
+		return nil, reeve.Errorf(reeve.ToolFailed, "nothing is kept under the hash %s", hash).
+			Hintf("use the undo of an earlier change; what an old one needs may be gone, if the server's setting " +
+				"retention says so")
 	case err != nil:
 		return nil, &reeve.Error{Code: reeve.Unavailable, Message: "the old bytes could not be read", Err: err}
 	case reeve.Hash(b) != hash:

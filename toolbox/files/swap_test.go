@@ -14,8 +14,8 @@ import (
 	"reeve"
 )
 
-// TestO01_FolderSwappedForLink swaps a folder for a link to the outside, back and forth, while every tool works below it. Whatever
-// a call says, it must not have seen or touched the outside.
+// TestO01_FolderSwappedForLink swaps a folder for a link to the outside, back and forth, while every tool works below
+// it. Whatever a call says, it must not have seen or touched the outside.
 func TestO01_FolderSwappedForLink(t *testing.T) {
 	w := newWorld(t)
 	outside := filepath.Join(w.top, "outside")
@@ -34,7 +34,8 @@ func TestO01_FolderSwappedForLink(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					os.RemoveAll(to) // a write made the folder anew; another may do so while it is removed, so try until it works
+					// a write made the folder anew; another may do so while it is removed, so try until it works
+					os.RemoveAll(to)
 				}
 			}
 			swaps.Add(1)
@@ -42,7 +43,8 @@ func TestO01_FolderSwappedForLink(t *testing.T) {
 	})
 	var went, refused int
 	begun := reeve.Monotonic()
-	for i := 0; (i < 300 || went == 0 || refused == 0 || swaps.Load() < 100) && reeve.Since(begun) < 20*time.Second; i++ {
+	for i := 0; (i < 300 || went == 0 || refused == 0 || swaps.Load() < 100) &&
+		reeve.Since(begun) < 20*time.Second; i++ {
 		for tool, args := range everyTool("/shared/d/secret.txt") {
 			out, err := w.run(tool, w.invocation(args))
 			if err != nil {
@@ -57,7 +59,8 @@ func TestO01_FolderSwappedForLink(t *testing.T) {
 		for _, c := range []struct {
 			tool string
 			args m
-		}{{"file_list", m{"path": "/shared/d"}}, {"file_search", m{"path": "/shared", "query": secret}}, {"file_write", m{"path": "/shared/d/new.txt", "content": "n", "overwrite": true}}} {
+		}{{"file_list", m{"path": "/shared/d"}}, {"file_search", m{"path": "/shared", "query": secret}},
+			{"file_write", m{"path": "/shared/d/new.txt", "content": "n", "overwrite": true}}} {
 			out, err := w.run(c.tool, w.invocation(c.args))
 			if err == nil && strings.Contains(out, secret) {
 				t.Fatalf("%s: %s", c.tool, out)
@@ -73,8 +76,8 @@ func TestO01_FolderSwappedForLink(t *testing.T) {
 	w.outsideIntact()
 }
 
-// TestO01_SwappedForLinkInside swaps a folder and a file for links to others in the same root, and a folder for a pipe: the calls
-// follow neither and wait for nobody.
+// TestO01_SwappedForLinkInside swaps a folder and a file for links to others in the same root, and a folder for a pipe:
+// the calls follow neither and wait for nobody.
 func TestO01_SwappedForLinkInside(t *testing.T) {
 	for name, make := range map[string]func(w *world) (swapped, read string){
 		"folder for a link": func(w *world) (string, string) {
@@ -125,7 +128,8 @@ func TestO01_SwappedForLinkInside(t *testing.T) {
 				}
 			})
 			for range 5000 {
-				for tool, args := range map[string]m{"file_read": {"path": read}, "file_search": {"path": read, "query": "e"}} {
+				for tool, args := range map[string]m{"file_read": {"path": read},
+					"file_search": {"path": read, "query": "e"}} {
 					out, err := w.run(tool, w.invocation(args))
 					if err == nil && (strings.Contains(out, "elsewhere") || strings.Contains(out, secret)) {
 						t.Fatalf("%s: %s", tool, out)

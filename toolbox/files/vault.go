@@ -32,9 +32,11 @@ type vaultResult struct {
 }
 
 func (p *Pack) vaultTool() reeve.Tool {
-	t := declare("vault_copyto", "Copy from vault", "Copies one file from /vault to /shared or /tmp, where the other file tools can read it. "+
-		"The vault itself is never changed.", capVault, reeve.Verifiable, vaultTime)
-	t.Risk = reeve.HighRisk                                  // what leaves the vault can be read by everyone in the workspace
+	t := declare("vault_copyto", "Copy from vault",
+		"Copies one file from /vault to /shared or /tmp, where the other file tools can read it. "+
+			"The vault itself is never changed.", capVault, reeve.Verifiable, vaultTime)
+	// what leaves the vault can be read by everyone in the workspace
+	t.Risk = reeve.HighRisk
 	t.Identity, t.ConfigSchema = []string{"from", "to"}, nil // it has no /project
 	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
 		in, err := reeve.Args[vaultArgs](inv)
@@ -96,13 +98,16 @@ func (p *Pack) readVault(ctx context.Context, workspace string, from vpath) (dat
 }
 
 // writeCopy is the second step: it sees the destination and bytes of which it does not know the origin.
-func (p *Pack) writeCopy(ctx context.Context, inv *reeve.Invocation, to vpath, base string, data []byte, overwrite bool) (done, error) {
-	return p.replace(ctx, inv, ground{workspace: inv.Workspace}, change{path: to, base: base, next: putting(to, data, overwrite)})
+func (p *Pack) writeCopy(ctx context.Context, inv *reeve.Invocation, to vpath, base string, data []byte,
+	overwrite bool) (done, error) {
+	return p.replace(ctx, inv, ground{workspace: inv.Workspace},
+		change{path: to, base: base, next: putting(to, data, overwrite)})
 }
 
 func vaultDone(inv *reeve.Invocation, from, to vpath, d done, data []byte) vaultResult {
 	step := func(name string, v vpath) vaultStep {
-		return vaultStep{Step: name, Path: v.String(), Size: len(data), Hash: reeve.Hash(data), Operation: inv.Operation}
+		return vaultStep{Step: name, Path: v.String(), Size: len(data), Hash: reeve.Hash(data),
+			Operation: inv.Operation}
 	}
 	return vaultResult{From: from.String(), To: to.String(), Created: d.before.kind == absent,
 		Steps: []vaultStep{step("read", from), step("write", to)}}

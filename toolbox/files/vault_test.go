@@ -43,7 +43,8 @@ func TestO02_VaultIsReadByCopyAlone(t *testing.T) {
 func TestO02_VaultCopyIsTwoStepsOfOneOperation(t *testing.T) {
 	w := newWorld(t)
 	out := says[vaultResult](w, w.ok("vault_copyto", m{"from": "/vault/key.txt", "to": "/shared/k/key.txt"}))
-	if len(out.Steps) != 2 || out.Steps[0].Step != "read" || out.Steps[0].Path != "/vault/key.txt" || out.Steps[1].Step != "write" ||
+	if len(out.Steps) != 2 || out.Steps[0].Step != "read" || out.Steps[0].Path != "/vault/key.txt" ||
+		out.Steps[1].Step != "write" ||
 		out.Steps[1].Path != "/shared/k/key.txt" {
 		t.Errorf("%+v", out)
 	}

@@ -30,14 +30,16 @@ func (w *world) prepare() []mutation {
 	}
 	return []mutation{
 		{"create", "file_write", "/shared/new/n.txt", m{"path": "/shared/new/n.txt", "content": "new\n"}},
-		{"overwrite", "file_write", "/shared/a.txt", m{"path": "/shared/a.txt", "content": "three\n", "overwrite": true}},
+		{"overwrite", "file_write", "/shared/a.txt", m{"path": "/shared/a.txt", "content": "three\n",
+			"overwrite": true}},
 		{"edit", "file_edit", "/shared/a.txt", m{"path": "/shared/a.txt", "old": "two", "new": "2"}},
 		{"delete file", "file_delete", "/shared/a.txt", m{"path": "/shared/a.txt"}},
 		{"delete folder", "file_delete", "/shared/d", m{"path": "/shared/d", "recursive": true}},
 		{"restore file", "file_restore", "/shared/a.txt", m{"path": "/shared/a.txt", "hash": kept}},
 		{"restore folder", "file_restore", "/shared/gone", tree},
 		{"copy new", "vault_copyto", "/tmp/key", m{"from": "/vault/key.txt", "to": "/tmp/key"}},
-		{"copy over", "vault_copyto", "/shared/a.txt", m{"from": "/vault/key.txt", "to": "/shared/a.txt", "overwrite": true}},
+		{"copy over", "vault_copyto", "/shared/a.txt", m{"from": "/vault/key.txt", "to": "/shared/a.txt",
+			"overwrite": true}},
 	}
 }
 
@@ -186,7 +188,8 @@ func TestG10_Verify(t *testing.T) {
 	})
 }
 
-// TestG10_CutOff plays a process that died right before its rename: the next attempt does the work and clears the remains.
+// TestG10_CutOff plays a process that died right before its rename: the next attempt does the work and clears the
+// remains.
 func TestG10_CutOff(t *testing.T) {
 	each(t, func(t *testing.T, w *world, c mutation) {
 		inv := w.invocation(c.args)
@@ -194,7 +197,8 @@ func TestG10_CutOff(t *testing.T) {
 		dir := filepath.Dir(w.host(c.target))
 		w.put(filepath.Join(dir, ownName(inv)), "half")
 		w.put(filepath.Join(dir, ownName(inv), "..", ownNames(inv)+"folder", "half"), "half")
-		for _, e := range says[listResult](w, w.ok("file_list", m{"path": filepath.ToSlash(filepath.Dir(c.target))})).Entries {
+		for _, e := range says[listResult](w, w.ok("file_list", m{"path": filepath.ToSlash(filepath.Dir(c.target))})).
+			Entries {
 			if isOwn(e.Name) {
 				t.Errorf("listed %s", e.Name)
 			}

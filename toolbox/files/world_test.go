@@ -63,7 +63,8 @@ const (
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	top := t.TempDir()
-	w := &world{T: t, top: top, home: filepath.Join(top, "workspaces", ws), keep: &memory{kept: map[string][]byte{}}, tools: map[string]reeve.Tool{}}
+	w := &world{T: t, top: top, home: filepath.Join(top, "workspaces", ws), keep: &memory{kept: map[string][]byte{}},
+		tools: map[string]reeve.Tool{}}
 	w.limit(Config{})
 	for _, root := range []string{"shared", "tmp", "vault"} {
 		w.mkdir(filepath.Join(w.home, root))

@@ -22,12 +22,16 @@ type writeResult struct {
 }
 
 func (d done) result(v vpath, s saved) writeResult {
-	return writeResult{Path: v.String(), Size: d.size, Created: d.before.kind == absent, Changed: d.before != d.after, State: d.after.String(), saved: s}
+	return writeResult{Path: v.String(), Size: d.size, Created: d.before.kind == absent, Changed: d.before != d.after,
+		State: d.after.String(), saved: s}
 }
 
 func (p *Pack) writeTool() reeve.Tool {
-	t := declare("file_write", "Write file", "Writes a file under /shared, /tmp or /project, whole and at once. It refuses to replace a file "+
-		"unless overwrite is true. The old content is kept, so the change can be undone.", capWrite, reeve.Verifiable, writeTime)
+	t := declare("file_write", "Write file",
+		"Writes a file under /shared, /tmp or /project, whole and at once. It refuses to replace a file "+
+			"unless overwrite is true. The old content is kept, so the change can be undone.", capWrite,
+		reeve.Verifiable,
+		writeTime)
 	t.Identity = []string{"path"}
 	t.Check = checks(p, func(in writeArgs) (vpath, error) {
 		if err := withoutNUL("/content", in.Content); err != nil {

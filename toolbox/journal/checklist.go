@@ -20,16 +20,19 @@ type changeItems struct {
 
 func (p *Pack) checklistTools() []reeve.Tool {
 	return []reeve.Tool{
-		write(p, reeve.Tool{ID: "create_checklist", Name: "Create Checklist", Capability: ChecklistWrite, Risk: reeve.LowRisk,
+		write(p, reeve.Tool{ID: "create_checklist", Name: "Create Checklist", Capability: ChecklistWrite,
+			Risk:        reeve.LowRisk,
 			Description: "Create a checklist on a task, with its first items."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.ChecklistDraft) error {
 				return r.TouchTask(ctx, in.TaskID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistDraft, _ *reeve.Invocation) (answer, error) {
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistDraft, _ *reeve.Invocation) (answer,
+				error) {
 				c, err := w.CreateChecklist(ctx, in)
 				return answer{Checklist: &c}, err
 			}),
-		write(p, reeve.Tool{ID: "add_multiple_checklist_items", Name: "Add Checklist Items", Capability: ChecklistWrite, Risk: reeve.LowRisk,
+		write(p, reeve.Tool{ID: "add_multiple_checklist_items", Name: "Add Checklist Items", Capability: ChecklistWrite,
+			Risk:        reeve.LowRisk,
 			Description: "Add items at the end of a checklist, in order."},
 			func(ctx context.Context, r *store.JournalReader, in addItems) error {
 				return r.TouchChecklist(ctx, in.ChecklistID)
@@ -38,7 +41,8 @@ func (p *Pack) checklistTools() []reeve.Tool {
 				c, err := w.AddItems(ctx, in.ChecklistID, in.ItemsDraft)
 				return answer{Checklist: &c}, err
 			}),
-		write(p, reeve.Tool{ID: "update_checklist_items", Name: "Update Checklist Items", Capability: ChecklistWrite, Risk: reeve.LowRisk, Identity: []string{"checklist_id"},
+		write(p, reeve.Tool{ID: "update_checklist_items", Name: "Update Checklist Items", Capability: ChecklistWrite,
+			Risk: reeve.LowRisk, Identity: []string{"checklist_id"},
 			Description: "Rename items of a checklist, or check them off."},
 			func(ctx context.Context, r *store.JournalReader, in changeItems) error {
 				return r.TouchChecklist(ctx, in.ChecklistID)
@@ -49,16 +53,20 @@ func (p *Pack) checklistTools() []reeve.Tool {
 					err = in.Check(e.Undo)
 				}
 				if err == nil && len(e.Made) > 0 {
-					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: e.Undo}, reeve.NewUndoGuard(e.Made)})
+					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: e.Undo},
+						reeve.NewUndoGuard(e.Made)})
 				}
 				return answer{Checklist: &c}, err
 			}),
-		previewed(p, write(p, reeve.Tool{ID: "move_checklist_items", Name: "Move Checklist Items", Capability: ChecklistWrite, Identity: []string{"item_ids", "from_checklist_id"},
-			Description: "Move items to the end of another checklist. They keep the order they had. Both checklists must be in your categories."},
+		previewed(p, write(p, reeve.Tool{ID: "move_checklist_items", Name: "Move Checklist Items",
+			Capability: ChecklistWrite, Identity: []string{"item_ids", "from_checklist_id"},
+			Description: "Move items to the end of another checklist. They keep the order they had. Both checklists " +
+				"must be in your categories."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.ItemMove) error {
 				return r.TouchChecklist(ctx, in.FromID, in.ToID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemMove, inv *reeve.Invocation) (answer, error) {
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemMove, inv *reeve.Invocation) (answer,
+				error) {
 				lists, err := w.ApplyMove(ctx, in, inv.Base)
 				n := len(in.ItemIDs)
 				return answer{Checklists: lists, Moved: &n}, err
@@ -67,15 +75,19 @@ func (p *Pack) checklistTools() []reeve.Tool {
 				m, err := r.MoveItems(ctx, in)
 				return &m.Draft, err
 			}),
-		previewed(p, write(p, reeve.Tool{ID: "move_checklist_items_to_new_task", Name: "Move Checklist Items to New Task", Capability: TaskWrite, Identity: []string{"item_ids", "from_checklist_id"},
-			Description: "Create a task of some items of a checklist. They move to it in the order they had; the two tasks are linked in both directions."},
+		previewed(p, write(p, reeve.Tool{ID: "move_checklist_items_to_new_task",
+			Name: "Move Checklist Items to New Task", Capability: TaskWrite,
+			Identity: []string{"item_ids", "from_checklist_id"},
+			Description: "Create a task of some items of a checklist. They move to it in the order they had; the two " +
+				"tasks are linked in both directions."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.ItemSplit) error {
 				if err := r.TouchChecklist(ctx, in.FromID); err != nil {
 					return err
 				}
 				return r.TouchCategory(ctx, in.CategoryID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemSplit, inv *reeve.Invocation) (answer, error) {
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemSplit, inv *reeve.Invocation) (answer,
+				error) {
 				c, err := w.ApplySplit(ctx, in, inv.Base)
 				return tasksAnswer(c), err
 			}),

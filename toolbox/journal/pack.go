@@ -24,10 +24,12 @@ const (
 
 // Capabilities lists the capabilities of the pack.
 func Capabilities() []string {
-	return []string{CategoryRead, TaskRead, TaskWrite, ChecklistWrite, TimeRead, TimeWrite, DayPlanRead, DayPlanWrite, RatingRead, RatingWrite}
+	return []string{CategoryRead, TaskRead, TaskWrite, ChecklistWrite, TimeRead, TimeWrite, DayPlanRead, DayPlanWrite,
+		RatingRead, RatingWrite}
 }
 
-// personal lists the capabilities over what is a user's own. On nobody's behalf there is no such thing, and nobody could see or stop what was written.
+// personal lists the capabilities over what is a user's own. On nobody's behalf there is no such thing, and nobody
+// could see or stop what was written.
 var personal = []string{TimeRead, TimeWrite, DayPlanRead, DayPlanWrite, RatingRead, RatingWrite}
 
 // Pack is the tools of the journal.
@@ -35,7 +37,8 @@ type Pack struct{ DB *store.DB }
 
 // Tools gives all of them.
 func (p *Pack) Tools() []reeve.Tool {
-	return slices.Concat(p.categoryTools(), p.taskTools(), p.conclusionTools(), p.checklistTools(), p.timeTools(), p.planTools(), p.ratingTools())
+	return slices.Concat(p.categoryTools(), p.taskTools(), p.conclusionTools(), p.checklistTools(), p.timeTools(),
+		p.planTools(), p.ratingTools())
 }
 
 // answer is what a write says: the ids it changed, and what they are now.
@@ -66,7 +69,8 @@ type drafter[In any] func(context.Context, *store.JournalReader, In) (*store.Dra
 
 // hand is who calls, with what it may touch.
 func hand(inv *reeve.Invocation) store.JournalScope {
-	return store.JournalScope{Workspace: inv.Workspace, User: inv.User, Agent: inv.Agent, Operation: inv.Operation, Categories: inv.Categories}
+	return store.JournalScope{Workspace: inv.Workspace, User: inv.User, Agent: inv.Agent, Operation: inv.Operation,
+		Categories: inv.Categories}
 }
 
 // common is what all tools of the pack are.
@@ -140,17 +144,20 @@ func previewed[In any](p *Pack, t reeve.Tool, draft drafter[In]) reeve.Tool {
 // scoped refuses an agent that was given no category, and what is a user's own where there is no user.
 func scoped(inv *reeve.Invocation, capability string) error {
 	if len(inv.Categories) > 0 && inv.User == "" && slices.Contains(personal, capability) {
-		return reeve.Errorf(reeve.Denied, "time, plans and ratings belong to a user, and this call is on nobody's behalf").
-			Hintf("a schedule, a conversation and a wake by hand are on somebody's behalf; a change that wakes an agent is not")
+		return reeve.Errorf(reeve.Denied,
+			"time, plans and ratings belong to a user, and this call is on nobody's behalf").
+			Hintf("a schedule, a conversation and a wake by hand are on somebody's behalf; a change that wakes an " +
+				"agent is not")
 	}
 	if len(inv.Categories) > 0 {
 		return nil
 	}
-	return reeve.Errorf(reeve.OutOfScope, "the agent may touch no category").Hintf("give it the ids of categories: reeve agents update AGENT --category cat_...")
+	return reeve.Errorf(reeve.OutOfScope, "the agent may touch no category").
+		Hintf("give it the ids of categories: reeve agents update AGENT --category cat_...")
 }
 
-// categories judges by all that the arguments name, whether or not the agent may touch it: to refuse is the gate's. What is
-// wrong with one of them is said only if the agent may touch the others.
+// categories judges by all that the arguments name, whether or not the agent may touch it: to refuse is the gate's.
+// What is wrong with one of them is said only if the agent may touch the others.
 func categories[In any](p *Pack, capability string, names toucher[In]) reeve.Classifier {
 	return func(ctx context.Context, inv *reeve.Invocation) (seen []string, err error) {
 		if err := scoped(inv, capability); err != nil {

@@ -12,7 +12,8 @@ import (
 	"reeve/host"
 )
 
-// pages reads a list to its end and gives its ids. No page is cut but one of a single thing, which says first how to go on.
+// pages reads a list to its end and gives its ids. No page is cut but one of a single thing, which says first how to go
+// on.
 func (w *world) pages(agent, tool, list string, args map[string]any) (ids []string, cut int) {
 	w.T.Helper()
 	for range 200 {
@@ -82,7 +83,8 @@ func TestO13_JournalInPages(t *testing.T) {
 			want[w.task(w.home, fmt.Sprint(i, strings.Repeat("題", size))).ID] = true
 		}
 		var long reeve.Task
-		w.Want(http.StatusCreated, &long, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: w.home, Title: "long", Description: strings.Repeat("é", 20_000)})
+		w.Want(http.StatusCreated, &long, "POST", "/api/journal/tasks",
+			reeve.TaskDraft{CategoryID: w.home, Title: "long", Description: strings.Repeat("é", 20_000)})
 		want[long.ID] = true
 		w.checklist(long.ID, "steps", "one", "two")
 		ids, cut := w.pages(a, "list_tasks_in_scope", "tasks", map[string]any{"limit": 100, "include_checklists": true})
@@ -96,7 +98,9 @@ func TestO13_JournalInPages(t *testing.T) {
 				note = strings.Repeat("字", 9000)
 			}
 			var e reeve.TimeEntry
-			w.Want(http.StatusCreated, &e, "POST", "/api/journal/time-entries", map[string]any{"task_id": long.ID, "started_at": at.Format(time.RFC3339), "ended_at": at.Add(time.Hour).Format(time.RFC3339), "description": note})
+			w.Want(http.StatusCreated, &e, "POST", "/api/journal/time-entries",
+				map[string]any{"task_id": long.ID, "started_at": at.Format(time.RFC3339), "ended_at": at.Add(time.Hour).
+					Format(time.RFC3339), "description": note})
 			spent[e.ID] = true
 		}
 		ids, cut = w.pages(a, "list_time_entries", "time_entries", map[string]any{"limit": 100})

@@ -18,13 +18,16 @@ import (
 	"reeve/toolbox/journal"
 )
 
-// TestL17_People: people use the journal by the same rules, in their roles, and what they change is told as what agents change.
+// TestL17_People: people use the journal by the same rules, in their roles, and what they change is told as what agents
+// change.
 func TestL17_People(t *testing.T) {
 	engines(t, func(t *testing.T, w *world) {
 		var made api.NewToken
-		w.Want(http.StatusCreated, &made, "POST", "/api/tokens", api.TokenRequest{Name: "eve", User: "eve", Role: reeve.Viewer})
+		w.Want(http.StatusCreated, &made, "POST", "/api/tokens", api.TokenRequest{Name: "eve", User: "eve",
+			Role: reeve.Viewer})
 		eve := []string{"Authorization", "Bearer " + made.Token}
-		w.Want(http.StatusForbidden, nil, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Mine"}, eve...)
+		w.Want(http.StatusForbidden, nil, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Mine"},
+			eve...)
 		w.Want(http.StatusOK, nil, "GET", "/api/journal/categories", nil, eve...)
 
 		// A key makes a task once.
@@ -53,10 +56,12 @@ func TestL17_People(t *testing.T) {
 				break
 			}
 		}
-		if distinct := slices.Compact(slices.Sorted(slices.Values(all))); len(all) != 7 || len(distinct) != 7 || all[6] != one.ID {
+		if distinct := slices.Compact(slices.Sorted(slices.Values(all))); len(all) != 7 || len(distinct) != 7 ||
+			all[6] != one.ID {
 			t.Errorf("got %v", all)
 		}
-		for query, want := range map[string]int{"category=" + w.home: 1, "status=open,done": 7, "status=done": 0, "due_before=2026-05-01": 1, "due_after=2026-05-02": 0, "text=pAi": 1, "open=true": 7} {
+		for query, want := range map[string]int{"category=" + w.home: 1, "status=open,done": 7, "status=done": 0,
+			"due_before=2026-05-01": 1, "due_after=2026-05-02": 0, "text=pAi": 1, "open=true": 7} {
 			var page api.TaskList
 			w.Want(http.StatusOK, &page, "GET", "/api/journal/tasks?"+query, nil)
 			if len(page.Tasks) != want {
@@ -65,7 +70,8 @@ func TestL17_People(t *testing.T) {
 		}
 		for _, query := range []string{"status=DONE", "due_before=soon", "cursor=x", "colour=red"} {
 			var p api.Problem
-			if w.Want(http.StatusBadRequest, &p, "GET", "/api/journal/tasks?"+query, nil); p.Code != reeve.Validation || len(p.Errors) == 0 {
+			if w.Want(http.StatusBadRequest, &p, "GET", "/api/journal/tasks?"+query, nil); p.Code != reeve.Validation ||
+				len(p.Errors) == 0 {
 				t.Errorf("%s: %+v", query, p)
 			}
 		}
@@ -88,10 +94,12 @@ func TestO11_NoNameIsAnID(t *testing.T) {
 	var label reeve.Label
 	w.Want(http.StatusCreated, &label, "POST", "/api/journal/labels", reeve.LabelRequest{Name: "urgent"})
 	for _, name := range []string{w.home, " " + strings.ToUpper(w.home) + " ", label.ID} {
-		for path, method := range map[string]string{"categories": "POST", "labels": "POST", "categories/" + w.gym: "PATCH", "labels/" + label.ID: "PATCH"} {
+		for path, method := range map[string]string{"categories": "POST", "labels": "POST", "categories/" +
+			w.gym: "PATCH", "labels/" + label.ID: "PATCH"} {
 			var p api.Problem
 			w.Want(http.StatusBadRequest, &p, method, "/api/journal/"+path, map[string]any{"name": name})
-			if p.Code != reeve.Validation || p.Errors[0].Path != "/name" || !strings.Contains(p.Errors[0].Message, "form of an id") {
+			if p.Code != reeve.Validation || p.Errors[0].Path != "/name" || !strings.Contains(p.Errors[0].Message,
+				"form of an id") {
 				t.Errorf("%s %s %q: %+v", method, path, name, p)
 			}
 		}
@@ -102,9 +110,11 @@ func TestO11_NoNameIsAnID(t *testing.T) {
 func TestO11_JournalOfOthers(t *testing.T) {
 	w := start(t, host.Config{})
 	task, _, entry, block := w.filled(w.gym)
-	w.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", reeve.RatingDraft{Target: reeve.RatedTask, TargetID: task.ID, Scores: map[string]int64{"focus": 1}})
+	w.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", reeve.RatingDraft{Target: reeve.RatedTask,
+		TargetID: task.ID, Scores: map[string]int64{"focus": 1}})
 	var made api.NewToken
-	w.Want(http.StatusCreated, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
+	w.Want(http.StatusCreated, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob",
+		Role: reeve.Member})
 	bob := []string{"Authorization", "Bearer " + made.Token}
 	for _, id := range []string{entry.ID, "time_none"} {
 		var p api.Problem
@@ -114,7 +124,8 @@ func TestO11_JournalOfOthers(t *testing.T) {
 		}
 		w.Want(http.StatusNotFound, nil, "DELETE", "/api/journal/time-entries/"+id, nil, bob...)
 	}
-	w.Want(http.StatusNotFound, nil, "POST", "/api/journal/plans/2026-02-18/blocks", reeve.PlanChange{Deletes: []string{block.ID}}, bob...)
+	w.Want(http.StatusNotFound, nil, "POST", "/api/journal/plans/2026-02-18/blocks",
+		reeve.PlanChange{Deletes: []string{block.ID}}, bob...)
 	w.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/plan_block/"+block.ID, nil, bob...)
 	w.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task.ID, nil, bob...)
 	var plan reeve.DayPlan
@@ -133,8 +144,8 @@ func TestO11_JournalOfOthers(t *testing.T) {
 	}
 }
 
-// TestL17_WakesWatchers: a person's change is told as an agent's is, and queues a wake for an agent that watches for it; what its
-// predicate asks about is there.
+// TestL17_WakesWatchers: a person's change is told as an agent's is, and queues a wake for an agent that watches for
+// it; what its predicate asks about is there.
 func TestL17_WakesWatchers(t *testing.T) {
 	ctx := t.Context()
 	w := start(t, host.Config{})
@@ -156,8 +167,10 @@ func TestL17_WakesWatchers(t *testing.T) {
 		}
 	}
 	inside(func(tx *store.Tx) error {
-		return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub_1", WorkspaceID: "default", AgentID: watcher.ID,
-			Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: `entity.category_id == "` + w.gym + `"`})
+		return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub_1", WorkspaceID: "default",
+			AgentID: watcher.ID,
+			Token:   reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: `entity.category_id == "` + w.gym +
+				`"`})
 	})
 	w.Host = reevetest.StartWith(t, host.Config{Dir: w.Dir()})
 	task := w.task(w.gym, "Row")
@@ -171,7 +184,9 @@ func TestL17_WakesWatchers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		found, err := (&journal.Pack{}).Entities(ctx, &tx.Snap, store.JournalScope{Workspace: "default", User: "owner", Categories: []string{w.gym}}, reeve.KeyTask, ids)
+		found, err := (&journal.Pack{}).
+			Entities(ctx, &tx.Snap, store.JournalScope{Workspace: "default", User: "owner",
+				Categories: []string{w.gym}}, reeve.KeyTask, ids)
 		if err != nil || !slices.ContainsFunc(found, func(m map[string]any) bool {
 			return m["id"] == task.ID && m["category_id"] == w.gym && m["kind"] == "task"
 		}) {

@@ -49,20 +49,24 @@ func touchBlocks(ctx context.Context, r *store.JournalReader, drafts []reeve.Blo
 func (p *Pack) planTools() []reeve.Tool {
 	one := []string{"plan_date"}
 	return []reeve.Tool{
-		write(p, reeve.Tool{ID: "get_or_create_day_plan", Name: "Get or Create Day Plan", Capability: DayPlanRead, Identity: one, Risk: reeve.LowRisk,
-			Description: "Get the user's plan of a day: blocks of time and pinned tasks, of the categories you may touch. An empty one is made if there is none."}, nil,
+		write(p, reeve.Tool{ID: "get_or_create_day_plan", Name: "Get or Create Day Plan", Capability: DayPlanRead,
+			Identity: one, Risk: reeve.LowRisk,
+			Description: "Get the user's plan of a day: blocks of time and pinned tasks, of the categories you may " +
+				"touch. An empty one is made if there is none."}, nil,
 			func(ctx context.Context, w *store.JournalWriter, in planArgs, _ *reeve.Invocation) (answer, error) {
 				return planAnswer(w.OpenPlan(ctx, in.Day))
 			}),
 		write(p, reeve.Tool{ID: "upsert_day_plan_blocks", Name: "Upsert Day Plan Blocks", Capability: DayPlanWrite,
-			Description: "Add blocks of time to the user's plan of a day, replace some and remove others. The rest stays."},
+			Description: "Add blocks of time to the user's plan of a day, replace some and remove others. The rest " +
+				"stays."},
 			func(ctx context.Context, r *store.JournalReader, in blockArgs) error {
 				return touchBlocks(ctx, r, in.Upserts, in.Deletes)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in blockArgs, _ *reeve.Invocation) (answer, error) {
 				return planAnswer(w.UpsertBlocks(ctx, in.Day, in.PlanChange))
 			}),
-		write(p, reeve.Tool{ID: "pin_day_plan_tasks", Name: "Pin Day Plan Tasks", Capability: DayPlanWrite, Risk: reeve.LowRisk,
+		write(p, reeve.Tool{ID: "pin_day_plan_tasks", Name: "Pin Day Plan Tasks", Capability: DayPlanWrite,
+			Risk:        reeve.LowRisk,
 			Description: "Put tasks on the user's plan of a day, and take others off."},
 			func(ctx context.Context, r *store.JournalReader, in pinArgs) error {
 				return r.TouchTask(ctx, append(append([]string{}, in.Pin...), in.Unpin...)...)
@@ -77,12 +81,16 @@ func (p *Pack) planTools() []reeve.Tool {
 					err = in.Check(undo) // which names what was on the plan, and what was not
 				}
 				if err == nil && len(undo.Pin)+len(undo.Unpin) > 0 {
-					inv.UndoWith("pin_day_plan_tasks", pinArgs{in.Day, undo, undo.At, reeve.NewUndoGuard(reeve.PinChange{Pin: undo.Unpin, Unpin: undo.Pin})})
+					inv.UndoWith("pin_day_plan_tasks",
+						pinArgs{in.Day, undo, undo.At,
+							reeve.NewUndoGuard(reeve.PinChange{Pin: undo.Unpin, Unpin: undo.Pin})})
 				}
 				return planAnswer(plan, err)
 			}),
-		previewed(p, write(p, reeve.Tool{ID: "replan_day_blocks", Name: "Replan Day", Capability: DayPlanWrite, Identity: one,
-			Description: "Replace the blocks of the user's plan of a day, as far as they are of the categories you may touch: those you do not name are removed."},
+		previewed(p, write(p, reeve.Tool{ID: "replan_day_blocks", Name: "Replan Day", Capability: DayPlanWrite,
+			Identity: one,
+			Description: "Replace the blocks of the user's plan of a day, as far as they are of the categories you " +
+				"may touch: those you do not name are removed."},
 			func(ctx context.Context, r *store.JournalReader, in replanArgs) error {
 				return touchBlocks(ctx, r, in.Blocks, nil)
 			},

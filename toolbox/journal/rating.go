@@ -32,7 +32,8 @@ type ratingAnswer struct {
 func (p *Pack) ratingTools() []reeve.Tool {
 	return []reeve.Tool{
 		read(p, reeve.Tool{ID: "get_ratings_summary", Name: "Get Ratings Summary", Capability: RatingRead,
-			Description: "Sum up how the user rated tasks, time entries and plan blocks: for each score its count, mean, lowest and highest."},
+			Description: "Sum up how the user rated tasks, time entries and plan blocks: for each score its count, " +
+				"mean, lowest and highest."},
 			func(ctx context.Context, r *store.JournalReader, in summaryArgs) error {
 				return r.TouchCategory(ctx, in.CategoryID)
 			},
@@ -50,7 +51,8 @@ func (p *Pack) ratingTools() []reeve.Tool {
 				}
 				return r.SummarizeRatings(ctx, f)
 			}),
-		read(p, reeve.Tool{ID: "get_rating_for_target", Name: "Get Rating", Capability: RatingRead, Description: "Get how the user rated a task, a time entry or a plan block."},
+		read(p, reeve.Tool{ID: "get_rating_for_target", Name: "Get Rating", Capability: RatingRead,
+			Description: "Get how the user rated a task, a time entry or a plan block."},
 			func(ctx context.Context, r *store.JournalReader, in targetArgs) error {
 				return r.TouchTarget(ctx, in.Target, in.TargetID)
 			},
@@ -61,8 +63,10 @@ func (p *Pack) ratingTools() []reeve.Tool {
 				}
 				return out, err
 			}),
-		write(p, reeve.Tool{ID: "create_or_update_rating", Name: "Rate", Capability: RatingWrite, Identity: []string{"target_kind", "target_id"}, Risk: reeve.LowRisk,
-			Description: "Record how the user found a task, a time entry or a plan block, in place of what they said before."},
+		write(p, reeve.Tool{ID: "create_or_update_rating", Name: "Rate", Capability: RatingWrite,
+			Identity: []string{"target_kind", "target_id"}, Risk: reeve.LowRisk,
+			Description: "Record how the user found a task, a time entry or a plan block, in place of what they said " +
+				"before."},
 			func(ctx context.Context, r *store.JournalReader, in rateArgs) error {
 				return r.TouchTarget(ctx, in.Target, in.TargetID)
 			},

@@ -87,7 +87,8 @@ func (p *Pack) taskTools() []reeve.Tool {
 	one := []string{"task_id"}
 	return []reeve.Tool{
 		read(p, reeve.Tool{ID: "list_tasks_in_scope", Name: "List Tasks", Capability: TaskRead,
-			Description: "List tasks of the categories you may touch, newest first, by category, status, due date, label or words of the title. Give task_id and include_checklists to see all of one task."},
+			Description: "List tasks of the categories you may touch, newest first, by category, status, due date, " +
+				"label or words of the title. Give task_id and include_checklists to see all of one task."},
 			func(ctx context.Context, r *store.JournalReader, in listTasks) error {
 				if err := r.TouchCategory(ctx, in.CategoryID); err != nil {
 					return err
@@ -95,33 +96,39 @@ func (p *Pack) taskTools() []reeve.Tool {
 				return r.TouchTask(ctx, in.TaskID)
 			}, findTasks),
 		read(p, reeve.Tool{ID: "resolve_task_reference", Name: "Resolve Task Reference", Capability: TaskRead,
-			Description: "Find the tasks that a person may mean by some words, the likeliest first. It chooses nothing: writes take a task_id, so ask when the answer is ambiguous."}, nil,
+			Description: "Find the tasks that a person may mean by some words, the likeliest first. It chooses " +
+				"nothing: writes take a task_id, so ask when the answer is ambiguous."}, nil,
 			func(ctx context.Context, r *store.JournalReader, in resolveTask) (reeve.TaskCandidates, error) {
 				return r.ResolveTask(ctx, in.Reference, in.Closed, cmp.Or(in.Limit, 5))
 			}),
-		edit(p, reeve.Tool{ID: "set_task_language", Name: "Set Task Language", Identity: one, Risk: reeve.LowRisk, Description: "Set the language of a task's texts."},
+		edit(p, reeve.Tool{ID: "set_task_language", Name: "Set Task Language", Identity: one, Risk: reeve.LowRisk,
+			Description: "Set the language of a task's texts."},
 			func(in languageArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
 				return in.TaskID, reeve.TaskChange{Language: &in.Language}, in.UndoGuard
 			},
 			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return languageArgs{id, *c.Language, u} }),
-		edit(p, reeve.Tool{ID: "update_task_estimate", Name: "Update Task Estimate", Identity: one, Risk: reeve.LowRisk, Description: "Set how long a task is expected to take."},
+		edit(p, reeve.Tool{ID: "update_task_estimate", Name: "Update Task Estimate", Identity: one, Risk: reeve.LowRisk,
+			Description: "Set how long a task is expected to take."},
 			func(in estimateArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
 				return in.TaskID, reeve.TaskChange{EstimateMinutes: &in.Minutes}, in.UndoGuard
 			},
 			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any {
 				return estimateArgs{id, *c.EstimateMinutes, u}
 			}),
-		edit(p, reeve.Tool{ID: "update_task_due_date", Name: "Update Task Due Date", Identity: one, Risk: reeve.LowRisk, Description: "Set the day a task is due."},
+		edit(p, reeve.Tool{ID: "update_task_due_date", Name: "Update Task Due Date", Identity: one, Risk: reeve.LowRisk,
+			Description: "Set the day a task is due."},
 			func(in dueArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
 				return in.TaskID, reeve.TaskChange{DueDate: &in.Due}, in.UndoGuard
 			},
 			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return dueArgs{id, *c.DueDate, u} }),
-		edit(p, reeve.Tool{ID: "update_task_priority", Name: "Update Task Priority", Identity: one, Risk: reeve.LowRisk, Description: "Set how much a task matters."},
+		edit(p, reeve.Tool{ID: "update_task_priority", Name: "Update Task Priority", Identity: one, Risk: reeve.LowRisk,
+			Description: "Set how much a task matters."},
 			func(in priorityArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
 				return in.TaskID, reeve.TaskChange{Priority: &in.Priority}, in.UndoGuard
 			},
 			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return priorityArgs{id, *c.Priority, u} }),
-		write(p, reeve.Tool{ID: "assign_task_labels", Name: "Assign Task Labels", Capability: TaskWrite, Identity: one, Risk: reeve.LowRisk,
+		write(p, reeve.Tool{ID: "assign_task_labels", Name: "Assign Task Labels", Capability: TaskWrite, Identity: one,
+			Risk:        reeve.LowRisk,
 			Description: "Put labels on a task and take others off. list_allowed_categories shows the labels there are."},
 			func(ctx context.Context, r *store.JournalReader, in labelArgs) error {
 				if err := r.TouchTask(ctx, in.TaskID); err != nil {
@@ -129,7 +136,8 @@ func (p *Pack) taskTools() []reeve.Tool {
 				}
 				return r.TouchLabel(ctx, append(append([]string{}, in.Add...), in.Remove...)...)
 			}, assignLabels),
-		write(p, reeve.Tool{ID: "create_task", Name: "Create Task", Capability: TaskWrite, Description: "Create a task in a category."},
+		write(p, reeve.Tool{ID: "create_task", Name: "Create Task", Capability: TaskWrite,
+			Description: "Create a task in a category."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TaskDraft) error {
 				if err := r.TouchCategory(ctx, in.CategoryID); err != nil {
 					return err
@@ -141,7 +149,9 @@ func (p *Pack) taskTools() []reeve.Tool {
 				return answer{Task: &t}, err
 			}),
 		previewed(p, edit(p, reeve.Tool{ID: "update_task_fields", Name: "Update Task", Identity: one,
-			Description: "Change several things about a task at once: title, description, status, priority, estimate, due date, language, category. What you leave out stays. Moving it to another category needs both to be yours."},
+			Description: "Change several things about a task at once: title, description, status, priority, " +
+				"estimate, due date, language, category. What you leave out stays. Moving it to another category " +
+				"needs both to be yours."},
 			func(in fieldArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
 				return in.TaskID, in.change(), in.UndoGuard
 			},
@@ -154,7 +164,8 @@ func (p *Pack) taskTools() []reeve.Tool {
 }
 
 // edit makes a tool that changes one task: in reads its arguments as a change, back writes a change as arguments.
-func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, reeve.UndoGuard), back func(string, reeve.TaskChange, reeve.UndoGuard) any) reeve.Tool {
+func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, reeve.UndoGuard),
+	back func(string, reeve.TaskChange, reeve.UndoGuard) any) reeve.Tool {
 	t.Capability = TaskWrite
 	return write(p, t, func(ctx context.Context, r *store.JournalReader, args In) error {
 		id, c, _ := in(args)
@@ -231,7 +242,8 @@ func pageOfTasks(ctx context.Context, r *store.JournalReader, in listTasks) ([]r
 			}
 		}
 	}
-	f := store.TaskFilter{Category: in.CategoryID, Status: in.Status, DueAfter: in.DueAfter, DueBefore: in.DueBefore, Label: in.LabelID, Text: in.Text, Limit: cmp.Or(in.Limit, 20)}
+	f := store.TaskFilter{Category: in.CategoryID, Status: in.Status, DueAfter: in.DueAfter, DueBefore: in.DueBefore,
+		Label: in.LabelID, Text: in.Text, Limit: cmp.Or(in.Limit, 20)}
 	var err error
 	if f.Before, err = after(in.Cursor); err != nil {
 		return nil, "", err

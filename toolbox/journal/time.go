@@ -56,24 +56,29 @@ func timeAnswer(e reeve.TimeEntry, err error) (answer, error) { return answer{Ti
 func (p *Pack) timeTools() []reeve.Tool {
 	return []reeve.Tool{
 		read(p, reeve.Tool{ID: "list_time_entries", Name: "List Time Entries", Capability: TimeRead,
-			Description: "List the user's time on tasks of the categories you may touch, the last begun first. One without an end is the running timer."},
+			Description: "List the user's time on tasks of the categories you may touch, the last begun first. One " +
+				"without an end is the running timer."},
 			func(ctx context.Context, r *store.JournalReader, in listTime) error {
 				return r.TouchTask(ctx, in.TaskID)
 			}, findTime),
-		write(p, reeve.Tool{ID: "create_retrospective_time_entry", Name: "Create Retrospective Time Entry", Capability: TimeWrite, Identity: []string{"task_id", "started_at"},
-			Description: "Record time the user spent on a task in the past. It must not overlap other time of theirs. Times carry an offset from UTC; they may cross midnight."},
+		write(p, reeve.Tool{ID: "create_retrospective_time_entry", Name: "Create Retrospective Time Entry",
+			Capability: TimeWrite, Identity: []string{"task_id", "started_at"},
+			Description: "Record time the user spent on a task in the past. It must not overlap other time of " +
+				"theirs. Times carry an offset from UTC; they may cross midnight."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimeDraft) error {
 				return r.TouchTask(ctx, in.TaskID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in reeve.TimeDraft, _ *reeve.Invocation) (answer, error) {
 				return timeAnswer(w.CreateTimeEntry(ctx, in))
 			}),
-		write(p, reeve.Tool{ID: "start_task_timer", Name: "Start Task Timer", Capability: TimeWrite, Risk: reeve.LowRisk,
+		write(p, reeve.Tool{ID: "start_task_timer", Name: "Start Task Timer", Capability: TimeWrite,
+			Risk:        reeve.LowRisk,
 			Description: "Start a timer on a task, now. A user has one running timer at a time."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimerStart) error {
 				return r.TouchTask(ctx, in.TaskID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStart, _ *reeve.Invocation) (answer, error) {
+			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStart, _ *reeve.Invocation) (answer,
+				error) {
 				return timeAnswer(w.StartTimer(ctx, in))
 			}),
 		write(p, reeve.Tool{ID: "stop_task_timer", Name: "Stop Task Timer", Capability: TimeWrite, Risk: reeve.LowRisk,
@@ -91,7 +96,8 @@ func (p *Pack) timeTools() []reeve.Tool {
 			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStop, _ *reeve.Invocation) (answer, error) {
 				return timeAnswer(w.StopTimer(ctx, in))
 			}),
-		write(p, reeve.Tool{ID: "annotate_time_entry", Name: "Annotate Time Entry", Capability: TimeWrite, Risk: reeve.LowRisk, Identity: []string{"time_entry_id"},
+		write(p, reeve.Tool{ID: "annotate_time_entry", Name: "Annotate Time Entry", Capability: TimeWrite,
+			Risk: reeve.LowRisk, Identity: []string{"time_entry_id"},
 			Description: "Say what time was spent on."},
 			func(ctx context.Context, r *store.JournalReader, in annotateArgs) error {
 				return r.TouchTimeEntry(ctx, in.TimeEntryID)
@@ -106,7 +112,8 @@ func (p *Pack) timeTools() []reeve.Tool {
 					err = in.Check(was.Note)
 				}
 				if err == nil && e.Note != was.Note {
-					inv.UndoWith("annotate_time_entry", annotateArgs{in.TimeEntryID, was.Note, reeve.NewUndoGuard(e.Note)})
+					inv.UndoWith("annotate_time_entry", annotateArgs{in.TimeEntryID, was.Note,
+						reeve.NewUndoGuard(e.Note)})
 				}
 				return timeAnswer(e, err)
 			}),

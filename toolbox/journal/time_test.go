@@ -14,8 +14,8 @@ import (
 	"reeve/host"
 )
 
-// TestL19_RetrospectiveTime: an explicit task, an end after the start, nothing in the future, no overlap; midnight and the hours
-// that clocks repeat or leave out are like any other.
+// TestL19_RetrospectiveTime: an explicit task, an end after the start, nothing in the future, no overlap; midnight and
+// the hours that clocks repeat or leave out are like any other.
 func TestL19_RetrospectiveTime(t *testing.T) {
 	engines(t, func(t *testing.T, w *world) {
 		a := w.agent("scribe", w.home)
@@ -27,7 +27,8 @@ func TestL19_RetrospectiveTime(t *testing.T) {
 		args := entry("2026-02-17T16:00:00-05:00", "2026-02-17T18:00:00-05:00")
 		args["description"], args["source_entry_id"] = "Fixed the test", "audio-1"
 		first := w.changes(a, tool, args, "TIME_ENTRY", w.home, task.ID)
-		if e := first.TimeEntry; e.StartedAt.Format(time.RFC3339) != "2026-02-17T16:00:00-05:00" || e.Note != "Fixed the test" || e.SourceID != "audio-1" {
+		if e := first.TimeEntry; e.StartedAt.Format(time.RFC3339) != "2026-02-17T16:00:00-05:00" ||
+			e.Note != "Fixed the test" || e.SourceID != "audio-1" {
 			t.Errorf("got %+v", e)
 		}
 		for _, bad := range []struct{ from, to, path string }{
@@ -36,21 +37,26 @@ func TestL19_RetrospectiveTime(t *testing.T) {
 			{"2026-02-17T10:00:00", "2026-02-17T11:00:00Z", "/started_at"},
 			{"yesterday", "2026-02-17T11:00:00Z", "/started_at"},
 			{"2026-02-17T10:00:00Z", reeve.Now().Add(time.Hour).Format(time.RFC3339), "/ended_at"},
-			{reeve.Now().Add(time.Hour).Format(time.RFC3339), reeve.Now().Add(2 * time.Hour).Format(time.RFC3339), "/ended_at"},
+			{reeve.Now().Add(time.Hour).Format(time.RFC3339), reeve.Now().Add(2 * time.Hour).Format(time.RFC3339),
+				"/ended_at"},
 		} {
 			w.wrong(w.refused(reeve.Validation, a, tool, entry(bad.from, bad.to)), bad.path)
 		}
-		w.wrong(w.refused(reeve.Validation, a, tool, map[string]any{"started_at": "2026-02-17T10:00:00Z", "ended_at": "2026-02-17T11:00:00Z"}), "")
-		for _, span := range [][2]string{{"2026-02-17T22:59:59Z", "2026-02-17T23:30:00Z"}, {"2026-02-17T20:00:00Z", "2026-02-18T03:00:00Z"}, {"2026-02-17T17:00:00-05:00", "2026-02-17T17:01:00-05:00"}} {
+		w.wrong(w.refused(reeve.Validation, a, tool, map[string]any{"started_at": "2026-02-17T10:00:00Z",
+			"ended_at": "2026-02-17T11:00:00Z"}), "")
+		for _, span := range [][2]string{{"2026-02-17T22:59:59Z", "2026-02-17T23:30:00Z"},
+			{"2026-02-17T20:00:00Z", "2026-02-18T03:00:00Z"},
+			{"2026-02-17T17:00:00-05:00", "2026-02-17T17:01:00-05:00"}} {
 			r := w.refused(reeve.Conflict, a, tool, entry(span[0], span[1]))
 			if w.wrong(r, "/started_at"); !strings.Contains(r.Message, first.TimeEntry.ID) {
 				t.Errorf("does not name the other entry: %s", r.Message)
 			}
 		}
 		for name, span := range map[string][2]string{
-			"right after":         {"2026-02-17T18:00:00-05:00", "2026-02-17T18:30:00-05:00"},
-			"across midnight":     {"2026-02-18T23:30:00+01:00", "2026-02-19T00:45:00+01:00"},
-			"clocks went back":    {"2025-11-02T01:30:00-04:00", "2025-11-02T01:10:00-05:00"}, // 40 minutes, though the clock shows less
+			"right after":     {"2026-02-17T18:00:00-05:00", "2026-02-17T18:30:00-05:00"},
+			"across midnight": {"2026-02-18T23:30:00+01:00", "2026-02-19T00:45:00+01:00"},
+			// 40 minutes, though the clock shows less
+			"clocks went back":    {"2025-11-02T01:30:00-04:00", "2025-11-02T01:10:00-05:00"},
 			"clocks went forward": {"2026-03-08T01:50:00-05:00", "2026-03-08T03:10:00-04:00"}, // 20 minutes
 		} {
 			e := w.does(a, tool, entry(span[0], span[1])).TimeEntry
@@ -63,7 +69,8 @@ func TestL19_RetrospectiveTime(t *testing.T) {
 		if len(list.TimeEntries) != 5 {
 			t.Errorf("%d entries", len(list.TimeEntries))
 		}
-		note := w.changes(a, "annotate_time_entry", map[string]any{"time_entry_id": first.TimeEntry.ID, "description": "else"}, "TIME_ENTRY", w.home)
+		note := w.changes(a, "annotate_time_entry", map[string]any{"time_entry_id": first.TimeEntry.ID,
+			"description": "else"}, "TIME_ENTRY", w.home)
 		w.undo(note)
 		var back reeve.TimeEntry
 		w.Want(http.StatusOK, &back, "GET", "/api/journal/time-entries/"+first.TimeEntry.ID, nil)
@@ -78,7 +85,8 @@ func TestL19_Timers(t *testing.T) {
 	engines(t, func(t *testing.T, w *world) {
 		a := w.agent("scribe", w.home)
 		task := w.task(w.home, "Write")
-		run := w.changes(a, "start_task_timer", map[string]any{"task_id": task.ID}, "TIME_ENTRY", w.home, task.ID).TimeEntry
+		run := w.changes(a, "start_task_timer", map[string]any{"task_id": task.ID}, "TIME_ENTRY", w.home, task.ID).
+			TimeEntry
 		r := w.refused(reeve.Conflict, a, "start_task_timer", map[string]any{"task_id": task.ID})
 		if !strings.Contains(r.Message, run.ID) {
 			t.Errorf("does not name the running one: %s", r.Message)
@@ -101,10 +109,12 @@ func TestL19_Timers(t *testing.T) {
 		w.does(a, "start_task_timer", map[string]any{"task_id": task.ID})
 		// Another user has a timer of their own, and does not see this one.
 		var token api.NewToken
-		w.Want(http.StatusCreated, &token, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
+		w.Want(http.StatusCreated, &token, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob",
+			Role: reeve.Member})
 		bob := []string{"Authorization", "Bearer " + token.Token}
 		w.Want(http.StatusNotFound, nil, "GET", "/api/journal/time-entries/"+run.ID, nil, bob...)
-		w.Want(http.StatusNotFound, nil, "PATCH", "/api/journal/time-entries/"+run.ID, map[string]any{"description": "x"}, bob...)
+		w.Want(http.StatusNotFound, nil, "PATCH", "/api/journal/time-entries/"+run.ID,
+			map[string]any{"description": "x"}, bob...)
 		w.Want(http.StatusCreated, nil, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID}, bob...)
 		var list reeve.TimeEntryList
 		w.Want(http.StatusOK, &list, "GET", "/api/journal/time-entries", nil, bob...)
@@ -112,7 +122,8 @@ func TestL19_Timers(t *testing.T) {
 			t.Errorf("got %+v", list)
 		}
 		// And the agent that bob speaks to works on bob's.
-		w.refused(reeve.NotFound, a, "annotate_time_entry", map[string]any{"time_entry_id": run.ID, "description": "x"}, bob...)
+		w.refused(reeve.NotFound, a, "annotate_time_entry", map[string]any{"time_entry_id": run.ID, "description": "x"},
+			bob...)
 	})
 }
 
@@ -146,7 +157,8 @@ func TestL19_Ambiguous(t *testing.T) {
 			return s
 		}
 		got := resolve("  TAX   return ")
-		if want := strings.Join([]string{exact.ID, begins.ID, inside.ID, apart.ID}, " "); strings.Join(ids(got), " ") != want || got.Ambiguous {
+		if want := strings.Join([]string{exact.ID, begins.ID, inside.ID, apart.ID}, " "); strings.Join(ids(got),
+			" ") != want || got.Ambiguous {
 			t.Errorf("got %+v", got)
 		}
 		part := resolve("the tax")
@@ -166,7 +178,8 @@ func TestL19_Ambiguous(t *testing.T) {
 			t.Errorf("got %+v", none)
 		}
 		// A write takes an id and nothing else.
-		w.refused(reeve.Validation, a, "create_retrospective_time_entry", map[string]any{"task_id": "the tax", "started_at": "2026-02-17T10:00:00Z", "ended_at": "2026-02-17T11:00:00Z"})
+		w.refused(reeve.Validation, a, "create_retrospective_time_entry", map[string]any{"task_id": "the tax",
+			"started_at": "2026-02-17T10:00:00Z", "ended_at": "2026-02-17T11:00:00Z"})
 		w.refused(reeve.Validation, a, "start_task_timer", map[string]any{"task_id": "Tax return"})
 		w.refused(reeve.NotFound, a, "start_task_timer", map[string]any{"task_id": "task_return"})
 		var list reeve.TimeEntryList
@@ -182,10 +195,12 @@ func TestL19_RunningTimerTakesTime(t *testing.T) {
 	task := w.task(w.home, "Write")
 	var run reeve.TimeEntry
 	w.Want(http.StatusCreated, &run, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID})
-	w.Want(http.StatusOK, nil, "PATCH", "/api/journal/time-entries/"+run.ID, map[string]any{"started_at": reeve.Now().Add(-time.Hour).Format(time.RFC3339)})
+	w.Want(http.StatusOK, nil, "PATCH", "/api/journal/time-entries/"+run.ID, map[string]any{"started_at": reeve.Now().
+		Add(-time.Hour).Format(time.RFC3339)})
 	var p api.Problem
 	w.Want(http.StatusConflict, &p, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: task.ID,
-		StartedAt: reeve.Now().Add(-30 * time.Minute).Format(time.RFC3339), EndedAt: reeve.Now().Add(-20 * time.Minute).Format(time.RFC3339)})
+		StartedAt: reeve.Now().Add(-30 * time.Minute).Format(time.RFC3339), EndedAt: reeve.Now().Add(-20 * time.Minute).
+				Format(time.RFC3339)})
 	if len(p.Errors) == 0 || p.Errors[0].Path != "/started_at" {
 		t.Errorf("got %+v", p)
 	}
@@ -198,11 +213,13 @@ func TestL19_ListTime(t *testing.T) {
 		a := w.agent("coach", w.gym)
 		var made []string
 		for i := range 5 {
-			e := w.does(a, "create_retrospective_time_entry", map[string]any{"task_id": mine.ID, "started_at": fmt.Sprintf("2026-02-1%dT08:00:00Z", i),
-				"ended_at": fmt.Sprintf("2026-02-1%dT09:00:00Z", i)})
+			e := w.does(a, "create_retrospective_time_entry",
+				map[string]any{"task_id": mine.ID, "started_at": fmt.Sprintf("2026-02-1%dT08:00:00Z", i),
+					"ended_at": fmt.Sprintf("2026-02-1%dT09:00:00Z", i)})
 			made = append([]string{e.TimeEntry.ID}, made...)
 		}
-		w.Want(http.StatusCreated, nil, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: other.ID, StartedAt: "2026-02-10T10:00:00Z", EndedAt: "2026-02-10T11:00:00Z"})
+		w.Want(http.StatusCreated, nil, "POST", "/api/journal/time-entries",
+			reeve.TimeDraft{TaskID: other.ID, StartedAt: "2026-02-10T10:00:00Z", EndedAt: "2026-02-10T11:00:00Z"})
 		list := func(args map[string]any) (ids []string, next string) {
 			got := w.does(a, "list_time_entries", args)
 			for _, e := range got.Times {
@@ -218,15 +235,19 @@ func TestL19_ListTime(t *testing.T) {
 		if !slices.Equal(append(first, rest...), made) || end != "" {
 			t.Errorf("in pages: %v and %v", first, rest)
 		}
-		if got, _ := list(map[string]any{"from": "2026-02-12T09:00:00Z", "to": "2026-02-14T08:00:00Z"}); !slices.Equal(got, made[1:2]) {
+		if got, _ := list(map[string]any{"from": "2026-02-12T09:00:00Z", "to": "2026-02-14T08:00:00Z"}); !slices.Equal(
+			got, made[1:2]) {
 			t.Errorf("within a span: %v", got)
 		}
 		running := w.does(a, "start_task_timer", map[string]any{"task_id": mine.ID}).TimeEntry
-		if got, _ := list(map[string]any{"running": true, "task_id": mine.ID}); !slices.Equal(got, []string{running.ID}) {
+		if got, _ := list(map[string]any{"running": true, "task_id": mine.ID}); !slices.Equal(got,
+			[]string{running.ID}) {
 			t.Errorf("running: %v", got)
 		}
-		for path, args := range map[string]map[string]any{"/from": {"from": "yesterday"}, "/to": {"to": "2026-02-30T00:00:00Z"}, "/cursor": {"cursor": "x"}} {
-			if r := w.refused(reeve.Validation, a, "list_time_entries", args); len(r.Fields) != 1 || r.Fields[0].Path != path {
+		for path, args := range map[string]map[string]any{"/from": {"from": "yesterday"},
+			"/to": {"to": "2026-02-30T00:00:00Z"}, "/cursor": {"cursor": "x"}} {
+			if r := w.refused(reeve.Validation, a, "list_time_entries", args); len(r.Fields) != 1 ||
+				r.Fields[0].Path != path {
 				t.Errorf("%s: %+v", path, r)
 			}
 		}
@@ -239,23 +260,29 @@ func TestL19_TheSameAgain(t *testing.T) {
 	w := start(t, host.Config{})
 	task := w.task(w.home, "Write")
 	var same reeve.Task
-	if w.Want(http.StatusOK, &same, "PATCH", "/api/journal/tasks/"+task.ID, map[string]any{"title": " Write "}); !same.UpdatedAt.Equal(task.UpdatedAt) || same.Title != "Write" {
+	if w.Want(http.StatusOK, &same, "PATCH", "/api/journal/tasks/"+task.ID,
+		map[string]any{"title": " Write "}); !same.UpdatedAt.Equal(task.UpdatedAt) || same.Title != "Write" {
 		t.Errorf("from %+v to %+v", task, same)
 	}
 	span := map[string]any{"started_at": "2026-02-17T10:00:00+01:00", "ended_at": "2026-02-17T11:00:00+01:00"}
 	var entry, again reeve.TimeEntry
-	w.Want(http.StatusCreated, &entry, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: task.ID, StartedAt: span["started_at"].(string), EndedAt: span["ended_at"].(string)})
-	if w.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID, span); !again.UpdatedAt.Equal(entry.UpdatedAt) {
+	w.Want(http.StatusCreated, &entry, "POST", "/api/journal/time-entries",
+		reeve.TimeDraft{TaskID: task.ID, StartedAt: span["started_at"].(string), EndedAt: span["ended_at"].(string)})
+	if w.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID,
+		span); !again.UpdatedAt.Equal(entry.UpdatedAt) {
 		t.Errorf("from %+v to %+v", entry, again)
 	}
 	span["ended_at"] = "2026-02-17T12:00:00+02:00" // the same moment, by another clock
-	if w.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID, span); again.EndedAt.Format(time.RFC3339) != span["ended_at"] {
+	if w.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID,
+		span); again.EndedAt.Format(time.RFC3339) != span["ended_at"] {
 		t.Errorf("from %+v to %+v", entry, again)
 	}
-	rating := reeve.RatingDraft{Target: reeve.RatedTask, TargetID: task.ID, Scores: map[string]int64{"energy": 50}, Note: "fine"}
+	rating := reeve.RatingDraft{Target: reeve.RatedTask, TargetID: task.ID, Scores: map[string]int64{"energy": 50},
+		Note: "fine"}
 	var first, second reeve.Rating
 	w.Want(http.StatusOK, &first, "PUT", "/api/journal/ratings", rating)
-	if w.Want(http.StatusOK, &second, "PUT", "/api/journal/ratings", rating); !second.UpdatedAt.Equal(first.UpdatedAt) || second.Note != "fine" {
+	if w.Want(http.StatusOK, &second, "PUT", "/api/journal/ratings",
+		rating); !second.UpdatedAt.Equal(first.UpdatedAt) || second.Note != "fine" {
 		t.Errorf("from %+v to %+v", first, second)
 	}
 	rating.Note = "better"

@@ -15,21 +15,31 @@ import (
 // TestL17_Catalogue: the tools are those of the seed, with their capabilities.
 func TestL17_Catalogue(t *testing.T) {
 	want := map[string]string{
-		"set_task_language": "task.write", "update_task_estimate": "task.write", "update_task_due_date": "task.write", "update_task_priority": "task.write",
-		"add_multiple_checklist_items": "checklist.write", "update_checklist_items": "checklist.write", "assign_task_labels": "task.write",
-		"list_allowed_categories": "category.read", "list_tasks_in_scope": "task.read", "resolve_task_reference": "task.read",
-		"create_task": "task.write", "update_task_fields": "task.write", "create_follow_up_task": "task.write", "conclude_task_with_rollover": "task.write",
-		"create_checklist": "checklist.write", "move_checklist_items": "checklist.write", "move_checklist_items_to_new_task": "task.write",
-		"list_time_entries":               "time.read",
-		"create_retrospective_time_entry": "time.write", "start_task_timer": "time.write", "stop_task_timer": "time.write", "annotate_time_entry": "time.write",
-		"get_or_create_day_plan": "dayplan.read", "upsert_day_plan_blocks": "dayplan.write", "pin_day_plan_tasks": "dayplan.write", "replan_day_blocks": "dayplan.write",
-		"get_ratings_summary": "rating.read", "get_rating_for_target": "rating.read", "create_or_update_rating": "rating.write",
+		"set_task_language": "task.write", "update_task_estimate": "task.write", "update_task_due_date": "task.write",
+		"update_task_priority":         "task.write",
+		"add_multiple_checklist_items": "checklist.write", "update_checklist_items": "checklist.write",
+		"assign_task_labels":      "task.write",
+		"list_allowed_categories": "category.read", "list_tasks_in_scope": "task.read",
+		"resolve_task_reference": "task.read",
+		"create_task":            "task.write", "update_task_fields": "task.write",
+		"create_follow_up_task":       "task.write",
+		"conclude_task_with_rollover": "task.write",
+		"create_checklist":            "checklist.write", "move_checklist_items": "checklist.write",
+		"move_checklist_items_to_new_task": "task.write",
+		"list_time_entries":                "time.read",
+		"create_retrospective_time_entry":  "time.write", "start_task_timer": "time.write",
+		"stop_task_timer": "time.write", "annotate_time_entry": "time.write",
+		"get_or_create_day_plan": "dayplan.read", "upsert_day_plan_blocks": "dayplan.write",
+		"pin_day_plan_tasks": "dayplan.write", "replan_day_blocks": "dayplan.write",
+		"get_ratings_summary": "rating.read", "get_rating_for_target": "rating.read",
+		"create_or_update_rating": "rating.write",
 	}
 	tools := (&journal.Pack{}).Tools()
 	if len(tools) != len(want) {
 		t.Errorf("%d tools, want %d", len(tools), len(want))
 	}
-	high := []string{"conclude_task_with_rollover", "create_follow_up_task", "move_checklist_items", "move_checklist_items_to_new_task", "replan_day_blocks", "update_task_fields"}
+	high := []string{"conclude_task_with_rollover", "create_follow_up_task", "move_checklist_items",
+		"move_checklist_items_to_new_task", "replan_day_blocks", "update_task_fields"}
 	for _, tool := range tools {
 		if want[tool.ID] != tool.Capability || tool.Capability == "" {
 			t.Errorf("%s needs %q, want %q", tool.ID, tool.Capability, want[tool.ID])
@@ -42,13 +52,15 @@ func TestL17_Catalogue(t *testing.T) {
 		}
 	}
 	w := start(t, host.Config{})
-	w.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant", api.ProfileRequest{Capabilities: []string{"task.read"}})
+	w.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant",
+		api.ProfileRequest{Capabilities: []string{"task.read"}})
 	a := w.agent("reader", w.home)
 	w.refused(reeve.OutOfScope, a, "create_task", map[string]any{"category_id": w.home, "title": "x"})
 	w.does(a, "list_tasks_in_scope", map[string]any{})
 }
 
-// changes makes a call and checks what it says of itself: an operation, tokens of what changed, and links from the operation.
+// changes makes a call and checks what it says of itself: an operation, tokens of what changed, and links from the
+// operation.
 func (w *world) changes(agent, tool string, args any, key string, also ...string) answer {
 	w.T.Helper()
 	a := w.does(agent, tool, args)
@@ -98,36 +110,47 @@ func TestL17_Tasks(t *testing.T) {
 		a := w.agent("clerk", w.home, w.gym)
 		var red, gymOnly reeve.Label
 		w.Want(http.StatusCreated, &red, "POST", "/api/journal/labels", reeve.LabelRequest{Name: "red"})
-		w.Want(http.StatusCreated, &gymOnly, "POST", "/api/journal/labels", reeve.LabelRequest{Name: "legs", CategoryID: w.gym})
-		made := w.changes(a, "create_task", map[string]any{"category_id": w.home, "title": " Paint ", "due_date": "2026-03-01", "label_ids": []string{red.ID}}, "TASK", w.home)
+		w.Want(http.StatusCreated, &gymOnly, "POST", "/api/journal/labels",
+			reeve.LabelRequest{Name: "legs", CategoryID: w.gym})
+		made := w.changes(a, "create_task", map[string]any{"category_id": w.home, "title": " Paint ",
+			"due_date": "2026-03-01", "label_ids": []string{red.ID}}, "TASK", w.home)
 		id := made.Task.ID
-		if made.Task.Title != "Paint" || made.Task.Status != reeve.TaskOpen || made.Task.Priority != reeve.MediumPriority || !slices.Equal(made.Task.LabelIDs, []string{red.ID}) {
+		if made.Task.Title != "Paint" || made.Task.Status != reeve.TaskOpen ||
+			made.Task.Priority != reeve.MediumPriority || !slices.Equal(made.Task.LabelIDs, []string{red.ID}) {
 			t.Errorf("got %+v", made.Task)
 		}
 		for tool, args := range map[string]map[string]any{
-			"set_task_language": {"language": "pt-BR"}, "update_task_estimate": {"estimate_minutes": 90}, "update_task_due_date": {"due_date": "2027-01-02"},
-			"update_task_priority": {"priority": "urgent"}, "update_task_fields": {"title": "Paint it", "status": "in_progress", "description": "twice"},
+			"set_task_language": {"language": "pt-BR"}, "update_task_estimate": {"estimate_minutes": 90},
+			"update_task_due_date": {"due_date": "2027-01-02"},
+			"update_task_priority": {"priority": "urgent"}, "update_task_fields": {"title": "Paint it",
+				"status": "in_progress", "description": "twice"},
 		} {
 			args["task_id"] = id
 			before := w.view(id).Task
 			done := w.changes(a, tool, args, "TASK", w.home)
-			if after := w.view(id).Task; after.Title+string(after.Status)+string(after.Priority)+after.Language+after.DueDate == before.Title+string(before.Status)+string(before.Priority)+before.Language+before.DueDate &&
+			if after := w.view(id).Task; after.Title+string(after.Status)+string(after.Priority)+after.Language+
+				after.DueDate == before.Title+string(before.Status)+string(before.Priority)+before.Language+
+				before.DueDate &&
 				after.EstimateMinutes == before.EstimateMinutes {
 				t.Errorf("%s changed nothing", tool)
 			}
 			w.undo(done)
 			after := w.view(id).Task
 			after.UpdatedAt = before.UpdatedAt
-			if after.Title != before.Title || after.Status != before.Status || after.Priority != before.Priority || after.Language != before.Language ||
-				after.DueDate != before.DueDate || after.EstimateMinutes != before.EstimateMinutes || after.Description != before.Description {
+			if after.Title != before.Title || after.Status != before.Status || after.Priority != before.Priority ||
+				after.Language != before.Language ||
+				after.DueDate != before.DueDate || after.EstimateMinutes != before.EstimateMinutes ||
+				after.Description != before.Description {
 				t.Errorf("%s was not taken back: %+v, want %+v", tool, after, before)
 			}
 		}
-		w.undo(w.changes(a, "assign_task_labels", map[string]any{"task_id": id, "remove_label_ids": []string{red.ID}}, "TASK", w.home))
+		w.undo(w.changes(a, "assign_task_labels", map[string]any{"task_id": id, "remove_label_ids": []string{red.ID}},
+			"TASK", w.home))
 		if l := w.view(id).LabelIDs; !slices.Equal(l, []string{red.ID}) {
 			t.Errorf("labels %v", l)
 		}
-		w.wrong(w.refused(reeve.Validation, a, "assign_task_labels", map[string]any{"task_id": id, "add_label_ids": []string{gymOnly.ID}}), "/add_label_ids")
+		w.wrong(w.refused(reeve.Validation, a, "assign_task_labels",
+			map[string]any{"task_id": id, "add_label_ids": []string{gymOnly.ID}}), "/add_label_ids")
 		// A task that goes elsewhere loses the labels that do not.
 		w.does(a, "update_task_fields", map[string]any{"task_id": id, "category_id": w.gym})
 		w.does(a, "assign_task_labels", map[string]any{"task_id": id, "add_label_ids": []string{gymOnly.ID}})
@@ -136,7 +159,9 @@ func TestL17_Tasks(t *testing.T) {
 			t.Errorf("labels %v", l)
 		}
 		// What changes nothing says so and writes nothing.
-		if same := w.does(a, "update_task_priority", map[string]any{"task_id": id, "priority": "medium"}); len(same.Changed) != 0 || len(same.Result.Changed) != 0 {
+		if same := w.does(a, "update_task_priority",
+			map[string]any{"task_id": id, "priority": "medium"}); len(same.Changed) != 0 ||
+			len(same.Result.Changed) != 0 {
 			t.Errorf("got %+v", same)
 		}
 		got := w.does(a, "list_tasks_in_scope", map[string]any{"task_id": id, "include_checklists": true})
@@ -151,14 +176,17 @@ func TestL17_Checklists(t *testing.T) {
 	engines(t, func(t *testing.T, w *world) {
 		a := w.agent("clerk", w.home)
 		task := w.task(w.home, "Move house")
-		list := w.changes(a, "create_checklist", map[string]any{"task_id": task.ID, "title": "Boxes", "items": []string{"a", "b"}}, "CHECKLIST", w.home, task.ID).Checklist
-		got := w.changes(a, "add_multiple_checklist_items", map[string]any{"checklist_id": list.ID, "items": []any{map[string]any{"title": "c"}, map[string]any{"title": "d", "checked": true}}},
+		list := w.changes(a, "create_checklist", map[string]any{"task_id": task.ID, "title": "Boxes",
+			"items": []string{"a", "b"}}, "CHECKLIST", w.home, task.ID).Checklist
+		got := w.changes(a, "add_multiple_checklist_items", map[string]any{"checklist_id": list.ID,
+			"items": []any{map[string]any{"title": "c"}, map[string]any{"title": "d", "checked": true}}},
 			"CHECKLIST", w.home, task.ID, list.ID)
 		if titles(got.Checklist.Items) != "a b c d" || !got.Checklist.Items[3].Checked {
 			t.Fatalf("got %+v", got.Checklist)
 		}
 		done := w.changes(a, "update_checklist_items", map[string]any{"checklist_id": list.ID, "items": []any{
-			map[string]any{"id": list.Items[0].ID, "checked": true}, map[string]any{"id": list.Items[1].ID, "title": "B"}}}, "CHECKLIST", w.home)
+			map[string]any{"id": list.Items[0].ID, "checked": true}, map[string]any{"id": list.Items[1].ID,
+				"title": "B"}}}, "CHECKLIST", w.home)
 		if titles(done.Checklist.Items) != "a B c d" || !done.Checklist.Items[0].Checked {
 			t.Fatalf("got %+v", done.Checklist)
 		}
@@ -168,27 +196,36 @@ func TestL17_Checklists(t *testing.T) {
 		}
 		other := w.checklist(task.ID, "Other", "x")
 		items := got.Checklist.Items
-		moved := w.changes(a, "move_checklist_items", map[string]any{"item_ids": []string{items[3].ID, items[0].ID}, "from_checklist_id": list.ID, "to_checklist_id": other.ID}, "CHECKLIST", w.home)
-		if titles(moved.Checklists[0].Items) != "b c" || titles(moved.Checklists[1].Items) != "x a d" || !moved.Checklists[1].Items[2].Checked {
+		moved := w.changes(a, "move_checklist_items", map[string]any{"item_ids": []string{items[3].ID, items[0].ID},
+			"from_checklist_id": list.ID, "to_checklist_id": other.ID}, "CHECKLIST", w.home)
+		if titles(moved.Checklists[0].Items) != "b c" || titles(moved.Checklists[1].Items) != "x a d" ||
+			!moved.Checklists[1].Items[2].Checked {
 			t.Fatalf("got %+v", moved.Checklists)
 		}
-		split := w.changes(a, "move_checklist_items_to_new_task", map[string]any{"item_ids": []string{items[0].ID, items[3].ID}, "from_checklist_id": other.ID,
-			"new_task_title": "Own", "preserve_checked_state": false}, "TASK", w.home)
+		split := w.changes(a, "move_checklist_items_to_new_task",
+			map[string]any{"item_ids": []string{items[0].ID, items[3].ID}, "from_checklist_id": other.ID,
+				"new_task_title": "Own", "preserve_checked_state": false}, "TASK", w.home)
 		own := w.view(split.Other.ID)
-		if own.Title != "Own" || len(own.Checklists) != 1 || titles(own.Checklists[0].Items) != "a d" || own.Checklists[0].Items[1].Checked {
+		if own.Title != "Own" || len(own.Checklists) != 1 || titles(own.Checklists[0].Items) != "a d" ||
+			own.Checklists[0].Items[1].Checked {
 			t.Fatalf("got %+v", own)
 		}
 		linked(t, own.Links, task.ID, own.ID, reeve.SplitInto, reeve.SplitFrom)
-		w.refused(reeve.NotFound, a, "move_checklist_items", map[string]any{"item_ids": []string{items[0].ID}, "from_checklist_id": list.ID, "to_checklist_id": other.ID})
-		w.wrong(w.refused(reeve.Validation, a, "move_checklist_items", map[string]any{"item_ids": []string{items[1].ID, items[1].ID}, "from_checklist_id": list.ID, "to_checklist_id": other.ID}), "/item_ids")
-		w.wrong(w.refused(reeve.Validation, a, "add_multiple_checklist_items", map[string]any{"checklist_id": list.ID, "items": []any{map[string]any{"title": "   "}}}), "/items/0/title")
+		w.refused(reeve.NotFound, a, "move_checklist_items", map[string]any{"item_ids": []string{items[0].ID},
+			"from_checklist_id": list.ID, "to_checklist_id": other.ID})
+		w.wrong(w.refused(reeve.Validation, a, "move_checklist_items",
+			map[string]any{"item_ids": []string{items[1].ID, items[1].ID}, "from_checklist_id": list.ID,
+				"to_checklist_id": other.ID}), "/item_ids")
+		w.wrong(w.refused(reeve.Validation, a, "add_multiple_checklist_items", map[string]any{"checklist_id": list.ID,
+			"items": []any{map[string]any{"title": "   "}}}), "/items/0/title")
 	})
 }
 
 // linked checks that two tasks are tied in both directions.
 func linked(t *testing.T, links []reeve.Link, from, to string, there, back reeve.Relation) {
 	t.Helper()
-	for _, want := range []reeve.Link{{FromID: from, ToID: to, Relation: there}, {FromID: to, ToID: from, Relation: back}} {
+	for _, want := range []reeve.Link{{FromID: from, ToID: to, Relation: there},
+		{FromID: to, ToID: from, Relation: back}} {
 		if !slices.ContainsFunc(links, func(l reeve.Link) bool {
 			return l.FromID == want.FromID && l.ToID == want.ToID && l.Relation == want.Relation
 		}) {
@@ -203,14 +240,16 @@ func TestL17_Plans(t *testing.T) {
 		a := w.agent("planner", w.home)
 		task := w.task(w.home, "Write")
 		const day = "2026-02-18"
-		if p := w.changes(a, "get_or_create_day_plan", map[string]any{"plan_date": day}, "DAY_PLAN").Plan; p.Day != day || len(p.Blocks) != 0 {
+		if p := w.changes(a, "get_or_create_day_plan", map[string]any{"plan_date": day}, "DAY_PLAN").
+			Plan; p.Day != day || len(p.Blocks) != 0 {
 			t.Fatalf("got %+v", p)
 		}
 		if p := w.does(a, "get_or_create_day_plan", map[string]any{"plan_date": day}); len(p.Changed) != 0 {
 			t.Fatalf("made twice: %+v", p)
 		}
 		block := func(id, from, to string) map[string]any {
-			b := map[string]any{"category_id": w.home, "start_time": day + "T" + from + ":00-05:00", "end_time": day + "T" + to + ":00-05:00"}
+			b := map[string]any{"category_id": w.home, "start_time": day + "T" + from + ":00-05:00", "end_time": day +
+				"T" + to + ":00-05:00"}
 			if id != "" {
 				b["id"] = id
 			}
@@ -218,48 +257,67 @@ func TestL17_Plans(t *testing.T) {
 		}
 		first := block("", "09:00", "11:00")
 		first["task_id"] = task.ID
-		p := w.changes(a, "upsert_day_plan_blocks", map[string]any{"plan_date": day, "upserts": []any{first, block("", "13:00", "14:00")}}, "DAY_PLAN", w.home, task.ID).Plan
-		if len(p.Blocks) != 2 || p.Blocks[0].TaskID != task.ID || p.Blocks[0].StartsAt.Format("15:04 -0700") != "09:00 -0500" {
+		p := w.changes(a, "upsert_day_plan_blocks",
+			map[string]any{"plan_date": day, "upserts": []any{first, block("", "13:00", "14:00")}}, "DAY_PLAN", w.home,
+			task.ID).Plan
+		if len(p.Blocks) != 2 || p.Blocks[0].TaskID != task.ID ||
+			p.Blocks[0].StartsAt.Format("15:04 -0700") != "09:00 -0500" {
 			t.Fatalf("got %+v", p.Blocks)
 		}
-		p = w.changes(a, "upsert_day_plan_blocks", map[string]any{"plan_date": day, "upserts": []any{block(p.Blocks[1].ID, "15:00", "16:00")}, "deletes": []string{p.Blocks[0].ID}}, "DAY_PLAN", w.home).Plan
+		p = w.changes(a, "upsert_day_plan_blocks",
+			map[string]any{"plan_date": day, "upserts": []any{block(p.Blocks[1].ID, "15:00", "16:00")},
+				"deletes": []string{p.Blocks[0].ID}}, "DAY_PLAN", w.home).Plan
 		if len(p.Blocks) != 1 || p.Blocks[0].StartsAt.Hour() != 15 {
 			t.Fatalf("got %+v", p.Blocks)
 		}
-		done := w.changes(a, "pin_day_plan_tasks", map[string]any{"plan_date": day, "task_ids": []string{task.ID}}, "DAY_PLAN", task.ID)
+		done := w.changes(a, "pin_day_plan_tasks", map[string]any{"plan_date": day, "task_ids": []string{task.ID}},
+			"DAY_PLAN", task.ID)
 		if !slices.Equal(done.Plan.Pinned, []string{task.ID}) {
 			t.Fatalf("got %+v", done.Plan)
 		}
 		w.undo(done)
 		before := p.Blocks[0].ID
-		p = w.changes(a, "replan_day_blocks", map[string]any{"plan_date": day, "blocks": []any{block("", "08:00", "09:00"), block("", "23:00", "23:30")}}, "DAY_PLAN", w.home).Plan
+		p = w.changes(a, "replan_day_blocks",
+			map[string]any{"plan_date": day, "blocks": []any{block("", "08:00", "09:00"), block("", "23:00", "23:30")}},
+			"DAY_PLAN", w.home).Plan
 		if len(p.Blocks) != 2 || p.Blocks[0].ID == before || len(p.Pinned) != 0 {
 			t.Fatalf("got %+v", p)
 		}
-		kept := w.does(a, "replan_day_blocks", map[string]any{"plan_date": day, "blocks": []any{}, "from": day + "T12:00:00-05:00"}).Plan
+		kept := w.does(a, "replan_day_blocks", map[string]any{"plan_date": day, "blocks": []any{}, "from": day +
+			"T12:00:00-05:00"}).Plan
 		if len(kept.Blocks) != 1 || kept.Blocks[0].StartsAt.Hour() != 8 {
 			t.Fatalf("got %+v", kept.Blocks)
 		}
-		w.wrong(w.refused(reeve.Validation, a, "upsert_day_plan_blocks", map[string]any{"plan_date": "2026-02-30", "deletes": []string{before}}), "/plan_date")
-		w.wrong(w.refused(reeve.Validation, a, "replan_day_blocks", map[string]any{"plan_date": day, "blocks": []any{block("", "08:00", "07:00")}}), "/blocks/0/end_time")
-		w.wrong(w.refused(reeve.Validation, a, "replan_day_blocks", map[string]any{"plan_date": "2026-02-19", "blocks": []any{block("", "08:00", "09:00")}}), "/blocks/0/start_time")
+		w.wrong(w.refused(reeve.Validation, a, "upsert_day_plan_blocks", map[string]any{"plan_date": "2026-02-30",
+			"deletes": []string{before}}), "/plan_date")
+		w.wrong(w.refused(reeve.Validation, a, "replan_day_blocks",
+			map[string]any{"plan_date": day, "blocks": []any{block("", "08:00", "07:00")}}), "/blocks/0/end_time")
+		w.wrong(w.refused(reeve.Validation, a, "replan_day_blocks", map[string]any{"plan_date": "2026-02-19",
+			"blocks": []any{block("", "08:00", "09:00")}}), "/blocks/0/start_time")
 
-		rated := w.changes(a, "create_or_update_rating", map[string]any{"target_kind": "plan_block", "target_id": kept.Blocks[0].ID, "scores": map[string]any{"focus": 40}}, "RATING", w.home, kept.Blocks[0].ID)
-		again := w.changes(a, "create_or_update_rating", map[string]any{"target_kind": "plan_block", "target_id": kept.Blocks[0].ID, "scores": map[string]any{"focus": 80, "energy": 10}}, "RATING", w.home)
+		rated := w.changes(a, "create_or_update_rating", map[string]any{"target_kind": "plan_block",
+			"target_id": kept.Blocks[0].ID, "scores": map[string]any{"focus": 40}}, "RATING", w.home, kept.Blocks[0].ID)
+		again := w.changes(a, "create_or_update_rating", map[string]any{"target_kind": "plan_block",
+			"target_id": kept.Blocks[0].ID, "scores": map[string]any{"focus": 80, "energy": 10}}, "RATING", w.home)
 		if rated.Rating.ID != again.Rating.ID {
 			t.Errorf("rated twice")
 		}
-		w.does(a, "create_or_update_rating", map[string]any{"target_kind": "task", "target_id": task.ID, "scores": map[string]any{"focus": 20}})
+		w.does(a, "create_or_update_rating", map[string]any{"target_kind": "task", "target_id": task.ID,
+			"scores": map[string]any{"focus": 20}})
 		sum := w.does(a, "get_ratings_summary", map[string]any{})
-		if sum.Count != 2 || len(sum.Summary) != 2 || sum.Summary[1].Name != "focus" || sum.Summary[1].Mean != 50 || sum.Summary[1].Max != 80 {
+		if sum.Count != 2 || len(sum.Summary) != 2 || sum.Summary[1].Name != "focus" || sum.Summary[1].Mean != 50 ||
+			sum.Summary[1].Max != 80 {
 			t.Errorf("got %+v", sum)
 		}
 		w.undo(again)
-		if r := w.does(a, "get_rating_for_target", map[string]any{"target_kind": "plan_block", "target_id": kept.Blocks[0].ID}).Rating; r == nil || r.Scores["focus"] != 40 || len(r.Scores) != 1 {
+		if r := w.does(a, "get_rating_for_target", map[string]any{"target_kind": "plan_block",
+			"target_id": kept.Blocks[0].ID}).Rating; r == nil || r.Scores["focus"] != 40 || len(r.Scores) != 1 {
 			t.Errorf("got %+v", r)
 		}
-		w.wrong(w.refused(reeve.Validation, a, "create_or_update_rating", map[string]any{"target_kind": "task", "target_id": task.ID, "scores": map[string]any{"focus": 101}}), "/scores/focus")
-		w.wrong(w.refused(reeve.Validation, a, "create_or_update_rating", map[string]any{"target_kind": "task", "target_id": task.ID, "scores": map[string]any{}}), "/scores")
+		w.wrong(w.refused(reeve.Validation, a, "create_or_update_rating", map[string]any{"target_kind": "task",
+			"target_id": task.ID, "scores": map[string]any{"focus": 101}}), "/scores/focus")
+		w.wrong(w.refused(reeve.Validation, a, "create_or_update_rating", map[string]any{"target_kind": "task",
+			"target_id": task.ID, "scores": map[string]any{}}), "/scores")
 	})
 }
 
@@ -282,7 +340,8 @@ func TestL17_Limits(t *testing.T) {
 		{"create_task", map[string]any{"category_id": w.home, "title": " \t"}, "/title"},
 		{"create_task", map[string]any{"category_id": w.home, "title": strings.Repeat("ä", 501)}, "/title"},
 		{"create_task", map[string]any{"category_id": w.home, "title": "two\nlines"}, "/title"},
-		{"create_task", map[string]any{"category_id": w.home, "title": "x", "description": strings.Repeat("ä", 60_000)}, "/description"},
+		{"create_task", map[string]any{"category_id": w.home, "title": "x", "description": strings.Repeat("ä", 60_000)},
+			"/description"},
 		{"create_task", map[string]any{"category_id": w.home, "title": "x", "due_date": "2026-02-29"}, "/due_date"},
 		{"create_task", map[string]any{"category_id": w.home, "title": "x", "status": "DONE"}, "/status"},
 		{"create_task", map[string]any{"category_id": w.home, "title": "x", "categoryId": w.home}, ""},
@@ -290,7 +349,8 @@ func TestL17_Limits(t *testing.T) {
 		{"update_task_estimate", map[string]any{"task_id": task.ID, "estimate_minutes": -1}, "/estimate_minutes"},
 		{"update_task_fields", map[string]any{"task_id": task.ID}, ""},
 		{"add_multiple_checklist_items", map[string]any{"checklist_id": list.ID, "items": many}, "/items"},
-		{"create_follow_up_task", map[string]any{"source_task_id": task.ID, "new_task_title": "x", "preserve_category_and_labels": false}, "/category_id"},
+		{"create_follow_up_task", map[string]any{"source_task_id": task.ID, "new_task_title": "x",
+			"preserve_category_and_labels": false}, "/category_id"},
 		{"list_tasks_in_scope", map[string]any{"cursor": "nonsense"}, "/cursor"},
 	} {
 		w.wrong(w.refused(reeve.Validation, a, c.tool, c.args), c.path)

@@ -26,7 +26,8 @@ func start(t *testing.T, cfg host.Config) *world {
 		cfg.Dir = t.TempDir()
 	}
 	w := &world{Host: reevetest.StartWith(t, cfg)}
-	w.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant", api.ProfileRequest{Capabilities: journal.Capabilities()})
+	w.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant",
+		api.ProfileRequest{Capabilities: journal.Capabilities()})
 	w.home, w.gym = w.category("Home"), w.category("Gym")
 	return w
 }
@@ -58,7 +59,8 @@ func (w *world) agent(name string, categories ...string) string {
 		tools = append(tools, t.ID)
 	}
 	a := w.Agent(name, tools...)
-	w.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, map[string]any{"categories": append([]string{}, categories...)})
+	w.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
+		map[string]any{"categories": append([]string{}, categories...)})
 	return a.ID
 }
 
@@ -79,7 +81,8 @@ func (w *world) view(task string) reeve.TaskView {
 func (w *world) checklist(task, title string, items ...string) reeve.Checklist {
 	w.T.Helper()
 	var c reeve.Checklist
-	w.Want(http.StatusCreated, &c, "POST", "/api/journal/checklists", reeve.ChecklistDraft{TaskID: task, Title: title, Items: items})
+	w.Want(http.StatusCreated, &c, "POST", "/api/journal/checklists", reeve.ChecklistDraft{TaskID: task, Title: title,
+		Items: items})
 	return c
 }
 

@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// choose gives the inboxes that somebody means: by name if one has it, else by the way people write addresses. dasovich-j, DASOVICH-J@, jeff.dasovich@enron.com and
-// Jeff Dasovich <jeff.dasovich@enron.com> all mean dasovich-j.
+// choose gives the inboxes that somebody means: by name if one has it, else by the way people write addresses.
+// dasovich-j, DASOVICH-J@, jeff.dasovich@enron.com and Jeff Dasovich <jeff.dasovich@enron.com> all mean dasovich-j.
 func choose(inboxes []store.Inbox, who string) []store.Inbox {
 	who = strings.TrimSpace(who)
 	pick := func(f func(store.Inbox) bool) (out []store.Inbox) {
@@ -37,12 +37,16 @@ func choose(inboxes []store.Inbox, who string) []store.Inbox {
 // person cuts an address into the parts of its name, in order, and its domain.
 func person(address string) (parts []string, domain string) {
 	local, domain, _ := strings.Cut(address, "@")
-	parts = strings.FieldsFunc(strings.ToLower(local), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	parts = strings.FieldsFunc(strings.ToLower(local), func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	})
 	slices.Sort(parts)
 	return parts, domain
 }
 
-// same tells whether two people may be one: each part of the shorter name is a part of the other, or the first letter of one. At least one part must be whole.
+// same tells whether two people may be one: each part of the shorter name is a part of the other, or the first letter
+// of one. At least one part must be whole.
 func same(a, b []string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -50,7 +54,9 @@ func same(a, b []string) bool {
 	if len(a) == 0 || len(a) == 1 && len(b) == 1 && a[0] != b[0] {
 		return false
 	}
-	if len(a) == 1 && len(b) == 2 && (a[0] == b[0]+b[1] || a[0] == b[1]+b[0] || joined(a[0], b[0], b[1]) || joined(a[0], b[1], b[0])) { // jdasovich is jeff.dasovich and dasovich-j
+	// jdasovich is jeff.dasovich and dasovich-j
+	if len(a) == 1 && len(b) == 2 && (a[0] == b[0]+b[1] || a[0] == b[1]+b[0] || joined(a[0], b[0], b[1]) ||
+		joined(a[0], b[1], b[0])) {
 		return true
 	}
 	left, whole := slices.Clone(b), false

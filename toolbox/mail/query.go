@@ -14,10 +14,13 @@ const (
 )
 
 // fields are the names that a query may put before a word.
-var fields = map[string]store.MailField{"subject": store.SubjectField, "body": store.BodyField, "from": store.SenderField, "sender": store.SenderField,
-	"to": store.ReceiverField, "cc": store.ReceiverField, "recipient": store.ReceiverField, "attachment": store.AttachedField}
+var fields = map[string]store.MailField{"subject": store.SubjectField, "body": store.BodyField,
+	"from": store.SenderField, "sender": store.SenderField,
+	"to": store.ReceiverField, "cc": store.ReceiverField, "recipient": store.ReceiverField,
+	"attachment": store.AttachedField}
 
-// parse reads a query. Every text is one: what is not an operator where it stands is a word, and what is not a word is nothing.
+// parse reads a query. Every text is one: what is not an operator where it stands is a word, and what is not a word is
+// nothing.
 //
 //	budget review        both words, in any order
 //	"budget review"      the words in a row
@@ -158,7 +161,8 @@ func starred(s string) bool {
 
 // words are the runs of letters and digits, which is what the indexes hold: jane@x.org is three in a row.
 func words(s string) []string {
-	list := strings.FieldsFunc(strings.ToValidUTF8(s, " "), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co) })
+	list := strings.FieldsFunc(strings.ToValidUTF8(s, " "),
+		func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co) })
 	list = slices.DeleteFunc(list, func(w string) bool {
 		return strings.IndexFunc(w, func(r rune) bool { return !unicode.Is(unicode.M, r) }) < 0
 	})

@@ -9,7 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// written shows what a query was taken for: & between what must be there, | between alternatives, ! before what must not.
+// written shows what a query was taken for: & between what must be there, | between alternatives, ! before what must
+// not.
 func written(q store.MailQuery) string {
 	term := func(t store.MailTerm) string {
 		s := strings.Join(t.Words, " ")
@@ -37,10 +38,17 @@ func written(q store.MailQuery) string {
 
 func TestQueries(t *testing.T) {
 	for query, want := range map[string]string{
-		"": "", "a b": "a&b", `"a b" c`: "a b&c", `"a b`: "a b", "a AND b": "a&b", "a and b": "a&and&b", "a OR b": "a|b", "a OR b c": "a|b&c", "a b OR c OR d e": "a&b|c|d&e",
-		"OR a": "a", "a OR": "a", "OR": "", "a OR OR b": "a|b", "-a": "!a", "a -b": "a&!b", "a NOT b c": "a&c&!b", `a -"b c"`: "a&!b c", `NOT "b c"`: "!b c", "a-b": "a b", "a - b": "a&b", "fore*": "fore*", "*": "", "a*b": "a b",
-		"subject:a": "subject:a", "Subject:a b": "subject:a&b", `subject:"a b" c`: "subject:a b&c", "from:jane@x.org": "sender:jane x org", "-from:jane": "!sender:jane", `-subject:"a b" c`: "c&!subject:a b", "to:x": "recipients:x",
-		"nothing:a": "nothing a", "http://a.b": "http a b", "subject:": "", "subject: a": "a", "(a OR b) c": "a|b&c", "(a)(b)": "a&b", "a,b": "a&b", "don't": "don t", "\x00": "", "a\x00b": "a&b", "\xff": "", "😀": "", "é": "é", "attachment:x.pdf": "attached:x pdf", "body:x*": "body:x*",
+		"": "", "a b": "a&b", `"a b" c`: "a b&c", `"a b`: "a b", "a AND b": "a&b", "a and b": "a&and&b",
+		"a OR b": "a|b", "a OR b c": "a|b&c", "a b OR c OR d e": "a&b|c|d&e",
+		"OR a": "a", "a OR": "a", "OR": "", "a OR OR b": "a|b", "-a": "!a", "a -b": "a&!b", "a NOT b c": "a&c&!b",
+		`a -"b c"`: "a&!b c", `NOT "b c"`: "!b c", "a-b": "a b", "a - b": "a&b", "fore*": "fore*", "*": "",
+		"a*b":       "a b",
+		"subject:a": "subject:a", "Subject:a b": "subject:a&b", `subject:"a b" c`: "subject:a b&c",
+		"from:jane@x.org": "sender:jane x org", "-from:jane": "!sender:jane", `-subject:"a b" c`: "c&!subject:a b",
+		"to:x":      "recipients:x",
+		"nothing:a": "nothing a", "http://a.b": "http a b", "subject:": "", "subject: a": "a", "(a OR b) c": "a|b&c",
+		"(a)(b)": "a&b", "a,b": "a&b", "don't": "don t", "\x00": "", "a\x00b": "a&b", "\xff": "", "😀": "", "é": "é",
+		"attachment:x.pdf": "attached:x pdf", "body:x*": "body:x*",
 	} {
 		if got := written(parse(query)); got != want {
 			t.Errorf("%q is %q, want %q", query, got, want)
@@ -50,7 +58,8 @@ func TestQueries(t *testing.T) {
 
 // FuzzQuery looks that whatever is asked, the parts that reach the indexes are letters and digits, and not too many.
 func FuzzQuery(f *testing.F) {
-	for _, s := range []string{"", "a b", `"a b" -c OR d*`, "subject:x", "\x00\xff", strings.Repeat("(", 100), "é 日本 😀"} {
+	for _, s := range []string{"", "a b", `"a b" -c OR d*`, "subject:x", "\x00\xff", strings.Repeat("(", 100),
+		"é 日本 😀"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -70,7 +79,11 @@ func FuzzQuery(f *testing.F) {
 				t.Fatalf("%d words", len(term.Words))
 			}
 			for _, w := range term.Words {
-				if w == "" || len(w) > mostWord || strings.ContainsFunc(w, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co) }) {
+				if w == "" || len(w) > mostWord ||
+					strings.ContainsFunc(w, func(r rune) bool {
+						return !unicode.In(r, unicode.L, unicode.N, unicode.M,
+							unicode.Co)
+					}) {
 					t.Fatalf("word %q", w)
 				}
 			}
@@ -80,14 +93,22 @@ func FuzzQuery(f *testing.F) {
 
 func TestInboxesByAddress(t *testing.T) {
 	var all []store.Inbox
-	for i, name := range []string{"dasovich-j", "kaminski-v", "kaminski-a", "williams-w3", "lay-k", "jane.doe@x.org", "jane.doe@y.org", "info@x.org"} {
+	for i, name := range []string{"dasovich-j", "kaminski-v", "kaminski-a", "williams-w3", "lay-k", "jane.doe@x.org",
+		"jane.doe@y.org", "info@x.org"} {
 		all = append(all, store.Inbox{ID: int64(i), Name: name})
 	}
 	for who, want := range map[string]string{
-		"dasovich-j": "dasovich-j", "DASOVICH-J@": "dasovich-j", "dasovich-j@enron.com": "dasovich-j", "jeff.dasovich@enron.com": "dasovich-j", "jeff.dasovich": "dasovich-j", "Jeff Dasovich": "dasovich-j", "dasovich": "dasovich-j",
-		"Jeff Dasovich <jeff.dasovich@enron.com>": "dasovich-j", "jdasovich": "dasovich-j", "j.dasovich@enron.com": "dasovich-j", "jeff.d.dasovich@enron.com": "dasovich-j", "maria.dasovich": "", "jeff": "", "j": "",
-		"vince.kaminski@enron.com": "kaminski-v", "kaminski": "kaminski-v kaminski-a", "jane.doe@x.org": "jane.doe@x.org", "jane.doe": "jane.doe@x.org jane.doe@y.org", "jane.doe@": "jane.doe@x.org jane.doe@y.org",
-		"doe-j": "jane.doe@x.org jane.doe@y.org", "doe-j@y.org": "jane.doe@y.org", "info": "info@x.org", "info@z.org": "", "": "", "@": "", "@x.org": "", "kenneth.lay@enron.com": "lay-k", "nobody": "", "layton-k": "",
+		"dasovich-j": "dasovich-j", "DASOVICH-J@": "dasovich-j", "dasovich-j@enron.com": "dasovich-j",
+		"jeff.dasovich@enron.com": "dasovich-j", "jeff.dasovich": "dasovich-j", "Jeff Dasovich": "dasovich-j",
+		"dasovich": "dasovich-j",
+		"Jeff Dasovich <jeff.dasovich@enron.com>": "dasovich-j", "jdasovich": "dasovich-j",
+		"j.dasovich@enron.com": "dasovich-j", "jeff.d.dasovich@enron.com": "dasovich-j", "maria.dasovich": "",
+		"jeff": "", "j": "",
+		"vince.kaminski@enron.com": "kaminski-v", "kaminski": "kaminski-v kaminski-a",
+		"jane.doe@x.org": "jane.doe@x.org", "jane.doe": "jane.doe@x.org jane.doe@y.org",
+		"jane.doe@": "jane.doe@x.org jane.doe@y.org",
+		"doe-j":     "jane.doe@x.org jane.doe@y.org", "doe-j@y.org": "jane.doe@y.org", "info": "info@x.org",
+		"info@z.org": "", "": "", "@": "", "@x.org": "", "kenneth.lay@enron.com": "lay-k", "nobody": "", "layton-k": "",
 	} {
 		var got []string
 		for _, i := range choose(all, who) {

@@ -56,14 +56,16 @@ type part struct {
 	rest       int // how many bytes at the end only tell what the others are
 }
 
-// snippet shows the subject and the text of a mail where they have most of what was looked for, between <mark> and </mark>; what else there is of it only if it is neither in one
-// nor in the other. Secrets are taken out, whether or not they were looked for. The mail's own signs are written so that they are no markup: every <mark> is ours.
+// snippet shows the subject and the text of a mail where they have most of what was looked for, between <mark> and
+// </mark>; what else there is of it only if it is neither in one nor in the other. Secrets are taken out, whether or
+// not they were looked for. The mail's own signs are written so that they are no markup: every <mark> is ours.
 func (m marker) snippet(f store.MailMatch) string {
 	parts := []part{{"Subject: ", f.Subject, store.SubjectField, 32, 0}, {"Body: ", f.Body, store.BodyField, 48, 0}}
 	if f.More {
 		parts[1].rest = reeve.RedactWindow
 	}
-	others := []part{{"From: ", f.From, store.SenderField, 24, 0}, {"To: ", strings.Join(f.Recipients, ", "), store.ReceiverField, 24, 0}, {"Attached: ", f.Attached, store.AttachedField, 24, 0}}
+	others := []part{{"From: ", f.From, store.SenderField, 24, 0}, {"To: ", strings.Join(f.Recipients, ", "),
+		store.ReceiverField, 24, 0}, {"Attached: ", f.Attached, store.AttachedField, 24, 0}}
 	for _, loosely := range []bool{false, true} { // the indexes may know an ending that we do not
 		s, some := m.show(parts, loosely)
 		for _, o := range others {
@@ -106,7 +108,8 @@ type mark struct{ first, last, needle int }
 func cut(text string) (list []spot) {
 	begin := -1
 	for i, r := range text {
-		in := r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') || r >= utf8.RuneSelf && inWord(r)
+		in := r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') ||
+			r >= utf8.RuneSelf && inWord(r)
 		switch {
 		case in && begin < 0:
 			begin = i
@@ -151,7 +154,8 @@ func (m marker) find(spots []spot, field store.MailField, loosely bool) (marks [
 	for i := 0; i < len(spots); i++ {
 		best := mark{first: i, last: i - 1}
 		for k, n := range m.needles {
-			if (n.field == store.AnyField || n.field == field) && i+len(n.words)-1 > best.last && n.at(spots[i:], loosely) {
+			if (n.field == store.AnyField || n.field == field) && i+len(n.words)-1 > best.last &&
+				n.at(spots[i:], loosely) {
 				best = mark{i, i + len(n.words) - 1, k}
 			}
 		}
@@ -226,7 +230,8 @@ func (m marker) window(p part, spots []spot, marks []mark) string {
 	return before + m.written(p.text, from, to, inside) + behind
 }
 
-// written is a part of a text, with marks around what matched and without secrets. These are looked for in the text as it is, as far as can matter: neither a mark nor an end hides one.
+// written is a part of a text, with marks around what matched and without secrets. These are looked for in the text as
+// it is, as far as can matter: neither a mark nor an end hides one.
 func (m marker) written(text string, from, to int, marks []redact.Range) string {
 	lo := max(0, from-reeve.RedactWindow)
 	secrets := m.inv.Redactor.Find(text[lo:min(len(text), to+reeve.RedactWindow)])
@@ -255,7 +260,8 @@ func (m marker) written(text string, from, to int, marks []redact.Range) string 
 	return b.String()
 }
 
-// densest is the word to begin with so that most different terms are shown, and then most marks, a few words before the first of them.
+// densest is the word to begin with so that most different terms are shown, and then most marks, a few words before the
+// first of them.
 func densest(marks []mark, words int) int {
 	if len(marks) == 0 {
 		return 0
@@ -306,7 +312,8 @@ func shorten(s string) string {
 // safe writes a text so that nothing in it is markup but our marks.
 func safe(s string) string { return markup.Replace(s) }
 
-var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", string(open), "<mark>", string(closed), "</mark>")
+var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", string(open), "<mark>", string(closed),
+	"</mark>")
 
 // brief is the beginning of a subject that is no subject.
 func brief(inv *reeve.Invocation, s string) string {

@@ -52,21 +52,26 @@ func TestSnippets(t *testing.T) {
 	long := strings.Repeat("nothing of note here. ", 200)
 	for _, c := range []struct{ query, subject, body, want string }{
 		{"budget", "Budget 2026", "All is well.", "Subject: <mark>Budget</mark> 2026 | Body: All is well."},
-		{"meetings", "x", "We meet. A meeting, MEETINGS!", "Subject: x | Body: We <mark>meet</mark>. A <mark>meeting</mark>, <mark>MEETINGS</mark>!"},
-		{`"white roses"`, "roses white", "white  roses, white pink roses", "Subject: roses white | Body: <mark>white roses</mark>, white pink roses"},
+		{"meetings", "x", "We meet. A meeting, MEETINGS!",
+			"Subject: x | Body: We <mark>meet</mark>. A <mark>meeting</mark>, <mark>MEETINGS</mark>!"},
+		{`"white roses"`, "roses white", "white  roses, white pink roses",
+			"Subject: roses white | Body: <mark>white roses</mark>, white pink roses"},
 		{"subject:plan", "plan", "plan", "Subject: <mark>plan</mark> | Body: plan"},
 		{"fore*", "forest", "before forecasts", "Subject: <mark>forest</mark> | Body: before <mark>forecasts</mark>"},
 		{"gruße", "GRUSSE Grüße", "Gru\u0308ße", "Subject: GRUSSE <mark>Grüße</mark> | Body: <mark>Gru\u0308ße</mark>"},
 		{"日本語", "日本語", "x", "Subject: <mark>日本語</mark> | Body: x"},
 		{"needle", "hay", long + "a needle in it. " + long, "here. a <mark>needle</mark> in it. nothing"},
-		{"alpha beta", "x", long + "alpha alpha. " + long + "alpha and beta. " + long, "<mark>alpha</mark> and <mark>beta</mark>."},
+		{"alpha beta", "x", long + "alpha alpha. " + long + "alpha and beta. " + long,
+			"<mark>alpha</mark> and <mark>beta</mark>."},
 		{"a", "", "", "Subject:  | Body: "},
 		{"x", strings.Repeat("x", 5000), strings.Repeat(" ", 5000), "Body:"},
 		{"-x", "<b>", "a\nb\t c", "Subject: &lt;b&gt; | Body: a b c"},
-		{"generously", "x", "a generous gift", "Body: a <mark>generous</mark> gift"}, // PostgreSQL finds it, we know it loosely
+		// PostgreSQL finds it, we know it loosely
+		{"generously", "x", "a generous gift", "Body: a <mark>generous</mark> gift"},
 	} {
 		q := parse(c.query)
-		got := newMarker(&reeve.Invocation{}, q).snippet(store.MailMatch{MailHit: reeve.MailHit{Subject: c.subject}, Body: c.body})
+		got := newMarker(&reeve.Invocation{}, q).
+			snippet(store.MailMatch{MailHit: reeve.MailHit{Subject: c.subject}, Body: c.body})
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.query, got, c.want)
 		}
@@ -79,7 +84,8 @@ func TestSnippets(t *testing.T) {
 func FuzzSnippet(f *testing.F) {
 	f.Add("alpha <b>", "a \x01b\x02 alpha", "<mark>&amp;", 3)
 	f.Fuzz(func(t *testing.T, query, subject, body string, _ int) {
-		got := newMarker(&reeve.Invocation{}, parse(query)).snippet(store.MailMatch{MailHit: reeve.MailHit{Subject: subject}, Body: body})
+		got := newMarker(&reeve.Invocation{}, parse(query)).
+			snippet(store.MailMatch{MailHit: reeve.MailHit{Subject: subject}, Body: body})
 		plain := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(got)
 		if strings.ContainsAny(plain, "<>\x01\x02") || strings.Count(got, "<mark>") != strings.Count(got, "</mark>") {
 			t.Errorf("%q in %q and %q: %q", query, subject, body, got)

@@ -2,15 +2,18 @@ package mail
 
 import "strings"
 
-// stem takes the endings off an English word, as M.F. Porter's algorithm of 1980 does and SQLite's index with it: meetings, meeting and meet are one. The word is in small letters.
+// stem takes the endings off an English word, as M.F. Porter's algorithm of 1980 does and SQLite's index with it:
+// meetings, meeting and meet are one. The word is in small letters.
 func stem(w string) string {
 	if len(w) < 3 || len(w) > 64 || !ascii(w) {
 		return w
 	}
 	s := stemmer(w)
 	s = s.plurals().past().finalY().
-		swap(0, "ational", "ate", "tional", "tion", "enci", "ence", "anci", "ance", "izer", "ize", "bli", "ble", "alli", "al", "entli", "ent", "eli", "e", "ousli", "ous", "ization", "ize",
-			"ation", "ate", "ator", "ate", "alism", "al", "iveness", "ive", "fulness", "ful", "ousness", "ous", "aliti", "al", "iviti", "ive", "biliti", "ble", "logi", "log").
+		swap(0, "ational", "ate", "tional", "tion", "enci", "ence", "anci", "ance", "izer", "ize", "bli", "ble", "alli",
+			"al", "entli", "ent", "eli", "e", "ousli", "ous", "ization", "ize",
+			"ation", "ate", "ator", "ate", "alism", "al", "iveness", "ive", "fulness", "ful", "ousness", "ous", "aliti",
+			"al", "iviti", "ive", "biliti", "ble", "logi", "log").
 		swap(0, "icate", "ic", "ative", "", "alize", "al", "iciti", "ic", "ical", "ic", "ful", "", "ness", "").
 		suffix()
 	return string(s.tidy())
@@ -63,7 +66,8 @@ func (s stemmer) double() bool {
 // short tells whether it ends in consonant, vowel, consonant, the last none of w, x and y.
 func (s stemmer) short() bool {
 	n := len(s)
-	return n > 2 && s.consonant(n-3) && !s.consonant(n-2) && s.consonant(n-1) && !strings.ContainsRune("wxy", rune(s[n-1]))
+	return n > 2 && s.consonant(n-3) && !s.consonant(n-2) && s.consonant(n-1) &&
+		!strings.ContainsRune("wxy", rune(s[n-1]))
 }
 
 func (s stemmer) ends(with string) bool { return strings.HasSuffix(string(s), with) }
@@ -129,7 +133,8 @@ func (s stemmer) swap(more int, pairs ...string) stemmer {
 
 // suffix takes off what is left of an ending.
 func (s stemmer) suffix() stemmer {
-	for _, e := range []string{"al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize"} {
+	for _, e := range []string{"al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion",
+		"ou", "ism", "ate", "iti", "ous", "ive", "ize"} {
 		if !s.ends(e) {
 			continue
 		}

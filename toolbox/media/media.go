@@ -29,8 +29,10 @@ type sendArgs struct {
 
 // Tools gives the pack's tools.
 func (p *Pack) Tools() []reeve.Tool {
-	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "send_media", Name: "Send media", Category: "communication", Pack: "media", Capability: "files.read", Effect: reeve.Local, Risk: reeve.LowRisk,
-		TimeoutMS: 15_000, Description: "Sends a file of the workspace (a picture, a document, audio) to the people of the conversation that asked for it. They see it beside what you say.",
+	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "send_media", Name: "Send media", Category: "communication",
+		Pack: "media", Capability: "files.read", Effect: reeve.Local, Risk: reeve.LowRisk,
+		TimeoutMS: 15_000, Description: "Sends a file of the workspace (a picture, a document, audio) to the people " +
+			"of the conversation that asked for it. They see it beside what you say.",
 		Check: func(ctx context.Context, inv *reeve.Invocation) error {
 			in, err := reeve.Args[sendArgs](inv)
 			if err != nil {
@@ -60,7 +62,8 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 		return "", err
 	}
 	a := reeve.Attachment{Name: path.Base(in.Path), MediaType: kind(in.Path, body), Hash: hash, Size: len(body)}
-	if err := tx.Chat().SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: turn, AgentID: inv.Agent, Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
+	if err := tx.Chat().SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: turn, AgentID: inv.Agent,
+		Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
 		return "", err
 	}
 	inv.Emit(reeve.SemanticKey, "MEDIA")
@@ -68,8 +71,9 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	return fmt.Sprintf("Sent %s (%s, %d bytes).", a.Name, a.MediaType, a.Size), nil
 }
 
-// channel is the conversation that asked, and its turn: the one that the run is a turn of, or the one in which its schedule was made. Of a run that
-// a call of another agent led to, the first of these counts: that is where a person waits.
+// channel is the conversation that asked, and its turn: the one that the run is a turn of, or the one in which its
+// schedule was made. Of a run that a call of another agent led to, the first of these counts: that is where a person
+// waits.
 func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversation, turn string, err error) {
 	threads, first := []string{inv.Thread}, inv.Run
 	for _, a := range inv.Ancestors[:min(1, len(inv.Ancestors))] {
@@ -99,7 +103,9 @@ func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversa
 			return "", "", err
 		}
 	}
-	return "", "", reeve.Errorf(reeve.ToolFailed, "nobody asked for this in a conversation, so there is nobody to send it to").Hintf("say in your answer where the file is")
+	return "", "", reeve.Errorf(reeve.ToolFailed,
+		"nobody asked for this in a conversation, so there is nobody to send it to").
+		Hintf("say in your answer where the file is")
 }
 
 // kind is the media type of a file: by its name where that is known, else by its bytes.

@@ -30,8 +30,10 @@ type slice struct {
 // Tools gives output_read.
 func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{
-		reeve.MustTool(reeve.Tool{ID: "output_read", Name: "Read Output", Category: "general", Pack: "output", Effect: reeve.Read, TimeoutMS: 10_000,
-			Description: "Read a slice of an output that was too long to be shown whole. Go on from next_offset until remaining is 0."}, p.read),
+		reeve.MustTool(reeve.Tool{ID: "output_read", Name: "Read Output", Category: "general", Pack: "output",
+			Effect: reeve.Read, TimeoutMS: 10_000,
+			Description: "Read a slice of an output that was too long to be shown whole. Go on from next_offset " +
+				"until remaining is 0."}, p.read),
 	}
 }
 
@@ -47,22 +49,27 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return slice{}, reeve.Errorf(reeve.ToolFailed, "no output is kept under %s", in.Hash).Hintf("take the hash from a result; one that is old may be gone, if the server's setting retention says so")
+		return slice{}, reeve.Errorf(reeve.ToolFailed, "no output is kept under %s", in.Hash).
+			Hintf("take the hash from a result; one that is old may be gone, if the server's setting retention says so")
 	}
 	if err != nil {
 		return slice{}, err
 	}
 	if in.Offset > got.Size {
-		return slice{}, reeve.Errorf(reeve.ToolFailed, "the output has only %d bytes", got.Size).Hintf("read from an offset below that")
+		return slice{}, reeve.Errorf(reeve.ToolFailed, "the output has only %d bytes", got.Size).
+			Hintf("read from an offset below that")
 	}
 	body := first(got, limit)
 	if !utf8.Valid(body) {
-		return slice{}, reeve.Errorf(reeve.ToolFailed, "there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
+		return slice{}, reeve.Errorf(reeve.ToolFailed,
+			"there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
 			Hintf("go on from a next_offset, or from 0")
 	}
-	return reeve.Page(inv, len(body), func(n int) (slice, error) { // quotes and line ends take more room than their bytes
+	// quotes and line ends take more room than their bytes
+	return reeve.Page(inv, len(body), func(n int) (slice, error) {
 		from, to, shown := got.RedactedPart(len(first(got, n)))
-		return slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to, Size: got.Size, Remaining: got.Size - to}, nil
+		return slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to, Size: got.Size,
+			Remaining: got.Size - to}, nil
 	})
 }
 

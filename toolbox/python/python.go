@@ -52,9 +52,12 @@ func (p *Pack) Tools() []reeve.Tool {
 	if limit == 0 {
 		limit = py.DefaultTime
 	}
-	t := reeve.MustTool(reeve.Tool{ID: "execute_python", Name: "Execute Python", Category: "code", Pack: "python", Effect: reeve.Read, Tier: reeve.ReadOnly, Risk: reeve.LowRisk,
-		Description: "Runs Python code and gives back its stdout and stderr. For computing: arithmetic, text, JSON, regular expressions. json, re and typing can be imported, nothing else. " +
-			"There are no files, no network, no processes, no clock and no randomness, and nothing is kept from one call to the next.",
+	t := reeve.MustTool(reeve.Tool{ID: "execute_python", Name: "Execute Python", Category: "code", Pack: "python",
+		Effect: reeve.Read, Tier: reeve.ReadOnly, Risk: reeve.LowRisk,
+		Description: "Runs Python code and gives back its stdout and stderr. For computing: arithmetic, text, JSON, " +
+			"regular expressions. json, re and typing can be imported, nothing else. " +
+			"There are no files, no network, no processes, no clock and no randomness, and nothing is kept from one " +
+			"call to the next.",
 		TimeoutMS: (limit + spareTime).Milliseconds()}, p.execute)
 	t.Broken = p.Off
 	return []reeve.Tool{t}
@@ -68,10 +71,12 @@ func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 	if err != nil {
 		return codeResult{}, err
 	}
-	out := codeResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, Truncated: max(r.StdoutSize, r.StderrSize) > most, DurationMS: r.Duration.Milliseconds()}
+	out := codeResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, Truncated: max(r.StdoutSize, r.StderrSize) > most,
+		DurationMS: r.Duration.Milliseconds()}
 	text := func(b []byte, size int64) string {
 		s, odd := sandbox.Text(b)
-		if out.Binary = out.Binary || odd; size > most || r.TimedOut { // one that was killed may have been saying a secret
+		// one that was killed may have been saying a secret
+		if out.Binary = out.Binary || odd; size > most || r.TimedOut {
 			s = inv.RedactedHead(s, int(most))
 		}
 		return s
@@ -86,7 +91,8 @@ func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 	return out, nil
 }
 
-// words is what an exception says, as it may be shown. Of a long one only the beginning is told; stderr has the rest, if the code left that alone.
+// words is what an exception says, as it may be shown. Of a long one only the beginning is told; stderr has the rest,
+// if the code left that alone.
 func words(inv *reeve.Invocation, message string, stderr []byte) string {
 	if utf8.RuneCountInString(message) < py.MostWords {
 		return message

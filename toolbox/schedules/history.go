@@ -46,7 +46,8 @@ func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
 		}
 		for _, r := range runs {
 			_, _, summary := inv.RedactedSlice(r.Output, 0, chars(r.Output, summaryChars))
-			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, summary, r.Message, r.Moves, r.Spent})
+			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, summary,
+				r.Message, r.Moves, r.Spent})
 		}
 		gone, err := s.Queue().ListMissed(ctx, t.ID, in.Limit)
 		for _, at := range gone {
@@ -90,11 +91,13 @@ func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
 	return reeve.Page(inv, in.MaxChars, func(n int) (map[string]any, error) {
 		begin, end, part := cut(from, from+chars(text[from:], n))
 		next := utf8.RuneCountInString(text[:end])
-		return map[string]any{"run_id": run.ID, "output": part, "offset": utf8.RuneCountInString(text[:begin]), "next_offset": next, "total": total, "remaining": total - next}, nil
+		return map[string]any{"run_id": run.ID, "output": part, "offset": utf8.RuneCountInString(text[:begin]),
+			"next_offset": next, "total": total, "remaining": total - next}, nil
 	})
 }
 
-// chars is how many bytes the first n characters have: slices are cut by characters, so that they join to the original whatever those are.
+// chars is how many bytes the first n characters have: slices are cut by characters, so that they join to the original
+// whatever those are.
 func chars(s string, n int) int {
 	for i := range s {
 		if n == 0 {

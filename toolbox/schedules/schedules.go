@@ -1,5 +1,6 @@
-// Package schedules is the pack that lets agents make, look at and change schedules for the user they act for. Another user's
-// schedule or run behaves like one that does not exist. Limits and budgets are the operator's, and are in no schema.
+// Package schedules is the pack that lets agents make, look at and change schedules for the user they act for. Another
+// user's schedule or run behaves like one that does not exist. Limits and budgets are the operator's, and are in no
+// schema.
 package schedules
 
 import (
@@ -17,7 +18,8 @@ import (
 type Planner interface {
 	CheckScheduleCount(ctx context.Context, tx *store.Tx, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
-	ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error)
+	ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer,
+		[]time.Time, error)
 }
 
 // Pack is the pack.
@@ -76,15 +78,22 @@ type output struct {
 // Tools gives the six tools.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string, effect reeve.Effect) reeve.Tool {
-		return reeve.Tool{ID: id, Name: name, Description: what, Category: "schedules", Pack: "schedules", Effect: effect, TimeoutMS: 10_000}
+		return reeve.Tool{ID: id, Name: name, Description: what, Category: "schedules", Pack: "schedules",
+			Effect: effect, TimeoutMS: 10_000}
 	}
 	return []reeve.Tool{
-		reeve.MustTool(tool("schedule_create", "Create Schedule", "Make a one-off or recurring scheduled task for the user. Shows when it will run.", reeve.Local), p.create),
-		reeve.MustTool(tool("schedule_search", "Search Schedules", "List the user's scheduled tasks, filtered and in pages.", reeve.Read), p.search),
-		reeve.MustTool(tool("schedule_edit", "Edit Schedule", "Change, pause or resume a scheduled task of the user. What is left out stays.", reeve.Local), p.edit),
-		reeve.MustTool(tool("schedule_delete", "Delete Schedule", "Delete a scheduled task of the user for good. Its past runs stay.", reeve.Local), p.delete),
-		reeve.MustTool(tool("schedule_runs", "Schedule Runs", "List recent runs of a scheduled task: when, how they ended, what they cost.", reeve.Read), p.runs),
-		reeve.MustTool(tool("schedule_run_output", "Schedule Run Output", "Read the whole output of one run, in pages that join to the original.", reeve.Read), p.output),
+		reeve.MustTool(tool("schedule_create", "Create Schedule",
+			"Make a one-off or recurring scheduled task for the user. Shows when it will run.", reeve.Local), p.create),
+		reeve.MustTool(tool("schedule_search", "Search Schedules",
+			"List the user's scheduled tasks, filtered and in pages.", reeve.Read), p.search),
+		reeve.MustTool(tool("schedule_edit", "Edit Schedule",
+			"Change, pause or resume a scheduled task of the user. What is left out stays.", reeve.Local), p.edit),
+		reeve.MustTool(tool("schedule_delete", "Delete Schedule",
+			"Delete a scheduled task of the user for good. Its past runs stay.", reeve.Local), p.delete),
+		reeve.MustTool(tool("schedule_runs", "Schedule Runs",
+			"List recent runs of a scheduled task: when, how they ended, what they cost.", reeve.Read), p.runs),
+		reeve.MustTool(tool("schedule_run_output", "Schedule Run Output",
+			"Read the whole output of one run, in pages that join to the original.", reeve.Read), p.output),
 	}
 }
 
@@ -92,7 +101,8 @@ func (p *Pack) Tools() []reeve.Tool {
 func user(ctx context.Context) (*reeve.Invocation, string, error) {
 	inv := reeve.InvocationFrom(ctx)
 	if inv.User == "" {
-		return inv, "", reeve.Errorf(reeve.ToolFailed, "schedules belong to a user, and this call is on nobody's behalf")
+		return inv, "", reeve.Errorf(reeve.ToolFailed,
+			"schedules belong to a user, and this call is on nobody's behalf")
 	}
 	return inv, inv.User, nil
 }
@@ -115,8 +125,10 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	if err := (reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal}).Validate(); err != nil {
 		return view{}, err
 	}
-	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: who, Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
-		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
+	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: who,
+		Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
+		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire),
+		Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
 		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now(), OnBehalfOf: inv.OnBehalfOf(limited(inv))}
 	if t.Name == "" {
 		t.Name = headline(inv, in.Goal)
@@ -128,7 +140,8 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 		t.Notify = reeve.NotifyAlways
 	}
 	if err := p.Planner.CheckScheduleCount(ctx, tx, t); err != nil {
-		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
+		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).
+			Hintf("%s", reeve.AsError(err).Hint)
 	}
 	t, upcoming, err := p.Planner.Plan(t, tx.Now())
 	if err != nil {
@@ -170,8 +183,10 @@ func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {
 	var list []reeve.Timer
 	total := 0
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		list, total, err = s.Queue().ListTimers(ctx, inv.Workspace, store.TimerFilter{User: who, Name: in.Name, Kind: in.CadenceType, State: reeve.TimerState(in.Status),
-			Notify: reeve.Notify(in.Notification), Offset: in.Offset, Limit: in.Limit})
+		list, total, err = s.Queue().
+			ListTimers(ctx, inv.Workspace, store.TimerFilter{User: who, Name: in.Name, Kind: in.CadenceType,
+				State:  reeve.TimerState(in.Status),
+				Notify: reeve.Notify(in.Notification), Offset: in.Offset, Limit: in.Limit})
 		return err
 	})
 	if err != nil {
@@ -214,8 +229,10 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	t, upcoming, err := p.Planner.ApplyToExisting(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
-		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification), Status: in.Status})
+	t, upcoming, err := p.Planner.ApplyToExisting(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal,
+		CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
+		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification),
+		Status: in.Status})
 	if err != nil || t.Equal(was) {
 		return view{t, upcoming}, err
 	}

@@ -33,14 +33,18 @@ const schema = `{"type":"object","properties":{"items":{"type":"array","minItems
 // Tools gives scratchpad_read, scratchpad_write and scratchpad_clear.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string, effect reeve.Effect) reeve.Tool {
-		return reeve.Tool{ID: id, Name: name, Description: what, Category: "general", Pack: "scratchpad", Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
+		return reeve.Tool{ID: id, Name: name, Description: what, Category: "general", Pack: "scratchpad",
+			Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
 	}
-	w := tool("scratchpad_write", "Write Scratchpad", "Replace this session's scratchpad with a list of what is being worked on.", reeve.Local)
+	w := tool("scratchpad_write", "Write Scratchpad",
+		"Replace this session's scratchpad with a list of what is being worked on.", reeve.Local)
 	w.Parameters = []byte(schema)
 	return []reeve.Tool{
-		reeve.MustTool(tool("scratchpad_read", "Read Scratchpad", "Read this session's scratchpad.", reeve.Read), p.read),
+		reeve.MustTool(tool("scratchpad_read", "Read Scratchpad", "Read this session's scratchpad.", reeve.Read),
+			p.read),
 		reeve.MustTool(w, p.write),
-		reeve.MustTool(tool("scratchpad_clear", "Clear Scratchpad", "Empty this session's scratchpad.", reeve.Local), p.clear),
+		reeve.MustTool(tool("scratchpad_clear", "Clear Scratchpad", "Empty this session's scratchpad.", reeve.Local),
+			p.clear),
 	}
 }
 
@@ -65,7 +69,8 @@ func (p *Pack) write(ctx context.Context, in write) (map[string]any, error) {
 		return nil, err
 	}
 	inv.Emit(reeve.SemanticKey, "SCRATCHPAD")
-	return map[string]any{"updated": true, "item_count": len(in.Items), "message": fmt.Sprintf("The scratchpad holds %d items.", len(in.Items))},
+	return map[string]any{"updated": true, "item_count": len(in.Items),
+			"message": fmt.Sprintf("The scratchpad holds %d items.", len(in.Items))},
 		tx.Chat().PutScratchpad(ctx, inv.Workspace, inv.Session, in.Items)
 }
 
@@ -76,5 +81,6 @@ func (p *Pack) clear(ctx context.Context, _ nothing) (map[string]any, error) {
 		return nil, err
 	}
 	inv.Emit(reeve.SemanticKey, "SCRATCHPAD")
-	return map[string]any{"cleared": true, "message": "The scratchpad is empty."}, tx.Chat().PutScratchpad(ctx, inv.Workspace, inv.Session, nil)
+	return map[string]any{"cleared": true, "message": "The scratchpad is empty."}, tx.Chat().
+		PutScratchpad(ctx, inv.Workspace, inv.Session, nil)
 }

@@ -9,11 +9,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The shell runs more than the commands that its syntax shows. What it takes for a number or for the name of a variable may have an index, and an index may hold a command:
-// whoever puts 'a[' and '$(rm x)]' together has it run by $((x)), by test -v "$x", by ${!x}. So where programs are listed, such places take what can be told beforehand.
+// The shell runs more than the commands that its syntax shows. What it takes for a number or for the name of a variable
+// may have an index, and an index may hold a command: whoever puts 'a[' and '$(rm x)]' together has it run by $((x)),
+// by test -v "$x", by ${!x}. So where programs are listed, such places take what can be told beforehand.
 
 // variables change which program a name means, are run, or have what they are set to worked out as a number.
-var variables = []string{"PATH", "IFS", "ENV", "SHELLOPTS", "PS4", "CDPATH", "HISTCMD", "OPTIND", "RANDOM", "SRANDOM", "__reeve_command"}
+var variables = []string{"PATH", "IFS", "ENV", "SHELLOPTS", "PS4", "CDPATH", "HISTCMD", "OPTIND", "RANDOM", "SRANDOM",
+	"__reeve_command"}
 
 // decides tells whether a variable may not be set.
 func decides(name string) bool {
@@ -21,7 +23,8 @@ func decides(name string) bool {
 }
 
 // takers are programs of the shell's own that set what their arguments name, or look it up.
-var takers = []string{"[", "declare", "export", "getopts", "local", "printf", "read", "readonly", "set", "shopt", "test", "typeset", "unset", "wait"}
+var takers = []string{"[", "declare", "export", "getopts", "local", "printf", "read", "readonly", "set", "shopt",
+	"test", "typeset", "unset", "wait"}
 
 // implied are set by the shell itself, to text.
 var implied = []string{"_", "COPROC", "DIRSTACK", "FUNCNAME", "MAPFILE", "OLDPWD", "OPTARG", "PWD", "REPLY"}
@@ -31,8 +34,10 @@ var (
 	span       = regexp.MustCompile(`^\{-?[0-9]+\.\.-?[0-9]+(\.\.-?[0-9]+)?\}$`)
 	target     = regexp.MustCompile(`^([A-Za-z_][A-Za-z_0-9]*)(?:$|[\[=+])`)
 	plainIndex = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*\[(?:[0-9]+|[@*])\](?:=|$)`)
-	turned     = regexp.MustCompile(`^-[A-Za-z]*[in]`)                          // attributes that have values worked out, or lead to another variable
-	rewritten  = regexp.MustCompile(`^-[A-Za-z]*[kH]|^(?:keyword|histexpand)$`) // options that make assignments of arguments, or lines of other lines
+	// attributes that have values worked out, or lead to another variable
+	turned = regexp.MustCompile(`^-[A-Za-z]*[in]`)
+	// options that make assignments of arguments, or lines of other lines
+	rewritten = regexp.MustCompile(`^-[A-Za-z]*[kH]|^(?:keyword|histexpand)$`)
 )
 
 const numberHint = "give it a number in the same line (i=0), or use expr, seq and [ ], which take numbers only"
@@ -54,14 +59,19 @@ func numbers(line syntax.Node) map[string]bool {
 		switch n := n.(type) {
 		case *syntax.Assign:
 			if n.Name != nil && !n.Naked {
-				give(n.Name.Value, !n.Append && n.Index == nil && n.Array == nil && (n.Value == nil || none.number(n.Value)))
+				give(n.Name.Value, !n.Append && n.Index == nil && n.Array == nil &&
+					(n.Value == nil || none.number(n.Value)))
 			} else if n.Value != nil {
 				for _, name := range targets(spelled(n.Value)) {
 					give(name, false)
 				}
 			}
 		case *syntax.WordIter:
-			give(n.Name.Value, len(n.Items) > 0 && !slices.ContainsFunc(n.Items, func(w *syntax.Word) bool { return !span.MatchString(w.Lit()) && !none.number(w) }))
+			give(n.Name.Value, len(n.Items) > 0 &&
+				!slices.ContainsFunc(n.Items, func(w *syntax.Word) bool {
+					return !span.MatchString(w.Lit()) &&
+						!none.number(w)
+				}))
 		case *syntax.BinaryArithm:
 			if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.Assgn {
 				give(w.Lit(), true)
@@ -79,7 +89,8 @@ func numbers(line syntax.Node) map[string]bool {
 				give(n.Name.Lit(), false)
 			}
 		case *syntax.CallExpr:
-			if len(n.Args) == 0 || !slices.ContainsFunc([][]string{takers, runners, interpreters}, func(list []string) bool { return slices.Contains(list, path.Base(spelled(n.Args[0]))) }) {
+			if len(n.Args) == 0 || !slices.ContainsFunc([][]string{takers, runners, interpreters},
+				func(list []string) bool { return slices.Contains(list, path.Base(spelled(n.Args[0]))) }) {
 				break
 			}
 			for _, a := range n.Args[1:] {
@@ -129,7 +140,8 @@ func (j *judge) figures(parts []syntax.WordPart) bool {
 			if part.Param == nil || part.Excl || part.Slice != nil || part.Repl != nil || part.Exp != nil {
 				return true
 			}
-			return !part.Length && (part.Index != nil || !j.numbers[part.Param.Value] && !strings.Contains("#?$!", part.Param.Value))
+			return !part.Length && (part.Index != nil || !j.numbers[part.Param.Value] &&
+				!strings.Contains("#?$!", part.Param.Value))
 		}
 		return true
 	})
@@ -175,7 +187,8 @@ func (j *judge) evaluated(n syntax.Node) {
 		if n.N != nil {
 			name := strings.Trim(n.N.Value, "{}")
 			if strings.Contains(name, "[") {
-				j.refuse(n, "name a variable without an index", "what this index is worked out to cannot be told beforehand")
+				j.refuse(n, "name a variable without an index",
+					"what this index is worked out to cannot be told beforehand")
 			}
 			j.set(n, name)
 		}
@@ -184,7 +197,8 @@ func (j *judge) evaluated(n syntax.Node) {
 			j.refuse(n, "give it one name", "a function has no name, or more than one")
 			return
 		}
-		j.program(n, n.Name.Value, nil) // or a name that is not allowed could be run where it is not defined yet, or no more
+		// or a name that is not allowed could be run where it is not defined yet, or no more
+		j.program(n, n.Name.Value, nil)
 	}
 }
 
@@ -207,7 +221,8 @@ func (j *judge) arithmetic(list ...syntax.ArithmExpr) {
 			j.arithmetic(x.X)
 		case *syntax.Word:
 			if !j.number(x) {
-				j.refuse(x, numberHint, "what this is worked out to cannot be told beforehand: arithmetic runs commands that it finds in text")
+				j.refuse(x, numberHint, "what this is worked out to cannot be told beforehand: arithmetic runs "+
+					"commands that it finds in text")
 			}
 		}
 	}
@@ -310,7 +325,8 @@ func (j *judge) takes(name string, args []*syntax.Word) {
 				return
 			}
 			if !ok || rewritten.MatchString(text) {
-				j.refuse(a, "write the options out, and what else there is after --", "what this option has run cannot be told beforehand")
+				j.refuse(a, "write the options out, and what else there is after --",
+					"what this option has run cannot be told beforehand")
 			}
 		}
 	default:
@@ -346,7 +362,8 @@ func (j *judge) printed(args []*syntax.Word) {
 		text, ok := literal(args[0])
 		switch {
 		case !ok && !begun(args[0]):
-			j.refuse(args[0], `write the format out: printf '%s\n' "$a"`, "whether this sets a variable cannot be told beforehand")
+			j.refuse(args[0], `write the format out: printf '%s\n' "$a"`,
+				"whether this sets a variable cannot be told beforehand")
 			return
 		case text == "-v" && len(args) > 1:
 			j.named(args[1])

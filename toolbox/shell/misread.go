@@ -7,9 +7,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The tree is not the shell's own, and in a few places the shell reads a line otherwise. What stands there is refused unless nothing is forbidden: nobody has judged what the shell makes of it.
+// The tree is not the shell's own, and in a few places the shell reads a line otherwise. What stands there is refused
+// unless nothing is forbidden: nobody has judged what the shell makes of it.
 
-// descriptor begins a word by which the shell, but not the tree, has a redirection set an element of a variable: {a[i]}>f.
+// descriptor begins a word by which the shell, but not the tree, has a redirection set an element of a variable:
+// {a[i]}>f.
 var descriptor = regexp.MustCompile(`^\{[A-Za-z_][A-Za-z_0-9]*\[`)
 
 // misread refuses what the shell reads otherwise than the tree shows it.
@@ -19,11 +21,13 @@ func (j *judge) misread(n syntax.Node) {
 	}
 	switch n := n.(type) {
 	case *syntax.Comment:
-		if before := j.line[:n.Pos().Offset()]; before != "" && (!strings.ContainsAny(before[len(before)-1:], " \t\n;") || strings.HasSuffix(before, "\\\n")) {
+		if before := j.line[:n.Pos().Offset()]; before != "" &&
+			(!strings.ContainsAny(before[len(before)-1:], " \t\n;") || strings.HasSuffix(before, "\\\n")) {
 			j.refuse(n, "write a space before the #", "the shell may take this for a part of the word before it")
 		}
 		if strings.HasSuffix(n.Text, "\n") { // to the tree the next line goes on with this one
-			j.refuse(n, "leave out the backslash", "a comment ends with a backslash, and the shell runs the next line by itself")
+			j.refuse(n, "leave out the backslash",
+				"a comment ends with a backslash, and the shell runs the next line by itself")
 		}
 	case *syntax.CoprocClause: // only what is no simple command has a name
 		if n.Name != nil && !compound(n.Stmt.Cmd) {
@@ -34,13 +38,17 @@ func (j *judge) misread(n syntax.Node) {
 			return
 		}
 		text, ok := literal(n.Word)
-		if (!ok || strings.ContainsAny(text, "$`()<>")) && !j.number(n.Word) { // once it knows that this is no number, the shell reads it again
-			j.refuse(n, "write the number out, or > and the file", "what this is worked out to cannot be told beforehand")
+		// once it knows that this is no number, the shell reads it again
+		if (!ok || strings.ContainsAny(text, "$`()<>")) && !j.number(n.Word) {
+			j.refuse(n, "write the number out, or > and the file",
+				"what this is worked out to cannot be told beforehand")
 		}
 		if strings.HasPrefix(text, "-") && text != "-" { // >&-rm
 			j.refuse(n, "write a space after the -", "the shell takes what follows the - for a word of its own")
 		}
-	case *syntax.ParamExp: // between double quotes, and in a here-document, a single quote in it is text to the shell, and what it encloses for the tree is not
+	// between double quotes, and in a here-document, a single quote in it is text to the shell, and what it encloses
+	// for the tree is not
+	case *syntax.ParamExp:
 		for _, w := range words(n) {
 			j.quotes(n, w)
 		}
@@ -52,8 +60,10 @@ func (j *judge) misread(n syntax.Node) {
 		if len(n.Parts) == 0 {
 			return
 		}
-		if lit, ok := n.Parts[0].(*syntax.Lit); ok && descriptor.MatchString(strings.ReplaceAll(lit.Value, "\\\n", "")) {
-			j.refuse(n, "put quotes around it", "the shell may take this for the number of an open file, in a variable whose index it works out")
+		if lit, ok := n.Parts[0].(*syntax.Lit); ok &&
+			descriptor.MatchString(strings.ReplaceAll(lit.Value, "\\\n", "")) {
+			j.refuse(n, "put quotes around it",
+				"the shell may take this for the number of an open file, in a variable whose index it works out")
 		}
 	case *syntax.CallExpr: // without the option extglob, this is a group that is negated
 		if len(n.Args) == 0 || len(n.Args[0].Parts) == 0 {
@@ -76,7 +86,8 @@ func words(n *syntax.ParamExp) (list []*syntax.Word) {
 	return list
 }
 
-// quotes refuses single quotes around anything that would mean something without them. In a command within, quotes are the shell's again.
+// quotes refuses single quotes around anything that would mean something without them. In a command within, quotes are
+// the shell's again.
 func (j *judge) quotes(at syntax.Node, w *syntax.Word) {
 	if w == nil {
 		return
@@ -97,7 +108,8 @@ func (j *judge) quotes(at syntax.Node, w *syntax.Word) {
 // compound tells whether a command is more than a program and its arguments.
 func compound(c syntax.Command) bool {
 	switch c.(type) {
-	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.TestClause, *syntax.ArithmCmd:
+	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause,
+		*syntax.TestClause, *syntax.ArithmCmd:
 		return true
 	}
 	return false

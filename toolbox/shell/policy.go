@@ -32,18 +32,22 @@ func operators() []string {
 	return []string{assignment, background, control, lists, pipes, redirections, substitution}
 }
 
-// runners run what their arguments say. Where programs are listed, they must be allowed by name, and their arguments are judged too.
-var runners = []string{"builtin", "busybox", "chroot", "command", "coproc", "doas", "env", "exec", "find", "ionice", "jobs", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
+// runners run what their arguments say. Where programs are listed, they must be allowed by name, and their arguments
+// are judged too.
+var runners = []string{"builtin", "busybox", "chroot", "command", "coproc", "doas", "env", "exec", "find", "ionice",
+	"jobs", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
 	"time", "timeout", "toybox", "unshare", "watch", "xargs"}
 
 // interpreters run text that no look at the line can judge. Where programs are listed, they must be allowed by name.
-var interpreters = []string{".", "alias", "ash", "awk", "bash", "bind", "compgen", "complete", "dash", "enable", "eval", "fc", "gawk", "hash", "ksh", "let", "lua", "mapfile", "mawk", "node", "perl", "php", "python", "python2", "python3",
+var interpreters = []string{".", "alias", "ash", "awk", "bash", "bind", "compgen", "complete", "dash", "enable", "eval",
+	"fc", "gawk", "hash", "ksh", "let", "lua", "mapfile", "mawk", "node", "perl", "php", "python", "python2", "python3",
 	"readarray", "ruby", "sh", "source", "trap", "zsh"}
 
 // folders are where a program may be named by its path; elsewhere anything may bear its name.
 var folders = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
 
-// noProgram is what the shell takes for an option or an assignment where the tree may show a program: time -- rm, coproc a=b rm.
+// noProgram is what the shell takes for an option or an assignment where the tree may show a program: time -- rm,
+// coproc a=b rm.
 var noProgram = regexp.MustCompile(`^-|^[A-Za-z_][A-Za-z_0-9]*\+?=`)
 
 // listed tells whether it matters which programs are run.
@@ -51,7 +55,8 @@ func (p policy) listed() bool { return len(p.deny) > 0 || !slices.Contains(p.all
 
 // free tells whether nothing is forbidden, so that it does not matter how a line is read.
 func (p policy) free() bool {
-	return !p.listed() && !slices.ContainsFunc(operators(), func(o string) bool { return !slices.Contains(p.operators, o) })
+	return !p.listed() && !slices.ContainsFunc(operators(),
+		func(o string) bool { return !slices.Contains(p.operators, o) })
 }
 
 func parse(line string) (*syntax.File, error) {
@@ -62,7 +67,8 @@ func parse(line string) (*syntax.File, error) {
 func (p policy) check(line string) error {
 	file, err := parse(line)
 	if err != nil {
-		return reeve.Errorf(reeve.Validation, "the command cannot be read: %v", err).Hintf("check its quotes and brackets")
+		return reeve.Errorf(reeve.Validation, "the command cannot be read: %v", err).
+			Hintf("check its quotes and brackets")
 	}
 	j := &judge{policy: p, line: line, numbers: numbers(file)}
 	if !p.free() && strings.Contains(line, "\r") {
@@ -94,13 +100,15 @@ type judge struct {
 func (j *judge) refuse(n syntax.Node, hint, format string, args ...any) {
 	if j.err == nil {
 		at := n.Pos()
-		j.err = reeve.Errorf(reeve.Denied, "line %d, column %d: "+format, append([]any{at.Line(), at.Col()}, args...)...).Hintf("%s", hint)
+		j.err = reeve.Errorf(reeve.Denied, "line %d, column %d: "+format,
+			append([]any{at.Line(), at.Col()}, args...)...).Hintf("%s", hint)
 	}
 }
 
 func (j *judge) operator(n syntax.Node, name string) {
 	if !slices.Contains(j.operators, name) {
-		j.refuse(n, "make a call for each command, or ask for the operator to be switched on in the agent's settings for shell_exec", "the operator %q is switched off", name)
+		j.refuse(n, "make a call for each command, or ask for the operator to be switched on in the agent's settings "+
+			"for shell_exec", "the operator %q is switched off", name)
 	}
 }
 
@@ -130,14 +138,15 @@ func (j *judge) node(n syntax.Node) {
 		if n.Variant != nil {
 			j.program(n, n.Variant.Value, nil)
 		}
-	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.Block, *syntax.Subshell, *syntax.TestClause,
+	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.Block,
+		*syntax.Subshell, *syntax.TestClause,
 		*syntax.ArithmCmd, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.TestDecl:
 		j.operator(n, control)
 	}
 }
 
-// hidden is a command in the index of a variable, which is no command to the syntax: some of the shell's own programs (printf -v, test -v, read, unset), and arithmetic,
-// run it all the same.
+// hidden is a command in the index of a variable, which is no command to the syntax: some of the shell's own programs
+// (printf -v, test -v, read, unset), and arithmetic, run it all the same.
 var hidden = regexp.MustCompile("(?s)\\[.*(\\$[({]|`)")
 
 // text judges what stands in a line as it is.

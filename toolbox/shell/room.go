@@ -47,7 +47,8 @@ func (r *rooms) left(ctx context.Context, root string, total int64) (int64, erro
 	}
 	if c.bytes >= total {
 		return 0, reeve.Errorf(reeve.TooLarge, "the folder that commands work in holds %d MiB, and may hold %d",
-			c.bytes>>20, total>>20).Hintf("delete what is not needed with file_delete; an operator may set shell_disk_mb higher")
+			c.bytes>>20, total>>20).Hintf(
+			"delete what is not needed with file_delete; an operator may set shell_disk_mb higher")
 	}
 	return total - c.bytes, nil
 }

@@ -24,12 +24,12 @@ const mostState = 256 << 10
 // stateEnd closes a state that was written to its end.
 const stateEnd = "\n# end\n"
 
-// A command of a session takes up what the one before it left, and writes down what it leaves itself: directory, variables,
-// functions, aliases and options (but tracing), as commands that bring them back. So no process lives between two commands; one
-// that is killed changes nothing of it, and neither does a restart of the server.
+// A command of a session takes up what the one before it left, and writes down what it leaves itself: directory,
+// variables, functions, aliases and options (but tracing), as commands that bring them back. So no process lives
+// between two commands; one that is killed changes nothing of it, and neither does a restart of the server.
 
-// sessionLine is what bash is given, on one line so that the command's own lines are counted right. Its arguments are the command,
-// the names that are given anew each time, and whether to stay where it starts.
+// sessionLine is what bash is given, on one line so that the command's own lines are counted right. Its arguments are
+// the command, the names that are given anew each time, and whether to stay where it starts.
 const sessionLine = `__reeve_command=$1 __reeve_skip=" $2 " __reeve_stay=$3; set --; eval "$(cat)"; exec </dev/null; eval "$__reeve_command"; { __reeve_end; } 2>/dev/null`
 
 // sessionScript is what it reads first; the state of before follows, and sessionStart.
@@ -78,8 +78,9 @@ type session struct {
 	state   *os.File
 }
 
-// kept gives what a command may take up of a state. Where programs are listed, that is the directory, options, and variables that can run nothing: functions, aliases and whatever else stands there
-// may come from a time of other lists, or from a command that wrote it itself, and is run without anybody having seen it.
+// kept gives what a command may take up of a state. Where programs are listed, that is the directory, options, and
+// variables that can run nothing: functions, aliases and whatever else stands there may come from a time of other
+// lists, or from a command that wrote it itself, and is run without anybody having seen it.
 func (p policy) kept(state []byte, line string) []byte {
 	if !p.listed() {
 		return state
@@ -112,7 +113,8 @@ func (p policy) kept(state []byte, line string) []byte {
 }
 
 // open gets a command ready to go on from the last one of its thread. Close it.
-func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Command, judge policy, line string, stay bool) (s session, err error) {
+func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Command, judge policy, line string,
+	stay bool) (s session, err error) {
 	before, err := p.Shells.Load(ctx, inv.Workspace, inv.Thread)
 	if err != nil {
 		return s, err
@@ -131,7 +133,8 @@ func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Comma
 	if stay {
 		here = "here"
 	}
-	c.Args = []string{program, "--noprofile", "--norc", "-c", sessionLine, program, line, strings.Join(names, " "), here}
+	c.Args = []string{program, "--noprofile", "--norc", "-c", sessionLine, program, line, strings.Join(names, " "),
+		here}
 	c.Stdin, c.Keep = slices.Concat([]byte(sessionScript), judge.kept(before, line), []byte(sessionStart)), s.state
 	return s, nil
 }
@@ -148,7 +151,8 @@ func (s session) keep(ctx context.Context, r confine.Result) (note string, err e
 	b = b[max(0, bytes.LastIndex(b, []byte("__reeve_cd="))):] // before it is what the command itself wrote there
 	switch {
 	case len(b) == 0:
-		return before + ": together they are over " + strconv.Itoa(mostState>>10) + " KiB, or the shell did not come to its end", nil
+		return before + ": together they are over " + strconv.Itoa(mostState>>10) +
+			" KiB, or the shell did not come to its end", nil
 	case !bytes.HasSuffix(b, []byte(stateEnd)):
 		return before, nil
 	}

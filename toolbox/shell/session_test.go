@@ -41,9 +41,13 @@ func TestO06_ASessionGoesOn(t *testing.T) {
 		args    map[string]any
 		want    execResult
 	}{
-		{command: "mkdir -p a/b; cd a/b; X=1; export Y='two words'; declare -A M=([k]='v;\"w' [l]=$'a\\nb'); L=(1 'b c' '*'); f() { echo \"f $1 $X\"; }; umask 027"},
-		{command: `pwd; echo "$X $Y ${M[k]} ${M[l]} ${L[1]} ${L[2]} ${#L[@]}"; f hi; umask; env | grep -c ^Y=`, want: execResult{Stdout: "/shared/a/b\n1 two words v;\"w a\nb b c * 3\nf hi 1\n0027\n1\n"}},
-		{command: "X=lost; cd /tmp; sleep 1000", args: map[string]any{"timeout_ms": 300}, want: execResult{ExitCode: 137, TimedOut: true, Note: "the shell's directory and variables are as they were before this command"}},
+		{command: "mkdir -p a/b; cd a/b; X=1; export Y='two words'; declare -A M=([k]='v;\"w' [l]=$'a\\nb'); L=(1 'b " +
+			"c' '*'); f() { echo \"f $1 $X\"; }; umask 027"},
+		{command: `pwd; echo "$X $Y ${M[k]} ${M[l]} ${L[1]} ${L[2]} ${#L[@]}"; f hi; umask; env | grep -c ^Y=`,
+			want: execResult{Stdout: "/shared/a/b\n1 two words v;\"w a\nb b c * 3\nf hi 1\n0027\n1\n"}},
+		{command: "X=lost; cd /tmp; sleep 1000", args: map[string]any{"timeout_ms": 300},
+			want: execResult{ExitCode: 137, TimedOut: true,
+				Note: "the shell's directory and variables are as they were before this command"}},
 		{command: "pwd; echo $X", want: execResult{Stdout: "/shared/a/b\n1\n"}},
 		{command: "X=2; exit 4", want: execResult{ExitCode: 4}},
 		{command: "echo $X; X=3; false", want: execResult{ExitCode: 1, Stdout: "2\n"}},
@@ -54,19 +58,28 @@ func TestO06_ASessionGoesOn(t *testing.T) {
 		{command: "set -x; echo traced", want: execResult{Stdout: "traced\n", Stderr: "++ echo traced\n"}},
 		{command: "set +x; trap 'echo bye' EXIT; X=6", want: execResult{Stdout: "bye\n"}},
 		{command: "echo $X; unset X; unset -f f", want: execResult{Stdout: "6\n"}},
-		{command: "echo ${X-none}; f", want: execResult{ExitCode: 127, Stdout: "none\n", Stderr: "bash: line 1: f: command not found\n"}},
+		{command: "echo ${X-none}; f", want: execResult{ExitCode: 127, Stdout: "none\n",
+			Stderr: "bash: line 1: f: command not found\n"}},
 		{command: "pwd", args: map[string]any{"cwd": "/shared"}, want: execResult{Stdout: "/shared\n"}},
 		{command: "pwd; mkdir gone; cd gone", want: execResult{Stdout: "/shared\n"}},
 		{command: "rmdir ../gone; X=7"},
-		{command: "pwd; echo $X", want: execResult{Stdout: "/shared\n7\n", Stderr: "reeve: /shared/gone is gone, so this starts in /shared\n"}},
-		{command: "(sleep 1000 & setsid sleep 1000 &); read line; echo \"[$line]\" $# $0", want: execResult{Stdout: "[] 0 bash\n"}},
-		{command: "exec echo replaced", want: execResult{Stdout: "replaced\n", Note: "the shell's directory and variables are as they were before this command: together they are over 256 KiB, or the shell did not come to its end"}},
-		{command: "BIG=$(head -c 300000 /dev/zero | tr '\\0' x); X=8", want: execResult{Note: "the shell's directory and variables are as they were before this command: together they are over 256 KiB, or the shell did not come to its end"}},
+		{command: "pwd; echo $X", want: execResult{Stdout: "/shared\n7\n",
+			Stderr: "reeve: /shared/gone is gone, so this starts in /shared\n"}},
+		{command: "(sleep 1000 & setsid sleep 1000 &); read line; echo \"[$line]\" $# $0",
+			want: execResult{Stdout: "[] 0 bash\n"}},
+		{command: "exec echo replaced", want: execResult{Stdout: "replaced\n",
+			Note: "the shell's directory and variables are as they were before this command: together they are over " +
+				"256 KiB, or the shell did not come to its end"}},
+		{command: "BIG=$(head -c 300000 /dev/zero | tr '\\0' x); X=8",
+			want: execResult{Note: "the shell's directory and variables are as they were before this command: " +
+				"together they are over 256 KiB, or the shell did not come to its end"}},
 		{command: "echo garbage >&198; X=9"},
 		{command: "echo $X ${#BIG}", want: execResult{Stdout: "9 0\n"}},
-		{command: "echo one\nnothing-of-that-name", want: execResult{ExitCode: 127, Stdout: "one\n", Stderr: "bash: line 2: nothing-of-that-name: command not found\n"}},
+		{command: "echo one\nnothing-of-that-name", want: execResult{ExitCode: 127, Stdout: "one\n",
+			Stderr: "bash: line 2: nothing-of-that-name: command not found\n"}},
 		{command: "alias ll='echo aliased'; shopt -s expand_aliases extglob; readonly R=1"},
-		{command: "ll; [[ ab == @(ab|c) ]] && echo glob; R=2; echo after", want: execResult{ExitCode: 1, Stdout: "aliased\nglob\n", Stderr: "bash: line 1: R: readonly variable\n"}},
+		{command: "ll; [[ ab == @(ab|c) ]] && echo glob; R=2; echo after",
+			want: execResult{ExitCode: 1, Stdout: "aliased\nglob\n", Stderr: "bash: line 1: R: readonly variable\n"}},
 		{command: "echo still here", want: execResult{Stdout: "still here\n"}},
 	} {
 		args := map[string]any{"command": c.command}
@@ -85,7 +98,8 @@ func TestO06_ASessionGoesOn(t *testing.T) {
 	}
 }
 
-// TestO04_AKeptShellIsJudgedByTheListsOfNow leaves a shell with all that could run uname in the next command, which may not.
+// TestO04_AKeptShellIsJudgedByTheListsOfNow leaves a shell with all that could run uname in the next command, which may
+// not.
 func TestO04_AKeptShellIsJudgedByTheListsOfNow(t *testing.T) {
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
@@ -107,7 +121,9 @@ func TestO04_AKeptShellIsJudgedByTheListsOfNow(t *testing.T) {
 		{"set -k", free, "echo A=1", "A=1\n"},
 		{"declare -i n=1; declare -n r='a[$(uname >&2)]'", free, `echo "$n$r"`, "\n"},
 		{"z=w", listed, `x='a['; y='$(uname >&2)]'; w=$x$y; if echo; then echo; else z=1; fi; echo $((z))`, "\n\n0\n"},
-		{"mkdir -p d; cd d; i=5; s='a b'; l=(1 '*'); declare -A m=([k]='v w'); umask 027; set -u", free, `i=$((i+1)); echo $i "$s" "${l[1]}" "${m[@]}" $-; cd .. ; umask; echo "$OLDPWD"`, "6 a b * v w huBc\n0027\n/shared/d\n"},
+		{"mkdir -p d; cd d; i=5; s='a b'; l=(1 '*'); declare -A m=([k]='v w'); umask 027; set -u", free,
+			`i=$((i+1)); echo $i "$s" "${l[1]}" "${m[@]}" $-; cd .. ; umask; echo "$OLDPWD"`,
+			"6 a b * v w huBc\n0027\n/shared/d\n"},
 	} {
 		w := newWorld(t)
 		if _, err := w.try(c.config, map[string]any{"command": c.left}); err != nil {
@@ -120,7 +136,8 @@ func TestO04_AKeptShellIsJudgedByTheListsOfNow(t *testing.T) {
 	}
 }
 
-// TestO20_AKeptShellIsJudgedByTheListsOfAllInvolved has an agent that may run everything leave a function, and run its name for one that may not.
+// TestO20_AKeptShellIsJudgedByTheListsOfAllInvolved has an agent that may run everything leave a function, and run its
+// name for one that may not.
 func TestO20_AKeptShellIsJudgedByTheListsOfAllInvolved(t *testing.T) {
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
@@ -131,7 +148,8 @@ func TestO20_AKeptShellIsJudgedByTheListsOfAllInvolved(t *testing.T) {
 	if _, err := w.try(free, map[string]any{"command": "touch f; ls() { uname; }; d=x"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.try(free, map[string]any{"command": "ls f; echo $d"}, listed, free); err != nil || got.Stdout != "f\nx\n" {
+	if got, err := w.try(free, map[string]any{"command": "ls f; echo $d"}, listed, free); err != nil ||
+		got.Stdout != "f\nx\n" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

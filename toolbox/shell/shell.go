@@ -19,7 +19,8 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// The shell, and the language in which its lines are read. bash's is the language of nearly all command lines that models write.
+// The shell, and the language in which its lines are read. bash's is the language of nearly all command lines that
+// models write.
 const (
 	program  = "bash"
 	language = syntax.LangBash
@@ -54,7 +55,8 @@ type Pack struct {
 	Root func(workspace string) (string, error) // gives the folder of a workspace's /shared
 	Env  func(name string) (string, bool)       // gives a variable that commands may have; nil means none
 
-	Backend  string       // what agents have whose settings do not say; disabled is for all, whatever they say. Default: host
+	// what agents have whose settings do not say; disabled is for all, whatever they say. Default: host
+	Backend  string
 	Projects Projects     // what agents can be set to work on; nil means nothing
 	Shells   SessionStore // keeps shells between commands; nil means that there is no backend session
 
@@ -134,9 +136,12 @@ func ProjectOf(config json.RawMessage) (string, error) {
 
 // Tools gives the pack's tool. Where commands cannot be confined it is broken, and says why.
 func (p *Pack) Tools() []reeve.Tool {
-	t := reeve.Tool{ID: ToolID, Name: "Run command", Category: "system", Pack: "shell", Capability: "shell", Effect: reeve.Unsafe, Tier: reeve.Privileged, Risk: reeve.HighRisk,
-		Description: "Runs a bash command line and gives its exit code, stdout and stderr. It starts in /shared, which the file tools see too and which is all it can write, or, if you work " +
-			"on a project, in /project: the files of your own git branch, on which what a command changes is committed when it ends, and which a person merges. Its /tmp is its own and is gone afterwards. " +
+	t := reeve.Tool{ID: ToolID, Name: "Run command", Category: "system", Pack: "shell", Capability: "shell",
+		Effect: reeve.Unsafe, Tier: reeve.Privileged, Risk: reeve.HighRisk,
+		Description: "Runs a bash command line and gives its exit code, stdout and stderr. It starts in /shared, " +
+			"which the file tools see too and which is all it can write, or, if you work " +
+			"on a project, in /project: the files of your own git branch, on which what a command changes is " +
+			"committed when it ends, and which a person merges. Its /tmp is its own and is gone afterwards. " +
 			"There is no network unless granted. Nothing goes on running after the command has ended.",
 		TimeoutMS: (mostTime + spareTime).Milliseconds()}
 	t.ConfigSchema, _ = reeve.SchemaFor[settings]() // a plain struct: it cannot fail, and a test reads it
@@ -155,7 +160,8 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 		return err
 	}
 	if reeve.CodeOf(p.Projects.Check(ctx, inv.Workspace, project)) == reeve.NotFound {
-		return reeve.InvalidField("/config/project", "is the name of no project", "a project of this workspace; reeve projects lists them")
+		return reeve.InvalidField("/config/project", "is the name of no project",
+			"a project of this workspace; reeve projects lists them")
 	}
 	return nil // whether it can be worked on just now is another matter
 }
@@ -167,11 +173,14 @@ func (p *Pack) read(config json.RawMessage) (s settings, err error) {
 	}
 	switch {
 	case p.Backend == disabled:
-		return s, reeve.Errorf(reeve.Denied, "the server's configuration switches shell_exec off").Hintf("shell: host in it switches it on")
+		return s, reeve.Errorf(reeve.Denied, "the server's configuration switches shell_exec off").
+			Hintf("shell: host in it switches it on")
 	case s.Backend == disabled:
-		return s, reeve.Errorf(reeve.Denied, "the agent's settings switch shell_exec off").Hintf("set backend to host in them")
+		return s, reeve.Errorf(reeve.Denied, "the agent's settings switch shell_exec off").
+			Hintf("set backend to host in them")
 	case s.Project != "" && p.Projects == nil:
-		return s, reeve.Errorf(reeve.Unsupported, "the agent's settings for shell_exec name a project, and this server has none")
+		return s, reeve.Errorf(reeve.Unsupported,
+			"the agent's settings for shell_exec name a project, and this server has none")
 	case s.Backend == "":
 		s.Backend = p.Backend
 	}
@@ -183,14 +192,16 @@ func (p *Pack) read(config json.RawMessage) (s settings, err error) {
 	}
 	for _, o := range s.Operators {
 		if !slices.Contains(operators(), o) {
-			return s, reeve.Errorf(reeve.Validation, "the agent's settings for shell_exec name an operator %q that there is not", o).Hintf("there are %s", strings.Join(operators(), ", "))
+			return s, reeve.Errorf(reeve.Validation,
+				"the agent's settings for shell_exec name an operator %q that there is not", o).
+				Hintf("there are %s", strings.Join(operators(), ", "))
 		}
 	}
 	return s, nil
 }
 
-// bounded takes from settings what those do not grant on whose behalf a command runs: the network, variables and time. The line itself is judged by check, for each of them;
-// judge is what a kept shell is judged by.
+// bounded takes from settings what those do not grant on whose behalf a command runs: the network, variables and time.
+// The line itself is judged by check, for each of them; judge is what a kept shell is judged by.
 func (p *Pack) bounded(s settings, lent []json.RawMessage) (_ settings, judge policy, err error) {
 	judge = s.policy()
 	for _, config := range lent {
@@ -203,7 +214,8 @@ func (p *Pack) bounded(s settings, lent []json.RawMessage) (_ settings, judge po
 		}
 		s.Network = s.Network && their.Network
 		s.ShowNamed = s.ShowNamed && their.ShowNamed
-		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(name string) bool { return !slices.Contains(their.Env, name) })
+		s.Env = slices.DeleteFunc(slices.Clone(s.Env),
+			func(name string) bool { return !slices.Contains(their.Env, name) })
 		if their.TimeoutMS > 0 && (s.TimeoutMS == 0 || their.TimeoutMS < s.TimeoutMS) {
 			s.TimeoutMS = their.TimeoutMS
 		}
@@ -263,7 +275,9 @@ func (p *Pack) plan(in execArgs, s settings) (c confine.Command, l confine.Limit
 }
 
 func noVariable(name string) error {
-	return reeve.Errorf(reeve.Denied, "the agent's settings for shell_exec pass %q, which the server does not give to commands", name).Hintf("add it to shell_env in the server's configuration")
+	return reeve.Errorf(reeve.Denied,
+		"the agent's settings for shell_exec pass %q, which the server does not give to commands", name).
+		Hintf("add it to shell_env in the server's configuration")
 }
 
 // inside turns a folder as callers name it into one relative to where they work.
@@ -273,12 +287,14 @@ func inside(cwd, place string) (string, error) {
 		dir = path.Clean(dir)
 		rest, ok := strings.CutPrefix(dir+"/", place+"/")
 		if !ok {
-			return "", reeve.Errorf(reeve.Validation, "the folder %q is not in %s", cwd, place).Hintf("commands start in %s or below it", place)
+			return "", reeve.Errorf(reeve.Validation, "the folder %q is not in %s", cwd, place).
+				Hintf("commands start in %s or below it", place)
 		}
 		dir = strings.TrimSuffix(rest, "/")
 	}
 	if dir = path.Clean(dir); dir == ".." || strings.HasPrefix(dir, "../") || strings.ContainsRune(dir, 0) {
-		return "", reeve.Errorf(reeve.Validation, "the folder %q is not in %s", cwd, place).Hintf("commands start in %s or below it", place)
+		return "", reeve.Errorf(reeve.Validation, "the folder %q is not in %s", cwd, place).
+			Hintf("commands start in %s or below it", place)
 	}
 	return dir, nil
 }
@@ -319,7 +335,8 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 }
 
 // run runs the command, in the shell of its session if it has one.
-func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, judge policy, c confine.Command, l confine.Limits) (out execResult, err error) {
+func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, judge policy, c confine.Command,
+	l confine.Limits) (out execResult, err error) {
 	if s.Backend != sessions {
 		if err := p.unchanged(ctx, inv, in, s, c.Root); err != nil {
 			return out, err
@@ -328,7 +345,8 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 		return tell(s.redactor(inv), r), err
 	}
 	if p.Shells == nil {
-		return out, reeve.Errorf(reeve.Unsupported, "this server keeps no shells").Hintf("set backend to host in the agent's settings for shell_exec")
+		return out, reeve.Errorf(reeve.Unsupported, "this server keeps no shells").
+			Hintf("set backend to host in the agent's settings for shell_exec")
 	}
 	done, err := p.locks.Wait(ctx, inv.Workspace+" "+inv.Thread)
 	if err != nil {
@@ -387,10 +405,12 @@ func (s settings) redactor(inv *reeve.Invocation) *redact.Redactor {
 
 // tell returns the result of a command for the caller, without secrets.
 func tell(secrets *redact.Redactor, r confine.Result) execResult {
-	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull, Truncated: max(r.StdoutSize, r.StderrSize) > mostOutput, DurationMS: r.Duration.Milliseconds()}
+	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull,
+		Truncated: max(r.StdoutSize, r.StderrSize) > mostOutput, DurationMS: r.Duration.Milliseconds()}
 	text := func(b []byte, size int64) string {
 		s, odd := sandbox.Text(b)
-		if out.Binary = out.Binary || odd; size > mostOutput || r.TimedOut || r.DiskFull { // one that was killed may have been saying a secret
+		// one that was killed may have been saying a secret
+		if out.Binary = out.Binary || odd; size > mostOutput || r.TimedOut || r.DiskFull {
 			return secrets.Head(s, mostOutput)
 		}
 		return secrets.Text(s)

@@ -26,7 +26,8 @@ type world struct {
 func newWorld(t *testing.T) world {
 	dir := t.TempDir()
 	shells := &memory{kept: map[string][]byte{}}
-	p := &Pack{Root: func(string) (string, error) { return dir, nil }, Env: func(name string) (string, bool) { return "given", name == "GIVEN" }, Shells: shells}
+	p := &Pack{Root: func(string) (string, error) { return dir, nil },
+		Env: func(name string) (string, bool) { return "given", name == "GIVEN" }, Shells: shells}
 	return world{t, p.Tools()[0], shells}
 }
 
@@ -36,7 +37,8 @@ func (w world) try(config string, args map[string]any, lent ...string) (execResu
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	inv := &reeve.Invocation{Workspace: "w", Agent: "a", Thread: "a:session:s", Args: b, Config: json.RawMessage(config)}
+	inv := &reeve.Invocation{Workspace: "w", Agent: "a", Thread: "a:session:s", Args: b,
+		Config: json.RawMessage(config)}
 	for _, c := range append([]string{config}, lent...) { // the gate's part, played here
 		inv.Config = json.RawMessage(c)
 		if err := w.tool.Check(w.t.Context(), inv); err != nil {
@@ -67,12 +69,14 @@ func TestO06_TheResultSaysWhatHappened(t *testing.T) {
 		args   map[string]any
 		want   execResult
 	}{
-		{"", map[string]any{"command": "echo out; echo err >&2; exit 3"}, execResult{ExitCode: 3, Stdout: "out\n", Stderr: "err\n"}},
+		{"", map[string]any{"command": "echo out; echo err >&2; exit 3"}, execResult{ExitCode: 3, Stdout: "out\n",
+			Stderr: "err\n"}},
 		{"", map[string]any{"command": "mkdir -p a/b; cd a; echo x > b/c"}, execResult{}},
 		{"", map[string]any{"command": "cat c", "cwd": "/shared/a/b"}, execResult{Stdout: "x\n"}},
 		{"", map[string]any{"command": "cat b/c", "cwd": "a"}, execResult{Stdout: "x\n"}},
 		{"", map[string]any{"command": "[[ a == a ]] && echo bash"}, execResult{Stdout: "bash\n"}},
-		{"", map[string]any{"command": "echo begun; sleep 1000", "timeout_ms": 300}, execResult{ExitCode: 137, Stdout: "begun\n", TimedOut: true}},
+		{"", map[string]any{"command": "echo begun; sleep 1000", "timeout_ms": 300},
+			execResult{ExitCode: 137, Stdout: "begun\n", TimedOut: true}},
 		{`{"timeout_ms":300}`, map[string]any{"command": "sleep 1000"}, execResult{ExitCode: 137, TimedOut: true}},
 		{"", map[string]any{"command": `printf 'a\0b\377c'`}, execResult{Stdout: "a\ufffdb\ufffdc", Binary: true}},
 		{"", map[string]any{"command": "nothing-of-that-name 2>/dev/null"}, execResult{ExitCode: 127}},

@@ -62,7 +62,8 @@ func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation) (reeve.Previe
 	root := ""
 	if s.Project == "" {
 		root, err = p.Root(inv.Workspace)
-	} else if root, err = p.Projects.ReadFolder(ctx, inv, s.Project); reeve.CodeOf(err) == reeve.Conflict { // it is not made yet
+		// it is not made yet
+	} else if root, err = p.Projects.ReadFolder(ctx, inv, s.Project); reeve.CodeOf(err) == reeve.Conflict {
 		root, err = "", nil
 	}
 	if err != nil {
@@ -83,7 +84,8 @@ func (p *Pack) unchanged(ctx context.Context, inv *reeve.Invocation, in execArgs
 		return err
 	}
 	if b.base() != inv.Base {
-		return reeve.Errorf(reeve.Stale, "a file that the command names, or its shell, has changed since a person was asked").
+		return reeve.Errorf(reeve.Stale,
+			"a file that the command names, or its shell, has changed since a person was asked").
 			Hintf("make the call again to ask again")
 	}
 	return nil
@@ -109,7 +111,8 @@ func (p *Pack) bind(ctx context.Context, inv *reeve.Invocation, in execArgs, s s
 	}
 	n, err := namedIn(in.Command)
 	if err != nil {
-		return b, reeve.Errorf(reeve.Validation, "the command cannot be read: %v", err).Hintf("check its quotes and brackets")
+		return b, reeve.Errorf(reeve.Validation, "the command cannot be read: %v", err).
+			Hintf("check its quotes and brackets")
 	}
 	if b.plain = n.plain() && len(b.shell) == 0; b.plain {
 		return b, nil

@@ -21,8 +21,10 @@ type send struct {
 
 // Tools gives users_send.
 func (p *Pack) Tools() []reeve.Tool {
-	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "users_send", Name: "Send Message", Category: "users", Pack: "users", Effect: reeve.Local, Risk: reeve.LowRisk, TimeoutMS: 10_000,
-		Description: "Send a message to the person's inbox: the one whom the run is for, else the automation's owner. A mutation."}, p.send)}
+	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "users_send", Name: "Send Message", Category: "users",
+		Pack: "users", Effect: reeve.Local, Risk: reeve.LowRisk, TimeoutMS: 10_000,
+		Description: "Send a message to the person's inbox: the one whom the run is for, else the automation's " +
+			"owner. A mutation."}, p.send)}
 }
 
 func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
@@ -45,7 +47,9 @@ func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
 	if user == "" {
 		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to send it to: this is on nobody's behalf")
 	}
-	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: inv.Workspace, UserID: user, AgentID: inv.Agent, Title: in.Title, Body: in.Text} // of no run: a run may send several
+	// of no run: a run may send several
+	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: inv.Workspace, UserID: user,
+		AgentID: inv.Agent, Title: in.Title, Body: in.Text}
 	if _, err := tx.Queue().InsertNotification(ctx, n, p.Webhook); err != nil {
 		return nil, err
 	}

@@ -1,2 +1,3 @@
-// Package utils is the pack utils: small things that scripts want and that belong nowhere else. None of them changes anything.
+// Package utils is the pack utils: small things that scripts want and that belong nowhere else. None of them changes
+// anything.
 package utils

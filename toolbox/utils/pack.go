@@ -30,11 +30,15 @@ type encoded struct {
 // Tools gives utils_atob and utils_weather.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string) reeve.Tool {
-		return reeve.Tool{ID: id, Name: name, Description: what + " Not a mutation.", Category: "utils", Pack: "utils", Effect: reeve.Read, TimeoutMS: 20_000}
+		return reeve.Tool{ID: id, Name: name, Description: what + " Not a mutation.", Category: "utils", Pack: "utils",
+			Effect: reeve.Read, TimeoutMS: 20_000}
 	}
 	return []reeve.Tool{
-		reeve.MustTool(tool("utils_atob", "Decode Base64", "Decode base64 to text: UTF-8 where it is, otherwise one character for each byte."), p.atob),
-		reeve.MustTool(tool("utils_weather", "Weather", "Get the weather now and for the next days, of a place by its name or its coordinates (Open-Meteo)."), p.weather),
+		reeve.MustTool(tool("utils_atob", "Decode Base64",
+			"Decode base64 to text: UTF-8 where it is, otherwise one character for each byte."), p.atob),
+		reeve.MustTool(tool("utils_weather", "Weather",
+			"Get the weather now and for the next days, of a place by its name or its coordinates (Open-Meteo)."),
+			p.weather),
 	}
 }
 

@@ -93,13 +93,16 @@ func (p *Pack) weather(ctx context.Context, in where) (out report, err error) {
 			Code          []int     `json:"weather_code"`
 		} `json:"daily"`
 	}
-	if err := p.get(ctx, p.Forecast, forecastURL, "/v1/forecast", url.Values{"latitude": {number(out.Latitude)}, "longitude": {number(out.Longitude)}, "timezone": {"auto"},
-		"current": {"temperature_2m,precipitation,wind_speed_10m,weather_code"}, "daily": {"temperature_2m_min,temperature_2m_max,precipitation_sum,weather_code"},
+	if err := p.get(ctx, p.Forecast, forecastURL, "/v1/forecast", url.Values{"latitude": {number(out.Latitude)},
+		"longitude": {number(out.Longitude)}, "timezone": {"auto"},
+		"current":       {"temperature_2m,precipitation,wind_speed_10m,weather_code"},
+		"daily":         {"temperature_2m_min,temperature_2m_max,precipitation_sum,weather_code"},
 		"forecast_days": {strconv.Itoa(in.Days)}}, &a); err != nil {
 		return out, err
 	}
 	d := a.Daily
-	if a.Current.Time == "" || len(d.Low) != len(d.Time) || len(d.High) != len(d.Time) || len(d.Precipitation) != len(d.Time) || len(d.Code) != len(d.Time) {
+	if a.Current.Time == "" || len(d.Low) != len(d.Time) || len(d.High) != len(d.Time) ||
+		len(d.Precipitation) != len(d.Time) || len(d.Code) != len(d.Time) {
 		return out, reeve.Errorf(reeve.ToolFailed, "the weather service's answer makes no sense")
 	}
 	out.Timezone, out.Days = a.Timezone, []day{}
@@ -116,11 +119,13 @@ func (p *Pack) find(ctx context.Context, name string) (spot, error) {
 	var a struct {
 		Results []spot `json:"results"`
 	}
-	if err := p.get(ctx, p.Places, placesURL, "/v1/search", url.Values{"name": {name}, "count": {"1"}}, &a); err != nil {
+	if err := p.get(ctx, p.Places, placesURL, "/v1/search", url.Values{"name": {name}, "count": {"1"}},
+		&a); err != nil {
 		return spot{}, err
 	}
 	if len(a.Results) == 0 {
-		return spot{}, reeve.Errorf(reeve.ToolFailed, "no place is called %q", name).Hintf("write it as its country does, or give latitude and longitude")
+		return spot{}, reeve.Errorf(reeve.ToolFailed, "no place is called %q", name).
+			Hintf("write it as its country does, or give latitude and longitude")
 	}
 	return a.Results[0], nil
 }
@@ -130,7 +135,8 @@ func (p *Pack) get(ctx context.Context, base, usual, path string, query url.Valu
 	if base == "" {
 		base = usual
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+path+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+path+"?"+query.Encode(),
+		nil)
 	if err != nil {
 		return reeve.Errorf(reeve.Unsupported, "the weather service's address is not one").Hintf("an operator sets it")
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// closed are the networks a public name has no business resolving to: this machine, private networks, and ranges that carry
-// another address inside or lead somewhere special. The list follows the IANA special-purpose registries.
+// closed are the networks a public name has no business resolving to: this machine, private networks, and ranges that
+// carry another address inside or lead somewhere special. The list follows the IANA special-purpose registries.
 var closed = prefixes(
 	"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", // private, shared, loopback
 	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
@@ -17,8 +17,9 @@ var closed = prefixes(
 	"2620:4f:8000::/48", "3fff::/20",
 )
 
-// sealed are closed even to a name that the operator allowed, because no service that one would name lives there: an allowed
-// name that resolves to the metadata address of a cloud is an attack. Only an address or a CIDR in the allowlist opens them.
+// sealed are closed even to a name that the operator allowed, because no service that one would name lives there: an
+// allowed name that resolves to the metadata address of a cloud is an attack. Only an address or a CIDR in the
+// allowlist opens them.
 var sealed = prefixes(
 	"0.0.0.0/8",                                        // "this host": connects to loopback
 	"169.254.0.0/16",                                   // link-local, and the metadata address of most clouds
@@ -40,7 +41,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// plain takes off what only changes the spelling: a zone, and the IPv6 wrapping of an IPv4 address. ::1 stays what it is.
+// plain takes off what only changes the spelling: a zone, and the IPv6 wrapping of an IPv4 address. ::1 stays what it
+// is.
 func plain(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }
 
 // loopbackV6 lies inside ::/96, which is sealed, but is this machine like any other loopback address.
@@ -63,7 +65,8 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 	return false
 }
 
-// looksNumeric finds hosts that some resolvers read as an address although they are not written as one: 2130706433, 0x7f.1,
+// looksNumeric finds hosts that some resolvers read as an address although they are not written as one: 2130706433,
+// 0x7f.1,
 // 0177.0.0.1, 127.0.0.1 with a dot at the end. No public name ends in a number.
 func looksNumeric(host string) bool {
 	host = strings.TrimSuffix(host, ".")

@@ -47,8 +47,8 @@ func scalar(v json.RawMessage) (string, bool) {
 	return s, err == nil
 }
 
-// inPath gives an argument that fills a hole in the path. It must be there and not be empty: a path that loses a segment
-// means something else, DELETE /users/ instead of one user's.
+// inPath gives an argument that fills a hole in the path. It must be there and not be empty: a path that loses a
+// segment means something else, DELETE /users/ instead of one user's.
 func (a arguments) inPath(name string) (string, error) {
 	if a.missing(name) {
 		return "", wrongArg(name, "it is missing", "a value: the url's path needs it")
@@ -104,7 +104,8 @@ func (a arguments) pairs(mapping map[string]string) ([]string, error) {
 		for _, v := range values {
 			s, ok := scalar(v)
 			if !ok {
-				return nil, wrongArg(arg, "it cannot be written as a parameter", "a string, number, boolean, or a list of these")
+				return nil, wrongArg(arg, "it cannot be written as a parameter",
+					"a string, number, boolean, or a list of these")
 			}
 			out = append(out, escape(name)+"="+escape(s))
 		}

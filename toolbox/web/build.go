@@ -15,21 +15,22 @@ import (
 type Builder struct {
 	// Guard is what every request of every tool obeys. Default: public addresses only.
 	Guard Guard
-	// Secrets gives a workspace's secret by name, an error of code NOT_FOUND for one that is not set. Default: there are none,
-	// and a spec that uses one is refused.
+	// Secrets gives a workspace's secret by name, an error of code NOT_FOUND for one that is not set. Default: there
+	// are none, and a spec that uses one is refused.
 	Secrets func(ctx context.Context, workspace, name string) (string, error)
 }
 
-// Build checks a row of kind http and returns it with its defaults, Handler, Check and, for effect verifiable, Verify. The
-// error lists everything that is wrong, with JSON Pointers from the row's root. Beyond the defaults the row's data is left as it
-// is: a built tool has the fingerprint of its row, and holds no secret.
+// Build checks a row of kind http and returns it with its defaults, Handler, Check and, for effect verifiable, Verify.
+// The error lists everything that is wrong, with JSON Pointers from the row's root. Beyond the defaults the row's data
+// is left as it is: a built tool has the fingerprint of its row, and holds no secret.
 func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	t, _, err := b.build(t)
 	return t, err
 }
 
-// Define checks a row that is about to be written as Build does, and that every parameter goes somewhere: one that was forgotten in the query would be asked for, given
-// and dropped. A row that was taken before that was asked is built all the same.
+// Define checks a row that is about to be written as Build does, and that every parameter goes somewhere: one that was
+// forgotten in the query would be asked for, given and dropped. A row that was taken before that was asked is built all
+// the same.
 func (b *Builder) Define(t reeve.Tool) error {
 	t, c, err := b.build(t)
 	if err != nil {
@@ -48,7 +49,8 @@ func (b *Builder) build(t reeve.Tool) (reeve.Tool, *checker, error) {
 		f = reeve.AsError(err).Fields
 	}
 	if t.Kind != reeve.HTTPTool {
-		f = append(f, reeve.Field{Path: "/kind", Message: string(t.Kind) + " is not the kind built here", Expected: string(reeve.HTTPTool)})
+		f = append(f, reeve.Field{Path: "/kind", Message: string(t.Kind) + " is not the kind built here",
+			Expected: string(reeve.HTTPTool)})
 		return t, nil, invalid(t, f)
 	}
 	e, wrong := parseEndpoint(t.Spec)
@@ -111,15 +113,15 @@ func (r *request) handle(ctx context.Context, inv *reeve.Invocation) (any, error
 	return r.success(a)
 }
 
-// check refuses arguments that do not fit the url or the body, before a person is asked to approve them. It knows no secrets,
-// and there may be no operation yet.
+// check refuses arguments that do not fit the url or the body, before a person is asked to approve them. It knows no
+// secrets, and there may be no operation yet.
 func (r *request) check(ctx context.Context, inv *reeve.Invocation) error {
 	_, err := r.draft(ctx, &reeve.Invocation{Args: inv.Args, Operation: cmp.Or(inv.Operation, "op")}, nil)
 	return err
 }
 
-// client gives the guarded client for a request. Only a read follows redirects: the first answer to a request that changes
-// something, or to the look-up of one, is the one that says what happened.
+// client gives the guarded client for a request. Only a read follows redirects: the first answer to a request that
+// changes something, or to the look-up of one, is the one that says what happened.
 func (b *Builder) client(follows bool) *http.Client {
 	c := b.Guard.Client()
 	if !follows {
@@ -130,7 +132,8 @@ func (b *Builder) client(follows bool) *http.Client {
 
 func invalid(t reeve.Tool, f []reeve.Field) error {
 	slices.SortStableFunc(f, func(a, b reeve.Field) int { return cmp.Compare(a.Path, b.Path) })
-	return &reeve.Error{Code: reeve.Validation, Message: "the tool " + t.ID + " is not declared well: " + f[0].Message, Fields: f}
+	return &reeve.Error{Code: reeve.Validation, Message: "the tool " + t.ID + " is not declared well: " + f[0].Message,
+		Fields: f}
 }
 
 // checker gathers what is wrong with a spec while it makes it ready.
@@ -174,7 +177,8 @@ func (c *checker) parameters() {
 		c.used[name] = string(raw) == "false" // nobody can give it
 	}
 	if _, ok := c.known[OperationArg]; ok {
-		c.bad("/parameters/properties/"+OperationArg, "another name", bad("%s stands for the operation's own id", OperationArg))
+		c.bad("/parameters/properties/"+OperationArg, "another name", bad("%s stands for the operation's own id",
+			OperationArg))
 	}
 	if c.tool.Effect.Mutates() {
 		c.known[OperationArg] = "string" // a read has no operation
@@ -186,7 +190,8 @@ func (c *checker) effect() {
 	s, effect := c.spec, c.tool.Effect
 	switch {
 	case effect == reeve.Local:
-		c.bad("/effect", "read, keyed, verifiable or unsafe", bad("an endpoint's effect is never local: it happens outside Reeve"))
+		c.bad("/effect", "read, keyed, verifiable or unsafe",
+			bad("an endpoint's effect is never local: it happens outside Reeve"))
 	case effect == reeve.Read && s.Method == http.MethodPost && !s.Read:
 		c.bad("/spec/method", `GET, or "read": true beside POST`, bad("a POST is taken to change something"))
 	case effect == reeve.Read && isMethod(s.Method) && s.Method != http.MethodGet && s.Method != http.MethodPost:

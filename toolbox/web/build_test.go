@@ -95,7 +95,10 @@ func TestI10_WrongSpecsAreNamed(t *testing.T) {
 	} {
 		_, err := local().Build(row(c.effect, c.spec))
 		e := wantCode(t, err, reeve.Validation)
-		if !slices.ContainsFunc(e.Fields, func(f reeve.Field) bool { return f.Path == c.path && f.Message != "" && f.Expected != "" }) {
+		if !slices.ContainsFunc(e.Fields, func(f reeve.Field) bool {
+			return f.Path == c.path && f.Message != "" &&
+				f.Expected != ""
+		}) {
 			t.Errorf("%s %s: %+v does not name %s", c.effect, c.spec, e.Fields, c.path)
 		}
 	}
@@ -104,10 +107,12 @@ func TestI10_WrongSpecsAreNamed(t *testing.T) {
 func TestI10_TheRowItselfIsChecked(t *testing.T) {
 	good := row(reeve.Keyed, `{"method":"POST","url":"https://a.test/"}`)
 	for path, spoil := range map[string]func(*reeve.Tool){
-		"/kind":                               func(r *reeve.Tool) { r.Kind = reeve.ScriptTool },
-		"/description":                        func(r *reeve.Tool) { r.Description = "" },
-		"/parameters":                         func(r *reeve.Tool) { r.Parameters = nil },
-		"/parameters/properties/operation_id": func(r *reeve.Tool) { r.Parameters = json.RawMessage(`{"properties":{"operation_id":{}}}`) },
+		"/kind":        func(r *reeve.Tool) { r.Kind = reeve.ScriptTool },
+		"/description": func(r *reeve.Tool) { r.Description = "" },
+		"/parameters":  func(r *reeve.Tool) { r.Parameters = nil },
+		"/parameters/properties/operation_id": func(r *reeve.Tool) {
+			r.Parameters = json.RawMessage(`{"properties":{"operation_id":{}}}`)
+		},
 	} {
 		tool := good
 		spoil(&tool)
@@ -117,9 +122,11 @@ func TestI10_TheRowItselfIsChecked(t *testing.T) {
 		}
 	}
 	b := &Builder{}
-	_, err := b.Build(row(reeve.Keyed, `{"method":"POST","url":"https://a.test/","headers":{"X-Api-Key":"${secret:KEY}"}}`))
+	_, err := b.Build(row(reeve.Keyed,
+		`{"method":"POST","url":"https://a.test/","headers":{"X-Api-Key":"${secret:KEY}"}}`))
 	wantCode(t, err, reeve.Validation)
-	if tool, err := b.Build(row("", `{"method":"POST","url":"https://a.test/"}`)); err != nil || tool.Effect != reeve.Unsafe || tool.Tier != reeve.Privileged {
+	if tool, err := b.Build(row("", `{"method":"POST","url":"https://a.test/"}`)); err != nil ||
+		tool.Effect != reeve.Unsafe || tool.Tier != reeve.Privileged {
 		t.Errorf("without an effect class: %v %v %v", tool.Effect, tool.Tier, err)
 	}
 }
@@ -141,7 +148,8 @@ func TestI10_EveryParameterGoesSomewhere(t *testing.T) {
 		if strings.Contains(spec, "verify") {
 			tool.Effect = reeve.Verifiable
 		}
-		tool.Parameters = json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"},"n":{"type":"integer"},"q":{"type":"string"}}}`)
+		tool.Parameters = json.RawMessage(
+			`{"type":"object","properties":{"id":{"type":"string"},"n":{"type":"integer"},"q":{"type":"string"}}}`)
 		if _, err := local().Build(tool); err != nil {
 			t.Errorf("%s is there: %v", spec, err)
 		}
@@ -161,23 +169,41 @@ func TestI10_EveryParameterGoesSomewhere(t *testing.T) {
 func TestI10_NothingThatIsAskedForIsLost(t *testing.T) {
 	const used = `"properties":{"id":{"type":"string"}}`
 	for schema, lost := range map[string]string{
-		`{"type":"object",` + used + `,"required":["id"]}`:                                                                                  "",
-		`{"type":"object",` + used + `,"required":["id","zz"]}`:                                                                             "/parameters/required/1",
-		`{"type":"object",` + used + `,"allOf":[{"properties":{"zz":{}},"required":["zz"]}]}`:                                               "/parameters/allOf/0/properties/zz",
-		`{"type":"object",` + used + `,"allOf":[{"anyOf":[{"required":["id"]},{"required":["zz"]}]}]}`:                                      "/parameters/allOf/0/anyOf/1/required/0",
-		`{"type":"object",` + used + `,"oneOf":[true,{"properties":{"zz":{}}}]}`:                                                            "/parameters/oneOf/1/properties/zz",
-		`{"type":"object",` + used + `,"if":{"required":["id"]},"then":{"required":["zz"]},"else":{"properties":{"id":{"minLength":1}}}}`:   "/parameters/then/required/0",
-		`{"type":"object",` + used + `,"patternProperties":{"^z":{}}}`:                                                                      "/parameters/patternProperties/^z",
-		`{"type":"object",` + used + `,"$ref":"#/$defs/a%20b~1c","$defs":{"a b/c":{"properties":{"zz":{}}}}}`:                               "/parameters/$defs/a b~1c/properties/zz",
-		`{"type":"object",` + used + `,"allOf":[{"$ref":"#/$defs/a/0"}],"$defs":{"a":[{"required":["zz"],"$ref":"#"}]}}`:                    "/parameters/$defs/a/0/required/0",
-		`{"type":"object",` + used + `,"allOf":[{"$ref":"#a"}],"$defs":{"a":{"$anchor":"a","properties":{"id":{"maxLength":9}}}}}`:          "/parameters/allOf/0/$ref",
-		`{"type":"object",` + used + `,"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"properties":{"id":{}}},"b":{"properties":{"zz":{}}}}}`: "",
-		`{"type":"object",` + used + `,"dependentRequired":{"id":["zz"]}}`:                                                                  "/parameters/dependentRequired/id/0",
-		`{"type":"object",` + used + `,"dependentSchemas":{"id":{"properties":{"zz":{}}}}}`:                                                 "/parameters/dependentSchemas/id/properties/zz",
-		`{"type":"object",` + used + `,"dependentSchemas":{"zz":true}}`:                                                                     "/parameters/dependentSchemas/zz",
-		`{"type":"object",` + used + `,"propertyNames":{"enum":["id","zz"]}}`:                                                               "/parameters/propertyNames",
-		`{"type":"object",` + used + `,"propertyNames":{"pattern":"^[a-z]+$"},"dependentRequired":{"id":[]}}`:                               "",
-		`{"type":"object",` + used + `,"patternProperties":{"^z":false},"allOf":[{"properties":{"zz":false}}]}`:                             "",
+		`{"type":"object",` + used +
+			`,"required":["id"]}`: "",
+		`{"type":"object",` + used +
+			`,"required":["id","zz"]}`: "/parameters/required/1",
+		`{"type":"object",` + used +
+			`,"allOf":[{"properties":{"zz":{}},"required":["zz"]}]}`: "/parameters/allOf/0/properties/zz",
+		`{"type":"object",` + used +
+			`,"allOf":[{"anyOf":[{"required":["id"]},{"required":["zz"]}]}]}`: "/parameters/allOf/0/anyOf/1/required/0",
+		`{"type":"object",` + used +
+			`,"oneOf":[true,{"properties":{"zz":{}}}]}`: "/parameters/oneOf/1/properties/zz",
+		`{"type":"object",` + used +
+			`,"if":{"required":["id"]},"then":{"required":["zz"]},"else":{"properties":{"id":{"minLength":1}}}}`: "/parameters/then/required/0",
+		`{"type":"object",` + used +
+			`,"patternProperties":{"^z":{}}}`: "/parameters/patternProperties/^z",
+		`{"type":"object",` + used +
+			`,"$ref":"#/$defs/a%20b~1c","$defs":{"a b/c":{"properties":{"zz":{}}}}}`: "/parameters/$defs/a " +
+			"b~1c/properties/zz",
+		`{"type":"object",` + used +
+			`,"allOf":[{"$ref":"#/$defs/a/0"}],"$defs":{"a":[{"required":["zz"],"$ref":"#"}]}}`: "/parameters/$defs/a/0/required/0",
+		`{"type":"object",` + used +
+			`,"allOf":[{"$ref":"#a"}],"$defs":{"a":{"$anchor":"a","properties":{"id":{"maxLength":9}}}}}`: "/parameters/allOf/0/$ref",
+		`{"type":"object",` + used +
+			`,"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"properties":{"id":{}}},"b":{"properties":{"zz":{}}}}}`: "",
+		`{"type":"object",` + used +
+			`,"dependentRequired":{"id":["zz"]}}`: "/parameters/dependentRequired/id/0",
+		`{"type":"object",` + used +
+			`,"dependentSchemas":{"id":{"properties":{"zz":{}}}}}`: "/parameters/dependentSchemas/id/properties/zz",
+		`{"type":"object",` + used +
+			`,"dependentSchemas":{"zz":true}}`: "/parameters/dependentSchemas/zz",
+		`{"type":"object",` + used +
+			`,"propertyNames":{"enum":["id","zz"]}}`: "/parameters/propertyNames",
+		`{"type":"object",` + used +
+			`,"propertyNames":{"pattern":"^[a-z]+$"},"dependentRequired":{"id":[]}}`: "",
+		`{"type":"object",` + used +
+			`,"patternProperties":{"^z":false},"allOf":[{"properties":{"zz":false}}]}`: "",
 	} {
 		tool := row(reeve.Read, `{"method":"GET","url":"https://a.test/{id}"}`)
 		tool.Parameters = json.RawMessage(schema)
@@ -204,11 +230,13 @@ func TestI10_CheckRefusesBeforeAnythingIsSent(t *testing.T) {
 
 // What is wrong with a method is said once, by what it is.
 func TestI10_MethodsThatAreNone(t *testing.T) {
-	for method, says := range map[string]string{"": "the method is missing", "HEAD": `"HEAD" is not a method of a tool`, "get": `"get" is not a method of a tool`} {
+	for method, says := range map[string]string{"": "the method is missing", "HEAD": `"HEAD" is not a method of a tool`,
+		"get": `"get" is not a method of a tool`} {
 		for _, effect := range []reeve.Effect{reeve.Read, reeve.Unsafe} {
 			_, err := local().Build(row(effect, `{"method":"`+method+`","url":"https://a.test/"}`))
 			e := wantCode(t, err, reeve.Validation)
-			if len(e.Fields) != 1 || e.Fields[0].Path != "/spec/method" || e.Fields[0].Message != says || !strings.Contains(e.Fields[0].Expected, "GET, POST") {
+			if len(e.Fields) != 1 || e.Fields[0].Path != "/spec/method" || e.Fields[0].Message != says ||
+				!strings.Contains(e.Fields[0].Expected, "GET, POST") {
 				t.Errorf("%q of effect %s: %+v", method, effect, e.Fields)
 			}
 		}

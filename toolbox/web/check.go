@@ -10,16 +10,18 @@ import (
 	"reeve"
 )
 
-// ours are the headers a spec may not set: the transport's, those that would change where a request goes or how its answer
-// is read, and those Reeve answers for.
+// ours are the headers a spec may not set: the transport's, those that would change where a request goes or how its
+// answer is read, and those Reeve answers for.
 var ours = map[string]bool{
-	"Accept-Encoding": true, "Connection": true, "Content-Length": true, "Expect": true, "Host": true, "Idempotency-Key": true,
-	"Keep-Alive": true, "Proxy-Authorization": true, "Proxy-Connection": true, "Range": true, "Referer": true, "Te": true,
+	"Accept-Encoding": true, "Connection": true, "Content-Length": true, "Expect": true, "Host": true,
+	"Idempotency-Key": true,
+	"Keep-Alive":      true, "Proxy-Authorization": true, "Proxy-Connection": true, "Range": true, "Referer": true,
+	"Te":      true,
 	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "User-Agent": true, "X-Idempotency-Key": true,
 }
 
-// credentials are the headers and query parameters whose value belongs into a secret: a spec is shown to people, a secret
-// is not.
+// credentials are the headers and query parameters whose value belongs into a secret: a spec is shown to people, a
+// secret is not.
 var credentials = map[string]bool{
 	"authorization": true, "cookie": true, "x-api-key": true, "api-key": true, "apikey": true, "x-auth-token": true,
 	"x-access-token": true, "private-token": true, "api_key": true, "access_token": true, "client_secret": true,
@@ -41,7 +43,8 @@ func (c *checker) endpoint() *request {
 		c.bad("/spec/max_response_bytes", "1 to "+strconv.Itoa(mostResponseBytes), bad("the limit is out of range"))
 	}
 	r := &request{
-		method: s.Method, query: s.Query, body: s.Body, bodyType: s.BodyType, limit: s.MaxResponseBytes, effect: c.tool.Effect,
+		method: s.Method, query: s.Query, body: s.Body, bodyType: s.BodyType, limit: s.MaxResponseBytes,
+		effect: c.tool.Effect,
 		client: c.builder.client(!c.tool.Effect.Mutates()), provider: c.builder.Secrets,
 	}
 	r.url = c.url("/spec/url", s.URL)
@@ -69,7 +72,8 @@ func (c *checker) endpoint() *request {
 
 // isMethod knows the methods of a tool. HEAD is none: it has no answer that a caller could be given.
 func isMethod(s string) bool {
-	return slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, s)
+	return slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete}, s)
 }
 
 // reads checks which calls are said to change nothing.
@@ -118,7 +122,8 @@ func (c *checker) lookup() *lookup {
 func (c *checker) statuses(path string, list, other []int) {
 	for i, s := range list {
 		if s < 200 || s > 599 || slices.Contains(other, s) {
-			c.bad(path+"/"+strconv.Itoa(i), "a status of 200 to 599 that is in one list only", bad("%d cannot stand here", s))
+			c.bad(path+"/"+strconv.Itoa(i), "a status of 200 to 599 that is in one list only",
+				bad("%d cannot stand here", s))
 		}
 	}
 }
@@ -152,7 +157,8 @@ func (c *checker) argument(at, name string, not ...string) {
 	case !ok:
 		c.bad(at, "one of the tool's parameters", bad("the parameters do not define %q", name))
 	case slices.Contains(not, typ):
-		c.bad(at, "a string, number or boolean", bad("the parameter %s is of type %s, which cannot be written here", name, typ))
+		c.bad(at, "a string, number or boolean", bad("the parameter %s is of type %s, which cannot be written here",
+			name, typ))
 	}
 }
 

@@ -22,8 +22,8 @@ const (
 	noBody   = "none"
 )
 
-// OperationArg is the name under which url, query and body may use the operation id, as if it were an argument. No parameter
-// may have it.
+// OperationArg is the name under which url, query and body may use the operation id, as if it were an argument. No
+// parameter may have it.
 const OperationArg = "operation_id"
 
 // Endpoint is the Spec of a tool of kind http: the request to make of the arguments, and what to return of the answer.
@@ -42,8 +42,8 @@ type Endpoint struct {
 	Verify           *Lookup             `json:"verify,omitempty" doc:"Of effect verifiable: the request that finds out what became of an earlier attempt"`
 }
 
-// Lookup is the request that tells whether an earlier attempt had its effect, by its status alone. A status in neither list
-// cannot tell.
+// Lookup is the request that tells whether an earlier attempt had its effect, by its status alone. A status in neither
+// list cannot tell.
 type Lookup struct {
 	Method     string            `json:"method,omitempty" enum:"GET,HEAD" default:"GET" doc:"The request's method"`
 	URL        string            `json:"url" minLength:"8" maxLength:"4096" doc:"As the endpoint's url; it must use {operation_id} or an argument, to say which attempt is meant"`
@@ -79,8 +79,8 @@ func (e Endpoint) withDefaults() Endpoint {
 	return e
 }
 
-// parseEndpoint reads a spec, strictly: a key that is not known is an error, also one in other case, which encoding/json lets
-// pass.
+// parseEndpoint reads a spec, strictly: a key that is not known is an error, also one in other case, which
+// encoding/json lets pass.
 func parseEndpoint(raw json.RawMessage) (Endpoint, []reeve.Field) {
 	var e Endpoint
 	v, err := reeve.ParseJSON(raw)
@@ -104,7 +104,8 @@ func parseEndpoint(raw json.RawMessage) (Endpoint, []reeve.Field) {
 		if wrong.Field != "" {
 			path += "/" + strings.ReplaceAll(wrong.Field, ".", "/")
 		}
-		f = append(f, reeve.Field{Path: path, Message: "a " + wrong.Value + " does not fit here", Expected: wrong.Type.String()})
+		f = append(f, reeve.Field{Path: path, Message: "a " + wrong.Value + " does not fit here",
+			Expected: wrong.Type.String()})
 	}
 	return e, f
 }

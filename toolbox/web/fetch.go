@@ -17,8 +17,9 @@ type Fetcher struct{ client *http.Client }
 // NewFetcher makes one.
 func NewFetcher(g Guard) *Fetcher { return &Fetcher{g.Client()} }
 
-// Fetch reads it, for as long as the caller waits. An address that leads where the guard does not let anybody is DENIED, one that does not answer is UNAVAILABLE or a TIMEOUT, one that
-// answers anything but success is a VALIDATION error, and what has more than so many bytes is TOO_LARGE. The address itself is in no message: it may hold a secret.
+// Fetch reads it, for as long as the caller waits. An address that leads where the guard does not let anybody is
+// DENIED, one that does not answer is UNAVAILABLE or a TIMEOUT, one that answers anything but success is a VALIDATION
+// error, and what has more than so many bytes is TOO_LARGE. The address itself is in no message: it may hold a secret.
 func (f *Fetcher) Fetch(ctx context.Context, address string, most int) ([]byte, error) {
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -60,7 +61,8 @@ func lost(err error, connected bool) error {
 	if errors.As(err, &own) {
 		return own
 	}
-	out := &reeve.Error{Code: reeve.Unavailable, Message: "the connection was lost before all of it was read", Err: cause(err)}
+	out := &reeve.Error{Code: reeve.Unavailable, Message: "the connection was lost before all of it was read",
+		Err: cause(err)}
 	switch {
 	case errors.Is(err, context.Canceled):
 		out.Code, out.Message = reeve.Canceled, "the caller went away"

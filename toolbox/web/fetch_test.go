@@ -11,7 +11,8 @@ import (
 	"reeve"
 )
 
-// A server that takes the request and never answers, or stops in the middle, is told apart from one that cannot be reached.
+// A server that takes the request and never answers, or stops in the middle, is told apart from one that cannot be
+// reached.
 func TestFetch_ServersThatHangOrBreakOff(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})
@@ -26,7 +27,8 @@ func TestFetch_ServersThatHangOrBreakOff(t *testing.T) {
 	defer s.Close()
 	defer close(done)
 	f := NewFetcher(Guard{Allow: []string{strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:1"}})
-	for address, want := range map[string]reeve.Code{s.URL + "/": reeve.Timeout, s.URL + "/half": reeve.Unavailable, "http://127.0.0.1:1/": reeve.Unavailable, "http://127.0.0.1:2/": reeve.Denied} {
+	for address, want := range map[string]reeve.Code{s.URL + "/": reeve.Timeout, s.URL + "/half": reeve.Unavailable,
+		"http://127.0.0.1:1/": reeve.Unavailable, "http://127.0.0.1:2/": reeve.Denied} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		_, err := f.Fetch(ctx, address, 1000)
 		cancel()

@@ -22,8 +22,8 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-// Guard keeps requests away from this machine, private networks and cloud metadata, whatever led there. Its zero value allows
-// public addresses only.
+// Guard keeps requests away from this machine, private networks and cloud metadata, whatever led there. Its zero value
+// allows public addresses only.
 type Guard struct {
 	// Allow is the operator's list of exceptions. It only ever widens, and each entry only as far as it says:
 	//
@@ -43,7 +43,8 @@ func (g Guard) Validate() error {
 	var f []reeve.Field
 	for i, entry := range g.Allow {
 		if _, ok := parseRule(entry); !ok {
-			f = append(f, reeve.Field{Path: "/allow/" + strconv.Itoa(i), Message: strconv.Quote(entry) + " cannot be read",
+			f = append(f, reeve.Field{Path: "/allow/" + strconv.Itoa(i), Message: strconv.Quote(entry) +
+				" cannot be read",
 				Expected: "a name, name:port, address, address:port or CIDR"})
 		}
 	}
@@ -53,14 +54,15 @@ func (g Guard) Validate() error {
 	return &reeve.Error{Code: reeve.Validation, Message: "the network allowlist: " + f[0].Message, Fields: f}
 }
 
-// Client gives an HTTP client that obeys the guard. It follows at most 5 redirects, of GET and HEAD only; any other request
-// gets the 3xx answer itself. Once a redirect has left the origin, only headers that carry no credentials go along.
+// Client gives an HTTP client that obeys the guard. It follows at most 5 redirects, of GET and HEAD only; any other
+// request gets the 3xx answer itself. Once a redirect has left the origin, only headers that carry no credentials go
+// along.
 func (g Guard) Client() *http.Client {
 	return &http.Client{Transport: g.Transport(), CheckRedirect: checkRedirect}
 }
 
-// Transport gives a round tripper that obeys the guard. It knows http and https, uses no proxy, and makes a connection for
-// each request.
+// Transport gives a round tripper that obeys the guard. It knows http and https, uses no proxy, and makes a connection
+// for each request.
 func (g Guard) Transport() http.RoundTripper {
 	rules := make([]rule, 0, len(g.Allow))
 	for _, entry := range g.Allow {

@@ -15,18 +15,22 @@ import (
 
 func TestGuard_PrivateAddressesAreNotPublic(t *testing.T) {
 	for _, s := range []string{
-		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254", "168.63.129.16",
-		"169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.1.1",
+		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254",
+		"168.63.129.16",
+		"169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.192", "192.0.2.1", "192.88.99.1",
+		"192.168.1.1",
 		"198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.250", "240.0.0.1",
 		"255.255.255.255", "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254",
-		"64:ff9b::127.0.0.1", "64:ff9b::8.8.8.8", "64:ff9b:1::1", "100::1", "2001::1", "2001:2::1", "2001:db8::1", "2002:7f00:1::",
+		"64:ff9b::127.0.0.1", "64:ff9b::8.8.8.8", "64:ff9b:1::1", "100::1", "2001::1", "2001:2::1", "2001:db8::1",
+		"2002:7f00:1::",
 		"3fff::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fd12::1", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
 	} {
 		if isPublic(plain(netip.MustParseAddr(s))) {
 			t.Errorf("%s counts as public", s)
 		}
 	}
-	for _, s := range []string{"1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "198.20.0.1", "::ffff:8.8.8.8", "2606:4700::1111", "2a00:1450::1"} {
+	for _, s := range []string{"1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "198.20.0.1", "::ffff:8.8.8.8",
+		"2606:4700::1111", "2a00:1450::1"} {
 		if !isPublic(plain(netip.MustParseAddr(s))) {
 			t.Errorf("%s does not count as public", s)
 		}
@@ -50,8 +54,10 @@ func TestGuard_NoSpellingReachesLoopback(t *testing.T) {
 		return map[string][]string{"in.test": {"127.0.0.1", "::1"}, "localhost": {"127.0.0.1"}}[strings.ToLower(n)]
 	})}
 	for _, host := range []string{
-		"127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0177.0.0.1", "0x7f.0.0.1", "0x7f000001", "017700000001", "0.0.0.0", "0",
-		"localhost", "LOCALHOST", "localhost.", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]",
+		"127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0177.0.0.1", "0x7f.0.0.1", "0x7f000001", "017700000001",
+		"0.0.0.0", "0",
+		"localhost", "LOCALHOST", "localhost.", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
+		"[::127.0.0.1]",
 		"[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[fe80::1%25lo]", "[0:0:0:0:0:0:0:1]", "in.test", "IN.test.",
 	} {
 		_, err := get(g, "http://"+host+port+"/")
@@ -132,11 +138,13 @@ func TestGuard_AllowlistOpensOnlyWhatItSays(t *testing.T) {
 }
 
 func TestGuard_AllowlistIsValidated(t *testing.T) {
-	ok := Guard{Allow: []string{"a.test", "a.test:80", "10.0.0.1", "10.0.0.1:80", "[::1]:80", "::1", "[::1]", "10.0.0.0/8", "fd00::/8"}}
+	ok := Guard{Allow: []string{"a.test", "a.test:80", "10.0.0.1", "10.0.0.1:80", "[::1]:80", "::1", "[::1]",
+		"10.0.0.0/8", "fd00::/8"}}
 	if err := ok.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	wrong := Guard{Allow: []string{"", "*", "a b", "a.test:0", "a.test:http", "10.0.0.0/99", "::ffff:127.0.0.0/104", "http://a.test", "0x7f.1"}}
+	wrong := Guard{Allow: []string{"", "*", "a b", "a.test:0", "a.test:http", "10.0.0.0/99", "::ffff:127.0.0.0/104",
+		"http://a.test", "0x7f.1"}}
 	if e := wantCode(t, wrong.Validate(), reeve.Validation); len(e.Fields) != len(wrong.Allow) {
 		t.Fatalf("%+v", e.Fields)
 	}
@@ -149,7 +157,8 @@ func TestGuard_RedirectsAreGuarded(t *testing.T) {
 		http.Redirect(w, r, target.Load().(string), http.StatusFound)
 	})
 	g := Guard{Allow: []string{strings.TrimPrefix(outside, "http://")}}
-	for _, u := range []string{inside, "http://169.254.169.254/", "http://[::1]/", "file:///etc/passwd", strings.Replace(inside, "127.0.0.1", "localhost", 1)} {
+	for _, u := range []string{inside, "http://169.254.169.254/", "http://[::1]/", "file:///etc/passwd",
+		strings.Replace(inside, "127.0.0.1", "localhost", 1)} {
 		target.Store(u)
 		_, err := get(g, outside)
 		wantCode(t, err, reeve.Denied)
@@ -204,7 +213,8 @@ func TestGuard_CredentialsStayHome(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 	send("/same")
-	if last := atHome.list[len(atHome.list)-1]; last.Header.Get("Authorization") != "v" || last.Header.Get("X-Custom") != "v" || last.Header.Get("Referer") != "" {
+	if last := atHome.list[len(atHome.list)-1]; last.Header.Get("Authorization") != "v" ||
+		last.Header.Get("X-Custom") != "v" || last.Header.Get("Referer") != "" {
 		t.Fatalf("same origin: %v", last.Header)
 	}
 	away.Store(foreign + "/x")
@@ -245,7 +255,8 @@ func TestGuard_NoProxy(t *testing.T) {
 }
 
 func TestGuard_SealedWhateverTheZone(t *testing.T) {
-	for _, s := range []string{"fe80::1%eth0", "fe80::1", "::ffff:169.254.169.254", "169.254.169.254", "fd00:ec2::254", "100.100.100.200", "0.0.0.0", "::"} {
+	for _, s := range []string{"fe80::1%eth0", "fe80::1", "::ffff:169.254.169.254", "169.254.169.254", "fd00:ec2::254",
+		"100.100.100.200", "0.0.0.0", "::"} {
 		if !isSealed(plain(netip.MustParseAddr(s))) {
 			t.Errorf("an allowed name may lead to %s", s)
 		}

@@ -21,13 +21,18 @@ func TestG19_StatusDecides(t *testing.T) {
 		read, otherwise reeve.Code
 	}{
 		{200, ok, ok}, {202, ok, ok}, {204, ok, ok}, {299, ok, ok},
-		{300, reeve.ToolFailed, reeve.UnknownOutcome}, {303, reeve.ToolFailed, reeve.UnknownOutcome}, {302, reeve.ToolFailed, reeve.UnknownOutcome},
+		{300, reeve.ToolFailed, reeve.UnknownOutcome}, {303, reeve.ToolFailed, reeve.UnknownOutcome},
+		{302, reeve.ToolFailed, reeve.UnknownOutcome},
 		{307, reeve.ToolFailed, reeve.ToolFailed}, {308, reeve.ToolFailed, reeve.ToolFailed},
-		{400, reeve.ToolFailed, reeve.ToolFailed}, {401, reeve.Unauthenticated, reeve.Unauthenticated}, {403, reeve.Forbidden, reeve.Forbidden}, {404, reeve.ToolFailed, reeve.ToolFailed},
-		{408, reeve.Unavailable, reeve.Unavailable}, {409, reeve.ToolFailed, reeve.ToolFailed}, {425, reeve.Unavailable, reeve.Unavailable},
+		{400, reeve.ToolFailed, reeve.ToolFailed}, {401, reeve.Unauthenticated, reeve.Unauthenticated},
+		{403, reeve.Forbidden, reeve.Forbidden}, {404, reeve.ToolFailed, reeve.ToolFailed},
+		{408, reeve.Unavailable, reeve.Unavailable}, {409, reeve.ToolFailed, reeve.ToolFailed},
+		{425, reeve.Unavailable, reeve.Unavailable},
 		{429, reeve.Unavailable, reeve.Unavailable}, {499, reeve.ToolFailed, reeve.ToolFailed},
-		{500, reeve.Unavailable, reeve.UnknownOutcome}, {501, reeve.ToolFailed, reeve.ToolFailed}, {502, reeve.Unavailable, reeve.UnknownOutcome},
-		{503, reeve.Unavailable, reeve.UnknownOutcome}, {504, reeve.Unavailable, reeve.UnknownOutcome}, {505, reeve.ToolFailed, reeve.ToolFailed},
+		{500, reeve.Unavailable, reeve.UnknownOutcome}, {501, reeve.ToolFailed, reeve.ToolFailed},
+		{502, reeve.Unavailable, reeve.UnknownOutcome},
+		{503, reeve.Unavailable, reeve.UnknownOutcome}, {504, reeve.Unavailable, reeve.UnknownOutcome},
+		{505, reeve.ToolFailed, reeve.ToolFailed},
 		{599, reeve.Unavailable, reeve.UnknownOutcome}, {600, reeve.Unavailable, reeve.UnknownOutcome},
 	} {
 		base, got := serve(t, reply(c.status, "text/plain", "timeout, please retry"))
@@ -54,7 +59,8 @@ func TestG09_ConflictWithOurOwnFirstAttempt(t *testing.T) {
 	base, _ := serve(t, reply(409, "text/plain", "in progress"))
 	inv := call(`{}`)
 	inv.Attempt = 2
-	_, err := mustBuild(t, local(), reeve.Keyed, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base)).Handler(t.Context(), inv)
+	_, err := mustBuild(t, local(), reeve.Keyed, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base)).
+		Handler(t.Context(), inv)
 	wantCode(t, err, reeve.UnknownOutcome)
 }
 
@@ -69,7 +75,8 @@ func TestG19_RedirectOfAMutatingGetIsNotFollowed(t *testing.T) {
 	if got.count() != 1 {
 		t.Fatal("it was followed")
 	}
-	if _, err := run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s"}`, base), `{}`); err != nil || got.count() != 3 {
+	if _, err := run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s"}`, base), `{}`); err != nil ||
+		got.count() != 3 {
 		t.Fatal(err, got.count())
 	}
 }
@@ -128,7 +135,8 @@ func TestG12_ABodyOverTheLimitIsStillASuccess(t *testing.T) {
 	_, err := run(t, reeve.Read, spec, `{}`)
 	wantCode(t, err, reeve.TooLarge)
 	v, err := run(t, reeve.Unsafe, spec, `{}`)
-	if r, ok := v.(ResponseInfo); err != nil || !ok || !strings.Contains(r.Note, "over the limit") || r.Text != `"éééé` {
+	if r, ok := v.(ResponseInfo); err != nil || !ok || !strings.Contains(r.Note, "over the limit") ||
+		r.Text != `"éééé` {
 		t.Errorf("of an effect: %+v %v", v, err)
 	}
 }
@@ -169,7 +177,8 @@ func TestG12_ABodyThatStallsBeyondTheLimitIsASuccess(t *testing.T) {
 
 // A 2xx says that it happened, whatever the body holds: only a read fails without its result.
 func TestI10_AMissingResultUndoesNothing(t *testing.T) {
-	for body, typ := range map[string]string{`{"ok":false}`: "application/json", `[1]`: "application/json", `<p>`: "text/html", ``: "text/plain", "\xff": "x/y"} {
+	for body, typ := range map[string]string{`{"ok":false}`: "application/json", `[1]`: "application/json",
+		`<p>`: "text/html", ``: "text/plain", "\xff": "x/y"} {
 		base, _ := serve(t, reply(201, typ, body))
 		spec := fmt.Sprintf(`{"method":"GET","url":"%s","result":"/data/0~11"}`, base)
 		_, err := run(t, reeve.Read, spec, `{}`)
@@ -195,7 +204,8 @@ func TestI10_AMissingResultUndoesNothing(t *testing.T) {
 func TestG12_ABodyThatBreaksOff(t *testing.T) {
 	base := listen(t, func(c net.Conn) {
 		readRequest(c)
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":1")
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "+
+			"100\r\n\r\n{\"a\":1")
 		_ = c.Close()
 	})
 	v, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base), `{}`)

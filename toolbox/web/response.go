@@ -10,8 +10,8 @@ import (
 	"reeve"
 )
 
-// ResponseInfo stands for an answer whose body is not the result itself: there is none, it is not text, not all of it is there, or the part that was
-// asked for is not.
+// ResponseInfo stands for an answer whose body is not the result itself: there is none, it is not text, not all of it
+// is there, or the part that was asked for is not.
 type ResponseInfo struct {
 	Status      int             `json:"status" doc:"The answer's HTTP status"`
 	ContentType string          `json:"content_type,omitempty" doc:"What the server says the body is"`

@@ -49,8 +49,8 @@ func isHeaderValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r > 0x7e })
 }
 
-// resolve fetches the secrets a request needs. What it says on failure names the secret and never its value; the provider's
-// own words are dropped, for they might.
+// resolve fetches the secrets a request needs. What it says on failure names the secret and never its value; the
+// provider's own words are dropped, for they might.
 func (r *request) resolve(ctx context.Context, workspace string) (map[string]string, error) {
 	values := make(map[string]string, len(r.secrets))
 	for _, name := range r.secrets {
@@ -63,9 +63,11 @@ func (r *request) resolve(ctx context.Context, workspace string) (map[string]str
 				Hintf("an operator can set the secret %s in this workspace", name)
 		case err != nil:
 			return nil, reeve.Errorf(reeve.Unavailable, "the secret %s cannot be read now", name).
-				Hintf("try again; if it lasts, it was stored under another key: servers that share a database need the same secret.key (reeve doctor says whether they have it)")
+				Hintf("try again; if it lasts, it was stored under another key: servers that share a database need " +
+					"the same secret.key (reeve doctor says whether they have it)")
 		case reeve.CheckSecret(v) != nil: // the provider is not ours, or it was stored before this was checked
-			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s cannot be used", name).Hintf("a secret is %s", reeve.SecretRule)
+			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s cannot be used", name).
+				Hintf("a secret is %s", reeve.SecretRule)
 		}
 		values[name] = v
 	}

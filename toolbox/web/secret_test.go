@@ -41,19 +41,27 @@ func TestG21_SecretsAreSentAndNeverShown(t *testing.T) {
 		"json": func(*http.Request) (int, string, string) {
 			return 200, "application/json", `{"s3cr3t/+value":["s3cr3t\/\u002bvalue"]}`
 		},
-		"url":          func(r *http.Request) (int, string, string) { return 200, "text/plain", r.RequestURI },
-		"form":         func(*http.Request) (int, string, string) { return 200, "text/plain", url.QueryEscape(theSecret) },
-		"error":        func(r *http.Request) (int, string, string) { return 400, "text/plain", r.Header.Get("X-Api-Key") },
+		"url": func(r *http.Request) (int, string, string) { return 200, "text/plain", r.RequestURI },
+		"form": func(*http.Request) (int, string, string) {
+			return 200, "text/plain",
+				url.QueryEscape(theSecret)
+		},
+		"error": func(r *http.Request) (int, string, string) {
+			return 400, "text/plain",
+				r.Header.Get("X-Api-Key")
+		},
 		"server error": func(r *http.Request) (int, string, string) { return 500, "text/html", r.URL.RawQuery },
 		"type":         func(*http.Request) (int, string, string) { return 200, "image/" + theSecret, "\xff" },
 		"over": func(*http.Request) (int, string, string) {
 			return 200, "text/plain", strings.Repeat("x", 90) + theSecret + "tail"
 		},
 		"over, escaped": func(*http.Request) (int, string, string) {
-			return 200, "application/json", `"` + strings.Repeat("x", 70) + `s3cr3t\/\u002bvalue` + strings.Repeat("x", 90)
+			return 200, "application/json", `"` + strings.Repeat("x", 70) + `s3cr3t\/\u002bvalue` +
+				strings.Repeat("x", 90)
 		},
 		"over, in an escape": func(*http.Request) (int, string, string) {
-			return 200, "application/json", `"` + strings.Repeat("x", 88) + `s3cr3t\/\u002bvalue` + strings.Repeat("x", 90)
+			return 200, "application/json", `"` + strings.Repeat("x", 88) + `s3cr3t\/\u002bvalue` +
+				strings.Repeat("x", 90)
 		},
 		"html":     func(*http.Request) (int, string, string) { return 404, "text/html", `<p>s3cr3t&#x2F;&#43;value` },
 		"redirect": func(r *http.Request) (int, string, string) { return 302, "text/plain", r.RequestURI },
@@ -82,7 +90,8 @@ func TestG21_SecretsAreSentAndNeverShown(t *testing.T) {
 
 func TestG21_AnswersWithoutSecretsStayAsTheyAre(t *testing.T) {
 	base, _ := serve(t, reply(200, "application/json", `{"b":1.0,"a":12345678901234567890}`))
-	v, err := run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s","headers":{"X-A":"${secret:KEY}"}}`, base), `{}`)
+	v, err := run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s","headers":{"X-A":"${secret:KEY}"}}`, base),
+		`{}`)
 	if raw, _ := v.(json.RawMessage); err != nil || string(raw) != `{"b":1.0,"a":12345678901234567890}` {
 		t.Errorf("%s %v", v, err)
 	}
@@ -104,7 +113,9 @@ func TestG06_SecretsThatCannotBeUsed(t *testing.T) {
 	} {
 		b := local()
 		b.Secrets = func(context.Context, string, string) (string, error) { return c.value, c.err }
-		_, err := mustBuild(t, b, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","headers":{"X-A":"${secret:KEY}"}}`, base)).Handler(t.Context(), call(`{}`))
+		_, err := mustBuild(t, b, reeve.Unsafe,
+			fmt.Sprintf(`{"method":"POST","url":"%s","headers":{"X-A":"${secret:KEY}"}}`, base)).
+			Handler(t.Context(), call(`{}`))
 		noSecret(t, wantCode(t, err, c.code))
 		if got.count() != 0 {
 			t.Fatalf("%s: it was sent", name)
@@ -115,7 +126,8 @@ func TestG06_SecretsThatCannotBeUsed(t *testing.T) {
 func TestG06_ErrorsNameNoHost(t *testing.T) {
 	b := local()
 	b.Guard.resolver = names(t, func(string) []string { return nil })
-	_, err := mustBuild(t, b, reeve.Read, `{"method":"GET","url":"http://internal-api.test/v1"}`).Handler(t.Context(), call(`{}`))
+	_, err := mustBuild(t, b, reeve.Read, `{"method":"GET","url":"http://internal-api.test/v1"}`).
+		Handler(t.Context(), call(`{}`))
 	if e := wantCode(t, err, reeve.Unavailable); strings.Contains(e.Error(), "internal-api") {
 		t.Error(e)
 	}

@@ -152,14 +152,16 @@ func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*answer, err
 	if a.over = int64(len(a.body)) > limit; a.over {
 		late := time.AfterFunc(restTime, stop)
 		defer late.Stop()
-		rest, _ := io.ReadAll(io.LimitReader(resp.Body, reeve.RedactWindow)) // it tells what the part that is shown ends in; whatever there is will do
+		// it tells what the part that is shown ends in; whatever there is will do
+		rest, _ := io.ReadAll(io.LimitReader(resp.Body, reeve.RedactWindow))
 		a.body, a.lost = append(a.body, rest...), nil
 	}
 	return a, nil
 }
 
-// broken says what an error of the transport means for the effect, by its type and by whether a connection was there: without
-// one nothing can have been sent. What net/http says itself holds the url, and so perhaps a secret; it goes no further.
+// broken says what an error of the transport means for the effect, by its type and by whether a connection was there:
+// without one nothing can have been sent. What net/http says itself holds the url, and so perhaps a secret; it goes no
+// further.
 func (r *request) broken(err error, connected bool) error {
 	var own *reeve.Error
 	if errors.As(err, &own) { // the guard's
@@ -177,7 +179,8 @@ func (r *request) broken(err error, connected bool) error {
 	case late:
 		return out(reeve.Timeout, "the endpoint did not answer in time")
 	case r.effect.Mutates():
-		return out(reeve.UnknownOutcome, "the connection was lost after the request was sent: it may or may not have been carried out")
+		return out(reeve.UnknownOutcome,
+			"the connection was lost after the request was sent: it may or may not have been carried out")
 	case canceled:
 		return out(reeve.Canceled, "the call was canceled")
 	}

@@ -25,9 +25,11 @@ func TestI10_RequestsAreMadeAsDescribed(t *testing.T) {
 		spec, args          string
 		line, typ, body, op string
 	}{
-		{reeve.Read, `{"method":"GET","url":"%s/u/{id}?n={n}","query":{"tag":"tags","a b":"id"}}`, `{"id":"x/y","tags":["p","q&r"]}`,
+		{reeve.Read, `{"method":"GET","url":"%s/u/{id}?n={n}","query":{"tag":"tags","a b":"id"}}`,
+			`{"id":"x/y","tags":["p","q&r"]}`,
 			"GET /u/x%2Fy?a%20b=x%2Fy&tag=p&tag=q%26r", "", "", ""},
-		{reeve.Keyed, `{"method":"POST","url":"%s/u/{id}","query":{"n":"n"}}`, `{"id":"x","n":1,"tags":["<&>"],"o":{"k":null}}`,
+		{reeve.Keyed, `{"method":"POST","url":"%s/u/{id}","query":{"n":"n"}}`,
+			`{"id":"x","n":1,"tags":["<&>"],"o":{"k":null}}`,
 			"POST /u/x?n=1", "application/json", `{"o":{"k":null},"tags":["<&>"]}`, "op_1"},
 		{reeve.Keyed, `{"method":"PATCH","url":"%s/","body":{"/user/name":"id","/user/a~1b":"n","ref":"operation_id","gone":"o"}}`, `{"id":"x","n":12345678901234567890,"tags":[]}`,
 			"PATCH /", "application/json", `{"ref":"op_1","user":{"a/b":12345678901234567890,"name":"x"}}`, "op_1"},
@@ -35,7 +37,8 @@ func TestI10_RequestsAreMadeAsDescribed(t *testing.T) {
 			"POST /", "application/x-www-form-urlencoded", "id=a%20b%26c%3Dd&n=1&tags=x&tags=y", "op_1"},
 		{reeve.Unsafe, `{"method":"POST","url":"%s/","body_type":"none"}`, `{"id":"x"}`, "POST /", "", "", "op_1"},
 		{reeve.Unsafe, `{"method":"DELETE","url":"%s/{id}"}`, `{"id":"x","n":1}`, "DELETE /x", "", "", "op_1"},
-		{reeve.Unsafe, `{"method":"DELETE","url":"%s/","body":{"id":"id"}}`, `{"id":"x","operation_id":"forged"}`, "DELETE /", "application/json", `{"id":"x"}`, "op_1"},
+		{reeve.Unsafe, `{"method":"DELETE","url":"%s/","body":{"id":"id"}}`, `{"id":"x","operation_id":"forged"}`,
+			"DELETE /", "application/json", `{"id":"x"}`, "op_1"},
 		{reeve.Unsafe, `{"method":"GET","url":"%s/{operation_id}"}`, `{}`, "GET /op_1", "", "", "op_1"},
 		{reeve.Read, `{"method":"POST","read":true,"url":"%s/","headers":{"content-type":"application/x+json","Accept":"x/y"}}`, `{}`, "POST /", "application/x+json", `{}`, "op_1"},
 	} {
@@ -45,7 +48,8 @@ func TestI10_RequestsAreMadeAsDescribed(t *testing.T) {
 		}
 		n := got.count() - 1
 		r := got.list[n]
-		if line := r.Method + " " + r.RequestURI; line != c.line || r.Header.Get("Content-Type") != c.typ || got.body[n] != c.body ||
+		if line := r.Method + " " + r.RequestURI; line != c.line || r.Header.Get("Content-Type") != c.typ ||
+			got.body[n] != c.body ||
 			r.Header.Get("Idempotency-Key") != c.op || r.UserAgent() != "reeve" {
 			t.Errorf("%s: got %s %v %s", c.spec, line, r.Header, got.body[n])
 		}
@@ -61,7 +65,8 @@ func TestI10_AnswersComeBackAsTheyAre(t *testing.T) {
 		typ, body      string
 		result, expect string
 	}{
-		{200, "application/json", "{ \"a\" : 12345678901234567890, \"b\":[1.0] }", "", `{"a":12345678901234567890,"b":[1.0]}`},
+		{200, "application/json", "{ \"a\" : 12345678901234567890, \"b\":[1.0] }", "",
+			`{"a":12345678901234567890,"b":[1.0]}`},
 		{200, "application/vnd.x+json; charset=utf-8", "\ufeff[1]", "", `[1]`},
 		{201, "application/json", `"text"`, "", "text"},
 		{200, "application/json", `not json`, "", "not json"},
@@ -70,8 +75,10 @@ func TestI10_AnswersComeBackAsTheyAre(t *testing.T) {
 		{200, "application/json", `{"data":[{"id":"x/y","a/b":{"c":null}}]}`, "/data/0/id", "x/y"},
 		{200, "application/json", `{"data":[{"a/b":{"c":null}}]}`, "/data/0/a~1b/c", "null"},
 		{204, "", "", "", `{"status":204}`},
-		{200, "image/png", "\x89PNG\xff", "", `{"status":200,"content_type":"image/png","bytes":5,"sha256":"` + reeve.Hash([]byte("\x89PNG\xff")) + `"}`},
-		{200, "text/plain", "a\x00b", "", `{"status":200,"content_type":"text/plain","bytes":3,"sha256":"` + reeve.Hash([]byte("a\x00b")) + `"}`},
+		{200, "image/png", "\x89PNG\xff", "", `{"status":200,"content_type":"image/png","bytes":5,"sha256":"` +
+			reeve.Hash([]byte("\x89PNG\xff")) + `"}`},
+		{200, "text/plain", "a\x00b", "", `{"status":200,"content_type":"text/plain","bytes":3,"sha256":"` +
+			reeve.Hash([]byte("a\x00b")) + `"}`},
 	} {
 		base, _ := serve(t, reply(c.status, c.typ, c.body))
 		for _, effect := range []reeve.Effect{reeve.Read, reeve.Unsafe} {
@@ -98,7 +105,8 @@ func TestG12_NothingSentIsUnavailable(t *testing.T) {
 	b := local()
 	b.Guard.resolver = names(t, func(string) []string { return nil })
 	for name, u := range map[string]string{
-		"refused": closed, "no such name": "http://gone.test", "untrusted": untrusted.URL, "not TLS": "https" + plainOnly[4:],
+		"refused": closed, "no such name": "http://gone.test", "untrusted": untrusted.URL, "not TLS": "https" +
+			plainOnly[4:],
 		"broken handshake": "https" + listen(t, func(c net.Conn) { _ = c.Close() })[4:],
 	} {
 		for _, effect := range []reeve.Effect{reeve.Read, reeve.Unsafe} {
@@ -148,7 +156,8 @@ func TestG12_LostAfterSendingIsNeverFailed(t *testing.T) {
 	} {
 		var n atomic.Int32
 		base := listen(t, func(c net.Conn) { n.Add(1); f(c) })
-		_, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s/x?key=${secret:KEY}"}`, base), `{"id":"x"}`)
+		_, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s/x?key=${secret:KEY}"}`, base),
+			`{"id":"x"}`)
 		e := wantCode(t, err, reeve.UnknownOutcome)
 		noSecret(t, e)
 		if n.Load() != 1 {

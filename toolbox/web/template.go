@@ -17,8 +17,8 @@ type part struct {
 	secret  string
 }
 
-// template is a URL with holes. Scheme and host have none, and the holes sit inside one path segment or one query value each,
-// so that whatever fills them cannot change where the request goes or how the URL falls into pieces.
+// template is a URL with holes. Scheme and host have none, and the holes sit inside one path segment or one query value
+// each, so that whatever fills them cannot change where the request goes or how the URL falls into pieces.
 type template struct {
 	base  string // scheme://host
 	path  [][]part
@@ -141,7 +141,8 @@ func parseParts(s string, literal *regexp.Regexp, secrets bool) ([]part, error) 
 	return parts, nil
 }
 
-// expand fills the holes. Query parameters that need an argument which is missing are left out; a path cannot do without.
+// expand fills the holes. Query parameters that need an argument which is missing are left out; a path cannot do
+// without.
 func (t template) expand(args arguments, secrets map[string]string, more []string) (*url.URL, error) {
 	var b strings.Builder
 	b.WriteString(t.base)
@@ -162,7 +163,8 @@ func (t template) expand(args arguments, secrets map[string]string, more []strin
 			whole += v
 		}
 		if hasDots(whole) {
-			return nil, wrongArg(segment[slices.IndexFunc(segment, isArg)].arg, "it would change the path", "no . or .. between slashes")
+			return nil, wrongArg(segment[slices.IndexFunc(segment, isArg)].arg, "it would change the path",
+				"no . or .. between slashes")
 		}
 	}
 	pairs := make([]string, 0, len(t.query)+len(more))
@@ -179,7 +181,8 @@ func (t template) expand(args arguments, secrets map[string]string, more []strin
 		b.WriteString("?" + strings.Join(pairs, "&"))
 	}
 	u, err := url.Parse(b.String())
-	if err != nil || u.Scheme+"://"+u.Host != t.base || u.User != nil || strings.Count(u.EscapedPath(), "/") != len(t.path) {
+	if err != nil || u.Scheme+"://"+u.Host != t.base || u.User != nil ||
+		strings.Count(u.EscapedPath(), "/") != len(t.path) {
 		return nil, reeve.Errorf(reeve.Internal, "the url does not keep its shape") // escape made this impossible
 	}
 	return u, nil
@@ -242,7 +245,8 @@ func unescape(s string) string {
 
 func isDots(s string) bool { return s == "." || s == ".." }
 
-// hasDots finds dot segments behind escaped slashes too: proxies that unescape a path before they tidy it would follow them.
+// hasDots finds dot segments behind escaped slashes too: proxies that unescape a path before they tidy it would follow
+// them.
 func hasDots(s string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '\\' }), isDots)
 }

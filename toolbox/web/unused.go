@@ -10,14 +10,16 @@ import (
 	"reeve"
 )
 
-// unused finds the parameters of a request without a body that go nowhere. A body has all that stand nowhere else, unless it says what it has: the rest is then dropped on purpose.
+// unused finds the parameters of a request without a body that go nowhere. A body has all that stand nowhere else,
+// unless it says what it has: the rest is then dropped on purpose.
 func (c *checker) unused() {
 	if c.spec.BodyType == noBody {
 		c.lost("/parameters", c.tool.Parameters, map[string]bool{"#": true})
 	}
 }
 
-// lost finds them in a schema, and in those that apply to the same object. Those that were referred to are looked at once.
+// lost finds them in a schema, and in those that apply to the same object. Those that were referred to are looked at
+// once.
 func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool) {
 	var s struct {
 		Ref               *string                    `json:"$ref"`
@@ -55,7 +57,8 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 	}
 	for _, pattern := range sortedKeys(s.PatternProperties) {
 		if string(s.PatternProperties[pattern]) != "false" {
-			c.bad(at+"/patternProperties/"+reeve.EscapePointer(pattern), expected, bad("what matches %s goes nowhere", pattern))
+			c.bad(at+"/patternProperties/"+reeve.EscapePointer(pattern), expected,
+				bad("what matches %s goes nowhere", pattern))
 		}
 	}
 	for _, name := range sortedKeys(s.DependentRequired) {
@@ -88,7 +91,8 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 		if to, sub, ok := c.refersTo(*ref); ok {
 			c.lost("/parameters"+to, sub, referred)
 		} else {
-			c.bad(at+"/"+key, "a reference such as #/$defs/name", bad("it cannot be told which parameters %s has", *ref))
+			c.bad(at+"/"+key, "a reference such as #/$defs/name", bad("it cannot be told which parameters %s has",
+				*ref))
 		}
 	}
 }

@@ -38,7 +38,8 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 		t.Error(o, v)
 	}
 	r := got.list[0]
-	if r.Method != "GET" || r.RequestURI != "/ops/op_1/a%2Fb" || r.Header.Get("X-Api-Key") != theSecret || r.Header.Get("Idempotency-Key") != "" {
+	if r.Method != "GET" || r.RequestURI != "/ops/op_1/a%2Fb" || r.Header.Get("X-Api-Key") != theSecret ||
+		r.Header.Get("Idempotency-Key") != "" {
 		t.Error(r.Method, r.RequestURI, r.Header)
 	}
 	if o, v := verify("HEAD", ""); o != reeve.Applied || v != `{"status":200,"content_type":"application/json"}` {
@@ -48,13 +49,15 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 	if o, v := verify("GET", ""); o != reeve.Applied || v != `{"other":"[REDACTED]"}` {
 		t.Error(o, v) // the status is the proof
 	}
-	for s, want := range map[int]reeve.Outcome{404: reeve.NotApplied, 201: reeve.CannotTell, 410: reeve.CannotTell, 401: reeve.CannotTell, 500: reeve.CannotTell, 429: reeve.CannotTell} {
+	for s, want := range map[int]reeve.Outcome{404: reeve.NotApplied, 201: reeve.CannotTell, 410: reeve.CannotTell,
+		401: reeve.CannotTell, 500: reeve.CannotTell, 429: reeve.CannotTell} {
 		status.Store(int32(s))
 		if o, v := verify("GET", ""); o != want || v != "null" {
 			t.Error(s, o, v)
 		}
 	}
-	for s, want := range map[int]reeve.Outcome{202: reeve.Applied, 410: reeve.NotApplied, 200: reeve.CannotTell, 404: reeve.CannotTell} {
+	for s, want := range map[int]reeve.Outcome{202: reeve.Applied, 410: reeve.NotApplied, 200: reeve.CannotTell,
+		404: reeve.CannotTell} {
 		status.Store(int32(s))
 		if o, _ := verify("GET", `,"applied":[202],"not_applied":[410]`); o != want {
 			t.Error(s, o)
@@ -62,7 +65,8 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 	}
 }
 
-// TestG10_ALookUpThatIsSentElsewhereCannotTell: where a redirect leads, a login page or one that is not there, says nothing of the operation.
+// TestG10_ALookUpThatIsSentElsewhereCannotTell: where a redirect leads, a login page or one that is not there, says
+// nothing of the operation.
 func TestG10_ALookUpThatIsSentElsewhereCannotTell(t *testing.T) {
 	var there atomic.Int32
 	base, got := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -76,9 +80,11 @@ func TestG10_ALookUpThatIsSentElsewhereCannotTell(t *testing.T) {
 		there int
 		more  string
 		want  reeve.Outcome
-	}{{200, "", reeve.CannotTell}, {404, "", reeve.CannotTell}, {404, `,"applied":[302]`, reeve.Applied}, {200, `,"not_applied":[302]`, reeve.NotApplied}} {
+	}{{200, "", reeve.CannotTell}, {404, "", reeve.CannotTell}, {404, `,"applied":[302]`, reeve.Applied},
+		{200, `,"not_applied":[302]`, reeve.NotApplied}} {
 		there.Store(int32(c.there))
-		tool := mustBuild(t, local(), reeve.Verifiable, fmt.Sprintf(`{"method":"POST","url":"%s/","verify":{"url":"%s/ops/{operation_id}"%s}}`, base, base, c.more))
+		tool := mustBuild(t, local(), reeve.Verifiable,
+			fmt.Sprintf(`{"method":"POST","url":"%s/","verify":{"url":"%s/ops/{operation_id}"%s}}`, base, base, c.more))
 		if o, _, err := tool.Verify(t.Context(), call(`{}`)); o != c.want || err != nil {
 			t.Error(c, o, err)
 		}
@@ -92,7 +98,8 @@ func TestG10_ALookUpThatIsSentElsewhereCannotTell(t *testing.T) {
 
 func TestG10_NoAnswerCannotTell(t *testing.T) {
 	base := listen(t, func(c net.Conn) { readRequest(c); reset(c) })
-	tool := mustBuild(t, local(), reeve.Verifiable, fmt.Sprintf(`{"method":"POST","url":"%s","verify":{"url":"%s/{operation_id}"}}`, base, base))
+	tool := mustBuild(t, local(), reeve.Verifiable,
+		fmt.Sprintf(`{"method":"POST","url":"%s","verify":{"url":"%s/{operation_id}"}}`, base, base))
 	o, v, err := tool.Verify(t.Context(), call(`{}`))
 	if o != reeve.CannotTell || v != nil || reeve.CodeOf(err) != reeve.Unavailable {
 		t.Error(o, v, err)

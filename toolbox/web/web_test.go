@@ -35,7 +35,8 @@ func local() *Builder {
 }
 
 func row(effect reeve.Effect, spec string) reeve.Tool {
-	return reeve.Tool{ID: "t", Description: "d", Kind: reeve.HTTPTool, Effect: effect, Parameters: json.RawMessage(anyArgs), Spec: json.RawMessage(spec)}
+	return reeve.Tool{ID: "t", Description: "d", Kind: reeve.HTTPTool, Effect: effect,
+		Parameters: json.RawMessage(anyArgs), Spec: json.RawMessage(spec)}
 }
 
 func mustBuild(t *testing.T, b *Builder, effect reeve.Effect, spec string) reeve.Tool {

@@ -18,8 +18,8 @@ type Command struct {
 	Stderr  *os.File // where it may say why it crashes; nil means nowhere
 }
 
-// Confine takes a last look at a command before it starts, to confine it to the folder that it reads, or to nothing if that is empty. What it
-// gives is called when the command has started, or could not be.
+// Confine takes a last look at a command before it starts, to confine it to the folder that it reads, or to nothing if
+// that is empty. What it gives is called when the command has started, or could not be.
 type Confine func(cmd *exec.Cmd, folder string) (started func(), err error)
 
 // Process is a worker as its host sees it.
@@ -31,7 +31,8 @@ type Process struct {
 	once sync.Once
 }
 
-// Start starts a worker in a process group of its own. Nothing of this process's surroundings goes along: no variables, no files, no directory.
+// Start starts a worker in a process group of its own. Nothing of this process's surroundings goes along: no variables,
+// no files, no directory.
 func Start(c Command) (*Process, error) {
 	inRead, in, err := os.Pipe()
 	if err != nil {
@@ -53,7 +54,8 @@ func Start(c Command) (*Process, error) {
 		}
 		defer stderr.Close()
 	}
-	cmd := &exec.Cmd{Path: c.Binary, Args: c.Args, Env: append(environment(), c.Env...), Dir: directory(), Stdin: inRead, Stdout: outWrite, Stderr: stderr, SysProcAttr: attributes()}
+	cmd := &exec.Cmd{Path: c.Binary, Args: c.Args, Env: append(environment(), c.Env...), Dir: directory(),
+		Stdin: inRead, Stdout: outWrite, Stderr: stderr, SysProcAttr: attributes()}
 	if c.Confine != nil {
 		started, refused := c.Confine(cmd, c.Folder)
 		defer started()

@@ -7,8 +7,8 @@ import (
 	"reeve/internal/sandbox/child"
 )
 
-// TestAside starts a program in memory whose number is just above those of the files that the process is given, with lower numbers free:
-// the new process moves a file of its own onto just that number, before it looks for the program.
+// TestAside starts a program in memory whose number is just above those of the files that the process is given, with
+// lower numbers free: the new process moves a file of its own onto just that number, before it looks for the program.
 func TestAside(t *testing.T) {
 	low := []*os.File{open(t, os.DevNull), open(t, os.DevNull), open(t, os.DevNull)}
 	program := open(t, "/bin/true")

@@ -22,7 +22,8 @@ func environment() []string { return nil }
 // directory is where a worker stands: nowhere in particular.
 func directory() string { return "/" }
 
-// attributes put a worker in a process group of its own, so that all of it can be killed, and keep terminal signals from it.
+// attributes put a worker in a process group of its own, so that all of it can be killed, and keep terminal signals
+// from it.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func killGroup(p *os.Process) {
@@ -31,8 +32,8 @@ func killGroup(p *os.Process) {
 	}
 }
 
-// peak is the most memory that an ended process had, in bytes. 0 means that it cannot be told: before a process is a program of
-// its own it is a copy of this one, and that counts too.
+// peak is the most memory that an ended process had, in bytes. 0 means that it cannot be told: before a process is a
+// program of its own it is a copy of this one, and that counts too.
 func peak(s *os.ProcessState) int64 {
 	var own syscall.Rusage
 	u, ok := s.SysUsage().(*syscall.Rusage)

@@ -29,7 +29,8 @@ var found = sync.OnceValues(func() (Mode, string) {
 		return Off, levelVariable + "=off"
 	}
 	if abi := cell.ABI(); abi < cell.LeastABI {
-		return Off, "this kernel's Landlock is missing or too old (Linux 6.2 has what is needed); boot with lsm=landlock,... if it is switched off"
+		return Off, "this kernel's Landlock is missing or too old (Linux 6.2 has what is needed); boot with " +
+			"lsm=landlock,... if it is switched off"
 	}
 	err := error(reeve.Errorf(reeve.Unsupported, "%s=landlock", levelVariable))
 	if level != Landlock {

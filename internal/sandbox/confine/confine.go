@@ -17,13 +17,15 @@ type Mode string
 // The modes, the best first.
 const (
 	Namespaces Mode = "namespaces" // a world of its own, and Landlock and seccomp within it
-	Landlock   Mode = "landlock"   // Landlock and seccomp only: other processes' ids can be guessed, and paths are the machine's own
-	Off        Mode = "off"        // nothing is run
+	// Landlock and seccomp only: other processes' ids can be guessed, and paths are the machine's own
+	Landlock Mode = "landlock"
+	Off      Mode = "off" // nothing is run
 )
 
 // Command is what to run and what it may reach.
 type Command struct {
-	Args     []string // the program and its arguments; a name without a slash is looked for where the system has its programs
+	// the program and its arguments; a name without a slash is looked for where the system has its programs
+	Args     []string
 	Root     string   // the one folder it may write
 	At       string   // where it sees Root, if namespaces hold it; empty means at its real path
 	Dir      string   // where it starts, relative to Root; empty means Root
@@ -33,8 +35,9 @@ type Command struct {
 	Network  bool // whether it may use the machine's network
 	Mode     Mode // empty means the best that this machine can do
 
-	// Owner has the command run as who owns Root, and leaves its files theirs: only for programs we trust on what no agent can
-	// write. It matters when the server is root, whose commands are nobody's otherwise. Such a command is not killed with the server.
+	// Owner has the command run as who owns Root, and leaves its files theirs: only for programs we trust on what no
+	// agent can write. It matters when the server is root, whose commands are nobody's otherwise. Such a command is not
+	// killed with the server.
 	Owner bool
 
 	From *os.File `json:"-"` // read instead of Stdin, from where it stands
@@ -93,11 +96,13 @@ func fill[T ~int | ~int64](p *T, v T) {
 const least = 64 << 20
 
 func (l Limits) validate() error {
-	if l.Time < 0 || l.CPU < 0 || l.Processes < 0 || l.FileSize < 0 || l.Disk < 0 || l.Files < 0 || l.Temp < 0 || l.Output < 0 {
+	if l.Time < 0 || l.CPU < 0 || l.Processes < 0 || l.FileSize < 0 || l.Disk < 0 || l.Files < 0 || l.Temp < 0 ||
+		l.Output < 0 {
 		return reeve.Errorf(reeve.Validation, "a limit of a command is negative")
 	}
 	if l.Memory < least {
-		return reeve.Errorf(reeve.Validation, "a memory limit of %d bytes is too small", l.Memory).Hintf("give at least %d", least)
+		return reeve.Errorf(reeve.Validation, "a memory limit of %d bytes is too small", l.Memory).
+			Hintf("give at least %d", least)
 	}
 	return nil
 }
@@ -118,10 +123,12 @@ func (c Command) check() (Command, error) {
 		}
 	}
 	if c.Dir != "" && !filepath.IsLocal(c.Dir) {
-		return c, reeve.Errorf(reeve.Validation, "the directory %q is not below the workspace", c.Dir).Hintf("give a relative path without ..")
+		return c, reeve.Errorf(reeve.Validation, "the directory %q is not below the workspace", c.Dir).
+			Hintf("give a relative path without ..")
 	}
 	if c.At != "" && (!filepath.IsAbs(c.At) || filepath.Clean(c.At) != c.At || c.At == "/") {
-		return c, reeve.Errorf(reeve.Validation, "%q is not a place for the workspace", c.At).Hintf("give an absolute path, such as /shared")
+		return c, reeve.Errorf(reeve.Validation, "%q is not a place for the workspace", c.At).
+			Hintf("give an absolute path, such as /shared")
 	}
 	var err error
 	if c.Root, err = realPath(c.Root); err != nil {
@@ -146,8 +153,8 @@ func realPath(p string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// Run runs a command and returns when it, and all that it started, is gone. A command that fails, or is killed by a limit, is a
-// result; an error means that it was not run, or that ctx ended first.
+// Run runs a command and returns when it, and all that it started, is gone. A command that fails, or is killed by a
+// limit, is a result; an error means that it was not run, or that ctx ended first.
 func Run(ctx context.Context, c Command, l Limits) (Result, error) {
 	l = l.withDefaults()
 	if err := l.validate(); err != nil {
@@ -176,7 +183,8 @@ func Run(ctx context.Context, c Command, l Limits) (Result, error) {
 }
 
 func off(format string, args ...any) error {
-	return reeve.Errorf(reeve.Unsupported, "commands cannot be confined here: "+format, args...).Hintf("reeve doctor says what is missing")
+	return reeve.Errorf(reeve.Unsupported, "commands cannot be confined here: "+format, args...).
+		Hintf("reeve doctor says what is missing")
 }
 
 // served notes that this program gives its children the chance to be sandboxes, so that it may be started again.

@@ -54,7 +54,8 @@ func TestO06_TheDiskLimitHolds(t *testing.T) {
 			}
 			r := b.sh(line, confine.Limits{Disk: 64 << 20, Time: time.Minute})
 			if got := held(t, b.root); !r.DiskFull || got > 512<<20 {
-				t.Errorf("%s: disk full %v, and %d MB are taken; exit %d %s", name, r.DiskFull, got>>20, r.ExitCode, r.Stderr)
+				t.Errorf("%s: disk full %v, and %d MB are taken; exit %d %s", name, r.DiskFull, got>>20, r.ExitCode,
+					r.Stderr)
 			}
 			for i := range 40 {
 				_ = os.Remove(filepath.Join(b.root, "old"+itoa(i+1)))

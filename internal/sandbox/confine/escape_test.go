@@ -11,7 +11,8 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// TestO05_NothingGetsOut has a hostile program try every way out that we know of, as the kernel's calls, without a shell.
+// TestO05_NothingGetsOut has a hostile program try every way out that we know of, as the kernel's calls, without a
+// shell.
 func TestO05_NothingGetsOut(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,7 +40,8 @@ func TestO05_NothingGetsOut(t *testing.T) {
 		got := b.probes(confine.Command{}, itoa(os.Getpid()), port, filepath.Join(b.top, "secret.txt"), path)
 		good := []string{"own file", "temporary file"}
 		for name, said := range got {
-			if want := slices.Contains(good, name); (said == "YES") != want && (want || strings.HasPrefix(said, "YES")) {
+			if want := slices.Contains(good, name); (said == "YES") != want &&
+				(want || strings.HasPrefix(said, "YES")) {
 				t.Errorf("%s: %s", name, said)
 			}
 		}
@@ -80,19 +82,22 @@ func TestO05_TheMachineIsNotThere(t *testing.T) {
 			"su -c id":                                                    "",
 			"echo | sed '1e cat " + b.top + "/secret.txt' | grep outside": "",
 			"echo x > f; echo | sed 'w " + b.top + "/evil'":               "",
-			"echo x > f; tar -P --transform 's,^f,/srv/evil,' -cf a.tar f && tar -P -xf a.tar":                                          "",
-			"mkdir -p up; echo x > up/f; tar -P --transform 's,^up,../../..,' -cf b.tar up && tar -P -xf b.tar && test ! -e ../../../f": "",
-			"ln -s / slash; cat slash" + b.top + "/secret.txt":                                                                          "",
-			"ln -s ../other/note.txt n; cat n":                                                                                          "",
-			"mkdir -p d; mount --bind / d":                                                                                              "",
-			"cp /proc/1/root" + b.top + "/secret.txt .":                                                                                 "",
-			"dd if=/dev/zero of=/dev/mem bs=1 count=1":                                                                                  "",
-			"mount -t tmpfs none /tmp":                                                                                                  "",
-			"unshare -r id":                                                                                                             "",
-			"echo hi > mine && cat mine":                                                                                                "hi\n",
-			"echo hi > $TMPDIR/x && cat $TMPDIR/x":                                                                                      "hi\n",
-			"cd && pwd | grep -c .":                                                                                                     "1\n",
-			"echo x 2>/dev/null >/dev/null; echo $?":                                                                                    "0\n",
+			"echo x > f; tar -P --transform 's,^f,/srv/evil,' -cf a.tar f && tar -P -xf a.tar": "",
+			"mkdir -p up; echo x > up/f; tar -P --transform 's,^up,../../..,' -cf b.tar up && tar -P -xf b.tar && " +
+				"test ! -e ../../../f": "",
+			"ln -s / slash; cat slash" + b.top +
+				"/secret.txt": "",
+			"ln -s ../other/note.txt n; cat n": "",
+			"mkdir -p d; mount --bind / d":     "",
+			"cp /proc/1/root" + b.top +
+				"/secret.txt .": "",
+			"dd if=/dev/zero of=/dev/mem bs=1 count=1": "",
+			"mount -t tmpfs none /tmp":                 "",
+			"unshare -r id":                            "",
+			"echo hi > mine && cat mine":               "hi\n",
+			"echo hi > $TMPDIR/x && cat $TMPDIR/x":     "hi\n",
+			"cd && pwd | grep -c .":                    "1\n",
+			"echo x 2>/dev/null >/dev/null; echo $?":   "0\n",
 		} {
 			if r := b.sh(line, confine.Limits{}); string(r.Stdout) != want || (want == "") == (r.ExitCode == 0) {
 				t.Errorf("%s: exit %d, %q, %q", line, r.ExitCode, r.Stdout, r.Stderr)
@@ -102,7 +107,8 @@ func TestO05_TheMachineIsNotThere(t *testing.T) {
 			if r := b.sh("ls /proc | grep -c '^[0-9]'", confine.Limits{}); strings.TrimSpace(string(r.Stdout)) > "4" {
 				t.Errorf("it sees %s processes", r.Stdout)
 			}
-			if r := b.sh("ls /", confine.Limits{}); strings.Contains(string(r.Stdout), "root\n") || strings.Contains(string(r.Stdout), "old") {
+			if r := b.sh("ls /", confine.Limits{}); strings.Contains(string(r.Stdout), "root\n") ||
+				strings.Contains(string(r.Stdout), "old") {
 				t.Errorf("it sees %s", r.Stdout)
 			}
 		} else if r := b.sh("ls /proc /root /home", confine.Limits{}); len(r.Stdout) != 0 {
@@ -125,7 +131,8 @@ func TestO05_WhatIsGrantedIsThere(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(shelf, "book"), []byte("read me"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		r := b.run(confine.Command{Args: []string{"/bin/sh", "-c", "cat; echo $GIVEN; cat " + shelf + "/book; echo no > " + shelf + "/book || echo kept; pwd"},
+		r := b.run(confine.Command{Args: []string{"/bin/sh", "-c", "cat; echo $GIVEN; cat " + shelf +
+			"/book; echo no > " + shelf + "/book || echo kept; pwd"},
 			Stdin: []byte("typed\n"), Env: []string{"GIVEN=value"}, ReadOnly: []string{shelf}}, confine.Limits{})
 		place := "/shared\n"
 		if b.mode == confine.Landlock {
@@ -140,8 +147,10 @@ func TestO05_WhatIsGrantedIsThere(t *testing.T) {
 		}
 		defer l.Close()
 		_, port, _ := net.SplitHostPort(l.Addr().String())
-		got := b.probes(confine.Command{Network: true}, itoa(os.Getpid()), port, filepath.Join(b.top, "secret.txt"), "/nowhere")
-		if got["tcp to the host"] != "YES" || strings.HasPrefix(got["socket vsock"], "YES") || strings.HasPrefix(got["raw socket"], "YES") ||
+		got := b.probes(confine.Command{Network: true}, itoa(os.Getpid()), port, filepath.Join(b.top, "secret.txt"),
+			"/nowhere")
+		if got["tcp to the host"] != "YES" || strings.HasPrefix(got["socket vsock"], "YES") ||
+			strings.HasPrefix(got["raw socket"], "YES") ||
 			strings.HasPrefix(got["abstract socket of the host"], "YES") {
 			t.Errorf("%v", got)
 		}

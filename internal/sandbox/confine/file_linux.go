@@ -57,8 +57,8 @@ func NewMemoryFile(size int64) (*os.File, error) {
 	return f, nil
 }
 
-// trees opens the workspace and what is read-only, if the server is root: its unprivileged child may not find the way there. If
-// it cannot, the child tries by itself.
+// trees opens the workspace and what is read-only, if the server is root: its unprivileged child may not find the way
+// there. If it cannot, the child tries by itself.
 func (c *closers) trees(cmd Command) (list []*os.File) {
 	if os.Getuid() != 0 || cmd.Mode != Namespaces {
 		return nil

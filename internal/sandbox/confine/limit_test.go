@@ -18,12 +18,14 @@ import (
 // works runs a command that must work, as the one after a bad one.
 func (b *box) works() {
 	b.t.Helper()
-	if r := b.sh("echo fine; echo err >&2; exit 3", confine.Limits{}); string(r.Stdout) != "fine\n" || string(r.Stderr) != "err\n" || r.ExitCode != 3 || r.TimedOut || r.Truncated {
+	if r := b.sh("echo fine; echo err >&2; exit 3", confine.Limits{}); string(r.Stdout) != "fine\n" ||
+		string(r.Stderr) != "err\n" || r.ExitCode != 3 || r.TimedOut || r.Truncated {
 		b.t.Errorf("afterwards: %+v", r)
 	}
 }
 
-// TestO06_ATimeoutKillsTheTree leaves processes behind in every way: in the background, detached, ignoring signals, stopped.
+// TestO06_ATimeoutKillsTheTree leaves processes behind in every way: in the background, detached, ignoring signals,
+// stopped.
 func TestO06_ATimeoutKillsTheTree(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		for _, line := range []string{
@@ -70,7 +72,8 @@ func TestO06_ACallerThatGoesAway(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		})
-		_, err := b.try(ctx, confine.Command{Args: []string{"/bin/sh", "-c", "touch begun; sleep 1000"}}, confine.Limits{})
+		_, err := b.try(ctx, confine.Command{Args: []string{"/bin/sh", "-c", "touch begun; sleep 1000"}},
+			confine.Limits{})
 		group.Wait()
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
@@ -94,21 +97,25 @@ func TestO06_BombsStayInside(t *testing.T) {
 		if !strings.HasSuffix(string(file.Stdout), "1048576\n") || strings.HasPrefix(string(file.Stdout), "0\n") {
 			t.Errorf("one large file: %+v %s", file, file.Stdout)
 		}
-		many := b.sh("i=0; while :; do head -c 1000000 /dev/zero > f$i || sleep 1; i=$((i+1)); done", confine.Limits{Disk: 64 << 20, Time: time.Minute})
+		many := b.sh("i=0; while :; do head -c 1000000 /dev/zero > f$i || sleep 1; i=$((i+1)); done",
+			confine.Limits{Disk: 64 << 20, Time: time.Minute})
 		if !many.DiskFull || many.ExitCode != 137 {
 			t.Errorf("many files: %+v", many)
 		}
 		for _, name := range glob(t, b.root+"/f*") {
 			_ = os.Remove(name)
 		}
-		if empty := b.sh("i=0; while [ $i -lt 200000 ]; do : > e$i; i=$((i+1)); done", confine.Limits{Files: 500, Time: time.Minute}); countsFiles(b.root) && (!empty.DiskFull || empty.ExitCode != 137) {
+		if empty := b.sh("i=0; while [ $i -lt 200000 ]; do : > e$i; i=$((i+1)); done",
+			confine.Limits{Files: 500, Time: time.Minute}); countsFiles(b.root) &&
+			(!empty.DiskFull || empty.ExitCode != 137) {
 			t.Errorf("many empty files: %+v", empty)
 		}
 		for _, name := range glob(t, b.root+"/e*") {
 			_ = os.Remove(name)
 		}
 		if b.mode == confine.Namespaces {
-			if temp := b.sh("head -c 50000000 /dev/zero > /tmp/big; wc -c < /tmp/big", confine.Limits{Temp: 2 << 20}); strings.TrimSpace(string(temp.Stdout)) != "2097152" {
+			if temp := b.sh("head -c 50000000 /dev/zero > /tmp/big; wc -c < /tmp/big",
+				confine.Limits{Temp: 2 << 20}); strings.TrimSpace(string(temp.Stdout)) != "2097152" {
 				t.Errorf("a large temporary file: %s %s", temp.Stdout, temp.Stderr)
 			}
 		}
@@ -136,9 +143,12 @@ func glob(t *testing.T, pattern string) []string {
 // TestO06_OutputIsCappedAndDrained writes a gigabyte, and bytes that are no text, to both.
 func TestO06_OutputIsCappedAndDrained(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
-		r := b.sh("head -c 1000000000 /dev/zero; head -c 100000 /dev/zero | tr '\\0' e >&2; exit 7", confine.Limits{Output: 1000, Time: 2 * time.Minute})
-		if r.ExitCode != 7 || !r.Truncated || r.StdoutSize != 1_000_000_000 || len(r.Stdout) != 1000 || r.StderrSize != 100_000 || string(r.Stderr) != strings.Repeat("e", 1000) {
-			t.Errorf("exit %d, %d of %d, %d of %d, %v", r.ExitCode, len(r.Stdout), r.StdoutSize, len(r.Stderr), r.StderrSize, r.Truncated)
+		r := b.sh("head -c 1000000000 /dev/zero; head -c 100000 /dev/zero | tr '\\0' e >&2; exit 7",
+			confine.Limits{Output: 1000, Time: 2 * time.Minute})
+		if r.ExitCode != 7 || !r.Truncated || r.StdoutSize != 1_000_000_000 || len(r.Stdout) != 1000 ||
+			r.StderrSize != 100_000 || string(r.Stderr) != strings.Repeat("e", 1000) {
+			t.Errorf("exit %d, %d of %d, %d of %d, %v", r.ExitCode, len(r.Stdout), r.StdoutSize, len(r.Stderr),
+				r.StderrSize, r.Truncated)
 		}
 		all := make([]byte, 256)
 		for i := range all {
@@ -157,7 +167,9 @@ func TestO06_ManyAtOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 50 {
 			group.Go(func() {
-				r, err := b.try(t.Context(), confine.Command{Args: []string{"/bin/sh", "-c", "echo " + itoa(i) + " | cat"}}, confine.Limits{Processes: 200})
+				r, err := b.try(t.Context(),
+					confine.Command{Args: []string{"/bin/sh", "-c", "echo " + itoa(i) + " | cat"}},
+					confine.Limits{Processes: 200})
 				if err != nil || string(r.Stdout) != itoa(i)+"\n" {
 					t.Errorf("%d: %v %q %q", i, err, r.Stdout, r.Stderr)
 				}
@@ -176,15 +188,23 @@ func TestO05_BadCommandsAreRefused(t *testing.T) {
 			code    reeve.Code
 			says    string
 		}{
-			"no command":        {code: reeve.Validation, says: "no command"},
-			"NUL":               {command: confine.Command{Args: []string{"echo", "a\x00b"}}, code: reeve.Validation, says: "NUL"},
-			"directory outside": {command: confine.Command{Args: []string{"true"}, Dir: "../other"}, code: reeve.Validation, says: "below the workspace"},
-			"no directory":      {command: confine.Command{Args: []string{"true"}, Dir: "nowhere"}, code: reeve.ToolFailed, says: "no such file"},
-			"no program":        {command: confine.Command{Args: []string{"nothing-of-that-name"}}, code: reeve.ToolFailed, says: "no such program"},
-			"not a program":     {command: confine.Command{Args: []string{"/etc/passwd"}}, code: reeve.ToolFailed, says: "permission denied"},
-			"no value":          {command: confine.Command{Args: []string{"true"}, Env: []string{"X"}}, code: reeve.Validation, says: "name=value"},
-			"negative":          {command: confine.Command{Args: []string{"true"}}, limits: confine.Limits{Time: -1}, code: reeve.Validation, says: "negative"},
-			"little memory":     {command: confine.Command{Args: []string{"true"}}, limits: confine.Limits{Memory: 1}, code: reeve.Validation, says: "too small"},
+			"no command": {code: reeve.Validation, says: "no command"},
+			"NUL": {command: confine.Command{Args: []string{"echo", "a\x00b"}}, code: reeve.Validation,
+				says: "NUL"},
+			"directory outside": {command: confine.Command{Args: []string{"true"}, Dir: "../other"},
+				code: reeve.Validation, says: "below the workspace"},
+			"no directory": {command: confine.Command{Args: []string{"true"}, Dir: "nowhere"},
+				code: reeve.ToolFailed, says: "no such file"},
+			"no program": {command: confine.Command{Args: []string{"nothing-of-that-name"}},
+				code: reeve.ToolFailed, says: "no such program"},
+			"not a program": {command: confine.Command{Args: []string{"/etc/passwd"}}, code: reeve.ToolFailed,
+				says: "permission denied"},
+			"no value": {command: confine.Command{Args: []string{"true"}, Env: []string{"X"}},
+				code: reeve.Validation, says: "name=value"},
+			"negative": {command: confine.Command{Args: []string{"true"}}, limits: confine.Limits{Time: -1},
+				code: reeve.Validation, says: "negative"},
+			"little memory": {command: confine.Command{Args: []string{"true"}}, limits: confine.Limits{Memory: 1},
+				code: reeve.Validation, says: "too small"},
 		} {
 			_, err := b.try(t.Context(), c.command, c.limits)
 			if reeve.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
@@ -194,10 +214,12 @@ func TestO05_BadCommandsAreRefused(t *testing.T) {
 		if err := os.Symlink(b.top+"/other", filepath.Join(b.root, "out")); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := b.try(t.Context(), confine.Command{Args: []string{"cat", "note.txt"}, Dir: "out"}, confine.Limits{}); err == nil && r.ExitCode == 0 {
+		if r, err := b.try(t.Context(), confine.Command{Args: []string{"cat", "note.txt"}, Dir: "out"},
+			confine.Limits{}); err == nil && r.ExitCode == 0 {
 			t.Errorf("through a link: %q", r.Stdout)
 		}
-		if _, err := confine.Run(t.Context(), confine.Command{Args: []string{"true"}, Root: filepath.Join(b.top, "gone")}, confine.Limits{}); reeve.CodeOf(err) != reeve.Unavailable {
+		if _, err := confine.Run(t.Context(), confine.Command{Args: []string{"true"},
+			Root: filepath.Join(b.top, "gone")}, confine.Limits{}); reeve.CodeOf(err) != reeve.Unavailable {
 			t.Error(err)
 		}
 	})

@@ -51,7 +51,8 @@ func each(t *testing.T, f func(t *testing.T, b *box)) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
 			b := &box{t: t, mode: mode, top: t.TempDir()}
-			for _, dir := range []string{filepath.Dir(b.top), b.top} { // a command that is nobody must be able to walk there
+			// a command that is nobody must be able to walk there
+			for _, dir := range []string{filepath.Dir(b.top), b.top} {
 				if err := os.Chmod(dir, 0o711); err != nil {
 					t.Fatal(err)
 				}

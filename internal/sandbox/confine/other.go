@@ -12,7 +12,8 @@ import (
 
 // Available says how commands are held on this machine: not at all.
 func Available() (Mode, string) {
-	return Off, "there is no confinement for " + runtime.GOOS + " on " + runtime.GOARCH + "; Linux on amd64 and arm64 has one"
+	return Off, "there is no confinement for " + runtime.GOOS + " on " + runtime.GOARCH +
+		"; Linux on amd64 and arm64 has one"
 }
 
 // Serve turns this process into a sandbox if it was started to be one, which does not happen here.

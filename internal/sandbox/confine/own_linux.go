@@ -14,8 +14,8 @@ import (
 	"reeve"
 )
 
-// prepare makes the workspace fit for the user who will run the command, who is another only if the server is root. What it
-// gives must be called in any case.
+// prepare makes the workspace fit for the user who will run the command, who is another only if the server is root.
+// What it gives must be called in any case.
 func (j *job) prepare(ctx context.Context) (undo func(), err error) {
 	undo = func() {}
 	uid, _, err := user(j.Command)
@@ -40,7 +40,8 @@ func (j *job) prepare(ctx context.Context) (undo func(), err error) {
 			return undo, err
 		}
 	}
-	j.Tasks = tasksOf(uid) // the kernel counts a user's processes wherever they run; in a namespace of its own it begins at none
+	// the kernel counts a user's processes wherever they run; in a namespace of its own it begins at none
+	j.Tasks = tasksOf(uid)
 	temp, err := newTempFolder(uid)
 	if err != nil {
 		return undo, broken("temporary folder", err)
@@ -71,12 +72,12 @@ func user(c Command) (uid, gid int, err error) {
 	return int(s.Uid), int(s.Gid), nil
 }
 
-// deepest is how far down things are given. Each folder on the way is open meanwhile, and a command may nest more of them than the server may open files. Only
-// commands go so deep, whose user has what they make: the file tools do not.
+// deepest is how far down things are given. Each folder on the way is open meanwhile, and a command may nest more of
+// them than the server may open files. Only commands go so deep, whose user has what they make: the file tools do not.
 const deepest = 200
 
-// give makes a folder and all in it the unprivileged user's. Links are given, not followed; a file with other names may be
-// somebody else's too, and is left alone.
+// give makes a folder and all in it the unprivileged user's. Links are given, not followed; a file with other names may
+// be somebody else's too, and is left alone.
 func give(ctx context.Context, dir *os.Root, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -136,7 +137,9 @@ func reachable(dir string) error {
 			return broken("workspace", err)
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			return reeve.Errorf(reeve.Unsupported, "the server is root, its commands are not, and they cannot reach the workspace: a folder above it is closed to others").
+			return reeve.Errorf(reeve.Unsupported,
+				"the server is root, its commands are not, and they cannot reach the workspace: a folder above it is "+
+					"closed to others").
 				Hintf("run Reeve as an ordinary user, or allow user namespaces")
 		}
 		if at == "/" {

@@ -85,7 +85,8 @@ func probe(args []string) {
 		_ = l.Close()
 	}
 	say("tcp listen", err)
-	for name, family := range map[string]int{"vsock": unix.AF_VSOCK, "netlink": unix.AF_NETLINK, "packet": unix.AF_PACKET, "alg": unix.AF_ALG, "bluetooth": unix.AF_BLUETOOTH} {
+	for name, family := range map[string]int{"vsock": unix.AF_VSOCK, "netlink": unix.AF_NETLINK,
+		"packet": unix.AF_PACKET, "alg": unix.AF_ALG, "bluetooth": unix.AF_BLUETOOTH} {
 		_, err := unix.Socket(family, unix.SOCK_RAW, 0)
 		say("socket "+name, err)
 	}

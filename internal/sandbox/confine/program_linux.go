@@ -17,8 +17,8 @@ import (
 //go:embed asset
 var assets embed.FS
 
-// carried is where to start the small program that this one carries along, or nothing if there is none, or it is of another
-// version, or this machine starts nothing from memory.
+// carried is where to start the small program that this one carries along, or nothing if there is none, or it is of
+// another version, or this machine starts nothing from memory.
 var carried = sync.OnceValue(func() string {
 	f, err := assets.Open("asset/worker")
 	if err != nil {
@@ -59,7 +59,8 @@ func program() string {
 	return "/proc/self/exe"
 }
 
-// HasSmallWorker tells whether this program carries the small one along, which starts in a fraction of the time that it would take itself.
+// HasSmallWorker tells whether this program carries the small one along, which starts in a fraction of the time that it
+// would take itself.
 func HasSmallWorker() bool {
 	carried()
 	return inMemory != nil

@@ -13,8 +13,8 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// TestSmallProgram builds the program that make build puts into the reeve binary, and confines commands with it, in every mode that this
-// machine has, as a binary that carries it does. One of another version is not taken.
+// TestSmallProgram builds the program that make build puts into the reeve binary, and confines commands with it, in
+// every mode that this machine has, as a binary that carries it does. One of another version is not taken.
 func TestSmallProgram(t *testing.T) {
 	best, reason := Available()
 	if best == Off {
@@ -53,7 +53,8 @@ func TestSmallProgram(t *testing.T) {
 		if mode == Namespaces && best == Landlock {
 			continue
 		}
-		r, err := Run(context.Background(), Command{Args: []string{"sh", "-c", "echo $0; cat /etc/shadow || exit 3"}, Root: dir, Mode: mode}, Limits{})
+		r, err := Run(context.Background(), Command{Args: []string{"sh", "-c", "echo $0; cat /etc/shadow || exit 3"},
+			Root: dir, Mode: mode}, Limits{})
 		if err != nil || string(r.Stdout) != "sh\n" || r.ExitCode != 3 {
 			t.Errorf("%s: %+v %v", mode, r, err)
 		}

@@ -45,13 +45,15 @@ func TestAPathThatIsAnothersNow(t *testing.T) {
 	}
 }
 
-// TestADiskThatCannotBeLookedAtIsNotFull looks at a workspace that is there, and at one that is gone while its command runs: its free space is not none.
+// TestADiskThatCannotBeLookedAtIsNotFull looks at a workspace that is there, and at one that is gone while its command
+// runs: its free space is not none.
 func TestADiskThatCannotBeLookedAtIsNotFull(t *testing.T) {
 	here := t.TempDir()
 	if free, _, ok := disk(job{Command: Command{Root: here}}); !ok || free <= 0 {
 		t.Errorf("%d bytes free, %v", free, ok)
 	}
-	for _, j := range []job{{Command: Command{Root: here + "/gone"}}, {Command: Command{Root: here}, TempDir: here + "/gone"}} {
+	for _, j := range []job{{Command: Command{Root: here + "/gone"}},
+		{Command: Command{Root: here}, TempDir: here + "/gone"}} {
 		if free, files, ok := disk(j); ok {
 			t.Errorf("%d bytes free and %d files where there is nothing", free, files)
 		}

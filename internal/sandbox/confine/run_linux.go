@@ -39,8 +39,10 @@ type job struct {
 
 // tell is what the child is told.
 func (j job) tell(trees int) cell.Job {
-	return cell.Job{Args: j.Args, Env: j.Env, Root: j.Root, At: j.At, Dir: j.Dir, ReadOnly: j.ReadOnly, Network: j.Network, Namespaces: j.Mode == Namespaces, Trees: trees, Kept: j.Keep != nil,
-		TempDir: j.TempDir, Seconds: int64((j.CPU + time.Second - 1) / time.Second), Memory: j.Memory, FileSize: j.FileSize, Temp: j.Temp, Processes: j.Processes + j.Tasks}
+	return cell.Job{Args: j.Args, Env: j.Env, Root: j.Root, At: j.At, Dir: j.Dir, ReadOnly: j.ReadOnly,
+		Network: j.Network, Namespaces: j.Mode == Namespaces, Trees: trees, Kept: j.Keep != nil,
+		TempDir: j.TempDir, Seconds: int64((j.CPU + time.Second - 1) / time.Second), Memory: j.Memory,
+		FileSize: j.FileSize, Temp: j.Temp, Processes: j.Processes + j.Tasks}
 }
 
 func run(ctx context.Context, c Command, l Limits) (Result, error) {
@@ -100,7 +102,8 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	if err != nil {
 		return Result{}, broken("start", err)
 	}
-	p, err := os.StartProcess(path, []string{childName}, &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: given, Sys: sys})
+	p, err := os.StartProcess(path, []string{childName},
+		&os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: given, Sys: sys})
 	started()
 	if err != nil {
 		return Result{}, broken("start", err)
@@ -142,11 +145,13 @@ func complaint(said string) error {
 	kind, text, _ := strings.Cut(said, ":")
 	switch kind {
 	case "dir":
-		return reeve.Errorf(reeve.ToolFailed, "the directory cannot be entered:%s", text).Hintf("it must be a folder of the workspace")
+		return reeve.Errorf(reeve.ToolFailed, "the directory cannot be entered:%s", text).
+			Hintf("it must be a folder of the workspace")
 	case "command":
 		return reeve.Errorf(reeve.ToolFailed, "the command cannot be run:%s", text)
 	}
-	return reeve.Errorf(reeve.Unavailable, "the sandbox could not be set up: %s", said).Hintf("reeve doctor says what this machine can do")
+	return reeve.Errorf(reeve.Unavailable, "the sandbox could not be set up: %s", said).
+		Hintf("reeve doctor says what this machine can do")
 }
 
 // attributes say which namespaces the child begins in, and who it is there.
@@ -182,7 +187,8 @@ func attributes(c Command) (*syscall.SysProcAttr, error) {
 }
 
 // attend waits for the command and kills it when it must not go on. When it returns, all of the command is gone.
-func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Result, state syscall.WaitStatus, err error) {
+func attend(ctx context.Context, p *os.Process, j job,
+	out, errs *os.File) (r Result, state syscall.WaitStatus, err error) {
 	stdout, stderr := &capped{most: j.Output}, &capped{most: j.Output}
 	var readers, watcher sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(stdout, out) })
@@ -237,14 +243,15 @@ func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Re
 	return r, state, err
 }
 
-// awaitEnd returns when the process has ended, and does not reap it. With namespaces, all that it started has ended then, too.
+// awaitEnd returns when the process has ended, and does not reap it. With namespaces, all that it started has ended
+// then, too.
 func awaitEnd(pid int) {
 	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 }
 
-// killAll kills the process and its group. With namespaces the first process takes all others with it; without, the filter lets
-// nobody leave the group.
+// killAll kills the process and its group. With namespaces the first process takes all others with it; without, the
+// filter lets nobody leave the group.
 func killAll(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
 	_ = syscall.Kill(pid, syscall.SIGKILL) // not yet in its group

@@ -14,10 +14,11 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// ConfineWorker has a program of ours that runs somebody's code by itself, such as an interpreter, start under the same walls as commands: in namespaces
-// of its own, in which there is nothing, under Landlock and seccomp, and unprivileged. What else it needs not do it gives up itself. It
-// speaks through its standard input and output only, and may read one folder, if it is given one: arguments that lie in it are made to fit
-// where it sees it. Where there are no namespaces, Landlock and seccomp hold it alone; where nothing can be held, nothing is changed.
+// ConfineWorker has a program of ours that runs somebody's code by itself, such as an interpreter, start under the same
+// walls as commands: in namespaces of its own, in which there is nothing, under Landlock and seccomp, and unprivileged.
+// What else it needs not do it gives up itself. It speaks through its standard input and output only, and may read one
+// folder, if it is given one: arguments that lie in it are made to fit where it sees it. Where there are no namespaces,
+// Landlock and seccomp hold it alone; where nothing can be held, nothing is changed.
 //
 // What was opened for it is to be closed by started, when it has been started or cannot be.
 func ConfineWorker(cmd *exec.Cmd, folder string) (started func(), err error) {
@@ -57,7 +58,8 @@ func worker(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error)
 		extra, at = append(extra, f), cell.FolderOpen
 	}
 	for _, a := range cmd.Args {
-		if rest, ok := strings.CutPrefix(a, folder); ok && folder != "" && (rest == "" || rest[0] == filepath.Separator) {
+		if rest, ok := strings.CutPrefix(a, folder); ok && folder != "" &&
+			(rest == "" || rest[0] == filepath.Separator) {
 			a = at + rest
 		}
 		p.Args = append(p.Args, a)
@@ -70,7 +72,8 @@ func worker(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error)
 	if err != nil {
 		return files.close, err
 	}
-	sys.Setsid, sys.Setpgid, sys.Pdeathsig = false, true, 0 // its host ends it by its group, and it ends by itself when its host is gone
+	// its host ends it by its group, and it ends by itself when its host is gone
+	sys.Setsid, sys.Setpgid, sys.Pdeathsig = false, true, 0
 	cmd.SysProcAttr, cmd.ExtraFiles = sys, extra
 	cmd.Path, cmd.Args = program(), []string{childName, string(told)}
 	return files.close, nil

@@ -16,8 +16,9 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// TestO05_WorkersReachNothing has a hostile program in the place of a worker that runs scripts or Python, before that has locked itself in: it tries every way out that we know of,
-// and the one folder that it is given it can read, by the argument that names it, and not write.
+// TestO05_WorkersReachNothing has a hostile program in the place of a worker that runs scripts or Python, before that
+// has locked itself in: it tries every way out that we know of, and the one folder that it is given it can read, by the
+// argument that names it, and not write.
 func TestO05_WorkersReachNothing(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
@@ -50,7 +51,8 @@ func TestO05_WorkersReachNothing(t *testing.T) {
 			defer func() { _ = unix.Close(left) }()
 			for name, at := range map[string]string{"nothing": "", "a folder": folder} {
 				cmd := exec.Command("/proc/self/exe")
-				cmd.Args = []string{"worker", "probe", itoa(os.Getpid()), port, secret, filepath.Join(top, "s"), filepath.Join(folder, "book"), folder}
+				cmd.Args = []string{"worker", "probe", itoa(os.Getpid()), port, secret, filepath.Join(top, "s"),
+					filepath.Join(folder, "book"), folder}
 				cmd.Env, cmd.Dir = []string{"GOMAXPROCS=1"}, "/"
 				started, err := confine.WorkerIn(cmd, at, mode)
 				var out []byte
@@ -75,7 +77,8 @@ func TestO05_WorkersReachNothing(t *testing.T) {
 						t.Errorf("%s: %s", name, line)
 					}
 				}
-				if len(lines) < 55 || !slices.Contains(lines, "end=reached") || !slices.Contains(lines, open) || slices.Contains(lines, "uid=0") {
+				if len(lines) < 55 || !slices.Contains(lines, "end=reached") || !slices.Contains(lines, open) ||
+					slices.Contains(lines, "uid=0") {
 					t.Errorf("%s: %d probes\n%s", name, len(lines), out)
 				}
 			}

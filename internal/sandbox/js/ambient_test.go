@@ -13,8 +13,8 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// globals is everything that a script finds, beside the functions that it was given. Whatever an engine adds one day must be
-// looked at before it gets on this list.
+// globals is everything that a script finds, beside the functions that it was given. Whatever an engine adds one day
+// must be looked at before it gets on this list.
 const globals = `AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array BigUint64Array Boolean DataView Date Error EvalError
 	FinalizationRegistry Float16Array Float32Array Float64Array Function Infinity Int16Array Int32Array Int8Array InternalError Iterator JSON Map
 	Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set SharedArrayBuffer String Symbol SyntaxError TypeError
@@ -24,7 +24,8 @@ const globals = `AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array B
 func TestK23_NothingAmbient(t *testing.T) {
 	p := newPool(t, js.Config{})
 	h := &host{functions: map[string]function{}}
-	got, err := runWith(t, p, js.Script{Source: `Object.getOwnPropertyNames(globalThis)`, Input: []byte(`1`)}, js.Limits{}, h)
+	got, err := runWith(t, p, js.Script{Source: `Object.getOwnPropertyNames(globalThis)`, Input: []byte(`1`)},
+		js.Limits{}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func TestK23_NothingAmbient(t *testing.T) {
 	}
 }
 
-// TestK23_ClockAndChanceAreTheRuns gives two runs the same moment and seed: they see the same, and never the host's clock.
+// TestK23_ClockAndChanceAreTheRuns gives two runs the same moment and seed: they see the same, and never the host's
+// clock.
 func TestK23_ClockAndChanceAreTheRuns(t *testing.T) {
 	p := newPool(t, js.Config{})
 	now := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
@@ -78,10 +80,12 @@ func TestK23_ClockAndChanceAreTheRuns(t *testing.T) {
 		[s / n > 0.48, s / n < 0.52, low >= 0, low < 0.01, high < 1, high > 0.99]`, `[true,true,true,true,true,true]`)
 }
 
-// TestK23_PrototypeTricksStayInside pollutes everything within reach, and looks at what the host and the next script see.
+// TestK23_PrototypeTricksStayInside pollutes everything within reach, and looks at what the host and the next script
+// see.
 func TestK23_PrototypeTricksStayInside(t *testing.T) {
 	p := newPool(t, js.Config{})
-	h := &host{functions: map[string]function{"Box.echo": standard().functions["echo"], "Box.Inner.refuse": standard().functions["refuse"]}}
+	h := &host{functions: map[string]function{"Box.echo": standard().functions["echo"], "Box.Inner.refuse": standard().
+		functions["refuse"]}}
 	pollute := `Object.prototype.polluted = 'yes'; Array.prototype.map = () => 'gone'; Promise.prototype.then = function () { return 'gone' };
 		JSON.stringify = () => '"forged"'; JSON.parse = () => 'forged'; Error = null; Function.prototype.call = null; Function.prototype.apply = null; Reflect.apply = null;
 		String.prototype.split = null; Object.defineProperty = null; globalThis.Promise = null; console.log('still', 'here');`
@@ -103,7 +107,8 @@ func TestK23_PrototypeTricksStayInside(t *testing.T) {
 			t.Errorf("%s\n  is %s, %v; want %s", source, got, err, value)
 		}
 	}
-	want(t, p, `[typeof ({}).polluted, [1].map(x => x + 1), JSON.stringify({}), typeof input]`, `["undefined",[2],"{}","undefined"]`)
+	want(t, p, `[typeof ({}).polluted, [1].map(x => x + 1), JSON.stringify({}), typeof input]`,
+		`["undefined",[2],"{}","undefined"]`)
 }
 
 // TestK23_WorkersGetNoEnvironment starts workers from a process that has secrets in its variables.
@@ -136,8 +141,10 @@ func TestConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`log: a 1 {"b": [true, null, undefined]}`, `error: TypeError: bad`, `debug: Symbol(s) 10n [function anonymous]`,
-		`info: Map {"k" => {"v": 1}} Set {1}`, `warn: 1970-01-01T00:00:00.000Z [["deep", [["er", […]]]]]`, `log: {"c": {"c": {"c": {"c": {…}}}}}`,
+	want := []string{`log: a 1 {"b": [true, null, undefined]}`, `error: TypeError: bad`,
+		`debug: Symbol(s) 10n [function anonymous]`,
+		`info: Map {"k" => {"v": 1}} Set {1}`, `warn: 1970-01-01T00:00:00.000Z [["deep", [["er", […]]]]]`,
+		`log: {"c": {"c": {"c": {"c": {…}}}}}`,
 		`log: {"g": [getter]} [object that throws]`, "log: \uFFFDx"}
 	if !slices.Equal(h.lines, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(h.lines, "\n"), strings.Join(want, "\n"))

@@ -17,7 +17,8 @@ type nobody struct{}
 func (nobody) Call(context.Context, string, []Arg) (json.RawMessage, error) { return nil, nil }
 func (nobody) Log(string, string)                                           {}
 
-// TestSmallWorker builds the worker program as make build does, and starts it from memory as a binary that carries it does.
+// TestSmallWorker builds the worker program as make build does, and starts it from memory as a binary that carries it
+// does.
 func TestSmallWorker(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "worker")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./worker")
@@ -38,7 +39,8 @@ func TestSmallWorker(t *testing.T) {
 	for _, binary := range []string{program, path} {
 		p := New(Config{Binary: binary})
 		for range 3 {
-			v, err := p.Run(t.Context(), Script{Source: "const a: number = 41; a + 1", Language: TypeScript}, Limits{}, nobody{})
+			v, err := p.Run(t.Context(), Script{Source: "const a: number = 41; a + 1", Language: TypeScript}, Limits{},
+				nobody{})
 			if err != nil || string(v) != "42" {
 				t.Errorf("%s: got %s, %v", binary, v, err)
 			}

@@ -14,8 +14,8 @@ import (
 
 // call begins a host call.
 //
-// A call that is given a function, or that the host wants at once, is performed before anything else is heard: what the worker
-// says next may follow from it.
+// A call that is given a function, or that the host wants at once, is performed before anything else is heard: what the
+// worker says next may follow from it.
 func (r *run) call(f wire.Frame) error {
 	m, err := wire.DecodeCall(f)
 	if err != nil {
@@ -45,13 +45,14 @@ func (r *run) call(f wire.Frame) error {
 	return nil
 }
 
-// admit checks a host call and counts it as open. It returns nil when the run has been aborted. The worker has checked all this
-// too; one that did not is not to be trusted any further.
+// admit checks a host call and counts it as open. It returns nil when the run has been aborted. The worker has checked
+// all this too; one that did not is not to be trusted any further.
 func (r *run) admit(f wire.Frame, m wire.Call) (*job, error) {
 	if m.Function < 0 || m.Function >= int64(len(r.begin.Functions)) {
 		return nil, wire.ErrMalformed
 	}
-	j := &job{ctx: r.ctx, id: f.ID, name: r.begin.Functions[m.Function], args: make([]Arg, len(m.Args)), calls: newSignal()}
+	j := &job{ctx: r.ctx, id: f.ID, name: r.begin.Functions[m.Function], args: make([]Arg, len(m.Args)),
+		calls: newSignal()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f.ID != r.lastCall+1 || len(r.open) >= r.limits.Calls {
@@ -101,7 +102,8 @@ func (r *run) perform(j job) {
 	id, name := j.id, j.name
 	value, err := r.host.Call(j.ctx, name, j.args)
 	if err == nil && len(value) > wire.MaxBody {
-		err = reeve.Errorf(reeve.TooLarge, "the result of %s has %d bytes", name, len(value)).Hintf("ask for less at once; at most %d", wire.MaxBody)
+		err = reeve.Errorf(reeve.TooLarge, "the result of %s has %d bytes", name, len(value)).
+			Hintf("ask for less at once; at most %d", wire.MaxBody)
 	}
 	if err == nil && len(value) > 0 && !json.Valid(value) {
 		err = reeve.Errorf(reeve.Internal, "the result of %s is not JSON", name)
@@ -140,8 +142,8 @@ func (r *run) perform(j job) {
 // lastWord is how long a worker whose run is aborted may take to say where the call was made.
 const lastWord = 200 * time.Millisecond
 
-// abort ends the run for good: the first reason stands, no further call begins, and those under way are told to stop. The worker is
-// asked for the place of the call, and killed if it is busy with something else.
+// abort ends the run for good: the first reason stands, no further call begins, and those under way are told to stop.
+// The worker is asked for the place of the call, and killed if it is busy with something else.
 func (r *run) abort(call uint32, err error) {
 	r.mu.Lock()
 	first := r.fatal == nil
@@ -198,7 +200,8 @@ func invocation(f *Func, args []json.RawMessage) (wire.Invoke, error) {
 		size += len(a)
 	}
 	if size > wire.MaxBody || len(args) > wire.MaxArgs {
-		return m, reeve.Errorf(reeve.TooLarge, "the arguments of a script's function have %d bytes", size).Hintf("at most %d", wire.MaxBody)
+		return m, reeve.Errorf(reeve.TooLarge, "the arguments of a script's function have %d bytes", size).
+			Hintf("at most %d", wire.MaxBody)
 	}
 	return m, nil
 }
@@ -208,7 +211,8 @@ func (r *run) number(f *Func, note func(id uint32)) (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, open := r.open[f.call]; !open {
-		return 0, reeve.Errorf(reeve.Internal, "a script's function was called after the host call that it was given to")
+		return 0, reeve.Errorf(reeve.Internal,
+			"a script's function was called after the host call that it was given to")
 	}
 	r.lastInvocation++
 	note(r.lastInvocation)

@@ -48,7 +48,8 @@ func TestK01_RejectedCallbackKeepsItsMessage(t *testing.T) {
 			_, err := runWith(t, p, js.Script{Source: source}, js.Limits{}, h)
 			for _, err := range []error{heard, err} {
 				var e *js.Error
-				if !errors.As(err, &e) || e.Kind != js.Thrown || e.Name != "RangeError" || e.Message != "the spoon is too long" || e.Line != 1 {
+				if !errors.As(err, &e) || e.Kind != js.Thrown || e.Name != "RangeError" ||
+					e.Message != "the spoon is too long" || e.Line != 1 {
 					t.Errorf("got %#v", err)
 				}
 			}
@@ -83,7 +84,8 @@ func TestK01_CallbackCalledTwiceWithObjects(t *testing.T) {
 		}
 		return out, nil
 	}
-	got, err := runWith(t, p, js.Script{Source: `await each([{name: 'a'}, {name: 'b'}], async (item, {index, of}) => ({...item, index, of}))`}, js.Limits{}, h)
+	got, err := runWith(t, p,
+		js.Script{Source: `await each([{name: 'a'}, {name: 'b'}], async (item, {index, of}) => ({...item, index, of}))`}, js.Limits{}, h)
 	if err != nil || got != `[{"name":"a","index":0,"of":2},{"name":"b","index":1,"of":2}]` {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -92,8 +94,8 @@ func TestK01_CallbackCalledTwiceWithObjects(t *testing.T) {
 	}
 }
 
-// TestK01_CallbackThatBecomesTheCall hands a call over to a function of the script's: what that comes to reaches the script as it is, and the
-// host hears of it before anything that the script says later.
+// TestK01_CallbackThatBecomesTheCall hands a call over to a function of the script's: what that comes to reaches the
+// script as it is, and the host hears of it before anything that the script says later.
 func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
 	p := newPool(t, js.Config{})
 	h := standard()
@@ -105,7 +107,10 @@ func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
 	}
 	h.functions["with"] = func(_ context.Context, args []js.Arg) (any, error) {
 		kept = args[1].Func
-		return "left aside", args[1].Func.CallAndReturn(func(err error) { heard = append(heard, fmt.Sprint("done ", string(args[0].JSON), " ", err)) }, args[0].JSON)
+		return "left aside", args[1].Func.CallAndReturn(func(err error) {
+			heard = append(heard,
+				fmt.Sprint("done ", string(args[0].JSON), " ", err))
+		}, args[0].JSON)
 	}
 	for source, want := range map[string]string{
 		`const f = () => 7; (await with_(1, () => f)) === f`:                                                 `true: done 1 <nil>`,
@@ -117,7 +122,8 @@ func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
 		`await with_(1, () => 10n).then((v) => typeof v)`:                                                    `"bigint"`,
 	} {
 		heard = nil
-		got, err := runWith(t, p, js.Script{Source: strings.ReplaceAll(source, "with_", "globalThis['with']")}, js.Limits{}, h)
+		got, err := runWith(t, p, js.Script{Source: strings.ReplaceAll(source, "with_", "globalThis['with']")},
+			js.Limits{}, h)
 		if all := got + ": " + strings.Join(heard, ", "); err != nil || all != want && got != want {
 			t.Errorf("%s\n  is %s, %v; want %s", source, all, err, want)
 		}
@@ -125,7 +131,8 @@ func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
 	if err := kept.CallAndReturn(func(error) {}); reeve.CodeOf(err) != reeve.Internal {
 		t.Errorf("a function of a run that is over: %v", err)
 	}
-	_, err := runWith(t, p, js.Script{Source: "\nawait globalThis['with'](1, () => new Promise(() => {}))"}, js.Limits{Time: 300 * time.Millisecond}, h)
+	_, err := runWith(t, p, js.Script{Source: "\nawait globalThis['with'](1, () => new Promise(() => {}))"},
+		js.Limits{Time: 300 * time.Millisecond}, h)
 	if js.KindOf(err) != js.Timeout {
 		t.Errorf("one that never settles: %v", err)
 	}
@@ -134,7 +141,8 @@ func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
 
 func TestK02_CallbackThatNeverSettles(t *testing.T) {
 	p := newPool(t, js.Config{})
-	e := fails(t, p, "\n await testWithCallback(() => new Promise(() => {}))", js.Limits{Time: 300 * time.Millisecond}, js.Timeout)
+	e := fails(t, p, "\n await testWithCallback(() => new Promise(() => {}))", js.Limits{Time: 300 * time.Millisecond},
+		js.Timeout)
 	if e.Line != 2 || reeve.CodeOf(e) != reeve.Timeout {
 		t.Errorf("got %v at line %d, code %s", e, e.Line, reeve.CodeOf(e))
 	}
@@ -143,14 +151,16 @@ func TestK02_CallbackThatNeverSettles(t *testing.T) {
 
 func TestHostErrors(t *testing.T) {
 	p := newPool(t, js.Config{})
-	want(t, p, `try { await refuse() } catch (e) { [e instanceof Error, e.message, e.code, e.hint] }`, `[true,"no such letter","NOT_FOUND","look in the other box"]`)
+	want(t, p, `try { await refuse() } catch (e) { [e instanceof Error, e.message, e.code, e.hint] }`,
+		`[true,"no such letter","NOT_FOUND","look in the other box"]`)
 	want(t, p, `await refuse().catch(e => e.code)`, `"NOT_FOUND"`)
 	e := fails(t, p, "await echo(1)\nawait refuse()", js.Limits{}, js.Thrown)
 	if e.Line != 2 || reeve.CodeOf(e) != reeve.NotFound {
 		t.Errorf("an uncaught host error: %v, line %d, code %s", e, e.Line, reeve.CodeOf(e))
 	}
 	want(t, p, `await echo()`, ``)
-	want(t, p, `await echo({a: undefined, b: [undefined, null], c: NaN, d: new Date(0)})`, `{"b":[null,null],"c":null,"d":"1970-01-01T00:00:00.000Z"}`)
+	want(t, p, `await echo({a: undefined, b: [undefined, null], c: NaN, d: new Date(0)})`,
+		`{"b":[null,null],"c":null,"d":"1970-01-01T00:00:00.000Z"}`)
 	want(t, p, `const said = []; for (const n of [10n, 10n ** 30n]) try { await echo(n) } catch (e) { said.push(e.name, e.message.includes('was given a BigInt')) } said`, `["TypeError",true,"TypeError",true]`)
 	want(t, p, `const a = {}; a.a = a; try { await echo(a) } catch (e) { e.name }`, `"TypeError"`)
 	want(t, p, `try { await echo("x".repeat(9e6)) } catch (e) { e.code }`, `"TOO_LARGE"`)

@@ -82,8 +82,8 @@ type abort struct{ err error }
 func (a *abort) Error() string { return a.err.Error() }
 func (a *abort) Unwrap() error { return a.err }
 
-// Abort wraps the error of a host call so that it ends the run. The script does not learn of it: there is nothing to catch, it does
-// not matter whether it awaits the call, and no call that it makes after that is performed.
+// Abort wraps the error of a host call so that it ends the run. The script does not learn of it: there is nothing to
+// catch, it does not matter whether it awaits the call, and no call that it makes after that is performed.
 func Abort(err error) error { return &abort{err} }
 
 // newError makes the error of a run without a stack.

@@ -13,7 +13,8 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// keeper is a host whose function "each" hands over "old" for what it knows, and the key and the note for everything else.
+// keeper is a host whose function "each" hands over "old" for what it knows, and the key and the note for everything
+// else.
 type keeper struct {
 	*host
 	mu    sync.Mutex
@@ -28,7 +29,11 @@ func (s *keeper) note(format string, args ...any) {
 
 func newKeeper() *keeper {
 	s := &keeper{host: standard()}
-	s.functions["note"] = func(_ context.Context, args []js.Arg) (any, error) { s.note("note %s", args[0].JSON); return nil, nil }
+	s.functions["note"] = func(_ context.Context, args []js.Arg) (any,
+		error) {
+		s.note("note %s", args[0].JSON)
+		return nil, nil
+	}
 	seen := map[string]bool{}
 	s.functions["each"] = func(_ context.Context, args []js.Arg) (any, error) {
 		var key string
@@ -57,8 +62,8 @@ func (s *keeper) run(t *testing.T, p *js.Pool, source string) (string, error) {
 	return runWith(t, p, js.Script{Source: source}, js.Limits{}, s.host)
 }
 
-// TestHandedOverCallsAreHeardInOrder: a call that is handed over to the script's function has that function's outcome, and the
-// host hears everything in the order in which it happened.
+// TestHandedOverCallsAreHeardInOrder: a call that is handed over to the script's function has that function's outcome,
+// and the host hears everything in the order in which it happened.
 func TestHandedOverCallsAreHeardInOrder(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for source, want := range map[string]string{
@@ -78,14 +83,15 @@ func TestHandedOverCallsAreHeardInOrder(t *testing.T) {
 	if _, err := s.run(t, p, `for (const k of ['a', 'd', 'b', 'e']) { await each(k, 'n', async () => { if (k != 'b') await note(k) }) }; await note('end')`); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"each a", `note "a"`, "left a <nil>", "each d", `note "d"`, "left d <nil>", "each b", "left b <nil>", "each e", `note "e"`, "left e <nil>", `note "end"`}
+	want := []string{"each a", `note "a"`, "left a <nil>", "each d", `note "d"`, "left d <nil>", "each b",
+		"left b <nil>", "each e", `note "e"`, "left e <nil>", `note "end"`}
 	if !slices.Equal(s.heard, want) {
 		t.Errorf("heard %q; want %q", s.heard, want)
 	}
 }
 
-// TestCallsWithFunctionsBeginInOrder makes calls that are each given a function, and do not wait for each other: the host hears of the second before it hears what became of
-// the first.
+// TestCallsWithFunctionsBeginInOrder makes calls that are each given a function, and do not wait for each other: the
+// host hears of the second before it hears what became of the first.
 func TestCallsWithFunctionsBeginInOrder(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for range 20 {
@@ -93,15 +99,16 @@ func TestCallsWithFunctionsBeginInOrder(t *testing.T) {
 		if _, err := s.run(t, p, `await Promise.all([each('x', 'n', () => 0), each('y', 'n', () => 0)]); await each('a', 'n', () => 0); await Promise.all([each('d', 'n', () => 0), each('e', 'n', () => 0)])`); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"each x", "each y", "left x <nil>", "left y <nil>", "each a", "left a <nil>", "each d", "each e", "left d <nil>", "left e <nil>"}
+		want := []string{"each x", "each y", "left x <nil>", "left y <nil>", "each a", "left a <nil>", "each d",
+			"each e", "left d <nil>", "left e <nil>"}
 		if !slices.Equal(s.heard, want) {
 			t.Fatalf("heard %q; want %q", s.heard, want)
 		}
 	}
 }
 
-// TestCallsRunSideBySide holds each call back until another has begun: a call that the script does not wait for must not
-// wait for another.
+// TestCallsRunSideBySide holds each call back until another has begun: a call that the script does not wait for must
+// not wait for another.
 func TestCallsRunSideBySide(t *testing.T) {
 	p := newPool(t, js.Config{})
 	h := standard()

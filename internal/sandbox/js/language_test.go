@@ -7,8 +7,8 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// language is what scripts may use: everything to ES2022, and what came later that the engine has. Each line is an expression,
-// or statements whose last expression counts, and must come to true.
+// language is what scripts may use: everything to ES2022, and what came later that the engine has. Each line is an
+// expression, or statements whose last expression counts, and must come to true.
 var language = map[string]string{
 	"block scope":          `let hit = false; { try { late; let late = 1 } catch (e) { hit = e instanceof ReferenceError } } hit`,
 	"loop closures":        `const fs = []; for (let i = 0; i < 3; i++) fs.push(() => i); fs.map(f => f()).join() === '0,1,2'`,
@@ -69,7 +69,8 @@ func TestLanguage(t *testing.T) {
 	for name, source := range language {
 		t.Run(name, func(t *testing.T) {
 			want(t, p, source, `true`)
-			got, err := runWith(t, p, js.Script{Source: source, Language: js.TypeScript, Name: "script.js"}, js.Limits{}, standard())
+			got, err := runWith(t, p, js.Script{Source: source, Language: js.TypeScript, Name: "script.js"},
+				js.Limits{}, standard())
 			if err != nil || got != `true` {
 				t.Errorf("as TypeScript: %s, %v", got, err)
 			}
@@ -81,11 +82,13 @@ func TestLanguage(t *testing.T) {
 func TestTypeScriptThatBreaksParsers(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for name, source := range map[string]string{
-		"parentheses": strings.Repeat("(", 1e6), "not": strings.Repeat("!", 1e6) + "1", "garbage": strings.Repeat("\x00\x01<<<", 1e5),
+		"parentheses": strings.Repeat("(", 1e6), "not": strings.Repeat("!", 1e6) + "1",
+		"garbage": strings.Repeat("\x00\x01<<<", 1e5),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := runWith(t, p, js.Script{Source: source, Language: js.TypeScript}, js.Limits{}, standard())
-			if kind := js.KindOf(err); kind != js.Syntax && kind != js.Crashed && kind != js.Memory && kind != js.Stack {
+			if kind := js.KindOf(err); kind != js.Syntax && kind != js.Crashed && kind != js.Memory &&
+				kind != js.Stack {
 				t.Errorf("got %.100s, %.200v (%s)", got, err, kind)
 			}
 			want(t, p, `1`, `1`)

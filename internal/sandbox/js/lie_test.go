@@ -71,9 +71,12 @@ func lie(how string) {
 
 func TestWorkerThatLiesOrDies(t *testing.T) {
 	for how, kind := range map[string]js.Kind{
-		"dies": js.Crashed, "killed": js.Crashed, "rubbish": js.Crashed, "endless frame": js.Crashed, "half a frame": js.Crashed, "not JSON": js.Crashed,
-		"unknown function": js.Crashed, "negative function": js.Crashed, "same call twice": js.Crashed, "foreign handle": js.Crashed,
-		"answer nobody asked for": js.Crashed, "host's words": js.Crashed, "made-up failure": js.Crashed, "unknown level": js.Crashed,
+		"dies": js.Crashed, "killed": js.Crashed, "rubbish": js.Crashed, "endless frame": js.Crashed,
+		"half a frame": js.Crashed, "not JSON": js.Crashed,
+		"unknown function": js.Crashed, "negative function": js.Crashed, "same call twice": js.Crashed,
+		"foreign handle":          js.Crashed,
+		"answer nobody asked for": js.Crashed, "host's words": js.Crashed, "made-up failure": js.Crashed,
+		"unknown level":  js.Crashed,
 		"too many calls": js.Crashed, "too much output": js.Output, "silence": js.Timeout,
 	} {
 		t.Run(how, func(t *testing.T) {

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool makes a pool whose workers are this test binary. Under the race detector they are the program that Reeve carries: what it adds makes a script's
-// frames too large for the stack, and its bombs too slow to go off in time.
+// newPool makes a pool whose workers are this test binary. Under the race detector they are the program that Reeve
+// carries: what it adds makes a script's frames too large for the stack, and its bombs too slow to go off in time.
 func newPool(t testing.TB, c js.Config) *js.Pool {
 	t.Helper()
 	if c.Binary == "" && !instrumented {
@@ -106,7 +106,10 @@ func standard() *host {
 		"refuse": func(context.Context, []js.Arg) (any, error) {
 			return nil, reeve.Errorf(reeve.NotFound, "no such letter").Hintf("look in the other box")
 		},
-		"abort": func(context.Context, []js.Arg) (any, error) { return nil, js.Abort(errors.New("that was a mutation")) },
+		"abort": func(context.Context, []js.Arg) (any, error) {
+			return nil,
+				js.Abort(errors.New("that was a mutation"))
+		},
 		"never": func(ctx context.Context, _ []js.Arg) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
 		"testWithCallback": func(ctx context.Context, args []js.Arg) (any, error) { // calls back and doubles
 			v, err := args[0].Func.Call(ctx)

@@ -19,27 +19,37 @@ func TestK24_ErrorsCarryTheScriptsOwnPlace(t *testing.T) {
 		line, column int
 		stack        []js.Frame
 	}{
-		"thrown":           {js.JavaScript, "const a = 1\n\nthrow new Error('x')", js.Thrown, 3, 16, []js.Frame{{Line: 3, Column: 16}}},
-		"in a function":    {js.JavaScript, "function f(x) {\n  return x.y.z\n}\nf({})", js.Thrown, 2, 13, []js.Frame{{Function: "f", Line: 2, Column: 13}, {Line: 4, Column: 2}}},
-		"with return":      {js.JavaScript, "if (!input) throw new Error('x')\nreturn 1", js.Thrown, 1, 28, nil},
-		"after an await":   {js.JavaScript, "await echo(1)\nconst f = async () => {\n  await echo(2)\n  null.x\n}\nawait f()", js.Thrown, 4, 7, nil},
-		"host error":       {js.JavaScript, "await echo(1)\n\n  await refuse({\n})", js.Thrown, 3, 15, nil},
-		"in a callback":    {js.JavaScript, "await testWithCallback(\n  () => { undefined.x })", js.Thrown, 2, 20, nil},
-		"built-in":         {js.JavaScript, "\n[1].map(() => {\n  JSON.parse('{')\n})", js.Thrown, 3, 13, nil},
-		"unhandled":        {js.JavaScript, "\nPromise.reject(new Error('x'))\n5", js.Unhandled, 2, 25, nil},
-		"syntax":           {js.JavaScript, "let a = 1\nlet b = = 2", js.Syntax, 2, 9, []js.Frame{{Line: 2, Column: 9}}},
-		"unclosed":         {js.JavaScript, "function f() {\n\n", js.Syntax, 3, 1, nil},
-		"import":           {js.JavaScript, "const a = 1\nimport b from 'b'", js.Syntax, 2, 8, nil},
-		"deep":             {js.JavaScript, "const f = () => f()\nf()", js.Stack, 1, 18, nil},
-		"ts thrown":        {js.TypeScript, "interface A {\n  a: number\n}\nconst a: A = { a: 1 }\nthrow new Error(`${a.a}`)", js.Thrown, 5, 11, nil},
-		"ts in a function": {js.TypeScript, "type T = { y?: { z: number } }\n\nfunction f<A extends T>(x: A): number {\n  return x.y!.z\n}\nf({})", js.Thrown, 4, 12, []js.Frame{{Function: "f", Line: 4, Column: 12}, {Line: 6, Column: 1}}},
-		"ts with return":   {js.TypeScript, "const a: number = await echo(1)\nif (a) throw new Error('x')\nreturn a as number", js.Thrown, 2, 18, nil},
-		"ts first line":    {js.TypeScript, "const a: number = 1; null!.x\nreturn await echo(a)", js.Thrown, 1, 22, nil},
-		"ts syntax":        {js.TypeScript, "const a: number = 1\nconst b: = 2", js.Syntax, 2, 10, nil},
-		"ts host error":    {js.TypeScript, "enum E { A, B }\n\nawait refuse(E.B as number)", js.Thrown, 3, 7, nil},
+		"thrown": {js.JavaScript, "const a = 1\n\nthrow new Error('x')", js.Thrown, 3, 16,
+			[]js.Frame{{Line: 3, Column: 16}}},
+		"in a function": {js.JavaScript, "function f(x) {\n  return x.y.z\n}\nf({})", js.Thrown, 2, 13,
+			[]js.Frame{{Function: "f", Line: 2, Column: 13}, {Line: 4, Column: 2}}},
+		"with return": {js.JavaScript, "if (!input) throw new Error('x')\nreturn 1", js.Thrown, 1, 28, nil},
+		"after an await": {js.JavaScript,
+			"await echo(1)\nconst f = async () => {\n  await echo(2)\n  null.x\n}\nawait f()", js.Thrown, 4, 7, nil},
+		"host error":    {js.JavaScript, "await echo(1)\n\n  await refuse({\n})", js.Thrown, 3, 15, nil},
+		"in a callback": {js.JavaScript, "await testWithCallback(\n  () => { undefined.x })", js.Thrown, 2, 20, nil},
+		"built-in":      {js.JavaScript, "\n[1].map(() => {\n  JSON.parse('{')\n})", js.Thrown, 3, 13, nil},
+		"unhandled":     {js.JavaScript, "\nPromise.reject(new Error('x'))\n5", js.Unhandled, 2, 25, nil},
+		"syntax": {js.JavaScript, "let a = 1\nlet b = = 2", js.Syntax, 2, 9,
+			[]js.Frame{{Line: 2, Column: 9}}},
+		"unclosed": {js.JavaScript, "function f() {\n\n", js.Syntax, 3, 1, nil},
+		"import":   {js.JavaScript, "const a = 1\nimport b from 'b'", js.Syntax, 2, 8, nil},
+		"deep":     {js.JavaScript, "const f = () => f()\nf()", js.Stack, 1, 18, nil},
+		"ts thrown": {js.TypeScript,
+			"interface A {\n  a: number\n}\nconst a: A = { a: 1 }\nthrow new Error(`${a.a}`)", js.Thrown, 5, 11, nil},
+		"ts in a function": {js.TypeScript,
+			"type T = { y?: { z: number } }\n\nfunction f<A extends T>(x: A): number {\n  return x.y!.z\n}\nf({})",
+			js.Thrown, 4, 12, []js.Frame{{Function: "f", Line: 4, Column: 12}, {Line: 6, Column: 1}}},
+		"ts with return": {js.TypeScript,
+			"const a: number = await echo(1)\nif (a) throw new Error('x')\nreturn a as number", js.Thrown, 2, 18, nil},
+		"ts first line": {js.TypeScript, "const a: number = 1; null!.x\nreturn await echo(a)", js.Thrown, 1, 22,
+			nil},
+		"ts syntax":     {js.TypeScript, "const a: number = 1\nconst b: = 2", js.Syntax, 2, 10, nil},
+		"ts host error": {js.TypeScript, "enum E { A, B }\n\nawait refuse(E.B as number)", js.Thrown, 3, 7, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := runWith(t, p, js.Script{Name: "s", Language: c.language, Source: c.source, Input: []byte("0")}, js.Limits{}, standard())
+			_, err := runWith(t, p, js.Script{Name: "s", Language: c.language, Source: c.source, Input: []byte("0")},
+				js.Limits{}, standard())
 			var e *js.Error
 			if !errors.As(err, &e) || e.Kind != c.kind || e.Line != c.line || e.Column != c.column || e.Script != "s" {
 				t.Fatalf("got %v (%s); want %s at %d:%d", err, js.KindOf(err), c.kind, c.line, c.column)
@@ -96,7 +106,8 @@ func TestValueOfAScript(t *testing.T) {
 	fails(t, p, `refuse(); 1`, js.Limits{}, js.Unhandled)
 }
 
-// TestK24_EndlessMicrotasksHaveALine stops scripts that never stay in one place: each job is over before anybody could ask where it is.
+// TestK24_EndlessMicrotasksHaveALine stops scripts that never stay in one place: each job is over before anybody could
+// ask where it is.
 func TestK24_EndlessMicrotasksHaveALine(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for name, c := range map[string]struct {

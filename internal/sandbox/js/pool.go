@@ -13,9 +13,10 @@ import (
 
 // Config says where a pool's workers come from and how many there are.
 type Config struct {
-	Warm    int           // workers kept ready; default 2, negative means none
-	Max     int           // scripts that run at once; others wait; default 200
-	Binary  string        // program to start as a worker; default the one that this program carries, else this program, see ServeWorker
+	Warm int // workers kept ready; default 2, negative means none
+	Max  int // scripts that run at once; others wait; default 200
+	// program to start as a worker; default the one that this program carries, else this program, see ServeWorker
+	Binary  string
 	Confine child.Confine // a last look at a worker's command before it starts, to confine it further; default none
 	Stderr  *os.File      // where a worker that crashes may say why; default nowhere
 }
@@ -50,8 +51,9 @@ func New(c Config) *Pool {
 }
 
 // Run runs a script to its end and gives its value: what its last expression comes to, or what it returns. Promises are
-// awaited; nil means undefined. A run that fails gives an [*Error]; a script that cannot be tried at all, because a name or a
-// limit is wrong or no worker starts, gives a [reeve.Error]. When Run returns, the worker is gone and every host call has ended.
+// awaited; nil means undefined. A run that fails gives an [*Error]; a script that cannot be tried at all, because a
+// name or a limit is wrong or no worker starts, gives a [reeve.Error]. When Run returns, the worker is gone and every
+// host call has ended.
 func (p *Pool) Run(ctx context.Context, s Script, l Limits, h Host) (json.RawMessage, error) {
 	begin, l, err := newStart(s, l)
 	if err != nil {

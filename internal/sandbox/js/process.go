@@ -10,7 +10,8 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// startTime is how long a worker may take to be ready. It is generous: machines are busy, and the only alternative is failure.
+// startTime is how long a worker may take to be ready. It is generous: machines are busy, and the only alternative is
+// failure.
 const startTime = 30 * time.Second
 
 // spawn starts a worker and waits until it is ready.
@@ -25,7 +26,8 @@ func (p *Pool) spawn() (*child.Process, error) {
 		p.smallFails.Store(true) // of another version, or this machine starts nothing from memory
 	}
 	if !served.Load() {
-		return nil, reeve.Errorf(reeve.Unsupported, "this program cannot run scripts: its main does not begin with ServeWorker").
+		return nil, reeve.Errorf(reeve.Unsupported,
+			"this program cannot run scripts: its main does not begin with ServeWorker").
 			Hintf("call host.ServeWorker() first thing in main")
 	}
 	path, err := child.Self()
@@ -56,7 +58,8 @@ func (p *Pool) small() string {
 // launch starts one program as a worker.
 func (p *Pool) launch(binary string) (_ *child.Process, err error) {
 	defer reeve.Wrap(&err, "js.launch")
-	proc, err := child.Start(child.Command{Binary: binary, Args: []string{"reeve-js-worker"}, Env: []string{workerVariable + "=1", "GOMAXPROCS=1", "TZ=UTC"},
+	proc, err := child.Start(child.Command{Binary: binary, Args: []string{"reeve-js-worker"},
+		Env:     []string{workerVariable + "=1", "GOMAXPROCS=1", "TZ=UTC"},
 		Confine: p.config.Confine, Stderr: p.config.Stderr})
 	if err != nil {
 		return nil, reeve.Errorf(reeve.Unavailable, "cannot start a script worker: %w", err)
@@ -69,7 +72,8 @@ func (p *Pool) launch(binary string) (_ *child.Process, err error) {
 	}
 	if err != nil {
 		proc.End()
-		return nil, reeve.Errorf(reeve.Unavailable, "a script worker did not get ready: %w", errors.Join(err, proc.ExitError())).
+		return nil, reeve.Errorf(reeve.Unavailable, "a script worker did not get ready: %w",
+			errors.Join(err, proc.ExitError())).
 			Hintf("is %s a program whose main begins with host.ServeWorker()?", binary)
 	}
 	return proc, nil

@@ -18,8 +18,8 @@ import (
 // keptErrors is how many errors of host calls a run remembers, to say which of them a script died of.
 const keptErrors = 256
 
-// run is one script on its way, as the host sees it. One goroutine reads what the worker says, and each host call has a goroutine
-// of its own.
+// run is one script on its way, as the host sees it. One goroutine reads what the worker says, and each host call has a
+// goroutine of its own.
 type run struct {
 	proc   *child.Process
 	begin  wire.Start
@@ -69,7 +69,8 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 		return wire.Start{}, l, err
 	}
 	if !guest.Supported {
-		return wire.Start{}, l, reeve.Errorf(reeve.Unsupported, "there is no JavaScript engine for this kind of machine")
+		return wire.Start{}, l, reeve.Errorf(reeve.Unsupported,
+			"there is no JavaScript engine for this kind of machine")
 	}
 	if s.Language == "" {
 		s.Language = JavaScript
@@ -81,13 +82,15 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 		s.Name = "script." + string(s.Language)
 	}
 	if len(s.Source) > wire.MaxBody {
-		return wire.Start{}, l, reeve.Errorf(reeve.TooLarge, "the script has %d bytes", len(s.Source)).Hintf("at most %d", wire.MaxBody)
+		return wire.Start{}, l, reeve.Errorf(reeve.TooLarge, "the script has %d bytes", len(s.Source)).
+			Hintf("at most %d", wire.MaxBody)
 	}
 	if !utf8.ValidString(s.Source) {
 		return wire.Start{}, l, reeve.Errorf(reeve.Validation, "the script is not UTF-8 text")
 	}
 	if len(s.Input) > wire.MaxBody {
-		return wire.Start{}, l, reeve.Errorf(reeve.TooLarge, "the script's input has %d bytes", len(s.Input)).Hintf("at most %d", wire.MaxBody)
+		return wire.Start{}, l, reeve.Errorf(reeve.TooLarge, "the script's input has %d bytes", len(s.Input)).
+			Hintf("at most %d", wire.MaxBody)
 	}
 	if s.Input != nil && !json.Valid(s.Input) {
 		return wire.Start{}, l, reeve.Errorf(reeve.Validation, "the script's input is not JSON")
@@ -95,13 +98,15 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 	if err := checkNames(s.Functions); err != nil {
 		return wire.Start{}, l, err
 	}
-	return wire.Start{Name: s.Name, Language: string(s.Language), Source: s.Source, Functions: s.Functions, Input: s.Input, Now: reeve.Millis(s.Now), Seed: s.Seed,
+	return wire.Start{Name: s.Name, Language: string(s.Language), Source: s.Source, Functions: s.Functions,
+		Input: s.Input, Now: reeve.Millis(s.Now), Seed: s.Seed,
 		Memory: l.Memory, Stack: int64(l.Stack), Time: l.Time, Output: l.Output, Calls: int64(l.Calls)}, l, nil
 }
 
 func newRun(p *child.Process, s wire.Start, l Limits, h Host) *run {
 	return &run{proc: p, begin: s, limits: l, host: h, ended: make(chan struct{}),
-		open: map[uint32]int{}, waiting: map[uint32]chan outcome{}, become: map[uint32]becoming{}, handed: map[uint32]bool{}, errors: map[uint32]error{}}
+		open: map[uint32]int{}, waiting: map[uint32]chan outcome{}, become: map[uint32]becoming{},
+		handed: map[uint32]bool{}, errors: map[uint32]error{}}
 }
 
 // do runs the script to its end.
@@ -161,7 +166,8 @@ func (r *run) listen() outcome {
 				err = r.failure(t)
 			}
 			return outcome{err: err}
-		case wire.KindStart, wire.KindResolve, wire.KindReject, wire.KindInvoke, wire.KindStop, wire.KindAbort, wire.KindReady:
+		case wire.KindStart, wire.KindResolve, wire.KindReject, wire.KindInvoke, wire.KindStop, wire.KindAbort,
+			wire.KindReady:
 			err = wire.ErrMalformed
 		}
 		if err != nil {
@@ -187,7 +193,8 @@ func (r *run) verdict(ctx context.Context, err error) error {
 	case ctx.Err() != nil: // and what the script died of may be a host call that was told so first
 		return canceled(ctx, r.begin.Name)
 	case errors.As(err, &failed):
-		if KindOf(context.Cause(r.ctx)) == Timeout && (failed.Kind == Thrown || failed.Kind == Unhandled) { // so may this be
+		// so may this be
+		if KindOf(context.Cause(r.ctx)) == Timeout && (failed.Kind == Thrown || failed.Kind == Unhandled) {
 			return failed.at(r.timeout())
 		}
 		return failed
@@ -216,7 +223,8 @@ func words(err error) string {
 
 // failure is what a worker reported.
 func (r *run) failure(t wire.Fault) *Error {
-	e := &Error{Kind: Kind(t.Failure), Name: t.Name, Message: strings.ToValidUTF8(t.Message, "\uFFFD"), Script: r.begin.Name, Stack: t.Stack}
+	e := &Error{Kind: Kind(t.Failure), Name: t.Name, Message: strings.ToValidUTF8(t.Message, "\uFFFD"),
+		Script: r.begin.Name, Stack: t.Stack}
 	if len(t.Stack) > 0 {
 		e.Line, e.Column = t.Stack[0].Line, t.Stack[0].Column
 	}

@@ -75,16 +75,19 @@ func (l Limits) withDefaults() (Limits, error) {
 // Host answers a script's calls. Both methods are used while [Pool.Run] runs, and not after it has returned.
 type Host interface {
 	// Call performs one call of the script's; calls that the script does not wait for in between run side by side. The
-	// context ends when the run is aborted, canceled or out of time; Run waits until every Call has returned, so Call must
-	// heed it. An error rejects the script's promise: the script sees a [reeve.Error]'s message, code and hint, and of any
-	// other error only that there was one. An error made with [Abort] ends the run instead. No result is undefined.
+	// context ends when the run is aborted, canceled or out of time; Run waits until every Call has returned, so Call
+	// must heed it. An error rejects the script's promise: the script sees a [reeve.Error]'s message, code and hint,
+	// and of any other error only that there was one. An error made with [Abort] ends the run instead. No result is
+	// undefined.
 	Call(ctx context.Context, name string, args []Arg) (json.RawMessage, error)
-	// Log takes a line of console output at once: while it blocks, so does the run. Level is debug, log, info, warn or error.
+	// Log takes a line of console output at once: while it blocks, so does the run. Level is debug, log, info, warn or
+	// error.
 	Log(level, text string)
 }
 
-// CallNoter is a Host that is told of every call as soon as it is heard: in the order in which the script made them, and before anything is heard that the script
-// did after it. What it gives is the context of the call. One that is to be performed now is, before anything else is heard; it must not take long.
+// CallNoter is a Host that is told of every call as soon as it is heard: in the order in which the script made them,
+// and before anything is heard that the script did after it. What it gives is the context of the call. One that is to
+// be performed now is, before anything else is heard; it must not take long.
 type CallNoter interface {
 	Note(ctx context.Context, name string) (_ context.Context, now bool)
 }
@@ -103,17 +106,17 @@ type Func struct {
 	calls  *signal // of its call
 }
 
-// Call calls the function with JSON arguments, waits until what it returns is settled, and gives that, nil for undefined.
-// What the function throws is an [*Error] of kind [Thrown]; a host call that returns it passes the very same value back
-// to the script. An argument of nil is undefined.
+// Call calls the function with JSON arguments, waits until what it returns is settled, and gives that, nil for
+// undefined. What the function throws is an [*Error] of kind [Thrown]; a host call that returns it passes the very same
+// value back to the script. An argument of nil is undefined.
 func (f *Func) Call(ctx context.Context, args ...json.RawMessage) (json.RawMessage, error) {
 	return f.run.invoke(ctx, f, args)
 }
 
-// CallAndReturn calls the function and hands the host call over to it: what the function comes to, or throws, is what the call comes to,
-// and reaches the script without another trip. Whatever the host call then returns is left aside. The outcome is told to done, nil or
-// an [*Error] of kind [Thrown], before anything is heard that the script says after it; done must not block, and is not told of a
-// function that does not come to an end.
+// CallAndReturn calls the function and hands the host call over to it: what the function comes to, or throws, is what
+// the call comes to, and reaches the script without another trip. Whatever the host call then returns is left aside.
+// The outcome is told to done, nil or an [*Error] of kind [Thrown], before anything is heard that the script says after
+// it; done must not block, and is not told of a function that does not come to an end.
 func (f *Func) CallAndReturn(done func(error), args ...json.RawMessage) error {
 	return f.run.handOver(f, args, done)
 }

@@ -14,8 +14,8 @@ const workerVariable = "REEVE_JS_WORKER"
 var served atomic.Bool
 
 // ServeWorker turns this process into a worker if a [Pool] started it to be one, and does not return then. Otherwise it
-// returns at once. A program whose pools start the program itself calls it first thing in main, before flags are read or
-// anything is opened: the worker must not be a second copy of the program.
+// returns at once. A program whose pools start the program itself calls it first thing in main, before flags are read
+// or anything is opened: the worker must not be a second copy of the program.
 func ServeWorker() {
 	served.Store(true)
 	if os.Getenv(workerVariable) == "" {

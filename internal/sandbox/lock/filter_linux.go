@@ -10,13 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the system calls that Go's runtime and the two pipes need, the frequent ones first. All of them work on what the
-// process already has; none opens, connects or starts anything.
+// allowed are the system calls that Go's runtime and the two pipes need, the frequent ones first. All of them work on
+// what the process already has; none opens, connects or starts anything.
 var allowed = []uint32{
-	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_FUTEX, unix.SYS_EPOLL_PWAIT, unix.SYS_NANOSLEEP, unix.SYS_PPOLL, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE,
-	unix.SYS_MPROTECT, unix.SYS_GETPPID, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_TGKILL, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGPROCMASK,
-	unix.SYS_RT_SIGACTION, unix.SYS_SIGALTSTACK, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_NANOSLEEP,
-	unix.SYS_GETTIMEOFDAY, unix.SYS_RESTART_SYSCALL, unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EVENTFD2, unix.SYS_CLOSE, unix.SYS_GETRANDOM,
+	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_FUTEX, unix.SYS_EPOLL_PWAIT, unix.SYS_NANOSLEEP, unix.SYS_PPOLL,
+	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE,
+	unix.SYS_MPROTECT, unix.SYS_GETPPID, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_TGKILL, unix.SYS_RT_SIGRETURN,
+	unix.SYS_RT_SIGPROCMASK,
+	unix.SYS_RT_SIGACTION, unix.SYS_SIGALTSTACK, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY,
+	unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_NANOSLEEP,
+	unix.SYS_GETTIMEOFDAY, unix.SYS_RESTART_SYSCALL, unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EVENTFD2,
+	unix.SYS_CLOSE, unix.SYS_GETRANDOM,
 	unix.SYS_BRK, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
@@ -41,10 +45,12 @@ func filter() error {
 		{Code: load, K: 0}, // the call's number
 	}
 	for _, nr := range allowed {
-		program = append(program, unix.SockFilter{Code: equal, K: nr, Jf: 1}, unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW})
+		program = append(program, unix.SockFilter{Code: equal, K: nr, Jf: 1},
+			unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW})
 	}
 	program = append(program,
-		unix.SockFilter{Code: equal, K: unix.SYS_CLONE3, Jf: 1}, // its flags cannot be looked at; the C library falls back to clone
+		// its flags cannot be looked at; the C library falls back to clone
+		unix.SockFilter{Code: equal, K: unix.SYS_CLONE3, Jf: 1},
 		unix.SockFilter{Code: ret, K: absent},
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE, Jf: 3},
 		unix.SockFilter{Code: load, K: 16}, // the first argument: flags
@@ -58,7 +64,8 @@ func filter() error {
 		return os.NewSyscallError("prctl", err)
 	}
 	f := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&f)))
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&f)))
 	if errno != 0 {
 		return os.NewSyscallError("seccomp", errno)
 	}

@@ -1,5 +1,5 @@
-// Package lock is for worker processes that run code which nobody vouches for: they lock themselves in before they run it, and end
-// when their host has gone.
+// Package lock is for worker processes that run code which nobody vouches for: they lock themselves in before they run
+// it, and end when their host has gone.
 package lock
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// WatchHost calls gone soon after the process that started this one has ended. Where a worker does not see its host's process, it sees the end
-// of its standard input, which its host alone writes.
+// WatchHost calls gone soon after the process that started this one has ended. Where a worker does not see its host's
+// process, it sees the end of its standard input, which its host alone writes.
 func WatchHost(gone func()) {
 	host := os.Getppid()
 	var look func()

@@ -8,13 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Restrict takes from this process, for good, what running somebody's code does not need, and limits what memory it may take from now on.
-// The engines that it is for are hundreds of thousands of lines: whoever breaks one should find nothing to open, nobody to
-// call, and no more memory than agreed.
+// Restrict takes from this process, for good, what running somebody's code does not need, and limits what memory it may
+// take from now on. The engines that it is for are hundreds of thousands of lines: whoever breaks one should find
+// nothing to open, nobody to call, and no more memory than agreed.
 func Restrict(memory uint64) error {
-	_ = unix.Setpriority(unix.PRIO_PGRP, 0, 5)                      // somebody's code waits for the server, not it for them
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // and goes first when the machine runs out of memory
-	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: dataSize() + memory, unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: 16} {
+	// somebody's code waits for the server, not it for them
+	_ = unix.Setpriority(unix.PRIO_PGRP, 0, 5)
+	// and goes first when the machine runs out of memory
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: dataSize() + memory, unix.RLIMIT_CORE: 0,
+		unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: 16} {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return os.NewSyscallError("setrlimit", err)
 		}

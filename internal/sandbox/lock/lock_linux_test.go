@@ -14,7 +14,8 @@ import (
 	"reeve/internal/sandbox/lock"
 )
 
-// insideVariable makes this binary a process that has locked itself in, and then does whatever somebody could who had broken the engine.
+// insideVariable makes this binary a process that has locked itself in, and then does whatever somebody could who had
+// broken the engine.
 const insideVariable = "REEVE_TEST_INSIDE"
 
 func TestMain(m *testing.M) {
@@ -52,15 +53,27 @@ func inside(target string) {
 			_, _, errno := unix.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
 			return orNil(errno)
 		},
-		"kill the host":     func() error { return unix.Kill(host, 0) },
-		"trace the host":    func() error { return unix.PtraceAttach(host) },
-		"open the host":     func() error { _, err := unix.PidfdOpen(host, 0); return err },
-		"memory file":       func() error { _, err := unix.MemfdCreate("x", 0); return err },
-		"new namespace":     func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
-		"mount":             func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") },
-		"io_uring":          func() error { _, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, 1, 0, 0); return orNil(errno) },
-		"bpf":               func() error { _, _, errno := unix.RawSyscall(unix.SYS_BPF, 0, 0, 0); return orNil(errno) },
-		"keys":              func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false); return err },
+		"kill the host":  func() error { return unix.Kill(host, 0) },
+		"trace the host": func() error { return unix.PtraceAttach(host) },
+		"open the host":  func() error { _, err := unix.PidfdOpen(host, 0); return err },
+		"memory file":    func() error { _, err := unix.MemfdCreate("x", 0); return err },
+		"new namespace":  func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
+		"mount":          func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") },
+		"io_uring": func() error {
+			_, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, 1, 0,
+				0)
+			return orNil(errno)
+		},
+		"bpf": func() error {
+			_, _, errno := unix.RawSyscall(unix.SYS_BPF, 0, 0,
+				0)
+			return orNil(errno)
+		},
+		"keys": func() error {
+			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING,
+				false)
+			return err
+		},
 		"raise its limits":  func() error { return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 16, Max: 16}) },
 		"change its rights": func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) },
 		"another user":      func() error { return unix.Setuid(0) },
@@ -80,7 +93,8 @@ func orNil(errno syscall.Errno) error {
 	return errno
 }
 
-// TestI11_WhoeverBreaksOutFindsNothing plays somebody who has the whole worker process: there is no call left that reaches anything.
+// TestI11_WhoeverBreaksOutFindsNothing plays somebody who has the whole worker process: there is no call left that
+// reaches anything.
 func TestI11_WhoeverBreaksOutFindsNothing(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

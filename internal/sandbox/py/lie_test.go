@@ -91,7 +91,8 @@ func lying(t *testing.T, how string) *py.Pool {
 
 // TestWorkerThatLiesOrDies is found out, and ended.
 func TestWorkerThatLiesOrDies(t *testing.T) {
-	for _, how := range []string{"does not take it", "dies", "rubbish", "endless frame", "half a frame", "not JSON", "nothing", "odd exit", "huge exit", "counts too little", "long exception", "negative line",
+	for _, how := range []string{"does not take it", "dies", "rubbish", "endless frame", "half a frame", "not JSON",
+		"nothing", "odd exit", "huge exit", "counts too little", "long exception", "negative line",
 		"host's words", "third stream", "too much output"} {
 		t.Run(how, func(t *testing.T) {
 			r, err := lying(t, how).Run(context.Background(), py.Code{Source: "1"}, py.Limits{Time: time.Minute})
@@ -103,13 +104,17 @@ func TestWorkerThatLiesOrDies(t *testing.T) {
 			}
 		})
 	}
-	if r, err := lying(t, "silence").Run(context.Background(), py.Code{Source: "1"}, py.Limits{Time: 200 * time.Millisecond}); err != nil || !r.TimedOut {
+	if r, err := lying(t, "silence").
+		Run(context.Background(), py.Code{Source: "1"}, py.Limits{Time: 200 * time.Millisecond}); err != nil ||
+		!r.TimedOut {
 		t.Errorf("silence: %+v, %v", r, err)
 	}
-	if _, err := lying(t, "other version").Run(context.Background(), py.Code{Source: "1"}, py.Limits{}); reeve.CodeOf(err) != reeve.Unavailable {
+	if _, err := lying(t, "other version").
+		Run(context.Background(), py.Code{Source: "1"}, py.Limits{}); reeve.CodeOf(err) != reeve.Unavailable {
 		t.Errorf("another version: %v", err)
 	}
-	if _, err := newPool(t, py.Config{Binary: "/does/not/exist"}).Run(context.Background(), py.Code{Source: "1"}, py.Limits{}); reeve.CodeOf(err) != reeve.Unavailable {
+	if _, err := newPool(t, py.Config{Binary: "/does/not/exist"}).
+		Run(context.Background(), py.Code{Source: "1"}, py.Limits{}); reeve.CodeOf(err) != reeve.Unavailable {
 		t.Errorf("no such program: %v", err)
 	}
 }

@@ -15,14 +15,16 @@ import (
 
 // endless is code that never ends by itself.
 var endless = map[string]string{
-	"loop":                "while True: pass",
-	"loop that catches":   "while True:\n  try:\n    while True: pass\n  except BaseException: pass",
-	"regular expression":  "import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')",
-	"big number":          "9 ** 10 ** 8",
-	"big range":           "sum(range(10 ** 15))",
-	"print flood":         "while True: print('x' * 1000)",
-	"error flood":         "import typing\nsys = typing.get_type_hints.__globals__['sys']\nwhile True: sys.stderr.write('x' * 1000)",
-	"memory in catch":     "a = []\nwhile True:\n  try:\n    while True: a.append(bytearray(1 << 20))\n  except MemoryError: pass",
+	"loop":               "while True: pass",
+	"loop that catches":  "while True:\n  try:\n    while True: pass\n  except BaseException: pass",
+	"regular expression": "import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')",
+	"big number":         "9 ** 10 ** 8",
+	"big range":          "sum(range(10 ** 15))",
+	"print flood":        "while True: print('x' * 1000)",
+	"error flood": "import typing\nsys = typing.get_type_hints.__globals__['sys']\nwhile True: " +
+		"sys.stderr.write('x' * 1000)",
+	"memory in catch": "a = []\nwhile True:\n  try:\n    while True: a.append(bytearray(1 << 20))\n  except " +
+		"MemoryError: pass",
 	"exit that does not":  "class A:\n  def __str__(s):\n    while True: pass\nraise SystemExit(A())",
 	"error that does not": "class A(Exception):\n  def __str__(s):\n    while True: pass\nraise A",
 	"generator":           "def g():\n  while True: yield 1\nmax(g())",
@@ -31,12 +33,14 @@ var endless = map[string]string{
 	"compile":             "while True: exec('x = 1\\n' * 10**4)",
 }
 
-// TestI11_TheTimeIsTheTime runs each until its time is over. It is gone with its process when Run returns, what it printed is not, and the next run works.
+// TestI11_TheTimeIsTheTime runs each until its time is over. It is gone with its process when Run returns, what it
+// printed is not, and the next run works.
 func TestI11_TheTimeIsTheTime(t *testing.T) {
 	p := newPool(t, py.Config{Keep: -1, Warm: -1})
 	for name, source := range endless {
 		t.Run(name, func(t *testing.T) {
-			r, err := p.Run(t.Context(), py.Code{Source: "print('begun')\n" + source}, py.Limits{Time: 1500 * time.Millisecond, Output: 10_000})
+			r, err := p.Run(t.Context(), py.Code{Source: "print('begun')\n" + source},
+				py.Limits{Time: 1500 * time.Millisecond, Output: 10_000})
 			if err != nil || !r.TimedOut || r.ExitCode != 137 || r.Duration < 1500*time.Millisecond {
 				t.Fatalf("%v, %+v", err, r.Exception)
 			}
@@ -72,7 +76,8 @@ func TestI11_MemoryIsLimited(t *testing.T) {
 	}
 	prints(t, p, "print(len(bytearray(30 << 20)))", "31457280\n")
 	prints(t, p, "try: bytearray(60 << 20)\nexcept MemoryError: print('caught')", "caught\n")
-	r, err := p.Run(t.Context(), py.Code{Source: "print(len(bytearray(100 << 20)))"}, py.Limits{Time: time.Minute, Memory: 200 << 20})
+	r, err := p.Run(t.Context(), py.Code{Source: "print(len(bytearray(100 << 20)))"},
+		py.Limits{Time: time.Minute, Memory: 200 << 20})
 	if err != nil || string(r.Stdout) != "104857600\n" {
 		t.Errorf("with more memory: %+v, %v", r, err)
 	}
@@ -86,11 +91,13 @@ func TestI11_MemoryIsLimited(t *testing.T) {
 func TestI11_OutputIsCut(t *testing.T) {
 	p := newPool(t, py.Config{})
 	r := run(t, p, "print('x' * 10_000_000)")
-	if len(r.Stdout) != py.DefaultOutput || r.StdoutSize != 10_000_001 || !r.Truncated() || strings.Trim(string(r.Stdout), "x") != "" {
+	if len(r.Stdout) != py.DefaultOutput || r.StdoutSize != 10_000_001 || !r.Truncated() ||
+		strings.Trim(string(r.Stdout), "x") != "" {
 		t.Errorf("%d of %d", len(r.Stdout), r.StdoutSize)
 	}
 	r = run(t, p, "for i in range(100_000): print('%099d' % i)\nraise ValueError('x' * 3_000_000)")
-	if len(r.Stdout) != py.DefaultOutput || r.StdoutSize != 10_000_000 || r.StderrSize < 3_000_000 || len(r.Stderr) != py.DefaultOutput || r.Exception == nil || len(r.Exception.Message) > 2000 {
+	if len(r.Stdout) != py.DefaultOutput || r.StdoutSize != 10_000_000 || r.StderrSize < 3_000_000 ||
+		len(r.Stderr) != py.DefaultOutput || r.Exception == nil || len(r.Exception.Message) > 2000 {
 		t.Errorf("%d of %d, %d of %d", len(r.Stdout), r.StdoutSize, len(r.Stderr), r.StderrSize)
 	}
 	const raw = "import typing\nout = typing.get_type_hints.__globals__['sys'].stdout\n"
@@ -99,9 +106,13 @@ func TestI11_OutputIsCut(t *testing.T) {
 	}
 	fails(t, p, "print('\\ud800')", "UnicodeEncodeError")
 	for _, trick := range []string{
-		raw + "out.close()\nprint('x')", raw + "out.detach()\nprint('x')", raw + "out.buffer.raw.close()", raw + "typing.get_type_hints.__globals__['sys'].stdout = None\nprint('x')",
-		raw + "typing.get_type_hints.__globals__['sys'].stdout = 5\nprint('x')", raw + "del typing.get_type_hints.__globals__['sys'].stdout\nprint('x')",
-		raw + "out.write = lambda s: 1/0\nprint('x')", raw + "typing.get_type_hints.__globals__['sys'].excepthook = None\n1/0", raw + "typing.get_type_hints.__globals__['sys'].stderr.close()\n1/0",
+		raw + "out.close()\nprint('x')", raw + "out.detach()\nprint('x')", raw + "out.buffer.raw.close()",
+		raw + "typing.get_type_hints.__globals__['sys'].stdout = None\nprint('x')",
+		raw + "typing.get_type_hints.__globals__['sys'].stdout = 5\nprint('x')",
+		raw + "del typing.get_type_hints.__globals__['sys'].stdout\nprint('x')",
+		raw + "out.write = lambda s: 1/0\nprint('x')",
+		raw + "typing.get_type_hints.__globals__['sys'].excepthook = None\n1/0",
+		raw + "typing.get_type_hints.__globals__['sys'].stderr.close()\n1/0",
 		raw + "typing.get_type_hints.__globals__['sys'].stdin.close()\ninput()", "input()", "while True: input()",
 	} {
 		run(t, p, trick)
@@ -152,7 +163,8 @@ func TestI11_ManyAtOnce(t *testing.T) {
 	for i := range 30 {
 		work.Go(func() {
 			owner := fmt.Sprint("owner", i%2)
-			r, err := p.Run(context.Background(), py.Code{Owner: owner, Source: fmt.Sprintf("print(sum(range(%d)))", i)}, py.Limits{Time: time.Minute})
+			r, err := p.Run(context.Background(),
+				py.Code{Owner: owner, Source: fmt.Sprintf("print(sum(range(%d)))", i)}, py.Limits{Time: time.Minute})
 			if want := fmt.Sprintln(i * (i - 1) / 2); err != nil || string(r.Stdout) != want {
 				t.Errorf("%d: %q, %v", i, r.Stdout, err)
 			}

@@ -13,7 +13,8 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// The worker that tests use, built from the text at hand, and where the interpreter is unpacked and translated, once for all of them.
+// The worker that tests use, built from the text at hand, and where the interpreter is unpacked and translated, once
+// for all of them.
 var workerPath, cacheDir string
 
 func TestMain(m *testing.M) {
@@ -78,7 +79,8 @@ func run(t testing.TB, p *py.Pool, source string) py.Result {
 func prints(t testing.TB, p *py.Pool, source, want string) {
 	t.Helper()
 	if r := run(t, p, source); r.ExitCode != 0 || string(r.Stdout) != want || len(r.Stderr) > 0 {
-		t.Errorf("%.300s\n  printed %.1000q, not %.1000q; exit %d\n%.2000s", source, r.Stdout, want, r.ExitCode, r.Stderr)
+		t.Errorf("%.300s\n  printed %.1000q, not %.1000q; exit %d\n%.2000s", source, r.Stdout, want, r.ExitCode,
+			r.Stderr)
 	}
 }
 
@@ -87,7 +89,8 @@ func fails(t testing.TB, p *py.Pool, source, exception string) py.Result {
 	t.Helper()
 	r := run(t, p, source)
 	if r.Exception == nil || r.Exception.Type != exception || r.ExitCode != 1 {
-		t.Errorf("%.300s\n  gave %+v, exit %d, not %s\n%.1000s\n%.2000s", source, r.Exception, r.ExitCode, exception, r.Stdout, r.Stderr)
+		t.Errorf("%.300s\n  gave %+v, exit %d, not %s\n%.1000s\n%.2000s", source, r.Exception, r.ExitCode, exception,
+			r.Stdout, r.Stderr)
 	}
 	return r
 }

@@ -15,7 +15,8 @@ import (
 
 // Config says where a pool's workers come from and how many there are.
 type Config struct {
-	Dir     string        // cache directory: the interpreter is unpacked there, and its machine code kept; nobody else may write there
+	// cache directory: the interpreter is unpacked there, and its machine code kept; nobody else may write there
+	Dir     string
 	Memory  int64         // the most memory that a run may ask for; default DefaultMemory
 	Warm    int           // workers kept ready that belong to nobody yet; default 1, negative means none
 	Keep    int           // workers kept for their owners' next runs; default 2, negative means none
@@ -26,8 +27,8 @@ type Config struct {
 	Stderr  *os.File      // where a worker that crashes may say why; default nowhere
 }
 
-// Pool runs Python in worker processes. Workers are started ahead once there has been a first run, so that a run does not wait for one,
-// and ended when nobody needs them.
+// Pool runs Python in worker processes. Workers are started ahead once there has been a first run, so that a run does
+// not wait for one, and ended when nobody needs them.
 type Pool struct {
 	config Config
 	slots  chan struct{}
@@ -79,12 +80,14 @@ func New(c Config) *Pool {
 	return &Pool{config: c, slots: make(chan struct{}, c.Max), young: map[*child.Process]bool{}}
 }
 
-// Run runs code to its end. An error means that it could not be run, or that nothing can be said of how it ended; code that fails, or is
-// ended because its time is over, gives a result. When Run returns, nothing of the run is left but a worker that waits for the owner's next.
+// Run runs code to its end. An error means that it could not be run, or that nothing can be said of how it ended; code
+// that fails, or is ended because its time is over, gives a result. When Run returns, nothing of the run is left but a
+// worker that waits for the owner's next.
 func (p *Pool) Run(ctx context.Context, c Code, l Limits) (Result, error) {
 	l, err := l.withDefaults()
 	if err == nil && l.Memory > p.config.Memory {
-		err = reeve.Errorf(reeve.Validation, "%d bytes of memory are more than the %d of this pool", l.Memory, p.config.Memory)
+		err = reeve.Errorf(reeve.Validation, "%d bytes of memory are more than the %d of this pool", l.Memory,
+			p.config.Memory)
 	}
 	if err == nil {
 		err = c.check()
@@ -227,7 +230,8 @@ func (p *Pool) await(ctx context.Context) (*worker, error) {
 	case o := <-got:
 		return o.w, o.err
 	case <-ctx.Done():
-		return nil, reeve.Errorf(reeve.Canceled, "the caller went away while Python was starting: %w", context.Cause(ctx))
+		return nil, reeve.Errorf(reeve.Canceled, "the caller went away while Python was starting: %w",
+			context.Cause(ctx))
 	}
 }
 
@@ -242,7 +246,8 @@ func (p *Pool) put(w *worker) {
 	var out *worker
 	if n := len(p.idle); p.closed || most <= 0 {
 		out = w
-	} else if at := slices.IndexFunc(p.idle, same); at >= 0 && n-len(slices.DeleteFunc(slices.Clone(p.idle), same)) >= most {
+	} else if at := slices.IndexFunc(p.idle, same); at >= 0 &&
+		n-len(slices.DeleteFunc(slices.Clone(p.idle), same)) >= most {
 		out = p.idle[at]
 		p.idle = slices.Delete(p.idle, at, at+1)
 	}

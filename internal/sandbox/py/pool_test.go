@@ -22,12 +22,14 @@ func counting(t *testing.T, c py.Config) (*py.Pool, *atomic.Int32) {
 
 func runFor(t *testing.T, p *py.Pool, owner string) {
 	t.Helper()
-	if r, err := p.Run(context.Background(), py.Code{Owner: owner, Source: "print(1)"}, py.Limits{Time: time.Minute}); err != nil || string(r.Stdout) != "1\n" {
+	if r, err := p.Run(context.Background(), py.Code{Owner: owner, Source: "print(1)"},
+		py.Limits{Time: time.Minute}); err != nil || string(r.Stdout) != "1\n" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
 
-// TestI11_OwnersShareNoWorker counts workers: one for each owner, kept for the owner's next run, given up for another's when there are too many.
+// TestI11_OwnersShareNoWorker counts workers: one for each owner, kept for the owner's next run, given up for another's
+// when there are too many.
 func TestI11_OwnersShareNoWorker(t *testing.T) {
 	p, started := counting(t, py.Config{Warm: -1, Keep: 2})
 	for i, step := range []struct {
@@ -50,7 +52,8 @@ func TestI11_WorkersAreStartedAhead(t *testing.T) {
 		t.Error("no worker")
 	}
 	until(t, "a worker that is nobody's", func() bool { return children(t) == 2 })
-	if _, err := p.Run(t.Context(), py.Code{Owner: "a", Source: "while True: pass"}, py.Limits{Time: time.Second}); err != nil {
+	if _, err := p.Run(t.Context(), py.Code{Owner: "a", Source: "while True: pass"},
+		py.Limits{Time: time.Second}); err != nil {
 		t.Error(err)
 	}
 	runFor(t, p, "a")
@@ -72,7 +75,8 @@ func TestI11_WorkersAreStartedAhead(t *testing.T) {
 	runFor(t, idle, "a")
 }
 
-// TestI11_ClosingDoesNotWaitForAStart: the first one takes seconds, and is ended where it stands. The next pool starts afresh.
+// TestI11_ClosingDoesNotWaitForAStart: the first one takes seconds, and is ended where it stands. The next pool starts
+// afresh.
 func TestI11_ClosingDoesNotWaitForAStart(t *testing.T) {
 	dir := t.TempDir()
 	p := newPool(t, py.Config{Dir: dir})
@@ -140,7 +144,8 @@ func TestI11_TheCacheIsLookedAt(t *testing.T) {
 	} {
 		damage()
 		p := newPool(t, py.Config{Dir: dir, Warm: -1, Stderr: quiet(t)})
-		if r, err := p.Run(context.Background(), py.Code{Source: "print(1)"}, py.Limits{Time: time.Minute}); err != nil || string(r.Stdout) != "1\n" {
+		if r, err := p.Run(context.Background(), py.Code{Source: "print(1)"},
+			py.Limits{Time: time.Minute}); err != nil || string(r.Stdout) != "1\n" {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}

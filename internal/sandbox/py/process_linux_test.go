@@ -48,7 +48,8 @@ func killChildren(t testing.TB) {
 	}
 	until(t, "them to die", func() bool {
 		for _, id := range childIDs(t) {
-			if b, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
+			if b, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat"); err == nil &&
+				!strings.Contains(string(b), ") Z ") {
 				return false
 			}
 		}
@@ -80,7 +81,8 @@ func TestI11_WorkersAreLockedIn(t *testing.T) {
 		for _, line := range []string{"Seccomp:\t2\n", "NoNewPrivs:\t1\n"} {
 			contains(t, slurp("status"), line)
 		}
-		for _, line := range []string{"Max core file size        0                    0", "Max file size             0                    0", "Max open files            16                   16"} {
+		for _, line := range []string{"Max core file size        0                    0",
+			"Max file size             0                    0", "Max open files            16                   16"} {
 			contains(t, slurp("limits"), line)
 		}
 		contains(t, slurp("oom_score_adj"), "1000")
@@ -93,7 +95,8 @@ func TestI11_WorkersAreLockedIn(t *testing.T) {
 		}
 		for _, f := range files {
 			to, err := os.Readlink("/proc/" + strconv.Itoa(ids[0]) + "/fd/" + f.Name())
-			mine := filepath.Base(to) == "python" || to == os.DevNull || strings.HasPrefix(to, "/sys/fs/cgroup/") // the last is Go's own
+			// the last is Go's own
+			mine := filepath.Base(to) == "python" || to == os.DevNull || strings.HasPrefix(to, "/sys/fs/cgroup/")
 			if err == nil && strings.HasPrefix(to, "/") && !mine && f.Name() != "2" {
 				t.Errorf("it holds %s open", to)
 			}
@@ -121,14 +124,16 @@ func TestI11_WorkersAreLockedIn(t *testing.T) {
 	<-ended
 }
 
-// TestI11_RunsLeaveNothingBehind counts what many runs leave: files, processes, memory. With REEVE_LONG there are thousands.
+// TestI11_RunsLeaveNothingBehind counts what many runs leave: files, processes, memory. With REEVE_LONG there are
+// thousands.
 func TestI11_RunsLeaveNothingBehind(t *testing.T) {
 	n := 150
 	if os.Getenv("REEVE_LONG") != "" {
 		n = 5000
 	}
 	p := newPool(t, py.Config{Warm: -1, Max: 1})
-	sources := []string{"print(1)", "1/0", "import os", "x = bytearray(20 << 20)", "print('x' * 300_000)", "raise SystemExit(3)", "def f(): f()\nf()"}
+	sources := []string{"print(1)", "1/0", "import os", "x = bytearray(20 << 20)", "print('x' * 300_000)",
+		"raise SystemExit(3)", "def f(): f()\nf()"}
 	for _, s := range sources {
 		run(t, p, s)
 	}

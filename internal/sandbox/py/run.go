@@ -15,7 +15,8 @@ import (
 
 // Code is what to run.
 type Code struct {
-	Owner  string // whose it is: a worker is never shared between owners, and one that served nobody in particular is not used again
+	// whose it is: a worker is never shared between owners, and one that served nobody in particular is not used again
+	Owner  string
 	Source string // UTF-8
 }
 
@@ -67,9 +68,11 @@ func (l Limits) withDefaults() (Limits, error) {
 	if l.Output == 0 {
 		l.Output = DefaultOutput
 	}
-	if l.Time < 0 || l.Time > MaxTime || l.Memory < MinMemory || l.Memory > MaxMemory || l.Output < 0 || l.Output > MaxOutput {
+	if l.Time < 0 || l.Time > MaxTime || l.Memory < MinMemory || l.Memory > MaxMemory || l.Output < 0 ||
+		l.Output > MaxOutput {
 		return l, reeve.Errorf(reeve.Validation, "a limit of Python is out of range").
-			Hintf("at most %s, %d to %d bytes of memory, at most %d bytes of output", MaxTime, MinMemory, MaxMemory, MaxOutput)
+			Hintf("at most %s, %d to %d bytes of memory, at most %d bytes of output", MaxTime, MinMemory, MaxMemory,
+				MaxOutput)
 	}
 	return l, nil
 }
@@ -130,7 +133,8 @@ func do(ctx context.Context, proc *child.Process, c Code, l Limits) (r Result, f
 	case errors.Is(err, wire.ErrMalformed):
 		return r, false, reeve.Errorf(reeve.ToolFailed, "the Python worker did not keep to the protocol")
 	}
-	return r, false, reeve.Errorf(reeve.ToolFailed, "the Python worker died").Hintf("the code may have brought it down; the next run has a fresh one")
+	return r, false, reeve.Errorf(reeve.ToolFailed, "the Python worker died").
+		Hintf("the code may have brought it down; the next run has a fresh one")
 }
 
 // listen takes what a worker says until its last word. It is checked like the input of a stranger.
@@ -163,7 +167,8 @@ const longest = 8 << 10
 // end takes a worker's last word.
 func (r *Result) end(f wire.Frame) (fit bool, err error) {
 	var e report.Ending
-	if json.Unmarshal(f.Body, &e) != nil || e.Exit < 0 || e.Exit > 255 || e.Stdout < int64(len(r.Stdout)) || e.Stderr < int64(len(r.Stderr)) {
+	if json.Unmarshal(f.Body, &e) != nil || e.Exit < 0 || e.Exit > 255 || e.Stdout < int64(len(r.Stdout)) ||
+		e.Stderr < int64(len(r.Stderr)) {
 		return false, wire.ErrMalformed
 	}
 	if x := e.Error; x != nil {

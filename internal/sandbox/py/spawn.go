@@ -11,8 +11,8 @@ import (
 	"reeve/internal/sandbox/py/report"
 )
 
-// How long it may take to translate the interpreter, and then for a worker to be ready. Both are generous: machines are busy, and the only
-// alternative is failure.
+// How long it may take to translate the interpreter, and then for a worker to be ready. Both are generous: machines are
+// busy, and the only alternative is failure.
 const (
 	translateTime = 5 * time.Minute
 	startTime     = 30 * time.Second
@@ -31,7 +31,8 @@ func (p *Pool) spawn() (*worker, error) {
 	return w, err
 }
 
-// launch starts one worker. If it does not get ready, what is in the cache directory may be damaged: that is made anew, once.
+// launch starts one worker. If it does not get ready, what is in the cache directory may be damaged: that is made anew,
+// once.
 func (p *Pool) launch() (_ *worker, err error) {
 	defer reeve.Wrap(&err, "py.launch")
 	w, h, err := p.try()
@@ -53,7 +54,8 @@ func (p *Pool) try() (*worker, home, error) {
 		return nil, home{}, err
 	}
 	if err := h.translate(func(dir string) error {
-		proc, _, err := p.start(child.Command{Binary: binary, Args: []string{workerArg, report.Translate, h.file(), h.sum, dir}}, translateTime)
+		proc, _, err := p.start(child.Command{Binary: binary, Args: []string{workerArg, report.Translate, h.file(),
+			h.sum, dir}}, translateTime)
 		if proc != nil {
 			proc.End()
 		}
@@ -61,7 +63,8 @@ func (p *Pool) try() (*worker, home, error) {
 	}); err != nil {
 		return nil, h, err
 	}
-	proc, fit, err := p.start(child.Command{Binary: binary, Args: []string{workerArg, h.dir, h.sum, strconv.FormatInt(p.config.Memory, 10)}, Folder: h.dir, Confine: p.config.Confine}, startTime)
+	proc, fit, err := p.start(child.Command{Binary: binary, Args: []string{workerArg, h.dir, h.sum,
+		strconv.FormatInt(p.config.Memory, 10)}, Folder: h.dir, Confine: p.config.Confine}, startTime)
 	if err != nil && !fit {
 		h = home{}
 	}
@@ -74,7 +77,8 @@ func (p *Pool) try() (*worker, home, error) {
 // workerArg is what a worker is called.
 const workerArg = "reeve-py-worker"
 
-// start starts a process of the worker program and waits until it is ready. Fit says whether, though it failed, it might not with another cache.
+// start starts a process of the worker program and waits until it is ready. Fit says whether, though it failed, it
+// might not with another cache.
 func (p *Pool) start(c child.Command, patience time.Duration) (_ *child.Process, fit bool, err error) {
 	c.Env, c.Stderr = []string{"GOMAXPROCS=2", "TZ=UTC"}, p.config.Stderr
 	proc, err := child.Start(c)
@@ -91,11 +95,13 @@ func (p *Pool) start(c child.Command, patience time.Duration) (_ *child.Process,
 	}
 	if err == nil && (f.Kind != wire.KindReady || string(f.Body) != version()) {
 		proc.End()
-		return nil, false, reeve.Errorf(reeve.Unavailable, "the Python worker is of another version").Hintf("make build makes a program and its worker that fit together")
+		return nil, false, reeve.Errorf(reeve.Unavailable, "the Python worker is of another version").
+			Hintf("make build makes a program and its worker that fit together")
 	}
 	if err != nil {
 		proc.End()
-		return nil, true, reeve.Errorf(reeve.Unavailable, "a Python worker did not get ready: %w", errors.Join(err, proc.ExitError()))
+		return nil, true, reeve.Errorf(reeve.Unavailable, "a Python worker did not get ready: %w",
+			errors.Join(err, proc.ExitError()))
 	}
 	return proc, true, nil
 }

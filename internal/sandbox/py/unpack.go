@@ -16,7 +16,8 @@ import (
 	"reeve/internal/sandbox/py/report"
 )
 
-// home is where an interpreter lives on the disk: a folder that workers may read, whoever they are, inside one that is ours alone.
+// home is where an interpreter lives on the disk: a folder that workers may read, whoever they are, inside one that is
+// ours alone.
 type home struct {
 	dir string
 	sum string // of the interpreter's file
@@ -25,15 +26,16 @@ type home struct {
 func (h home) file() string { return filepath.Join(h.dir, report.FileName) }
 func (h home) code() string { return filepath.Join(h.dir, report.CodeName) }
 
-// unpack sees to it that the interpreter which this program carries is in the cache directory, under a name made from its content. What the
-// directory holds is run, so others must not be able to write there.
+// unpack sees to it that the interpreter which this program carries is in the cache directory, under a name made from
+// its content. What the directory holds is run, so others must not be able to write there.
 func unpack(dir string) (h home, err error) {
 	defer reeve.Wrap(&err, "py.unpack")
 	if reason, hint := Available(); reason != "" {
 		return h, reeve.Errorf(reeve.Unsupported, "%s", reason).Hintf("%s", hint)
 	}
 	if h.sum, err = sum(); err != nil || len(h.sum) != hex.EncodedLen(sha256.Size) {
-		return h, reeve.Errorf(reeve.Unsupported, "this program was built with a broken Python interpreter").Hintf("run make assets build again")
+		return h, reeve.Errorf(reeve.Unsupported, "this program was built with a broken Python interpreter").
+			Hintf("run make assets build again")
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return h, err
@@ -54,12 +56,14 @@ func unpack(dir string) (h home, err error) {
 		return h, open(h.dir, h.file())
 	}
 	if err := place(h.file(), 0o444, h.write); err != nil {
-		return h, reeve.Errorf(reeve.Unavailable, "the Python interpreter cannot be unpacked: %w", err).Hintf("is there room in %s?", dir)
+		return h, reeve.Errorf(reeve.Unavailable, "the Python interpreter cannot be unpacked: %w", err).
+			Hintf("is there room in %s?", dir)
 	}
 	return h, errors.Join(open(h.dir), tidy(dir, filepath.Base(h.dir)))
 }
 
-// open lets everybody read: a worker of a server that is root is somebody else, who has the folder and not the way to it.
+// open lets everybody read: a worker of a server that is root is somebody else, who has the folder and not the way to
+// it.
 func open(paths ...string) error {
 	for _, p := range paths {
 		info, err := os.Lstat(p)
@@ -101,7 +105,8 @@ func (h home) translate(to func(dir string) error) error {
 		}
 		return err
 	}); err != nil || n < 2 {
-		return reeve.Errorf(reeve.Unavailable, "Python's machine code was not written: %w", errors.Join(err, fs.ErrNotExist))
+		return reeve.Errorf(reeve.Unavailable, "Python's machine code was not written: %w",
+			errors.Join(err, fs.ErrNotExist))
 	}
 	if err := os.Rename(fresh, h.code()); err != nil {
 		if _, other := os.Stat(h.code()); other != nil { // another server was faster
@@ -128,7 +133,8 @@ func private(dir string) error {
 		return reeve.Errorf(reeve.Unavailable, "there is no place for the Python interpreter: %w", err)
 	}
 	if !info.IsDir() || runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return reeve.Errorf(reeve.Forbidden, "the Python interpreter is not run from %s: others can write there", dir).Hintf("chmod 700 it, after looking at what is in it")
+		return reeve.Errorf(reeve.Forbidden, "the Python interpreter is not run from %s: others can write there", dir).
+			Hintf("chmod 700 it, after looking at what is in it")
 	}
 	return nil
 }
@@ -188,7 +194,8 @@ func place(path string, mode os.FileMode, write func(io.Writer) error) (err erro
 	return os.Rename(f.Name(), path)
 }
 
-// tidy removes the interpreters of other versions. A server that still uses one unpacks it again when it next starts a worker.
+// tidy removes the interpreters of other versions. A server that still uses one unpacks it again when it next starts a
+// worker.
 func tidy(dir, own string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

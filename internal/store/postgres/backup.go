@@ -15,21 +15,24 @@ import (
 	"reeve/internal/store"
 )
 
-// Backup runs pg_dump, which takes a consistent copy while others go on writing. The name is given only to a copy that is
-// whole, and never taken from a file that has it.
+// Backup runs pg_dump, which takes a consistent copy while others go on writing. The name is given only to a copy that
+// is whole, and never taken from a file that has it.
 func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	there := reeve.Errorf(reeve.AlreadyExists, "%s is there already", file).Hintf("name a new file")
 	if _, err := os.Lstat(file); err == nil {
 		return there
 	}
 	if _, err := exec.LookPath("pg_dump"); err != nil {
-		return reeve.Errorf(reeve.Unsupported, "pg_dump, which copies a PostgreSQL database, is not in the server's PATH").
-			Hintf("install the PostgreSQL client package where the server runs, or put the directory of pg_dump into its PATH")
+		return reeve.Errorf(reeve.Unsupported,
+			"pg_dump, which copies a PostgreSQL database, is not in the server's PATH").
+			Hintf("install the PostgreSQL client package where the server runs, or put the directory of pg_dump into " +
+				"its PATH")
 	}
 	direct := e.cfg.Direct
 	if direct == "" && e.pooler {
 		return reeve.Errorf(reeve.Unsupported, "pg_dump cannot copy a database through a connection pooler").
-			Hintf("set database_direct to PostgreSQL's own address (postgres://user@host:5432/database) and restart the server")
+			Hintf("set database_direct to PostgreSQL's own address (postgres://user@host:5432/database) and restart " +
+				"the server")
 	}
 	direct = cmp.Or(direct, e.cfg.URL)
 	from, err := address(direct)
@@ -64,11 +67,13 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	return nil
 }
 
-var ours = regexp.MustCompile(`(?i)\b(?:password|pool_\w+|\w+_cache_capacity|default_query_exec_mode)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
+var ours = regexp.MustCompile(
+	`(?i)\b(?:password|pool_\w+|\w+_cache_capacity|default_query_exec_mode)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
 
 var locked = regexp.MustCompile(`\bsslpassword\s*=`)
 
-// address is the URL without the password and without what only our driver understands. One with the password of a key is refused: pg_dump could be told it nowhere but on its command line.
+// address is the URL without the password and without what only our driver understands. One with the password of a key
+// is refused: pg_dump could be told it nowhere but on its command line.
 func address(s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" {
@@ -85,7 +90,8 @@ func address(s string) (string, error) {
 		return "", errLocked
 	}
 	for k := range q {
-		if k == "password" || strings.HasPrefix(k, "pool_") || strings.HasSuffix(k, "_cache_capacity") || k == "default_query_exec_mode" {
+		if k == "password" || strings.HasPrefix(k, "pool_") || strings.HasSuffix(k, "_cache_capacity") ||
+			k == "default_query_exec_mode" {
 			q.Del(k)
 		}
 	}
@@ -93,8 +99,11 @@ func address(s string) (string, error) {
 	return u.String(), nil
 }
 
-var errLocked = reeve.Errorf(reeve.Unsupported, "the database's address has an sslpassword, which pg_dump can be given only where all users of the machine could read it").
-	Hintf("give the server a key without a password, in a file that only it can read; or copy the database with pg_dump yourself")
+var errLocked = reeve.Errorf(reeve.Unsupported,
+	"the database's address has an sslpassword, which pg_dump can be given only where all users of the machine could "+
+		"read it").
+	Hintf("give the server a key without a password, in a file that only it can read; or copy the database with " +
+		"pg_dump yourself")
 
 var (
 	_ store.Engine     = (*Engine)(nil)

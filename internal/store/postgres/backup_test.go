@@ -23,7 +23,8 @@ func TestConnectionsAreThoseOfTheURL(t *testing.T) {
 	}
 	for _, bad := range []string{"0", "-1", "many", "", "99999999999"} {
 		_, err := poolConfig(Config{URL: "postgres://me:hunter2@host/db?pool_max_conns=" + bad})
-		if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, "pool_max_conns") || strings.Contains(told.Error(), "hunter2") {
+		if told := reeve.AsError(err); told.Code != reeve.Validation ||
+			!strings.Contains(told.Message, "pool_max_conns") || strings.Contains(told.Error(), "hunter2") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -38,7 +39,8 @@ func TestAddressHidesThePassword(t *testing.T) {
 		"host=h user=me password = 'hunter2 \\' x' sslmode=require",
 	} {
 		got, err := address(s)
-		if err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "pool_") || !strings.Contains(got, "sslmode=require") || !strings.Contains(got, "me") {
+		if err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "pool_") ||
+			!strings.Contains(got, "sslmode=require") || !strings.Contains(got, "me") {
 			t.Errorf("%s became %s, %v", s, got, err)
 		}
 	}
@@ -47,7 +49,8 @@ func TestAddressHidesThePassword(t *testing.T) {
 		"host=h user=me password=x sslkey=/k sslpassword = 'hunter2'",
 	} {
 		got, err := address(s)
-		if told := reeve.AsError(err); got != "" || told.Code != reeve.Unsupported || !strings.Contains(told.Message, "sslpassword") || strings.Contains(told.Error()+told.Hint, "hunter2") {
+		if told := reeve.AsError(err); got != "" || told.Code != reeve.Unsupported ||
+			!strings.Contains(told.Message, "sslpassword") || strings.Contains(told.Error()+told.Hint, "hunter2") {
 			t.Errorf("%s became %s, %v", s, got, err)
 		}
 	}

@@ -92,7 +92,8 @@ func (t *conn) commit(ctx context.Context) error {
 		err = store.Fault{Kind: store.FaultOther, Err: errors.New("the transaction had failed before its commit")}
 	}
 	if err != nil && t.broken() && !pgconn.SafeToRetry(err) {
-		return store.Fault{Kind: store.FaultUnsure, Err: err} // the server may have committed before the connection broke
+		// the server may have committed before the connection broke
+		return store.Fault{Kind: store.FaultUnsure, Err: err}
 	}
 	return err
 }

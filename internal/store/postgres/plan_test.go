@@ -11,7 +11,8 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// Calls that are told in their operation's row are found by an index, however many there are: with plans that were made when there were none, and with those that are made before anybody has counted them.
+// Calls that are told in their operation's row are found by an index, however many there are: with plans that were made
+// when there were none, and with those that are made before anybody has counted them.
 func TestCallsAreFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	ctx, url := t.Context(), storetest.EmptyPostgresURL(t)
@@ -34,7 +35,9 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 	}
 	read := func(h *sql.DB) (n int) {
 		t.Helper()
-		if err := h.QueryRowContext(ctx, "SELECT idx_blks_read + idx_blks_hit FROM pg_statio_user_tables WHERE relname = 'calls'").Scan(&n); err != nil {
+		if err := h.QueryRowContext(ctx,
+			"SELECT idx_blks_read + idx_blks_hit FROM pg_statio_user_tables WHERE relname = 'calls'").
+			Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -48,9 +51,21 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 			}
 			return nil
 		},
-		"FindOperation": func(s *store.Snap) error { _, _, err := s.Ledger().FindOperation(ctx, "ws", "op_none"); return err },
-		"ListMessages":  func(s *store.Snap) error { _, err := s.Ledger().ListMessages(ctx, "ws", "th7", "", 10); return err },
-		"RunMessages":   func(s *store.Snap) error { _, err := s.Ledger().RunMessages(ctx, "ws", "run7", "", 10); return err },
+		"FindOperation": func(s *store.Snap) error {
+			_, _, err := s.Ledger().
+				FindOperation(ctx, "ws", "op_none")
+			return err
+		},
+		"ListMessages": func(s *store.Snap) error {
+			_, err := s.Ledger().
+				ListMessages(ctx, "ws", "th7", "", 10)
+			return err
+		},
+		"RunMessages": func(s *store.Snap) error {
+			_, err := s.Ledger().
+				RunMessages(ctx, "ws", "run7", "", 10)
+			return err
+		},
 		"TurnMessages": func(s *store.Snap) error {
 			_, err := s.Ledger().TurnMessages(ctx, "ws", []string{"run7"}, 10)
 			return err
@@ -78,7 +93,11 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 		for name, way := range ways {
 			settled := func() int { // counts are told when a second has passed
 				time.Sleep(1100 * time.Millisecond)
-				if err := db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetOperation(ctx, "ws", "op_1"); return err }); err != nil {
+				if err := db.View(ctx, func(s *store.Snap) error {
+					_, err := s.Ledger().
+						GetOperation(ctx, "ws", "op_1")
+					return err
+				}); err != nil {
 					t.Fatal(err)
 				}
 				return read(h)

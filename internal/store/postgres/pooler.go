@@ -57,8 +57,10 @@ func allowsTransactions(ctx context.Context, pool *pgxpool.Pool) error {
 		err = tx.Rollback(ctx)
 	}
 	if err != nil {
-		return reeve.Errorf(reeve.Unsupported, "the connection pooler before PostgreSQL allows no transactions: %w", err).
-			Hintf("set pool_mode = transaction (or session) for this database in PgBouncer, or give PostgreSQL's own address")
+		return reeve.Errorf(reeve.Unsupported, "the connection pooler before PostgreSQL allows no transactions: %w",
+			err).
+			Hintf("set pool_mode = transaction (or session) for this database in PgBouncer, or give PostgreSQL's own " +
+				"address")
 	}
 	return nil
 }

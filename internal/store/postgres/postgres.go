@@ -146,10 +146,12 @@ func (e *Engine) SingleProcess() bool { return false }
 // CheckPresent is nil: the database's files are the server's to watch.
 func (e *Engine) CheckPresent() error { return nil }
 
-// Identity names the cluster and the database in it. One that pg_restore has filled is another database, whatever its name; one
-// that was moved to another cluster, too. Where a user may not ask for the cluster, the database's own number has to do.
+// Identity names the cluster and the database in it. One that pg_restore has filled is another database, whatever its
+// name; one that was moved to another cluster, too. Where a user may not ask for the cluster, the database's own number
+// has to do.
 func (e *Engine) Identity(ctx context.Context) (id string, err error) {
-	if err := e.pool.QueryRow(ctx, `SELECT oid::text FROM pg_database WHERE datname = current_database()`).Scan(&id); err != nil {
+	if err := e.pool.QueryRow(ctx, `SELECT oid::text FROM pg_database WHERE datname = current_database()`).
+		Scan(&id); err != nil {
 		return "", fault(err)
 	}
 	var cluster string
@@ -277,13 +279,15 @@ func fault(err error) error {
 	return store.Fault{Kind: kind, Err: err}
 }
 
-// class names a refusal by the class of its SQLSTATE, where the code itself says no more: what is the server's trouble is not the caller's.
+// class names a refusal by the class of its SQLSTATE, where the code itself says no more: what is the server's trouble
+// is not the caller's.
 func class(code string) store.FaultKind {
 	switch code[:min(2, len(code))] {
 	case "40", "55": // it lost to another, or would have had to wait for one
 		return store.FaultBusy
 	case "08", "53", "57", "58": // the connection, memory, connections, an operator, a time limit, the disk
-		if code == "57014" || code == "53300" { // a statement was stopped, or all connections are taken; the server is there
+		// a statement was stopped, or all connections are taken; the server is there
+		if code == "57014" || code == "53300" {
 			return store.FaultBusy
 		}
 		return store.FaultDown

@@ -67,7 +67,8 @@ func bare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
 			t.Error(err)
 		}
 	})
-	if _, err := h.ExecContext(t.Context(), "CREATE TABLE things (id TEXT PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
+	if _, err := h.ExecContext(t.Context(),
+		"CREATE TABLE things (id TEXT PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
 		t.Fatal(err)
 	}
 	return e, h
@@ -92,7 +93,8 @@ func kind(err error) store.FaultKind {
 }
 
 // The server ends every connection but the one that asks for it.
-const cutOff = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+const cutOff = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> " +
+	"pg_backend_pid()"
 
 func TestConnectionLost(t *testing.T) {
 	t.Parallel()
@@ -103,7 +105,8 @@ func TestConnectionLost(t *testing.T) {
 			cutter.Go(func() { // as soon as the server has begun with what was sent
 				for cut := false; !cut; {
 					var n int
-					err := h.QueryRow("SELECT count(*) FROM (" + cutOff + " AND wait_event = 'PgSleep') AS cut").Scan(&n)
+					err := h.QueryRow("SELECT count(*) FROM (" + cutOff + " AND wait_event = 'PgSleep') AS cut").
+						Scan(&n)
 					cut = err != nil || n > 0
 				}
 			})
@@ -157,7 +160,11 @@ func TestConnectionLost(t *testing.T) {
 	}
 	// A commit that was asked for is not interrupted by its caller.
 	ended, cancel := context.WithCancel(ctx)
-	err = e.Update(ended, func(c store.Conn) error { defer cancel(); return add(ended, c, "canceled before the commit") })
+	err = e.Update(ended, func(c store.Conn) error {
+		defer cancel()
+		return add(ended, c,
+			"canceled before the commit")
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("canceled: %v", err)
 	}
@@ -174,18 +181,21 @@ func TestCanceledWhileTheServerWorks(t *testing.T) {
 	began := time.Now()
 	err := e.Update(ctx, func(c store.Conn) error {
 		time.AfterFunc(50*time.Millisecond, cancel)
-		return errors.Join(add(ctx, c, "a"), func() error { _, err := c.Affect(ctx, "SELECT pg_sleep(60)"); return err }())
+		return errors.Join(add(ctx, c, "a"),
+			func() error { _, err := c.Affect(ctx, "SELECT pg_sleep(60)"); return err }())
 	})
 	if !errors.Is(err, context.Canceled) || time.Since(began) > 30*time.Second {
 		t.Fatalf("after %s: %v", time.Since(began), err)
 	}
-	if err := e.Update(t.Context(), func(c store.Conn) error { return add(t.Context(), c, "b") }); err != nil || count(t, h) != 1 {
+	if err := e.Update(t.Context(), func(c store.Conn) error { return add(t.Context(), c, "b") }); err != nil ||
+		count(t, h) != 1 {
 		t.Fatalf("%v; %d things", err, count(t, h))
 	}
 }
 
-// A caller who goes away just as the server has answered leaves no connection behind that is of no use: whoever took it next was told that the database is down. The statement ends the transaction, so that nothing
-// is left to be asked of the connection.
+// A caller who goes away just as the server has answered leaves no connection behind that is of no use: whoever took it
+// next was told that the database is down. The statement ends the transaction, so that nothing is left to be asked of
+// the connection.
 func TestCanceledAsTheServerAnswers(t *testing.T) {
 	t.Parallel()
 	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.EmptyPostgresURL(t), Conns: 1})
@@ -204,7 +214,8 @@ func TestCanceledAsTheServerAnswers(t *testing.T) {
 	}); err != nil {
 		t.Errorf("what was answered: %v", err)
 	}
-	if err := e.View(t.Context(), func(c store.Conn) error { _, err := c.Affect(t.Context(), "SELECT 1"); return err }); err != nil {
+	if err := e.View(t.Context(),
+		func(c store.Conn) error { _, err := c.Affect(t.Context(), "SELECT 1"); return err }); err != nil {
 		t.Errorf("whoever comes next: %v", err)
 	}
 }
@@ -219,7 +230,9 @@ func TestAServerThatStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	between, hold, _ := storetest.Hang(t)
-	e, err := postgres.Open(ctx, postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable&pool_max_conns=2", between, url), Timeout: 2 * time.Second})
+	e, err := postgres.Open(ctx,
+		postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable&pool_max_conns=2", between, url),
+			Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +259,8 @@ func TestAServerThatStandsStill(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") }); kind(err) != store.FaultUnsure && kind(err) != store.FaultDown {
+			if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") }); kind(
+				err) != store.FaultUnsure && kind(err) != store.FaultDown {
 				t.Errorf("a commit: %v", err)
 			}
 		})
@@ -350,7 +364,9 @@ func TestDeadlock(t *testing.T) {
 func waits(t *testing.T, h *sql.DB) {
 	t.Helper()
 	for n := 0; n == 0; {
-		if err := h.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n); err != nil {
+		if err := h.QueryRowContext(t.Context(),
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+			Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -360,7 +376,8 @@ func waits(t *testing.T, h *sql.DB) {
 func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 	t.Parallel()
 	const ws, box = "ws_one", "box"
-	for name, first := range map[string]string{"added behind the removal": "remove", "removed behind the adding": "add"} {
+	for name, first := range map[string]string{"added behind the removal": "remove",
+		"removed behind the adding": "add"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
@@ -372,7 +389,8 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 			}
 			defer h.Close()
 			add := func(tx *store.Tx) error {
-				n, err := tx.Mail().AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "a", Inbox: box}, {MessageID: "b", Inbox: box}}, false)
+				n, err := tx.Mail().AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "a", Inbox: box},
+					{MessageID: "b", Inbox: box}}, false)
 				if err == nil && n.Added != 2 {
 					t.Errorf("%+v", n)
 				}
@@ -387,7 +405,9 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 			}
 			for _, f := range []func(*store.Tx) error{
 				func(tx *store.Tx) error {
-					_, err := tx.Mail().AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "of another", Inbox: "another"}, {MessageID: "before", Inbox: box}}, false)
+					_, err := tx.Mail().AddMail(ctx, ws, "ann",
+						[]reeve.Email{{MessageID: "of another", Inbox: "another"}, {MessageID: "before", Inbox: box}},
+						false)
 					return err
 				},
 				remove, // the mail; the inbox is still there
@@ -405,7 +425,8 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 				if err := one(tx); err != nil {
 					return err
 				}
-				if _, err := tx.Mail().ListInboxes(ctx, ws); err != nil { // after which all is written that was held back
+				// after which all is written that was held back
+				if _, err := tx.Mail().ListInboxes(ctx, ws); err != nil {
 					return err
 				}
 				go func() { done <- db.Update(ctx, other) }()
@@ -436,7 +457,8 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 	}
 }
 
-// Budgets, node, workspace, agent, and what belongs to an agent; approval and operation: whoever changes several of them takes them in this order, so that nobody is refused for waiting in a circle, and begins again.
+// Budgets, node, workspace, agent, and what belongs to an agent; approval and operation: whoever changes several of
+// them takes them in this order, so that nobody is refused for waiting in a circle, and begins again.
 func TestLocksAreTakenInOneOrder(t *testing.T) {
 	t.Parallel()
 	const ws = "ws_one"
@@ -471,18 +493,25 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", UserID: "ann", State: reeve.TimerPaused}
 	}
 	subscription := func(id string) reeve.Subscription {
-		return reeve.Subscription{ID: id, WorkspaceID: ws, AgentID: "agt_one", Token: reeve.Token{Class: reeve.SemanticKey, Name: "x"}}
+		return reeve.Subscription{ID: id, WorkspaceID: ws, AgentID: "agt_one",
+			Token: reeve.Token{Class: reeve.SemanticKey, Name: "x"}}
 	}
 	begun := func(tx *store.Tx) error { // a turn that waits for a person, and the one that a call of it began
-		one := reeve.Run{ID: "run_one", Key: "one", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc"}
-		two := reeve.Run{ID: "run_two", Key: "two", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc", ParentID: one.ID,
+		one := reeve.Run{ID: "run_one", Key: "one", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser,
+			Owner: "proc"}
+		two := reeve.Run{ID: "run_two", Key: "two", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser,
+			Owner: "proc", ParentID: one.ID,
 			Ancestors: []reeve.Ancestor{{RunID: one.ID, AgentID: "agt_one"}}}
 		_, err := tx.Runs().InsertRuns(ctx, []reeve.Run{one, two})
-		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID, State: reeve.Parked}
-		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one", State: reeve.Pending}
+		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID,
+			State: reeve.Parked}
+		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one",
+			State: reeve.Pending}
 		w, none := tx.Agents().GetWorkspace(ctx, ws)
-		recorded := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")}, store.Preconditions{Revision: w.Revision})
-		return errors.Join(err, none, recorded, tx.Ledger().InsertApproval(ctx, apr), tx.Runs().PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.Runs().PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
+		recorded := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")},
+			store.Preconditions{Revision: w.Revision})
+		return errors.Join(err, none, recorded, tx.Ledger().InsertApproval(ctx, apr), tx.Runs().
+			PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.Runs().PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
 	}
 	draw := func(subject string) func(*store.Tx) error { // as a call does, before it is recorded
 		return func(tx *store.Tx) error {
@@ -494,7 +523,10 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		"budget changed": {draw("workspace"), record, func(tx *store.Tx) error {
 			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 2}})
 		}},
-		"budget removed": {draw("workspace"), record, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, "workspace") }},
+		"budget removed": {draw("workspace"), record, func(tx *store.Tx) error {
+			return tx.Ledger().
+				DeleteBudget(ctx, ws, "workspace")
+		}},
 		"run cancelled": {draw("run:run_two"), record, func(tx *store.Tx) error {
 			run, err := tx.Runs().GetRun(ctx, ws, "run_one")
 			if err != nil {
@@ -504,7 +536,8 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			return err
 		}},
 		"run cancelled while an approval is answered": {func(tx *store.Tx) error {
-			return tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved}, reeve.Pending)
+			return tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved},
+				reeve.Pending)
 		}, func(tx *store.Tx) error {
 			was, err := tx.Ledger().GetOperation(ctx, ws, "op_one")
 			is := was
@@ -518,7 +551,8 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			if _, err = tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough")); err != nil {
 				return err
 			}
-			if err := tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed}, reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
+			if err := tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed},
+				reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
 				return errors.Join(errors.New("it was answered, and has lapsed"), err)
 			}
 			return nil
@@ -532,18 +566,26 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			v, err := tx.Queue().GetTimer(ctx, ws, "", "tmr_one")
 			return errors.Join(err, tx.Queue().PutTimer(ctx, v))
 		}},
-		"schedule made by a call": {func(tx *store.Tx) error { return tx.Touch(ctx, ws) }, stop, func(tx *store.Tx) error {
-			v := timer("tmr_two")
-			v.State = reeve.TimerActive
-			if err := tx.Queue().PutTimer(ctx, v); err != nil {
-				return err
-			}
-			return record(tx)
+		"schedule made by a call": {func(tx *store.Tx) error { return tx.Touch(ctx, ws) }, stop,
+			func(tx *store.Tx) error {
+				v := timer("tmr_two")
+				v.State = reeve.TimerActive
+				if err := tx.Queue().PutTimer(ctx, v); err != nil {
+					return err
+				}
+				return record(tx)
+			}},
+		"subscription made": {write, record, func(tx *store.Tx) error {
+			return tx.Queue().
+				InsertSubscription(ctx, subscription("sub_two"))
 		}},
-		"subscription made":    {write, record, func(tx *store.Tx) error { return tx.Queue().InsertSubscription(ctx, subscription("sub_two")) }},
-		"subscription removed": {write, record, func(tx *store.Tx) error { return tx.Queue().DeleteSubscription(ctx, ws, "sub_one") }},
+		"subscription removed": {write, record, func(tx *store.Tx) error {
+			return tx.Queue().
+				DeleteSubscription(ctx, ws, "sub_one")
+		}},
 		"agent made": {revise, rename("two"), func(tx *store.Tx) error {
-			if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Kind: "assistant", Lifecycle: reeve.AgentActive}); err != nil {
+			if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two",
+				Kind: "assistant", Lifecycle: reeve.AgentActive}); err != nil {
 				return err
 			}
 			return tx.Agents().StampAgent(ctx, "agt_two")
@@ -560,8 +602,12 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			defer h.Close()
 			if err := db.Update(ctx, func(tx *store.Tx) error {
 				_, err := tx.Agents().InsertWorkspace(ctx, ws, ws)
-				return errors.Join(err, tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive}), tx.Agents().StampAgent(ctx, "agt_one"),
-					tx.Queue().PutTimer(ctx, timer("tmr_one")), tx.Queue().InsertSubscription(ctx, subscription("sub_one")), tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
+				return errors.Join(err, tx.Agents().
+					InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "assistant",
+						Lifecycle: reeve.AgentActive}), tx.Agents().StampAgent(ctx, "agt_one"),
+					tx.Queue().PutTimer(ctx, timer("tmr_one")), tx.Queue().
+						InsertSubscription(ctx, subscription("sub_one")), tx.Ledger().
+						PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -576,7 +622,8 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 				if err := c.first(tx); err != nil {
 					return err
 				}
-				if _, err := tx.Agents().GetWorkspace(ctx, ws); err != nil { // after which all is written that was held back
+				// after which all is written that was held back
+				if _, err := tx.Agents().GetWorkspace(ctx, ws); err != nil {
 					return err
 				}
 				begin()
@@ -622,7 +669,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// What is sent arrives as it is; the failure of a statement is reported as that statement's; a transaction is kept whole or not at all.
+// What is sent arrives as it is; the failure of a statement is reported as that statement's; a transaction is kept
+// whole or not at all.
 func TestStatementsOfOneBatch(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -646,7 +694,8 @@ func TestStatementsOfOneBatch(t *testing.T) {
 	check := func(want int) {
 		t.Helper()
 		var n int
-		if err := h.QueryRowContext(ctx, "SELECT count(*) FROM kinds WHERE words = $1 AND bytes = $2", words, raw).Scan(&n); err != nil {
+		if err := h.QueryRowContext(ctx, "SELECT count(*) FROM kinds WHERE words = $1 AND bytes = $2", words, raw).
+			Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		if n != want {
@@ -713,7 +762,10 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Update(ctx, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "prc_1") }); err != nil {
+	if err := db.Update(ctx, func(tx *store.Tx) error {
+		return tx.System().
+			RegisterProcess(ctx, "prc_1")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	request := store.Request{ID: "req_1", Hash: "h", Process: "prc_1", Claim: "first"}
@@ -732,7 +784,10 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 		t.Fatal("the key is new")
 	}
 	b.then = func() {
-		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().ReleaseRequest(ctx, request) }); err != nil {
+		if err := db.Update(ctx, func(tx *store.Tx) error {
+			return tx.Ledger().
+				ReleaseRequest(ctx, request)
+		}); err != nil {
 			t.Error(err)
 		}
 	}

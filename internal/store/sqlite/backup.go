@@ -18,8 +18,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Backup writes a consistent copy while others go on writing. The name is given only to a copy that is whole and on disk, and
-// never taken from a file that has it.
+// Backup writes a consistent copy while others go on writing. The name is given only to a copy that is whole and on
+// disk, and never taken from a file that has it.
 func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
 		return there(file)
@@ -65,8 +65,10 @@ func (e *Engine) copy(ctx context.Context, part string) (err error) {
 			return ctx.Err()
 		}
 		var se *driver.Error
-		if errors.As(err, &se) && se.Code() == codes.SQLITE_IOERR_WRITE { // which only the copy is; a disk that is full has a code of its own
-			return reeve.Errorf(reeve.Unavailable, "the copy cannot be written: %w", err).Hintf("check the limit on the size of files (ulimit -f) and quotas of the server, and the disk")
+		// which only the copy is; a disk that is full has a code of its own
+		if errors.As(err, &se) && se.Code() == codes.SQLITE_IOERR_WRITE {
+			return reeve.Errorf(reeve.Unavailable, "the copy cannot be written: %w", err).
+				Hintf("check the limit on the size of files (ulimit -f) and quotas of the server, and the disk")
 		}
 		return fault(err)
 	}

@@ -30,7 +30,8 @@ type query struct {
 	order []int
 }
 
-// change is one that gives none. It is the driver's own: what package sql does for each argument costs as much as binding it.
+// change is one that gives none. It is the driver's own: what package sql does for each argument costs as much as
+// binding it.
 type change struct {
 	stmt  driver.StmtExecContext
 	order []int
@@ -109,9 +110,10 @@ func (p *change) exec(c *conn, given []any) (n int64, err error) {
 	return n, err
 }
 
-// positional turns $1 into a plain question mark, and says which argument each of them takes. A parameter with a name, which is what
-// $1 is to SQLite, is looked up by the driver among all the others each time it is bound. A bare parameter as a LIMIT would be planned with,
-// so that each new value has SQLite prepare the statement again; a sum is not looked into.
+// positional turns $1 into a plain question mark, and says which argument each of them takes. A parameter with a name,
+// which is what $1 is to SQLite, is looked up by the driver among all the others each time it is bound. A bare
+// parameter as a LIMIT would be planned with, so that each new value has SQLite prepare the statement again; a sum is
+// not looked into.
 func positional(query string) (text string, order []int) {
 	var b strings.Builder
 	for i := 0; i < len(query); i++ {
@@ -235,8 +237,8 @@ func (r rows) Close() error { return fault(r.Rows.Close()) }
 // idle tells whether no transaction is open: one can be begun.
 func (c *conn) idle() bool { return c.must("BEGIN") == nil && c.must("ROLLBACK") == nil }
 
-// renew replaces the connection by a new one and throws the old one away, with whatever transaction it had open. If even
-// that fails, every later call says so.
+// renew replaces the connection by a new one and throws the old one away, with whatever transaction it had open. If
+// even that fails, every later call says so.
 func (c *conn) renew() {
 	_ = c.forget()
 	_ = c.c.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close it

@@ -20,8 +20,9 @@ import (
 // unreadable names the database that a process of this test reads when the kernel refuses to.
 const unreadable = "REEVE_TEST_UNREADABLE"
 
-// SQLite has one code for a database that is damaged and for a disk that cannot be read (EIO). Only the first is damage: nobody is
-// told to restore a backup because of a cable. The process that reads is one of its own, since nothing takes its filter back.
+// SQLite has one code for a database that is damaged and for a disk that cannot be read (EIO). Only the first is
+// damage: nobody is told to restore a backup because of a cable. The process that reads is one of its own, since
+// nothing takes its filter back.
 func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
 	if file := os.Getenv(unreadable); file != "" {
 		readBadly(t, file)
@@ -87,7 +88,8 @@ func readBadly(t *testing.T, file string) {
 	}))
 	told := reeve.AsError(err)
 	fmt.Println(told.Message)
-	if told.Code != reeve.Unavailable || strings.Contains(told.Message, "damaged") || strings.Contains(told.Hint, "restore") ||
+	if told.Code != reeve.Unavailable || strings.Contains(told.Message, "damaged") ||
+		strings.Contains(told.Hint, "restore") ||
 		!strings.Contains(told.Hint, "keep the database file") {
 		t.Errorf("%v; %s", err, told.Hint)
 	}
@@ -105,7 +107,8 @@ func failReads() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return errno
 	}

@@ -67,8 +67,8 @@ func random(n int) []byte {
 	return b
 }
 
-// fill writes from several callers until all were refused for want of space, and checks that what was reported as stored is
-// there and what was refused is not.
+// fill writes from several callers until all were refused for want of space, and checks that what was reported as
+// stored is there and what was refused is not.
 func fill(t *testing.T, db *store.DB) {
 	t.Helper()
 	var mu sync.Mutex
@@ -85,7 +85,8 @@ func fill(t *testing.T, db *store.DB) {
 				} else {
 					refused = append(refused, reeve.Hash(body))
 					failures++
-					if told := reeve.AsError(err); told.Code != reeve.Unavailable || !strings.Contains(told.Message, "disk") || !strings.Contains(told.Message, "full") {
+					if told := reeve.AsError(err); told.Code != reeve.Unavailable ||
+						!strings.Contains(told.Message, "disk") || !strings.Contains(told.Message, "full") {
 						t.Errorf("got %v, want UNAVAILABLE, disk full", err)
 					}
 				}
@@ -283,7 +284,8 @@ func TestNotADatabase(t *testing.T) {
 
 func TestOddNames(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"with space.db", "a?b=c.db", "a#b.db", "100%25.db", "ünï'q\".db", "a;b&c.db", "file:x.db"} {
+	for _, name := range []string{"with space.db", "a?b=c.db", "a#b.db", "100%25.db", "ünï'q\".db", "a;b&c.db",
+		"file:x.db"} {
 		file := filepath.Join(t.TempDir(), name)
 		db := open(t, sqlite.Config{File: file})
 		if _, err := put(db, []byte("x")); err != nil {
@@ -323,7 +325,8 @@ func TestSecretsAreSealed(t *testing.T) {
 		}
 		bytesOnDisk = append(bytesOnDisk, b...)
 	}
-	if !bytes.Contains(bytesOnDisk, []byte("findable-name")) || bytes.Contains(bytesOnDisk, []byte("unfindable-value")) {
+	if !bytes.Contains(bytesOnDisk, []byte("findable-name")) ||
+		bytes.Contains(bytesOnDisk, []byte("unfindable-value")) {
 		t.Fatal("the value is on disk as it is, or nothing is")
 	}
 }
@@ -333,7 +336,11 @@ func TestBackupUnderWriters(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")})
 	ctx := t.Context()
-	if err := db.Update(ctx, func(tx *store.Tx) error { _, err := tx.Agents().InsertWorkspace(ctx, "ws", "w"); return err }); err != nil {
+	if err := db.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.Agents().
+			InsertWorkspace(ctx, "ws", "w")
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var stop atomic.Bool
@@ -344,7 +351,8 @@ func TestBackupUnderWriters(t *testing.T) {
 				thread := fmt.Sprintf("th_%d_%d", i, n)
 				if err := db.Update(ctx, func(tx *store.Tx) error {
 					for range 2 {
-						c := store.Call{Operation: reeve.Operation{CallID: tx.NewID("msg"), WorkspaceID: "ws", ThreadID: "th"}, Args: thread, Request: []byte("{}")}
+						c := store.Call{Operation: reeve.Operation{CallID: tx.NewID("msg"), WorkspaceID: "ws",
+							ThreadID: "th"}, Args: thread, Request: []byte("{}")}
 						if err := tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1}); err != nil {
 							return err
 						}

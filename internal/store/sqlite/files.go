@@ -14,8 +14,9 @@ import (
 	"reeve/internal/store"
 )
 
-// files watches a database's files: whether the names in the directory still mean the files that SQLite has open. On a file that
-// was moved away or replaced, SQLite goes on as if nothing had happened, and what it writes is found by no later start.
+// files watches a database's files: whether the names in the directory still mean the files that SQLite has open. On a
+// file that was moved away or replaced, SQLite goes on as if nothing had happened, and what it writes is found by no
+// later start.
 type files struct {
 	name string
 	db   *os.File // open for as long as SQLite has the file: closing it earlier would drop SQLite's locks on it
@@ -40,8 +41,9 @@ func watch(name string) (*files, error) {
 	return &files{name: name, db: db, was: was}, nil
 }
 
-// checkLog refuses a log that is not its database's, before SQLite sees the two. Without a database it would take the log for a
-// leftover and delete it, with every change in it; beside another database it would write the log's pages into that.
+// checkLog refuses a log that is not its database's, before SQLite sees the two. Without a database it would take the
+// log for a leftover and delete it, with every change in it; beside another database it would write the log's pages
+// into that.
 func checkLog(file string) error {
 	name := filepath.Base(file)
 	again := fmt.Sprintf("put the database file back beside its log, or restore a backup with reeve restore; "+
@@ -50,7 +52,8 @@ func checkLog(file string) error {
 	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
 		for _, ending := range []string{"-wal", "-shm"} {
 			if s, err := os.Stat(file + ending); err == nil && (info == nil || s.Size() > 0) {
-				return reeve.Errorf(reeve.Unavailable, "the database %s is gone, but %s%s is there, which holds its last changes; nothing was changed",
+				return reeve.Errorf(reeve.Unavailable,
+					"the database %s is gone, but %s%s is there, which holds its last changes; nothing was changed",
 					file, name, ending).Hintf("%s", again)
 			}
 		}
@@ -140,8 +143,8 @@ func gone(format string, args ...any) error {
 	return store.Fault{Kind: store.FaultGone, Err: fmt.Errorf(format, args...)}
 }
 
-// cutOff tells whether pages of a database are neither in its file nor in its log. The file alone may be short: SQLite copies the log
-// into it page by page, the first page with the new size before others, and a crash may come between.
+// cutOff tells whether pages of a database are neither in its file nor in its log. The file alone may be short: SQLite
+// copies the log into it page by page, the first page with the new size before others, and a crash may come between.
 func cutOff(file string) (bool, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -173,8 +176,8 @@ func cutOff(file string) (bool, error) {
 	return false, nil
 }
 
-// logPages reads which pages a database's log holds, and how many pages the database has with its last change; zero if it holds no change that was
-// committed. The format is described in "WAL-mode File Format" of SQLite's documentation.
+// logPages reads which pages a database's log holds, and how many pages the database has with its last change; zero if
+// it holds no change that was committed. The format is described in "WAL-mode File Format" of SQLite's documentation.
 func logPages(log string) (held map[int64]bool, pages int64, err error) {
 	f, err := os.Open(log)
 	if errors.Is(err, os.ErrNotExist) {
@@ -226,8 +229,8 @@ func pageSizeOf(head []byte) int64 {
 	return 65536 // which two bytes cannot say
 }
 
-// diagnose tells a disk that fails from a database that is damaged: SQLite has one code for both when reading fails. What it calls
-// damaged is read once more; if that fails, it is the disk. A file that was cut off is told first.
+// diagnose tells a disk that fails from a database that is damaged: SQLite has one code for both when reading fails.
+// What it calls damaged is read once more; if that fails, it is the disk. A file that was cut off is told first.
 func (f *files) diagnose(err error) error {
 	var was store.Fault
 	if !errors.As(err, &was) || was.Kind != store.FaultCorrupt {

@@ -14,7 +14,8 @@ import (
 	"reeve/internal/store"
 )
 
-// CheckSchema says what is wrong with a database that says to have a schema version, if anything is: the next start would go by what it says. It is compared with what the migrations make, in memory.
+// CheckSchema says what is wrong with a database that says to have a schema version, if anything is: the next start
+// would go by what it says. It is compared with what the migrations make, in memory.
 func CheckSchema(ctx context.Context, file string, version int64) (why string, err error) {
 	_, newest, err := store.Versions()
 	if err != nil {
@@ -37,7 +38,8 @@ func CheckSchema(ctx context.Context, file string, version int64) (why string, e
 		return "", err
 	}
 	list := func(of map[string]string, is func(name, as string) bool) string {
-		return strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(name string) bool { return !is(name, of[name]) }), ", ")
+		return strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(of)),
+			func(name string) bool { return !is(name, of[name]) }), ", ")
 	}
 	has := func(in map[string]string, name string) bool { _, ok := in[name]; return ok }
 	if early := list(last, func(name, _ string) bool { return has(have, name) && !has(want, name) }); early != "" {
@@ -70,8 +72,9 @@ func schema(ctx context.Context, version int64) (list map[string]string, err err
 	return parts(ctx, db)
 }
 
-// parts gives what a database is made of, and how it was made: tables that are not SQLite's own, their columns, indexes and triggers (as table.name), and the versions that it went through. Tables of
-// goose and of the full-text index are made by those, in whatever words.
+// parts gives what a database is made of, and how it was made: tables that are not SQLite's own, their columns, indexes
+// and triggers (as table.name), and the versions that it went through. Tables of goose and of the full-text index are
+// made by those, in whatever words.
 func parts(ctx context.Context, db *sql.DB) (list map[string]string, err error) {
 	rows, err := db.QueryContext(ctx, `WITH tables AS (SELECT t.name, t.type, m.sql FROM pragma_table_list t JOIN sqlite_master m ON m.type = 'table' AND m.name = t.name
 			WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite@_%' ESCAPE '@')
@@ -94,7 +97,8 @@ func parts(ctx context.Context, db *sql.DB) (list map[string]string, err error) 
 	return list, rows.Err()
 }
 
-// IsComplete tells whether a database file that nobody has open is as long as its first page says. SQLite reads what is cut off of the last page as zeros.
+// IsComplete tells whether a database file that nobody has open is as long as its first page says. SQLite reads what is
+// cut off of the last page as zeros.
 func IsComplete(f *os.File) (bool, error) {
 	head := make([]byte, 100)
 	if _, err := f.ReadAt(head, 0); err != nil || string(head[:16]) != "SQLite format 3\x00" {

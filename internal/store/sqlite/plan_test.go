@@ -19,15 +19,19 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// growing are the tables to which every day adds: what is looked for in them is found by an index, and not by reading on.
-var growing = []string{"approvals", "checklist_items", "checklists", "emails", "events", "items", "links", "messages", "notifications", "operations", "payloads", "plan_blocks",
+// growing are the tables to which every day adds: what is looked for in them is found by an index, and not by reading
+// on.
+var growing = []string{"approvals", "checklist_items", "checklists", "emails", "events", "items", "links", "messages",
+	"notifications", "operations", "payloads", "plan_blocks",
 	"plan_pins", "ratings", "runs", "script_runs", "session_files", "tasks", "time_entries", "wakes"}
 
 // keys are columns whose value few rows share.
-var keys = regexp.MustCompile(`\b(id|agent_id|call_id|item_id|operation_id|reason_id|run_id|run_key|session_id|task_id|thread_id|set_id) (= |IN \()\$`)
+var keys = regexp.MustCompile(
+	`\b(id|agent_id|call_id|item_id|operation_id|reason_id|run_id|run_key|session_id|task_id|thread_id|set_id) (= |IN \()\$`)
 
-// Whatever the store asks for is found by an index, however much there is: the statements in its source, and those of the conformance suite, are planned. None may read a table
-// that grows from its beginning, or all of a workspace's rows where it names fewer.
+// Whatever the store asks for is found by an index, however much there is: the statements in its source, and those of
+// the conformance suite, are planned. None may read a table that grows from its beginning, or all of a workspace's rows
+// where it names fewer.
 func TestNothingIsFoundByReadingAll(t *testing.T) {
 	texts := &recorder{seen: map[string]bool{}}
 	t.Run("suite", func(t *testing.T) {
@@ -114,13 +118,19 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, ask := range map[string]func(tx *store.Tx, n int) error{
-		"last frames": func(tx *store.Tx, n int) error { _, err := tx.Chat().LastFrames(t.Context(), ids[:n]); return err },
+		"last frames": func(tx *store.Tx, n int) error {
+			_, err := tx.Chat().
+				LastFrames(t.Context(), ids[:n])
+			return err
+		},
 		"labels": func(tx *store.Tx, n int) error {
-			_, err := tx.Journal(store.JournalScope{Workspace: "ws", All: true}).Tasks(t.Context(), store.TaskFilter{Limit: n})
+			_, err := tx.Journal(store.JournalScope{Workspace: "ws", All: true}).
+				Tasks(t.Context(), store.TaskFilter{Limit: n})
 			return err
 		},
 		"categories": func(tx *store.Tx, n int) error {
-			_, err := tx.Journal(store.JournalScope{Workspace: "ws", Categories: ids[:n]}).Tasks(t.Context(), store.TaskFilter{Limit: 1})
+			_, err := tx.Journal(store.JournalScope{Workspace: "ws", Categories: ids[:n]}).
+				Tasks(t.Context(), store.TaskFilter{Limit: 1})
 			return err
 		},
 		"mails": func(tx *store.Tx, n int) error {
@@ -150,7 +160,8 @@ func slow(text, of string) string {
 		return ""
 	}
 	table := m[2]
-	if a := regexp.MustCompile(`(?:FROM|JOIN|UPDATE) (\w+) (?:AS )?` + table + `\b`).FindStringSubmatch(text); a != nil {
+	if a := regexp.MustCompile(`(?:FROM|JOIN|UPDATE) (\w+) (?:AS )?` + table + `\b`).
+		FindStringSubmatch(text); a != nil {
 		table = a[1]
 	}
 	switch {

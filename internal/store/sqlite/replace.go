@@ -10,14 +10,15 @@ import (
 	"reeve"
 )
 
-// restoring is what the name of a database that is about to be put in place has after the target's: this, and when. It is the
-// decision to put it there: until it has that name the old database stays, and from then on the new one takes its place.
+// restoring is what the name of a database that is about to be put in place has after the target's: this, and when. It
+// is the decision to put it there: until it has that name the old database stays, and from then on the new one takes
+// its place.
 const restoring = ".restoring-"
 
 // Replace puts a database file in the place of another that nobody has open. The old one, with what its write-ahead log
-// holds, is kept under the name it gives, which says when: a second restore never takes the place of what the first one kept.
-// The name is empty when there was none. The process may end at any point: [Finish] then does what is left, and there is the
-// old database or the new one, whole. Before is called before each step, for fault tests.
+// holds, is kept under the name it gives, which says when: a second restore never takes the place of what the first one
+// kept. The name is empty when there was none. The process may end at any point: [Finish] then does what is left, and
+// there is the old database or the new one, whole. Before is called before each step, for fault tests.
 func Replace(target, with string, before func()) (kept string, err error) {
 	dir, when := filepath.Dir(target), reeve.Now().Format("20060102T150405.000")
 	if err := errors.Join(flush(with), flush(dir)); err != nil {
@@ -44,8 +45,8 @@ func FinishReplace(target string) error {
 	return err
 }
 
-// put moves the old database away, its log first so that no other database ever finds it, and then the new one in. What was done
-// before is not there to be done again.
+// put moves the old database away, its log first so that no other database ever finds it, and then the new one in. What
+// was done before is not there to be done again.
 func put(target, when string, before func()) (kept string, err error) {
 	dir := filepath.Dir(target)
 	if err := flush(dir); err != nil {
@@ -61,7 +62,8 @@ func put(target, when string, before func()) (kept string, err error) {
 			return kept, err
 		}
 	}
-	if err := flush(dir); err != nil { // before the new one is there: its name must not meet the old one's log after a power cut
+	// before the new one is there: its name must not meet the old one's log after a power cut
+	if err := flush(dir); err != nil {
 		return kept, err
 	}
 	before()

@@ -1,4 +1,5 @@
-// Package sqlite is the embedded engine: one file, one writer, many readers, every commit on disk before it is reported.
+// Package sqlite is the embedded engine: one file, one writer, many readers, every commit on disk before it is
+// reported.
 package sqlite
 
 import (
@@ -49,9 +50,11 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, readers: make(chan *conn, cfg.Readers)}
 	var err error
-	// Pages that are written again and again are copied into the database once in a while only: the log holds up to 16 MB. The last pages of a thousand threads, and of their
-	// files, stay at hand: what a call costs does not grow with how many there were.
-	if e.db, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)", "cache_size(-12000)")); err != nil {
+	// Pages that are written again and again are copied into the database once in a while only: the log holds up to 16
+	// MB. The last pages of a thousand threads, and of their files, stay at hand: what a call costs does not grow with
+	// how many there were.
+	if e.db, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)",
+		"cache_size(-12000)")); err != nil {
 		return nil, err
 	}
 	w, err := open(ctx, e.db)
@@ -76,8 +79,10 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 func (e *Engine) dsn(pragmas ...string) string { return dsn(e.cfg.File, e.cfg.Busy, pragmas...) }
 
 func dsn(file string, busy time.Duration, pragmas ...string) string {
-	q := url.Values{"mode": {"rw"}} // a connection that is opened later makes no new file in the place of one that is gone
-	for _, p := range append(pragmas, "foreign_keys(1)", fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), "temp_store(MEMORY)") {
+	// a connection that is opened later makes no new file in the place of one that is gone
+	q := url.Values{"mode": {"rw"}}
+	for _, p := range append(pragmas, "foreign_keys(1)", fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()),
+		"temp_store(MEMORY)") {
 		q.Add("_pragma", p)
 	}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String()
@@ -90,7 +95,8 @@ func checkFile(file string) error {
 	}
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "the database file %s cannot be opened for writing: %w", file, errors.Unwrap(err)).
+		return reeve.Errorf(reeve.Unavailable, "the database file %s cannot be opened for writing: %w", file,
+			errors.Unwrap(err)).
 			Hintf("check that the data directory is there, and its permissions and those of the file in it")
 	}
 	return f.Close()
@@ -178,13 +184,16 @@ func Check(ctx context.Context, file string) (version int64, err error) {
 		return 0, store.Fault{Kind: store.FaultCorrupt, Err: fmt.Errorf("quick_check says %s", verdict)}
 	}
 	var ours int
-	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('goose_db_version', 'workspaces')").Scan(&ours); err != nil {
+	if err := db.QueryRowContext(ctx,
+		"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('goose_db_version', 'workspaces')").
+		Scan(&ours); err != nil {
 		return 0, fault(err)
 	}
 	if ours != 2 {
 		return 0, reeve.Errorf(reeve.Validation, "%s is not a database of Reeve's", file)
 	}
-	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version").Scan(&version); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version").
+		Scan(&version); err != nil {
 		return 0, fault(err)
 	}
 	if version < 1 {

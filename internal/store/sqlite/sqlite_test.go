@@ -50,12 +50,15 @@ func TestStoppedRead(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	// The driver interrupts once, and in vain if the statement has not yet begun: on a busy machine, one that is prepared for longer than it may take comes to its end, which is some seconds away.
+	// The driver interrupts once, and in vain if the statement has not yet begun: on a busy machine, one that is
+	// prepared for longer than it may take comes to its end, which is some seconds away.
 	stopped := func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		err := e.View(ctx, func(c store.Conn) error {
-			rows, err := c.Query(ctx, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000000) SELECT count(*) FROM n")
+			rows, err := c.Query(ctx,
+				"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000000) SELECT count(*) "+
+					"FROM n")
 			if err == nil {
 				err = rows.Close()
 			}
@@ -113,8 +116,11 @@ func TestACorruptSummaryIsNotTakenAgain(t *testing.T) {
 	claim := func(tx *store.Tx) (err error) { taken, ok, err = tx.Chat().ClaimSummary(ctx, "proc_1"); return err }
 	if err := db.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Agents().InsertWorkspace(ctx, "home", "Home")
-		return errors.Join(err, tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
-			tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "corrupt", WorkspaceID: "home", ConversationID: "cnv_1"}), tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
+		return errors.Join(err, tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().
+			InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
+			tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "corrupt", WorkspaceID: "home",
+				ConversationID: "cnv_1"}), tx.Chat().
+				QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
 	}); err != nil {
 		t.Fatal(err)
 	}

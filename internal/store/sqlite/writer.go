@@ -15,12 +15,13 @@ import (
 // maxGroup bounds how many callers share a commit, and so how long the first of them waits.
 const maxGroup = 64
 
-// writer is the one connection that writes. Callers take turns on it within one open transaction, and the caller that finds
-// no other waiting commits for all: with a full sync per commit this is what lets many callers be faster than one.
+// writer is the one connection that writes. Callers take turns on it within one open transaction, and the caller that
+// finds no other waiting commits for all: with a full sync per commit this is what lets many callers be faster than
+// one.
 //
-// A caller that leaves the transaction open relies on those it counted as waiting: each of them takes its turn, whatever
-// becomes of its own change, and the last one commits. A savepoint before each change but the first takes back a change that
-// fails without touching the others.
+// A caller that leaves the transaction open relies on those it counted as waiting: each of them takes its turn,
+// whatever becomes of its own change, and the last one commits. A savepoint before each change but the first takes back
+// a change that fails without touching the others.
 type writer struct {
 	conn    *conn
 	hook    store.CommitHook
@@ -38,10 +39,12 @@ type group struct {
 	err  error
 }
 
-var errWithin = reeve.Errorf(reeve.Unsupported, "a local tool that writes to this database cannot wait for another transaction, or call another tool that needs one")
+var errWithin = reeve.Errorf(reeve.Unsupported,
+	"a local tool that writes to this database cannot wait for another transaction, or call another tool that needs one")
 
-// update runs f in the group's transaction and returns when that has been committed. A caller whose own change was refused
-// waits as well: the reason may be something another member has written, which nobody can read before the commit.
+// update runs f in the group's transaction and returns when that has been committed. A caller whose own change was
+// refused waits as well: the reason may be something another member has written, which nobody can read before the
+// commit.
 func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -63,8 +66,8 @@ func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	return err
 }
 
-// join runs f as a member of the open group, or of a new one, and commits the group when no other caller waits. It releases
-// the turn that its caller took.
+// join runs f as a member of the open group, or of a new one, and commits the group when no other caller waits. It
+// releases the turn that its caller took.
 func (w *writer) join(ctx context.Context, f func(store.Conn) error) (_ *group, err error) {
 	defer w.turn.Unlock()
 	defer func() { // also when f panics or ends its goroutine: the other members wait for a commit
@@ -117,7 +120,8 @@ func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
 			w.fail(g, err)
 		default:
 			if undo := errors.Join(w.conn.must("ROLLBACK TO member"), w.conn.must("RELEASE member")); undo != nil {
-				// SQLite has ended the transaction by itself, as it does when the disk is full. The others get the reason.
+				// SQLite has ended the transaction by itself, as it does when the disk is full. The others get the
+				// reason.
 				if err == nil {
 					err = undo
 				}
@@ -171,8 +175,8 @@ func (w *writer) end(g *group, err error) {
 	w.group, w.company = nil, g.size > 1
 }
 
-// rollback ends the transaction if SQLite has not already done so by itself. A connection on which even that fails is given up
-// for a new one.
+// rollback ends the transaction if SQLite has not already done so by itself. A connection on which even that fails is
+// given up for a new one.
 func (w *writer) rollback() {
 	if w.conn.must("ROLLBACK") == nil || w.conn.idle() {
 		return
@@ -186,8 +190,8 @@ func (w *writer) renew() {
 	w.files.forgetLog()
 }
 
-// unsure tells whether a failed commit may yet be found in the log after a crash: after an I/O error nobody can say. A full
-// disk or a lock refuses before the commit is written.
+// unsure tells whether a failed commit may yet be found in the log after a crash: after an I/O error nobody can say. A
+// full disk or a lock refuses before the commit is written.
 func unsure(err error) error {
 	var f store.Fault
 	if errors.As(err, &f) && (f.Kind == store.FaultOther || f.Kind == store.FaultDisk) {

@@ -101,7 +101,10 @@ func TestHookOncePerCommit(t *testing.T) {
 	}
 	for i := range 20 {
 		all.Go(func() {
-			if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, fmt.Sprint("shared", i)) }); err != nil {
+			if err := e.Update(ctx, func(c store.Conn) error {
+				return add(ctx, c,
+					fmt.Sprint("shared", i))
+			}); err != nil {
 				t.Errorf("%d: %v", i, err)
 			}
 		})
@@ -163,13 +166,15 @@ func TestFailureInGroup(t *testing.T) {
 	}
 }
 
-// TestGroups runs random changes in random company. Whatever fails, and however, exactly those that were told so are there.
+// TestGroups runs random changes in random company. Whatever fails, and however, exactly those that were told so are
+// there.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	e := bare(t, store.CommitHook{OnBefore: runtime.Gosched, OnAfter: runtime.Gosched})
 	var run atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {
-		kinds := rapid.SampledFrom([]string{"ok", "ok", "ok", "two", "error", "panic", "goexit", "refused", "unheeded refusal", "canceled", "canceled before", "read"})
+		kinds := rapid.SampledFrom([]string{"ok", "ok", "ok", "two", "error", "panic", "goexit", "refused",
+			"unheeded refusal", "canceled", "canceled before", "read"})
 		plan := rapid.SliceOfN(rapid.SliceOfN(kinds, 1, 4), 1, 8).Draw(rt, "plan")
 		base := fmt.Sprint(run.Add(1), "/")
 		var mu sync.Mutex
@@ -266,7 +271,8 @@ func TestFullFile(t *testing.T) {
 	write := func(id string) error {
 		err := e.Update(ctx, func(c store.Conn) error {
 			for n := range 3 {
-				if err := c.Exec(ctx, nil, "INSERT INTO things (id, body) VALUES ($1, $2)", fmt.Sprint(id, "/", n), make([]byte, 9000)); err != nil {
+				if err := c.Exec(ctx, nil, "INSERT INTO things (id, body) VALUES ($1, $2)", fmt.Sprint(id, "/", n),
+					make([]byte, 9000)); err != nil {
 					return err
 				}
 			}
@@ -343,14 +349,18 @@ func TestRefusedInCompany(t *testing.T) {
 	for round := range 20 {
 		held.Store(true)
 		var all sync.WaitGroup
-		all.Go(func() { _ = e.Update(ctx, func(c store.Conn) error { return add(ctx, c, fmt.Sprint("first", round)) }) })
+		all.Go(func() {
+			_ = e.Update(ctx,
+				func(c store.Conn) error { return add(ctx, c, fmt.Sprint("first", round)) })
+		})
 		for held.Load() {
 			runtime.Gosched()
 		}
 		for i := range 20 {
 			all.Go(func() {
 				id := fmt.Sprint("thing", round, i/2)
-				if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, id) }); err != nil && !things(t, e)[id] {
+				if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, id) }); err != nil &&
+					!things(t, e)[id] {
 					t.Errorf("%s was there already, and is not: %v", id, err)
 				}
 			})

@@ -20,7 +20,8 @@ func Benchmark(b *testing.B, open func(b *testing.B) *store.DB) {
 			record := func() error {
 				return db.Update(ctx, func(tx *store.Tx) error {
 					c := finished(tx.NewID(reeve.PrefixMessage), tx.NewID("th"), tx.NewID(reeve.PrefixMessage))
-					c.Operation.ID, c.Operation.State, c.Operation.Effect = tx.NewID(reeve.PrefixOperation), reeve.Committed, reeve.Local
+					c.Operation.ID, c.Operation.State, c.Operation.Effect = tx.NewID(reeve.PrefixOperation),
+						reeve.Committed, reeve.Local
 					return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1})
 				})
 			}

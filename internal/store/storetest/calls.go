@@ -16,7 +16,8 @@ func record(t *testing.T, db *store.DB, thread, run string, change func(*store.C
 	t.Helper()
 	update(t, db, func(tx *store.Tx) error {
 		c = finished(tx.NewID(reeve.PrefixMessage), thread, tx.NewID(reeve.PrefixMessage))
-		c.Operation.ID, c.Operation.State, c.Operation.Effect, c.Operation.RunID = tx.NewID(reeve.PrefixOperation), reeve.Committed, reeve.Local, run
+		c.Operation.ID, c.Operation.State, c.Operation.Effect, c.Operation.RunID = tx.NewID(reeve.PrefixOperation),
+			reeve.Committed, reeve.Local, run
 		if change != nil {
 			change(&c)
 		}
@@ -33,7 +34,8 @@ var calls = map[string]func(*testing.T, *store.DB){
 		say := func() (id string) {
 			update(t, db, func(tx *store.Tx) error {
 				id = tx.NewID(reeve.PrefixMessage)
-				return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: id, WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, Content: "hm", RunID: "run_1"})
+				return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: id, WorkspaceID: ws, ThreadID: "th",
+					AgentID: "agt_one", Kind: reeve.Thought, Content: "hm", RunID: "run_1"})
 			})
 			return id
 		}
@@ -42,7 +44,8 @@ var calls = map[string]func(*testing.T, *store.DB){
 			all = append(all, say())
 			for range 2 {
 				c := record(t, db, "th", "run_1", func(c *store.Call) {
-					c.Args, c.Request, c.Result.Content, c.Result.Info = `{"n":1}`, []byte(`{"type":"tool_call", "n": 1.0}`), "binary \x00 end", []byte(`{"status":"success"}`)
+					c.Args, c.Request, c.Result.Content, c.Result.Info = `{"n":1}`,
+						[]byte(`{"type":"tool_call", "n": 1.0}`), "binary \x00 end", []byte(`{"status":"success"}`)
 					c.Operation.Spent = reeve.Amount{Calls: 1, Tokens: 5}
 				})
 				all = append(all, c.Operation.CallID, c.Result.ID)
@@ -51,8 +54,12 @@ var calls = map[string]func(*testing.T, *store.DB){
 		record(t, db, "another", "run_2", nil)
 		all = append(all, say())
 
-		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 100) })
-		equal(t, ids(list, func(m reeve.Message) string { return m.ID }), strings.Join(all, " "), "the thread, in order")
+		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().
+				ListMessages(ctx, ws, "th", "", 100)
+		})
+		equal(t, ids(list, func(m reeve.Message) string { return m.ID }), strings.Join(all, " "),
+			"the thread, in order")
 		for i, m := range list {
 			before := ""
 			if i > 0 {
@@ -62,11 +69,17 @@ var calls = map[string]func(*testing.T, *store.DB){
 			if m.Kind != reeve.Action {
 				continue
 			}
-			equal(t, m.Content+" "+string(m.Metadata)+" "+m.RunID+" "+m.AgentID, `{"n":1} {"type":"tool_call", "n": 1.0} run_1 agt_one`, "what was asked")
+			equal(t, m.Content+" "+string(m.Metadata)+" "+m.RunID+" "+m.AgentID,
+				`{"n":1} {"type":"tool_call", "n": 1.0} run_1 agt_one`, "what was asked")
 			answer := list[i+1]
-			equal(t, fmt.Sprint(answer.Kind, " ", answer.ActionID, " ", answer.OperationID == m.OperationID, " ", answer.Content), "tool_result "+m.ID+" true binary \uFFFD end", "what was answered")
-			op := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.Ledger().GetOperation(ctx, ws, m.OperationID) })
-			equal(t, fmt.Sprint(op.CallID, op.ResultID, op.State, op.Spent.Tokens), fmt.Sprint(m.ID, answer.ID, reeve.Committed, 5), "its operation")
+			equal(t, fmt.Sprint(answer.Kind, " ", answer.ActionID, " ", answer.OperationID == m.OperationID, " ",
+				answer.Content), "tool_result "+m.ID+" true binary \uFFFD end", "what was answered")
+			op := view(t, db, func(s *store.Snap) (reeve.Operation, error) {
+				return s.Ledger().
+					GetOperation(ctx, ws, m.OperationID)
+			})
+			equal(t, fmt.Sprint(op.CallID, op.ResultID, op.State, op.Spent.Tokens),
+				fmt.Sprint(m.ID, answer.ID, reeve.Committed, 5), "its operation")
 		}
 		for size := 1; size <= 4; size++ {
 			for which, read := range map[string]func(s *store.Snap, after string) ([]reeve.Message, error){
@@ -94,7 +107,8 @@ var calls = map[string]func(*testing.T, *store.DB){
 		last := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
 			return s.Ledger().TurnMessages(ctx, ws, []string{"run_1", "run_none"}, 4)
 		})
-		equal(t, ids(last, func(m reeve.Message) string { return m.ID }), strings.Join(all[len(all)-4:], " "), "the last of a turn")
+		equal(t, ids(last, func(m reeve.Message) string { return m.ID }), strings.Join(all[len(all)-4:], " "),
+			"the last of a turn")
 		spent := view(t, db, func(s *store.Snap) (reeve.Amount, error) { return s.Runs().RunSpent(ctx, "run_1") })
 		equal(t, fmt.Sprint(spent.Calls, spent.Tokens), "6 30", "what the run spent")
 	},
@@ -155,7 +169,10 @@ var calls = map[string]func(*testing.T, *store.DB){
 			equal(t, len(list), 2+2*(i%2), "messages of a run")
 			linked(list)
 		}
-		none := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return nil, s.Ledger().SetPrevious(ctx, nil) })
+		none := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return nil, s.Ledger().
+				SetPrevious(ctx, nil)
+		})
 		equal(t, len(none), 0, "nothing")
 	},
 

@@ -19,8 +19,15 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			_, err := tx.Agents().InsertWorkspace(ctx, ws, "again")
 			return err
 		}), reeve.AlreadyExists)
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Workspace, error) { return s.Agents().ListWorkspaces(ctx) })), 2, "workspaces")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetWorkspace(ctx, "none"); return err }), reeve.NotFound)
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Workspace, error) {
+			return s.Agents().
+				ListWorkspaces(ctx)
+		})), 2, "workspaces")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Agents().
+				GetWorkspace(ctx, "none")
+			return err
+		}), reeve.NotFound)
 
 		equal(t, revision(t, db, ws), 1, "revision of a new workspace")
 		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
@@ -47,7 +54,9 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		a := setUp(t, db)
 		stopped := reeve.Now().Add(-time.Minute)
-		a.Name, a.Config, a.Policy, a.StoppedAt = "Zoë 🦉", []byte(`{ "b": 1,  "a": [1.50] }`), reeve.Policy{Tools: map[string]reeve.PolicyAnswer{"echo": reeve.Ask}, Tiers: map[reeve.Tier]reeve.PolicyAnswer{reeve.Privileged: reeve.Deny}}, &stopped
+		a.Name, a.Config, a.Policy, a.StoppedAt = "Zoë 🦉", []byte(`{ "b": 1,  "a": [1.50] }`),
+			reeve.Policy{Tools: map[string]reeve.PolicyAnswer{"echo": reeve.Ask},
+				Tiers: map[reeve.Tier]reeve.PolicyAnswer{reeve.Privileged: reeve.Deny}}, &stopped
 		a.Categories = []string{"general", "mail"}
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) })
 		equal(t, revision(t, db, ws), 2, "after UpdateAgent")
@@ -59,33 +68,48 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		if !reflect.DeepEqual(got, a) {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, a)
 		}
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.Name) }).ID, a.ID, "by name")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetAgent(ctx, "ws_two", a.ID); return err }), reeve.NotFound)
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.Name) }).
+			ID, a.ID, "by name")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Agents().
+				GetAgent(ctx, "ws_two", a.ID)
+			return err
+		}), reeve.NotFound)
 
 		// An id goes before another agent's name.
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: tx.Now()})
+			return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Kind: "assistant",
+				Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: tx.Now()})
 		})
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.ID) }).ID, a.ID, "by id")
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.ID) }).
+			ID, a.ID, "by id")
 
-		same := reeve.Agent{ID: "agt_other", WorkspaceID: ws, Name: a.Name, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: reeve.Now()}
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().InsertAgent(ctx, same) }), reeve.AlreadyExists)
+		same := reeve.Agent{ID: "agt_other", WorkspaceID: ws, Name: a.Name, Kind: "assistant",
+			Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: reeve.Now()}
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().InsertAgent(ctx, same) }),
+			reeve.AlreadyExists)
 		same.WorkspaceID = "ws_two" // names are a workspace's own
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().InsertAgent(ctx, same) })
 		taken := got
 		taken.ID, taken.Name = "agt_0", a.Name
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, taken) }), reeve.AlreadyExists)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, taken) }),
+			reeve.AlreadyExists)
 		foreign := same
 		foreign.WorkspaceID, foreign.Name = ws, "stolen" // an agent of another workspace is not there
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, foreign) })
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, "ws_two", same.ID) }).Name, a.Name, "the other workspace's agent")
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) {
+			return s.Agents().
+				GetAgent(ctx, "ws_two", same.ID)
+		}).Name, a.Name, "the other workspace's agent")
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_lost", WorkspaceID: "none", Name: "lost", CreatedAt: tx.Now()})
+			return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_lost", WorkspaceID: "none", Name: "lost",
+				CreatedAt: tx.Now()})
 		}), reeve.NotFound)
 
 		update(t, db, func(tx *store.Tx) error {
 			for _, n := range []string{"b", "a", "B", "_", "é"} {
-				if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_" + n, WorkspaceID: "ws_two", Name: n, Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}); err != nil {
+				if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_" + n, WorkspaceID: "ws_two", Name: n,
+					Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}); err != nil {
 					return err
 				}
 			}
@@ -93,7 +117,10 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		})
 		var names []string
 		for after := ""; ; {
-			page := view(t, db, func(s *store.Snap) ([]reeve.Agent, error) { return s.Agents().ListAgents(ctx, "ws_two", after, 2) })
+			page := view(t, db, func(s *store.Snap) ([]reeve.Agent, error) {
+				return s.Agents().
+					ListAgents(ctx, "ws_two", after, 2)
+			})
 			if len(page) == 0 {
 				break
 			}
@@ -102,7 +129,8 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			}
 			after = names[len(names)-1]
 		}
-		equal(t, ids(names, func(s string) string { return s }), "B Zoë 🦉 _ a b é", "pages of agents, in the order of their bytes")
+		equal(t, ids(names, func(s string) string { return s }), "B Zoë 🦉 _ a b é",
+			"pages of agents, in the order of their bytes")
 	},
 
 	"profile": func(t *testing.T, db *store.DB) {
@@ -129,10 +157,14 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 	"tool": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		a := setUp(t, db)
-		v := reeve.Tool{ID: "full", WorkspaceID: ws, Kind: reeve.HTTPTool, Name: "Full", Description: "ünïcode ✓", Parameters: []byte(`{"type":"object","x":  1}`),
-			ConfigSchema: []byte(`{}`), HandlerKey: "h", Category: "web", Pack: "p", Tier: reeve.Privileged, Effect: reeve.Keyed, Capability: "net", Risk: reeve.HighRisk,
-			TimeoutMS: 1234, Retry: reeve.Retry{Attempts: 3, DelayMS: 10, MaxMS: 20}, Identity: []string{"a", "b"}, Previews: true,
-			Cost: reeve.Amount{Calls: 1, Tokens: 2, Micros: 3, Millis: 4}, Version: 7, Spec: []byte(`{"url":"https://x/?a=1&b=<2>"}`), CreatedAt: reeve.Now()}
+		v := reeve.Tool{ID: "full", WorkspaceID: ws, Kind: reeve.HTTPTool, Name: "Full", Description: "ünïcode ✓",
+			Parameters:   []byte(`{"type":"object","x":  1}`),
+			ConfigSchema: []byte(`{}`), HandlerKey: "h", Category: "web", Pack: "p", Tier: reeve.Privileged,
+			Effect: reeve.Keyed, Capability: "net", Risk: reeve.HighRisk,
+			TimeoutMS: 1234, Retry: reeve.Retry{Attempts: 3, DelayMS: 10, MaxMS: 20}, Identity: []string{"a", "b"},
+			Previews: true,
+			Cost:     reeve.Amount{Calls: 1, Tokens: 2, Micros: 3, Millis: 4}, Version: 7,
+			Spec: []byte(`{"url":"https://x/?a=1&b=<2>"}`), CreatedAt: reeve.Now()}
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, v) })
 		equal(t, revision(t, db, ws), 2, "after PutTool")
 		got := view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, ws, "full") })
@@ -140,7 +172,11 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, v)
 		}
 		equal(t, got.Fingerprint(), v.Fingerprint(), "fingerprint")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetTool(ctx, "ws_two", "full"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Agents().
+				GetTool(ctx, "ws_two", "full")
+			return err
+		}), reeve.NotFound)
 		v.Description, v.Version, v.CreatedAt = "other", 8, v.CreatedAt.Add(time.Hour) // the whole row is replaced
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, v) })
 		got = view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, ws, "full") })
@@ -148,7 +184,8 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			t.Fatalf("replaced: %+v", got)
 		}
 		update(t, db, func(tx *store.Tx) error {
-			for _, v := range []reeve.Tool{tool("", "echo"), tool("", "shared"), tool("ws_two", "theirs"), tool(ws, "shared")} {
+			for _, v := range []reeve.Tool{tool("", "echo"), tool("", "shared"), tool("ws_two", "theirs"),
+				tool(ws, "shared")} {
 				if err := tx.Agents().PutTool(ctx, v); err != nil {
 					return err
 				}
@@ -156,21 +193,41 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			return nil
 		})
 		id := func(v reeve.Tool) string { return v.WorkspaceID + "/" + v.ID }
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().ListTools(ctx, ws, "") }), id), "/echo /shared ws_one/shared ws_one/full", "tools")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().ListTools(ctx, ws, "web") }), id), "ws_one/full", "tools of a category")
-		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, ws, "shared") })), "/shared", "the one all have goes first")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) }), id), "ws_one/shared", "its own of that id")
-		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, "ws_two", "shared") })), "/shared", "the one all have")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) {
+			return s.Agents().
+				ListTools(ctx, ws, "")
+		}), id), "/echo /shared ws_one/shared ws_one/full", "tools")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) {
+			return s.Agents().
+				ListTools(ctx, ws, "web")
+		}), id), "ws_one/full", "tools of a category")
+		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
+			return s.Agents().
+				GetTool(ctx, ws, "shared")
+		})), "/shared", "the one all have goes first")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) }), id),
+			"ws_one/shared", "its own of that id")
+		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
+			return s.Agents().
+				GetTool(ctx, "ws_two", "shared")
+		})), "/shared", "the one all have")
 
 		before := revision(t, db, ws)
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, got, []byte(`{"k": "v"}`)) })
 		equal(t, revision(t, db, ws), before+1, "after Attach")
-		list := view(t, db, func(s *store.Snap) ([]store.Attachment, error) { return s.Agents().ListAttachments(ctx, a.ID) })
+		list := view(t, db, func(s *store.Snap) ([]store.Attachment, error) {
+			return s.Agents().
+				ListAttachments(ctx, a.ID)
+		})
 		if len(list) != 1 || list[0].Tool.ID != "full" || string(list[0].Config) != `{"k": "v"}` {
 			t.Fatalf("attachments: %+v", list)
 		}
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, got, nil) }), reeve.AlreadyExists)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, tool("", "none"), nil) }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, got, nil) }),
+			reeve.AlreadyExists)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+			return tx.Agents().
+				Attach(ctx, a, tool("", "none"), nil)
+		}), reeve.NotFound)
 		gone := a
 		gone.ID, gone.Name, gone.Lifecycle = "agt_gone", "gone", reeve.AgentDestroyed
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
@@ -179,11 +236,15 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		}), reeve.Conflict)
 		equal(t, revision(t, db, ws), before+1, "after refusals")
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().Detach(ctx, a, "full") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Detach(ctx, a, "full") }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Detach(ctx, a, "full") }),
+			reeve.NotFound)
 		equal(t, revision(t, db, ws), before+2, "after Detach")
 
 		attached := func(agent string) int {
-			return len(view(t, db, func(s *store.Snap) ([]store.Attachment, error) { return s.Agents().ListAttachments(ctx, agent) }))
+			return len(view(t, db, func(s *store.Snap) ([]store.Attachment, error) {
+				return s.Agents().
+					ListAttachments(ctx, agent)
+			}))
 		}
 		update(t, db, func(tx *store.Tx) error {
 			if err := tx.Agents().Attach(ctx, a, got, nil); err != nil {
@@ -193,8 +254,10 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		})
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") })
 		equal(t, attached(a.ID), 1, "attachments after DeleteTool")
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "echo") }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") }),
+			reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "echo") }),
+			reeve.NotFound)
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, a.ID) })
 		equal(t, attached(a.ID), 0, "attachments after DeleteAgent")
 	},
@@ -215,7 +278,10 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		a := setUp(t, db)
 		for what, change := range map[string]func(*store.Tx) error{
-			"an agent": func(tx *store.Tx) error { return firstOf([]error{tx.Revise(ctx, ws), tx.Agents().ChangeAgent(ctx, a)}) },
+			"an agent": func(tx *store.Tx) error {
+				return firstOf([]error{tx.Revise(ctx, ws), tx.Agents().
+					ChangeAgent(ctx, a)})
+			},
 			"a tool": func(tx *store.Tx) error {
 				return firstOf([]error{tx.Touch(ctx, ws), tx.Agents().PutTool(ctx, tool(ws, "mine"))})
 			},
@@ -243,7 +309,10 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 
 func revision(t testing.TB, db *store.DB, workspace string) int64 {
 	t.Helper()
-	return view(t, db, func(s *store.Snap) (reeve.Workspace, error) { return s.Agents().GetWorkspace(t.Context(), workspace) }).Revision
+	return view(t, db, func(s *store.Snap) (reeve.Workspace, error) {
+		return s.Agents().
+			GetWorkspace(t.Context(), workspace)
+	}).Revision
 }
 
 // race runs f n times at once.

@@ -14,7 +14,8 @@ func by(user string) store.JournalScope {
 }
 
 // write makes a change of the journal.
-func write[T any](ctx context.Context, db *store.DB, who store.JournalScope, f func(*store.JournalWriter) (T, error)) (v T, err error) {
+func write[T any](ctx context.Context, db *store.DB, who store.JournalScope,
+	f func(*store.JournalWriter) (T, error)) (v T, err error) {
 	err = db.Update(ctx, func(tx *store.Tx) error {
 		w, err := tx.JournalWriter(ctx, who)
 		if err != nil {
@@ -60,7 +61,8 @@ var journal = map[string]func(*testing.T, *store.DB){
 			return s
 		}
 		first, second := stamp(nil), stamp(nil)
-		if !reeve.IsID(first.Node) || first.Node != second.Node || first.Counter != 1 || second.Counter != 2 || second.Clock[second.Node] != 2 {
+		if !reeve.IsID(first.Node) || first.Node != second.Node || first.Counter != 1 || second.Counter != 2 ||
+			second.Clock[second.Node] != 2 {
 			t.Fatalf("got %+v, then %+v", first, second)
 		}
 		stamp(context.Canceled) // what is rolled back takes no number
@@ -97,7 +99,8 @@ var journal = map[string]func(*testing.T, *store.DB){
 			return w.UpdateTask(ctx, task.ID, reeve.TaskChange{Title: &title}, "")
 		}))(t)
 		was, is := edit.Before.Stamp, edit.After.Stamp
-		if is.Counter != was.Counter+1 || is.Node != was.Node || is.Clock[is.Node] != is.Counter || was.Clock[was.Node] != was.Counter {
+		if is.Counter != was.Counter+1 || is.Node != was.Node || is.Clock[is.Node] != is.Counter ||
+			was.Clock[was.Node] != was.Counter {
 			t.Fatalf("from %+v to %+v", was, is)
 		}
 		read := view(t, db, func(s *store.Snap) (reeve.Task, error) { return s.Journal(by("bob")).Task(ctx, task.ID) })
@@ -107,7 +110,8 @@ var journal = map[string]func(*testing.T, *store.DB){
 	},
 	"operation": func(t *testing.T, db *store.DB) { // the same operation makes the same things, wherever it is made
 		category := newCategory(t, db, "Home").ID
-		agent := store.JournalScope{Workspace: ws, User: "ann", Agent: "agt_one", Operation: "op_1", Categories: []string{category}}
+		agent := store.JournalScope{Workspace: ws, User: "ann", Agent: "agt_one", Operation: "op_1",
+			Categories: []string{category}}
 		one := newTask(t, db, agent, category, "Paint")
 		two := newTask(t, db, agent, category, "Paint")
 		equal(t, one.ID, two.ID, "the task of an operation")
@@ -115,7 +119,10 @@ var journal = map[string]func(*testing.T, *store.DB){
 		if three := newTask(t, db, agent, category, "Paint"); three.ID == one.ID || !reeve.IsID(three.ID) {
 			t.Fatalf("another operation made %s", three.ID)
 		}
-		links := view(t, db, func(s *store.Snap) ([]reeve.Link, error) { return s.Journal(by("ann")).Links(t.Context(), "op_1") })
+		links := view(t, db, func(s *store.Snap) ([]reeve.Link, error) {
+			return s.Journal(by("ann")).
+				Links(t.Context(), "op_1")
+		})
 		if len(links) != 1 || links[0].ToID != one.ID || links[0].Relation != reeve.ToolEffect {
 			t.Fatalf("got %+v", links)
 		}
@@ -143,7 +150,9 @@ var journal = map[string]func(*testing.T, *store.DB){
 		task := newTask(t, db, by("ann"), newCategory(t, db, "Home").ID, "Paint")
 		errs := race(8, func(i int) error {
 			_, err := write(t.Context(), db, by("ann"), func(w *store.JournalWriter) (reeve.TimeEntry, error) {
-				return w.CreateTimeEntry(t.Context(), reeve.TimeDraft{TaskID: task.ID, StartedAt: fmt.Sprintf("2026-02-17T10:%02d:00Z", i), EndedAt: "2026-02-17T11:00:00Z"})
+				return w.CreateTimeEntry(t.Context(),
+					reeve.TimeDraft{TaskID: task.ID, StartedAt: fmt.Sprintf("2026-02-17T10:%02d:00Z", i),
+						EndedAt: "2026-02-17T11:00:00Z"})
 			})
 			return err
 		})
@@ -154,7 +163,8 @@ var journal = map[string]func(*testing.T, *store.DB){
 		category := newCategory(t, db, "Home").ID
 		get(write(ctx, db, by("ann"), func(w *store.JournalWriter) (bool, error) {
 			for i := range 25 {
-				if _, err := w.CreateTask(ctx, reeve.TaskDraft{CategoryID: category, Title: fmt.Sprintf("Task %02d of 100%%", i)}); err != nil {
+				if _, err := w.CreateTask(ctx, reeve.TaskDraft{CategoryID: category,
+					Title: fmt.Sprintf("Task %02d of 100%%", i)}); err != nil {
 					return false, err
 				}
 			}
@@ -164,7 +174,8 @@ var journal = map[string]func(*testing.T, *store.DB){
 		var cursor store.Cursor
 		for {
 			page := view(t, db, func(s *store.Snap) ([]reeve.Task, error) {
-				return s.Journal(by("ann")).Tasks(ctx, store.TaskFilter{Category: category, Text: "OF 100%", Before: cursor, Limit: 7})
+				return s.Journal(by("ann")).
+					Tasks(ctx, store.TaskFilter{Category: category, Text: "OF 100%", Before: cursor, Limit: 7})
 			})
 			for _, v := range page {
 				seen[v.ID] = true
@@ -187,7 +198,8 @@ var journal = map[string]func(*testing.T, *store.DB){
 		list := get(write(ctx, db, by("ann"), func(w *store.JournalWriter) (reeve.Checklist, error) {
 			return w.CreateChecklist(ctx, reeve.ChecklistDraft{TaskID: task.ID, Title: "Steps", Items: []string{"one"}})
 		}))(t)
-		for id, kind := range map[string]string{category: "category", task.ID: "task", list.ID: "checklist", list.Items[0].ID: "checklist_item"} {
+		for id, kind := range map[string]string{category: "category", task.ID: "task", list.ID: "checklist",
+			list.Items[0].ID: "checklist_item"} {
 			got := view(t, db, func(s *store.Snap) (map[string]any, error) {
 				m, ok, err := s.Journal(store.JournalScope{Workspace: ws, All: true}).Entity(ctx, id)
 				if err == nil && !ok {

@@ -22,7 +22,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		for i := range big {
 			big[i] = byte(rand.Uint32())
 		}
-		for name, body := range map[string][]byte{"nil": nil, "empty": {}, "binary": {0, 1, 255, 0, 254, '\'', 0}, "text": []byte("ünïcode"), "big": big} {
+		for name, body := range map[string][]byte{"nil": nil, "empty": {}, "binary": {0, 1, 255, 0, 254, '\'', 0},
+			"text": []byte("ünïcode"), "big": big} {
 			var hash string
 			update(t, db, func(tx *store.Tx) (err error) {
 				if hash, err = tx.Ledger().PutPayload(ctx, ws, store.Output, body); err != nil {
@@ -32,7 +33,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 				return err
 			})
 			equal(t, hash, reeve.Hash(body), "address of %s", name)
-			for _, cut := range [][2]int{{0, -1}, {0, 0}, {0, 1}, {1, 3}, {2, 1 << 40}, {len(body) - 1, 1}, {len(body), 10}, {1 << 40, 1}, {4 << 20, 100}} {
+			for _, cut := range [][2]int{{0, -1}, {0, 0}, {0, 1}, {1, 3}, {2, 1 << 40}, {len(body) - 1, 1},
+				{len(body), 10}, {1 << 40, 1}, {4 << 20, 100}} {
 				offset, n := cut[0], cut[1]
 				if offset < 0 {
 					continue
@@ -46,7 +48,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 					return s.Ledger().GetPayload(ctx, ws, store.Output, hash, offset, n)
 				})
 				if !bytes.Equal(got.Body, body[from:to]) || got.Size != len(body) {
-					t.Fatalf("%s from %d, %d bytes: got %d bytes of %d, want %d of %d", name, offset, n, len(got.Body), got.Size, to-from, len(body))
+					t.Fatalf("%s from %d, %d bytes: got %d bytes of %d, want %d of %d", name, offset, n, len(got.Body),
+						got.Size, to-from, len(body))
 				}
 			}
 			wantCode(t, db.View(ctx, func(s *store.Snap) error {
@@ -75,10 +78,15 @@ var keeping = map[string]func(*testing.T, *store.DB){
 	"payload uses": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		all := []store.PayloadUse{store.Output, store.Undo, store.Talk}
-		for i, kept := range [][]store.PayloadUse{{store.Undo}, {store.Talk}, {store.Undo, store.Talk, store.Undo}, {store.Undo, store.Output}, {store.Output, store.Undo}, all} {
+		for i, kept := range [][]store.PayloadUse{{store.Undo}, {store.Talk}, {store.Undo, store.Talk, store.Undo},
+			{store.Undo, store.Output}, {store.Output, store.Undo}, all} {
 			body := fmt.Appendf(nil, "body %d", i)
 			for _, use := range kept {
-				update(t, db, func(tx *store.Tx) error { _, err := tx.Ledger().PutPayload(ctx, ws, use, body); return err })
+				update(t, db, func(tx *store.Tx) error {
+					_, err := tx.Ledger().
+						PutPayload(ctx, ws, use, body)
+					return err
+				})
 			}
 			for _, use := range all {
 				err := db.View(ctx, func(s *store.Snap) error {
@@ -103,7 +111,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		}), reeve.NotFound)
 	},
 
-	// Outputs and old bytes of files that were kept before a moment are forgotten, some at a time; what a conversation holds is not, whatever else it is.
+	// Outputs and old bytes of files that were kept before a moment are forgotten, some at a time; what a conversation
+	// holds is not, whatever else it is.
 	"payload forgotten": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		put := func(body string, uses ...store.PayloadUse) (at time.Time) {
@@ -142,7 +151,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			return got
 		}
 		for _, want := range []int64{2, 1, 0} {
-			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Ledger().HasExpiredPayloads(ctx, now) }), want > 0, "more to forget")
+			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Ledger().HasExpiredPayloads(ctx, now) }),
+				want > 0, "more to forget")
 			update(t, db, func(tx *store.Tx) error {
 				n, err := tx.Ledger().DeleteExpiredPayloads(ctx, now, 2)
 				equal(t, n, want, "forgotten")
@@ -162,21 +172,31 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			return tx.Agents().PutSecret(ctx, ws, "empty", "")
 		})
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "s3cret\x00ü") })
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "key") }), "s3cret\x00ü", "secret")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "empty") }), "", "empty secret")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "key") }),
+			"s3cret\x00ü", "secret")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "empty") }), "",
+			"empty secret")
 		list := view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.Agents().ListSecrets(ctx, ws) })
 		equal(t, ids(list, func(n reeve.SecretName) string { return n.Name }), "empty key", "names")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetSecret(ctx, "ws_two", "key"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Agents().
+				GetSecret(ctx, "ws_two", "key")
+			return err
+		}), reeve.NotFound)
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, "none", "key", "v") }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") }),
+			reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, "none", "key", "v") }),
+			reeve.NotFound)
 	},
 
 	"tokens": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		expires := reeve.Now().Add(time.Hour)
-		c := store.Credential{AccessToken: reeve.AccessToken{ID: "tok_1", Name: "laptop", User: "ann", Role: reeve.Member, Workspaces: []string{ws, "ws_two", ws}, CreatedAt: reeve.Now(), ExpiresAt: &expires}, Hash: "h"}
+		c := store.Credential{AccessToken: reeve.AccessToken{ID: "tok_1", Name: "laptop", User: "ann",
+			Role: reeve.Member, Workspaces: []string{ws, "ws_two", ws}, CreatedAt: reeve.Now(), ExpiresAt: &expires},
+			Hash: "h"}
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) })
 		read := func(id string) (store.Credential, bool) {
 			var ok bool
@@ -187,7 +207,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			return c, ok
 		}
 		got, ok := read("tok_1")
-		if !ok || got.Name != "laptop" || got.User != "ann" || got.Role != reeve.Member || got.Hash != "h" || !got.ExpiresAt.Equal(expires) || got.RevokedAt != nil ||
+		if !ok || got.Name != "laptop" || got.User != "ann" || got.Role != reeve.Member || got.Hash != "h" ||
+			!got.ExpiresAt.Equal(expires) || got.RevokedAt != nil ||
 			strings.Join(got.Workspaces, " ") != "ws_one ws_two" {
 			t.Fatalf("token: %+v", got)
 		}
@@ -195,7 +216,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			t.Fatal("a token that is not there")
 		}
 		c.ID, c.Workspaces = "tok_2", []string{"none"}
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) }),
+			reeve.NotFound)
 		if _, ok := read("tok_2"); ok {
 			t.Fatal("a token was added in part")
 		}
@@ -205,7 +227,10 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		if got, _ = read("tok_1"); got.RevokedAt == nil || !got.RevokedAt.Equal(at) {
 			t.Fatalf("revoked: %v", got.RevokedAt)
 		}
-		list := view(t, db, func(s *store.Snap) ([]store.Credential, error) { return s.Agents().ListCredentials(ctx, "ws_two") })
+		list := view(t, db, func(s *store.Snap) ([]store.Credential, error) {
+			return s.Agents().
+				ListCredentials(ctx, "ws_two")
+		})
 		if len(list) != 1 || len(list[0].Workspaces) != 2 {
 			t.Fatalf("tokens: %+v", list)
 		}
@@ -217,16 +242,21 @@ var keeping = map[string]func(*testing.T, *store.DB){
 				t.Fatalf("server token: %+v", got)
 			}
 		}
-		list = view(t, db, func(s *store.Snap) ([]store.Credential, error) { return s.Agents().ListCredentials(ctx, "ws_two") })
+		list = view(t, db, func(s *store.Snap) ([]store.Credential, error) {
+			return s.Agents().
+				ListCredentials(ctx, "ws_two")
+		})
 		equal(t, ids(list, func(c store.Credential) string { return c.ID }), "tok_1 tok_3", "tokens of a workspace")
 		for user, known := range map[string]bool{"ann": true, "bob": false} {
-			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Agents().HasUser(ctx, "ws_two", user) }), known, "user %s", user)
+			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Agents().HasUser(ctx, "ws_two", user) }),
+				known, "user %s", user)
 		}
 	},
 
 	"session files": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		bodies := map[string][]byte{"/a.txt": []byte("a"), "/a/b": {0, 1, 0, 255}, "/ä/ö 🦉.txt": []byte("ü"), "/A": nil, "/%_": {}, "/a%": []byte("p"), "/ä": []byte("x")}
+		bodies := map[string][]byte{"/a.txt": []byte("a"), "/a/b": {0, 1, 0, 255}, "/ä/ö 🦉.txt": []byte("ü"), "/A": nil,
+			"/%_": {}, "/a%": []byte("p"), "/ä": []byte("x")}
 		put := func(workspace, session string) {
 			update(t, db, func(tx *store.Tx) error {
 				for path, body := range bodies {
@@ -264,7 +294,10 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			return s.Chat().ListSessionFiles(ctx, ws, "s1", "/a.txt", 1)
 		})[0]
 		time.Sleep(2 * time.Millisecond)
-		update(t, db, func(tx *store.Tx) error { return tx.Chat().PutSessionFile(ctx, ws, "s1", "/a.txt", []byte("longer")) })
+		update(t, db, func(tx *store.Tx) error {
+			return tx.Chat().
+				PutSessionFile(ctx, ws, "s1", "/a.txt", []byte("longer"))
+		})
 		now := view(t, db, func(s *store.Snap) ([]reeve.SessionFile, error) {
 			return s.Chat().ListSessionFiles(ctx, ws, "s1", "/a.txt", 1)
 		})[0]
@@ -272,8 +305,15 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			t.Fatalf("replaced: %+v, was %+v", now, old)
 		}
 		for _, bad := range []string{"/nul\x00", "/bad\xff"} {
-			wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Chat().PutSessionFile(ctx, ws, "s1", bad, nil) }), reeve.Validation)
-			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, _, err := s.Chat().GetSessionFile(ctx, ws, "s1", bad); return err }), reeve.Validation)
+			wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+				return tx.Chat().
+					PutSessionFile(ctx, ws, "s1", bad, nil)
+			}), reeve.Validation)
+			wantCode(t, db.View(ctx, func(s *store.Snap) error {
+				_, _, err := s.Chat().
+					GetSessionFile(ctx, ws, "s1", bad)
+				return err
+			}), reeve.Validation)
 		}
 	},
 

@@ -24,10 +24,17 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		c.Args, c.Request = `{"text":"ünï 🦉\n\u0000"}`, []byte(`{"type":"tool_call",  "n": 1.0}`)
 		c.Result.Content = "binary \x00 and \xff end"
 		for _, c := range []store.Call{c, call("msg_3", thread), call("msg_4", "agent:session:other")} {
-			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1}) })
+			update(t, db, func(tx *store.Tx) error {
+				return tx.Ledger().
+					InsertCall(ctx, c, store.Preconditions{Revision: 1})
+			})
 		}
-		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, thread, "", 10) })
-		equal(t, ids(list, func(m reeve.Message) string { return m.PrevID + ">" + m.ID }), ">msg_1 msg_1>msg_2 msg_2>msg_3", "chain")
+		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().
+				ListMessages(ctx, ws, thread, "", 10)
+		})
+		equal(t, ids(list, func(m reeve.Message) string { return m.PrevID + ">" + m.ID }),
+			">msg_1 msg_1>msg_2 msg_2>msg_3", "chain")
 		equal(t, list[0].Content, c.Args, "arguments")
 		equal(t, string(list[0].Metadata), string(c.Request), "request")
 		equal(t, list[1].Content, "binary \uFFFD and \uFFFD end", "output that is not text")
@@ -39,9 +46,14 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
 			return s.Ledger().ListMessages(ctx, "ws_two", thread, "", 10)
 		})), 0, "another workspace's view")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetCall(ctx, "ws_two", "msg_1"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Ledger().
+				GetCall(ctx, "ws_two", "msg_1")
+			return err
+		}), reeve.NotFound)
 		got := view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, "msg_1") })
-		if d := time.Since(got.Operation.CreatedAt); d < 0 || d > time.Minute || got.Operation.ID != "" || got.Operation.State != "" {
+		if d := time.Since(got.Operation.CreatedAt); d < 0 || d > time.Minute || got.Operation.ID != "" ||
+			got.Operation.State != "" {
 			t.Fatalf("it is %+v", got)
 		}
 	},
@@ -54,7 +66,8 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error {
 				for range more {
 					n++
-					m := reeve.Message{ID: fmt.Sprintf("msg_%05d", n), WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, RunID: "run_1"}
+					m := reeve.Message{ID: fmt.Sprintf("msg_%05d", n), WorkspaceID: ws, ThreadID: "th",
+						AgentID: "agt_one", Kind: reeve.Thought, RunID: "run_1"}
 					if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 						return err
 					}
@@ -64,13 +77,19 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		}
 		for _, more := range []int{0, 999, 1, 1, 999, 1} { // around whole pages
 			add(more)
-			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().AllRunMessages(ctx, ws, "run_1") })
+			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+				return s.Ledger().
+					AllRunMessages(ctx, ws, "run_1")
+			})
 			equal(t, len(list), n, "messages")
 			for i, m := range list {
 				equal(t, m.ID, fmt.Sprintf("msg_%05d", i+1), "in order")
 			}
 		}
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().AllRunMessages(ctx, "ws_two", "run_1") })), 0, "another workspace's view")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().
+				AllRunMessages(ctx, "ws_two", "run_1")
+		})), 0, "another workspace's view")
 	},
 
 	"the last messages of many runs": func(t *testing.T, db *store.DB) {
@@ -82,7 +101,8 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				run := fmt.Sprintf("run_%02d", i)
 				runs = append([]string{run}, runs...)
 				for k := range 2 {
-					m := reeve.Message{ID: fmt.Sprintf("msg_%02d_%d", i, k), WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, RunID: run}
+					m := reeve.Message{ID: fmt.Sprintf("msg_%02d_%d", i, k), WorkspaceID: ws, ThreadID: "th",
+						AgentID: "agt_one", Kind: reeve.Thought, RunID: run}
 					if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 						return err
 					}
@@ -96,7 +116,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			}), func(m reeve.Message) string { return m.ID })
 		}
 		equal(t, last(ws, 5), "msg_67_1 msg_68_0 msg_68_1 msg_69_0 msg_69_1", "oldest first")
-		equal(t, last(ws, 200), ids(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 200) }), func(m reeve.Message) string { return m.ID }), "all of them")
+		equal(t, last(ws, 200), ids(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().
+				ListMessages(ctx, ws, "th", "", 200)
+		}), func(m reeve.Message) string { return m.ID }), "all of them")
 		equal(t, last("ws_two", 5), "", "another workspace's view")
 	},
 
@@ -108,7 +131,8 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			n++
 			c := call(fmt.Sprintf("msg_%03d", n), "th")
 			if c.Operation.RunID = run; operation {
-				c.Operation.ID, c.Operation.State, c.Operation.Effect = fmt.Sprint("op_", n), reeve.Prepared, reeve.Unsafe
+				c.Operation.ID, c.Operation.State, c.Operation.Effect = fmt.Sprint("op_", n), reeve.Prepared,
+					reeve.Unsafe
 			}
 			return db.Update(ctx, func(tx *store.Tx) error {
 				w, err := tx.Agents().GetWorkspace(ctx, ws)
@@ -126,13 +150,15 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			t.Helper()
 			for _, operation := range []bool{false, true} {
 				must(t, insert(run, operation, false)) // nothing is asked of the run
-				if err := insert(run, operation, true); goes && err != nil || !goes && !errors.As(err, new(store.ErrStaleDecision)) {
+				if err := insert(run, operation, true); goes && err != nil || !goes &&
+					!errors.As(err, new(store.ErrStaleDecision)) {
 					t.Fatalf("%s: %v", when, err)
 				}
 			}
 		}
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.Runs().InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonManual, State: reeve.RunRunning, ThreadID: "th"})
+			_, err := tx.Runs().InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: "agt_one",
+				Reason: reeve.ReasonManual, State: reeve.RunRunning, ThreadID: "th"})
 			return err
 		})
 		check("run_1", true, "a run that is under way")
@@ -145,13 +171,15 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			is := waits
 			is.State, is.ResultID = reeve.DeniedOp, "msg_result"
-			return tx.Ledger().TransitionOperation(ctx, waits, is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
+			return tx.Ledger().TransitionOperation(ctx, waits, is,
+				&store.CallResult{ID: is.ResultID, Info: []byte("{}")})
 		})
 		check("run_1", true, "the person has spoken")
 		now := time.Now()
 		pause := func(at *time.Time) {
 			update(t, db, func(tx *store.Tx) error {
-				return tx.Automations().PutAutomation(ctx, reeve.Automation{AgentID: "agt_one", WorkspaceID: ws, PausedAt: at})
+				return tx.Automations().PutAutomation(ctx, reeve.Automation{AgentID: "agt_one", WorkspaceID: ws,
+					PausedAt: at})
 			})
 		}
 		pause(&now)
@@ -172,9 +200,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		c := finished("msg_1", "th", "msg_2")
-		c.Operation.RunID, c.Operation.ID, c.Operation.State, c.Operation.Effect, c.Result.Content = "run_1", "op_1", reeve.Committed, reeve.Local, "binary \x00 end"
+		c.Operation.RunID, c.Operation.ID, c.Operation.State, c.Operation.Effect, c.Result.Content = "run_1", "op_1",
+			reeve.Committed, reeve.Local, "binary \x00 end"
 		for _, c := range []store.Call{call("msg_0", "th"), c} {
-			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1}) })
+			update(t, db, func(tx *store.Tx) error {
+				return tx.Ledger().
+					InsertCall(ctx, c, store.Preconditions{Revision: 1})
+			})
 		}
 		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
 			return s.Ledger().ListMessages(ctx, ws, "th", "msg_0", 10)
@@ -187,7 +219,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		wantAs[store.ErrStaleDecision](t, db.Update(ctx, func(tx *store.Tx) error {
 			return tx.Ledger().InsertCall(ctx, finished("msg_4", "th", "msg_5"), store.Preconditions{Revision: 1})
 		}))
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 3, "messages")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().
+				ListMessages(ctx, ws, "th", "", 10)
+		})), 3, "messages")
 	},
 
 	"a stale call writes nothing": func(t *testing.T, db *store.DB) {
@@ -209,7 +244,8 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					if err := insertOperation(ctx, tx, operation("op_a", reeve.Prepared)); err != nil {
 						return err
 					}
-					if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Preconditions{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
+					if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"),
+						store.Preconditions{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
 						return err
 					}
 					return after(tx)
@@ -225,7 +261,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1})
 		})
 		wantAs[store.ErrStaleDecision](t, err)
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 0, "messages")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().
+				ListMessages(ctx, ws, "th", "", 10)
+		})), 0, "messages")
 		equal(t, len(operations(t, db)), 0, "operations")
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Preconditions{Revision: 2})
@@ -272,7 +311,8 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					return db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 				}
 				return db.Update(ctx, func(tx *store.Tx) error {
-					return tx.Ledger().InsertCall(ctx, call(fmt.Sprintf("msg_%d_%d", i, n), "th"), store.Preconditions{Revision: was})
+					return tx.Ledger().InsertCall(ctx, call(fmt.Sprintf("msg_%d_%d", i, n), "th"),
+						store.Preconditions{Revision: was})
 				})
 			})
 			for _, err := range errs {
@@ -292,12 +332,14 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		sent := o
 		sent.State = reeve.Dispatched
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, o, sent, nil) })
-		equal(t, view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, o.CallID) }).Result == nil, true, "no result yet")
+		equal(t, view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, o.CallID) }).
+			Result == nil, true, "no result yet")
 		end := func(result string) error {
 			is := sent
 			is.State, is.ResultID = reeve.Committed, result
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Ledger().TransitionOperation(ctx, sent, is, &store.CallResult{ID: result, Content: "said " + result, Info: []byte("{}")})
+				return tx.Ledger().TransitionOperation(ctx, sent, is,
+					&store.CallResult{ID: result, Content: "said " + result, Info: []byte("{}")})
 			})
 		}
 		exactlyOne(t, race(8, func(i int) error { return end(fmt.Sprint("msg_r", i)) }), reeve.Conflict)
@@ -314,19 +356,31 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		next := reeve.Now().Add(time.Minute)
 		o := operation("op_a", reeve.Prepared)
-		o.ResultID, o.RunID, o.ToolVersion, o.Policy, o.ArgsHash, o.Base, o.Code, o.Message = "msg_r", "run_1", "v", "p", "h", "b", reeve.Timeout, "slow \x00"
+		o.ResultID, o.RunID, o.ToolVersion, o.Policy, o.ArgsHash, o.Base, o.Code, o.Message = "msg_r", "run_1", "v",
+			"p", "h", "b", reeve.Timeout, "slow \x00"
 		o.Tries, o.NextAttemptAt, o.Owner, o.Resolution, o.ResolvedBy = 3, &next, "proc_1", reeve.RunAgain, "me"
 		o.Undo, o.Spent = &reeve.Undo{Tool: "undo", Args: []byte(`{"a":1}`)}, reeve.Amount{Calls: 1, Micros: 5}
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
-		got := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.Ledger().GetOperation(ctx, ws, "op_a") })
+		got := view(t, db, func(s *store.Snap) (reeve.Operation, error) {
+			return s.Ledger().
+				GetOperation(ctx, ws, "op_a")
+		})
 		o.CreatedAt, o.UpdatedAt, o.Message = got.CreatedAt, got.UpdatedAt, "slow \uFFFD"
 		if !reflect.DeepEqual(got, o) || got.CreatedAt.IsZero() || !got.CreatedAt.Equal(got.UpdatedAt) {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, o)
 		}
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetOperation(ctx, "ws_two", "op_a"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Ledger().
+				GetOperation(ctx, "ws_two", "op_a")
+			return err
+		}), reeve.NotFound)
 
 		// The same id again, whether the failure is seen at once or only at the commit.
-		wantAs[store.ErrDuplicateOperation](t, db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_a", reeve.Prepared)) }))
+		wantAs[store.ErrDuplicateOperation](t,
+			db.Update(ctx, func(tx *store.Tx) error {
+				return insertOperation(ctx, tx,
+					operation("op_a", reeve.Prepared))
+			}))
 		wantAs[store.ErrDuplicateOperation](t, db.Update(ctx, func(tx *store.Tx) error {
 			if err := tx.Ledger().InsertCall(ctx, call("msg_z", "th"), store.Preconditions{Revision: 1}); err != nil {
 				return err
@@ -335,10 +389,16 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			_ = tx.Ledger().InsertCall(ctx, call("msg_y", "th"), store.Preconditions{Revision: 1})
 			return nil
 		}))
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 0, "messages of a refused change")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().
+				ListMessages(ctx, ws, "th", "", 10)
+		})), 0, "messages of a refused change")
 		taken := 0
 		for _, err := range race(8, func(int) error {
-			return db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_raced", reeve.Prepared)) })
+			return db.Update(ctx, func(tx *store.Tx) error {
+				return insertOperation(ctx, tx,
+					operation("op_raced", reeve.Prepared))
+			})
 		}) {
 			if err != nil {
 				wantAs[store.ErrDuplicateOperation](t, err)
@@ -346,40 +406,63 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			}
 		}
 		equal(t, taken, 7, "losers")
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_b", reeve.Unknown)) }), reeve.Conflict)
+		wantCode(t, db.Update(ctx,
+			func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_b", reeve.Unknown)) }),
+			reeve.Conflict)
 	},
 
 	"moving an operation": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_a", reeve.Prepared)) })
-		was := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.Ledger().GetOperation(ctx, ws, "op_a") })
+		was := view(t, db, func(s *store.Snap) (reeve.Operation, error) {
+			return s.Ledger().
+				GetOperation(ctx, ws, "op_a")
+		})
 		move := func(was reeve.Operation, change func(*reeve.Operation)) error {
 			is := was
 			change(&is)
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, was, is, nil) })
+			return db.Update(ctx, func(tx *store.Tx) error {
+				return tx.Ledger().
+					TransitionOperation(ctx, was, is, nil)
+			})
 		}
 		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Unknown }), reeve.Conflict)
 		errs := race(8, func(i int) error {
 			return move(was, func(o *reeve.Operation) { o.State, o.Owner = reeve.Dispatched, fmt.Sprint("proc_", i) })
 		})
 		exactlyOne(t, errs, reeve.Conflict)
-		is := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.Ledger().GetOperation(ctx, ws, "op_a") })
+		is := view(t, db, func(s *store.Snap) (reeve.Operation, error) {
+			return s.Ledger().
+				GetOperation(ctx, ws, "op_a")
+		})
 		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Failed }), reeve.Conflict)
 		lost := is
 		lost.Owner = "proc_other" // the right state in other hands
 		wantCode(t, move(lost, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
-		must(t, move(is, func(o *reeve.Operation) { o.Tries++ }))                                     // staying is no transition
-		wantCode(t, move(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict) // it was tried since
+		// staying is no transition
+		must(t, move(is, func(o *reeve.Operation) { o.Tries++ }))
+		// it was tried since
+		wantCode(t, move(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
 		is.Tries++
-		must(t, move(is, func(o *reeve.Operation) { o.State, o.Owner, o.Code = reeve.Unknown, "", reeve.UnknownOutcome }))
-		unknown := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.Ledger().ListUnknown(ctx, ws, 10) })
+		must(t, move(is, func(o *reeve.Operation) {
+			o.State, o.Owner, o.Code = reeve.Unknown, "",
+				reeve.UnknownOutcome
+		}))
+		unknown := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
+			return s.Ledger().
+				ListUnknown(ctx, ws, 10)
+		})
 		equal(t, len(unknown), 1, "unknown operations")
 		must(t, move(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.SkipIt }))
-		for _, second := range []reeve.State{reeve.Prepared, reeve.Committed} { // another's word, who has not seen the first
+		// another's word, who has not seen the first
+		for _, second := range []reeve.State{reeve.Prepared, reeve.Committed} {
 			wantCode(t, move(unknown[0], func(o *reeve.Operation) { o.State = second }), reeve.Conflict)
 		}
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.Ledger().ListUnknown(ctx, ws, 10) })), 0, "unknown after the word")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
+			return s.Ledger().
+				ListUnknown(ctx, ws, 10)
+		})), 0, "unknown after the word")
 		unknown[0].Resolution = reeve.SkipIt
 		other := unknown[0]
 		other.ResultID = "msg_other"
@@ -411,7 +494,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		walk := func(f store.OperationFilter) (all []reeve.Operation) {
 			f.Limit = 4
 			for {
-				page := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.Ledger().ListOperations(ctx, ws, f) })
+				page := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
+					return s.Ledger().
+						ListOperations(ctx, ws, f)
+				})
 				if all = append(all, page...); len(page) < 4 {
 					return all
 				}
@@ -436,19 +522,27 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			o.RunID = "run_1"
 			return insertOperation(ctx, tx, o)
 		})
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_1") }), "op_run", "parked run")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_2") }), "", "run that is not parked")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "") }), "", "no run")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_1") }),
+			"op_run", "parked run")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_2") }),
+			"", "run that is not parked")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "") }), "",
+			"no run")
 	},
 
 	"events": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Ledger().InsertEvents(ctx, ws, "agt_one", "op_1", []reeve.Token{{Class: reeve.SemanticKey, Name: "a"}, {Class: reeve.Subtype, Name: "b"}, {Class: reeve.EntityID, Name: "d"}, {Class: reeve.EntityID, Name: "c"}})
+			return tx.Ledger().InsertEvents(ctx, ws, "agt_one", "op_1",
+				[]reeve.Token{{Class: reeve.SemanticKey, Name: "a"}, {Class: reeve.Subtype, Name: "b"},
+					{Class: reeve.EntityID, Name: "d"}, {Class: reeve.EntityID, Name: "c"}})
 		})
 		changed := func(workspace, operation string) string {
-			return strings.Join(view(t, db, func(s *store.Snap) ([]string, error) { return s.Queue().ChangedIDs(ctx, workspace, operation) }), " ")
+			return strings.Join(view(t, db, func(s *store.Snap) ([]string, error) {
+				return s.Queue().
+					ChangedIDs(ctx, workspace, operation)
+			}), " ")
 		}
 		equal(t, changed(ws, "op_1"), "c d", "the entities of a change")
 		equal(t, changed(ws, "op_2"), "", "another change's")

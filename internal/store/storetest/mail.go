@@ -17,7 +17,8 @@ var mail = map[string]func(*testing.T, *store.DB){
 		var list []reeve.Email
 		for i := range 60 {
 			sent := time.Date(2026, 9, 1+(i*7)%28, 10, 0, 0, 0, time.UTC)
-			e := reeve.Email{MessageID: fmt.Sprintf("m%02d", i), Inbox: fmt.Sprint("box", i%3), Subject: "report", Sender: "a@x.example", Date: &sent, Body: "please read the report"}
+			e := reeve.Email{MessageID: fmt.Sprintf("m%02d", i), Inbox: fmt.Sprint("box", i%3), Subject: "report",
+				Sender: "a@x.example", Date: &sent, Body: "please read the report"}
 			if i%10 == 0 {
 				e.Body += " about penguins"
 			}
@@ -27,7 +28,10 @@ var mail = map[string]func(*testing.T, *store.DB){
 			_, err := tx.Mail().AddMail(t.Context(), ws, "", list, false)
 			return err
 		})
-		inboxes := view(t, db, func(s *store.Snap) ([]store.Inbox, error) { return s.Mail().ListInboxes(t.Context(), ws) })
+		inboxes := view(t, db, func(s *store.Snap) ([]store.Inbox, error) {
+			return s.Mail().
+				ListInboxes(t.Context(), ws)
+		})
 		word := func(words ...string) (q store.MailQuery) {
 			for _, w := range words {
 				q.All = append(q.All, []store.MailTerm{{Words: []string{w}}})
@@ -36,7 +40,8 @@ var mail = map[string]func(*testing.T, *store.DB){
 		}
 		// newest is how mails come when they come by date.
 		newest := func(keep func(reeve.Email) bool) (want []string) {
-			for _, e := range slices.SortedFunc(slices.Values(list), func(a, b reeve.Email) int { return b.Date.Compare(*a.Date) }) {
+			for _, e := range slices.SortedFunc(slices.Values(list),
+				func(a, b reeve.Email) int { return b.Date.Compare(*a.Date) }) {
 				if keep(e) {
 					want = append(want, e.Date.Format("02 ")+e.MessageID)
 				}
@@ -47,7 +52,10 @@ var mail = map[string]func(*testing.T, *store.DB){
 			t.Helper()
 			q.Limit = 7
 			for range 20 {
-				page := view(t, db, func(s *store.Snap) (store.MailPage, error) { return s.Mail().SearchMail(t.Context(), q) })
+				page := view(t, db, func(s *store.Snap) (store.MailPage, error) {
+					return s.Mail().
+						SearchMail(t.Context(), q)
+				})
 				for _, m := range page.Mails {
 					got = append(got, m.Date.Format("02 ")+m.MessageID)
 				}
@@ -63,7 +71,8 @@ var mail = map[string]func(*testing.T, *store.DB){
 			t.Helper()
 			got, crowded := read(q)
 			equal(t, crowded, crowd, "%s: crowded", what)
-			if days := func(s []string) string { return ids(s, func(s string) string { return s[:2] }) }; crowd && days(got) != days(want) {
+			if days := func(s []string) string { return ids(s, func(s string) string { return s[:2] }) }; crowd &&
+				days(got) != days(want) {
 				t.Fatalf("%s is not by date: %v", what, got)
 			}
 			slices.Sort(got)
@@ -84,7 +93,8 @@ var mail = map[string]func(*testing.T, *store.DB){
 			check(name+": fewer than are ranked", q(60, "report"), false, newest(here(any)))
 			check(name+": more than are ranked", q(10, "report"), true, newest(here(any)))
 			check(name+": a rare one with it", q(10, "report", "penguin"), false, newest(here(about)))
-			if got, crowded := read(q(19, "penguin")); crowded || len(got) == 0 { // fewer than are ranked, of more mails than are
+			// fewer than are ranked, of more mails than are
+			if got, crowded := read(q(19, "penguin")); crowded || len(got) == 0 {
 				t.Fatalf("%s: a rare one alone: %v, %v", name, got, crowded)
 			}
 			check(name+": a few more than are ranked", q(19, "report"), true, newest(here(any)))
@@ -93,10 +103,13 @@ var mail = map[string]func(*testing.T, *store.DB){
 			check(name+": one of two", either, true, newest(here(any)))
 			without := q(10, "report")
 			without.Query.None = []store.MailTerm{{Words: []string{"penguin"}}}
-			check(name+": without a rare one", without, true, newest(here(func(e reeve.Email) bool { return !about(e) })))
+			check(name+": without a rare one", without, true,
+				newest(here(func(e reeve.Email) bool { return !about(e) })))
 			dated := q(5, "report")
-			dated.From, dated.To = time.Date(2026, 9, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 9, 12, 0, 0, 0, 0, time.UTC)
-			check(name+": in a week", dated, true, newest(here(func(e reeve.Email) bool { return !e.Date.Before(dated.From) && e.Date.Before(dated.To) })))
+			dated.From, dated.To = time.Date(2026, 9, 5, 0, 0, 0, 0, time.UTC),
+				time.Date(2026, 9, 12, 0, 0, 0, 0, time.UTC)
+			check(name+": in a week", dated, true,
+				newest(here(func(e reeve.Email) bool { return !e.Date.Before(dated.From) && e.Date.Before(dated.To) })))
 		}
 	},
 }

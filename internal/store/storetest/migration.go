@@ -10,8 +10,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Migration tests what happens to a database that is opened again: by the same Reeve, by several at once, by an older one, and
-// with another key. Each engine that open gives is on the same database, which is new.
+// Migration tests what happens to a database that is opened again: by the same Reeve, by several at once, by an older
+// one, and with another key. Each engine that open gives is on the same database, which is new.
 func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	ctx := t.Context()
 	first := open(t)
@@ -47,20 +47,27 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	}
 	db, err = store.Open(ctx, e, bytes.Repeat([]byte("x"), 32))
 	must(t, err)
-	told := wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetSecret(ctx, ws, "key"); return err }), reeve.Unavailable)
+	told := wantCode(t, db.View(ctx, func(s *store.Snap) error {
+		_, err := s.Agents().
+			GetSecret(ctx, ws, "key")
+		return err
+	}), reeve.Unavailable)
 	if told.Hint == "" || bytes.Contains([]byte(told.Error()), []byte("value")) {
 		t.Fatalf("not told what to do: %v", told)
 	}
 	// What cannot be opened can be stored again.
 	update(t, db, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "value") })
-	equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "key") }), "value", "stored again")
+	equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "key") }), "value",
+		"stored again")
 	was := revision(t, db, ws)
 	must(t, db.Close())
 
 	e = open(t)
-	must(t, raw(ctx, e, "UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100")) // from before the first release
+	// from before the first release
+	must(t, raw(ctx, e, "UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100"))
 	_, err = store.Open(ctx, e, Key)
-	if told := wantCode(t, err, reeve.Unsupported); !strings.Contains(told.Message, "schema version 43") || !strings.Contains(told.Hint, "empty") {
+	if told := wantCode(t, err, reeve.Unsupported); !strings.Contains(told.Message, "schema version 43") ||
+		!strings.Contains(told.Hint, "empty") {
 		t.Fatal(told)
 	}
 	must(t, raw(ctx, e, "UPDATE goose_db_version SET version_id = 100 WHERE version_id = 43"))
@@ -80,8 +87,8 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	must(t, db.Close())
 }
 
-// Occupied tests that a database of somebody else's that holds one of our names is refused whole, and that a migration that fails says why. Each engine that open gives is on the
-// same database, which is new.
+// Occupied tests that a database of somebody else's that holds one of our names is refused whole, and that a migration
+// that fails says why. Each engine that open gives is on the same database, which is new.
 func Occupied(t *testing.T, open func(t *testing.T) store.Engine) {
 	ctx := t.Context()
 	e := open(t)
@@ -100,7 +107,8 @@ func Occupied(t *testing.T, open func(t *testing.T) store.Engine) {
 		}
 	}
 	must(t, raw(ctx, e, "DROP TABLE tasks"))
-	must(t, raw(ctx, e, "CREATE TABLE goose_db_version (id BIGINT, version_id BIGINT, is_applied BOOLEAN)")) // another's, which has come to its seventh
+	// another's, which has come to its seventh
+	must(t, raw(ctx, e, "CREATE TABLE goose_db_version (id BIGINT, version_id BIGINT, is_applied BOOLEAN)"))
 	must(t, raw(ctx, e, "INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, true), (2, 7, true)"))
 	_, err := store.Open(ctx, e, Key)
 	if told := wantCode(t, err, reeve.AlreadyExists); !strings.Contains(told.Message, "goose_db_version") {
@@ -119,7 +127,8 @@ func Occupied(t *testing.T, open func(t *testing.T) store.Engine) {
 	must(t, raw(ctx, e, "DELETE FROM goose_db_version WHERE version_id > 0"))
 	_, err = store.Open(ctx, e, Key)
 	told := wantCode(t, err, reeve.Unsupported)
-	if !strings.Contains(told.Message, "00100_initial.sql") || !strings.Contains(told.Message, "workspaces") || !strings.Contains(told.Message, "already exists") {
+	if !strings.Contains(told.Message, "00100_initial.sql") || !strings.Contains(told.Message, "workspaces") ||
+		!strings.Contains(told.Message, "already exists") {
 		t.Fatalf("a migration that failed does not say why: %v", told)
 	}
 }

@@ -15,15 +15,20 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		draft := func(id, set string, ordinal, round int, args string) reeve.Proposal {
-			return reeve.Proposal{ID: id, WorkspaceID: ws, SetID: set, Ordinal: ordinal, Round: round, AgentID: "agt_one", RunID: "run_1", ThreadID: "agt_one:run:run_1",
-				CallID: "msg_1", Tool: "echo", Args: `{"a": 1}`, ArgsHash: args, ToolVersion: "v", Settings: "s", Base: "b", Preview: "+ a", Reason: "r", UserID: "u",
+			return reeve.Proposal{ID: id, WorkspaceID: ws, SetID: set, Ordinal: ordinal, Round: round,
+				AgentID: "agt_one", RunID: "run_1", ThreadID: "agt_one:run:run_1",
+				CallID: "msg_1", Tool: "echo", Args: `{"a": 1}`, ArgsHash: args, ToolVersion: "v", Settings: "s",
+				Base: "b", Preview: "+ a", Reason: "r", UserID: "u",
 				State: reeve.ProposalPending}
 		}
 		insert := func(p reeve.Proposal) error {
 			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().InsertProposal(ctx, p) })
 		}
 		get := func(id string) reeve.Proposal {
-			return view(t, db, func(s *store.Snap) (reeve.Proposal, error) { return s.Ledger().GetProposal(ctx, ws, id) })
+			return view(t, db, func(s *store.Snap) (reeve.Proposal, error) {
+				return s.Ledger().
+					GetProposal(ctx, ws, id)
+			})
 		}
 		want := draft("prop_1", "cs_1", 1, 1, "h1")
 		must(t, insert(want))
@@ -32,7 +37,11 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		if got != want || got.CreatedAt.IsZero() {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, want)
 		}
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetProposal(ctx, "ws_two", "prop_1"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Ledger().
+				GetProposal(ctx, "ws_two", "prop_1")
+			return err
+		}), reeve.NotFound)
 		stale := func(err error, what string) {
 			t.Helper()
 			if !errors.As(err, new(store.ErrStaleDecision)) {
@@ -61,7 +70,10 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		errs := race(16, func(i int) error {
 			mine := want
 			mine.State, mine.DecidedBy, mine.OperationID = reeve.ProposalAccepted, fmt.Sprint("user", i), "op_1"
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionProposal(ctx, mine, reeve.ProposalPending) })
+			return db.Update(ctx, func(tx *store.Tx) error {
+				return tx.Ledger().
+					TransitionProposal(ctx, mine, reeve.ProposalPending)
+			})
 		})
 		won := 0
 		for i, err := range errs {
@@ -82,7 +94,8 @@ var proposals = map[string]func(*testing.T, *store.DB){
 			state reeve.State
 			code  reeve.Code
 			want  reeve.ProposalState
-		}{{reeve.Committed, "", reeve.ProposalApplied}, {reeve.Failed, reeve.ToolFailed, reeve.ProposalFailed}, {reeve.Failed, reeve.Stale, reeve.ProposalStale},
+		}{{reeve.Committed, "", reeve.ProposalApplied}, {reeve.Failed, reeve.ToolFailed, reeve.ProposalFailed},
+			{reeve.Failed, reeve.Stale, reeve.ProposalStale},
 			{reeve.DeniedOp, reeve.Denied, reeve.ProposalDenied}, {reeve.DeniedOp, reeve.Stale, reeve.ProposalStale}} {
 			_ = db.Update(ctx, func(tx *store.Tx) error {
 				is := op
@@ -97,7 +110,10 @@ var proposals = map[string]func(*testing.T, *store.DB){
 
 		list := func(f store.ProposalFilter) string {
 			f.Limit = 2
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) { return s.Ledger().ListProposals(ctx, ws, f) }), func(p reeve.Proposal) string { return p.ID })
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) {
+				return s.Ledger().
+					ListProposals(ctx, ws, f)
+			}), func(p reeve.Proposal) string { return p.ID })
 		}
 		equal(t, list(store.ProposalFilter{}), "prop_3 prop_2", "first page")
 		equal(t, list(store.ProposalFilter{Before: "prop_2"}), "prop_1", "second page")
@@ -122,7 +138,11 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		equal(t, sets(store.ChangeSetFilter{}), "cs_2:1+0 cs_1:1+1", "sets")
 		equal(t, sets(store.ChangeSetFilter{Before: "prop_3"}), "cs_1:1+1", "second page of sets")
 		equal(t, sets(store.ChangeSetFilter{Pending: true, Agent: "agt_one"}), "cs_2:1+0 cs_1:1+1", "sets that wait")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetChangeSet(ctx, "ws_two", "cs_1"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Ledger().
+				GetChangeSet(ctx, "ws_two", "cs_1")
+			return err
+		}), reeve.NotFound)
 
 		// What was accepted of a run's proposals does not park the run.
 		parked := func() string {

@@ -12,14 +12,19 @@ import (
 
 func stateOf(t testing.TB, db *store.DB) reeve.AgentState {
 	t.Helper()
-	return view(t, db, func(s *store.Snap) (reeve.AgentState, error) { return s.Agents().AgentState(t.Context(), "agt_one") })
+	return view(t, db, func(s *store.Snap) (reeve.AgentState, error) {
+		return s.Agents().
+			AgentState(t.Context(), "agt_one")
+	})
 }
 
 // put replaces the slots of agt_one.
-func put(t testing.TB, db *store.DB, revision int64, slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
+func put(t testing.TB, db *store.DB, revision int64,
+	slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
 	t.Helper()
 	err = db.Update(t.Context(), func(tx *store.Tx) (err error) {
-		is, changed, err = tx.Agents().PutSlots(t.Context(), reeve.Agent{ID: "agt_one", WorkspaceID: ws}, revision, slots)
+		is, changed, err = tx.Agents().PutSlots(t.Context(), reeve.Agent{ID: "agt_one", WorkspaceID: ws}, revision,
+			slots)
 		return err
 	})
 	return is, changed, err
@@ -29,14 +34,17 @@ func put(t testing.TB, db *store.DB, revision int64, slots reeve.AgentSlots) (is
 var states = map[string]func(*testing.T, *store.DB){
 	"slots": func(t *testing.T, db *store.DB) {
 		setUp(t, db)
-		if s := stateOf(t, db); s.Revision != 0 || s.Slots.SchemaVersion != reeve.StateVersion || s.Processed == nil || s.Stamps == nil {
+		if s := stateOf(t, db); s.Revision != 0 || s.Slots.SchemaVersion != reeve.StateVersion || s.Processed == nil ||
+			s.Stamps == nil {
 			t.Fatalf("before anything: %+v", s)
 		}
 		const odd = `{"n":12345678901234567890.10,"z":1,"a":[1.0]}`
-		slots := reeve.AgentSlots{PrimaryGoal: "rest", Preferences: map[string]string{"tone": "dry", "pace": "slow"}, Extension: map[string]json.RawMessage{"org.gym": json.RawMessage(odd)}}
+		slots := reeve.AgentSlots{PrimaryGoal: "rest", Preferences: map[string]string{"tone": "dry", "pace": "slow"},
+			Extension: map[string]json.RawMessage{"org.gym": json.RawMessage(odd)}}
 		first, changed, err := put(t, db, 0, slots)
 		must(t, err)
-		if !changed || first.Revision != 1 || first.Stamp.Node == "" || first.Stamp.Counter == 0 || first.Stamp.Clock[first.Stamp.Node] != first.Stamp.Counter {
+		if !changed || first.Revision != 1 || first.Stamp.Node == "" || first.Stamp.Counter == 0 ||
+			first.Stamp.Clock[first.Stamp.Node] != first.Stamp.Counter {
 			t.Fatalf("%+v", first)
 		}
 		equal(t, string(stateOf(t, db).Slots.Extension["org.gym"]), odd, "what is others' is kept as it is")
@@ -44,7 +52,8 @@ var states = map[string]func(*testing.T, *store.DB){
 		delete(slots.Preferences, "pace")
 		second, _, err := put(t, db, 1, slots)
 		must(t, err)
-		for path, n := range map[string]int64{"primary_goal": second.Stamp.Counter, "preferences/pace": second.Stamp.Counter, "preferences/tone": first.Stamp.Counter,
+		for path, n := range map[string]int64{"primary_goal": second.Stamp.Counter,
+			"preferences/pace": second.Stamp.Counter, "preferences/tone": first.Stamp.Counter,
 			"extension/org.gym": first.Stamp.Counter} {
 			equal(t, second.Stamps[path].Counter, n, "the mark of %s", path)
 		}
@@ -97,10 +106,14 @@ var states = map[string]func(*testing.T, *store.DB){
 			equal(t, started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, id, "proc_1"), true, "started")
 			update(t, db, func(tx *store.Tx) error {
 				head = tx.NewID(reeve.PrefixMessage)
-				return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: head, WorkspaceID: ws, ThreadID: "agt_one:run:" + id, AgentID: "agt_one", Kind: reeve.Thought})
+				return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: head, WorkspaceID: ws,
+					ThreadID: "agt_one:run:" + id, AgentID: "agt_one", Kind: reeve.Thought})
 			})
 			stamp() // a change that the run may not have seen
-			equal(t, view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") }).Status, reeve.StatusRunning, "while it runs")
+			equal(t, view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) {
+				return s.Agents().
+					Runtime(ctx, "agt_one")
+			}).Status, reeve.StatusRunning, "while it runs")
 			must(t, ended(t, db, id, state))
 			return head
 		}
@@ -129,7 +142,11 @@ var states = map[string]func(*testing.T, *store.DB){
 		queue(t, db, reeve.Wake{RunKey: "last", Reason: reeve.ReasonSubscription})
 		started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, "run_last", "proc_1")
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, "agt_one") })
-		equal(t, view(t, db, func(s *store.Snap) (reeve.RunState, error) { return s.Runs().RunState(ctx, ws, "run_last") }), reeve.RunCancelled, "a run whose agent is gone") // and has no state
+		// and has no state
+		equal(t, view(t, db, func(s *store.Snap) (reeve.RunState, error) {
+			return s.Runs().
+				RunState(ctx, ws, "run_last")
+		}), reeve.RunCancelled, "a run whose agent is gone")
 		equal(t, stateOf(t, db).Head, "", "the state of an agent that is gone")
 	},
 
@@ -137,7 +154,8 @@ var states = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		a := setUp(t, db)
 		read := func() reeve.Stamp {
-			return view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.ID) }).Stamp
+			return view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.ID) }).
+				Stamp
 		}
 		var counters []int64
 		for _, name := range []string{"two", "three"} {
@@ -156,7 +174,8 @@ var states = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		a := setUp(t, db)
 		later := reeve.Now().Add(time.Hour)
-		timer := reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann", Kind: "cron", State: reeve.TimerActive, NextAt: &later}
+		timer := reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann", Kind: "cron",
+			State: reeve.TimerActive, NextAt: &later}
 		last := int64(0)
 		stamped := func(what string, of func(s *store.Snap) (reeve.Stamp, error), do func(tx *store.Tx) error) {
 			t.Helper()
@@ -177,12 +196,23 @@ var states = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return tx.Queue().AdvanceTimers(ctx, []reeve.Timer{timer}) })
 		equal(t, view(t, db, timers).Counter, last, "the number after a firing, which is no change")
 		stamped("a subscription", subscriptions, func(tx *store.Tx) error {
-			return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}})
+			return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID,
+				Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}})
 		})
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().DeleteSubscription(ctx, "wsp_foreign", "sub") }), reeve.NotFound)
-		stamped("a subscription that is removed", subscriptions, func(tx *store.Tx) error { return tx.Queue().DeleteSubscription(ctx, ws, "sub") })
-		stamped("a timer that is removed", timers, func(tx *store.Tx) error { return tx.Queue().DeleteTimer(ctx, ws, "sch") })
-		stamped("an agent that is removed", func(s *store.Snap) (reeve.Stamp, error) { return s.StampOf(ctx, store.SharedAgents, a.ID) },
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+			return tx.Queue().
+				DeleteSubscription(ctx, "wsp_foreign", "sub")
+		}), reeve.NotFound)
+		stamped("a subscription that is removed", subscriptions, func(tx *store.Tx) error {
+			return tx.Queue().
+				DeleteSubscription(ctx, ws, "sub")
+		})
+		stamped("a timer that is removed", timers, func(tx *store.Tx) error {
+			return tx.Queue().
+				DeleteTimer(ctx, ws, "sch")
+		})
+		stamped("an agent that is removed",
+			func(s *store.Snap) (reeve.Stamp, error) { return s.StampOf(ctx, store.SharedAgents, a.ID) },
 			func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, a.ID) })
 	},
 }

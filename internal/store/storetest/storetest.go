@@ -105,7 +105,8 @@ const ws = "ws_one"
 // setUp makes two workspaces and an agent.
 func setUp(t testing.TB, db *store.DB) reeve.Agent {
 	t.Helper()
-	a := reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "general", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{"general"}, CreatedAt: reeve.Now()}
+	a := reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "general", Lifecycle: reeve.AgentActive,
+		Mode: reeve.Hybrid, Categories: []string{"general"}, CreatedAt: reeve.Now()}
 	update(t, db, func(tx *store.Tx) error {
 		if _, err := tx.Agents().InsertWorkspace(t.Context(), ws, "One"); err != nil {
 			return err
@@ -120,7 +121,8 @@ func setUp(t testing.TB, db *store.DB) reeve.Agent {
 
 // call is a call that has no result yet, and leaves no operation.
 func call(id, thread string) store.Call {
-	return store.Call{Operation: reeve.Operation{WorkspaceID: ws, AgentID: "agt_one", CallID: id, ThreadID: thread, Tool: "echo"}, Args: "{}", Request: []byte(`{"type":"tool_call"}`)}
+	return store.Call{Operation: reeve.Operation{WorkspaceID: ws, AgentID: "agt_one", CallID: id, ThreadID: thread,
+		Tool: "echo"}, Args: "{}", Request: []byte(`{"type":"tool_call"}`)}
 }
 
 // finished is a call that has its result, and leaves no operation.
@@ -144,16 +146,19 @@ func insertOperation(ctx context.Context, tx *store.Tx, o reeve.Operation) error
 }
 
 func operation(id string, state reeve.State) reeve.Operation {
-	return reeve.Operation{ID: id, WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_" + id, ThreadID: "agent:session:s", Tool: "echo", Effect: reeve.Unsafe, State: state}
+	return reeve.Operation{ID: id, WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_" + id,
+		ThreadID: "agent:session:s", Tool: "echo", Effect: reeve.Unsafe, State: state}
 }
 
 func tool(workspace, id string) reeve.Tool {
-	return reeve.Tool{ID: id, WorkspaceID: workspace, Description: "It is " + id + ".", Parameters: []byte(`{"type":"object"}`)}.WithDefaults()
+	return reeve.Tool{ID: id, WorkspaceID: workspace, Description: "It is " + id + ".",
+		Parameters: []byte(`{"type":"object"}`)}.WithDefaults()
 }
 
 // Exercise runs the conformance suite. Each test opens a store of its own.
 func Exercise(t *testing.T, open func(t *testing.T) *store.DB) {
-	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, work, keeping, transactions, journal, wakes, timers, states, proposals, automations, branches, mail} {
+	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, work, keeping,
+		transactions, journal, wakes, timers, states, proposals, automations, branches, mail} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -16,19 +16,23 @@ var timers = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		next := reeve.Now().Add(time.Hour)
 		timer := func(id string, state reeve.TimerState) reeve.Timer {
-			return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", Name: id, Kind: "interval", Value: "1h", Zone: "UTC", Misfire: reeve.RunAll, Notify: reeve.NotifyNever, State: state, NextAt: &next}
+			return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", Name: id, Kind: "interval", Value: "1h",
+				Zone: "UTC", Misfire: reeve.RunAll, Notify: reeve.NotifyNever, State: state, NextAt: &next}
 		}
 		for _, id := range []string{"kept", "paused", "gone", "disabled"} {
 			update(t, db, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer(id, reeve.TimerActive)) })
-			queue(t, db, reeve.Wake{RunKey: id + "/1", Reason: reeve.ReasonTimer, ReasonID: id, SessionID: store.TimerLane + id})
-			queue(t, db, reeve.Wake{RunKey: id + "/2", Reason: reeve.ReasonCatchup, ReasonID: id, SessionID: store.ScheduleLane + id})
+			queue(t, db, reeve.Wake{RunKey: id + "/1", Reason: reeve.ReasonTimer, ReasonID: id,
+				SessionID: store.TimerLane + id})
+			queue(t, db, reeve.Wake{RunKey: id + "/2", Reason: reeve.ReasonCatchup, ReasonID: id,
+				SessionID: store.ScheduleLane + id})
 		}
 		update(t, db, func(tx *store.Tx) error {
 			must(t, tx.Queue().PutTimer(ctx, timer("paused", reeve.TimerPaused)))
 			must(t, tx.Queue().DeleteTimer(ctx, ws, "gone"))
 			return tx.Queue().SkipFirings(ctx, "disabled", "the schedule is disabled")
 		})
-		for id, why := range map[string]string{"kept": "", "paused": "the schedule is paused", "gone": "the schedule is gone", "disabled": "the schedule is disabled"} {
+		for id, why := range map[string]string{"kept": "", "paused": "the schedule is paused",
+			"gone": "the schedule is gone", "disabled": "the schedule is disabled"} {
 			for _, n := range []string{"/1", "/2"} {
 				w := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, id+n) })
 				equal(t, w.Why, why, "%s", id)
@@ -48,7 +52,8 @@ var timers = map[string]func(*testing.T, *store.DB){
 		}
 		put(reeve.Timer{ID: "a", UserID: "ann", Name: "Alpha", Kind: "cron", State: reeve.TimerActive, NextAt: &past})
 		put(reeve.Timer{ID: "b", UserID: "ann", Name: "beta", Kind: "once", State: reeve.TimerActive, NextAt: &before})
-		put(reeve.Timer{ID: "c", UserID: "bob", Name: "alphabet", Kind: "cron", State: reeve.TimerActive, NextAt: &future})
+		put(reeve.Timer{ID: "c", UserID: "bob", Name: "alphabet", Kind: "cron", State: reeve.TimerActive,
+			NextAt: &future})
 		put(reeve.Timer{ID: "d", UserID: "ann", Name: "delta", Kind: "cron", State: reeve.TimerPaused, NextAt: &past})
 		put(reeve.Timer{ID: "e", UserID: "ann", Name: "over", Kind: "once", State: reeve.TimerCompleted})
 		update(t, db, func(tx *store.Tx) error {
@@ -59,10 +64,23 @@ var timers = map[string]func(*testing.T, *store.DB){
 		var timer, wake []int64
 		update(t, db, func(tx *store.Tx) error { return tx.Queue().QueueNextDue(ctx, &timer, &wake, false) })
 		equal(t, fmt.Sprint(timer, wake), fmt.Sprint([]int64{reeve.Millis(before)}, []int64(nil)), "next")
-		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "ann") }), 3, "those that are not over")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Queue().GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.Queue().GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.Queue().GetTimer(ctx, "ws_two", "", "a"); return err }), reeve.NotFound)
+		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "ann") }), 3,
+			"those that are not over")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Queue().
+				GetTimer(ctx, ws, "bob", "a")
+			return err
+		}), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+			_, err := tx.Queue().
+				GetTimer(ctx, ws, "bob", "a")
+			return err
+		}), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+			_, err := tx.Queue().
+				GetTimer(ctx, "ws_two", "", "a")
+			return err
+		}), reeve.NotFound)
 		list := func(f store.TimerFilter) string {
 			f.Limit = 2
 			got := view(t, db, func(s *store.Snap) ([]reeve.Timer, error) {
@@ -97,7 +115,8 @@ var timers = map[string]func(*testing.T, *store.DB){
 				return tx.Queue().UpdateTimer(ctx, v)
 			})
 		})))
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.Queue().GetTimer(ctx, ws, "", "a") }).Failures, 8, "failures that were counted")
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.Queue().GetTimer(ctx, ws, "", "a") }).
+			Failures, 8, "failures that were counted")
 
 		// Those who count before they add one count each other's.
 		must(t, firstOf(race(16, func(i int) error {
@@ -106,10 +125,12 @@ var timers = map[string]func(*testing.T, *store.DB){
 				if err != nil || n >= 3 {
 					return err
 				}
-				return tx.Queue().PutTimer(ctx, reeve.Timer{ID: fmt.Sprint("cid", i), WorkspaceID: ws, AgentID: "agt_one", UserID: "cid", Kind: "cron", State: reeve.TimerActive, NextAt: &future})
+				return tx.Queue().PutTimer(ctx, reeve.Timer{ID: fmt.Sprint("cid", i), WorkspaceID: ws,
+					AgentID: "agt_one", UserID: "cid", Kind: "cron", State: reeve.TimerActive, NextAt: &future})
 			})
 		})))
-		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "cid") }), 3, "as many as three are allowed")
+		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "cid") }), 3,
+			"as many as three are allowed")
 	},
 
 	"notification": func(t *testing.T, db *store.DB) {
@@ -117,7 +138,8 @@ var timers = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		tell := func(id, run string, deliver bool) (fresh bool) {
 			update(t, db, func(tx *store.Tx) (err error) {
-				fresh, err = tx.Queue().InsertNotification(ctx, reeve.Notification{ID: id, WorkspaceID: ws, UserID: "ann", RunID: run, Title: "t", Body: "b"}, deliver)
+				fresh, err = tx.Queue().InsertNotification(ctx, reeve.Notification{ID: id, WorkspaceID: ws,
+					UserID: "ann", RunID: run, Title: "t", Body: "b"}, deliver)
 				return err
 			})
 			return fresh
@@ -161,7 +183,10 @@ var timers = map[string]func(*testing.T, *store.DB){
 			}), func(n reeve.Notification) string { return n.ID })
 		}
 		update(t, db, func(tx *store.Tx) error { return tx.Queue().MarkNotificationRead(ctx, ws, "ann", "n3") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().MarkNotificationRead(ctx, ws, "bob", "n4") }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+			return tx.Queue().
+				MarkNotificationRead(ctx, ws, "bob", "n4")
+		}), reeve.NotFound)
 		equal(t, list("ann", true), "n5 n4 n1", "unread")
 		equal(t, list("bob", false), "", "another's")
 	},

@@ -92,7 +92,8 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			"a refusal that nobody heeds": func() error {
 				err := db.Update(ctx, func(tx *store.Tx) error {
 					_ = put(tx)
-					_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_x", WorkspaceID: "none", Name: "x", CreatedAt: tx.Now()})
+					_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_x", WorkspaceID: "none", Name: "x",
+						CreatedAt: tx.Now()})
 					_ = tx.Agents().PutSecret(ctx, ws, "half", "w")
 					return nil
 				})
@@ -125,7 +126,11 @@ var transactions = map[string]func(*testing.T, *store.DB){
 				for range 20 { // more often than there are readers
 					func() {
 						defer func() { _ = recover() }()
-						_ = db.View(ctx, func(s *store.Snap) error { _, _ = s.Agents().ListWorkspaces(ctx); panic("mine") })
+						_ = db.View(ctx, func(s *store.Snap) error {
+							_, _ = s.Agents().
+								ListWorkspaces(ctx)
+							panic("mine")
+						})
 					}()
 				}
 				return errMine
@@ -134,7 +139,10 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			if err := f(); !errors.Is(err, errMine) {
 				t.Fatalf("%s: got %v", name, err)
 			}
-			equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.Agents().ListSecrets(ctx, ws) })), 0, "%s: secrets", name)
+			equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) {
+				return s.Agents().
+					ListSecrets(ctx, ws)
+			})), 0, "%s: secrets", name)
 			update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		}
 		equal(t, revision(t, db, ws), 9, "changes that worked")
@@ -159,7 +167,9 @@ var transactions = map[string]func(*testing.T, *store.DB){
 					return db.Update(ctx, func(tx *store.Tx) error {
 						c := call("msg_"+id, "th_"+id)
 						c.Operation.ID, c.Operation.State, c.Operation.Effect = "op_"+id, reeve.Prepared, reeve.Unsafe
-						if err := tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: 1 + int64(kind/5)}); err != nil { // 5: a stale one
+						// 5: a stale one
+						if err := tx.Ledger().InsertCall(ctx, c,
+							store.Preconditions{Revision: 1 + int64(kind/5)}); err != nil {
 							return err
 						}
 						switch kind {
@@ -174,7 +184,8 @@ var transactions = map[string]func(*testing.T, *store.DB){
 								return err
 							}
 						}
-						return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: "msg_t" + id, WorkspaceID: ws, ThreadID: "th_" + id, AgentID: "agt_one", Kind: reeve.Thought})
+						return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: "msg_t" + id, WorkspaceID: ws,
+							ThreadID: "th_" + id, AgentID: "agt_one", Kind: reeve.Thought})
 					})
 				}()
 				switch {
@@ -185,7 +196,8 @@ var transactions = map[string]func(*testing.T, *store.DB){
 					}
 				case kind == 0 || kind == 4:
 					return err
-				case kind == 3 && !errors.As(err, &store.ErrDuplicateOperation{}), kind == 5 && !errors.As(err, &store.ErrStaleDecision{}), kind < 3 && !errors.Is(err, errMine):
+				case kind == 3 && !errors.As(err, &store.ErrDuplicateOperation{}), kind == 5 &&
+					!errors.As(err, &store.ErrStaleDecision{}), kind < 3 && !errors.Is(err, errMine):
 					return fmt.Errorf("kind %d: got %w", kind, err)
 				}
 			}
@@ -242,7 +254,8 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			must(t, db.View(ctx, func(s *store.Snap) error {
 				first := get(s.Agents().GetWorkspace(ctx, ws))(t).Revision
 				for range 5 {
-					equal(t, get(s.Agents().GetWorkspace(ctx, "ws_two"))(t).Revision, first, "the other workspace's revision")
+					equal(t, get(s.Agents().GetWorkspace(ctx, "ws_two"))(t).
+						Revision, first, "the other workspace's revision")
 					runtime.Gosched()
 				}
 				equal(t, get(s.Agents().GetWorkspace(ctx, ws))(t).Revision, first, "the revision later")
@@ -265,9 +278,13 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			if a, b := tx.NewID("x"), tx.NewID("x"); a >= b {
 				t.Errorf("ids out of order: %s %s", a, b)
 			}
-			return tx.Ledger().InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws, State: reeve.Pending, ExpiresAt: now.Add(1234567 * time.Millisecond)})
+			return tx.Ledger().InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws, State: reeve.Pending,
+				ExpiresAt: now.Add(1234567 * time.Millisecond)})
 		})
-		a := view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.Ledger().GetApproval(ctx, ws, "apr_1") })
+		a := view(t, db, func(s *store.Snap) (reeve.Approval, error) {
+			return s.Ledger().
+				GetApproval(ctx, ws, "apr_1")
+		})
 		equal(t, a.ExpiresAt.Sub(a.CreatedAt), 1234567*time.Millisecond, "times")
 		equal(t, a.ExpiresAt.Location(), time.UTC, "zone")
 	},

@@ -25,8 +25,10 @@ func started(t testing.TB, db *store.DB, c store.DueAgent, id, process string) (
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		ok, err = tx.Runs().InsertRun(ctx, reeve.Run{ID: id, Key: list[0].RunKey, WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, SessionID: c.SessionID, Reason: list[0].Reason,
-			ReasonID: list[0].ReasonID, Origins: list[0].Origins, ThreadID: reeve.RunThread(c.AgentID, id), Wakes: len(list), Owner: process})
+		ok, err = tx.Runs().InsertRun(ctx, reeve.Run{ID: id, Key: list[0].RunKey, WorkspaceID: c.WorkspaceID,
+			AgentID: c.AgentID, SessionID: c.SessionID, Reason: list[0].Reason,
+			ReasonID: list[0].ReasonID, Origins: list[0].Origins, ThreadID: reeve.RunThread(c.AgentID, id),
+			Wakes: len(list), Owner: process})
 		if err != nil || !ok {
 			return err
 		}
@@ -93,7 +95,8 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			two := reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}
+			two := reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Kind: "assistant",
+				Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}
 			if err := tx.Agents().InsertAgent(ctx, two); err != nil {
 				return err
 			}
@@ -124,13 +127,15 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		key := reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}
 		tell(store.Change{Operation: "op_1", Tokens: []reeve.Token{key, key, {Class: reeve.EntityID, Name: "task_1"}}})
-		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1", "one wake for each watcher, whatever looks alike")
+		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1",
+			"one wake for each watcher, whatever looks alike")
 		tell(store.Change{Operation: "op_1", Tokens: []reeve.Token{key}})
 		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1", "the same change again")
 		tell(store.Change{Operation: "op_2", Agent: "agt_one", Tokens: []reeve.Token{key}})
 		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1", "an agent's own change")
 		tell(store.Change{Operation: "op_3", Tokens: []reeve.Token{{Class: reeve.EntityID, Name: "TASK"}}})
-		equal(t, queued(), "agt_one/sub_id/op_3 agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1", "an id that looks like a key")
+		equal(t, queued(), "agt_one/sub_id/op_3 agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1",
+			"an id that looks like a key")
 
 		// What the run of agent two changes tells nobody whose work led to it.
 		if !started(t, db, store.DueAgent{AgentID: "agt_two", WorkspaceID: ws}, "run_two", "proc_1") {
@@ -141,7 +146,10 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return err
 		})
 		before := queued()
-		origins := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, "agt_two/sub_two/op_2") }).Origins
+		origins := view(t, db, func(s *store.Snap) (reeve.Wake, error) {
+			return s.Queue().
+				GetWake(ctx, "agt_two/sub_two/op_2")
+		}).Origins
 		equal(t, fmt.Sprint(origins), "[agt_one]", "who led to it")
 		must(t, ended(t, db, "run_two", reeve.RunCompleted))
 		tell(store.Change{Operation: "op_4", Agent: "agt_two", Tokens: []reeve.Token{key}})
@@ -157,11 +165,16 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		for i := range 5 {
-			queue(t, db, reeve.Wake{RunKey: fmt.Sprint("wake_", i), Reason: reeve.ReasonTimer, ReasonID: "tmr_1", SessionID: fmt.Sprint("schedule:", i)})
-			started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: fmt.Sprint("schedule:", i)}, fmt.Sprint("run_", i), "proc_1")
+			queue(t, db, reeve.Wake{RunKey: fmt.Sprint("wake_", i), Reason: reeve.ReasonTimer, ReasonID: "tmr_1",
+				SessionID: fmt.Sprint("schedule:", i)})
+			started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: fmt.Sprint("schedule:", i)},
+				fmt.Sprint("run_", i), "proc_1")
 		}
 		wakes := func(f store.WakeFilter) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.Queue().ListWakes(ctx, ws, f) }), wakeKey)
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
+				return s.Queue().
+					ListWakes(ctx, ws, f)
+			}), wakeKey)
 		}
 		all := wakes(store.WakeFilter{Agent: "agt_one", Limit: 100})
 		var pages []string
@@ -179,9 +192,11 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, wakes(store.WakeFilter{Run: "run_3", Limit: 100}), "wake_3", "what a run serves")
 		equal(t, wakes(store.WakeFilter{Agent: "agt_two", Limit: 100}), "", "another's")
 		runs := func(f store.RunFilter) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.Runs().ListRuns(ctx, ws, f) }), func(r reeve.Run) string { return r.ID })
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.Runs().ListRuns(ctx, ws, f) }),
+				func(r reeve.Run) string { return r.ID })
 		}
-		equal(t, runs(store.RunFilter{Agent: "agt_one", Before: "run_2", Limit: 100}), "run_1 run_0", "an agent's runs before one")
+		equal(t, runs(store.RunFilter{Agent: "agt_one", Before: "run_2", Limit: 100}), "run_1 run_0",
+			"an agent's runs before one")
 		equal(t, runs(store.RunFilter{ReasonID: "tmr_1", Limit: 2}), "run_4 run_3", "a timer's last runs")
 		equal(t, runs(store.RunFilter{Agent: "agt_two", Limit: 2}), "", "another's runs")
 		equal(t, runs(store.RunFilter{State: reeve.RunRunning, Limit: 1}), "run_4", "runs in a state")
@@ -198,17 +213,21 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:" + key}
 		}
 		for i, key := range []string{"m0", "m1", "m2", "m3"} {
-			queue(t, db, reeve.Wake{RunKey: key, Reason: reeve.ReasonManual, SessionID: "manual:" + key, DueAt: reeve.Now().Add(time.Duration(i-9) * time.Minute)})
+			queue(t, db, reeve.Wake{RunKey: key, Reason: reeve.ReasonManual, SessionID: "manual:" + key,
+				DueAt: reeve.Now().Add(time.Duration(i-9) * time.Minute)})
 		}
 		equal(t, started(t, db, main("m0"), "run_1", "proc_1"), true, "started")
-		update(t, db, func(tx *store.Tx) error { // a step that has passed over those that wait, when the run they wait for ends
+		// a step that has passed over those that wait, when the run they wait for ends
+		update(t, db, func(tx *store.Tx) error {
 			first, err := tx.Queue().DueWakes(ctx, 4, nil)
 			must(t, err)
 			equal(t, len(first), 0, "due while one runs")
 			must(t, ended(t, db, "run_1", reeve.RunCompleted))
-			rest, err := tx.Queue().DueWakes(ctx, 4, &reeve.Wake{AgentID: "agt_one", SessionID: "manual:m2", DueAt: reeve.Now().Add(-7 * time.Minute), CreatedAt: tx.Now()})
+			rest, err := tx.Queue().DueWakes(ctx, 4, &reeve.Wake{AgentID: "agt_one", SessionID: "manual:m2",
+				DueAt: reeve.Now().Add(-7 * time.Minute), CreatedAt: tx.Now()})
 			must(t, err)
-			equal(t, ids(rest, func(w reeve.Wake) string { return w.RunKey }), "", "later ones, when earlier ones were passed over")
+			equal(t, ids(rest, func(w reeve.Wake) string { return w.RunKey }), "",
+				"later ones, when earlier ones were passed over")
 			return nil
 		})
 		update(t, db, func(tx *store.Tx) error { // two servers: one has the first in its hands
@@ -235,7 +254,8 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		})
 		queue(t, db, reeve.Wake{RunKey: "before", Reason: reeve.ReasonManual, SessionID: "manual:before"})
 		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
-		equal(t, started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:before"}, "run_1", "proc_1"), true, "started")
+		equal(t, started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:before"},
+			"run_1", "proc_1"), true, "started")
 		must(t, ended(t, db, "run_1", reeve.RunCompleted)) // from now on it is throttled
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: reeve.Now().Add(-time.Minute)})
 		queue(t, db, reeve.Wake{RunKey: "m1", Reason: reeve.ReasonManual, SessionID: "manual:m1"})
@@ -248,9 +268,11 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
 		ago := func(m int) time.Time { return reeve.Now().Add(-time.Duration(m) * time.Minute) }
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: ago(3)})
-		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false, "a key that is queued")
+		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false,
+			"a key that is queued")
 		queue(t, db, reeve.Wake{RunKey: "k2", Reason: reeve.ReasonSubscription, DueAt: reeve.Now().Add(time.Hour)})
-		queue(t, db, reeve.Wake{RunKey: "s1", Reason: reeve.ReasonTimer, SessionID: "schedule:a", DueAt: reeve.Now().Add(-time.Hour)})
+		queue(t, db, reeve.Wake{RunKey: "s1", Reason: reeve.ReasonTimer, SessionID: "schedule:a", DueAt: reeve.Now().
+			Add(-time.Hour)})
 		queue(t, db, reeve.Wake{RunKey: "s2", Reason: reeve.ReasonTimer, SessionID: "schedule:b", DueAt: ago(2)})
 		queue(t, db, reeve.Wake{RunKey: "m1", Reason: reeve.ReasonManual, SessionID: "manual:m1", DueAt: ago(1)})
 		equal(t, callers(t, db), "agt_one/schedule:a agt_one/ agt_one/schedule:b", "due, the longest waiting first")
@@ -273,7 +295,8 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		rt := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") })
 		equal(t, rt.ActiveRun, "", "active run")
 		equal(t, rt.Failures, 1, "failures")
-		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false, "a key that was served")
+		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false,
+			"a key that was served")
 		// A throttle defers changes and timers, and says until when.
 		update(t, db, func(tx *store.Tx) error {
 			a, err := tx.Agents().GetAgent(ctx, ws, "agt_one")
@@ -305,12 +328,15 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		for i := range n {
 			key := fmt.Sprintf("k%03d", i)
 			lane := store.ScheduleLane + key
-			list = append(list, reeve.Wake{RunKey: key, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonTimer, ReasonID: key, SessionID: lane, DueAt: reeve.Now(), State: reeve.WakeQueued})
-			runs = append(runs, reeve.Run{ID: "run_" + key, Key: key, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonTimer, SessionID: lane, ThreadID: key, Wakes: 1, Owner: "p",
+			list = append(list, reeve.Wake{RunKey: key, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonTimer,
+				ReasonID: key, SessionID: lane, DueAt: reeve.Now(), State: reeve.WakeQueued})
+			runs = append(runs, reeve.Run{ID: "run_" + key, Key: key, WorkspaceID: ws, AgentID: "agt_one",
+				Reason: reeve.ReasonTimer, SessionID: lane, ThreadID: key, Wakes: 1, Owner: "p",
 				State: reeve.RunRunning})
 			ends = append(ends, store.WakeEnd{RunKey: key, State: reeve.WakeTaken, RunID: "run_" + key})
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.Queue().InsertWakes(ctx, append(list, list[0])) }) // a key twice is one wake
+		// a key twice is one wake
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().InsertWakes(ctx, append(list, list[0])) })
 		again := list[7]
 		again.RunKey = "again"
 		update(t, db, func(tx *store.Tx) error { return tx.Queue().InsertWakes(ctx, []reeve.Wake{again}) })
@@ -326,7 +352,8 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return errors.Join(err, tx.Queue().EndManyWakes(ctx, ends))
 		})
 		equal(t, callers(t, db), "", "due: the lane of the one that is left runs")
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, "k149") }).RunID, "run_k149", "whom a wake is served by")
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, "k149") }).
+			RunID, "run_k149", "whom a wake is served by")
 		second := runs[3]
 		second.ID, second.Key = "run_second", "second"
 		other := runs[3]
@@ -360,7 +387,8 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		won := make([]bool, 8)
 		must(t, firstOf(race(8, func(i int) error {
-			won[i] = started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, fmt.Sprint("run_", i), "proc_1")
+			won[i] = started(t, db, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, fmt.Sprint("run_", i),
+				"proc_1")
 			return nil
 		})))
 		n := 0
@@ -373,7 +401,8 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		for _, w := range view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
 			return s.Queue().ListWakes(t.Context(), ws, store.WakeFilter{Agent: "agt_one", Limit: 100})
 		}) {
-			if taken := w.State == reeve.WakeTaken && w.RunID != ""; !taken && w.State != reeve.WakeQueued { // one that a loser held for a moment is the next run's
+			// one that a loser held for a moment is the next run's
+			if taken := w.State == reeve.WakeTaken && w.RunID != ""; !taken && w.State != reeve.WakeQueued {
 				t.Errorf("%+v", w)
 			}
 		}
@@ -417,16 +446,22 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, left(), true, "some are left")
 		equal(t, len(claim(10)), 0, "claimed while stopped")
 		stop(time.Time{})
-		equal(t, ids(claim(1), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_12proc_1running", "claimed")
-		equal(t, ids(claim(10), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_31proc_1running", "claimed next")
+		equal(t, ids(claim(1), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }),
+			"run_12proc_1running", "claimed")
+		equal(t, ids(claim(10), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }),
+			"run_31proc_1running", "claimed next")
 		equal(t, len(claim(10)), 0, "left")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.Runs().RunsOwnedBy(ctx, "proc_1") }), func(r reeve.Run) string { return r.ID }), "run_0 run_1 run_3", "in hand")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) {
+			return s.Runs().
+				RunsOwnedBy(ctx, "proc_1")
+		}), func(r reeve.Run) string { return r.ID }), "run_0 run_1 run_3", "in hand")
 		equal(t, left(), true, "one still waits")
 		must(t, ended(t, db, "run_2", reeve.RunFailed))
 		equal(t, left(), false, "none is left")
 	},
 
-	// A run that waits for calls that are answered later is taken up when there is a result that it does not know of, whenever that was written. One that waits for another call is taken up when that has its own.
+	// A run that waits for calls that are answered later is taken up when there is a result that it does not know of,
+	// whenever that was written. One that waits for another call is taken up when that has its own.
 	"results that come later": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
@@ -444,7 +479,8 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			is := ops[id]
 			is.State, is.ResultID = reeve.Committed, "msg_"+id
 			update(t, db, func(tx *store.Tx) error {
-				return tx.Ledger().TransitionOperation(ctx, ops[id], is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
+				return tx.Ledger().TransitionOperation(ctx, ops[id], is,
+					&store.CallResult{ID: is.ResultID, Info: []byte("{}")})
 			})
 		}
 		park := func(results int) {
@@ -456,7 +492,10 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			})
 		}
 		parked := func() int {
-			known := view(t, db, func(s *store.Snap) (int, error) { return s.Runs().CountDeferredResults(ctx, "run_1") })
+			known := view(t, db, func(s *store.Snap) (int, error) {
+				return s.Runs().
+					CountDeferredResults(ctx, "run_1")
+			})
 			park(known + 1)
 			return known
 		}
@@ -506,15 +545,18 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return reeve.Frame{Type: kind, TurnID: "run_1", MessageID: "msg_1", ToolCallID: call}
 		}
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID, State: reeve.ConversationActive}); err != nil {
+			if err := tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID,
+				State: reeve.ConversationActive}); err != nil {
 				return err
 			}
-			_, err := tx.Runs().InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: a.ID, Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "conv_1"})
+			_, err := tx.Runs().InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: a.ID,
+				Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "conv_1"})
 			return err
 		})
 		for i, call := range []string{"b", "a"} {
 			update(t, db, func(tx *store.Tx) error {
-				return tx.Chat().AppendFrame(ctx, "conv_1", "run_1:"+store.CallKey(i+9, call), frame(reeve.FrameTool, call))
+				return tx.Chat().AppendFrame(ctx, "conv_1", "run_1:"+store.CallKey(i+9, call),
+					frame(reeve.FrameTool, call))
 			})
 		}
 		ended, told := make(chan struct{}), make(chan error, 2)
@@ -543,8 +585,12 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		must(t, <-told)
 		must(t, <-told)
 		equal(t, state, reeve.RunCancelled, "the turn, once the conversation is held")
-		frames := view(t, db, func(s *store.Snap) ([]reeve.Frame, error) { return s.Chat().ListFrames(ctx, "conv_1", 0, 10) })
-		equal(t, ids(frames, func(f reeve.Frame) string { return string(f.Type) + f.ToolCallID }), "tool_startedb tool_starteda tool_resultb tool_resulta turn_complete", "what clients are told")
+		frames := view(t, db, func(s *store.Snap) ([]reeve.Frame, error) {
+			return s.Chat().
+				ListFrames(ctx, "conv_1", 0, 10)
+		})
+		equal(t, ids(frames, func(f reeve.Frame) string { return string(f.Type) + f.ToolCallID }),
+			"tool_startedb tool_starteda tool_resultb tool_resulta turn_complete", "what clients are told")
 	},
 
 	"stopped and destroyed": func(t *testing.T, db *store.DB) {
@@ -555,14 +601,18 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			if err := tx.System().RegisterProcess(ctx, "proc_1"); err != nil {
 				return err
 			}
-			if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}}); err != nil {
+			if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID,
+				Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}}); err != nil {
 				return err
 			}
-			return tx.Queue().PutTimer(ctx, reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann", Kind: "cron", State: reeve.TimerActive, NextAt: &later})
+			return tx.Queue().PutTimer(ctx, reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann",
+				Kind: "cron", State: reeve.TimerActive, NextAt: &later})
 		})
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: later})
-		queue(t, db, reeve.Wake{RunKey: "script job", Reason: reeve.ReasonScriptJob, SessionID: store.ScriptJobLane + "x", DueAt: later})
-		queue(t, db, reeve.Wake{RunKey: "retry", Reason: reeve.ReasonRetry, SessionID: store.ManualLane + "retry", DueAt: later})
+		queue(t, db, reeve.Wake{RunKey: "script job", Reason: reeve.ReasonScriptJob, SessionID: store.ScriptJobLane +
+			"x", DueAt: later})
+		queue(t, db, reeve.Wake{RunKey: "retry", Reason: reeve.ReasonRetry, SessionID: store.ManualLane + "retry",
+			DueAt: later})
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, tx.Now(), "enough") })
 		wake := func(key string) reeve.Wake {
 			return view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, key) })
@@ -586,11 +636,17 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, wake("k3").Why, "the agent is destroyed", "why")
 		equal(t, wake("script job").State+" "+wake("retry").State, "queued skipped", "a script job and a retry of it")
 		equal(t, runOf(t, db, "run_1").State, reeve.RunCancelled, "its run")
-		timer := view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.Queue().GetTimer(ctx, ws, "ann", "sch") })
+		timer := view(t, db, func(s *store.Snap) (reeve.Timer, error) {
+			return s.Queue().
+				GetTimer(ctx, ws, "ann", "sch")
+		})
 		if timer.State != reeve.TimerCompleted || timer.NextAt != nil {
 			t.Errorf("its timer: %+v", timer)
 		}
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Subscription, error) { return s.Queue().ListSubscriptions(ctx, ws, a.ID) })), 0, "its subscriptions")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Subscription, error) {
+			return s.Queue().
+				ListSubscriptions(ctx, ws, a.ID)
+		})), 0, "its subscriptions")
 		timer.State = reeve.TimerActive
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer) }), reeve.Conflict)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {

@@ -17,20 +17,31 @@ import (
 
 // work tests what processes do: claiming, heartbeats, approvals, budgets.
 var work = map[string]func(*testing.T, *store.DB){
-	// A summary that a process has taken, and of which it could not write what became of it, is not lost while the process lives: it takes it again, and nobody else does.
+	// A summary that a process has taken, and of which it could not write what became of it, is not lost while the
+	// process lives: it takes it again, and nobody else does.
 	"summary that is left": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return errors.Join(tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
-				tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "th", UpTo: "run_1", WorkspaceID: ws, AgentID: "agt_one", ConversationID: "cnv_1"}))
+			return errors.Join(tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().
+				InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
+				tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "th", UpTo: "run_1", WorkspaceID: ws,
+					AgentID: "agt_one", ConversationID: "cnv_1"}))
 		})
 		claim := func(process string) (v store.Summary) {
-			update(t, db, func(tx *store.Tx) (err error) { v, _, err = tx.Chat().ClaimSummary(ctx, process); return err })
+			update(t, db, func(tx *store.Tx) (err error) {
+				v, _, err = tx.Chat().
+					ClaimSummary(ctx, process)
+				return err
+			})
 			return v
 		}
 		due := func(process string) bool {
-			return view(t, db, func(s *store.Snap) (bool, error) { _, ok, err := s.Chat().NextSummary(ctx, process); return ok, err })
+			return view(t, db, func(s *store.Snap) (bool, error) {
+				_, ok, err := s.Chat().
+					NextSummary(ctx, process)
+				return ok, err
+			})
 		}
 		equal(t, claim("proc_1").Attempts, 1, "taken")
 		equal(t, due("proc_2"), false, "for another process, while this one lives")
@@ -106,8 +117,9 @@ var work = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		soon, past := reeve.Now().Add(time.Hour), reeve.Now().Add(-time.Hour)
 		for id, o := range map[string]reeve.Operation{
-			"op_over":   {Effect: reeve.Local, State: reeve.Dispatched, NextAttemptAt: &past, TimeoutAt: &past},
-			"op_owned":  {Effect: reeve.Local, State: reeve.Dispatched, NextAttemptAt: &past, TimeoutAt: &past, Owner: "proc_gone"},
+			"op_over": {Effect: reeve.Local, State: reeve.Dispatched, NextAttemptAt: &past, TimeoutAt: &past},
+			"op_owned": {Effect: reeve.Local, State: reeve.Dispatched, NextAttemptAt: &past, TimeoutAt: &past,
+				Owner: "proc_gone"},
 			"op_waits":  {Effect: reeve.Local, State: reeve.Dispatched, NextAttemptAt: &soon, TimeoutAt: &soon},
 			"op_abroad": {Effect: reeve.Keyed, State: reeve.Dispatched, NextAttemptAt: &past, TimeoutAt: &past},
 		} {
@@ -117,10 +129,17 @@ var work = map[string]func(*testing.T, *store.DB){
 				return insertOperation(ctx, tx, is)
 			})
 		}
-		list := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.Ledger().OverdueOperations(ctx, 10) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
+			return s.Ledger().
+				OverdueOperations(ctx, 10)
+		})
 		slices.SortFunc(list, func(a, b reeve.Operation) int { return strings.Compare(a.ID, b.ID) })
 		equal(t, ids(list, func(o reeve.Operation) string { return o.ID }), "op_over op_owned", "overdue")
-		at := view(t, db, func(s *store.Snap) (int64, error) { at, _, err := s.Ledger().NextOverdue(ctx); return at, err })
+		at := view(t, db, func(s *store.Snap) (int64, error) {
+			at, _, err := s.Ledger().NextOverdue(ctx)
+			return at,
+				err
+		})
 		equal(t, at, reeve.Millis(soon), "the next that will be overdue")
 		update(t, db, func(tx *store.Tx) (err error) {
 			list, err = tx.Ledger().ClaimOperations(ctx, "proc_me", 10)
@@ -192,7 +211,11 @@ var work = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
 		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_2") })
 		beat := func(id string, patience time.Duration) (alive bool) {
-			update(t, db, func(tx *store.Tx) (err error) { alive, err = tx.System().Heartbeat(ctx, id, patience); return err })
+			update(t, db, func(tx *store.Tx) (err error) {
+				alive, err = tx.System().
+					Heartbeat(ctx, id, patience)
+				return err
+			})
 			return alive
 		}
 		equal(t, beat("proc_2", time.Minute), true, "the living process")
@@ -209,19 +232,28 @@ var work = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		ask := func(id, op string, expires time.Time) reeve.Approval {
-			a := reeve.Approval{ID: id, WorkspaceID: ws, OperationID: op, CallID: "msg_1", AgentID: "agt_one", Tool: "echo", Args: `{"a": 1}`, ArgsHash: "h",
-				ToolVersion: "v", Policy: "p", Why: "w", Reason: "r", Preview: "+ a", State: reeve.Pending, ExpiresAt: expires}
+			a := reeve.Approval{ID: id, WorkspaceID: ws, OperationID: op, CallID: "msg_1", AgentID: "agt_one",
+				Tool: "echo", Args: `{"a": 1}`, ArgsHash: "h",
+				ToolVersion: "v", Policy: "p", Why: "w", Reason: "r", Preview: "+ a", State: reeve.Pending,
+				ExpiresAt: expires}
 			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertApproval(ctx, a) })
 			return a
 		}
 		later, past := reeve.Now().Add(time.Hour), reeve.Now().Add(-time.Second)
 		a := ask("apr_1", "op_1", later)
-		got := view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.Ledger().GetApproval(ctx, ws, "apr_1") })
+		got := view(t, db, func(s *store.Snap) (reeve.Approval, error) {
+			return s.Ledger().
+				GetApproval(ctx, ws, "apr_1")
+		})
 		a.CreatedAt = got.CreatedAt
 		if got != a || got.CreatedAt.IsZero() {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, a)
 		}
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetApproval(ctx, "ws_two", "apr_1"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.Ledger().
+				GetApproval(ctx, "ws_two", "apr_1")
+			return err
+		}), reeve.NotFound)
 		ask("apr_2", "op_1", past)
 		ask("apr_3", "op_2", later)
 		due := view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.Ledger().DueApprovals(ctx, 10) })
@@ -241,11 +273,18 @@ var work = map[string]func(*testing.T, *store.DB){
 		equal(t, list("", "apr_2", 2), "apr_1", "second page")
 		errs := race(16, func(i int) error {
 			mine := a
-			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.Approved, reeve.Rejected}[i%2], fmt.Sprint("user", i), "so be it"
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionApproval(ctx, mine, reeve.Pending) })
+			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.Approved, reeve.Rejected}[i%2],
+				fmt.Sprint("user", i), "so be it"
+			return db.Update(ctx, func(tx *store.Tx) error {
+				return tx.Ledger().
+					TransitionApproval(ctx, mine, reeve.Pending)
+			})
 		})
 		exactlyOne(t, errs, reeve.Conflict)
-		got = view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.Ledger().GetApproval(ctx, ws, "apr_1") })
+		got = view(t, db, func(s *store.Snap) (reeve.Approval, error) {
+			return s.Ledger().
+				GetApproval(ctx, ws, "apr_1")
+		})
 		for i, err := range errs {
 			if err == nil {
 				equal(t, got.DecidedBy, fmt.Sprint("user", i), "who decided")
@@ -257,7 +296,10 @@ var work = map[string]func(*testing.T, *store.DB){
 		equal(t, list(reeve.Pending, "", 9), "apr_3", "pending")
 		equal(t, list(reeve.Pending, "apr_3", 9), "", "pending, second page")
 		equal(t, list(reeve.Expired, "", 9), "apr_2", "whose time is over, though nobody has written that down")
-		for _, v := range view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.Ledger().ListApprovals(ctx, ws, "", "", 9) }) {
+		for _, v := range view(t, db, func(s *store.Snap) ([]reeve.Approval, error) {
+			return s.Ledger().
+				ListApprovals(ctx, ws, "", "", 9)
+		}) {
 			equal(t, v.State == reeve.Expired, v.ID == "apr_2", "%s has expired", v.ID)
 		}
 	},
@@ -266,15 +308,20 @@ var work = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		list := []string{"run_unknown"}
-		for id, callers := range map[string][]string{"run_own": nil, "run_near": {"agt_one"}, "run_far": {"agt_one", "agt_two"}, "run_other": {"agt_two"}} {
-			v := reeve.Run{ID: id, Key: id, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, State: reeve.RunRunning, ThreadID: "th"}
+		for id, callers := range map[string][]string{"run_own": nil, "run_near": {"agt_one"},
+			"run_far": {"agt_one", "agt_two"}, "run_other": {"agt_two"}} {
+			v := reeve.Run{ID: id, Key: id, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser,
+				State: reeve.RunRunning, ThreadID: "th"}
 			for _, a := range callers {
 				v.Ancestors = append(v.Ancestors, reeve.Ancestor{AgentID: a})
 			}
 			update(t, db, func(tx *store.Tx) error { _, err := tx.Runs().InsertRun(ctx, v); return err })
 			list = append(list, id)
 		}
-		led := view(t, db, func(s *store.Snap) (map[string]bool, error) { return s.Runs().RunsActingFor(ctx, "agt_one", list) })
+		led := view(t, db, func(s *store.Snap) (map[string]bool, error) {
+			return s.Runs().
+				RunsActingFor(ctx, "agt_one", list)
+		})
 		maps.DeleteFunc(led, func(_ string, on bool) bool { return !on })
 		equal(t, fmt.Sprint(slices.Sorted(maps.Keys(led))), "[run_far run_near]", "on behalf of an agent")
 	},
@@ -284,17 +331,20 @@ var work = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		put := func(subject, parent string) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: subject, Parent: parent, OnExceed: reeve.EndOver})
+				return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: subject, Parent: parent,
+					OnExceed: reeve.EndOver})
 			})
 		}
-		for _, b := range [][2]string{{"run:a", "run:b"}, {"run:b", "run:c"}, {"run:c", "workspace"}, {"run:d", "run:c"}} {
+		for _, b := range [][2]string{{"run:a", "run:b"}, {"run:b", "run:c"}, {"run:c", "workspace"},
+			{"run:d", "run:c"}} {
 			if err := put(b[0], b[1]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		wantCode(t, put("run:a", "run:a"), reeve.Validation)
 		err := put("run:c", "run:a")
-		if wantCode(t, err, reeve.Validation); !strings.Contains(err.Error(), "run:c, whose parent is run:a, whose parent is run:b, whose parent is run:c") {
+		if wantCode(t, err, reeve.Validation); !strings.Contains(err.Error(),
+			"run:c, whose parent is run:a, whose parent is run:b, whose parent is run:c") {
 			t.Error(err)
 		}
 		if err := put("run:a", "run:d"); err != nil { // the way up may be another
@@ -309,7 +359,8 @@ var work = map[string]func(*testing.T, *store.DB){
 	"budget": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		b := reeve.Budget{Subject: "agent:agt_one", Parent: "workspace", Limit: reeve.Amount{Calls: 10, Tokens: 1 << 40, Micros: 5, Millis: 7}, OnExceed: reeve.ParkOver}
+		b := reeve.Budget{Subject: "agent:agt_one", Parent: "workspace", Limit: reeve.Amount{Calls: 10, Tokens: 1 << 40,
+			Micros: 5, Millis: 7}, OnExceed: reeve.ParkOver}
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().PutBudget(ctx, ws, b) })
 		equal(t, revision(t, db, ws), 2, "after PutBudget")
 		update(t, db, func(tx *store.Tx) error {
@@ -340,7 +391,8 @@ var work = map[string]func(*testing.T, *store.DB){
 		})
 		equal(t, read(b.Subject).Reserved, reeve.Amount{Calls: 2, Tokens: 200, Micros: 2, Millis: 2}, "reserved")
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Ledger().Spend(ctx, ws, []string{b.Subject, "workspace"}, "msg_1", reeve.Amount{Calls: 1, Tokens: 60})
+			return tx.Ledger().Spend(ctx, ws, []string{b.Subject, "workspace"}, "msg_1",
+				reeve.Amount{Calls: 1, Tokens: 60})
 		})
 		equal(t, read(b.Subject).Reserved, one, "reserved after Spend")
 		equal(t, read("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used")
@@ -359,7 +411,8 @@ var work = map[string]func(*testing.T, *store.DB){
 				t.Errorf("reserved %+v", got)
 			}
 			update(t, db, func(tx *store.Tx) error {
-				return errors.Join(tx.Ledger().Spend(ctx, ws, []string{"workspace"}, "msg_8", a), tx.Ledger().Spend(ctx, ws, nil, "msg_9", a))
+				return errors.Join(tx.Ledger().Spend(ctx, ws, []string{"workspace"}, "msg_8", a), tx.Ledger().
+					Spend(ctx, ws, nil, "msg_9", a))
 			})
 		}
 		spend(reeve.Amount{Calls: -5, Tokens: -500})
@@ -371,7 +424,10 @@ var work = map[string]func(*testing.T, *store.DB){
 		b.Limit.Calls = 20
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().PutBudget(ctx, ws, b) })
 		equal(t, read(b.Subject).Used.Tokens, 60, "used after new limits")
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Budget, error) { return s.Ledger().ListBudgets(ctx, ws) })), 2, "budgets")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Budget, error) {
+			return s.Ledger().
+				ListBudgets(ctx, ws)
+		})), 2, "budgets")
 
 		// A claim outlives its process only while there is an operation to finish.
 		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_1") })
@@ -399,7 +455,8 @@ var work = map[string]func(*testing.T, *store.DB){
 				return err
 			}
 			for _, call := range []string{"msg_parked", "msg_sent", "msg_done", "msg_unknown", "msg_lost"} {
-				if err := tx.Ledger().Reserve(ctx, ws, "workspace", call, "proc_gone", reeve.Amount{Calls: 1}); err != nil {
+				if err := tx.Ledger().Reserve(ctx, ws, "workspace", call, "proc_gone",
+					reeve.Amount{Calls: 1}); err != nil {
 					return err
 				}
 			}
@@ -407,14 +464,16 @@ var work = map[string]func(*testing.T, *store.DB){
 		})
 		equal(t, read("workspace").Reserved.Calls, 3, "claims: a living process's, a parked one's, a sent one's")
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) }),
+			reeve.NotFound)
 	},
 
 	"a budget is never overdrawn": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 5}, OnExceed: reeve.EndOver})
+			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 5},
+				OnExceed: reeve.EndOver})
 		})
 		over := reeve.Errorf(reeve.BudgetExceeded, "over")
 		won := 0

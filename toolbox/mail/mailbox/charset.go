@@ -12,12 +12,13 @@ import (
 	"reeve"
 )
 
-// decode makes text of bytes in the charset that a mail says they are in. Many mails say it wrong: what should be UTF-8 or ASCII and is not is read as
-// Windows-1252, which every byte is something in.
+// decode makes text of bytes in the charset that a mail says they are in. Many mails say it wrong: what should be UTF-8
+// or ASCII and is not is read as Windows-1252, which every byte is something in.
 func (l *letter) decode(b []byte, charset string) string {
 	name := strings.ToLower(strings.Trim(charset, ` "'`))
 	switch name {
-	case "", "utf-8", "utf8", "us-ascii", "ascii", "ansi_x3.4-1968", "unknown-8bit", "x-unknown", "7bit", "8bit", "binary":
+	case "", "utf-8", "utf8", "us-ascii", "ascii", "ansi_x3.4-1968", "unknown-8bit", "x-unknown", "7bit", "8bit",
+		"binary":
 		return l.guess(b, name)
 	}
 	e, err := htmlindex.Get(name)

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	mostRow    = 8 << 20 // bytes of a row that are kept; the rest is dropped while it is read, so that a quote that is never closed costs no memory
-	mostFields = 1000    // fields of a row that are kept, one more for the last
+	// bytes of a row that are kept; the rest is dropped while it is read, so that a quote that is never closed costs no
+	// memory
+	mostRow    = 8 << 20
+	mostFields = 1000 // fields of a row that are kept, one more for the last
 )
 
 // csv reads a file whose first line names its columns.
@@ -55,7 +57,8 @@ func (f *file) csv() error {
 		if errors.Is(err, errQuote) {
 			found := false
 			if found, err = f.resync(table, start, kinds); found || row == nil || cut > 0 {
-				line.Bad = "a quote in the row is never closed, or closed where no field ends; reading went on at the next row that is whole"
+				line.Bad = "a quote in the row is never closed, or closed where no field ends; reading went on at " +
+					"the next row that is whole"
 			} else {
 				notes = append(notes, "the file ends before a quote in the row is closed")
 			}
@@ -97,7 +100,8 @@ func (f *file) rowEmail(kinds, row, notes []string) (reeve.Email, []string, erro
 	return f.email(r)
 }
 
-// resync goes to the first line behind a broken row with which a row begins that is whole and a mail, if there is one. Lines between them are of the broken one.
+// resync goes to the first line behind a broken row with which a row begins that is whole and a mail, if there is one.
+// Lines between them are of the broken one.
 func (f *file) resync(table *csvReader, start int64, kinds []string) (found bool, err error) {
 	to := func(offset int64) error {
 		_, err := f.f.Seek(offset, io.SeekStart)
@@ -137,10 +141,12 @@ func unlessEnd(err error) error {
 // csvReader reads rows as spreadsheets write them: fields in quotes may hold commas, line ends and doubled quotes.
 type csvReader struct{ in *counter }
 
-// errQuote means that a row begins a quote and does not end it as one does: before a comma or the end of a line. One that was forgotten ends at the next, wherever that is.
+// errQuote means that a row begins a quote and does not end it as one does: before a comma or the end of a line. One
+// that was forgotten ends at the next, wherever that is.
 var errQuote = errors.New("a quote is not closed")
 
-// row gives the next row and how many bytes of it were dropped. io.EOF means that there is none, errQuote with a row that the file ends in it.
+// row gives the next row and how many bytes of it were dropped. io.EOF means that there is none, errQuote with a row
+// that the file ends in it.
 func (c *csvReader) row() (row []string, cut int64, err error) {
 	var b strings.Builder
 	quoted, began, lines, kept := false, false, false, 0

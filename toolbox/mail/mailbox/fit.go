@@ -8,7 +8,8 @@ import (
 	"reeve"
 )
 
-// mostMail is how many bytes a mail may have as it is sent to a server, which takes 16 MiB at once: one that is larger would hold up all that come after it, for ever.
+// mostMail is how many bytes a mail may have as it is sent to a server, which takes 16 MiB at once: one that is larger
+// would hold up all that come after it, for ever.
 const mostMail = 8 << 20
 
 const cutNote = "its text is longer than 1 MiB and was cut"
@@ -38,7 +39,8 @@ func fit(line *reeve.MailLine) {
 
 // size is about how many bytes a mail has, without what JSON adds.
 func size(e *reeve.Email) int {
-	n := len(e.MessageID) + len(e.Inbox) + len(e.Folder) + len(e.Subject) + len(e.Sender) + len(e.SenderName) + len(e.Body) + 1000
+	n := len(e.MessageID) + len(e.Inbox) + len(e.Folder) + len(e.Subject) + len(e.Sender) + len(e.SenderName) +
+		len(e.Body) + 1000
 	for _, list := range [][]string{e.Recipients, e.To, e.Cc, e.Bcc} {
 		for _, a := range list {
 			n += len(a) + 4

@@ -9,9 +9,12 @@ import (
 
 // hidden are elements whose text nobody sees; breaking are those that begin a line.
 var (
-	hidden   = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Head: true, atom.Title: true, atom.Noscript: true, atom.Template: true}
-	breaking = map[atom.Atom]bool{atom.Br: true, atom.P: true, atom.Div: true, atom.Tr: true, atom.Li: true, atom.Ul: true, atom.Ol: true, atom.Table: true, atom.Blockquote: true, atom.Pre: true, atom.Hr: true,
-		atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true, atom.Section: true, atom.Article: true, atom.Header: true, atom.Footer: true, atom.Dt: true, atom.Dd: true}
+	hidden = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Head: true, atom.Title: true,
+		atom.Noscript: true, atom.Template: true}
+	breaking = map[atom.Atom]bool{atom.Br: true, atom.P: true, atom.Div: true, atom.Tr: true, atom.Li: true,
+		atom.Ul: true, atom.Ol: true, atom.Table: true, atom.Blockquote: true, atom.Pre: true, atom.Hr: true,
+		atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true, atom.Section: true,
+		atom.Article: true, atom.Header: true, atom.Footer: true, atom.Dt: true, atom.Dd: true}
 )
 
 // htmlText is what a person reads of a page.

@@ -67,7 +67,8 @@ func (f *file) jsonLine() ([]byte, error) {
 	}
 }
 
-// jsonRecord reads an object by the names of its keys, wherever they come from: what holds text, a list of it, or attachments.
+// jsonRecord reads an object by the names of its keys, wherever they come from: what holds text, a list of it, or
+// attachments.
 func jsonRecord(b []byte) (record, error) {
 	var tree map[string]json.RawMessage
 	if err := json.Unmarshal(b, &tree); err != nil {

@@ -8,7 +8,8 @@ import (
 	"reeve"
 )
 
-// separator is the line before each mail: who, and when. Text that begins a line with From has a > before it, or does not look like this.
+// separator is the line before each mail: who, and when. Text that begins a line with From has a > before it, or does
+// not look like this.
 var separator = regexp.MustCompile(`^From (\S+ .*|\S*)\d{4}.*$|^From \S+\s*$`)
 
 // mbox reads a file of many mails.

@@ -36,7 +36,8 @@ func (l *letter) note(format string, args ...any) {
 	}
 }
 
-// Message reads one mail as it was sent: a header, and parts. What is broken about it is noted, and the rest is kept. Only what has no header at all is refused.
+// Message reads one mail as it was sent: a header, and parts. What is broken about it is noted, and the rest is kept.
+// Only what has no header at all is refused.
 func Message(r io.Reader) (reeve.Email, []string, error) {
 	l := &letter{room: reeve.MostMailText}
 	in := bufio.NewReaderSize(r, 32<<10)
@@ -108,12 +109,14 @@ func (l *letter) header(in *bufio.Reader) (message.Header, error) {
 	return h, nil
 }
 
-// headerLine reads a line, or the beginning of one that is longer than a header may be: what is no mail need not have any.
+// headerLine reads a line, or the beginning of one that is longer than a header may be: what is no mail need not have
+// any.
 func headerLine(in *bufio.Reader) (string, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
-		if line = append(line, part...); err != bufio.ErrBufferFull || len(line) > mostHeader { //nolint:errorlint // it is never wrapped
+		if line = append(line, part...); err != bufio.ErrBufferFull ||
+			len(line) > mostHeader { //nolint:errorlint // it is never wrapped
 			return string(line), err
 		}
 	}
@@ -168,7 +171,8 @@ func (l *letter) addresses(s string) (out []string) {
 	if s = strings.TrimSpace(s); s == "" {
 		return nil
 	}
-	p := mail.AddressParser{WordDecoder: &mime.WordDecoder{CharsetReader: func(charset string, in io.Reader) (io.Reader, error) {
+	p := mail.AddressParser{WordDecoder: &mime.WordDecoder{CharsetReader: func(charset string, in io.Reader) (io.Reader,
+		error) {
 		b, err := io.ReadAll(in)
 		return strings.NewReader(l.decode(b, charset)), err
 	}}}

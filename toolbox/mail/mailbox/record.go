@@ -81,7 +81,8 @@ func (f *file) email(r record) (e reeve.Email, notes []string, err error) {
 // fields makes a mail of its columns.
 func (l *letter) fields(r record) reeve.Email {
 	e := &l.email
-	e.MessageID, e.Subject, e.Body, e.Attachments = strings.TrimSpace(r.text["id"]), l.words(r.text["subject"]), r.text["body"], r.attachments
+	e.MessageID, e.Subject, e.Body, e.Attachments = strings.TrimSpace(r.text["id"]), l.words(r.text["subject"]),
+		r.text["body"], r.attachments
 	if e.MessageID == "" {
 		l.note("it has no Message-ID, and was given one")
 	}
@@ -120,7 +121,8 @@ func columns(head []string) ([]string, error) {
 	}
 	has := func(name string) bool { return strings.Contains(" "+strings.Join(known, " ")+" ", " "+name+" ") }
 	if !has("message") && !has("body") && !has("subject") {
-		return nil, fmt.Errorf("its first line names no column of mail: it has %s, and should have message, or subject, from, to, date and body", reeve.Truncate(strings.Join(head, ", "), 200))
+		return nil, fmt.Errorf("its first line names no column of mail: it has %s, and should have message, or "+
+			"subject, from, to, date and body", reeve.Truncate(strings.Join(head, ", "), 200))
 	}
 	return out, nil
 }

@@ -73,7 +73,8 @@ func (p place) String() string {
 // Open looks at what is there.
 func Open(name string, opt Options) (*Source, error) {
 	if opt.Format != "" && !slices.Contains(Formats(), opt.Format) {
-		return nil, reeve.Errorf(reeve.Validation, "%q is not a format of mail", opt.Format).Hintf("maildir, mbox, csv or jsonl")
+		return nil, reeve.Errorf(reeve.Validation, "%q is not a format of mail", opt.Format).
+			Hintf("maildir, mbox, csv or jsonl")
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -97,7 +98,8 @@ func (s *Source) Files() int64 { return s.files }
 // Size is in bytes.
 func (s *Source) Size() int64 { return s.size }
 
-// survey counts the files and finds out whether the first level of folders are inboxes: they are when mail lies in folders below them, and none beside those.
+// survey counts the files and finds out whether the first level of folders are inboxes: they are when mail lies in
+// folders below them, and none beside those.
 func (s *Source) survey() error {
 	shallow, deep := false, false
 	err := s.walk(func(rel string, d fs.DirEntry) error {
@@ -123,7 +125,10 @@ func (s *Source) survey() error {
 // folders are the folders a file is in, without those that maildirs use for their own ends.
 func folders(rel string) []string {
 	parts := strings.Split(path.Dir(rel), "/")
-	return slices.DeleteFunc(parts, func(p string) bool { return p == "." || p == "cur" || p == "new" || p == "Maildir" })
+	return slices.DeleteFunc(parts, func(p string) bool {
+		return p == "." || p == "cur" || p == "new" ||
+			p == "Maildir"
+	})
 }
 
 // walk goes through the files in one order, always the same.
@@ -154,7 +159,8 @@ func (s *Source) walk(f func(rel string, d fs.DirEntry) error) error {
 
 // own tells whether a file is a mail server's own.
 func own(name string) bool {
-	return strings.HasPrefix(name, "dovecot") || strings.HasPrefix(name, "courier") || name == "maildirfolder" || name == "subscriptions" || strings.HasSuffix(name, ".msf")
+	return strings.HasPrefix(name, "dovecot") || strings.HasPrefix(name, "courier") || name == "maildirfolder" ||
+		name == "subscriptions" || strings.HasSuffix(name, ".msf")
 }
 
 // broken is a file or folder that cannot be looked at.
@@ -169,7 +175,8 @@ func (s *Source) Items(from string) iter.Seq2[Item, error] {
 		r := &reader{Source: s, yield: yield}
 		if from != "" {
 			if err := json.Unmarshal([]byte(from), &r.at); err != nil {
-				yield(Item{}, reeve.Errorf(reeve.Validation, "%q is not a position of this reader", reeve.Truncate(from, 100)).Hintf("begin again with --restart"))
+				yield(Item{}, reeve.Errorf(reeve.Validation, "%q is not a position of this reader",
+					reeve.Truncate(from, 100)).Hintf("begin again with --restart"))
 				return
 			}
 			r.resumed = r.at

@@ -30,7 +30,8 @@ func lay(t *testing.T, files map[string]string) string {
 }
 
 func letterText(id, subject string) string {
-	return "Message-ID: <" + id + ">\nFrom: a@x\nDate: 1 Sep 2026 10:00:00 +0200\nSubject: " + subject + "\n\nText of " + subject + ".\n"
+	return "Message-ID: <" + id + ">\nFrom: a@x\nDate: 1 Sep 2026 10:00:00 +0200\nSubject: " + subject +
+		"\n\nText of " + subject + ".\n"
 }
 
 // read gives what a source holds behind a position, in a line each: inbox/folder subject, or ! and why not.
@@ -80,22 +81,28 @@ func everyStop(t *testing.T, name string, opt Options) {
 }
 
 func TestI16_Maildir(t *testing.T) {
-	files := map[string]string{"allen-p/sent/1.": letterText("1", "one"), "allen-p/sent/10.": letterText("2", "two"), "allen-p/inbox/deep/1.": letterText("3", "three"), "beck-s/inbox/1.": letterText("4", "four"), "beck-s/inbox/2.": "nothing",
+	files := map[string]string{"allen-p/sent/1.": letterText("1", "one"), "allen-p/sent/10.": letterText("2", "two"),
+		"allen-p/inbox/deep/1.": letterText("3", "three"), "beck-s/inbox/1.": letterText("4", "four"),
+		"beck-s/inbox/2.":        "nothing",
 		"beck-s/inbox/.DS_Store": "x", "beck-s/tmp/5": letterText("5", "being delivered")}
 	dir := lay(t, files)
-	want := []string{"allen-p/inbox/deep three", "allen-p/sent one", "allen-p/sent two", "beck-s/inbox four", "! it does not begin with a header, so it is no mail"}
+	want := []string{"allen-p/inbox/deep three", "allen-p/sent one", "allen-p/sent two", "beck-s/inbox four",
+		"! it does not begin with a header, so it is no mail"}
 	got, _ := read(t, dir, Options{}, "")
 	same(t, got, want...)
 	everyStop(t, dir, Options{})
 	got, _ = read(t, filepath.Join(dir, "allen-p"), Options{}, "")
 	same(t, got, "allen-p/inbox/deep three", "allen-p/sent one", "allen-p/sent two")
 	got, _ = read(t, dir, Options{Inbox: "me"}, "")
-	same(t, got, "me/inbox/deep three", "me/sent one", "me/sent two", "me/inbox four", "! it does not begin with a header, so it is no mail")
+	same(t, got, "me/inbox/deep three", "me/sent one", "me/sent two", "me/inbox four",
+		"! it does not begin with a header, so it is no mail")
 	got, _ = read(t, filepath.Join(dir, "allen-p", "sent", "1."), Options{Inbox: "me"}, "")
 	same(t, got, "me/ one")
 
 	// The standard layout, with folders as some servers write them.
-	dir = lay(t, map[string]string{"cur/1:2,S": letterText("1", "one"), "new/2": letterText("2", "two"), "tmp/3": letterText("3", "three"), ".Sent/cur/4:2,": letterText("4", "four"), "dovecot.index": "x", ".git/config": "x"})
+	dir = lay(t, map[string]string{"cur/1:2,S": letterText("1", "one"), "new/2": letterText("2", "two"),
+		"tmp/3": letterText("3", "three"), ".Sent/cur/4:2,": letterText("4", "four"), "dovecot.index": "x",
+		".git/config": "x"})
 	got, _ = read(t, dir, Options{Inbox: "me"}, "")
 	same(t, got, "me/Sent four", "me/ one", "me/ two")
 	everyStop(t, dir, Options{})
@@ -110,8 +117,12 @@ func TestI16_Maildir(t *testing.T) {
 
 func TestI16_Mbox(t *testing.T) {
 	long := strings.Repeat("x", 200_000) // a line that fits into no buffer
-	dir := lay(t, map[string]string{"Inbox.mbox": "text before the first mail\n\nFrom a@x Tue Sep  1 10:00:00 2026\n" + letterText("1", "one") + "From the start of a line, but not after an empty one\n>From quoted\n>>From quoted twice\n\nFrom here on it is text\n" + long + "\n\n" +
-		"From MAILER-DAEMON Tue Sep  1 10:00:00 2026\r\n" + letterText("2", "two") + "\nFrom - Tue Sep 01 10:00:00 2026\nno header\n\n\nFrom b@x Tue Sep  1 10:00:00 2026 +0000\n" + strings.TrimRight(letterText("3", "three"), "\n")})
+	dir := lay(t, map[string]string{"Inbox.mbox": "text before the first mail\n\nFrom a@x Tue Sep  1 10:00:00 2026\n" +
+		letterText("1", "one") + "From the start of a line, but not after an empty one\n>From quoted\n>>From quoted " +
+		"twice\n\nFrom here on it is text\n" + long + "\n\n" +
+		"From MAILER-DAEMON Tue Sep  1 10:00:00 2026\r\n" + letterText("2", "two") +
+		"\nFrom - Tue Sep 01 10:00:00 2026\nno header\n\n\nFrom b@x Tue Sep  1 10:00:00 2026 +0000\n" +
+		strings.TrimRight(letterText("3", "three"), "\n")})
 	file := filepath.Join(dir, "Inbox.mbox")
 	got, positions := read(t, file, Options{}, "")
 	same(t, got, "Inbox/ one", "Inbox/ two", "! it does not begin with a header, so it is no mail", "Inbox/ three")
@@ -121,7 +132,8 @@ func TestI16_Mbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	for item := range s.Items("") {
-		if want := "Text of one.\nFrom the start of a line, but not after an empty one\nFrom quoted\n>From quoted twice\n\nFrom here on it is text\n" + long; item.Line.Email.Body != want {
+		if want := "Text of one.\nFrom the start of a line, but not after an empty one\nFrom quoted\n>From quoted " +
+			"twice\n\nFrom here on it is text\n" + long; item.Line.Email.Body != want {
 			t.Errorf("%.200q", item.Line.Email.Body)
 		}
 		break
@@ -140,7 +152,8 @@ func TestI16_Mbox(t *testing.T) {
 	}
 	rest, _ := read(t, file, Options{}, positions[1])
 	same(t, rest, "! it does not begin with a header, so it is no mail", "Inbox/ three", "Inbox/ four")
-	if err := os.WriteFile(file, []byte("From d@x Tue Sep  1 10:00:00 2026\n"+letterText("5", "five")), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("From d@x Tue Sep  1 10:00:00 2026\n"+letterText("5", "five")),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	rest, _ = read(t, file, Options{}, positions[1])
@@ -150,18 +163,24 @@ func TestI16_Mbox(t *testing.T) {
 func TestI16_CSV(t *testing.T) {
 	quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 	dir := lay(t, map[string]string{
-		"enron.csv":  "\"file\",\"message\"\n\"allen-p/_sent_mail/1.\"," + quote(letterText("1", `a "quoted" one, really`)) + "\r\nbeck-s/inbox/2.," + quote(letterText("2", "two")) + "\n\nbeck-s/inbox/3.,nothing\nonly one field\nbeck-s/inbox/4.," + quote(letterText("4", "four")),
-		"fields.csv": "\ufeffMessage_ID,Inbox,Folder,Subject,From,To,Date,Body\n<1>,me,in,one,Jane <j@x>,\"a@x, b@x\",2026-09-01T10:00:00Z,text\n<2>,me,in,two,j@x,a@x;b@x,,\"text\nmore\"\n,,,,,,,\n",
-		"other.csv":  "name,age\nx,1\n",
-		"empty.csv":  "",
-		"open.csv":   "file,message\na/b/1.,\"" + letterText("1", "never closed"),
+		"enron.csv": "\"file\",\"message\"\n\"allen-p/_sent_mail/1.\"," +
+			quote(letterText("1", `a "quoted" one, really`)) + "\r\nbeck-s/inbox/2.," + quote(letterText("2", "two")) +
+			"\n\nbeck-s/inbox/3.,nothing\nonly one field\nbeck-s/inbox/4.," + quote(letterText("4", "four")),
+		"fields.csv": "\ufeffMessage_ID,Inbox,Folder,Subject,From,To,Date,Body\n<1>,me,in,one,Jane <j@x>,\"a@x, " +
+			"b@x\",2026-09-01T10:00:00Z,text\n<2>,me,in,two,j@x,a@x;b@x,,\"text\nmore\"\n,,,,,,,\n",
+		"other.csv": "name,age\nx,1\n",
+		"empty.csv": "",
+		"open.csv":  "file,message\na/b/1.,\"" + letterText("1", "never closed"),
 	})
 	got, _ := read(t, filepath.Join(dir, "enron.csv"), Options{}, "")
-	same(t, got, `allen-p/_sent_mail a "quoted" one, really`, "beck-s/inbox two", "! it does not begin with a header, so it is no mail", "! the row has fewer fields than there are columns", "beck-s/inbox four")
+	same(t, got, `allen-p/_sent_mail a "quoted" one, really`, "beck-s/inbox two",
+		"! it does not begin with a header, so it is no mail", "! the row has fewer fields than there are columns",
+		"beck-s/inbox four")
 	got, _ = read(t, filepath.Join(dir, "fields.csv"), Options{}, "")
 	same(t, got, "me/in one", "me/in two", "! it has no subject, sender or text")
 	got, _ = read(t, filepath.Join(dir, "other.csv"), Options{}, "")
-	same(t, got, "! its first line names no column of mail: it has name, age, and should have message, or subject, from, to, date and body")
+	same(t, got, "! its first line names no column of mail: it has name, age, and should have message, or subject, "+
+		"from, to, date and body")
 	got, _ = read(t, filepath.Join(dir, "empty.csv"), Options{}, "")
 	same(t, got, "! it is empty")
 	got, _ = read(t, filepath.Join(dir, "open.csv"), Options{}, "")
@@ -185,9 +204,12 @@ func TestI16_CSV(t *testing.T) {
 	}
 }
 
-// A quote that was forgotten costs its own row, and no other: not where the rest of the file has quotes, not where it has none, and not where it is larger than what is kept of a row.
+// A quote that was forgotten costs its own row, and no other: not where the rest of the file has quotes, not where it
+// has none, and not where it is larger than what is kept of a row.
 func TestI16_CSVQuotes(t *testing.T) {
-	const head, broken = "id,subject,from,body\n", "! a quote in the row is never closed, or closed where no field ends; reading went on at the next row that is whole"
+	const head, broken = "id,subject,from,body\n",
+		"! a quote in the row is never closed, or closed where no field ends; reading went on at the next row that " +
+			"is whole"
 	row := func(id string) string { return id + ",s" + id + ",j@x,text\n" }
 	quoted := func(id string) string {
 		return `"` + id + `","s` + id + `","j@x","text, of` + "\n" + `two lines"` + "\n"
@@ -201,18 +223,24 @@ func TestI16_CSVQuotes(t *testing.T) {
 		text string
 		want []string
 	}{
-		"nothing else is quoted":  {head + row("1") + "2,\"s2,j@x,text\n" + row("3") + row("4"), []string{"mail/ s1", broken, "mail/ s3", "mail/ s4"}},
-		"all else is quoted":      {head + quoted("1") + "\"2\",\"s2,\"j@x\",\"text\"\n" + quoted("3") + quoted("4"), []string{"mail/ s1", "mail/ s2,j@x\"", "mail/ s3", "mail/ s4"}},
-		"before quoted ones":      {head + "1,\"s1,j@x,text\n" + quoted("2") + quoted("3"), []string{broken, "mail/ s2", "mail/ s3"}},
-		"with lines of its own":   {head + "1,s1,j@x,\"text,\nwith more,\nof it\n" + row("2"), []string{broken, "mail/ s2"}},
-		"several":                 {head + "1,\"s1,j@x,text\n" + row("2") + "3,\"s3,j@x,text\n" + row("4") + "5,\"s5,j@x,text\n" + row("6"), []string{broken, "mail/ s2", broken, "mail/ s4", broken, "mail/ s6"}},
+		"nothing else is quoted": {head + row("1") + "2,\"s2,j@x,text\n" + row("3") + row("4"),
+			[]string{"mail/ s1", broken, "mail/ s3", "mail/ s4"}},
+		"all else is quoted": {head + quoted("1") + "\"2\",\"s2,\"j@x\",\"text\"\n" + quoted("3") + quoted("4"),
+			[]string{"mail/ s1", "mail/ s2,j@x\"", "mail/ s3", "mail/ s4"}},
+		"before quoted ones": {head + "1,\"s1,j@x,text\n" + quoted("2") + quoted("3"),
+			[]string{broken, "mail/ s2", "mail/ s3"}},
+		"with lines of its own": {head + "1,s1,j@x,\"text,\nwith more,\nof it\n" + row("2"),
+			[]string{broken, "mail/ s2"}},
+		"several": {head + "1,\"s1,j@x,text\n" + row("2") + "3,\"s3,j@x,text\n" + row("4") +
+			"5,\"s5,j@x,text\n" + row("6"), []string{broken, "mail/ s2", broken, "mail/ s4", broken, "mail/ s6"}},
 		"where the file ends":     {head + row("1") + "2,s2,j@x,\"text\nand", []string{"mail/ s1", "mail/ s2"}},
 		"where a row is too long": {many.String(), nil},
 	} {
 		file := filepath.Join(lay(t, map[string]string{"mail.csv": c.text}), "mail.csv")
 		got, _ := read(t, file, Options{}, "")
 		if c.want == nil {
-			if len(got) != 200_001 || got[0] != broken || got[200_000] != "mail/ snumber199999"+strings.Repeat("x", 20) {
+			if len(got) != 200_001 || got[0] != broken || got[200_000] != "mail/ snumber199999"+
+				strings.Repeat("x", 20) {
 				t.Errorf("%s: %d mails, the first %q, the last %q", name, len(got), got[0], got[len(got)-1])
 			}
 			continue
@@ -236,7 +264,8 @@ nothing
 {"subject":"half`})
 	file := filepath.Join(dir, "mail.jsonl")
 	got, _ := read(t, file, Options{}, "")
-	same(t, got, "me/ one", "mail/ two", "! the line is not a JSON object", "! it has no subject, sender or text", "! the line is not a JSON object", "mail/sent three", "mail/ four", "! the line is not a JSON object")
+	same(t, got, "me/ one", "mail/ two", "! the line is not a JSON object", "! it has no subject, sender or text",
+		"! the line is not a JSON object", "mail/sent three", "mail/ four", "! the line is not a JSON object")
 	everyStop(t, file, Options{})
 	s, err := Open(file, Options{})
 	if err != nil {
@@ -248,10 +277,12 @@ nothing
 			first = append(first, *item.Line.Email)
 		}
 	}
-	if e := first[0]; e.Sender != "j@x" || e.SenderName != "Jane" || fmt.Sprint(e.To) != "[A <a@x> b@x]" || len(e.Attachments) != 1 {
+	if e := first[0]; e.Sender != "j@x" || e.SenderName != "Jane" || fmt.Sprint(e.To) != "[A <a@x> b@x]" ||
+		len(e.Attachments) != 1 {
 		t.Errorf("%+v", e)
 	}
-	if e := first[1]; e.Sender != "j@x" || e.SenderName != "Jane" || fmt.Sprint(e.To) != "[a@x b@x]" || e.Body != "hello" {
+	if e := first[1]; e.Sender != "j@x" || e.SenderName != "Jane" || fmt.Sprint(e.To) != "[a@x b@x]" ||
+		e.Body != "hello" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -279,11 +310,13 @@ func TestOpenWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestOneLargeMailHoldsUpNoOther reads mails that a server would not take: it takes 16 MiB at once, and whoever is refused one mail would never get past it.
+// TestOneLargeMailHoldsUpNoOther reads mails that a server would not take: it takes 16 MiB at once, and whoever is
+// refused one mail would never get past it.
 func TestOneLargeMailHoldsUpNoOther(t *testing.T) {
 	long := strings.Repeat("\xff", 7<<20) // each is read as a character of three bytes
 	dir := lay(t, map[string]string{
-		"a.jsonl": `{"id":"1","subject":"text","body":"` + long + `"}` + "\n" + `{"id":"2","subject":"` + long + `"}` + "\n" + `{"id":"3","subject":"small","body":"x"}` + "\n",
+		"a.jsonl": `{"id":"1","subject":"text","body":"` + long + `"}` + "\n" + `{"id":"2","subject":"` + long + `"}` +
+			"\n" + `{"id":"3","subject":"small","body":"x"}` + "\n",
 	})
 	s, err := Open(filepath.Join(dir, "a.jsonl"), Options{})
 	if err != nil {
@@ -296,10 +329,13 @@ func TestOneLargeMailHoldsUpNoOther(t *testing.T) {
 			t.Errorf("a line of %d bytes, %v, %v", len(b), err, bad)
 		}
 		if e := item.Line.Email; e != nil {
-			got = append(got, fmt.Sprintf("%s: %d bytes, %d cut, %q", e.Subject, len(e.Body), e.Cut, item.Line.Notes[len(item.Line.Notes)-1]))
+			got = append(got, fmt.Sprintf("%s: %d bytes, %d cut, %q", e.Subject, len(e.Body), e.Cut,
+				item.Line.Notes[len(item.Line.Notes)-1]))
 		} else {
 			got = append(got, "! "+item.Line.Bad)
 		}
 	}
-	same(t, got, `text: 1048575 bytes, 20971521 cut, "its text is longer than 1 MiB and was cut"`, "! it has more than 8 MiB of subject, addresses and names of attachments", `small: 1 bytes, 0 cut, "it has no date"`)
+	same(t, got, `text: 1048575 bytes, 20971521 cut, "its text is longer than 1 MiB and was cut"`,
+		"! it has more than 8 MiB of subject, addresses and names of attachments",
+		`small: 1 bytes, 0 cut, "it has no date"`)
 }

@@ -1,4 +1,5 @@
-// Package sample is a small mailbox to try things with: 24 mails to and from the people of a nursery that does not exist.
+// Package sample is a small mailbox to try things with: 24 mails to and from the people of a nursery that does not
+// exist.
 package sample
 
 import (
@@ -44,7 +45,8 @@ func Import(ctx context.Context, db *store.DB, workspace string) (v reeve.MailIm
 		if v, err = tx.Mail().BeginImport(ctx, workspace, "", reeve.MailImportRequest{Source: Source}); err != nil {
 			return err
 		}
-		if _, err = tx.Mail().AddBatch(ctx, workspace, v.ID, store.MailBatch{After: v.Position, Position: "end", Hash: reeve.Hash(mails), Lines: lines}); err != nil {
+		if _, err = tx.Mail().AddBatch(ctx, workspace, v.ID, store.MailBatch{After: v.Position, Position: "end",
+			Hash: reeve.Hash(mails), Lines: lines}); err != nil {
 			return err
 		}
 		v, err = tx.Mail().FinishImport(ctx, workspace, v.ID, "end")

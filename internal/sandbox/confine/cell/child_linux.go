@@ -16,9 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Become turns this process into the sandbox of the job that it finds open, and then into its command. It does not return.
+// Become turns this process into the sandbox of the job that it finds open, and then into its command. It does not
+// return.
 func Become() {
-	runtime.LockOSThread() // rights belong to threads; the one that gives them up must be the one that becomes the command
+	// rights belong to threads; the one that gives them up must be the one that becomes the command
+	runtime.LockOSThread()
 	if len(os.Args) > 1 {
 		_, _ = os.Stderr.WriteString(becomeProgram(os.Args[1]).Error())
 		os.Exit(126)
@@ -65,7 +67,8 @@ func become() error {
 		return err
 	}
 	path, lookup := find(j.Args[0])
-	env := append([]string{"PATH=" + Path, "HOME=" + at, "TMPDIR=" + temp, "LANG=C.UTF-8", "PWD=" + filepath.Join(at, j.Dir)}, j.Env...)
+	env := append([]string{"PATH=" + Path, "HOME=" + at, "TMPDIR=" + temp, "LANG=C.UTF-8",
+		"PWD=" + filepath.Join(at, j.Dir)}, j.Env...)
 	program := filter(j)
 	if j.Kept {
 		if err := unix.Dup3(TreeFile+j.Trees, KeepFile, 0); err != nil {
@@ -118,7 +121,8 @@ func find(name string) (string, error) {
 // dropRights gives up every capability, for good.
 func dropRights() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // without the right to, there is nothing in it to lose: no_new_privs holds
+		// without the right to, there is nothing in it to lose: no_new_privs holds
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 	}
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	none := [2]unix.CapUserData{}
@@ -133,7 +137,8 @@ func limit(j Job) error {
 	for _, r := range []struct {
 		what  int
 		value uint64
-	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_NOFILE, 1024}, {unix.RLIMIT_FSIZE, uint64(j.FileSize)}, {unix.RLIMIT_CPU, uint64(j.Seconds)}, {unix.RLIMIT_MEMLOCK, 8 << 20},
+	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_NOFILE, 1024}, {unix.RLIMIT_FSIZE, uint64(j.FileSize)},
+		{unix.RLIMIT_CPU, uint64(j.Seconds)}, {unix.RLIMIT_MEMLOCK, 8 << 20},
 		{unix.RLIMIT_MSGQUEUE, 0}, {unix.RLIMIT_NPROC, uint64(j.Processes)}, {unix.RLIMIT_DATA, uint64(j.Memory)}} {
 		if err := syscall.Setrlimit(r.what, &syscall.Rlimit{Cur: r.value, Max: r.value}); err != nil {
 			return os.NewSyscallError("setrlimit", err)

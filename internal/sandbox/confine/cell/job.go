@@ -1,5 +1,5 @@
-// Package cell is the inside of a sandbox: a process that builds a world of its own, gives up every right, and becomes a command.
-// It imports next to nothing, so that it starts fast: package confine says what it is for.
+// Package cell is the inside of a sandbox: a process that builds a world of its own, gives up every right, and becomes
+// a command. It imports next to nothing, so that it starts fast: package confine says what it is for.
 package cell
 
 import (
@@ -11,7 +11,8 @@ import (
 //go:embed *.go
 var files embed.FS
 
-// Version tells programs apart by the text that they were made from: a host starts only one that was made from the same as itself.
+// Version tells programs apart by the text that they were made from: a host starts only one that was made from the same
+// as itself.
 func Version() string {
 	h := fnv.New128a()
 	entries, _ := files.ReadDir(".") // never fails, both of them
@@ -58,7 +59,8 @@ type Program struct {
 	Namespaces bool     // whether it was started in them
 }
 
-// What a process that becomes a program finds open besides stdin, stdout and stderr. It has neither JobFile nor StatusFile.
+// What a process that becomes a program finds open besides stdin, stdout and stderr. It has neither JobFile nor
+// StatusFile.
 const (
 	ProgramFile = 3 // the program
 	FolderFile  = 4 // its folder, if it has one that was opened for it

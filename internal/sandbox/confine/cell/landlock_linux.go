@@ -34,7 +34,8 @@ func ABI() int {
 	return int(v)
 }
 
-// restrict lets this thread, and what comes of it, write the workspace and its temporary folder, and read what it is to read.
+// restrict lets this thread, and what comes of it, write the workspace and its temporary folder, and read what it is to
+// read.
 func restrict(j Job, at, temp string) error {
 	set, err := ruleset(j.Network)
 	if err != nil {
@@ -110,7 +111,8 @@ func allowOpen(set, fd int, access uint64) error {
 		access &= readFile | useFile
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return os.NewSyscallError("landlock_add_rule", errno)
 	}

@@ -15,10 +15,12 @@ import (
 )
 
 // libraries is where programs that need the system's libraries look for them.
-var libraries = []string{"/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib", "/etc/ld.so.cache", "/nix/store"}
+var libraries = []string{"/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32",
+	"/usr/local/lib", "/etc/ld.so.cache", "/nix/store"}
 
-// becomeProgram makes this process a program of ours that runs somebody's code by itself: it sees its own /proc and at the most one folder, and
-// has no rights but the pipes that it was given. Its variables are this process's. It returns only if it cannot.
+// becomeProgram makes this process a program of ours that runs somebody's code by itself: it sees its own /proc and at
+// the most one folder, and has no rights but the pipes that it was given. Its variables are this process's. It returns
+// only if it cannot.
 func becomeProgram(told string) error {
 	var p Program
 	if err := json.Unmarshal([]byte(told), &p); err != nil {
@@ -48,8 +50,9 @@ func becomeProgram(told string) error {
 	return os.NewSyscallError("execveat", execOpen(ProgramFile, p.Args, os.Environ()))
 }
 
-// alone has the program find nothing open but its pipes, and its folder where it has no other way to it. Its host may leave it more by mistake: Go itself
-// opens the user maps of a process that it starts so that another one, started in the same moment, is left with them.
+// alone has the program find nothing open but its pipes, and its folder where it has no other way to it. Its host may
+// leave it more by mistake: Go itself opens the user maps of a process that it starts so that another one, started in
+// the same moment, is left with them.
 func (p Program) alone() error {
 	if err := closeOnExec(ProgramFile); err != nil || p.Namespaces || p.Folder == "" {
 		return err
@@ -130,7 +133,8 @@ func (p Program) restrict() error {
 			return err
 		}
 	}
-	if err := allowOpen(set, ProgramFile, readFile); err != nil && !errors.Is(err, unix.EBADFD) { // one in memory has no place, and needs no leave
+	// one in memory has no place, and needs no leave
+	if err := allowOpen(set, ProgramFile, readFile); err != nil && !errors.Is(err, unix.EBADFD) {
 		return err
 	}
 	return enforce(set)
@@ -147,6 +151,7 @@ func execOpen(fd int, args, env []string) error {
 		return err
 	}
 	empty := []byte{0}
-	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(&empty[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])), unix.AT_EMPTY_PATH, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(&empty[0])),
+		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])), unix.AT_EMPTY_PATH, 0)
 	return errno
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // system is what every command may read: programs, libraries, and the few settings that they look for.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache",
+	"/etc/alternatives", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
 	"/etc/nsswitch.conf", "/etc/localtime", "/etc/mime.types", "/etc/services", "/etc/protocols", "/nix/store"}
 
 // names is what programs need besides to find other machines.
@@ -40,8 +41,8 @@ type part struct {
 	device   bool
 }
 
-// world replaces all that this process sees by a small file system of its own: the system's folders to read, the workspace to
-// write, a fresh /proc and /tmp.
+// world replaces all that this process sees by a small file system of its own: the system's folders to read, the
+// workspace to write, a fresh /proc and /tmp.
 func world(j Job, at string) error {
 	parts, err := collect(j, at)
 	if err != nil {
@@ -94,7 +95,8 @@ func seal() error {
 	if err := os.Remove("/old"); err != nil {
 		return err
 	}
-	return os.NewSyscallError("mount read-only", unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, ""))
+	return os.NewSyscallError("mount read-only",
+		unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, ""))
 }
 
 // collect takes hold of everything while its names still mean what they mean outside.
@@ -196,14 +198,16 @@ func fresh(j Job) error {
 	if err != nil && !errors.Is(err, unix.EPERM) {
 		return os.NewSyscallError("mount proc", err)
 	}
-	if err := unix.Mount("tmpfs", "/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "nr_inodes=100k,mode=1777,size="+strconv.FormatInt(j.Temp, 10)); err != nil {
+	if err := unix.Mount("tmpfs", "/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "nr_inodes=100k,mode=1777,size="+
+		strconv.FormatInt(j.Temp, 10)); err != nil {
 		return os.NewSyscallError("mount tmp", err)
 	}
 	home := j.At
 	if home == "" {
 		home = j.Root
 	}
-	for path, text := range map[string]string{"/etc/passwd": fmt.Sprintf("agent:x:%d:%d::%s:/bin/sh\n", Inside, Inside, home), "/etc/group": fmt.Sprintf("agent:x:%d:\n", Inside)} {
+	for path, text := range map[string]string{"/etc/passwd": fmt.Sprintf("agent:x:%d:%d::%s:/bin/sh\n", Inside, Inside,
+		home), "/etc/group": fmt.Sprintf("agent:x:%d:\n", Inside)} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -213,7 +217,8 @@ func fresh(j Job) error {
 			return err
 		}
 	}
-	for name, to := range map[string]string{"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2", "/dev/shm": "/tmp"} {
+	for name, to := range map[string]string{"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0",
+		"/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2", "/dev/shm": "/tmp"} {
 		if err := os.Symlink(to, name); err != nil {
 			return err
 		}

@@ -1,5 +1,6 @@
-// Command worker is the sandbox of one command, for a host that started it. It is the same that every program with host.ServeWorker in
-// its main can be, without the rest of that program: it starts in a fraction of the time. make build puts it into the reeve binary.
+// Command worker is the sandbox of one command, for a host that started it. It is the same that every program with
+// host.ServeWorker in its main can be, without the rest of that program: it starts in a fraction of the time. make
+// build puts it into the reeve binary.
 package main
 
 import (

@@ -54,7 +54,8 @@ func (w *worker) call(args []value, index int32) value {
 			reason := e.exception()
 			if isBigInt(v) {
 				e.free(reason)
-				reason = e.typeError("a host function was given a BigInt, which JSON does not have; pass Number(n) or String(n)")
+				reason = e.typeError("a host function was given a BigInt, which JSON does not have; pass Number(n) " +
+					"or String(n)")
 			}
 			e.free(e.call(reject, reason), reason)
 			w.release(p)
@@ -64,10 +65,12 @@ func (w *worker) call(args []value, index int32) value {
 		p.size += len(text)
 	}
 	if p.size > wire.MaxBody {
-		return refuse("the arguments of one call have %d bytes and are too large; at most %d MB are possible, so pass them on in parts", p.size, wire.MaxBody>>20)
+		return refuse("the arguments of one call have %d bytes and are too large; at most %d MB are possible, so "+
+			"pass them on in parts", p.size, wire.MaxBody>>20)
 	}
 	if w.pendingSize+p.size > wire.MaxPending {
-		return refuse("the arguments of all calls that wait for the host have %d bytes and are too large together; at most %d MB are possible, so await some first",
+		return refuse("the arguments of all calls that wait for the host have %d bytes and are too large together; "+
+			"at most %d MB are possible, so await some first",
 			w.pendingSize+p.size, wire.MaxPending>>20)
 	}
 	w.lastCall++
@@ -137,8 +140,8 @@ func (w *worker) drop(id uint32, p *pending) {
 	delete(w.calls, id)
 }
 
-// settleLast settles the call whose outcome an invocation is, with the very value. The host was told, and does not answer: what the
-// script says next goes along with that.
+// settleLast settles the call whose outcome an invocation is, with the very value. The host was told, and does not
+// answer: what the script says next goes along with that.
 func (w *worker) settleLast(invocation uint32, v value, how func(*pending) value) {
 	e, id := w.engine, w.last[invocation]
 	p := w.calls[id]

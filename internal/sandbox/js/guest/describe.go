@@ -47,13 +47,15 @@ func (w *worker) describe(k wire.Failure, thrown value) wire.Fault {
 		t.Call = e.id(call)
 		e.free(call, parts)
 	}
-	// The engine has no codes for its own limits, only these errors; a script that makes one up is believed, and ends alike.
+	// The engine has no codes for its own limits, only these errors; a script that makes one up is believed, and ends
+	// alike.
 	engine := t.Name == "InternalError"
 	switch {
 	case late:
 		t.Failure, t.Name, t.Message = wire.Timeout, "", "the time is over"
 	case k != wire.Thrown && k != wire.Unhandled && k != wire.Syntax:
-	case engine && t.Message == "out of memory", full && isNull(thrown): // with no memory for an error object, null is thrown
+	// with no memory for an error object, null is thrown
+	case engine && t.Message == "out of memory", full && isNull(thrown):
 		t.Failure, t.Name, t.Message = wire.Memory, "", "out of memory"
 	case engine && t.Message == "stack overflow":
 		t.Failure, t.Name, t.Message = wire.Stack, "", "calls nest too deeply"

@@ -19,7 +19,8 @@ func (w *worker) finish() {
 		w.fail(wire.Fault{Failure: wire.Memory, Message: "out of memory"})
 	}
 	if !w.settled {
-		w.fail(wire.Fault{Failure: wire.Stalled, Message: "the script waits for a promise that nothing can settle any more"})
+		w.fail(wire.Fault{Failure: wire.Stalled,
+			Message: "the script waits for a promise that nothing can settle any more"})
 	}
 	w.send(wire.JSON(wire.KindDone, 0, w.result))
 	w.end()

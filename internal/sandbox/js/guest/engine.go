@@ -12,12 +12,13 @@ import (
 	quickjs "modernc.org/libquickjs"
 )
 
-// engine is QuickJS, as translated to Go by modernc.org/libquickjs, cut down to what a worker needs. The idiomatic wrapper
-// around the same translation cannot name a script, watch for unhandled rejections or evaluate a top-level await, so the
-// calls are made here. Values are counted by hand: whoever gets one from a method frees it, unless it says otherwise.
+// engine is QuickJS, as translated to Go by modernc.org/libquickjs, cut down to what a worker needs. The idiomatic
+// wrapper around the same translation cannot name a script, watch for unhandled rejections or evaluate a top-level
+// await, so the calls are made here. Values are counted by hand: whoever gets one from a method frees it, unless it
+// says otherwise.
 //
-// There is one engine in a worker process, it is used by one goroutine, and the process ends with its run: what a failing
-// path forgets to free lives for milliseconds.
+// There is one engine in a worker process, it is used by one goroutine, and the process ends with its run: what a
+// failing path forgets to free lives for milliseconds.
 type engine struct {
 	tls *libc.TLS
 	rt  uintptr
@@ -26,13 +27,14 @@ type engine struct {
 	global   value
 	newError value // the Error constructor as it was before the script could touch it
 
-	stop       atomic.Bool // tells the interrupt handler to stop whatever runs
-	timedOut   bool        // it did so: nothing the script says after that counts
-	peak       int64       // the most memory between two jobs: a chain of promises that had no memory is gone when its end is told
-	where      value       // an Error made at the place where it did
-	looking    bool        // which takes a moment
-	blind      int         // how often that was nowhere
-	file       string      // how places in the script begin
+	stop     atomic.Bool // tells the interrupt handler to stop whatever runs
+	timedOut bool        // it did so: nothing the script says after that counts
+	// the most memory between two jobs: a chain of promises that had no memory is gone when its end is told
+	peak       int64
+	where      value  // an Error made at the place where it did
+	looking    bool   // which takes a moment
+	blind      int    // how often that was nowhere
+	file       string // how places in the script begin
 	rejections []rejection
 	keep       []any // functions that the engine holds as bare pointers
 }
@@ -107,7 +109,8 @@ func (e *engine) interrupt(_ *libc.TLS, _, _ uintptr) int32 {
 	return 1
 }
 
-// mostBlind is how often the engine is asked where the script stands before it is stopped without an answer: between two jobs, and where a job begins, there is none.
+// mostBlind is how often the engine is asked where the script stands before it is stopped without an answer: between
+// two jobs, and where a job begins, there is none.
 const mostBlind = 1000
 
 // hurry has the interrupt handler asked at the next opportunity.
@@ -208,7 +211,8 @@ func (e *engine) parse(text []byte) value {
 	})
 }
 
-// stringify is JSON.stringify, out of the script's reach. What JSON cannot say is nil, as undefined. False means it threw.
+// stringify is JSON.stringify, out of the script's reach. What JSON cannot say is nil, as undefined. False means it
+// threw.
 func (e *engine) stringify(v value) ([]byte, bool) {
 	s := quickjs.XJS_JSONStringify(e.tls, e.ctx, v, undefined, undefined)
 	defer e.free(s)
@@ -240,7 +244,10 @@ func (e *engine) bytes(v value) ([]byte, bool) {
 }
 
 func (e *engine) get(v value, name string) value {
-	return e.with(name, func(p uintptr, _ quickjs.Tsize_t) value { return quickjs.XJS_GetPropertyStr(e.tls, e.ctx, v, p) })
+	return e.with(name, func(p uintptr, _ quickjs.Tsize_t) value {
+		return quickjs.XJS_GetPropertyStr(e.tls, e.ctx, v,
+			p)
+	})
 }
 
 // define gives an object a property and takes over v. Flags are quickjs.MJS_PROP_*; none means fixed and hidden.
@@ -277,12 +284,16 @@ func (e *engine) compile(name, source string) value {
 	return e.eval(name, source, flags)
 }
 
-// run starts a compiled script, taking it over. It gives a promise of an object whose value is that of the last expression.
+// run starts a compiled script, taking it over. It gives a promise of an object whose value is that of the last
+// expression.
 func (e *engine) run(code value) value { return quickjs.XJS_EvalFunction(e.tls, e.ctx, code) }
 
 func (e *engine) eval(name, source string, flags int32) value {
 	return e.with(name, func(file uintptr, _ quickjs.Tsize_t) value {
-		return e.with(source, func(p uintptr, n quickjs.Tsize_t) value { return quickjs.XJS_Eval(e.tls, e.ctx, p, n, file, flags) })
+		return e.with(source, func(p uintptr, n quickjs.Tsize_t) value {
+			return quickjs.XJS_Eval(e.tls, e.ctx, p, n,
+				file, flags)
+		})
 	})
 }
 

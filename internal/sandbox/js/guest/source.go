@@ -14,8 +14,8 @@ const (
 	bodyTail = "\n})()"
 )
 
-// source is a script as the engine reads it, which knows its way back to the script as it was written. TypeScript is turned
-// into JavaScript in the worker, not in the host: a source made to break a parser breaks only its own run.
+// source is a script as the engine reads it, which knows its way back to the script as it was written. TypeScript is
+// turned into JavaScript in the worker, not in the host: a source made to break a parser breaks only its own run.
 type source struct {
 	file    string // in the engine's stacks
 	text    string

@@ -30,7 +30,8 @@ const preludeName = "reeve:prelude" // scriptFile makes no such name
 func Serve(in io.Reader, out io.Writer) {
 	// The Go side of a worker only holds frames: a small heap, collected often, keeps two hundred of them small.
 	debug.SetGCPercent(50)
-	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
+	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pending{},
+		functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
 	e, err := newEngine()
 	if err != nil {
 		os.Exit(exitEngine)
@@ -49,7 +50,8 @@ func Serve(in io.Reader, out io.Writer) {
 	}
 	time.AfterFunc(w.start.Time, func() { e.stop.Store(true) })
 	watchOver(w.start.Time)
-	// What the engine counts, what its allocator wastes, the stack of the deepest recursion while it is copied, and frames.
+	// What the engine counts, what its allocator wastes, the stack of the deepest recursion while it is copied, and
+	// frames.
 	memory := uint64(w.start.Memory+w.start.Memory/2) + uint64(w.start.Stack)<<14 + 96<<20
 	if err := lock.Restrict(memory); err != nil {
 		os.Exit(exitLock)
@@ -65,7 +67,8 @@ const (
 	exitLate               // the host should have ended this process long ago
 )
 
-// watchOver ends a worker that its host has left behind: soon after the host is gone, and some time after the run's last moment.
+// watchOver ends a worker that its host has left behind: soon after the host is gone, and some time after the run's
+// last moment.
 func watchOver(limit time.Duration) {
 	time.AfterFunc(limit+10*Grace, func() { os.Exit(exitLate) })
 	lock.WatchHost(func() { os.Exit(exitHost) })
@@ -99,14 +102,16 @@ func (w *worker) prepare() {
 	e := w.engine
 	setup := e.eval(preludeName, prelude, quickjs.MJS_EVAL_TYPE_GLOBAL)
 	natives := e.object()
-	for name, f := range map[string]native{"log": w.log, "returned": w.returned, "threw": w.threw, "done": w.done, "failed": w.failed} {
+	for name, f := range map[string]native{"log": w.log, "returned": w.returned, "threw": w.threw, "done": w.done,
+		"failed": w.failed} {
 		e.define(natives, name, e.function(f, 0), quickjs.MJS_PROP_ENUMERABLE)
 	}
 	hooks := e.call(setup, natives)
 	if isException(hooks) {
 		os.Exit(exitEngine)
 	}
-	for name, v := range map[string]*value{"fix": &w.hooks.fix, "describe": &w.hooks.describe, "fail": &w.hooks.fail, "invoke": &w.hooks.invoke, "watch": &w.hooks.watch} {
+	for name, v := range map[string]*value{"fix": &w.hooks.fix, "describe": &w.hooks.describe, "fail": &w.hooks.fail,
+		"invoke": &w.hooks.invoke, "watch": &w.hooks.watch} {
 		*v = e.get(hooks, name)
 	}
 	e.free(setup, natives, hooks)
@@ -170,7 +175,8 @@ func (w *worker) populate() {
 	}
 	w.check(e.call(w.hooks.fix, e.number(s.Now), seed[0], seed[1], seed[2], seed[3]))
 	if len(s.Input) > 0 {
-		e.define(e.global, "input", w.check(e.parse(s.Input)), quickjs.MJS_PROP_CONFIGURABLE|quickjs.MJS_PROP_ENUMERABLE)
+		e.define(e.global, "input", w.check(e.parse(s.Input)),
+			quickjs.MJS_PROP_CONFIGURABLE|quickjs.MJS_PROP_ENUMERABLE)
 	}
 	spaces := map[string]value{"": e.global}
 	for i, name := range s.Functions {
@@ -199,7 +205,8 @@ func (w *worker) populate() {
 	}
 }
 
-// fixed are the flags of a property that a script cannot change by mistake. A global can still be shadowed by a declaration.
+// fixed are the flags of a property that a script cannot change by mistake. A global can still be shadowed by a
+// declaration.
 func (w *worker) fixed(space string) int32 {
 	if space == "" {
 		return quickjs.MJS_PROP_CONFIGURABLE | quickjs.MJS_PROP_ENUMERABLE
@@ -234,7 +241,8 @@ func (w *worker) handle(f wire.Frame) error {
 	case wire.KindAbort:
 		w.abort(f.ID)
 		return nil
-	case wire.KindStart, wire.KindReady, wire.KindCall, wire.KindReturned, wire.KindThrew, wire.KindLog, wire.KindDone, wire.KindFailed:
+	case wire.KindStart, wire.KindReady, wire.KindCall, wire.KindReturned, wire.KindThrew, wire.KindLog, wire.KindDone,
+		wire.KindFailed:
 	}
 	return wire.ErrMalformed
 }

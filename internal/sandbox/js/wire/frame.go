@@ -1,5 +1,6 @@
-// Package wire is what a script's host and its worker say to each other, and how it looks on the pipe between them. Neither
-// side trusts the other's arithmetic: a frame longer than [MaxFrame], or a body that does not add up, ends the conversation.
+// Package wire is what a script's host and its worker say to each other, and how it looks on the pipe between them.
+// Neither side trusts the other's arithmetic: a frame longer than [MaxFrame], or a body that does not add up, ends the
+// conversation.
 package wire
 
 import (
@@ -10,8 +11,8 @@ import (
 	"io"
 )
 
-// A frame is four bytes of length, one of kind, four of id, and a body. Numbers in bodies are varints, and everything of
-// variable length says its length first.
+// A frame is four bytes of length, one of kind, four of id, and a body. Numbers in bodies are varints, and everything
+// of variable length says its length first.
 const (
 	MaxFrame  = 16 << 20 // kind, id and body
 	MaxBody   = 8 << 20  // what one message may carry: the arguments of a call, a result, a source

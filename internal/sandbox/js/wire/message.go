@@ -128,8 +128,9 @@ func DecodeCall(f Frame) (Call, error) {
 // Invoke is a call of the script by the host.
 type Invoke struct {
 	Function uint32
-	Last     bool // what it comes to is what the host call comes to that the function was given to: no answer to that follows
-	Args     []Argument
+	// what it comes to is what the host call comes to that the function was given to: no answer to that follows
+	Last bool
+	Args []Argument
 }
 
 // Encode makes the frame.

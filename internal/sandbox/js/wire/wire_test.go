@@ -26,7 +26,8 @@ func same[T any](t *testing.T, got T, err error, want T) {
 }
 
 func TestMessagesSurviveTheWire(t *testing.T) {
-	s := Start{Name: "a.ts", Language: "ts", Source: "1", Functions: []string{"A.b", "c"}, Input: []byte(`{}`), Now: -5, Seed: 1 << 62, Memory: 1, Stack: 2,
+	s := Start{Name: "a.ts", Language: "ts", Source: "1", Functions: []string{"A.b", "c"}, Input: []byte(`{}`), Now: -5,
+		Seed: 1 << 62, Memory: 1, Stack: 2,
 		Time: 3 * time.Hour, Output: 4, Calls: 5}
 	gotStart, err := DecodeStart(read(t, s.Encode()))
 	same(t, gotStart, err, s)
@@ -51,7 +52,8 @@ func TestMessagesSurviveTheWire(t *testing.T) {
 
 func TestFramesThatDoNotAddUp(t *testing.T) {
 	for name, b := range map[string][]byte{
-		"too short": {1, 0, 0, 0, 1, 0, 0, 0, 0}, "too long": {1, 0, 0, 1, 1, 0, 0, 0, 0}, "no kind": {5, 0, 0, 0, 0, 0, 0, 0, 0}, "unknown kind": {5, 0, 0, 0, 200, 0, 0, 0, 0},
+		"too short": {1, 0, 0, 0, 1, 0, 0, 0, 0}, "too long": {1, 0, 0, 1, 1, 0, 0, 0, 0},
+		"no kind": {5, 0, 0, 0, 0, 0, 0, 0, 0}, "unknown kind": {5, 0, 0, 0, 200, 0, 0, 0, 0},
 	} {
 		if _, err := ReadFrame(bytes.NewReader(b)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)

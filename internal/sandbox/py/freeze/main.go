@@ -4,9 +4,10 @@
 //
 // It writes python.sha256 too, the checksum of what is packed.
 //
-// CPython takes a sixth of a second to start and to import what code may import, and it can import much more. So it is started here,
-// once: prepare.py readies it, and then the machine is stopped in the middle of a call and its memory is written into a new
-// module. That one begins ready, and is entered by the function run. The same input gives the same output, bit by bit.
+// CPython takes a sixth of a second to start and to import what code may import, and it can import much more. So it is
+// started here, once: prepare.py readies it, and then the machine is stopped in the middle of a call and its memory is
+// written into a new module. That one begins ready, and is entered by the function run. The same input gives the same
+// output, bit by bit.
 package main
 
 import (
@@ -79,14 +80,15 @@ type image struct {
 	process uint32 // the function that calls Python functions, by its place in the table
 }
 
-// Where CPython 3.12 keeps, in a function object on a 32 bit machine, the place of the function that calls it: behind the object's
-// head and fourteen pointers.
+// Where CPython 3.12 keeps, in a function object on a 32 bit machine, the place of the function that calls it: behind
+// the object's head and fourteen pointers.
 const vectorcall = 8 + 14*4
 
 // memoryLimit is for the interpreter while it is readied.
 const memoryLimit = 48 << 20
 
-// freeze starts an interpreter, readies it, and gives it as the memory that it then had and a module that goes on from there.
+// freeze starts an interpreter, readies it, and gives it as the memory that it then had and a module that goes on from
+// there.
 func freeze(program []byte) (memory, frozen []byte, err error) {
 	m, err := parse(program)
 	if err != nil {
@@ -110,7 +112,8 @@ func freeze(program []byte) (memory, frozen []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	err = errors.Join(m.set(sectionExport, []byte{0}), m.export(guest.Entry, kindFunction, entry), m.export("memory", kindMemory, 0))
+	err = errors.Join(m.set(sectionExport, []byte{0}), m.export(guest.Entry, kindFunction, entry),
+		m.export("memory", kindMemory, 0))
 	return at.memory, m.bytes(), err
 }
 
@@ -119,9 +122,10 @@ const stackName = "stack"
 // errTaken stops the machine when its image has been taken.
 var errTaken = errors.New("the image has been taken")
 
-// launch gives the code of prepare.py a name, by which prepare.py leaves itself out of tracebacks, and built-in functions of its own, so
-// that it goes on working when code changes those that all others share.
-const launch = "import builtins, sys; exec(compile(sys.stdin.read(), '<host>', 'exec'), {'__builtins__': dict(vars(builtins))})"
+// launch gives the code of prepare.py a name, by which prepare.py leaves itself out of tracebacks, and built-in
+// functions of its own, so that it goes on working when code changes those that all others share.
+const launch = "import builtins, sys; exec(compile(sys.stdin.read(), '<host>', 'exec'), {'__builtins__': " +
+	"dict(vars(builtins))})"
 
 // start runs an interpreter until it is ready.
 func start(program []byte) (at image, err error) {
@@ -131,7 +135,8 @@ func start(program []byte) (at image, err error) {
 		return at, err
 	}
 	var said [3]bytes.Buffer
-	s := &guest.System{Args: []string{"python", "-I", "-S", "-B", "-X", "utf8", "-c", launch}, Input: []byte(prepare), Write: func(fd int, p []byte) { said[fd].Write(p) }}
+	s := &guest.System{Args: []string{"python", "-I", "-S", "-B", "-X", "utf8", "-c", launch}, Input: []byte(prepare),
+		Write: func(fd int, p []byte) { said[fd].Write(p) }}
 	s.Clock = func(m api.Module) {
 		if said[guest.Host].Len() == 0 {
 			return // the interpreter's own start
@@ -143,7 +148,8 @@ func start(program []byte) (at image, err error) {
 			if !ok {
 				err = errModule
 			}
-			at = image{memory: bytes.Clone(all), stack: int32(m.ExportedGlobal(stackName).Get()), entry: uint32(id), process: process}
+			at = image{memory: bytes.Clone(all), stack: int32(m.ExportedGlobal(stackName).Get()), entry: uint32(id),
+				process: process}
 		}
 		panic(errTaken)
 	}

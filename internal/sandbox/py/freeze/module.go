@@ -112,7 +112,8 @@ func (m module) export(name string, kind byte, index uint64) error {
 	return err
 }
 
-// imports counts the functions that come from outside, which have the first numbers. The modules at hand import nothing else.
+// imports counts the functions that come from outside, which have the first numbers. The modules at hand import nothing
+// else.
 func (m module) imports() uint64 {
 	r := reader{b: m.get(sectionImport)}
 	return r.number()
@@ -136,7 +137,8 @@ func (m module) element(at uint64) (function uint64, err error) {
 	return function, nil
 }
 
-// caller adds a function without arguments or results that calls another one with these arguments and forgets what it gives.
+// caller adds a function without arguments or results that calls another one with these arguments and forgets what it
+// gives.
 func (m module) caller(function uint64, args ...int32) (index uint64, err error) {
 	kind, err := m.add(sectionType, []byte{typeFunc, 0, 0})
 	if err != nil {
@@ -155,8 +157,8 @@ func (m module) caller(function uint64, args ...int32) (index uint64, err error)
 	return m.imports() + defined, err
 }
 
-// restart makes a module begin where a machine stands: with memory of this size, which is filled by others, and this number in the global
-// variable that is its only one.
+// restart makes a module begin where a machine stands: with memory of this size, which is filled by others, and this
+// number in the global variable that is its only one.
 func (m module) restart(memory int, stack int32) (module, error) {
 	r := reader{b: m.get(sectionMemory)}
 	if n, flags := r.number(), r.number(); r.bad || n != 1 || flags != 0 {
@@ -167,7 +169,8 @@ func (m module) restart(memory int, stack int32) (module, error) {
 		return nil, fmt.Errorf("%w: global variables", errModule)
 	}
 	m = slices.DeleteFunc(m, func(s section) bool { return s.id == sectionData })
-	return m, errors.Join(m.set(sectionMemory, number([]byte{1, 0}, uint64(memory>>16))), m.set(sectionGlobal, append(signed([]byte{1, typeI32, 1, opI32Const}, stack), opEnd)))
+	return m, errors.Join(m.set(sectionMemory, number([]byte{1, 0}, uint64(memory>>16))),
+		m.set(sectionGlobal, append(signed([]byte{1, typeI32, 1, opI32Const}, stack), opEnd)))
 }
 
 // reader takes bytes apart. After the first thing that does not add up, bad is set and everything is zero.

@@ -18,8 +18,8 @@ type Engine struct {
 	image    *Image
 }
 
-// NewEngine translates an interpreter to machine code, which takes seconds, or takes what an earlier call left in the cache directory.
-// Its machines begin with the image, if there is one.
+// NewEngine translates an interpreter to machine code, which takes seconds, or takes what an earlier call left in the
+// cache directory. Its machines begin with the image, if there is one.
 func NewEngine(ctx context.Context, module []byte, image *Image, cache string) (*Engine, error) {
 	config := wazero.NewRuntimeConfig()
 	if cache != "" {
@@ -38,12 +38,14 @@ func NewEngine(ctx context.Context, module []byte, image *Image, cache string) (
 	return e, err
 }
 
-// Call makes a fresh machine with so much memory at the most, and calls one of its functions. Nothing of the machine is left afterwards.
+// Call makes a fresh machine with so much memory at the most, and calls one of its functions. Nothing of the machine is
+// left afterwards.
 func (e *Engine) Call(ctx context.Context, s *System, memory uint64, function string) error {
 	ctx = context.WithValue(ctx, systemKey{}, s)
-	room := experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
-		return e.image.memory(min(memory, most))
-	}))
+	room := experimental.WithMemoryAllocator(ctx,
+		experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
+			return e.image.memory(min(memory, most))
+		}))
 	m, err := e.runtime.InstantiateModule(room, e.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// A frozen interpreter is one file: the memory that its machines begin with, then the module with their code, then how long the first is,
-// in eight bytes. Memory comes first so that it can be mapped.
+// A frozen interpreter is one file: the memory that its machines begin with, then the module with their code, then how
+// long the first is, in eight bytes. Memory comes first so that it can be mapped.
 
 // ErrFile says that a file is not the frozen interpreter that it should be.
 var ErrFile = errors.New("the file of the interpreter is not what it should be")

@@ -31,7 +31,8 @@ func TestOnlyTheRightFileIsOpened(t *testing.T) {
 	}
 	odd := append(bytes.Clone(good[:len(good)-8]), 1, 0, 0, 0, 0, 0, 0, 0)
 	long := append(bytes.Clone(good[:len(good)-8]), 0, 0, 0, 1, 0, 0, 0, 0)
-	for name, b := range map[string][]byte{"empty": nil, "short": good[:7], "memory of no page": odd, "memory that is not there": long} {
+	for name, b := range map[string][]byte{"empty": nil, "short": good[:7], "memory of no page": odd,
+		"memory that is not there": long} {
 		if _, err := open(b, sum(b)); !errors.Is(err, ErrFile) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Image is what the memory of a frozen interpreter's machines begins with. It is mapped into each, so that a machine costs only what it
-// changes. A nil image is empty.
+// Image is what the memory of a frozen interpreter's machines begins with. It is mapped into each, so that a machine
+// costs only what it changes. A nil image is empty.
 type Image struct {
 	file *os.File
 	size int
 }
 
-// Open opens the frozen interpreter with this checksum: its machines' memory, and its module. Both stay mapped for as long as the process lives.
+// Open opens the frozen interpreter with this checksum: its machines' memory, and its module. Both stay mapped for as
+// long as the process lives.
 func Open(path, sum string) (*Image, []byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -38,8 +39,8 @@ func Open(path, sum string) (*Image, []byte, error) {
 	return &Image{file: f, size: len(memory)}, module, err
 }
 
-// mapped is a machine's memory, outside of Go's heap: it is there at once, takes only what is touched, never moves as it grows, and is
-// given back to the system when the run is over.
+// mapped is a machine's memory, outside of Go's heap: it is there at once, takes only what is touched, never moves as
+// it grows, and is given back to the system when the run is over.
 type mapped struct{ all []byte }
 
 // memory makes memory of up to limit bytes that begins with the image.
@@ -56,7 +57,8 @@ func (i *Image) memory(limit uint64) experimental.LinearMemory {
 		m.Free()
 		return m
 	}
-	if _, err := unix.MmapPtr(int(i.file.Fd()), 0, unsafe.Pointer(&all[0]), uintptr(i.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED); err != nil {
+	if _, err := unix.MmapPtr(int(i.file.Fd()), 0, unsafe.Pointer(&all[0]), uintptr(i.size),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED); err != nil {
 		m.Free()
 	}
 	return m

@@ -38,8 +38,9 @@ const (
 // lateness is how long after a run's last moment a worker still waits to be killed by its host.
 const lateness = 5 * time.Second
 
-// Serve is the whole life of a worker process: get ready, lock itself in, and run code until the host has no more. Its arguments are the folder
-// of the frozen interpreter, its checksum, and the most memory that a run will ask for. It writes nothing there.
+// Serve is the whole life of a worker process: get ready, lock itself in, and run code until the host has no more. Its
+// arguments are the folder of the frozen interpreter, its checksum, and the most memory that a run will ask for. It
+// writes nothing there.
 func Serve(in io.Reader, out io.Writer, args []string) {
 	lock.WatchHost(func() { os.Exit(exitHost) })
 	if len(args) == 4 && args[0] == report.Translate {
@@ -57,15 +58,16 @@ func Serve(in io.Reader, out io.Writer, args []string) {
 		fail(err)
 	}
 	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out)}
-	if w.engine, err = NewEngine(context.Background(), module, image, filepath.Join(args[0], report.CodeName)); err != nil {
+	if w.engine, err = NewEngine(context.Background(), module, image,
+		filepath.Join(args[0], report.CodeName)); err != nil {
 		fail(err)
 	}
 	letGo(args[0])
 	if err := w.rehearse(most); err != nil {
 		fail(err)
 	}
-	// Go cannot stop while the machine computes, so that a collection which began meanwhile would stop everything else, the eye on the
-	// host too. Collections are between runs.
+	// Go cannot stop while the machine computes, so that a collection which began meanwhile would stop everything else,
+	// the eye on the host too. Collections are between runs.
 	debug.SetGCPercent(-1)
 	debug.FreeOSMemory()
 	// A machine's memory, and what it nests: the deepest stack while it is copied, and what Go wastes.
@@ -194,9 +196,11 @@ func ending(err error, said []byte) (end report.Ending) {
 		return report.Ending{Exit: int(exit.ExitCode() & 0xff), Broken: true}
 	case err != nil:
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		return report.Ending{Exit: 134, Error: &report.Exception{Type: "SystemError", Message: "the interpreter broke down: " + line}, Broken: true}
+		return report.Ending{Exit: 134, Error: &report.Exception{Type: "SystemError",
+			Message: "the interpreter broke down: " + line}, Broken: true}
 	case json.Unmarshal(said, &end) != nil: // there was not even enough memory to say so
-		return report.Ending{Exit: 1, Error: &report.Exception{Type: "MemoryError", Message: "out of memory"}, Broken: true}
+		return report.Ending{Exit: 1, Error: &report.Exception{Type: "MemoryError", Message: "out of memory"},
+			Broken: true}
 	}
 	end.Broken = false
 	return end

@@ -70,24 +70,27 @@ const (
 
 type types = []api.ValueType
 
-// functions are all that the machine can call, by their names in WASI preview 1. What is not capable here cannot be reached by any argument.
+// functions are all that the machine can call, by their names in WASI preview 1. What is not capable here cannot be
+// reached by any argument.
 var functions = map[string]struct {
 	params types
 	do     func(*call) uint32
 }{
-	"args_get":          {types{i32, i32}, (*call).argsGet},
-	"args_sizes_get":    {types{i32, i32}, (*call).argsSizesGet},
-	"clock_res_get":     {types{i32, i32}, func(c *call) uint32 { return answer(c.memory.WriteUint64Le(c.arg(1), clockFineness)) }},
-	"clock_time_get":    {types{i32, i64, i32}, (*call).clockTimeGet},
-	"environ_get":       {types{i32, i32}, always(success)},
-	"environ_sizes_get": {types{i32, i32}, func(c *call) uint32 { return answer(c.put(c.arg(0), 0) && c.put(c.arg(1), 0)) }},
-	"fd_close":          {types{i32}, always(success)},
-	"fd_fdstat_get":     {types{i32, i32}, (*call).fdstatGet},
-	"fd_filestat_get":   {types{i32, i32}, (*call).filestatGet},
-	"fd_read":           {types{i32, i32, i32, i32}, (*call).fdRead},
-	"fd_write":          {types{i32, i32, i32, i32}, (*call).fdWrite},
-	"random_get":        {types{i32, i32}, (*call).randomGet},
-	"sched_yield":       {nil, always(success)},
+	"args_get":       {types{i32, i32}, (*call).argsGet},
+	"args_sizes_get": {types{i32, i32}, (*call).argsSizesGet},
+	"clock_res_get": {types{i32, i32},
+		func(c *call) uint32 { return answer(c.memory.WriteUint64Le(c.arg(1), clockFineness)) }},
+	"clock_time_get": {types{i32, i64, i32}, (*call).clockTimeGet},
+	"environ_get":    {types{i32, i32}, always(success)},
+	"environ_sizes_get": {types{i32, i32},
+		func(c *call) uint32 { return answer(c.put(c.arg(0), 0) && c.put(c.arg(1), 0)) }},
+	"fd_close":        {types{i32}, always(success)},
+	"fd_fdstat_get":   {types{i32, i32}, (*call).fdstatGet},
+	"fd_filestat_get": {types{i32, i32}, (*call).filestatGet},
+	"fd_read":         {types{i32, i32, i32, i32}, (*call).fdRead},
+	"fd_write":        {types{i32, i32, i32, i32}, (*call).fdWrite},
+	"random_get":      {types{i32, i32}, (*call).randomGet},
+	"sched_yield":     {nil, always(success)},
 
 	"fd_advise":               {types{i32, i64, i64, i32}, always(notCapable)},
 	"fd_allocate":             {types{i32, i64, i64}, always(notCapable)},
@@ -124,7 +127,8 @@ var functions = map[string]struct {
 func provide(ctx context.Context, r wazero.Runtime) error {
 	b := r.NewHostModuleBuilder("wasi_snapshot_preview1")
 	for name, f := range functions {
-		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module, stack []uint64) {
+		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module,
+			stack []uint64) {
 			s, ok := ctx.Value(systemKey{}).(*System)
 			if !ok {
 				s = &System{Write: func(int, []byte) {}}

@@ -23,6 +23,6 @@ const (
 	CodeName = "code"   // the directory of its machine code
 )
 
-// Translate is the first argument of a process that makes the machine code, and runs nobody's: then come the file of the frozen interpreter, its
-// checksum, and the directory.
+// Translate is the first argument of a process that makes the machine code, and runs nobody's: then come the file of
+// the frozen interpreter, its checksum, and the directory.
 const Translate = "translate"
