@@ -133,7 +133,7 @@ var goroutines = map[string]string{
 	"internal/store/postgres/postgres.go": "statements end when the engine is closed, and closing does not wait " +
 		"for a server that hangs",
 	"internal/wake/loop.go": "Run's own group, with the runs that it serves",
-	"lasting.go":            "a call outlives a server that is told to stop, and not its run",
+	"context.go":            "a call outlives a server that is told to stop, and not its run",
 	"toolbox/web/send.go":   "the rest of a long answer is waited for no longer than this",
 }
 

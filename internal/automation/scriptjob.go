@@ -29,7 +29,7 @@ func (r *Runner) Plan(ctx context.Context, workspace, id, user string,
 		for _, o := range open {
 			if o.Kind == reeve.PlanJob {
 				return reeve.Errorf(reeve.Conflict, "the planner is at it already: script job %s is %s", o.ID, o.State).
-					Hintf("wait for it, or answer its question: reeve automations script jobs %s", m.Name)
+					Hintf("wait for it, or answer its question: reeve automations jobs %s", m.Name)
 			}
 		}
 		request := q.Request

@@ -147,7 +147,7 @@ var heldQueries = []heldQuery{
 	{reeve.HeldAutomation, `automations x WHERE x.workspace_id = $1 AND x.paused_at = 0`, `x.agent_id`,
 		`x.agent_id, ` + agentName + `, 'automation', '', '', '', 0`,
 		"runs when it is woken; items that it has done since the backup are done again"},
-	{reeve.HeldScriptJob, `script jobs x WHERE x.workspace_id = $1 AND x.closed_at = 0`, `x.id`,
+	{reeve.HeldScriptJob, `script_jobs x WHERE x.workspace_id = $1 AND x.closed_at = 0`, `x.id`,
 		`x.id, ` + agentName + `, x.kind || ' (' || x.state || ')', x.request, x.user_id, '', x.created_at`,
 		"goes on, although its script may have been written since the backup"},
 	{reeve.HeldNotification, `notifications x WHERE x.delivered_at = 0 AND x.next_at > 0 AND x.workspace_id || '' = $1`,

@@ -220,7 +220,7 @@ func (t QueueTx) LockWorkspace(ctx context.Context, id string) (reeve.Workspace,
 // skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. ScriptJobs and retries stay:
 // more follows from it when they are skipped, which is decided when they are due.
 func (t QueueTx) skipWakes(ctx context.Context, workspace, agent, why string) error {
-	return t.tx.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('script job', 'retry')`, workspace, agent, why)
+	return t.tx.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('script_job', 'retry')`, workspace, agent, why)
 }
 
 // settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but script jobs
