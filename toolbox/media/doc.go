@@ -1,3 +1,2 @@
-// Package media is the pack that sends files to people: what an agent made in its workspace reaches the conversation
-// that asked for it.
+// Package media is the pack of send_media, which sends a file from the workspace to the people of a conversation.
 package media

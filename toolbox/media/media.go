@@ -13,26 +13,26 @@ import (
 	"reeve/internal/store"
 )
 
-// Files reads files that a call may read.
+// Files reads files with the rights of a call.
 type Files interface {
 	CheckReadable(ctx context.Context, inv *reeve.Invocation, path string) error
 	ReadFile(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error)
 }
 
-// Pack is send_media.
+// Pack is the pack of send_media.
 type Pack struct{ Files Files }
 
 type sendArgs struct {
-	Path    string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared, /tmp or /project"`
-	Caption string `json:"caption,omitempty" maxLength:"4000" doc:"What to say with it"`
+	Path    string `json:"path" minLength:"1" maxLength:"4096" doc:"File under /shared, /tmp or /project"`
+	Caption string `json:"caption,omitempty" maxLength:"4000" doc:"Text shown with the file"`
 }
 
-// Tools gives the pack's tools.
+// Tools returns send_media.
 func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "send_media", Name: "Send media", Category: "communication",
 		Pack: "media", Capability: "files.read", Effect: reeve.Local, Risk: reeve.LowRisk,
-		TimeoutMS: 15_000, Description: "Sends a file of the workspace (a picture, a document, audio) to the people " +
-			"of the conversation that asked for it. They see it beside what you say.",
+		TimeoutMS: 15_000, Description: "Send a file from the workspace, such as a picture, a document or audio, to the " +
+			"people of the conversation. They see it next to your answer. Returns its name, type and size.",
 		Check: func(ctx context.Context, inv *reeve.Invocation) error {
 			in, err := reeve.Args[sendArgs](inv)
 			if err != nil {
@@ -42,14 +42,14 @@ func (p *Pack) Tools() []reeve.Tool {
 		}}, p.send)}
 }
 
-// send keeps the bytes as they are now, and tells the conversation, in one transaction.
+// send stores the file's current bytes and appends a frame to the conversation, in one transaction.
 func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return "", err
 	}
 	inv := reeve.InvocationFrom(ctx)
-	conversation, turn, err := channel(ctx, tx, inv)
+	conversation, turn, err := findConversation(ctx, tx, inv)
 	if err != nil {
 		return "", err
 	}
@@ -61,7 +61,7 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	a := reeve.Attachment{Name: path.Base(in.Path), MediaType: kind(in.Path, body), Hash: hash, Size: len(body)}
+	a := reeve.Attachment{Name: path.Base(in.Path), MediaType: mediaType(in.Path, body), Hash: hash, Size: len(body)}
 	if err := tx.Chat().SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: turn, AgentID: inv.Agent,
 		Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
 		return "", err
@@ -71,10 +71,10 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	return fmt.Sprintf("Sent %s (%s, %d bytes).", a.Name, a.MediaType, a.Size), nil
 }
 
-// channel is the conversation that asked, and its turn: the one that the run is a turn of, or the one in which its
-// schedule was made. Of a run that a call of another agent led to, the first of these counts: that is where a person
-// waits.
-func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversation, turn string, err error) {
+// findConversation returns the conversation to send to, and the turn to show the file in. This is the conversation that
+// the run is a turn of, or the one in which its schedule was made. For a delegated run, the first run of the chain
+// decides, because a person waits there.
+func findConversation(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversation, turn string, err error) {
 	threads, first := []string{inv.Thread}, inv.Run
 	for _, a := range inv.Ancestors[:min(1, len(inv.Ancestors))] {
 		first = a.RunID
@@ -104,12 +104,12 @@ func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversa
 		}
 	}
 	return "", "", reeve.Errorf(reeve.ToolFailed,
-		"nobody asked for this in a conversation, so there is nobody to send it to").
-		Hintf("say in your answer where the file is")
+		"the run does not belong to a conversation, so the file has no recipient").
+		Hintf("name the file's path in your answer instead")
 }
 
-// kind is the media type of a file: by its name where that is known, else by its bytes.
-func kind(name string, body []byte) string {
+// mediaType returns the media type of a file by its extension, or by its content if the extension is unknown.
+func mediaType(name string, body []byte) string {
 	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
 		return t
 	}

@@ -1,4 +1,4 @@
-// Package output is the pack that reads the rest of an output that was cut: output_read.
+// Package output is the pack of output_read, which reads stored outputs that were too long to show whole.
 package output
 
 import (
@@ -10,16 +10,16 @@ import (
 	"reeve/internal/store"
 )
 
-// Pack reads kept outputs.
+// Pack is the pack of output_read.
 type Pack struct{ DB *store.DB }
 
-type read struct {
-	Hash   string `json:"hash" doc:"Address of the output, as the cut result names it" pattern:"^[0-9a-f]{64}$"`
-	Offset int    `json:"offset,omitempty" doc:"First byte to read" minimum:"0" maximum:"1000000000"`
-	Limit  int    `json:"limit,omitempty" doc:"How many bytes to read" minimum:"1" maximum:"12000" default:"12000"`
+type readArgs struct {
+	Hash   string `json:"hash" doc:"Hash that the shortened result names" pattern:"^[0-9a-f]{64}$"`
+	Offset int    `json:"offset,omitempty" doc:"First byte to read. Default: 0" minimum:"0" maximum:"1000000000"`
+	Limit  int    `json:"limit,omitempty" doc:"Bytes to read. Default: 12000" minimum:"1" maximum:"12000" default:"12000"`
 }
 
-type slice struct {
+type readResult struct {
 	Content    string `json:"content"`
 	Offset     int    `json:"offset"`
 	NextOffset int    `json:"next_offset"`
@@ -27,17 +27,18 @@ type slice struct {
 	Remaining  int    `json:"remaining"`
 }
 
-// Tools gives output_read.
+// Tools returns output_read.
 func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{
 		reeve.MustTool(reeve.Tool{ID: "output_read", Name: "Read Output", Category: "general", Pack: "output",
 			Effect: reeve.Read, TimeoutMS: 10_000,
-			Description: "Read a slice of an output that was too long to be shown whole. Go on from next_offset " +
-				"until remaining is 0."}, p.read),
+			Description: "Read a part of an output that was too long to show whole. Use the hash from the " +
+				"shortened result. To read on, pass next_offset as offset until remaining is 0."}, p.read),
 	}
 }
 
-func (p *Pack) read(ctx context.Context, in read) (slice, error) {
+// read returns the part of an output that fits the caller's limit, without secrets.
+func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	limit := in.Limit
 	if limit == 0 {
 		limit = 12000
@@ -49,32 +50,32 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return slice{}, reeve.Errorf(reeve.ToolFailed, "no output is kept under %s", in.Hash).
-			Hintf("take the hash from a result; one that is old may be gone, if the server's setting retention says so")
+		return readResult{}, reeve.Errorf(reeve.ToolFailed, "no stored output has the hash %s", in.Hash).
+			Hintf("use the hash of a recent result; old outputs are deleted after the configured retention")
 	}
 	if err != nil {
-		return slice{}, err
+		return readResult{}, err
 	}
 	if in.Offset > got.Size {
-		return slice{}, reeve.Errorf(reeve.ToolFailed, "the output has only %d bytes", got.Size).
-			Hintf("read from an offset below that")
+		return readResult{}, reeve.Errorf(reeve.ToolFailed, "the output has only %d bytes", got.Size).
+			Hintf("use a smaller offset")
 	}
-	body := first(got, limit)
+	body := wholeCharacters(got, limit)
 	if !utf8.Valid(body) {
-		return slice{}, reeve.Errorf(reeve.ToolFailed,
-			"there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
-			Hintf("go on from a next_offset, or from 0")
+		return readResult{}, reeve.Errorf(reeve.ToolFailed,
+			"offset %d is inside a character, or the output is binary", in.Offset).
+			Hintf("use 0 or the next_offset of an earlier call")
 	}
-	// quotes and line ends take more room than their bytes
-	return reeve.Page(inv, len(body), func(n int) (slice, error) {
-		from, to, shown := got.RedactedPart(len(first(got, n)))
-		return slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to, Size: got.Size,
+	// In JSON, quotes and line ends take more bytes than in the output.
+	return reeve.Page(inv, len(body), func(n int) (readResult, error) {
+		from, to, shown := got.RedactedPart(len(wholeCharacters(got, n)))
+		return readResult{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to, Size: got.Size,
 			Remaining: got.Size - to}, nil
 	})
 }
 
-// first gives the whole characters in the first n bytes of what was read: one at least.
-func first(k store.StoredOutput, n int) []byte {
+// wholeCharacters returns the whole characters within the first n bytes, but at least one character.
+func wholeCharacters(k store.StoredOutput, n int) []byte {
 	body := k.TextPrefix(n)
 	if rest := k.BytePrefix(utf8.UTFMax); len(body) == 0 && len(rest) > 0 {
 		_, n := utf8.DecodeRune(rest)

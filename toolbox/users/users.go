@@ -1,4 +1,4 @@
-// Package users is how agents and scripts reach their person: a message to the inbox.
+// Package users is the pack of users_send, which sends a message to a user's inbox.
 package users
 
 import (
@@ -9,32 +9,33 @@ import (
 	"reeve/internal/store"
 )
 
-// Pack is the pack.
+// Pack is the pack of users_send.
 type Pack struct {
-	Webhook bool // whether messages are also sent to the operator's webhook
+	Webhook bool // also send messages to the operator's webhook
 }
 
-type send struct {
-	Title string `json:"title" minLength:"1" maxLength:"200" doc:"A line that says what it is about"`
-	Text  string `json:"text,omitempty" maxLength:"20000"`
+type sendArgs struct {
+	Title string `json:"title" minLength:"1" maxLength:"200" doc:"Subject, one line"`
+	Text  string `json:"text,omitempty" maxLength:"20000" doc:"Body of the message"`
 }
 
-// Tools gives users_send.
+// Tools returns users_send.
 func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "users_send", Name: "Send Message", Category: "users",
 		Pack: "users", Effect: reeve.Local, Risk: reeve.LowRisk, TimeoutMS: 10_000,
-		Description: "Send a message to the person's inbox: the one whom the run is for, else the automation's " +
-			"owner. A mutation."}, p.send)}
+		Description: "Send a message to the inbox of the user for whom this run acts, or of the automation's owner. " +
+			"Use it to report a result or a problem. Returns the notification id."}, p.send)}
 }
 
-func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
+// send writes the message as a notification.
+func (p *Pack) send(ctx context.Context, in sendArgs) (map[string]any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(in.Title) == "" {
-		return nil, reeve.InvalidField("/title", "is empty", "a line that says what it is about")
+		return nil, reeve.InvalidField("/title", "is empty", "a subject line")
 	}
 	user := inv.User
 	if user == "" {
@@ -45,9 +46,9 @@ func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
 		user = m.Owner
 	}
 	if user == "" {
-		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to send it to: this is on nobody's behalf")
+		return nil, reeve.Errorf(reeve.ToolFailed, "the run acts for no user, so the message has no recipient")
 	}
-	// of no run: a run may send several
+	// The notification names no run, because a run may send several messages.
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: inv.Workspace, UserID: user,
 		AgentID: inv.Agent, Title: in.Title, Body: in.Text}
 	if _, err := tx.Queue().InsertNotification(ctx, n, p.Webhook); err != nil {
