@@ -108,7 +108,7 @@ func TestO13_SchedulesInPages(t *testing.T) {
 				res := b.call("ann", a.ID, "schedule_search", object{"limit": 50, "offset": offset})
 				var next int
 				if res.Truncated { // one alone, and how to go on comes first
-					if n, err := fmt.Sscanf(res.Content, `{"hint":"go on with offset %d"`, &next); n != 1 ||
+					if n, err := fmt.Sscanf(res.Content, `{"hint":"to read on, use offset %d"`, &next); n != 1 ||
 						next != offset+1 {
 						t.Fatalf("after %d: %v, %.200s", offset, err, res.Content)
 					}

@@ -1,3 +1,3 @@
-// Package python is the tool execute_python: code that computes and prints, in a sandbox that has nothing else. It
-// changes nothing, so its effect is read, and agents of every kind may have it.
+// Package python is the pack of execute_python, which runs Python code in a sandbox without files, network or clock.
+// The tool changes nothing, so its effect class is read and agents of every kind may have it.
 package python

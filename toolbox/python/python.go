@@ -12,41 +12,41 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// spareTime is for waiting in line, and for the interpreter's very first start.
+// spareTime is added to the timeout for waiting in the queue and for the first start of the interpreter.
 const spareTime = time.Minute
 
-// Pack is the Python tool.
+// Pack is the pack of execute_python.
 type Pack struct {
 	Pool   *py.Pool
 	Limits py.Limits // of every run
-	Off    string    // why there is no Python; empty means that there is
+	Off    string    // why Python is not available; empty if it is
 }
 
 type codeArgs struct {
-	Code string `json:"code" maxLength:"1048576" doc:"Python 3.12. Print what you want to see: only output is given back"`
+	Code string `json:"code" maxLength:"1048576" doc:"Python 3.12 source. Print the result: only output is returned"`
 }
 
-// codeResult has what is short first: what callers are shown is cut at the end.
+// codeResult lists short fields first, because a long result is cut at its end.
 type codeResult struct {
-	ExitCode   int        `json:"exit_code" doc:"0 is success; 1 an exception; 137 that it was ended"`
-	Error      *exception `json:"error,omitempty" doc:"What was raised and not caught"`
-	TimedOut   bool       `json:"timed_out,omitempty" doc:"It did not end in time, and was killed"`
-	Truncated  bool       `json:"truncated,omitempty" doc:"There was more output than is kept"`
-	Binary     bool       `json:"binary,omitempty" doc:"The output is not all text; what is not was replaced"`
-	StdoutSize int64      `json:"stdout_bytes,omitempty" doc:"How much there was, if not all is here"`
-	StderrSize int64      `json:"stderr_bytes,omitempty" doc:"How much there was, if not all is here"`
+	ExitCode   int        `json:"exit_code" doc:"0 success, 1 uncaught exception, 137 killed"`
+	Error      *exception `json:"error,omitempty" doc:"The uncaught exception"`
+	TimedOut   bool       `json:"timed_out,omitempty" doc:"The code exceeded the time limit"`
+	Truncated  bool       `json:"truncated,omitempty" doc:"The output was longer than is kept"`
+	Binary     bool       `json:"binary,omitempty" doc:"Bytes that are not text were replaced"`
+	StdoutSize int64      `json:"stdout_bytes,omitempty" doc:"Full size, if truncated"`
+	StderrSize int64      `json:"stderr_bytes,omitempty" doc:"Full size, if truncated"`
 	DurationMS int64      `json:"duration_ms"`
 	Stdout     string     `json:"stdout"`
 	Stderr     string     `json:"stderr"`
 }
 
 type exception struct {
-	Type    string `json:"type" doc:"Its class, as ValueError"`
+	Type    string `json:"type" doc:"Class, such as ValueError"`
 	Message string `json:"message,omitempty"`
-	Line    int    `json:"line,omitempty" doc:"Of the code, counting from 1"`
+	Line    int    `json:"line,omitempty" doc:"Line of the code, from 1"`
 }
 
-// Tools gives the pack's tool. Where there is no Python it is broken, and says why.
+// Tools returns execute_python. Without an interpreter the tool is marked as broken, with the reason.
 func (p *Pack) Tools() []reeve.Tool {
 	limit := p.Limits.Time
 	if limit == 0 {
@@ -54,15 +54,15 @@ func (p *Pack) Tools() []reeve.Tool {
 	}
 	t := reeve.MustTool(reeve.Tool{ID: "execute_python", Name: "Execute Python", Category: "code", Pack: "python",
 		Effect: reeve.Read, Tier: reeve.ReadOnly, Risk: reeve.LowRisk,
-		Description: "Runs Python code and gives back its stdout and stderr. For computing: arithmetic, text, JSON, " +
-			"regular expressions. json, re and typing can be imported, nothing else. " +
-			"There are no files, no network, no processes, no clock and no randomness, and nothing is kept from one " +
-			"call to the next.",
+		Description: "Run Python code and return its stdout and stderr. Use it to compute: arithmetic, text, JSON, " +
+			"regular expressions. Only json, re and typing can be imported. There are no files, network, processes, " +
+			"clock or random numbers. Each call starts fresh.",
 		TimeoutMS: (limit + spareTime).Milliseconds()}, p.execute)
 	t.Broken = p.Off
 	return []reeve.Tool{t}
 }
 
+// execute runs the code and redacts its output.
 func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 	inv, l := reeve.InvocationFrom(ctx), p.Limits
 	most := cmp.Or(l.Output, py.DefaultOutput)
@@ -75,7 +75,7 @@ func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 		DurationMS: r.Duration.Milliseconds()}
 	text := func(b []byte, size int64) string {
 		s, odd := sandbox.Text(b)
-		// one that was killed may have been saying a secret
+		// The output of a killed process may end within a secret.
 		if out.Binary = out.Binary || odd; size > most || r.TimedOut {
 			s = inv.RedactedHead(s, int(most))
 		}
@@ -86,14 +86,14 @@ func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
 	}
 	if e := r.Exception; e != nil {
-		out.Error = &exception{Type: e.Type, Message: words(inv, e.Message, r.Stderr), Line: e.Line}
+		out.Error = &exception{Type: e.Type, Message: redactMessage(inv, e.Message, r.Stderr), Line: e.Line}
 	}
 	return out, nil
 }
 
-// words is what an exception says, as it may be shown. Of a long one only the beginning is told; stderr has the rest,
-// if the code left that alone.
-func words(inv *reeve.Invocation, message string, stderr []byte) string {
+// redactMessage returns an exception's message without secrets. The sandbox reports only the beginning of a long
+// message, so redactMessage looks for the rest in stderr.
+func redactMessage(inv *reeve.Invocation, message string, stderr []byte) string {
 	if utf8.RuneCountInString(message) < py.MostWords {
 		return message
 	}

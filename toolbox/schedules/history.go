@@ -9,11 +9,11 @@ import (
 	"reeve/internal/store"
 )
 
-// summaryChars is how much of a run's output its line in the history shows.
+// summaryChars is how many characters of a run's output schedule_runs shows.
 const summaryChars = 200
 
-// line is a run in the history.
-type line struct {
+// runSummary is one run in the answer of schedule_runs.
+type runSummary struct {
 	RunID       string         `json:"run_id"`
 	Reason      reeve.Reason   `json:"reason"`
 	Status      reeve.RunState `json:"status"`
@@ -22,21 +22,22 @@ type line struct {
 	FinishedAt  *time.Time     `json:"finished_at,omitempty"`
 	Summary     string         `json:"summary,omitempty"`
 	Error       string         `json:"error,omitempty"`
-	Moves       int            `json:"moves" doc:"How often a model was asked"`
+	Moves       int            `json:"moves" doc:"Number of model calls"`
 	Spent       reeve.Amount   `json:"spent"`
 }
 
-func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
-	inv, who, err := user(ctx)
+// runs lists the recent runs of a schedule and the firings that it missed.
+func (p *Pack) runs(ctx context.Context, in runsArgs) (map[string]any, error) {
+	inv, user, err := requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if in.Limit == 0 {
 		in.Limit = 5
 	}
-	lines, missed := []line{}, []time.Time{}
+	summaries, missed := []runSummary{}, []time.Time{}
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		t, err := p.mine(ctx, s.Queue(), inv.Workspace, who, in.ScheduleID)
+		t, err := p.getOwn(ctx, s.Queue(), inv.Workspace, user, in.ScheduleID)
 		if err != nil {
 			return err
 		}
@@ -45,21 +46,23 @@ func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
 			return err
 		}
 		for _, r := range runs {
-			_, _, summary := inv.RedactedSlice(r.Output, 0, chars(r.Output, summaryChars))
-			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, summary,
+			_, _, summary := inv.RedactedSlice(r.Output, 0, prefixLen(r.Output, summaryChars))
+			summaries = append(summaries, runSummary{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt,
+				summary,
 				r.Message, r.Moves, r.Spent})
 		}
-		gone, err := s.Queue().ListMissed(ctx, t.ID, in.Limit)
-		for _, at := range gone {
+		firings, err := s.Queue().ListMissed(ctx, t.ID, in.Limit)
+		for _, at := range firings {
 			missed = append(missed, reeve.FromMillis(at))
 		}
 		return err
 	})
-	return map[string]any{"runs": lines, "missed": missed}, err
+	return map[string]any{"runs": summaries, "missed": missed}, err
 }
 
-func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
-	inv, who, err := user(ctx)
+// output returns a page of a run's output.
+func (p *Pack) output(ctx context.Context, in outputArgs) (map[string]any, error) {
+	inv, user, err := requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,15 +71,15 @@ func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
 	}
 	var run reeve.Run
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		gone := reeve.Errorf(reeve.ToolFailed, "run %q not found", in.RunID)
+		notFound := reeve.Errorf(reeve.ToolFailed, "run %q not found", in.RunID)
 		if run, err = s.Runs().GetRun(ctx, inv.Workspace, in.RunID); err != nil {
 			if reeve.CodeOf(err) == reeve.NotFound {
-				return gone
+				return notFound
 			}
 			return err
 		}
-		if run.UserID != who {
-			return gone
+		if run.UserID != user {
+			return notFound
 		}
 		return nil
 	})
@@ -87,18 +90,17 @@ func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
 	if text == "" {
 		text = run.Message
 	}
-	from, total, cut := chars(text, in.Offset), utf8.RuneCountInString(text), inv.RedactedSlices(text)
+	from, total, slice := prefixLen(text, in.Offset), utf8.RuneCountInString(text), inv.RedactedSlices(text)
 	return reeve.Page(inv, in.MaxChars, func(n int) (map[string]any, error) {
-		begin, end, part := cut(from, from+chars(text[from:], n))
+		begin, end, part := slice(from, from+prefixLen(text[from:], n))
 		next := utf8.RuneCountInString(text[:end])
 		return map[string]any{"run_id": run.ID, "output": part, "offset": utf8.RuneCountInString(text[:begin]),
 			"next_offset": next, "total": total, "remaining": total - next}, nil
 	})
 }
 
-// chars is how many bytes the first n characters have: slices are cut by characters, so that they join to the original
-// whatever those are.
-func chars(s string, n int) int {
+// prefixLen returns the length in bytes of the first n characters of s.
+func prefixLen(s string, n int) int {
 	for i := range s {
 		if n == 0 {
 			return i

@@ -1,6 +1,7 @@
-// Package schedules is the pack that lets agents make, look at and change schedules for the user they act for. Another
-// user's schedule or run behaves like one that does not exist. Limits and budgets are the operator's, and are in no
-// schema.
+// Package schedules is the pack of tools with which an agent manages the schedules of the user for whom it acts.
+//
+// Schedules and runs of other users behave as if they did not exist. Operators set limits and budgets; no tool
+// parameter does.
 package schedules
 
 import (
@@ -14,7 +15,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Planner knows what schedules may be, and when they fire. wake.Planner is one.
+// Planner checks schedules against the operator's limits and computes when they fire. wake.Planner implements it.
 type Planner interface {
 	CheckScheduleCount(ctx context.Context, tx *store.Tx, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
@@ -22,23 +23,23 @@ type Planner interface {
 		[]time.Time, error)
 }
 
-// Pack is the pack.
+// Pack is the pack of schedule tools.
 type Pack struct {
 	DB      *store.DB
 	Planner Planner
 }
 
-type create struct {
-	Goal         string `json:"goal" minLength:"1" maxLength:"8000" doc:"Complete instructions for a run that knows nothing of this conversation"`
-	CadenceType  string `json:"cadence_type" enum:"cron,once,interval" doc:"Kind of cadence"`
-	CadenceValue string `json:"cadence_value" minLength:"1" maxLength:"200" doc:"cron: five fields, such as 0 7 * * 1-5; once: a time, such as 2026-03-01T07:00; interval: a span, such as 2h"`
-	Name         string `json:"name,omitempty" minLength:"1" maxLength:"200" doc:"A short name"`
-	Timezone     string `json:"timezone,omitempty" minLength:"1" maxLength:"64" doc:"IANA zone, such as Europe/Berlin; UTC if left out"`
-	Notification string `json:"notification,omitempty" enum:"always,conditional,never" doc:"When to tell the user: always (default), only when a run says so, or never"`
-	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all" doc:"After a time when nothing could run: one run for all missed (default), none, or each of the last 24 hours, 100 at most"`
+type createArgs struct {
+	Goal         string `json:"goal" minLength:"1" maxLength:"8000" doc:"Complete instructions. The run does not see this conversation"`
+	CadenceType  string `json:"cadence_type" enum:"cron,once,interval" doc:"cron, once or interval"`
+	CadenceValue string `json:"cadence_value" minLength:"1" maxLength:"200" doc:"By type: 0 7 * * 1-5, 2026-03-01T07:00 or 2h"`
+	Name         string `json:"name,omitempty" minLength:"1" maxLength:"200" doc:"Short name. Default: the first words of the goal"`
+	Timezone     string `json:"timezone,omitempty" minLength:"1" maxLength:"64" doc:"IANA zone, such as Europe/Berlin. Default: UTC"`
+	Notification string `json:"notification,omitempty" enum:"always,conditional,never" doc:"When a run notifies the user. Default: always. conditional: if the run says so"`
+	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all" doc:"After downtime: one run (catchup, default), none (skip), or each missed firing (all)"`
 }
 
-type search struct {
+type searchArgs struct {
 	Name         string `json:"name,omitempty" maxLength:"200" doc:"Part of the name"`
 	Status       string `json:"status,omitempty" enum:"active,paused,completed,disabled"`
 	CadenceType  string `json:"cadence_type,omitempty" enum:"cron,once,interval"`
@@ -47,35 +48,35 @@ type search struct {
 	Offset       int    `json:"offset,omitempty" minimum:"0" maximum:"100000"`
 }
 
-type edit struct {
+type editArgs struct {
 	ScheduleID   string `json:"schedule_id" minLength:"1" maxLength:"64"`
 	Name         string `json:"name,omitempty" minLength:"1" maxLength:"200"`
 	Goal         string `json:"goal,omitempty" minLength:"1" maxLength:"8000"`
-	CadenceType  string `json:"cadence_type,omitempty" enum:"cron,once,interval" doc:"Give it together with cadence_value"`
+	CadenceType  string `json:"cadence_type,omitempty" enum:"cron,once,interval" doc:"Requires cadence_value"`
 	CadenceValue string `json:"cadence_value,omitempty" minLength:"1" maxLength:"200"`
 	Timezone     string `json:"timezone,omitempty" minLength:"1" maxLength:"64"`
 	Notification string `json:"notification,omitempty" enum:"always,conditional,never"`
 	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all"`
-	Status       string `json:"status,omitempty" enum:"active,paused" doc:"Pause or resume it; resuming forgets earlier failures"`
+	Status       string `json:"status,omitempty" enum:"active,paused" doc:"Pause or resume. Resuming resets the failure count"`
 }
 
-type remove struct {
+type deleteArgs struct {
 	ScheduleID string `json:"schedule_id" minLength:"1" maxLength:"64"`
 	reeve.UndoGuard
 }
 
-type history struct {
+type runsArgs struct {
 	ScheduleID string `json:"schedule_id" minLength:"1" maxLength:"64"`
 	Limit      int    `json:"limit,omitempty" minimum:"1" maximum:"20" default:"5"`
 }
 
-type output struct {
+type outputArgs struct {
 	RunID    string `json:"run_id" minLength:"1" maxLength:"64"`
 	Offset   int    `json:"offset,omitempty" minimum:"0" maximum:"100000000" doc:"Characters to skip"`
 	MaxChars int    `json:"max_chars,omitempty" minimum:"200" maximum:"8000" default:"4000"`
 }
 
-// Tools gives the six tools.
+// Tools returns the six schedule tools.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string, effect reeve.Effect) reeve.Tool {
 		return reeve.Tool{ID: id, Name: name, Description: what, Category: "schedules", Pack: "schedules",
@@ -83,38 +84,43 @@ func (p *Pack) Tools() []reeve.Tool {
 	}
 	return []reeve.Tool{
 		reeve.MustTool(tool("schedule_create", "Create Schedule",
-			"Make a one-off or recurring scheduled task for the user. Shows when it will run.", reeve.Local), p.create),
+			"Create a task for the user that runs once or repeatedly, by the clock. Returns the schedule and its "+
+				"next runs.", reeve.Local), p.create),
 		reeve.MustTool(tool("schedule_search", "Search Schedules",
-			"List the user's scheduled tasks, filtered and in pages.", reeve.Read), p.search),
+			"List the user's schedules, filtered by name, status or type, in pages.", reeve.Read), p.search),
 		reeve.MustTool(tool("schedule_edit", "Edit Schedule",
-			"Change, pause or resume a scheduled task of the user. What is left out stays.", reeve.Local), p.edit),
+			"Change, pause or resume a schedule of the user. Fields that you leave out stay unchanged.", reeve.Local),
+			p.edit),
 		reeve.MustTool(tool("schedule_delete", "Delete Schedule",
-			"Delete a scheduled task of the user for good. Its past runs stay.", reeve.Local), p.delete),
+			"Delete a schedule of the user. Its past runs stay. To stop it for a while, pause it with schedule_edit.",
+			reeve.Local), p.delete),
 		reeve.MustTool(tool("schedule_runs", "Schedule Runs",
-			"List recent runs of a scheduled task: when, how they ended, what they cost.", reeve.Read), p.runs),
+			"List recent runs of a schedule: when they ran, how they ended, what they cost, and missed firings.",
+			reeve.Read), p.runs),
 		reeve.MustTool(tool("schedule_run_output", "Schedule Run Output",
-			"Read the whole output of one run, in pages that join to the original.", reeve.Read), p.output),
+			"Read the output of one run, in pages. To read on, pass next_offset as offset until remaining is 0.",
+			reeve.Read), p.output),
 	}
 }
 
-// user is whose schedules these are. A call on nobody's behalf has none.
-func user(ctx context.Context) (*reeve.Invocation, string, error) {
+// requireUser returns the user for whom the call acts. It fails if there is none.
+func requireUser(ctx context.Context) (*reeve.Invocation, string, error) {
 	inv := reeve.InvocationFrom(ctx)
 	if inv.User == "" {
 		return inv, "", reeve.Errorf(reeve.ToolFailed,
-			"schedules belong to a user, and this call is on nobody's behalf")
+			"schedules belong to a user, and this call acts for no user")
 	}
 	return inv, inv.User, nil
 }
 
-// view is a schedule as callers see it.
+// view is a schedule with its next firings.
 type view struct {
 	reeve.Timer
 	Upcoming []time.Time `json:"upcoming,omitempty"`
 }
 
-func (p *Pack) create(ctx context.Context, in create) (view, error) {
-	inv, who, err := user(ctx)
+func (p *Pack) create(ctx context.Context, in createArgs) (view, error) {
+	inv, user, err := requireUser(ctx)
 	if err != nil {
 		return view{}, err
 	}
@@ -125,13 +131,14 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	if err := (reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal}).Validate(); err != nil {
 		return view{}, err
 	}
-	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: who,
+	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: user,
 		Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
 		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire),
 		Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
-		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now(), OnBehalfOf: inv.OnBehalfOf(limited(inv))}
+		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+		OnBehalfOf: inv.OnBehalfOf(hasLimitedTools(inv))}
 	if t.Name == "" {
-		t.Name = headline(inv, in.Goal)
+		t.Name = nameFromGoal(inv, in.Goal)
 	}
 	if t.Misfire == "" {
 		t.Misfire = reeve.CatchUpOnce
@@ -148,23 +155,24 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 		return view{}, err
 	}
 	inv.EmitAll(t.Tokens())
-	inv.UndoWith("schedule_delete", remove{t.ID, reeve.NewUndoGuard(told(t))})
+	inv.UndoWith("schedule_delete", deleteArgs{t.ID, reeve.NewUndoGuard(userFields(t))})
 	return view{t, upcoming}, tx.Queue().PutTimer(ctx, t)
 }
 
-// limited tells whether the agent had only some of its tools in the call. Its schedules then have no others either.
-func limited(inv *reeve.Invocation) bool {
+// hasLimitedTools reports whether the call's turn was limited to some of the agent's tools. Its schedules then have the
+// same limit.
+func hasLimitedTools(inv *reeve.Invocation) bool {
 	n := len(inv.Ancestors)
 	return n > 0 && inv.Ancestors[n-1].Tools != nil
 }
 
-// headline is a name for a goal that has none.
-func headline(inv *reeve.Invocation, goal string) string {
+// nameFromGoal returns the first words of a goal, without part of a secret.
+func nameFromGoal(inv *reeve.Invocation, goal string) string {
 	goal = strings.TrimSpace(goal)
 	line, _, _ := strings.Cut(goal, "\n")
 	n, more := len(line), ""
 	if utf8.RuneCountInString(line) > 60 {
-		n, more = chars(line, 59), "…"
+		n, more = prefixLen(line, 59), "…"
 	}
 	if n == len(goal) {
 		return goal
@@ -172,8 +180,8 @@ func headline(inv *reeve.Invocation, goal string) string {
 	return inv.RedactedHead(goal, n) + more
 }
 
-func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {
-	inv, who, err := user(ctx)
+func (p *Pack) search(ctx context.Context, in searchArgs) (map[string]any, error) {
+	inv, user, err := requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +192,7 @@ func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {
 	total := 0
 	err = p.DB.View(ctx, func(s *store.Snap) error {
 		list, total, err = s.Queue().
-			ListTimers(ctx, inv.Workspace, store.TimerFilter{User: who, Name: in.Name, Kind: in.CadenceType,
+			ListTimers(ctx, inv.Workspace, store.TimerFilter{User: user, Name: in.Name, Kind: in.CadenceType,
 				State:  reeve.TimerState(in.Status),
 				Notify: reeve.Notify(in.Notification), Offset: in.Offset, Limit: in.Limit})
 		return err
@@ -196,28 +204,28 @@ func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {
 		remaining := max(0, total-in.Offset-n)
 		out := map[string]any{"schedules": list[:n], "total": total, "remaining": remaining}
 		if remaining > 0 {
-			out["hint"] = fmt.Sprintf("go on with offset %d", in.Offset+n)
+			out["hint"] = fmt.Sprintf("to read on, use offset %d", in.Offset+n)
 		}
 		return out, nil
 	})
 }
 
-// timers is where a schedule is read from: a snapshot, or a transaction that will change it.
-type timers interface {
+// timerReader reads a schedule: from a snapshot, or from a transaction that locks the row.
+type timerReader interface {
 	GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error)
 }
 
-// mine reads one of the user's schedules; another's is not there.
-func (p *Pack) mine(ctx context.Context, s timers, workspace, who, id string) (reeve.Timer, error) {
-	t, err := s.GetTimer(ctx, workspace, who, id)
+// getOwn reads a schedule of the user.
+func (p *Pack) getOwn(ctx context.Context, s timerReader, workspace, user, id string) (reeve.Timer, error) {
+	t, err := s.GetTimer(ctx, workspace, user, id)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return t, reeve.Errorf(reeve.ToolFailed, "schedule %q not found", id)
 	}
 	return t, err
 }
 
-func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
-	inv, who, err := user(ctx)
+func (p *Pack) edit(ctx context.Context, in editArgs) (view, error) {
+	inv, user, err := requireUser(ctx)
 	if err != nil {
 		return view{}, err
 	}
@@ -225,7 +233,7 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	was, err := p.mine(ctx, tx.Queue(), inv.Workspace, who, in.ScheduleID)
+	was, err := p.getOwn(ctx, tx.Queue(), inv.Workspace, user, in.ScheduleID)
 	if err != nil {
 		return view{}, err
 	}
@@ -236,20 +244,20 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil || t.Equal(was) {
 		return view{t, upcoming}, err
 	}
-	// Another agent's schedule that is told a new goal does not do for this agent what this agent may not do.
-	self := limited(inv) || t.AgentID != inv.Agent && t.Goal != was.Goal
+	// With a new goal, another agent's schedule works on behalf of this agent, and so within this agent's rights.
+	self := hasLimitedTools(inv) || t.AgentID != inv.Agent && t.Goal != was.Goal
 	t.OnBehalfOf = reeve.JoinDelegators(was.OnBehalfOf, inv.OnBehalfOf(self))
 	inv.EmitAll(t.Tokens())
 	return view{t, upcoming}, tx.Queue().PutTimer(ctx, t)
 }
 
-// told is what people say of a schedule. The rest of it the clock moves.
-func told(t reeve.Timer) []string {
+// userFields returns the fields of a schedule that users set. The clock changes the others.
+func userFields(t reeve.Timer) []string {
 	return []string{t.Name, t.Goal, t.Kind, t.Value, t.Zone, string(t.Misfire), string(t.Notify)}
 }
 
-func (p *Pack) delete(ctx context.Context, in remove) (string, error) {
-	inv, who, err := user(ctx)
+func (p *Pack) delete(ctx context.Context, in deleteArgs) (string, error) {
+	inv, user, err := requireUser(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -257,11 +265,11 @@ func (p *Pack) delete(ctx context.Context, in remove) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t, err := p.mine(ctx, tx.Queue(), inv.Workspace, who, in.ScheduleID)
+	t, err := p.getOwn(ctx, tx.Queue(), inv.Workspace, user, in.ScheduleID)
 	if err != nil {
 		return "", err
 	}
-	if err := in.Check(told(t)); err != nil {
+	if err := in.Check(userFields(t)); err != nil {
 		return "", err
 	}
 	inv.EmitAll(t.Tokens())

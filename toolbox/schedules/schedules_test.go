@@ -21,7 +21,7 @@ func TestG21_NoHeadlinePartsASecret(t *testing.T) {
 		strings.Repeat("é", 60):  strings.Repeat("é", 60),
 		strings.Repeat("é", 56) + " " + secret + strings.Repeat("!", 50): strings.Repeat("é", 56) + " …",
 	} {
-		if got := headline(inv, goal); got != want {
+		if got := nameFromGoal(inv, goal); got != want {
 			t.Errorf("%q became %q", goal, got)
 		}
 	}

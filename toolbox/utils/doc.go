@@ -1,3 +1,2 @@
-// Package utils is the pack utils: small things that scripts want and that belong nowhere else. None of them changes
-// anything.
+// Package utils is the pack of small read-only tools for scripts: Base64 decoding and weather.
 package utils

@@ -11,23 +11,23 @@ import (
 	"reeve"
 )
 
-// Client sends requests. Who may be reached is its affair.
+// Client sends HTTP requests and enforces the network policy.
 type Client interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Pack is the pack.
+// Pack is the pack of utility tools.
 type Pack struct {
-	Client   Client // obeys the operator's network policy
-	Forecast string // where forecasts come from. Default: https://api.open-meteo.com
-	Places   string // where places are looked up. Default: https://geocoding-api.open-meteo.com
+	Client   Client
+	Forecast string // base URL of the forecast service. Default: https://api.open-meteo.com
+	Places   string // base URL of the geocoding service. Default: https://geocoding-api.open-meteo.com
 }
 
-type encoded struct {
-	Data string `json:"data" maxLength:"8000000" doc:"Base64, also the kind that URLs use, with or without padding and line breaks"`
+type atobArgs struct {
+	Data string `json:"data" maxLength:"8000000" doc:"Base64 or base64url. Padding and line breaks are optional"`
 }
 
-// Tools gives utils_atob and utils_weather.
+// Tools returns utils_atob and utils_weather.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string) reeve.Tool {
 		return reeve.Tool{ID: id, Name: name, Description: what + " Not a mutation.", Category: "utils", Pack: "utils",
@@ -35,17 +35,19 @@ func (p *Pack) Tools() []reeve.Tool {
 	}
 	return []reeve.Tool{
 		reeve.MustTool(tool("utils_atob", "Decode Base64",
-			"Decode base64 to text: UTF-8 where it is, otherwise one character for each byte."), p.atob),
+			"Decode Base64 to text. Data that is not UTF-8 becomes one character per byte."), p.atob),
 		reeve.MustTool(tool("utils_weather", "Weather",
-			"Get the weather now and for the next days, of a place by its name or its coordinates (Open-Meteo)."),
+			"Get the current weather and a forecast for a place, by name or by coordinates (Open-Meteo)."),
 			p.weather),
 	}
 }
 
-var loose = strings.NewReplacer("\n", "", "\r", "", "\t", "", " ", "", "-", "+", "_", "/", "=", "")
+// base64Normalizer turns base64url into Base64 and drops padding and white space.
+var base64Normalizer = strings.NewReplacer("\n", "", "\r", "", "\t", "", " ", "", "-", "+", "_", "/", "=", "")
 
-func (p *Pack) atob(_ context.Context, in encoded) (json.RawMessage, error) {
-	b, err := base64.RawStdEncoding.DecodeString(loose.Replace(in.Data))
+// atob decodes Base64.
+func (p *Pack) atob(_ context.Context, in atobArgs) (json.RawMessage, error) {
+	b, err := base64.RawStdEncoding.DecodeString(base64Normalizer.Replace(in.Data))
 	if err != nil {
 		return nil, reeve.InvalidField("/data", "is not base64", "base64, such as SGVsbG8=")
 	}
@@ -57,5 +59,5 @@ func (p *Pack) atob(_ context.Context, in encoded) (json.RawMessage, error) {
 		}
 		text = string(runes)
 	}
-	return json.Marshal(text) // as JSON, so that digits stay text
+	return json.Marshal(text) // JSON, so that a string of digits stays a string
 }

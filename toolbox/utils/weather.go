@@ -19,31 +19,31 @@ const (
 	maxAnswer   = 1 << 20
 )
 
-type where struct {
-	Place     string   `json:"place,omitempty" maxLength:"200" doc:"A town's name, such as Graz; or give latitude and longitude"`
+type weatherArgs struct {
+	Place     string   `json:"place,omitempty" maxLength:"200" doc:"Name of a town, such as Graz. Alternative: latitude and longitude"`
 	Latitude  *float64 `json:"latitude,omitempty" minimum:"-90" maximum:"90"`
 	Longitude *float64 `json:"longitude,omitempty" minimum:"-180" maximum:"180"`
-	Days      int      `json:"days,omitempty" minimum:"1" maximum:"16" default:"3" doc:"How many days, today included"`
+	Days      int      `json:"days,omitempty" minimum:"1" maximum:"16" default:"3" doc:"Days to forecast, including today. Default: 3"`
 }
 
-// spot is a place that was found.
-type spot struct {
+// location is a place with its coordinates.
+type location struct {
 	Name      string  `json:"name,omitempty"`
 	Country   string  `json:"country,omitempty"`
 	Latitude  float64 `json:"latitude"`
 	Longitude float64 `json:"longitude"`
 }
 
-// report is the weather as callers see it.
+// report is the answer of utils_weather.
 type report struct {
-	spot
+	location
 	Timezone string         `json:"timezone"`
-	Now      now            `json:"now"`
-	Days     []day          `json:"days"`
+	Now      currentWeather `json:"now"`
+	Days     []dayForecast  `json:"days"`
 	Units    map[string]any `json:"units,omitempty"`
 }
 
-type now struct {
+type currentWeather struct {
 	Time          string  `json:"time"`
 	Temperature   float64 `json:"temperature"`
 	Precipitation float64 `json:"precipitation"`
@@ -51,7 +51,7 @@ type now struct {
 	Sky           string  `json:"sky"`
 }
 
-type day struct {
+type dayForecast struct {
 	Date          string  `json:"date"`
 	Low           float64 `json:"low"`
 	High          float64 `json:"high"`
@@ -59,12 +59,14 @@ type day struct {
 	Sky           string  `json:"sky"`
 }
 
-func (p *Pack) weather(ctx context.Context, in where) (out report, err error) {
+// weather returns the current weather and the forecast for a place.
+func (p *Pack) weather(ctx context.Context, in weatherArgs) (out report, err error) {
 	switch {
 	case in.Place != "" && (in.Latitude != nil || in.Longitude != nil):
-		return out, reeve.InvalidField("/place", "is given beside coordinates", "a place, or latitude and longitude")
+		return out, reeve.InvalidField("/place", "cannot be combined with coordinates",
+			"a place, or latitude and longitude")
 	case in.Place != "":
-		if out.spot, err = p.find(ctx, in.Place); err != nil {
+		if out.location, err = p.geocode(ctx, in.Place); err != nil {
 			return out, err
 		}
 	case in.Latitude == nil || in.Longitude == nil:
@@ -103,34 +105,35 @@ func (p *Pack) weather(ctx context.Context, in where) (out report, err error) {
 	d := a.Daily
 	if a.Current.Time == "" || len(d.Low) != len(d.Time) || len(d.High) != len(d.Time) ||
 		len(d.Precipitation) != len(d.Time) || len(d.Code) != len(d.Time) {
-		return out, reeve.Errorf(reeve.ToolFailed, "the weather service's answer makes no sense")
+		return out, reeve.Errorf(reeve.ToolFailed, "the weather service returned an unexpected answer")
 	}
-	out.Timezone, out.Days = a.Timezone, []day{}
-	out.Now = now{a.Current.Time, a.Current.Temperature, a.Current.Precipitation, a.Current.Wind, sky(a.Current.Code)}
+	out.Timezone, out.Days = a.Timezone, []dayForecast{}
+	out.Now = currentWeather{a.Current.Time, a.Current.Temperature, a.Current.Precipitation, a.Current.Wind,
+		describeSky(a.Current.Code)}
 	for i, date := range d.Time {
-		out.Days = append(out.Days, day{date, d.Low[i], d.High[i], d.Precipitation[i], sky(d.Code[i])})
+		out.Days = append(out.Days, dayForecast{date, d.Low[i], d.High[i], d.Precipitation[i], describeSky(d.Code[i])})
 	}
 	out.Units = map[string]any{"temperature": "°C", "precipitation": "mm", "wind": "km/h"}
 	return out, nil
 }
 
-// find looks a place up.
-func (p *Pack) find(ctx context.Context, name string) (spot, error) {
+// geocode returns the first place that has the name.
+func (p *Pack) geocode(ctx context.Context, name string) (location, error) {
 	var a struct {
-		Results []spot `json:"results"`
+		Results []location `json:"results"`
 	}
 	if err := p.get(ctx, p.Places, placesURL, "/v1/search", url.Values{"name": {name}, "count": {"1"}},
 		&a); err != nil {
-		return spot{}, err
+		return location{}, err
 	}
 	if len(a.Results) == 0 {
-		return spot{}, reeve.Errorf(reeve.ToolFailed, "no place is called %q", name).
-			Hintf("write it as its country does, or give latitude and longitude")
+		return location{}, reeve.Errorf(reeve.ToolFailed, "place %q not found", name).
+			Hintf("use the local spelling, or give latitude and longitude")
 	}
 	return a.Results[0], nil
 }
 
-// get asks a service, and says what went wrong by type.
+// get sends a request and decodes the JSON answer. Errors have the code that fits the failure.
 func (p *Pack) get(ctx context.Context, base, usual, path string, query url.Values, out any) error {
 	if base == "" {
 		base = usual
@@ -138,14 +141,15 @@ func (p *Pack) get(ctx context.Context, base, usual, path string, query url.Valu
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+path+"?"+query.Encode(),
 		nil)
 	if err != nil {
-		return reeve.Errorf(reeve.Unsupported, "the weather service's address is not one").Hintf("an operator sets it")
+		return reeve.Errorf(reeve.Unsupported, "the address of the weather service is not valid").
+			Hintf("ask the operator to correct it")
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "reeve")
 	res, err := p.Client.Do(req)
 	if err != nil {
 		var own *reeve.Error
-		if errors.As(err, &own) { // the network policy's
+		if errors.As(err, &own) { // from the network policy
 			return own
 		}
 		return &reeve.Error{Code: reeve.Unavailable, Message: "the weather service could not be reached"}
@@ -153,13 +157,13 @@ func (p *Pack) get(ctx context.Context, base, usual, path string, query url.Valu
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "the weather service's answer broke off")
+		return reeve.Errorf(reeve.Unavailable, "the answer of the weather service was cut off")
 	}
 	code := reeve.ToolFailed
 	switch s := res.StatusCode; {
 	case s == http.StatusOK:
 		if json.Unmarshal(body, out) != nil {
-			return reeve.Errorf(reeve.ToolFailed, "the weather service's answer makes no sense")
+			return reeve.Errorf(reeve.ToolFailed, "the weather service returned an unexpected answer")
 		}
 		return nil
 	case s == http.StatusUnauthorized:
@@ -174,12 +178,12 @@ func (p *Pack) get(ctx context.Context, base, usual, path string, query url.Valu
 	var said struct {
 		Reason string `json:"reason"`
 	}
-	_ = json.Unmarshal(body, &said) // it need not say why
+	_ = json.Unmarshal(body, &said) // the reason is optional
 	return reeve.Errorf(code, "the weather service answered %d %s", res.StatusCode, strings.TrimSpace(said.Reason))
 }
 
-// sky says in words what a WMO code means.
-func sky(code int) string {
+// describeSky returns the meaning of a WMO weather code.
+func describeSky(code int) string {
 	switch {
 	case code == 0:
 		return "clear"
