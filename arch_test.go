@@ -16,7 +16,7 @@ import (
 const module = "reeve"
 
 // arrows is the whole architecture: which of our packages each package may import. "." is the root. A package that is
-// not here is not part of the architecture; docs/architecture.md says what each room is for.
+// not here is not part of the architecture; docs/internals/architecture.md says what each package is for.
 var arrows = map[string][]string{
 	".":                        {},
 	"api":                      {"."},
@@ -188,7 +188,7 @@ func TestArchitecture(t *testing.T) {
 	}
 	for pkg := range seen {
 		if _, ok := arrows[pkg]; !ok {
-			t.Errorf("package %s is not in the architecture; add it to arrows and to docs/architecture.md", pkg)
+			t.Errorf("package %s is not in the architecture; add it to arrows and to docs/internals/architecture.md", pkg)
 		}
 	}
 }

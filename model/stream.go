@@ -14,8 +14,8 @@ import (
 	"reeve"
 )
 
-// How adapters speak HTTP. Providers' own SDKs were tried and cost more than they do; docs/dependencies.md has the
-// numbers.
+// How adapters speak HTTP. Providers' own SDKs were tried and cost more than they do;
+// docs/internals/dependencies.md has the numbers.
 
 // maxLine bounds one line of a stream, which may hold a whole answer and the question again, and maxBody the body of an
 // error.
