@@ -347,8 +347,8 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 		id   string
 		want reeve.ApprovalState
 		says string
-	}{{denied.ApprovalID, reeve.Rejected, "answered already"}, {lapsed.ApprovalID, reeve.Lapsed, "has lapsed"},
-		{used.ApprovalID, reeve.Approved, "answered already"}} {
+	}{{denied.ApprovalID, reeve.Rejected, "decided already"}, {lapsed.ApprovalID, reeve.Lapsed, "has lapsed"},
+		{used.ApprovalID, reeve.Approved, "decided already"}} {
 		for _, decision := range []string{"approve", "deny"} {
 			var p api.Problem
 			if h.Want(http.StatusConflict, &p, "POST", "/api/approvals/"+c.id+"/decision",

@@ -48,10 +48,10 @@ func (c Config) check() (name, reason string) {
 	case c.ApprovalTTL > 0 && time.Duration(c.ApprovalTTL) < time.Second:
 		return "approval_ttl", fmt.Sprintf("%s is less than a second, in which nobody can answer",
 			time.Duration(c.ApprovalTTL))
-	case c.Retention > 0 && time.Duration(c.Retention) < store.LeastAge:
+	case c.Retention > 0 && time.Duration(c.Retention) < store.MinPayloadAge:
 		return "retention", fmt.Sprintf(
 			"%s is less than %s, in which an undo may still be wanted; leave it out to keep everything",
-			time.Duration(c.Retention), store.LeastAge)
+			time.Duration(c.Retention), store.MinPayloadAge)
 	case c.RetryMax > 0 && c.RetryFirst > c.RetryMax:
 		return "retry_first", fmt.Sprintf("%s is more than retry_max, which is %s", time.Duration(c.RetryFirst),
 			time.Duration(c.RetryMax))

@@ -145,7 +145,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if h.db, err = store.Open(ctx, engine, key); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	h.db.LogTo(h.log)
+	h.db.SetLogger(h.log)
 	h.telemetry.metrics = newMetrics(h.db)
 	if h.telemetry.tracing, err = newTracing(ctx); err == nil {
 		err = h.assemble()

@@ -13,7 +13,7 @@ type keeper struct{ db *store.DB }
 
 func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash string, err error) {
 	err = k.db.Update(ctx, func(tx *store.Tx) error {
-		hash, err = tx.Ledger().PutPayload(ctx, workspace, store.Undo, b)
+		hash, err = tx.Ledger().PutPayload(ctx, workspace, store.UndoPayload, b)
 		return err
 	})
 	return hash, err
@@ -21,7 +21,7 @@ func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash strin
 
 func (k keeper) Get(ctx context.Context, workspace, hash string) (b []byte, err error) {
 	err = k.db.View(ctx, func(s *store.Snap) error {
-		got, err := s.Ledger().GetPayload(ctx, workspace, store.Undo, hash, 0, -1)
+		got, err := s.Ledger().GetPayload(ctx, workspace, store.UndoPayload, hash, 0, -1)
 		b = got.Body
 		return err
 	})

@@ -201,7 +201,7 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 		filepath.Join(files, "empty.db"):   "it is a database, but not one of Reeve's",
 		filepath.Join(files, "nothing.db"): "nothing.db is not a backup of Reeve: it is empty",
 		filepath.Join(files, "goose.db"):   "it is a database, but not one of Reeve's",
-		filepath.Join(files, "100%d.txt"): "100%d.txt is not a backup of Reeve: the database file is damaged or is " +
+		filepath.Join(files, "100%d.txt"): "100%d.txt is not a backup of Reeve: database file is damaged or is " +
 			"not a database",
 		files:                              "it is a folder",
 		filepath.Join(h.Dir(), "reeve.db"): "a server has it open",
@@ -248,7 +248,7 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		{"UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100",
 			"schema version 43 is from before the first release", reeve.Unsupported},
 		{"DROP INDEX calls_inbox; CREATE UNIQUE INDEX calls_inbox ON calls (id)",
-			"these are not as in its schema version ", reeve.Validation},
+			"these parts differ from its schema version ", reeve.Validation},
 		// without its primary key
 		{"CREATE TABLE other AS SELECT * FROM secrets; DROP TABLE secrets; ALTER TABLE other RENAME TO secrets",
 			": secrets; nothing", reeve.Validation},

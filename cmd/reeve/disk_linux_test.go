@@ -41,13 +41,13 @@ func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
 	little := unix.Rlimit{Cur: 4096, Max: unix.RLIM_INFINITY}
 	must(unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &little, &was))
 	err = write(strings.Repeat("c", 100_000))
-	if err == nil || !strings.Contains(err.Error(), "the disk that holds the database failed") ||
+	if err == nil || !strings.Contains(err.Error(), "disk of the database failed") ||
 		!strings.Contains(err.Error(), "keep the database file") ||
 		strings.Contains(err.Error(), "restore") {
 		t.Errorf("%v", err)
 	}
 	out, err := r.cli(ctx, w, "doctor")
-	if err == nil || !strings.Contains(out, "the disk that holds the database failed") ||
+	if err == nil || !strings.Contains(out, "disk of the database failed") ||
 		strings.Contains(out, "reeve restore") {
 		t.Errorf("doctor: %v: %s", err, out)
 	}

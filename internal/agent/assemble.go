@@ -176,7 +176,7 @@ func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) 
 		for _, a := range info.Attachments {
 			p := model.Part{Type: model.Media, Name: a.Name, MediaType: a.MediaType, URL: a.URL}
 			if a.Hash != "" {
-				body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.Talk, a.Hash, 0, -1)
+				body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.ConversationPayload, a.Hash, 0, -1)
 				if err != nil {
 					return out, err
 				}
@@ -193,7 +193,7 @@ func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) 
 
 // brought is the history that a client with its own brought along, as one earlier turn.
 func (v *turn) brought(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
-	body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.Talk, hash, 0, -1)
+	body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.ConversationPayload, hash, 0, -1)
 	if err != nil {
 		return nil, err
 	}

@@ -442,7 +442,7 @@ func unanswered(c reeve.Code) bool { return c == reeve.ModelFailed || c == reeve
 // whole reads an output that was too long to be shown.
 func (w *work) whole(ctx context.Context, hash string) (content string, err error) {
 	err = w.DB.View(ctx, func(s *store.Snap) error {
-		p, err := s.Ledger().GetPayload(ctx, w.run.WorkspaceID, store.Output, hash, 0, -1)
+		p, err := s.Ledger().GetPayload(ctx, w.run.WorkspaceID, store.OutputPayload, hash, 0, -1)
 		content = string(p.Body)
 		return err
 	})

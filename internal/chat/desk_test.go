@@ -61,7 +61,7 @@ func TestDesk_Begin(t *testing.T) {
 			info.Attachments[1].URL == "" || info.Attachments[1].Size != 48 {
 			t.Errorf("message %+v, info %+v", list[0], info)
 		}
-		got, err := s.Ledger().GetPayload(ctx, home, store.Talk, info.Attachments[0].Hash, 0, -1)
+		got, err := s.Ledger().GetPayload(ctx, home, store.ConversationPayload, info.Attachments[0].Hash, 0, -1)
 		w.must(err)
 		if !bytes.Equal(got.Body, png) {
 			t.Error("the attachment's bytes are not kept")

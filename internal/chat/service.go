@@ -292,7 +292,8 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest,
 	if b != nil {
 		given := b.ClientHistory
 		if len(b.Messages) > 0 {
-			if given.History, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.Talk, b.Messages); err != nil {
+			if given.History, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.ConversationPayload,
+				b.Messages); err != nil {
 				return m, err
 			}
 		}
@@ -301,7 +302,8 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest,
 	for _, a := range r.Attachments {
 		if len(a.Data) > 0 || a.URL == "" && a.Hash == "" { // what has a hash is kept already
 			a.Size = len(a.Data)
-			if a.Hash, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.Talk, a.Data); err != nil {
+			if a.Hash, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.ConversationPayload,
+				a.Data); err != nil {
 				return m, err
 			}
 			a.Data = nil
@@ -344,7 +346,7 @@ func (d *Service) OnRunEnd(ctx context.Context, tx *store.Tx, run reeve.Run) err
 		e := reeve.Frame{Type: reeve.FrameError, TurnID: run.ID, AgentID: run.AgentID, Code: run.Code,
 			Message: run.Message, Hint: hint(run.Code),
 			RetryAfterMS: run.RetryAfter.Milliseconds()}
-		if err := tx.Chat().AppendLast(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
+		if err := tx.Chat().AppendFinalFrame(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
 			return err
 		}
 	}

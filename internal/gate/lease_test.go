@@ -41,11 +41,11 @@ func (u unanswered) Exec(ctx context.Context, refused func(store.Fault) error, q
 	return u.Conn.Exec(ctx, refused, query, args...)
 }
 
-func (u unanswered) Affect(ctx context.Context, query string, args ...any) (int64, error) {
+func (u unanswered) ExecCount(ctx context.Context, query string, args ...any) (int64, error) {
 	if never := u.never.Load(); never != nil && strings.HasPrefix(query, *never) {
 		return 0, store.Fault{Kind: store.FaultOther, Err: errors.New("no such change")}
 	}
-	return u.Conn.Affect(ctx, query, args...)
+	return u.Conn.ExecCount(ctx, query, args...)
 }
 
 func (s *shared) SingleProcess() bool { return !s.ready }

@@ -148,7 +148,7 @@ func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operati
 		if err := until(tx.Ledger().NextExpiry(ctx)); err != nil || n == 0 {
 			return err // no operation is due for us while our hands are full
 		}
-		if err := tx.Ledger().ReleaseLost(ctx); err != nil {
+		if err := tx.Ledger().DeleteLostReservations(ctx); err != nil {
 			return err
 		}
 		if ops, err = tx.Ledger().ClaimOperations(ctx, l.process, n); err != nil {

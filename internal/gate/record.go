@@ -147,7 +147,7 @@ func (r *Recorder) keepOutput(ctx context.Context, tx *store.Tx, out output) err
 	if !out.truncated {
 		return nil
 	}
-	_, err := tx.Ledger().PutPayload(ctx, r.call.Workspace, store.Output, out.full)
+	_, err := tx.Ledger().PutPayload(ctx, r.call.Workspace, store.OutputPayload, out.full)
 	return err
 }
 

@@ -28,7 +28,7 @@ func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal
 		if a, err = snap.Chat().SentMedia(ctx, c.ID, in.Hash); err != nil {
 			return err
 		}
-		got, err = snap.Ledger().GetPayload(ctx, who.Workspace, store.Talk, in.Hash, 0, -1)
+		got, err = snap.Ledger().GetPayload(ctx, who.Workspace, store.ConversationPayload, in.Hash, 0, -1)
 		return err
 	})
 	if err != nil {

@@ -262,7 +262,7 @@ func (i *idempotency) claim(ctx context.Context, req store.Request) (old store.R
 // keep records what became of a request, even if its caller has gone. If that fails, the same key makes the request
 // anew.
 func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
-	if got.status < http.StatusBadRequest && a.answering != nil && a.answering.Kept {
+	if got.status < http.StatusBadRequest && a.answering != nil && a.answering.Saved {
 		return
 	}
 	req := a.request

@@ -8,11 +8,11 @@ import (
 	"reeve"
 )
 
-// Credential is a bearer token as it is kept: by its hash.
+// Credential is a stored access token. Only its hash is stored.
 type Credential struct {
 	reeve.AccessToken
 	Hash   string
-	Server bool // kept in a server's data directory, and valid in every workspace; no API sets it
+	Server bool // the token in the server's data directory, valid in every workspace; no API sets it
 }
 
 const credentialColumns = `id, name, user_name, role, hash, created_at, expires_at, revoked_at, server`
@@ -23,42 +23,44 @@ func scanCredential(r scanner) (c Credential, err error) {
 	if err := r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked, &server); err != nil {
 		return c, err
 	}
-	c.CreatedAt, c.ExpiresAt, c.RevokedAt, c.Server = reeve.FromMillis(created), optional(expires), optional(revoked),
+	c.CreatedAt, c.ExpiresAt, c.RevokedAt, c.Server = reeve.FromMillis(created), timeOrNil(expires), timeOrNil(revoked),
 		server != 0
-	return c, first(known("user_name", c.User != ""), known("role", slices.Contains(reeve.Roles(), c.Role)))
+	return c, firstError(checkKnown("user_name", c.User != ""), checkKnown("role", slices.Contains(reeve.Roles(),
+		c.Role)))
 }
 
-// InsertCredential adds a token and the workspaces it is valid in.
+// InsertCredential inserts a token and the workspaces in which it is valid.
 func (t AgentsTx) InsertCredential(ctx context.Context, c Credential) error {
 	if err := t.tx.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+
 		`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)`,
-		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), orZero(c.ExpiresAt),
-		flag(c.Server)); err != nil {
+		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), millisOrZero(c.ExpiresAt),
+		boolToInt(c.Server)); err != nil {
 		return err
 	}
 	for _, w := range c.Workspaces {
-		if err := t.tx.execOr(ctx, func(f Fault) error {
+		if err := t.tx.execMapFault(ctx, func(f Fault) error {
 			if f.Kind == FaultForeign {
 				return notFound("workspace", w)
 			}
 			return nil
-		}, `INSERT INTO access_token_workspaces (token_id, workspace_id) VALUES ($1, $2) ON CONFLICT (token_id, workspace_id) DO NOTHING`, c.ID, w); err != nil {
+		}, `INSERT INTO access_token_workspaces (token_id, workspace_id) VALUES ($1, $2) ON CONFLICT (token_id,
+			workspace_id) DO NOTHING`, c.ID, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// MarkServerCredential makes a token a server's own. Only the start of a server does this, for the token in its data
-// directory.
+// MarkServerCredential makes a token valid in every workspace. Only the server does this at its start, for the token in
+// its data directory.
 func (t AgentsTx) MarkServerCredential(ctx context.Context, id string) error {
 	return t.tx.exec(ctx, `UPDATE access_tokens SET server = 1 WHERE id = $1`, id)
 }
 
-// GetCredential reads a token by its id; false means that there is none, or that its row cannot be read and is skipped:
-// nobody gets in by it.
+// GetCredential returns a token by its id. It returns false if there is none or its row is corrupt, so a corrupt token
+// gives no access.
 func (s Agents) GetCredential(ctx context.Context, id string) (Credential, bool, error) {
-	c, ok, err := one(ctx, s.Snap, skipCorrupt(s.Snap, scanCredential, nil), `SELECT `+credentialColumns+
+	c, ok, err := queryOne(ctx, s.Snap, skipCorrupt(s.Snap, scanCredential, nil), `SELECT `+credentialColumns+
 		` FROM access_tokens WHERE id = $1`, id)
 	if err != nil || !ok {
 		return c, ok, err
@@ -67,19 +69,20 @@ func (s Agents) GetCredential(ctx context.Context, id string) (Credential, bool,
 	return c, true, err
 }
 
-// credentialWorkspaces lists where a token is valid: a server token is in every workspace.
+// credentialWorkspaces returns the workspaces in which a token is valid.
 func (s Agents) credentialWorkspaces(ctx context.Context, c Credential) ([]string, error) {
 	if c.Server {
 		return s.WorkspaceIDs(ctx)
 	}
-	return all(ctx, s.Snap, value[string],
+	return queryAll(ctx, s.Snap, scanValue[string],
 		`SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, c.ID)
 }
 
-// ListCredentials reads the tokens that are valid in a workspace.
+// ListCredentials returns the tokens that are valid in a workspace.
 func (s Agents) ListCredentials(ctx context.Context, workspace string) ([]Credential, error) {
-	list, err := all(ctx, s.Snap, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens
-		WHERE server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`, workspace)
+	list, err := queryAll(ctx, s.Snap, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens
+		WHERE server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`,
+		workspace)
 	for i := range list {
 		if err == nil {
 			list[i].Workspaces, err = s.credentialWorkspaces(ctx, list[i])
@@ -88,14 +91,15 @@ func (s Agents) ListCredentials(ctx context.Context, workspace string) ([]Creden
 	return list, err
 }
 
-// HasUser tells whether somebody has, or had, a token of a workspace.
+// HasUser reports whether a user has, or had, a token that is valid in the workspace.
 func (s Agents) HasUser(ctx context.Context, workspace, user string) (bool, error) {
-	_, ok, err := one(ctx, s.Snap, value[string], `SELECT id FROM access_tokens WHERE user_name = $2
-		AND (server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1)) LIMIT 1`, workspace, user)
+	_, ok, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT id FROM access_tokens WHERE user_name = $2
+		AND (server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1)) LIMIT 1`,
+		workspace, user)
 	return ok, err
 }
 
-// RevokeCredential ends a token.
+// RevokeCredential revokes a token.
 func (t AgentsTx) RevokeCredential(ctx context.Context, id string, at time.Time) error {
 	return t.tx.exec(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id,
 		reeve.Millis(at))

@@ -8,7 +8,8 @@ import (
 	"reeve"
 )
 
-const selectState = `SELECT agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at, COALESCE((SELECT id FROM nodes WHERE self = 1), '')
+const selectState = `SELECT agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock,
+	updated_at, COALESCE((SELECT id FROM nodes WHERE self = 1), '')
 	FROM agent_states `
 
 func scanState(r scanner) (v reeve.AgentState, err error) {
@@ -21,9 +22,9 @@ func scanState(r scanner) (v reeve.AgentState, err error) {
 		return v, err
 	}
 	v.UpdatedAt, v.Processed = reeve.FromMillis(updated), map[string]int64{}
-	if err := first(decode("slots", slots, &v.Slots), decode("stamps", stamps, &v.Stamps),
-		decode("processed", processed, &v.Processed),
-		decode("clock", clock, &v.Stamp.Clock)); err != nil {
+	if err := firstError(decodeJSON("slots", slots, &v.Slots), decodeJSON("stamps", stamps, &v.Stamps),
+		decodeJSON("processed", processed, &v.Processed),
+		decodeJSON("clock", clock, &v.Stamp.Clock)); err != nil {
 		return v, err
 	}
 	if seen > 0 && v.Processed != nil {
@@ -32,9 +33,9 @@ func scanState(r scanner) (v reeve.AgentState, err error) {
 	return v, nil
 }
 
-// AgentState reads what an agent remembers of itself. One that never ran and was told nothing has an empty state.
+// AgentState returns an agent's state. An agent that never ran has an empty state.
 func (s Agents) AgentState(ctx context.Context, agent string) (reeve.AgentState, error) {
-	v, _, err := one(ctx, s.Snap, scanState, selectState+`WHERE agent_id = $1`, agent)
+	v, _, err := queryOne(ctx, s.Snap, scanState, selectState+`WHERE agent_id = $1`, agent)
 	v.AgentID, v.Slots.SchemaVersion = agent, reeve.StateVersion
 	if v.Processed == nil {
 		v.Processed = map[string]int64{}
@@ -48,15 +49,14 @@ func (s Agents) AgentState(ctx context.Context, agent string) (reeve.AgentState,
 	return v, err
 }
 
-// PutSlots replaces an agent's slots, provided they are still those of the revision that the change was made from. To
-// write the same again changes nothing, whatever the revision: so a change can be sent twice. False means that nothing
-// was changed.
+// PutSlots replaces an agent's slots. It returns Stale if revision is not the current revision, unless the slots are
+// equal to the current ones. changed is false if nothing was changed.
 func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64,
 	slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
-	if err := t.tx.lockNode(ctx); err != nil { // nobody else changes slots until we are done
+	if err := t.tx.lockNode(ctx); err != nil { // keeps others from changing slots until the transaction ends
 		return is, false, err
 	}
-	if err := t.tx.Queue().alive(ctx, a.WorkspaceID, a.ID); err != nil {
+	if err := t.tx.Queue().lockLiveAgent(ctx, a.WorkspaceID, a.ID); err != nil {
 		return is, false, err
 	}
 	if is, err = t.AgentState(ctx, a.ID); err != nil {
@@ -68,8 +68,8 @@ func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64,
 	}
 	if revision != is.Revision {
 		return is, false, reeve.Errorf(reeve.Stale,
-			"the agent's state is at revision %d, and the change was made from %d", is.Revision, revision).
-			Hintf("read it, make the change again, and send it with the revision that was read; nothing was changed")
+			"the agent's state has revision %d, and the change is based on revision %d", is.Revision, revision).
+			Hintf("read the state, repeat the change and send it with the revision that you read; nothing was changed")
 	}
 	stamp, err := t.tx.Stamp(ctx)
 	if err != nil {
@@ -87,17 +87,20 @@ func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64,
 	slots.SchemaVersion = reeve.StateVersion
 	is.Slots, is.Revision, is.UpdatedAt = slots, is.Revision+1, t.now
 	processed := maps.Clone(is.Processed)
-	delete(processed, stamp.Node) // which has a column of its own
-	return is, true, t.tx.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
+	delete(processed, stamp.Node) // this node's value is in the column seen
+	return is, true, t.tx.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary,
+		processed, seen, node, counter, clock, updated_at)
 		VALUES ($1, $2, $3, $4, '', '', $9, 0, $5, $6, $7, $8)
-		ON CONFLICT (agent_id) DO UPDATE SET revision = $2, slots = $3, stamps = $4, processed = $9, node = $5, counter = $6, clock = $7, updated_at = $8`,
-		a.ID, is.Revision, verbatim(slots), text(is.Stamps), is.Stamp.Node, is.Stamp.Counter, text(is.Stamp.Clock),
-		reeve.Millis(t.now), text(processed))
+		ON CONFLICT (agent_id) DO UPDATE SET revision = $2, slots = $3, stamps = $4, processed = $9, node = $5,
+		counter = $6, clock = $7, updated_at = $8`,
+		a.ID, is.Revision, encodeJSONUnescaped(slots), encodeJSON(is.Stamps), is.Stamp.Node, is.Stamp.Counter,
+		encodeJSON(is.Stamp.Clock),
+		reeve.Millis(t.now), encodeJSON(processed))
 }
 
-// movePointers notes, in the transaction that ends runs, the last message each wrote and, if it came to its end, the
-// changes it has seen. Both only ever go forward, on every node alike, and so they need no stamp: the greater one wins.
-// It costs no round trip, and an agent may be gone.
+// movePointers stores, for each run that has ended, the last entry of its thread and, if the run completed, the last
+// change that it has seen. Both values only grow on every node, so they need no stamp and a merge takes the greater
+// one. It takes no round trip and ignores agents that do not exist.
 func (t AgentsTx) movePointers(ctx context.Context, ended []reeve.Run) error {
 	rows := make([][]any, len(ended))
 	for i, v := range ended {
@@ -107,39 +110,47 @@ func (t AgentsTx) movePointers(ctx context.Context, ended []reeve.Run) error {
 		}
 		rows[i] = []any{v.AgentID, completed, v.ThreadID, reeve.Millis(t.now)}
 	}
-	return t.tx.change(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
-		SELECT id, 0, '', '', head, '', '', seen, '', 0, '', at FROM (SELECT id, max(head) AS head, max(seen) AS seen, max(at) AS at FROM (
+	return t.tx.execRows(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed,
+		seen, node, counter, clock, updated_at)
+		SELECT id, 0, '', '', head, '', '', seen, '', 0, '', at FROM (SELECT id, max(head) AS head, max(seen) AS seen,
+		max(at) AS at FROM (
 			SELECT a.id, (SELECT COALESCE(max(id), '') FROM (
 					SELECT (SELECT id FROM messages WHERE thread_id = v.column3 ORDER BY id DESC LIMIT 1) AS id
-					UNION ALL SELECT (SELECT CASE WHEN result_id = '' THEN id ELSE result_id END FROM calls WHERE thread_id = v.column3
+					UNION ALL SELECT (SELECT CASE WHEN result_id = '' THEN id ELSE result_id END FROM calls
+					WHERE thread_id = v.column3
 						ORDER BY calls.id DESC LIMIT 1)) AS entries) AS head,
-				COALESCE((SELECT o.seen FROM open_runs o WHERE o.run_id = v.column2 AND o.turn = 0 AND o.lane = ''), 0) AS seen, v.column4 AS at
+				COALESCE((SELECT o.seen FROM open_runs o WHERE o.run_id = v.column2 AND o.turn = 0 AND o.lane = ''),
+				0) AS seen, v.column4 AS at
 			FROM (VALUES (?)) AS v JOIN agents a ON @a.id = v.column1) ended GROUP BY id) latest
-		WHERE NOT EXISTS (SELECT 1 FROM agent_states s WHERE s.agent_id = latest.id AND s.head >= latest.head AND s.seen >= latest.seen)
+		WHERE NOT EXISTS (SELECT 1 FROM agent_states s WHERE s.agent_id = latest.id AND s.head >= latest.head
+		AND s.seen >= latest.seen)
 		ON CONFLICT (agent_id) DO UPDATE SET updated_at = excluded.updated_at,
 			head = CASE WHEN excluded.head > agent_states.head THEN excluded.head ELSE agent_states.head END,
 			seen = CASE WHEN excluded.seen > agent_states.seen THEN excluded.seen ELSE agent_states.seen END
-		WHERE excluded.head > agent_states.head OR excluded.seen > agent_states.seen`, []string{"TEXT", "TEXT", "TEXT", "BIGINT"}, rows)
+		WHERE excluded.head > agent_states.head OR excluded.seen > agent_states.seen`, []string{"TEXT", "TEXT", "TEXT",
+		"BIGINT"}, rows)
 }
 
-// Runtime reads how an agent is on this node.
+// Runtime returns an agent's status on this node.
 func (s Agents) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
-	r, _, err := one(ctx, s.Snap, func(r scanner) (a reeve.AgentRuntime, err error) {
+	r, _, err := queryOne(ctx, s.Snap, func(r scanner) (a reeve.AgentRuntime, err error) {
 		var last int64
 		err = r.Scan(&a.Failures, &last, &a.ActiveRun)
-		a.LastRunAt = optional(last)
+		a.LastRunAt = timeOrNil(last)
 		return a, err
-	}, `SELECT failures, last_run_at, COALESCE((SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 0 AND lane = ''), '') FROM agent_runtimes WHERE agent_id = $1`, agent)
+	}, `SELECT failures, last_run_at, COALESCE((SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 0
+		AND lane = ''), '') FROM agent_runtimes WHERE agent_id = $1`, agent)
 	if err != nil {
 		return r, err
 	}
 	count := func(query string) (n int64) {
 		if err == nil {
-			n, _, err = one(ctx, s.Snap, value[int64], query, agent)
+			n, _, err = queryOne(ctx, s.Snap, scanValue[int64], query, agent)
 		}
 		return n
 	}
-	const open = `FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 0 UNION ALL SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 1) AND state = `
+	const open = `FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 0 UNION ALL
+		SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 1) AND state = `
 	running := count(`SELECT count(*) ` + open + `'running'`)
 	parked := count(`SELECT count(*) ` + open + `'parked'`)
 	queued := count(`SELECT count(*) FROM wakes WHERE agent_id = $1 AND state = 'queued'`)

@@ -6,7 +6,8 @@ import (
 	"reeve"
 )
 
-const approvalColumns = `id, workspace_id, operation_id, call_id, agent_id, tool, args, args_hash, tool_version, policy, why, reason, preview,
+const approvalColumns = `id, workspace_id, operation_id, call_id, agent_id, tool, args, args_hash, tool_version, policy,
+	why, reason, preview,
 	state, decided_by, comment, decided_at, expires_at, created_at`
 
 func scanApproval(r scanner) (a reeve.Approval, err error) {
@@ -15,11 +16,11 @@ func scanApproval(r scanner) (a reeve.Approval, err error) {
 	err = r.Scan(&a.ID, &a.WorkspaceID, &a.OperationID, &a.CallID, &a.AgentID, &a.Tool, &a.Args, &a.ArgsHash,
 		&a.ToolVersion, &a.Policy, &a.Why,
 		&a.Reason, &a.Preview, &a.State, &a.DecidedBy, &a.Comment, &decided, &expires, &created)
-	a.DecidedAt, a.ExpiresAt, a.CreatedAt = optional(decided), reeve.FromMillis(expires), reeve.FromMillis(created)
+	a.DecidedAt, a.ExpiresAt, a.CreatedAt = timeOrNil(decided), reeve.FromMillis(expires), reeve.FromMillis(created)
 	return a, err
 }
 
-// InsertApproval writes a request for approval.
+// InsertApproval inserts a pending approval.
 func (t LedgerTx) InsertApproval(ctx context.Context, a reeve.Approval) error {
 	return t.tx.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', '', 0, $15, $16)`,
@@ -28,9 +29,9 @@ func (t LedgerTx) InsertApproval(ctx context.Context, a reeve.Approval) error {
 		string(a.State), reeve.Millis(a.ExpiresAt), reeve.Millis(t.now))
 }
 
-// GetApproval reads an approval of a workspace.
+// GetApproval returns an approval of a workspace.
 func (s Ledger) GetApproval(ctx context.Context, workspace, id string) (reeve.Approval, error) {
-	a, ok, err := one(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
+	a, ok, err := queryOne(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
 		` FROM approvals WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("approval", id)
@@ -38,58 +39,62 @@ func (s Ledger) GetApproval(ctx context.Context, workspace, id string) (reeve.Ap
 	return a, err
 }
 
-// LastApproval reads the newest approval asked for an operation; false means none was.
+// LastApproval returns the newest approval of an operation. It returns false if there is none.
 func (s Ledger) LastApproval(ctx context.Context, operation string) (reeve.Approval, bool, error) {
-	return one(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
+	return queryOne(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
 		` FROM approvals WHERE operation_id = $1 ORDER BY id DESC LIMIT 1`, operation)
 }
 
-// ApprovalsOf reads all approvals asked for an operation, in their order.
+// ApprovalsOf returns all approvals of an operation, oldest first.
 func (s Ledger) ApprovalsOf(ctx context.Context, operation string) ([]reeve.Approval, error) {
-	return all(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
+	return queryAll(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+
 		` FROM approvals WHERE operation_id = $1 ORDER BY id`, operation)
 }
 
-// ListApprovals reads a page of approvals as they stand now, newest first, before an id. An empty state means all.
+// ListApprovals returns a page of approvals before an id, newest first. An approval whose time has passed counts as
+// expired. An empty state means all.
 func (s Ledger) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string,
 	limit int) ([]reeve.Approval, error) {
-	where := `workspace_id = $1 AND ($2 = '' OR CASE WHEN state = 'pending' AND expires_at <= $4 THEN 'expired' ELSE state END = $2)`
+	where := `workspace_id = $1 AND ($2 = '' OR CASE WHEN state = 'pending' AND expires_at <= $4 THEN 'expired'
+		ELSE state END = $2)`
 	args := []any{workspace, string(state), limit, reeve.Millis(s.now)}
 	if state == reeve.Pending {
-		where += ` AND state = 'pending'` // which has an index of its own
+		where += ` AND state = 'pending'` // uses the index of pending approvals
 	}
-	if before != "" { // a condition of its own, so that the index begins there
+	if before != "" { // a separate condition, so that the index scan starts there
 		where, args = where+` AND id < $5`, append(args, before)
 	}
-	return all(ctx, s.Snap, func(r scanner) (reeve.Approval, error) {
+	return queryAll(ctx, s.Snap, func(r scanner) (reeve.Approval, error) {
 		a, err := scanApproval(r)
 		return a.AsOf(s.now),
 			err
 	}, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
 }
 
-// DueApprovals reads pending approvals that have expired.
+// DueApprovals returns pending approvals that have expired.
 func (s Ledger) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, error) {
-	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanApproval, nil), `SELECT `+approvalColumns+` FROM approvals WHERE state = 'pending' AND expires_at <= $1
+	return queryAll(ctx, s.Snap, skipCorrupt(s.Snap, scanApproval, nil), `SELECT `+approvalColumns+` FROM approvals
+		WHERE state = 'pending' AND expires_at <= $1
 		ORDER BY expires_at LIMIT $2`, reeve.Millis(s.now), limit)
 }
 
-// NextExpiry is when the next approval that waits for an answer expires, in milliseconds; false means none does from
-// now on.
+// NextExpiry returns the time, in milliseconds, at which the next pending approval expires. It returns false if there
+// is none.
 func (s Ledger) NextExpiry(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("approvals"), nil),
+	return queryOne(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("approvals"), nil),
 		`SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`,
 		reeve.Millis(s.now))
 }
 
-// TransitionApproval answers an approval, provided nobody has since: the first answer wins.
+// TransitionApproval stores the decision on an approval. It returns a Conflict if the approval is no longer in the
+// state from.
 func (t LedgerTx) TransitionApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
-	n, err := t.tx.affect(ctx,
+	n, err := t.tx.execCount(ctx,
 		`UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
 		a.ID, string(from), string(a.State), a.DecidedBy, reeve.SanitizeText(a.Comment), reeve.Millis(t.now))
 	if err == nil && n == 0 {
-		return reeve.Errorf(reeve.Conflict, "the approval %s has been answered already", a.ID).
-			Hintf("look at it to see the answer; the first one counts")
+		return reeve.Errorf(reeve.Conflict, "approval %s was decided already", a.ID).
+			Hintf("read the approval to see the decision; the first decision counts")
 	}
 	return err
 }

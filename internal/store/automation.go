@@ -7,10 +7,13 @@ import (
 	"reeve"
 )
 
-const selectAutomation = `SELECT m.agent_id, m.workspace_id, a.name, m.owner, m.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), m.paused_at, m.paused_run, m.created_at, m.updated_at,
-	COALESCE(t.class, ''), COALESCE(t.code, ''), COALESCE(t.message, ''), COALESCE(t.run_id, ''), COALESCE(t.root_id, ''), COALESCE(t.tries, 0), COALESCE(t.fixes, 0), COALESCE(t.retry_at, 0),
+const selectAutomation = `SELECT m.agent_id, m.workspace_id, a.name, m.owner, m.script_id, COALESCE(s.major, 0),
+	COALESCE(s.minor, 0), m.paused_at, m.paused_run, m.created_at, m.updated_at,
+	COALESCE(t.class, ''), COALESCE(t.code, ''), COALESCE(t.message, ''), COALESCE(t.run_id, ''), COALESCE(t.root_id,
+	''), COALESCE(t.tries, 0), COALESCE(t.fixes, 0), COALESCE(t.retry_at, 0),
 	COALESCE(t.retry_key, ''), COALESCE(t.stopped_at, 0), COALESCE(t.script_job_id, ''), COALESCE(t.updated_at, 0)
-	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id LEFT JOIN automation_failures t ON t.agent_id = m.agent_id `
+	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id LEFT
+	JOIN automation_failures t ON t.agent_id = m.agent_id `
 
 func scanAutomation(r scanner) (m reeve.Automation, err error) {
 	defer wrapCorrupt("automations", &m.AgentID, &err)
@@ -24,24 +27,25 @@ func scanAutomation(r scanner) (m reeve.Automation, err error) {
 	if m.ScriptID != "" {
 		m.Version = v.Version()
 	}
-	m.PausedAt, m.CreatedAt, m.UpdatedAt = optional(paused), reeve.FromMillis(created), reeve.FromMillis(updated)
+	m.PausedAt, m.CreatedAt, m.UpdatedAt = timeOrNil(paused), reeve.FromMillis(created), reeve.FromMillis(updated)
 	if t.RunID != "" {
-		t.AgentID, t.WorkspaceID, t.RetryAt, t.StoppedAt, t.UpdatedAt = m.AgentID, m.WorkspaceID, optional(retry),
-			optional(stopped), reeve.FromMillis(changed)
+		t.AgentID, t.WorkspaceID, t.RetryAt, t.StoppedAt, t.UpdatedAt = m.AgentID, m.WorkspaceID, timeOrNil(retry),
+			timeOrNil(stopped), reeve.FromMillis(changed)
 		m.Failure = &t
 	}
 	return m.WithStatus(), err
 }
 
-// PutAutomation makes an agent an automation, or changes which version is active and whether it is paused.
+// PutAutomation makes an agent an automation, or updates its active version and whether it is paused.
 func (t AutomationsTx) PutAutomation(ctx context.Context, m reeve.Automation) error {
-	return t.tx.exec(ctx, `INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, owner, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $7, $6, $6)
+	return t.tx.exec(ctx, `INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, owner,
+		created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $7, $6, $6)
 		ON CONFLICT (agent_id) DO UPDATE SET script_id = $3, paused_at = $4, paused_run = $5, updated_at = $6`,
-		m.AgentID, m.WorkspaceID, m.ScriptID, orZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now), m.Owner)
+		m.AgentID, m.WorkspaceID, m.ScriptID, millisOrZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now), m.Owner)
 }
 
-// LockAutomation reads an automation by its agent's id or name, and keeps others from changing it, or what versions
-// there are of it, until the transaction ends.
+// LockAutomation returns an automation by its agent's id or name. It keeps others from changing the automation or
+// adding versions until the transaction ends.
 func (t AutomationsTx) LockAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
 	m, err := t.GetAutomation(ctx, workspace, id)
 	if err != nil {
@@ -51,50 +55,55 @@ func (t AutomationsTx) LockAutomation(ctx context.Context, workspace, id string)
 		reeve.Millis(t.now)); err != nil {
 		return m, err
 	}
-	return t.GetAutomation(ctx, workspace, m.AgentID) // as it is now
+	return t.GetAutomation(ctx, workspace, m.AgentID) // the row may have changed before the update locked it
 }
 
-// RecordPausedRun notes which run a pause ended: the last, but one that the pause kept from beginning does not take the
-// place of one that was under way. False means that the automation is not paused any more.
+// RecordPausedRun stores the last run that a pause ended. A run that the pause kept from starting does not replace a
+// run that was in progress. It returns false if the automation is no longer paused.
 func (t AutomationsTx) RecordPausedRun(ctx context.Context, agent, run string) (bool, error) {
-	n, err := t.tx.affect(ctx, `UPDATE automations SET paused_run = CASE WHEN EXISTS (SELECT 1 FROM runs a, runs b WHERE a.id = paused_run AND a.started_at < paused_at AND b.id = $2 AND b.started_at >= paused_at)
+	n, err := t.tx.execCount(ctx, `UPDATE automations SET paused_run = CASE WHEN EXISTS (SELECT 1 FROM runs a, runs b
+		WHERE a.id = paused_run AND a.started_at < paused_at AND b.id = $2 AND b.started_at >= paused_at)
 		THEN paused_run ELSE $2 END WHERE agent_id = $1 AND paused_at > 0`, agent, run)
 	return n == 1, err
 }
 
-// heldRuns are runs that a pause ended, or kept from beginning, and that nobody has carried on with. $2 bounds how far
-// back is looked.
-const heldRuns = `r.agent_id = $1 AND r.id >= $2 AND r.state = 'paused' AND r.output = 'paused' AND substr(r.session_id, 1, 5) <> 'step:'`
+// isHeldRun is the condition that a pause ended a run, or kept it from starting, and that the run was not resumed
+// since. $2 is the lowest run id to consider.
+const isHeldRun = `r.agent_id = $1 AND r.id >= $2 AND r.state = 'paused' AND r.output = 'paused'
+	AND substr(r.session_id, 1, 5) <> 'step:'`
 
-// RunsHeldByPause lists the runs that a pause held, of those that were to do the same the last, oldest first. Those
-// that were to do what the run does that is noted of it are left out.
+// RunsHeldByPause returns the runs that a pause held, oldest first. Of several runs with the same input and type it
+// returns the last one. It leaves out runs that are equivalent to the recorded paused run.
 func (s Automations) RunsHeldByPause(ctx context.Context, m reeve.Automation) ([]string, error) {
-	return all(ctx, s.Snap, value[string], `SELECT max(r.id) FROM runs r JOIN script_runs q ON q.run_key = r.run_key WHERE `+heldRuns+`
-		AND NOT EXISTS (SELECT 1 FROM runs a JOIN script_runs b ON b.run_key = a.run_key WHERE a.id = $3 AND a.input = r.input AND b.type = q.type AND b.plan_of = q.plan_of)
-		GROUP BY r.input, q.type, q.plan_of ORDER BY 1`, m.AgentID, dayBefore(*m.PausedAt), m.PausedRun)
+	return queryAll(ctx, s.Snap, scanValue[string], `SELECT max(r.id) FROM runs r JOIN script_runs q
+		ON q.run_key = r.run_key WHERE `+isHeldRun+`
+		AND NOT EXISTS (SELECT 1 FROM runs a JOIN script_runs b ON b.run_key = a.run_key WHERE a.id = $3
+		AND a.input = r.input AND b.type = q.type AND b.plan_of = q.plan_of)
+		GROUP BY r.input, q.type, q.plan_of ORDER BY 1`, m.AgentID, runIDDayBefore(*m.PausedAt), m.PausedRun)
 }
 
-// ClearHeldRuns notes that the runs that a pause held are carried on with.
+// ClearHeldRuns marks all runs that a pause held as resumed.
 func (t AutomationsTx) ClearHeldRuns(ctx context.Context, m reeve.Automation) error {
-	return first(t.tx.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+heldRuns, m.AgentID,
-		dayBefore(*m.PausedAt)), t.ClearHeldRun(ctx, m.PausedRun))
+	return firstError(t.tx.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+isHeldRun, m.AgentID,
+		runIDDayBefore(*m.PausedAt)), t.ClearHeldRun(ctx, m.PausedRun))
 }
 
-// ClearHeldRun is CarriedOn for one of them.
+// ClearHeldRun marks one run that a pause held as resumed.
 func (t AutomationsTx) ClearHeldRun(ctx context.Context, run string) error {
 	return t.tx.exec(ctx, `UPDATE runs SET output = 'resumed' WHERE id = $1 AND state = 'paused' AND output = 'paused'`,
 		run)
 }
 
-// dayBefore is older than the ids of all runs that began within a day of a moment.
-func dayBefore(at time.Time) string {
+// runIDDayBefore returns an id that is lower than the ids of all runs that started later than a day before at.
+func runIDDayBefore(at time.Time) string {
 	var ids reeve.IDs
 	return reeve.LowestIDAt(reeve.PrefixRun, ids.New(reeve.PrefixRun, at.Add(-24*time.Hour)))
 }
 
-// GetAutomation reads an automation of a workspace, by its agent's id or name.
+// GetAutomation returns an automation of a workspace, by its agent's id or name.
 func (s Automations) GetAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
-	m, ok, err := one(ctx, s.Snap, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND (a.id = $2 OR a.name = $2)
+	m, ok, err := queryOne(ctx, s.Snap, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND (a.id = $2
+		OR a.name = $2)
 		ORDER BY CASE WHEN a.id = $2 THEN 0 ELSE 1 END LIMIT 1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("automation", id)
@@ -102,37 +111,41 @@ func (s Automations) GetAutomation(ctx context.Context, workspace, id string) (r
 	return m, err
 }
 
-// IsAutomation tells whether an agent's brain is a script.
+// IsAutomation reports whether an agent's brain is a script.
 func (s Automations) IsAutomation(ctx context.Context, agent string) (bool, error) {
-	_, ok, err := one(ctx, s.Snap, value[string], `SELECT agent_id FROM automations WHERE agent_id = $1`, agent)
+	_, ok, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT agent_id FROM automations WHERE agent_id = $1`,
+		agent)
 	return ok, err
 }
 
-// ScriptAgents tells which of these agents have scripts for brains.
+// ScriptAgents returns which of the agents have a script as their brain.
 func (s Automations) ScriptAgents(ctx context.Context, agents []string) (map[string]bool, error) {
 	var list []string
-	err := first(s.askAutomations(ctx, &list, agents), s.settle(ctx))
-	return setOf(list), err
+	err := firstError(s.queueAutomations(ctx, &list, agents), s.flush(ctx))
+	return toSet(list), err
 }
 
-func (s Automations) askAutomations(ctx context.Context, into *[]string, agents []string) error {
-	return askAmong(ctx, s.Snap, value[string], into, `SELECT agent_id FROM automations WHERE agent_id IN (?)`, agents)
+func (s Automations) queueAutomations(ctx context.Context, into *[]string, agents []string) error {
+	return queueQueryIn(ctx, s.Snap, scanValue[string], into, `SELECT agent_id FROM automations WHERE agent_id IN (?)`,
+		agents)
 }
 
-// Paused tells whether an automation is paused.
+// Paused reports whether an automation is paused.
 func (s Automations) Paused(ctx context.Context, agent string) (bool, error) {
-	at, _, err := one(ctx, s.Snap, value[int64], `SELECT paused_at FROM automations WHERE agent_id = $1`, agent)
+	at, _, err := queryOne(ctx, s.Snap, scanValue[int64], `SELECT paused_at FROM automations WHERE agent_id = $1`,
+		agent)
 	return at > 0, err
 }
 
-// ListAutomations reads a page of a workspace's automations, ordered by name, after a name.
+// ListAutomations returns a page of a workspace's automations, ordered by name, after a name.
 func (s Automations) ListAutomations(ctx context.Context, workspace, after string,
 	limit int) ([]reeve.Automation, error) {
-	return all(ctx, s.Snap, scanAutomation, selectAutomation+
+	return queryAll(ctx, s.Snap, scanAutomation, selectAutomation+
 		`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
 }
 
-const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, script_job_id, on_behalf_of`
+const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at,
+	script_job_id, on_behalf_of`
 
 func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 	defer wrapCorrupt("scripts", &v.ID, &err)
@@ -143,35 +156,35 @@ func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 		return v, err
 	}
 	v.CreatedAt = reeve.FromMillis(created)
-	v.OnBehalfOf, err = delegatorsFrom(behalf)
+	v.OnBehalfOf, err = decodeDelegators(behalf)
 	return v, err
 }
 
-// InsertScript writes a version. One that is there stays as it is, and the new one is refused.
+// InsertScript inserts a script version. It fails if the version exists.
 func (t AutomationsTx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
-	return t.tx.execOr(ctx, func(f Fault) error {
+	return t.tx.execMapFault(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
-			return reeve.Errorf(reeve.AlreadyExists, "version %s is there already", v.Version()).
-				Hintf("somebody saved another at the same time; save again")
+			return reeve.Errorf(reeve.AlreadyExists, "version %s already exists", v.Version()).
+				Hintf("another version was saved at the same time; save again")
 		}
 		return nil
 	}, `INSERT INTO scripts (`+scriptColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy,
-		reeve.Millis(t.now), v.ScriptJobID, delegatorsText(v.OnBehalfOf))
+		reeve.Millis(t.now), v.ScriptJobID, encodeDelegators(v.OnBehalfOf))
 }
 
-// LastVersion gives the highest version there is; with a major number of 0 or more, the highest of that. 0.0 means
-// none.
+// LastVersion returns the highest version or, if major is not negative, the highest version with that major number. It
+// returns 0.0 if there is none.
 func (s Automations) LastVersion(ctx context.Context, agent string, major int) (reeve.ScriptVersion, error) {
-	v, _, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
+	v, _, err := queryOne(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
 		` FROM scripts WHERE agent_id = $1 AND ($2 < 0 OR major = $2) ORDER BY major DESC, minor DESC LIMIT 1`, agent,
 		major)
 	return v, err
 }
 
-// GetScript reads a version by its id.
+// GetScript returns a script version by its id.
 func (s Automations) GetScript(ctx context.Context, workspace, id string) (reeve.ScriptVersion, error) {
-	v, ok, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
+	v, ok, err := queryOne(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
 		` FROM scripts WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("script", id)
@@ -179,9 +192,9 @@ func (s Automations) GetScript(ctx context.Context, workspace, id string) (reeve
 	return v, err
 }
 
-// GetVersion reads a version of an automation by its numbers.
+// GetVersion returns a script version of an automation by its numbers.
 func (s Automations) GetVersion(ctx context.Context, agent string, major, minor int) (reeve.ScriptVersion, error) {
-	v, ok, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
+	v, ok, err := queryOne(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+
 		` FROM scripts WHERE agent_id = $1 AND major = $2 AND minor = $3`, agent, major, minor)
 	if err == nil && !ok {
 		err = notFound("version", reeve.ScriptVersion{Major: major, Minor: minor}.Version())
@@ -189,8 +202,9 @@ func (s Automations) GetVersion(ctx context.Context, agent string, major, minor 
 	return v, err
 }
 
-// ListVersions reads an automation's versions without their text, newest first.
+// ListVersions returns an automation's versions without their source, newest first.
 func (s Automations) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
-	return all(ctx, s.Snap, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, script_job_id, on_behalf_of FROM scripts
+	return queryAll(ctx, s.Snap, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment,
+		created_by, created_at, script_job_id, on_behalf_of FROM scripts
 		WHERE agent_id = $1 ORDER BY major DESC, minor DESC LIMIT $2`, agent, limit)
 }

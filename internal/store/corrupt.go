@@ -10,42 +10,44 @@ import (
 	"reeve"
 )
 
-// ErrCorruptRow is the error of a query that met a row it cannot decode. Every query returns it, wrapped in a
-// reeve.Error of code reeve.Corrupt, except those that skip such rows; see skipCorrupt.
+// ErrCorruptRow is the error of a query that cannot decode a row. Queries return it wrapped in a reeve.Error with the
+// code reeve.Corrupt, except those that skip corrupt rows; see skipCorrupt.
 type ErrCorruptRow struct {
 	Table string
-	ID    string // the row's key, or the part of it that tells the row apart for a person; empty if it cannot be read
+	ID    string // the row's key or a part of it; empty if it cannot be read
 	Err   error  // why the row cannot be decoded
 }
 
-// Error names the row and the column, but not what the column holds: that may be a secret.
+// Error names the row and the column, but not the value, which may be a secret.
 func (e *ErrCorruptRow) Error() string {
-	why := "a column holds a value of another type"
+	problem := "a column has a value of the wrong type"
 	if c, ok := errors.AsType[*columnError](e.Err); ok {
-		why = c.Error()
+		problem = c.Error()
 	}
-	return fmt.Sprintf("row %q in table %s cannot be read: %s", e.ID, e.Table, why)
+	return fmt.Sprintf("row %q in table %s cannot be read: %s", e.ID, e.Table, problem)
 }
 
-// Unwrap returns why the row cannot be decoded.
+// Unwrap returns the reason why the row cannot be decoded.
 func (e *ErrCorruptRow) Unwrap() error { return e.Err }
 
-// columnError says what is wrong with a column of a row.
+// columnError describes the problem with a column of a row.
 type columnError struct {
-	column, wrong string
+	column, problem string
 }
 
-func (e *columnError) Error() string { return e.column + " " + e.wrong }
+func (e *columnError) Error() string { return e.column + " " + e.problem }
 
-// wrapCorrupt is deferred by the function that scans a row of a table. It turns a failure to decode the row into an
-// ErrCorruptRow; a failure of the database stays as it is.
+// wrapCorrupt converts a decoding error to an ErrCorruptRow. It leaves errors of the database unchanged. Functions that
+// scan a row defer it.
 func wrapCorrupt(table string, id *string, err *error) {
 	if *err != nil {
-		*err = corrupt(table, *id, *err)
+		*err = corruptError(table, *id, *err)
 	}
 }
 
-func corrupt(table, id string, err error) error {
+// corruptError returns an ErrCorruptRow in a reeve.Error. It returns err itself if err is a Fault, a context error or
+// an ErrCorruptRow already.
+func corruptError(table, id string, err error) error {
 	var known *ErrCorruptRow
 	var fault Fault
 	if errors.As(err, &known) || errors.As(err, &fault) || errors.Is(err, context.Canceled) ||
@@ -54,20 +56,21 @@ func corrupt(table, id string, err error) error {
 	}
 	row := &ErrCorruptRow{Table: table, ID: id, Err: err}
 	return &reeve.Error{Code: reeve.Corrupt, Op: "store", Message: row.Error(), Err: row,
-		Hint: "an administrator runs reeve doctor, which lists every such row and says what to do"}
+		Hint: "run reeve doctor as an administrator; it lists the corrupt rows and what to do"}
 }
 
-// AsCorruptRow returns the ErrCorruptRow in err; false means that err has another cause.
+// AsCorruptRow returns the ErrCorruptRow in err, and whether there is one.
 func AsCorruptRow(err error) (*ErrCorruptRow, bool) { return errors.AsType[*ErrCorruptRow](err) }
 
-// errSkipped makes a query go on without the row that was scanned.
-var errSkipped = errors.New("the row is skipped")
+// errSkipped makes a query leave out the row that was scanned.
+var errSkipped = errors.New("row is skipped")
 
-// skipCorrupt makes a scan skip rows that cannot be decoded. Each is logged once, and its id is added to skipped unless
-// that is nil.
+// skipCorrupt returns a scan function that skips corrupt rows. It logs each of them once and, unless skipped is nil,
+// adds its id to skipped.
 //
-// Only queries that work for everybody skip rows, so that one corrupt row does not hold up all other work: those of the
-// scheduler, of the loops that claim work, of the end of runs, of the gate's tool catalogue, and of authentication.
+// Only queries that serve the whole server skip rows, so that one corrupt row does not block all other work. These are
+// the queries of the scheduler, of the workers that claim work, of the end of runs, of the gate's tool catalogue and of
+// authentication.
 func skipCorrupt[T any](s *Snap, scan func(scanner) (T, error), skipped *[]string) func(scanner) (T, error) {
 	return func(r scanner) (T, error) {
 		v, err := scan(r)
@@ -84,34 +87,34 @@ func skipCorrupt[T any](s *Snap, scan func(scanner) (T, error), skipped *[]strin
 
 // skipLog logs each skipped row once.
 type skipLog struct {
-	mu   sync.Mutex
-	to   *slog.Logger
-	seen map[[2]string]bool // by table and id
+	mu     sync.Mutex
+	logger *slog.Logger
+	seen   map[[2]string]bool // by table and id
 }
 
 func (l *skipLog) log(row *ErrCorruptRow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := [2]string{row.Table, row.ID}
-	if l.to == nil || l.seen[key] {
+	if l.logger == nil || l.seen[key] {
 		return
 	}
 	if l.seen == nil {
 		l.seen = map[[2]string]bool{}
 	}
 	l.seen[key] = true
-	l.to.Error("a row of the database cannot be read and is skipped", "table", row.Table, "id", row.ID, "error",
+	l.logger.Error("skipped corrupt row", "table", row.Table, "id", row.ID, "error",
 		row.Err)
 }
 
-// LogTo sets where rows that are skipped are logged.
-func (db *DB) LogTo(log *slog.Logger) {
+// SetLogger sets the logger for skipped rows.
+func (db *DB) SetLogger(log *slog.Logger) {
 	db.skipped.mu.Lock()
 	defer db.skipped.mu.Unlock()
-	db.skipped.to = log
+	db.skipped.logger = log
 }
 
-// dueRow scans the key of a row of a table, and when it is due.
+// dueRow returns a function that scans the key of a row and its due time.
 func dueRow(table string) func(scanner) (int64, error) {
 	return func(r scanner) (at int64, err error) {
 		var id string

@@ -88,7 +88,7 @@ func TestErrCorruptRow(t *testing.T) {
 	exec(t, e, `UPDATE agents SET policy = '{"hunter2' WHERE id = 'agt_1'`)
 	exec(t, e, `UPDATE agents SET throttle_ms = 'hunter2' WHERE id = 'agt_2'`)
 	for id, why := range map[string]string{"agt_1": "policy is not the JSON that was stored",
-		"agt_2": "a column holds a value of another type"} {
+		"agt_2": "a column has a value of the wrong type"} {
 		err := db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetAgent(ctx, "home", id); return err })
 		row, ok := store.AsCorruptRow(err)
 		if !ok || row.Table != "agents" || row.ID != id || row.Err == nil {
@@ -135,7 +135,7 @@ func TestSkippedRowsAreLoggedOnce(t *testing.T) {
 	ctx := t.Context()
 	db, e := open(t)
 	var said strings.Builder
-	db.LogTo(slog.New(slog.NewTextHandler(&said, nil)))
+	db.SetLogger(slog.New(slog.NewTextHandler(&said, nil)))
 	if err := db.Update(ctx, func(tx *store.Tx) error {
 		return errors.Join(tx.Agents().PutTool(ctx, reeve.Tool{ID: "bad"}), tx.Agents().
 			PutTool(ctx, reeve.Tool{ID: "good"}))

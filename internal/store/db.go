@@ -10,19 +10,20 @@ import (
 	"reeve"
 )
 
-// DB is an open store.
+// DB is an open store. It wraps an [Engine] with Reeve's tables and queries.
 type DB struct {
-	engine  Engine
-	ids     reeve.IDs
-	seal    sealer
-	newCall string // put together once
-	texts   statements
-	arrays  bool // a parameter can be a list, as on PostgreSQL; see rows.go
-	skipped skipLog
-	unsure  atomic.Int64 // see Unsure
+	engine           Engine
+	ids              reeve.IDs
+	sealer           sealer
+	insertCallSQL    string // built once by buildInsertCall
+	sqlCache         sqlTextCache
+	supportsArrays   bool // a parameter can be an array, as on PostgreSQL; see rows.go
+	skipped          skipLog
+	uncertainCommits atomic.Int64 // see UncertainCommits
 }
 
-// Open wraps an engine and brings its tables up to date. The key seals secrets; it must be 32 bytes.
+// Open migrates the engine's tables to the current schema and returns a DB. The key encrypts secrets and must be 32
+// bytes long.
 func Open(ctx context.Context, e Engine, key []byte) (*DB, error) {
 	seal, err := newSealer(key)
 	if err != nil {
@@ -31,93 +32,94 @@ func Open(ctx context.Context, e Engine, key []byte) (*DB, error) {
 	if err := migrate(ctx, e); err != nil {
 		return nil, err
 	}
-	return &DB{engine: e, seal: seal, newCall: newCall(e), arrays: e.Name() == "postgres"}, nil
+	return &DB{engine: e, sealer: seal, insertCallSQL: buildInsertCall(e), supportsArrays: e.Name() == "postgres"}, nil
 }
 
-// Snap is a consistent view of the store.
+// Snap is a consistent, read-only view of the store.
 type Snap struct {
-	conn *guarded
+	conn *guardedConn
 	now  time.Time
 	db   *DB
 }
 
-// Tx is a transaction: all that a Snap can, and writing.
+// Tx is a read-write transaction. It can do everything that a Snap can.
 type Tx struct {
 	Snap
-	node    *nodeClock // this node's counter, once it was asked for
-	touched []string   // workspaces; see Touch
+	node    *nodeClock // this node's counter; nil until lockNode reads it
+	touched []string   // the workspaces that Touch has updated
 }
 
-// Now is the time of the transaction, the same throughout.
+// Now returns the time at which the transaction began.
 func (s *Snap) Now() time.Time { return s.now }
 
-// NewID issues an id.
+// NewID returns a new id with the prefix.
 func (s *Snap) NewID(prefix string) string { return s.db.ids.New(prefix, s.now) }
 
-// Update runs f in one transaction. Once f has returned its Tx is dead: a handler that was left behind can do no harm
-// with it. A statement that failed takes the whole transaction with it, even if f goes on and returns nil: PostgreSQL
-// would have it no other way, and half a change is never what was meant. Do not call Update or View inside f.
+// Update runs f in one transaction and commits it. It may run f more than once.
+//
+// A statement that fails aborts the whole transaction, even if f ignores the error and returns nil. The Tx cannot be
+// used after f has returned. Do not call Update or View inside f.
 func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 	err := db.engine.Update(ctx, func(c Conn) error {
-		g := &guarded{conn: c}
-		defer func() { _ = g.end() }()
+		g := &guardedConn{conn: c}
+		defer func() { _ = g.close() }()
 		if err := f(&Tx{Snap: Snap{conn: g, now: reeve.Now(), db: db}}); err != nil {
 			return err
 		}
-		return g.end()
+		return g.close()
 	})
 	if why, ok := errors.AsType[Fault](err); ok && why.Kind == FaultUnsure {
-		db.unsure.Add(1)
+		db.uncertainCommits.Add(1)
 	}
 	return UserError(err)
 }
 
-// UncertainCommits counts the commits of which nobody can tell whether they were made. What one of them put into this
-// process's hands is in nobody's: whoever looks for such things does so when it has grown.
-func (db *DB) UncertainCommits() int64 { return db.unsure.Load() }
+// UncertainCommits returns the number of commits since Open whose outcome is unknown. A claim made by such a commit may
+// be stored although its caller saw an error. Workers search for such claims when the number has grown.
+func (db *DB) UncertainCommits() int64 { return db.uncertainCommits.Load() }
 
-// View runs f on one snapshot.
+// View runs f on one snapshot. The Snap cannot be used after f has returned.
 func (db *DB) View(ctx context.Context, f func(*Snap) error) error {
 	err := db.engine.View(ctx, func(c Conn) error {
-		g := &guarded{conn: c}
-		defer func() { _ = g.end() }()
+		g := &guardedConn{conn: c}
+		defer func() { _ = g.close() }()
 		return f(&Snap{conn: g, now: reeve.Now(), db: db})
 	})
 	return UserError(err)
 }
 
-// NewID issues an id outside a transaction.
+// NewID returns a new id with the prefix. Use it outside a transaction.
 func (db *DB) NewID(prefix string) string { return db.ids.New(prefix, reeve.Now()) }
 
-// Engine is "sqlite" or "postgres".
+// Engine returns "sqlite" or "postgres".
 func (db *DB) Engine() string { return db.engine.Name() }
 
-// SingleProcess tells whether no other process can be using this store.
+// SingleProcess reports whether no other process can use this store.
 func (db *DB) SingleProcess() bool { return db.engine.SingleProcess() }
 
-// Backup writes a consistent copy to a new file.
+// Backup writes a consistent copy of the database to a new file.
 func (db *DB) Backup(ctx context.Context, file string) error {
 	return UserError(db.engine.Backup(ctx, file))
 }
 
-// Close ends the store.
+// Close closes the engine.
 func (db *DB) Close() error { return db.engine.Close() }
 
 type txKey struct{}
 
-// WithTx lends a transaction to a local tool's handler.
+// WithTx returns a context that passes tx to the handler of a local tool.
 func WithTx(ctx context.Context, tx *Tx) context.Context { return context.WithValue(ctx, txKey{}, tx) }
 
-// TxFrom gives the transaction that a local tool's effect belongs to.
+// TxFrom returns the transaction that WithTx put into ctx. The effect of a local tool belongs to this transaction.
 func TxFrom(ctx context.Context) (*Tx, error) {
 	if tx, ok := ctx.Value(txKey{}).(*Tx); ok {
 		return tx, nil
 	}
-	return nil, reeve.Errorf(reeve.Internal, "a local tool was called outside a transaction")
+	return nil, reeve.Errorf(reeve.Internal, "local tool was called outside a transaction")
 }
 
-// InTransaction tells whether a context is lent by a transaction that is not over: who waited for another one with it
-// could wait for ever.
+// InTransaction reports whether ctx carries a transaction that is still open. Code that gets such a context must not
+// wait for another transaction, because the two could deadlock.
 func InTransaction(ctx context.Context) bool {
 	tx, ok := ctx.Value(txKey{}).(*Tx)
 	if !ok {
@@ -128,67 +130,70 @@ func InTransaction(ctx context.Context) bool {
 	return tx.conn.conn != nil
 }
 
-// guarded serves one goroutine at a time, and nobody once the transaction is over or a statement of it has failed.
-type guarded struct {
-	mu      sync.Mutex
-	conn    Conn
-	failed  error
-	stalled bool // the statement that failed had no answer for long
+// guardedConn serializes the use of a Conn. It refuses all use after the transaction has ended or a statement has
+// failed.
+type guardedConn struct {
+	mu       sync.Mutex
+	conn     Conn
+	failed   error
+	timedOut bool // the statement that failed took at least slowStatement
 }
 
-// stall is how long a statement of ours never takes, unless the store is in trouble.
-const stall = time.Second
+// slowStatement is a duration that no statement takes unless the database has a problem.
+const slowStatement = time.Second
 
-// end closes the transaction to further use and gives the failure that nobody may have heeded.
-func (g *guarded) end() error {
+// close ends the use of the transaction. It returns the error of the statement that failed, which the caller may have
+// ignored.
+func (g *guardedConn) close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.conn = nil
 	return g.failed
 }
 
-func (g *guarded) use(ctx context.Context, f func(Conn) error) error {
+// run calls f with the connection, unless the transaction has ended or failed, or ctx is done.
+func (g *guardedConn) run(ctx context.Context, f func(Conn) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.conn == nil {
-		return reeve.Errorf(reeve.Canceled, "the transaction is over")
+		return reeve.Errorf(reeve.Canceled, "transaction has ended")
 	}
 	if g.failed != nil {
 		return g.failed
 	}
-	g.failed = errFailed // until f has returned: it may panic
+	g.failed = errAborted // in case f panics
 	if err := ctx.Err(); err != nil {
 		g.failed = err
 	} else {
 		began := reeve.Monotonic()
 		g.failed = f(g.conn)
-		g.stalled = g.failed != nil && reeve.Since(began) >= stall
+		g.timedOut = g.failed != nil && reeve.Since(began) >= slowStatement
 	}
 	return g.failed
 }
 
-// TimedOut tells whether the transaction failed waiting for the store: whoever ran out of time meanwhile did not take
-// it.
+// TimedOut reports whether the transaction failed on a slow statement. A handler that ran out of time in that
+// transaction is not to blame.
 func (t *Tx) TimedOut() bool {
 	t.conn.mu.Lock()
 	defer t.conn.mu.Unlock()
-	return t.conn.stalled
+	return t.conn.timedOut
 }
 
-var errFailed = reeve.Errorf(reeve.Internal, "the transaction was abandoned")
+var errAborted = reeve.Errorf(reeve.Internal, "transaction was aborted")
 
-// checkText refuses text that PostgreSQL cannot hold, so that both engines hold the same.
+// checkText refuses text that PostgreSQL cannot store, so that both engines store the same.
 func checkText(args []any) error {
 	for _, a := range args {
 		switch a := a.(type) {
 		case string:
 			if !reeve.IsStorableText(a) {
-				return errText
+				return errInvalidText
 			}
 		case []string:
 			for _, s := range a {
 				if !reeve.IsStorableText(s) {
-					return errText
+					return errInvalidText
 				}
 			}
 		}
@@ -196,51 +201,53 @@ func checkText(args []any) error {
 	return nil
 }
 
-var errText = reeve.Errorf(reeve.Validation, "text must be UTF-8 without NUL")
+var errInvalidText = reeve.Errorf(reeve.Validation, "text must be UTF-8 without NUL")
 
-// some makes an empty slice of a nil one, which would be NULL.
-func some(b []byte) []byte {
+// emptyIfNil returns an empty slice for nil, because nil would be stored as NULL.
+func emptyIfNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}
 	return b
 }
 
-// exec runs a statement nobody waits for.
+// exec runs a statement without waiting for its result.
 func (t *Tx) exec(ctx context.Context, query string, args ...any) error {
-	return t.execOr(ctx, nil, query, args...)
+	return t.execMapFault(ctx, nil, query, args...)
 }
 
-// execOr is exec with a meaning for this statement's refusal.
-func (t *Tx) execOr(ctx context.Context, refused func(Fault) error, query string, args ...any) error {
+// execMapFault is like exec. If the engine refuses this statement, mapFault may return an error that replaces the
+// fault.
+func (t *Tx) execMapFault(ctx context.Context, mapFault func(Fault) error, query string, args ...any) error {
 	if err := checkText(args); err != nil {
 		return err
 	}
-	return t.conn.use(ctx, func(c Conn) error { return c.Exec(ctx, refused, query, args...) })
+	return t.conn.run(ctx, func(c Conn) error { return c.Exec(ctx, mapFault, query, args...) })
 }
 
-// affect runs a statement and counts the rows it changed.
-func (t *Tx) affect(ctx context.Context, query string, args ...any) (n int64, err error) {
+// execCount runs a statement and returns the number of rows that it changed.
+func (t *Tx) execCount(ctx context.Context, query string, args ...any) (n int64, err error) {
 	if err := checkText(args); err != nil {
 		return 0, err
 	}
-	err = t.conn.use(ctx, func(c Conn) error {
-		n, err = c.Affect(ctx, query, args...)
+	err = t.conn.run(ctx, func(c Conn) error {
+		n, err = c.ExecCount(ctx, query, args...)
 		return err
 	})
 	return n, err
 }
 
-// scanner is what a row is read from.
+// scanner is a row that can be scanned.
 type scanner interface{ Scan(dest ...any) error }
 
-// all reads every row of a query.
-func all[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+// queryAll returns every row of a query.
+func queryAll[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, args ...any) ([]T,
+	error) {
 	list := []T{}
 	if err := checkText(args); err != nil {
 		return list, err
 	}
-	err := s.conn.use(ctx, func(c Conn) (err error) {
+	err := s.conn.run(ctx, func(c Conn) (err error) {
 		rows, err := c.Query(ctx, query, args...)
 		if err != nil {
 			return err
@@ -250,13 +257,14 @@ func all[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), que
 				err = e
 			}
 		}()
-		list, err = scanned(rows, scan)
+		list, err = scanAll(rows, scan)
 		return err
 	})
 	return list, err
 }
 
-func scanned[T any](rows Rows, scan func(scanner) (T, error)) ([]T, error) {
+// scanAll scans every row. It leaves out rows for which scan returns errSkipped.
+func scanAll[T any](rows Rows, scan func(scanner) (T, error)) ([]T, error) {
 	list := []T{}
 	for rows.Next() {
 		v, err := scan(rows)
@@ -271,22 +279,23 @@ func scanned[T any](rows Rows, scan func(scanner) (T, error)) ([]T, error) {
 	return list, rows.Err()
 }
 
-// ask is all for somebody who can wait: the list is there once the transaction was settled, or is committed.
-func ask[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string,
+// queueQuery is like queryAll, but does not wait. It sets into when the transaction is flushed or committed.
+func queueQuery[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string,
 	args ...any) error {
 	if err := checkText(args); err != nil {
 		return err
 	}
-	return s.conn.use(ctx, func(c Conn) error {
+	return s.conn.run(ctx, func(c Conn) error {
 		return c.QueueQuery(ctx, func(rows Rows) (err error) {
-			*into, err = scanned(rows, scan)
+			*into, err = scanAll(rows, scan)
 			return err
 		}, query, args...)
 	})
 }
 
-// first is the first of some errors: after the one that failed a transaction, the others say nothing new.
-func first(errs ...error) error {
+// firstError returns the first error that is not nil. After the statement that aborts a transaction, later errors add
+// no information.
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -295,15 +304,15 @@ func first(errs ...error) error {
 	return nil
 }
 
-// settle waits for what was asked: all of it in one round trip.
-func (s *Snap) settle(ctx context.Context) error {
-	return s.conn.use(ctx, func(c Conn) error { return c.Flush(ctx) })
+// flush waits for all queued queries. It takes one round trip.
+func (s *Snap) flush(ctx context.Context) error {
+	return s.conn.run(ctx, func(c Conn) error { return c.Flush(ctx) })
 }
 
-// one reads the first row of a query; false means there is none.
-func one[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string,
+// queryOne returns the first row of a query. It returns false if there is none.
+func queryOne[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string,
 	args ...any) (T, bool, error) {
-	list, err := all(ctx, s, scan, query, args...)
+	list, err := queryAll(ctx, s, scan, query, args...)
 	if err != nil || len(list) == 0 {
 		var zero T
 		return zero, false, err
@@ -311,13 +320,13 @@ func one[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), que
 	return list[0], true, nil
 }
 
-// value scans a single column.
-func value[T any](r scanner) (T, error) {
+// scanValue scans a single column.
+func scanValue[T any](r scanner) (T, error) {
 	var v T
 	return v, r.Scan(&v)
 }
 
-// notFound says that an id is not there. Ids of other workspaces are not there either.
+// notFound returns the error for an id that does not exist in the workspace.
 func notFound(what, id string) error {
 	return reeve.Errorf(reeve.NotFound, "%s %q not found", what, id)
 }

@@ -2,26 +2,26 @@ package store
 
 import "reeve"
 
-// delegator is a reeve.Delegator as it is stored, with the rights that no API shows.
-type delegator struct {
+// delegatorRow is a reeve.Delegator as it is stored. It includes the rights, which no API returns.
+type delegatorRow struct {
 	reeve.Delegator
 	Had *reeve.Rights `json:"had,omitempty"`
 }
 
-func delegatorsText(list []reeve.Delegator) string {
+func encodeDelegators(list []reeve.Delegator) string {
 	if len(list) == 0 {
 		return ""
 	}
-	rows := make([]delegator, len(list))
+	rows := make([]delegatorRow, len(list))
 	for i, d := range list {
-		rows[i] = delegator{d, d.Had}
+		rows[i] = delegatorRow{d, d.Had}
 	}
-	return verbatim(rows)
+	return encodeJSONUnescaped(rows)
 }
 
-func delegatorsFrom(s string) (list []reeve.Delegator, err error) {
-	var rows []delegator
-	err = decode("on_behalf_of", s, &rows)
+func decodeDelegators(s string) (list []reeve.Delegator, err error) {
+	var rows []delegatorRow
+	err = decodeJSON("on_behalf_of", s, &rows)
 	for _, d := range rows {
 		d.Delegator.Had = d.Had
 		list = append(list, d.Delegator)

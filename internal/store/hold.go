@@ -8,10 +8,10 @@ import (
 	"reeve"
 )
 
-// selectHeld gives a row while the server is held.
+// selectHeld returns a row while the server is held.
 const selectHeld = `SELECT held_at FROM database_state WHERE id = 1 AND held_at <> 0`
 
-// CheckPresent refuses when the database's files are gone, replaced or cut off; see [Placed].
+// CheckPresent returns an error if the database's files were removed, replaced or truncated; see [Identified].
 func (db *DB) CheckPresent() error {
 	if e, ok := db.engine.(Identified); ok {
 		return UserError(e.CheckPresent())
@@ -19,8 +19,8 @@ func (db *DB) CheckPresent() error {
 	return nil
 }
 
-// Adopt finds out which database this is before anything is done with it; see [Tx.Adopt]. It says why it is held, if it
-// is.
+// Adopt compares the database's identity with the stored one before the server starts work; see [SystemTx.Adopt]. It
+// returns the hold, or nil if the server is not held.
 func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err error) {
 	identity := ""
 	if e, ok := db.engine.(Identified); ok {
@@ -38,19 +38,19 @@ func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err e
 	return hold, err
 }
 
-// Adopt notes which database this is. One that is another than the last server used was restored from a backup or
-// copied: it is held, and gets a node of its own, so that its counter never gives a number that the original gives too.
-// So does one that is to be held for another reason, if one is given.
+// Adopt stores the identity of the database. If it differs from the stored identity, the database was restored or
+// copied. Then, or if a reason is given, Adopt holds the server and creates a new node, so that its counters never
+// collide with those of the original.
 func (t SystemTx) Adopt(ctx context.Context, identity, reason string) error {
 	scan := func(r scanner) (was string, err error) { return was, r.Scan(&was) }
-	was, _, err := one(ctx, t.Snap, scan,
+	was, _, err := queryOne(ctx, t.Snap, scan,
 		`UPDATE database_state SET identity = identity WHERE id = 1 RETURNING identity`)
 	if err != nil {
 		return err
 	}
-	// On PostgreSQL a database that no server has named yet is new, or was upgraded. On SQLite only copies have a name.
+	// On PostgreSQL a database without an identity is new or was upgraded. On SQLite only copies have an identity.
 	if copied := was != identity && (was != "" || t.db.engine.SingleProcess()); copied && reason == "" {
-		reason = "its database was restored from a backup or copied, and what happened after that is not in it"
+		reason = "its database was restored from a backup or copied, and lacks what happened since"
 	}
 	if reason == "" {
 		if was == identity {
@@ -59,7 +59,8 @@ func (t SystemTx) Adopt(ctx context.Context, identity, reason string) error {
 		return t.tx.exec(ctx, `UPDATE database_state SET identity = $1 WHERE id = 1`, identity)
 	}
 	if err := t.tx.exec(ctx, `UPDATE database_state SET identity = $1, held_at = $2, hold_reason = $3,
-			as_of = COALESCE((SELECT max(heartbeat_at) FROM processes), 0) WHERE id = 1`, identity, reeve.Millis(t.now), reason); err != nil {
+			as_of = COALESCE((SELECT max(heartbeat_at) FROM processes), 0) WHERE id = 1`, identity, reeve.Millis(t.now),
+		reason); err != nil {
 		return err
 	}
 	if err := t.tx.exec(ctx, `UPDATE nodes SET self = 0 WHERE self = 1`); err != nil {
@@ -71,26 +72,27 @@ func (t SystemTx) Adopt(ctx context.Context, identity, reason string) error {
 	return t.tx.TouchAll(ctx)
 }
 
-// Release lets a held server go on.
+// Release ends the hold.
 func (t SystemTx) Release(ctx context.Context) error {
-	if err := t.tx.exec(ctx, `UPDATE database_state SET held_at = 0, hold_reason = '', as_of = 0 WHERE id = 1`); err != nil {
+	if err := t.tx.exec(ctx, `UPDATE database_state SET held_at = 0, hold_reason = '', as_of = 0
+		WHERE id = 1`); err != nil {
 		return err
 	}
 	return t.tx.TouchAll(ctx)
 }
 
-// Held tells whether the server is held.
+// Held reports whether the server is held.
 func (s System) Held(ctx context.Context) (bool, error) {
-	_, held, err := one(ctx, s.Snap, value[int64], selectHeld)
+	_, held, err := queryOne(ctx, s.Snap, scanValue[int64], selectHeld)
 	return held, err
 }
 
-// Hold says why the server is held; nil if it is not.
+// Hold returns the reason and time of the hold, or nil if the server is not held.
 func (s System) Hold(ctx context.Context) (*reeve.Hold, error) {
-	h, held, err := one(ctx, s.Snap, func(r scanner) (h reeve.Hold, err error) {
+	h, held, err := queryOne(ctx, s.Snap, func(r scanner) (h reeve.Hold, err error) {
 		var at, asOf int64
 		err = r.Scan(&at, &h.Reason, &asOf)
-		h.HeldAt, h.AsOf = reeve.FromMillis(at), optional(asOf)
+		h.HeldAt, h.AsOf = reeve.FromMillis(at), timeOrNil(asOf)
 		return h, err
 	}, `SELECT held_at, hold_reason, as_of FROM database_state WHERE id = 1 AND held_at <> 0`)
 	if err != nil || !held {
@@ -99,26 +101,26 @@ func (s System) Hold(ctx context.Context) (*reeve.Hold, error) {
 	return &h, nil
 }
 
-// Node is this node's id; empty before it has written anything that nodes share.
+// Node returns this node's id. It is empty before the node has written a shared row.
 func (s System) Node(ctx context.Context) (string, error) {
-	id, _, err := one(ctx, s.Snap, value[string], `SELECT id FROM nodes WHERE self = 1`)
+	id, _, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT id FROM nodes WHERE self = 1`)
 	return id, err
 }
 
-// HeldItem is work that a held server would go on with, and who may read what it is about. [reeve.HeldWork].What is for
-// everybody in the workspace; Text is for those who see the user's things and, of a turn, the session.
+// HeldItem is work that a held server would continue. [reeve.HeldWork].What is visible to everyone in the workspace.
+// Text is visible only to those who may see the user's data and, for a turn, the session.
 type HeldItem struct {
 	reeve.HeldWork
-	UserID    string // on whose behalf it is; empty means nobody's
-	SessionID string // of a conversation's turn
-	Text      string // what a person or an agent wrote: an input, a goal, arguments
+	UserID    string // the user on whose behalf it is; empty means none
+	SessionID string // the conversation, if it is a turn
+	Text      string // an input, a goal or arguments
 }
 
-// heldQuery reads work of one kind in a workspace: id, agent, what, text, user, session, at. Limit is its second
-// argument.
+// heldQuery selects the work of one kind in a workspace, with the columns id, agent, what, text, user, session, at. Its
+// parameters are the workspace ($1) and the limit ($2).
 type heldQuery struct {
 	kind        reeve.HeldKind
-	from, order string // from has the workspace as $1
+	from, order string
 	columns     string
 	then        string
 }
@@ -131,44 +133,44 @@ const (
 var heldQueries = []heldQuery{
 	{reeve.HeldRun, `open_runs o JOIN runs x ON x.id = o.run_id WHERE x.workspace_id || '' = $1`, `x.id`,
 		`x.id, ` + agentName + `, x.state || ': ' || x.reason, x.input, x.user_id, ` + turnSession + `, x.started_at`,
-		"goes on where the backup left it; calls that it made since are made again"},
+		"continues where the backup left it; calls that it made since the backup are made again"},
 	{reeve.HeldWake, `wakes x WHERE x.state = 'queued' AND x.workspace_id = $1`,
 		`x.due_at, x.created_at, x.agent_id, x.session_id`,
 		`x.run_key, ` + agentName + `, x.reason, x.input, x.user_id, ` + turnSession + `, x.due_at`,
-		"starts a run, although one may have served it since the backup"},
+		"starts a run, although a run may have served it since the backup"},
 	{reeve.HeldSchedule, `timers x WHERE x.state = 'active' AND x.next_at > 0 AND x.workspace_id || '' = $1`,
 		`x.next_at, x.id`,
 		`x.id, ` + agentName + `, '', x.name || ' ' || x.goal, x.user_id, '', x.next_at`,
-		"fires at its time; a firing that is overdue happens at once or is noted as missed, as the schedule says"},
+		"fires at its time; an overdue firing happens at once or counts as missed, according to the schedule"},
 	{reeve.HeldApproval, `approvals x WHERE x.state = 'pending' AND x.workspace_id = $1`, `x.id`,
 		`x.id, ` + agentName + `, x.tool, x.args, '', '', x.created_at`,
-		"waits for a person as before, who may have answered it since the backup: look whether it was done before " +
-			"you approve it"},
+		"still waits for a person, who may have decided since the backup; check whether the call was made before you " +
+			"approve it"},
 	{reeve.HeldAutomation, `automations x WHERE x.workspace_id = $1 AND x.paused_at = 0`, `x.agent_id`,
 		`x.agent_id, ` + agentName + `, 'automation', '', '', '', 0`,
-		"runs when it is woken; items that it has done since the backup are done again"},
+		"runs when it is woken; items that it processed since the backup are processed again"},
 	{reeve.HeldScriptJob, `script_jobs x WHERE x.workspace_id = $1 AND x.closed_at = 0`, `x.id`,
 		`x.id, ` + agentName + `, x.kind || ' (' || x.state || ')', x.request, x.user_id, '', x.created_at`,
-		"goes on, although its script may have been written since the backup"},
+		"continues, although its script may have been written since the backup"},
 	{reeve.HeldNotification, `notifications x WHERE x.delivered_at = 0 AND x.next_at > 0 AND x.workspace_id || '' = $1`,
 		`x.next_at`,
 		`x.id, '', '', x.title, x.user_id, '', x.next_at`,
-		"is sent to the webhook under its id, which may know it already"},
+		"is sent to the webhook, which may have received the same id since the backup"},
 }
 
-// dueKinds are the kinds of held work that have a time at which they go on.
+// dueKinds are the kinds of held work that have a due time.
 var dueKinds = []reeve.HeldKind{reeve.HeldWake, reeve.HeldSchedule, reeve.HeldNotification}
 
-// HeldWork lists up to limit things of each kind that go on in a workspace when the server does, and counts all of
-// them.
+// HeldWork returns up to limit items of each kind that a workspace would continue after the hold, and the total number
+// of each kind.
 func (s System) HeldWork(ctx context.Context, workspace string,
 	limit int) (work []HeldItem, counts map[reeve.HeldKind]int, err error) {
 	counts = map[reeve.HeldKind]int{}
 	for _, q := range heldQueries {
-		list, err := all(ctx, s.Snap, func(r scanner) (w HeldItem, err error) {
+		list, err := queryAll(ctx, s.Snap, func(r scanner) (w HeldItem, err error) {
 			var at int64
 			err = r.Scan(&w.ID, &w.Agent, &w.What, &w.Text, &w.UserID, &w.SessionID, &at)
-			w.Kind, w.WorkspaceID, w.Then, w.At = q.kind, workspace, q.then, optional(at)
+			w.Kind, w.WorkspaceID, w.Then, w.At = q.kind, workspace, q.then, timeOrNil(at)
 			w.Overdue = q.kind == reeve.HeldRun || slices.Contains(dueKinds, q.kind) && at <= reeve.Millis(s.now)
 			return w, err
 		}, `SELECT `+q.columns+` FROM `+q.from+` ORDER BY `+q.order+` LIMIT $2`, workspace, limit)
@@ -177,7 +179,8 @@ func (s System) HeldWork(ctx context.Context, workspace string,
 		}
 		n := int64(len(list))
 		if len(list) == limit {
-			if n, _, err = one(ctx, s.Snap, value[int64], `SELECT count(*) FROM `+q.from, workspace); err != nil {
+			if n, _, err = queryOne(ctx, s.Snap, scanValue[int64], `SELECT count(*) FROM `+q.from,
+				workspace); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -199,19 +202,19 @@ func (s System) HeldWork(ctx context.Context, workspace string,
 		at := op.CreatedAt
 		w := reeve.HeldWork{Kind: reeve.HeldOperation, ID: op.ID, WorkspaceID: workspace, Agent: names[op.AgentID],
 			At: &at, Overdue: true,
-			What: string(op.State) + ", " + string(op.Effect) + ": " + op.Tool, Then: "is taken up again"}
+			What: string(op.State) + ", " + string(op.Effect) + ": " + op.Tool, Then: "is resumed"}
 		if op.IsUncertainAfterRestore() {
-			w.Then = "becomes unknown: a person says whether it happened since the backup"
+			w.Then = "becomes unknown; a person must say whether it happened since the backup"
 		}
 		work = append(work, HeldItem{HeldWork: w})
 	}
 	return work, counts, nil
 }
 
-// agentNames gives the names of a workspace's agents by id.
+// agentNames returns the names of a workspace's agents by id.
 func (s System) agentNames(ctx context.Context, workspace string) (map[string]string, error) {
 	names := map[string]string{}
-	_, err := all(ctx, s.Snap, func(r scanner) (id string, err error) {
+	_, err := queryAll(ctx, s.Snap, func(r scanner) (id string, err error) {
 		var name string
 		err = r.Scan(&id, &name)
 		names[id] = name
@@ -220,10 +223,10 @@ func (s System) agentNames(ctx context.Context, workspace string) (map[string]st
 	return names, err
 }
 
-// OperationsInProgress lists a workspace's operations that were let through and are not over: approved and not begun,
-// or sent without an outcome so far. Rows that cannot be read are skipped: a person's answer to the others must not
-// depend on them.
+// OperationsInProgress returns a workspace's operations that are approved and not begun, or sent and without an
+// outcome. Corrupt rows are skipped, so that a person can still decide on the others.
 func (s System) OperationsInProgress(ctx context.Context, workspace string) ([]reeve.Operation, error) {
-	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
-		WHERE state IN ('prepared', 'dispatched') AND workspace_id || '' = $1 ORDER BY next_attempt_at, id LIMIT $2`, workspace, math.MaxInt32)
+	return queryAll(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
+		WHERE state IN ('prepared', 'dispatched') AND workspace_id || '' = $1 ORDER BY next_attempt_at, id LIMIT $2`,
+		workspace, math.MaxInt32)
 }

@@ -10,41 +10,41 @@ import (
 	"reeve"
 )
 
-// JournalScope is who reads or writes the journal, and what of it they may see. Time entries, day plans and ratings are
-// a user's own: those of another do not exist for them.
+// JournalScope identifies who uses the journal and the categories that they may access. Time entries, day plans and
+// ratings are private to their user; other users do not see them.
 type JournalScope struct {
 	Workspace  string
 	User       string
-	Agent      string   // set for an agent
-	Operation  string   // the operation an agent's change belongs to
-	Categories []string // what an agent may touch
-	All        bool     // a person's: every category
+	Agent      string   // the agent, if an agent uses the journal
+	Operation  string   // the operation that an agent's change belongs to
+	Categories []string // the categories that an agent may access
+	All        bool     // every category; set for a person
 }
 
-// JournalReader reads the journal as one hand sees it. It notes every category that it came across, so that a change
-// can be judged by working it out without making it.
+// JournalReader reads the journal within a scope. It records every category that it uses, so that the gate can decide
+// on a change that was only drafted.
 type JournalReader struct {
-	snap *Snap
-	who  JournalScope
-	seen map[string]bool
+	snap       *Snap
+	scope      JournalScope
+	categories map[string]bool
 }
 
-// Journal gives the journal as a hand sees it.
+// Journal returns a reader of the journal within a scope.
 func (s *Snap) Journal(who JournalScope) *JournalReader {
-	return &JournalReader{snap: s, who: who, seen: map[string]bool{}}
+	return &JournalReader{snap: s, scope: who, categories: map[string]bool{}}
 }
 
-// SeenCategories gives the categories that were come across, in order.
-func (r *JournalReader) SeenCategories() []string { return slices.Sorted(maps.Keys(r.seen)) }
+// SeenCategories returns the categories that were used, in order.
+func (r *JournalReader) SeenCategories() []string { return slices.Sorted(maps.Keys(r.categories)) }
 
-// see notes a category, and refuses one that the hand may not touch.
-func (r *JournalReader) see(category string) error {
-	r.seen[category] = true
-	if r.who.All || slices.Contains(r.who.Categories, category) {
+// useCategory records a category. It returns OutOfScope if the scope does not include the category.
+func (r *JournalReader) useCategory(category string) error {
+	r.categories[category] = true
+	if r.scope.All || slices.Contains(r.scope.Categories, category) {
 		return nil
 	}
 	return reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", category).
-		Hintf("the agent may touch %d categories", len(r.who.Categories))
+		Hintf("the agent may access %d categories", len(r.scope.Categories))
 }
 
 // JournalWriter changes the journal: all that a reader can, and writing. Every change has one method here, whoever
@@ -52,14 +52,14 @@ func (r *JournalReader) see(category string) error {
 // judged is refused.
 type JournalWriter struct {
 	*JournalReader
-	tx     *Tx
-	made   int // ids derived so far
-	rows   []string
-	tokens []reeve.Token
+	tx         *Tx
+	derivedIDs int // number of ids derived so far
+	changed    []string
+	tokens     []reeve.Token
 }
 
-// JournalWriter begins a change of the journal. Changes are made one after another: rules about several rows, such as
-// that a user has one running timer, could not be kept otherwise.
+// JournalWriter begins a change of the journal. It locks the node, so that changes run one after another. Rules about
+// several rows need this, for example that a user has at most one running timer.
 func (t *Tx) JournalWriter(ctx context.Context, who JournalScope) (*JournalWriter, error) {
 	if err := t.lockNode(ctx); err != nil {
 		return nil, err
@@ -67,19 +67,19 @@ func (t *Tx) JournalWriter(ctx context.Context, who JournalScope) (*JournalWrite
 	return &JournalWriter{JournalReader: t.Journal(who), tx: t}, nil
 }
 
-// Changed gives the ids of the rows that were written, in order.
-func (w *JournalWriter) Changed() []string { return append([]string{}, w.rows...) }
+// Changed returns the ids of the rows that were written, in order.
+func (w *JournalWriter) Changed() []string { return append([]string{}, w.changed...) }
 
-// Tokens gives what the change notifies about.
+// Tokens returns the tokens of the change.
 func (w *JournalWriter) Tokens() []reeve.Token { return append([]reeve.Token{}, w.tokens...) }
 
-// Finish ends a change: an agent's is linked to all it touched.
+// Finish completes a change. It links an agent's operation to all rows that it changed.
 func (w *JournalWriter) Finish(ctx context.Context) error {
-	if w.who.Operation == "" {
+	if w.scope.Operation == "" {
 		return nil
 	}
-	for _, id := range w.rows { // an operation is made once, so its links are new: nobody need be asked
-		l := reeve.Link{FromID: w.who.Operation, ToID: id, Relation: reeve.ToolEffect}
+	for _, id := range w.changed { // an operation runs once, so its links do not exist yet
+		l := reeve.Link{FromID: w.scope.Operation, ToID: id, Relation: reeve.ToolEffect}
 		if err := w.putLink(ctx, &l); err != nil {
 			return err
 		}
@@ -87,63 +87,64 @@ func (w *JournalWriter) Finish(ctx context.Context) error {
 	return nil
 }
 
-// newID issues an id. Within an operation ids follow from it, so that the same operation made on two nodes makes the
-// same things.
+// newID returns a new id. Within an operation it derives the id from the operation, so that the same operation creates
+// the same rows on every node.
 func (w *JournalWriter) newID(prefix string) string {
-	if w.who.Operation == "" {
+	if w.scope.Operation == "" {
 		return w.tx.NewID(prefix)
 	}
-	w.made++
-	return derivedID(prefix, w.who.Workspace, w.who.Operation, strconv.Itoa(w.made))
+	w.derivedIDs++
+	return derivedID(prefix, w.scope.Workspace, w.scope.Operation, strconv.Itoa(w.derivedIDs))
 }
 
-// derivedID is an id that follows from its parts, as long as any other.
+// derivedID returns an id that is derived from parts and has the usual length.
 func derivedID(prefix string, parts ...string) string {
 	return reeve.Key(prefix, parts...)[:len(prefix)+1+26]
 }
 
-// emit notes a token, once.
+// emit adds a token to the change unless it was added before.
 func (w *JournalWriter) emit(class reeve.TokenClass, name string) {
 	if t := (reeve.Token{Class: class, Name: name}); name != "" && !slices.Contains(w.tokens, t) {
 		w.tokens = append(w.tokens, t)
 	}
 }
 
-// tell notes what kind of thing changed, and the category it is in. The ids of the rows were noted as they were
-// written.
-func (w *JournalWriter) tell(key string, categories ...string) {
+// emitChange adds the tokens for a kind of row and its categories. putRecord adds the tokens of the ids.
+func (w *JournalWriter) emitChange(key string, categories ...string) {
 	w.emit(reeve.SemanticKey, key)
 	for _, c := range categories {
 		w.emit(reeve.EntityID, c)
 	}
 }
 
-// recordColumns begin every table of the journal.
+// recordColumns are the first columns of every table of the journal.
 const recordColumns = `id, workspace_id, created_at, updated_at, deleted_at, node, counter, clock, `
 
-// head reads what every row begins with.
-type head struct {
-	to                        *reeve.Record
+// recordScanner scans the columns that every row of the journal has.
+type recordScanner struct {
+	record                    *reeve.Record
 	created, updated, deleted int64
 	clock                     string
 }
 
-func (h *head) scan(r scanner, rest ...any) error {
-	dest := append([]any{&h.to.ID, &h.to.WorkspaceID, &h.created, &h.updated, &h.deleted, &h.to.Stamp.Node,
-		&h.to.Stamp.Counter, &h.clock}, rest...)
+func (h *recordScanner) scan(r scanner, rest ...any) error {
+	dest := append([]any{&h.record.ID, &h.record.WorkspaceID, &h.created, &h.updated, &h.deleted, &h.record.Stamp.Node,
+		&h.record.Stamp.Counter, &h.clock}, rest...)
 	if err := r.Scan(dest...); err != nil {
 		return err
 	}
-	h.to.CreatedAt, h.to.UpdatedAt, h.to.DeletedAt = reeve.FromMillis(h.created), reeve.FromMillis(h.updated),
-		optional(h.deleted)
-	return decode("clock", h.clock, &h.to.Stamp.Clock)
+	h.record.CreatedAt, h.record.UpdatedAt, h.record.DeletedAt = reeve.FromMillis(h.created),
+		reeve.FromMillis(h.updated),
+		timeOrNil(h.deleted)
+	return decodeJSON("clock", h.clock, &h.record.Stamp.Clock)
 }
 
-// bonds are tables whose rows only tie others together: what changed is what they tie.
-var bonds = map[string]bool{"links": true, "task_labels": true, "plan_pins": true}
+// relationTables are tables whose rows only connect other rows. Changes of their rows count as changes of the connected
+// rows.
+var relationTables = map[string]bool{"links": true, "task_labels": true, "plan_pins": true}
 
-// put writes a row, new or changed, with the stamp of this transaction.
-func (w *JournalWriter) put(ctx context.Context, table, columns string, r *reeve.Record, values ...any) error {
+// putRecord inserts or replaces a row, with the stamp of this transaction.
+func (w *JournalWriter) putRecord(ctx context.Context, table, columns string, r *reeve.Record, values ...any) error {
 	s, err := w.tx.Stamp(ctx)
 	if err != nil {
 		return err
@@ -154,20 +155,21 @@ func (w *JournalWriter) put(ctx context.Context, table, columns string, r *reeve
 	}
 	clock[s.Node] = s.Counter
 	r.Stamp = reeve.Stamp{Node: s.Node, Counter: s.Counter, Clock: clock}
-	if r.WorkspaceID, r.UpdatedAt = w.who.Workspace, w.tx.now; r.CreatedAt.IsZero() {
+	if r.WorkspaceID, r.UpdatedAt = w.scope.Workspace, w.tx.now; r.CreatedAt.IsZero() {
 		r.CreatedAt = w.tx.now
 	}
-	if !bonds[table] && !slices.Contains(w.rows, r.ID) {
-		w.rows = append(w.rows, r.ID)
+	if !relationTables[table] && !slices.Contains(w.changed, r.ID) {
+		w.changed = append(w.changed, r.ID)
 		w.emit(reeve.EntityID, r.ID)
 	}
-	args := append([]any{r.ID, r.WorkspaceID, reeve.Millis(r.CreatedAt), reeve.Millis(r.UpdatedAt), orZero(r.DeletedAt),
-		s.Node, s.Counter, text(clock)}, values...)
-	return w.tx.exec(ctx, upsert(table, recordColumns+columns), args...)
+	args := append([]any{r.ID, r.WorkspaceID, reeve.Millis(r.CreatedAt), reeve.Millis(r.UpdatedAt),
+		millisOrZero(r.DeletedAt),
+		s.Node, s.Counter, encodeJSON(clock)}, values...)
+	return w.tx.exec(ctx, upsertSQL(table, recordColumns+columns), args...)
 }
 
-// upsert is the text that writes a row whose first column is its key.
-func upsert(table, columns string) string {
+// upsertSQL returns the statement that inserts or replaces a row whose key is its first column.
+func upsertSQL(table, columns string) string {
 	names := strings.Split(columns, ", ")
 	values, sets := make([]string, len(names)), make([]string, 0, len(names))
 	for i, n := range names {
@@ -180,19 +182,19 @@ func upsert(table, columns string) string {
 		names[0] + `) DO UPDATE SET ` + strings.Join(sets, ", ")
 }
 
-// remove marks a row as deleted, to be put.
-func (w *JournalWriter) remove(r *reeve.Record) {
+// markDeleted marks a row as deleted. The caller writes it with putRecord.
+func (w *JournalWriter) markDeleted(r *reeve.Record) {
 	now := w.tx.now
 	r.DeletedAt = &now
 }
 
-// clause is a WHERE clause in the making. Each ? becomes the next placeholder.
-type clause struct {
+// whereClause builds a WHERE clause. Each ? becomes the next placeholder.
+type whereClause struct {
 	parts []string
 	args  []any
 }
 
-func (c *clause) add(text string, args ...any) {
+func (c *whereClause) add(text string, args ...any) {
 	for _, a := range args {
 		c.args = append(c.args, a)
 		text = strings.Replace(text, "?", "$"+strconv.Itoa(len(c.args)), 1)
@@ -200,8 +202,9 @@ func (c *clause) add(text string, args ...any) {
 	c.parts = append(c.parts, text)
 }
 
-// among asks for a column to be one of a list, in one of few texts; see sizes.
-func (c *clause) among(column string, list []string) {
+// addIn adds the condition that a column is in a list. It pads the list so that there are few statement texts; see
+// batchSizes.
+func (c *whereClause) addIn(column string, list []string) {
 	if len(list) == 0 {
 		c.parts = append(c.parts, "1 = 0")
 		return
@@ -209,7 +212,7 @@ func (c *clause) among(column string, list []string) {
 	var args []any
 	for len(list) > 0 {
 		var some []string
-		some, list = pad(list)
+		some, list = padBatch(list)
 		for _, v := range some {
 			args = append(args, v)
 		}
@@ -217,29 +220,29 @@ func (c *clause) among(column string, list []string) {
 	c.add(column+" IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ")+")", args...)
 }
 
-// within asks for a column to be one of the hand's categories.
-func (r *JournalReader) within(c *clause, column string) {
-	if !r.who.All {
-		c.among(column, r.who.Categories)
+// addScope adds the condition that a column is one of the categories in the scope.
+func (r *JournalReader) addScope(c *whereClause, column string) {
+	if !r.scope.All {
+		c.addIn(column, r.scope.Categories)
 	}
 }
 
-func (c *clause) String() string { return strings.Join(c.parts, " AND ") }
+func (c *whereClause) String() string { return strings.Join(c.parts, " AND ") }
 
-// record reads one row of the hand's workspace; dead ones too when asked.
-func record[T any](ctx context.Context, r *JournalReader, scan func(scanner) (T, error), table, columns, id string,
-	dead bool) (T, bool, error) {
+// findRecord returns a row of the workspace. It finds deleted rows only if deleted is true.
+func findRecord[T any](ctx context.Context, r *JournalReader, scan func(scanner) (T, error), table, columns, id string,
+	deleted bool) (T, bool, error) {
 	query := `SELECT ` + recordColumns + columns + ` FROM ` + table + ` WHERE workspace_id = $1 AND id = $2`
-	if !dead {
+	if !deleted {
 		query += ` AND deleted_at = 0`
 	}
-	return one(ctx, r.snap, scan, query, r.who.Workspace, id)
+	return queryOne(ctx, r.snap, scan, query, r.scope.Workspace, id)
 }
 
-// fold is how text is compared: what differs only in case or in spaces is the same.
-func fold(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
+// foldText returns text in the form in which it is compared: lower case, with single spaces.
+func foldText(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 
-// Cursor is a place in a list that is ordered newest first.
+// Cursor is a position in a list that is ordered from new to old.
 type Cursor struct {
 	At int64
 	ID string

@@ -12,45 +12,45 @@ const blockColumns = `plan_id, category_id, task_id, starts_at, start_offset, en
 
 func scanBlock(r scanner) (b reeve.PlanBlock, err error) {
 	defer wrapCorrupt("plan_blocks", &b.ID, &err)
-	h := head{to: &b.Record}
+	h := recordScanner{record: &b.Record}
 	var start, startOffset, end, endOffset int64
 	err = h.scan(r, &b.PlanID, &b.CategoryID, &b.TaskID, &start, &startOffset, &end, &endOffset, &b.Note)
 	b.StartsAt, b.EndsAt = reeve.InOffset(start, startOffset), reeve.InOffset(end, endOffset)
 	return b, err
 }
 
-// blocks reads the blocks of a plan that the hand sees, in the order of their times.
-func (r *JournalReader) blocks(ctx context.Context, plan string) ([]reeve.PlanBlock, error) {
-	var c clause
+// listBlocks returns the blocks of a plan that are in the scope, ordered by time.
+func (r *JournalReader) listBlocks(ctx context.Context, plan string) ([]reeve.PlanBlock, error) {
+	var c whereClause
 	c.add("plan_id = ? AND deleted_at = 0", plan)
-	r.within(&c, "category_id")
-	return all(ctx, r.snap, scanBlock, `SELECT `+recordColumns+blockColumns+` FROM plan_blocks WHERE `+c.String()+
+	r.addScope(&c, "category_id")
+	return queryAll(ctx, r.snap, scanBlock, `SELECT `+recordColumns+blockColumns+` FROM plan_blocks WHERE `+c.String()+
 		` ORDER BY starts_at, ends_at, id`, c.args...)
 }
 
-// block reads a block of a plan.
-func (r *JournalReader) block(ctx context.Context, plan reeve.DayPlan, id string) (reeve.PlanBlock, error) {
-	b, ok, err := record(ctx, r, scanBlock, "plan_blocks", blockColumns, id, false)
+// getBlock returns a block of a plan.
+func (r *JournalReader) getBlock(ctx context.Context, plan reeve.DayPlan, id string) (reeve.PlanBlock, error) {
+	b, ok, err := findRecord(ctx, r, scanBlock, "plan_blocks", blockColumns, id, false)
 	if err == nil && (!ok || b.PlanID != plan.ID) {
 		err = notFound("plan block", id)
 	}
 	if err == nil {
-		err = r.see(b.CategoryID)
+		err = r.useCategory(b.CategoryID)
 	}
 	return b, err
 }
 
-// ownBlock reads a block of any of the user's plans.
-func (r *JournalReader) ownBlock(ctx context.Context, id string) (reeve.PlanBlock, error) {
-	b, ok, err := record(ctx, r, scanBlock, "plan_blocks", blockColumns, id, false)
+// getOwnBlock returns a block of any plan of the user.
+func (r *JournalReader) getOwnBlock(ctx context.Context, id string) (reeve.PlanBlock, error) {
+	b, ok, err := findRecord(ctx, r, scanBlock, "plan_blocks", blockColumns, id, false)
 	if err != nil || !ok {
 		return b, orNotFound(err, "plan block", id)
 	}
-	p, ok, err := record(ctx, r, scanPlan, "day_plans", planColumns, b.PlanID, false)
-	if err != nil || !ok || p.UserID != r.who.User {
+	p, ok, err := findRecord(ctx, r, scanPlan, "day_plans", planColumns, b.PlanID, false)
+	if err != nil || !ok || p.UserID != r.scope.User {
 		return b, orNotFound(err, "plan block", id)
 	}
-	return b, r.see(b.CategoryID)
+	return b, r.useCategory(b.CategoryID)
 }
 
 func orNotFound(err error, what, id string) error {
@@ -61,23 +61,24 @@ func orNotFound(err error, what, id string) error {
 }
 
 func (w *JournalWriter) putBlock(ctx context.Context, b *reeve.PlanBlock) error {
-	w.tell(reeve.KeyDayPlan, b.CategoryID)
+	w.emitChange(reeve.KeyDayPlan, b.CategoryID)
 	w.emit(reeve.EntityID, b.TaskID)
-	return w.put(ctx, "plan_blocks", blockColumns, &b.Record, b.PlanID, b.CategoryID, b.TaskID, b.StartsAt.UnixMilli(),
-		offsetOf(b.StartsAt),
-		b.EndsAt.UnixMilli(), offsetOf(b.EndsAt), b.Note)
+	return w.putRecord(ctx, "plan_blocks", blockColumns, &b.Record, b.PlanID, b.CategoryID, b.TaskID,
+		b.StartsAt.UnixMilli(),
+		utcOffset(b.StartsAt),
+		b.EndsAt.UnixMilli(), utcOffset(b.EndsAt), b.Note)
 }
 
-// blockEdit is a change of one block: made, replaced or removed.
+// blockEdit is the creation, change or deletion of a block. was is nil for a creation, is is nil for a deletion.
 type blockEdit struct{ was, is *reeve.PlanBlock }
 
-// same tells whether a block stays as it is.
-func (e blockEdit) same() bool {
-	return e.was != nil && e.is != nil && blockText(*e.was) == blockText(*e.is)
+// isNoop reports whether the block stays the same.
+func (e blockEdit) isNoop() bool {
+	return e.was != nil && e.is != nil && renderBlock(*e.was) == renderBlock(*e.is)
 }
 
-// blockText writes all that is in a block.
-func blockText(b reeve.PlanBlock) string {
+// renderBlock returns the content of a block as text.
+func renderBlock(b reeve.PlanBlock) string {
 	s := b.StartsAt.Format(time.RFC3339) + " – " + b.EndsAt.Format(time.RFC3339) + " in " + b.CategoryID
 	if b.TaskID != "" {
 		s += " for " + b.TaskID
@@ -88,36 +89,36 @@ func blockText(b reeve.PlanBlock) string {
 	return s
 }
 
-// PlanDraft is a change of a day's blocks that was worked out and not made.
+// PlanDraft is a drafted change of a day's blocks.
 type PlanDraft struct {
 	Draft
 	plan  reeve.DayPlan
 	edits []blockEdit
 }
 
-// tell writes the change in words.
-func (p *PlanDraft) tell() {
-	p.edits = slices.DeleteFunc(p.edits, blockEdit.same)
+// render describes the change in the draft's lines and drops edits without effect.
+func (p *PlanDraft) render() {
+	p.edits = slices.DeleteFunc(p.edits, blockEdit.isNoop)
 	for _, e := range p.edits {
 		switch {
 		case e.was == nil:
-			p.say("+ %s", blockText(*e.is))
+			p.addLine("+ %s", renderBlock(*e.is))
 		case e.is == nil:
-			p.say("- %s (%s)", blockText(*e.was), e.was.ID)
+			p.addLine("- %s (%s)", renderBlock(*e.was), e.was.ID)
 		default:
-			p.say("- %s (%s)", blockText(*e.was), e.was.ID)
-			p.say("+ %s (%s)", blockText(*e.is), e.was.ID)
+			p.addLine("- %s (%s)", renderBlock(*e.was), e.was.ID)
+			p.addLine("+ %s (%s)", renderBlock(*e.is), e.was.ID)
 		}
 	}
 }
 
-// PlanBlocks works out a change of some blocks of a day.
+// PlanBlocks drafts a change of some blocks of a day.
 func (r *JournalReader) PlanBlocks(ctx context.Context, day string, in reeve.PlanChange) (p PlanDraft, err error) {
 	if err := reeve.CheckDistinct("/deletes", in.Deletes); err != nil {
 		return p, err
 	}
 	if len(in.Upserts)+len(in.Deletes) == 0 {
-		return p, reeve.InvalidField("", "names no block", "upserts or deletes")
+		return p, reeve.InvalidField("", "has no block", "upserts or deletes")
 	}
 	if p.plan, err = r.Plan(ctx, day); err != nil {
 		return p, err
@@ -126,20 +127,20 @@ func (r *JournalReader) PlanBlocks(ctx context.Context, day string, in reeve.Pla
 		return p, err
 	}
 	for _, id := range in.Deletes {
-		b, err := r.block(ctx, p.plan, id)
+		b, err := r.getBlock(ctx, p.plan, id)
 		if err != nil {
 			return p, err
 		}
 		if slices.ContainsFunc(in.Upserts, func(d reeve.BlockDraft) bool { return d.ID == id }) {
-			return p, reeve.InvalidField("/deletes", "names a block that upserts replaces", "each block once")
+			return p, reeve.InvalidField("/deletes", "contains a block that is also in upserts", "each block once")
 		}
 		p.edits = append(p.edits, blockEdit{was: &b})
 	}
-	p.tell()
+	p.render()
 	return p, nil
 }
 
-// Replan works out a new plan of a day, of the blocks that the hand sees: the others are not its to plan.
+// Replan drafts a new plan of a day. It covers only the blocks in the scope.
 func (r *JournalReader) Replan(ctx context.Context, day string, in reeve.Replan) (p PlanDraft, err error) {
 	var from time.Time
 	if in.From != "" {
@@ -154,13 +155,13 @@ func (r *JournalReader) Replan(ctx context.Context, day string, in reeve.Replan)
 		return p, err
 	}
 	for _, b := range p.plan.Blocks {
-		p.rest(b.Record)
+		p.addBase(b.Record)
 		named := slices.ContainsFunc(p.edits, func(e blockEdit) bool { return e.was != nil && e.was.ID == b.ID })
 		if !named && !b.StartsAt.Before(from) {
 			p.edits = append(p.edits, blockEdit{was: &b})
 		}
 	}
-	p.tell()
+	p.render()
 	return p, nil
 }
 
@@ -170,10 +171,10 @@ func (w *JournalWriter) UpsertBlocks(ctx context.Context, day string, in reeve.P
 	if err != nil {
 		return p.plan, err
 	}
-	return w.plan(ctx, p)
+	return w.applyPlan(ctx, p)
 }
 
-// ApplyReplan replaces the blocks of a day, if base is empty or still holds.
+// ApplyReplan replaces the blocks of a day. If base is not empty, it must be the base of the current draft.
 func (w *JournalWriter) ApplyReplan(ctx context.Context, day string, in reeve.Replan,
 	base string) (reeve.DayPlan, error) {
 	p, err := w.Replan(ctx, day, in)
@@ -183,11 +184,11 @@ func (w *JournalWriter) ApplyReplan(ctx context.Context, day string, in reeve.Re
 	if err != nil {
 		return p.plan, err
 	}
-	return w.plan(ctx, p)
+	return w.applyPlan(ctx, p)
 }
 
-// plan writes a change of blocks.
-func (w *JournalWriter) plan(ctx context.Context, p PlanDraft) (reeve.DayPlan, error) {
+// applyPlan writes a drafted change of blocks.
+func (w *JournalWriter) applyPlan(ctx context.Context, p PlanDraft) (reeve.DayPlan, error) {
 	if len(p.edits) == 0 {
 		return p.plan, nil
 	}
@@ -197,11 +198,11 @@ func (w *JournalWriter) plan(ctx context.Context, p PlanDraft) (reeve.DayPlan, e
 	for _, e := range p.edits {
 		b := e.is
 		if e.was != nil {
-			w.tell(reeve.KeyDayPlan, e.was.CategoryID)
+			w.emitChange(reeve.KeyDayPlan, e.was.CategoryID)
 		}
 		if b == nil {
 			b = e.was
-			w.remove(&b.Record)
+			w.markDeleted(&b.Record)
 		} else if b.ID == "" {
 			b.ID = w.newID(reeve.PrefixPlanBlock)
 		}

@@ -10,27 +10,27 @@ import (
 const (
 	checklistColumns = `task_id, title, position`
 	itemColumns      = `checklist_id, title, checked, position`
-	maxItems         = 5000 // of one checklist
+	maxItems         = 5000 // in one checklist
 )
 
 func scanChecklist(r scanner) (c reeve.Checklist, err error) {
 	defer wrapCorrupt("checklists", &c.ID, &err)
-	h := head{to: &c.Record}
+	h := recordScanner{record: &c.Record}
 	c.Items = []reeve.ChecklistItem{}
 	return c, h.scan(r, &c.TaskID, &c.Title, &c.Position)
 }
 
 func scanItem(r scanner) (i reeve.ChecklistItem, err error) {
 	defer wrapCorrupt("checklist_items", &i.ID, &err)
-	h, checked := head{to: &i.Record}, int64(0)
+	h, checked := recordScanner{record: &i.Record}, int64(0)
 	err = h.scan(r, &i.ChecklistID, &i.Title, &checked, &i.Position)
 	i.Checked = checked != 0
 	return i, err
 }
 
-// Checklist reads a checklist with its items, in order, and the task it belongs to.
+// Checklist returns a checklist with its items in order, and its task.
 func (r *JournalReader) Checklist(ctx context.Context, id string) (reeve.Checklist, reeve.Task, error) {
-	c, ok, err := record(ctx, r, scanChecklist, "checklists", checklistColumns, id, false)
+	c, ok, err := findRecord(ctx, r, scanChecklist, "checklists", checklistColumns, id, false)
 	if err == nil && !ok {
 		err = notFound("checklist", id)
 	}
@@ -39,31 +39,31 @@ func (r *JournalReader) Checklist(ctx context.Context, id string) (reeve.Checkli
 	}
 	t, err := r.Task(ctx, c.TaskID)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		err = notFound("checklist", id) // what belongs to a deleted task is gone with it
+		err = notFound("checklist", id) // the checklists of a deleted task are deleted too
 	}
 	if err == nil {
-		c.Items, err = r.items(ctx, id)
+		c.Items, err = r.listItems(ctx, id)
 	}
 	return c, t, err
 }
 
-func (r *JournalReader) items(ctx context.Context, list string) ([]reeve.ChecklistItem, error) {
-	return all(ctx, r.snap, scanItem, `SELECT `+recordColumns+itemColumns+
+func (r *JournalReader) listItems(ctx context.Context, list string) ([]reeve.ChecklistItem, error) {
+	return queryAll(ctx, r.snap, scanItem, `SELECT `+recordColumns+itemColumns+
 		` FROM checklist_items WHERE checklist_id = $1 AND deleted_at = 0 ORDER BY position, id`, list)
 }
 
-// Checklists reads the checklists of a task with their items, in order.
+// Checklists returns the checklists of a task with their items, in order.
 func (r *JournalReader) Checklists(ctx context.Context, task string) ([]reeve.Checklist, error) {
 	if _, err := r.Task(ctx, task); err != nil {
 		return nil, err
 	}
-	lists, err := all(ctx, r.snap, scanChecklist, `SELECT `+recordColumns+checklistColumns+
+	lists, err := queryAll(ctx, r.snap, scanChecklist, `SELECT `+recordColumns+checklistColumns+
 		` FROM checklists WHERE task_id = $1 AND deleted_at = 0 ORDER BY position, id`, task)
 	if err != nil {
 		return nil, err
 	}
 	for i := range lists {
-		if lists[i].Items, err = r.items(ctx, lists[i].ID); err != nil {
+		if lists[i].Items, err = r.listItems(ctx, lists[i].ID); err != nil {
 			return nil, err
 		}
 	}
@@ -71,9 +71,9 @@ func (r *JournalReader) Checklists(ctx context.Context, task string) ([]reeve.Ch
 }
 
 func (w *JournalWriter) putChecklist(ctx context.Context, c *reeve.Checklist, category string) error {
-	w.tell(reeve.KeyChecklist, category)
+	w.emitChange(reeve.KeyChecklist, category)
 	w.emit(reeve.EntityID, c.TaskID)
-	return w.put(ctx, "checklists", checklistColumns, &c.Record, c.TaskID, c.Title, c.Position)
+	return w.putRecord(ctx, "checklists", checklistColumns, &c.Record, c.TaskID, c.Title, c.Position)
 }
 
 func (w *JournalWriter) putItem(ctx context.Context, i *reeve.ChecklistItem) error {
@@ -81,19 +81,19 @@ func (w *JournalWriter) putItem(ctx context.Context, i *reeve.ChecklistItem) err
 	if i.Checked {
 		checked = 1
 	}
-	return w.put(ctx, "checklist_items", itemColumns, &i.Record, i.ChecklistID, i.Title, checked, i.Position)
+	return w.putRecord(ctx, "checklist_items", itemColumns, &i.Record, i.ChecklistID, i.Title, checked, i.Position)
 }
 
-// touchList notes a checklist whose items changed.
-func (w *JournalWriter) touchList(c reeve.Checklist, category string) {
-	w.tell(reeve.KeyChecklist, category)
+// emitListChange adds the tokens of a checklist whose items changed.
+func (w *JournalWriter) emitListChange(c reeve.Checklist, category string) {
+	w.emitChange(reeve.KeyChecklist, category)
 	w.emit(reeve.EntityID, c.ID)
 	w.emit(reeve.EntityID, c.TaskID)
 }
 
-// addChecklist makes a checklist at the end of a task's.
+// addChecklist adds an empty checklist to a task.
 func (w *JournalWriter) addChecklist(ctx context.Context, t reeve.Task, title string) (reeve.Checklist, error) {
-	last, _, err := one(ctx, w.snap, value[int64],
+	last, _, err := queryOne(ctx, w.snap, scanValue[int64],
 		`SELECT COALESCE(max(position), 0) FROM checklists WHERE task_id = $1 AND deleted_at = 0`, t.ID)
 	if err != nil {
 		return reeve.Checklist{}, err
@@ -103,7 +103,7 @@ func (w *JournalWriter) addChecklist(ctx context.Context, t reeve.Task, title st
 	return c, w.putChecklist(ctx, &c, t.CategoryID)
 }
 
-// CreateChecklist makes a checklist with its first items.
+// CreateChecklist creates a checklist with its first items.
 func (w *JournalWriter) CreateChecklist(ctx context.Context, in reeve.ChecklistDraft) (c reeve.Checklist, err error) {
 	t, err := w.Task(ctx, in.TaskID)
 	if err != nil {
@@ -128,9 +128,9 @@ func (w *JournalWriter) CreateChecklist(ctx context.Context, in reeve.ChecklistD
 	return c, w.appendItems(ctx, &c, items)
 }
 
-// appendItems writes new items at the end of a checklist.
+// appendItems adds new items at the end of a checklist.
 func (w *JournalWriter) appendItems(ctx context.Context, c *reeve.Checklist, drafts []reeve.ItemDraft) error {
-	next := after(*c)
+	next := nextPosition(*c)
 	for _, d := range drafts {
 		i := reeve.ChecklistItem{ChecklistID: c.ID, Title: d.Title, Checked: d.Checked, Position: next}
 		i.ID = w.newID(reeve.PrefixChecklistItem)
@@ -143,20 +143,20 @@ func (w *JournalWriter) appendItems(ctx context.Context, c *reeve.Checklist, dra
 	return nil
 }
 
-// after is the position behind a checklist's last item.
-func after(c reeve.Checklist) int64 {
+// nextPosition returns the position after a checklist's last item.
+func nextPosition(c reeve.Checklist) int64 {
 	if n := len(c.Items); n > 0 {
 		return c.Items[n-1].Position + 1
 	}
 	return 1
 }
 
-func tooMany(path string) error {
+func tooManyItems(path string) error {
 	return reeve.InvalidField(path, "would make the checklist too long", "at most "+strconv.Itoa(maxItems)+
-		" items on one checklist")
+		" items in one checklist")
 }
 
-// AddItems adds items to a checklist and gives them.
+// AddItems adds items to a checklist and returns the checklist.
 func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.ItemsDraft) (reeve.Checklist, error) {
 	c, t, err := w.Checklist(ctx, list)
 	if err != nil {
@@ -169,7 +169,7 @@ func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.Item
 		return c, reeve.InvalidField("/items", "is empty", "one item or more")
 	}
 	if len(c.Items)+len(in.Items) > maxItems {
-		return c, tooMany("/items")
+		return c, tooManyItems("/items")
 	}
 	drafts := make([]reeve.ItemDraft, len(in.Items))
 	for i, d := range in.Items {
@@ -178,11 +178,11 @@ func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.Item
 		}
 		drafts[i] = d
 	}
-	w.touchList(c, t.CategoryID)
+	w.emitListChange(c, t.CategoryID)
 	return c, w.appendItems(ctx, &c, drafts)
 }
 
-// ItemsEdit is what a change of items really changed, and what takes that back.
+// ItemsEdit is an actual change of items, and the change that undoes it.
 type ItemsEdit struct{ Made, Undo []reeve.ItemChange }
 
 // UpdateItems changes items of a checklist.
@@ -227,7 +227,7 @@ func (w *JournalWriter) UpdateItems(ctx context.Context, list string,
 			continue
 		}
 		e.Made, e.Undo = append(e.Made, made), append(e.Undo, back)
-		w.touchList(c, t.CategoryID)
+		w.emitListChange(c, t.CategoryID)
 		if err := w.putItem(ctx, item); err != nil {
 			return c, e, err
 		}
@@ -250,23 +250,23 @@ func (w *JournalWriter) UpdateChecklist(ctx context.Context, id string,
 	return c, w.putChecklist(ctx, &c, t.CategoryID)
 }
 
-// DeleteChecklist removes a checklist and its items.
+// DeleteChecklist deletes a checklist and its items.
 func (w *JournalWriter) DeleteChecklist(ctx context.Context, id string) error {
 	c, t, err := w.Checklist(ctx, id)
 	if err != nil {
 		return err
 	}
 	for i := range c.Items {
-		w.remove(&c.Items[i].Record)
+		w.markDeleted(&c.Items[i].Record)
 		if err := w.putItem(ctx, &c.Items[i]); err != nil {
 			return err
 		}
 	}
-	w.remove(&c.Record)
+	w.markDeleted(&c.Record)
 	return w.putChecklist(ctx, &c, t.CategoryID)
 }
 
-// DeleteItem removes an item of a checklist.
+// DeleteItem deletes an item of a checklist.
 func (w *JournalWriter) DeleteItem(ctx context.Context, list, id string) error {
 	c, t, err := w.Checklist(ctx, list)
 	if err != nil {
@@ -274,8 +274,8 @@ func (w *JournalWriter) DeleteItem(ctx context.Context, list, id string) error {
 	}
 	for i := range c.Items {
 		if c.Items[i].ID == id {
-			w.touchList(c, t.CategoryID)
-			w.remove(&c.Items[i].Record)
+			w.emitListChange(c, t.CategoryID)
+			w.markDeleted(&c.Items[i].Record)
 			return w.putItem(ctx, &c.Items[i])
 		}
 	}

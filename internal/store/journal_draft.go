@@ -8,22 +8,23 @@ import (
 	"reeve"
 )
 
-// Draft is a change that was worked out and not made: what it would do, in words, and the rows it rests on.
+// Draft is a change that was computed but not made. It has a description of the change and the versions of the rows
+// that it is based on.
 type Draft struct {
-	lines []string
-	rests []string
+	lines []string // the description
+	bases []string // the ids and stamps of the rows
 }
 
-func (d *Draft) say(format string, args ...any) {
+func (d *Draft) addLine(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-// rest notes a row that the change was worked out from.
-func (d *Draft) rest(r reeve.Record) {
-	d.rests = append(d.rests, fmt.Sprintf("%s %s %d", r.ID, r.Stamp.Node, r.Stamp.Counter))
+// addBase records a row that the change is based on.
+func (d *Draft) addBase(r reeve.Record) {
+	d.bases = append(d.bases, fmt.Sprintf("%s %s %d", r.ID, r.Stamp.Node, r.Stamp.Counter))
 }
 
-// Text says what would change, for people and models.
+// Text describes the change for people and models.
 func (d *Draft) Text() string {
 	if len(d.lines) == 0 {
 		return "Nothing would change."
@@ -31,16 +32,16 @@ func (d *Draft) Text() string {
 	return strings.Join(d.lines, "\n")
 }
 
-// Base names the versions of all rows that the change rests on: if one of them changes, the base does.
+// Base returns a hash of the versions of all rows that the change is based on.
 func (d *Draft) Base() string {
-	return reeve.Hash([]byte(strings.Join(slices.Sorted(slices.Values(d.rests)), "\n")))
+	return reeve.Hash([]byte(strings.Join(slices.Sorted(slices.Values(d.bases)), "\n")))
 }
 
-// CheckBase refuses to make a change that is not the one a preview with this base showed.
+// CheckBase returns Stale if base is not empty and differs from the base of this draft.
 func (d *Draft) CheckBase(base string) error {
 	if base == "" || base == d.Base() {
 		return nil
 	}
-	return reeve.Errorf(reeve.Stale, "what the change was based on has changed since").
-		Hintf("preview it again and apply that")
+	return reeve.Errorf(reeve.Stale, "data that the change is based on has changed since").
+		Hintf("preview the change again, then apply the new preview")
 }

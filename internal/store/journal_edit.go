@@ -10,18 +10,18 @@ import (
 	"reeve"
 )
 
-// TaskEdit is a change of one task that was worked out and not made.
+// TaskEdit is a drafted change of one task.
 type TaskEdit struct {
 	Draft
-	Before reeve.Task
-	After  reeve.Task
-	Made   reeve.TaskChange // what it really changes, as it will be
-	Undo   reeve.TaskChange // takes the change back
-	lost   []string         // labels that the new category does not know
-	back   []string         // labels that an undo puts on again
+	Before         reeve.Task
+	After          reeve.Task
+	Made           reeve.TaskChange // the fields that actually change, with their new values
+	Undo           reeve.TaskChange // undoes the change
+	removedLabels  []string         // labels that do not belong to the new category
+	restoredLabels []string         // labels that an undo restores
 }
 
-// EditTask works out a change of a task. A task that goes to another category loses the labels that belong to the old
+// EditTask drafts a change of a task. A task that moves to another category loses the labels that belong to the old
 // one.
 func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskChange) (e TaskEdit, err error) {
 	if e.Before, err = r.Task(ctx, id); err != nil {
@@ -29,29 +29,29 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 	}
 	e.After = e.Before
 	e.After.LabelIDs = slices.Clone(e.Before.LabelIDs)
-	e.rest(e.Before.Record)
+	e.addBase(e.Before.Record)
 	was, is := &e.Before, &e.After
-	if in.Title != nil { // as it would be kept: spaces around it are no change
+	if in.Title != nil { // trimmed as it will be stored, so that spaces alone are not a change
 		in.Title = new(strings.TrimSpace(*in.Title))
 	}
-	is.Title, e.Made.Title, e.Undo.Title = edited(&e.Draft, "title", was.Title, in.Title)
-	is.Description, e.Made.Description, e.Undo.Description = edited(&e.Draft, "description", was.Description,
+	is.Title, e.Made.Title, e.Undo.Title = editField(&e.Draft, "title", was.Title, in.Title)
+	is.Description, e.Made.Description, e.Undo.Description = editField(&e.Draft, "description", was.Description,
 		in.Description)
-	is.Status, e.Made.Status, e.Undo.Status = edited(&e.Draft, "status", was.Status, in.Status)
-	is.Priority, e.Made.Priority, e.Undo.Priority = edited(&e.Draft, "priority", was.Priority, in.Priority)
-	is.EstimateMinutes, e.Made.EstimateMinutes, e.Undo.EstimateMinutes = edited(&e.Draft, "estimate in minutes",
+	is.Status, e.Made.Status, e.Undo.Status = editField(&e.Draft, "status", was.Status, in.Status)
+	is.Priority, e.Made.Priority, e.Undo.Priority = editField(&e.Draft, "priority", was.Priority, in.Priority)
+	is.EstimateMinutes, e.Made.EstimateMinutes, e.Undo.EstimateMinutes = editField(&e.Draft, "estimate in minutes",
 		was.EstimateMinutes, in.EstimateMinutes)
-	is.DueDate, e.Made.DueDate, e.Undo.DueDate = edited(&e.Draft, "due date", was.DueDate, in.DueDate)
-	is.Language, e.Made.Language, e.Undo.Language = edited(&e.Draft, "language", was.Language, in.Language)
+	is.DueDate, e.Made.DueDate, e.Undo.DueDate = editField(&e.Draft, "due date", was.DueDate, in.DueDate)
+	is.Language, e.Made.Language, e.Undo.Language = editField(&e.Draft, "language", was.Language, in.Language)
 	if err := is.Validate(); err != nil {
 		return e, err
 	}
 	if in.CategoryID != nil && *in.CategoryID != was.CategoryID {
-		if err := r.moveTask(ctx, &e, *in.CategoryID); err != nil {
+		if err := r.changeCategory(ctx, &e, *in.CategoryID); err != nil {
 			return e, err
 		}
 	}
-	rest := reeve.TaskRemainder{LabelIDs: e.lost}
+	rest := reeve.TaskRemainder{LabelIDs: e.removedLabels}
 	if was.ClosedAt != nil && !is.Status.Closed() {
 		rest.ClosedAt = was.ClosedAt.Format(time.RFC3339Nano)
 	}
@@ -61,8 +61,8 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 	return e, r.restoreTask(ctx, &e, in.Rest)
 }
 
-// restoreTask works out what an undo puts back besides fields. A label that is gone, or that the task can have no more,
-// cannot be put back, and then nothing is.
+// restoreTask adds to a draft what an undo restores besides fields. It returns Stale if a label no longer exists or
+// does not belong to the task's category.
 func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reeve.TaskRemainder) error {
 	if rest == nil {
 		return nil
@@ -71,16 +71,16 @@ func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reev
 		return err
 	}
 	for _, id := range rest.LabelIDs {
-		l, ok, err := record(ctx, r, scanLabel, "labels", labelColumns, id, false)
+		l, ok, err := findRecord(ctx, r, scanLabel, "labels", labelColumns, id, false)
 		switch {
 		case err != nil:
 			return err
 		case !ok || l.CategoryID != "" && l.CategoryID != e.After.CategoryID:
-			return reeve.Errorf(reeve.Stale, "the label %s cannot be put back on the task", id).
-				Hintf("look at what is there now, and change that; nothing was taken back")
+			return reeve.Errorf(reeve.Stale, "label %s cannot be restored on the task", id).
+				Hintf("read the task and change it; nothing was undone")
 		case !slices.Contains(e.After.LabelIDs, id):
-			e.say("label %q (%s) is put back", l.Name, l.ID)
-			e.back = append(e.back, id)
+			e.addLine("label %q (%s) is restored", l.Name, l.ID)
+			e.restoredLabels = append(e.restoredLabels, id)
 		}
 	}
 	if rest.ClosedAt == "" || e.Before.Status.Closed() || !e.After.Status.Closed() {
@@ -94,71 +94,73 @@ func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reev
 	return err
 }
 
-// NewValues is what the edit leaves, and what an undo of it must find: what was changed, and all labels of the task
-// where some were taken off or put on with that.
-func (e *TaskEdit) NewValues() any { return e.told(e.Made, e.After.LabelIDs) }
+// NewValues returns the changed fields after the edit, and all labels of the task if labels change. An undo checks that
+// the task still has these values.
+func (e *TaskEdit) NewValues() any { return e.values(e.Made, e.After.LabelIDs) }
 
-// OldValues is what was there before, in the same words.
-func (e *TaskEdit) OldValues() any { return e.told(e.Undo, e.Before.LabelIDs) }
+// OldValues returns the changed fields before the edit, in the same form as NewValues.
+func (e *TaskEdit) OldValues() any { return e.values(e.Undo, e.Before.LabelIDs) }
 
-func (e *TaskEdit) told(c reeve.TaskChange, labels []string) any {
+func (e *TaskEdit) values(c reeve.TaskChange, labels []string) any {
 	out := struct {
 		reeve.TaskChange
 		LabelIDs []string `json:"label_ids,omitempty"`
 	}{TaskChange: c}
-	if len(e.lost)+len(e.back) > 0 {
+	if len(e.removedLabels)+len(e.restoredLabels) > 0 {
 		out.LabelIDs = slices.Sorted(slices.Values(labels))
 	}
 	return out
 }
 
-// edited gives a field's new value and, where it differs, the change and what takes it back.
-func edited[T comparable](d *Draft, name string, was T, want *T) (is T, made, undo *T) {
+// editField returns a field's new value. If it differs, it also returns the change and its undo, and describes the
+// change in the draft.
+func editField[T comparable](d *Draft, name string, was T, want *T) (is T, made, undo *T) {
 	if want == nil || *want == was {
 		return was, nil, nil
 	}
-	d.say("%s: %v → %v", name, shown(was), shown(*want))
+	d.addLine("%s: %v → %v", name, quoteText(was), quoteText(*want))
 	return *want, want, &was
 }
 
-// shown writes a value of a preview so that where it ends is seen.
-func shown(v any) any {
+// quoteText quotes a value if it is text, so that its end is visible.
+func quoteText(v any) any {
 	if s, ok := v.(string); ok {
 		return strconv.Quote(s)
 	}
 	return v
 }
 
-func (r *JournalReader) moveTask(ctx context.Context, e *TaskEdit, to string) error {
+// changeCategory adds the move to another category to a draft.
+func (r *JournalReader) changeCategory(ctx context.Context, e *TaskEdit, to string) error {
 	dest, err := r.Category(ctx, to)
 	if err != nil {
 		return err
 	}
-	from, _, err := record(ctx, r, scanCategory, "categories", categoryColumns, e.Before.CategoryID, true)
+	from, _, err := findRecord(ctx, r, scanCategory, "categories", categoryColumns, e.Before.CategoryID, true)
 	if err != nil {
 		return err
 	}
-	e.rest(dest.Record)
-	e.say("category: %q (%s) → %q (%s), with its checklists and time entries", from.Name, e.Before.CategoryID,
+	e.addBase(dest.Record)
+	e.addLine("category: %q (%s) → %q (%s), with its checklists and time entries", from.Name, e.Before.CategoryID,
 		dest.Name, dest.ID)
 	e.After.CategoryID, e.Made.CategoryID, e.Undo.CategoryID = dest.ID, &dest.ID, &e.Before.CategoryID
 	for _, id := range e.Before.LabelIDs {
-		l, ok, err := record(ctx, r, scanLabel, "labels", labelColumns, id, false)
+		l, ok, err := findRecord(ctx, r, scanLabel, "labels", labelColumns, id, false)
 		if err != nil {
 			return err
 		}
 		if ok && l.CategoryID != "" && l.CategoryID != dest.ID {
-			e.say("label %q (%s) is taken off: it belongs to the old category", l.Name, l.ID)
-			e.lost = append(e.lost, l.ID)
+			e.addLine("label %q (%s) is removed because it belongs to the old category", l.Name, l.ID)
+			e.removedLabels = append(e.removedLabels, l.ID)
 		}
 	}
 	return nil
 }
 
-// IsNoop tells whether the edit changes nothing.
+// IsNoop reports whether the edit changes nothing.
 func (e *TaskEdit) IsNoop() bool { return len(e.lines) == 0 }
 
-// UpdateTask changes a task, if base is empty or still holds.
+// UpdateTask changes a task. If base is not empty, it must be the base of the current draft.
 func (w *JournalWriter) UpdateTask(ctx context.Context, id string, in reeve.TaskChange, base string) (TaskEdit, error) {
 	e, err := w.EditTask(ctx, id, in)
 	if err == nil {
@@ -167,9 +169,10 @@ func (w *JournalWriter) UpdateTask(ctx context.Context, id string, in reeve.Task
 	if err != nil || e.IsNoop() {
 		return e, err
 	}
-	if err := w.setLabels(ctx, &e.After, reeve.LabelAssignment{Add: e.back, Remove: e.lost}); err != nil {
+	if err := w.setLabels(ctx, &e.After, reeve.LabelAssignment{Add: e.restoredLabels,
+		Remove: e.removedLabels}); err != nil {
 		return e, err
 	}
-	w.tell(reeve.KeyTask, e.Before.CategoryID)
+	w.emitChange(reeve.KeyTask, e.Before.CategoryID)
 	return e, w.putTask(ctx, &e.After)
 }

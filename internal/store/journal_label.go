@@ -14,11 +14,11 @@ const (
 
 func scanLabel(r scanner) (l reeve.Label, err error) {
 	defer wrapCorrupt("labels", &l.ID, &err)
-	h, folded := head{to: &l.Record}, ""
+	h, folded := recordScanner{record: &l.Record}, ""
 	return l, h.scan(r, &l.Name, &folded, &l.CategoryID)
 }
 
-// taskLabel says that a task has a label.
+// taskLabel is a row that connects a task and a label.
 type taskLabel struct {
 	reeve.Record
 	task, label string
@@ -26,42 +26,43 @@ type taskLabel struct {
 
 func scanTaskLabel(r scanner) (l taskLabel, err error) {
 	defer wrapCorrupt("task_labels", &l.ID, &err)
-	h := head{to: &l.Record}
+	h := recordScanner{record: &l.Record}
 	return l, h.scan(r, &l.task, &l.label)
 }
 
-// Label reads a label. One that belongs to a category is seen by those who see the category.
+// Label returns a label. A label of a category is visible if its category is in the scope.
 func (r *JournalReader) Label(ctx context.Context, id string) (reeve.Label, error) {
-	l, ok, err := record(ctx, r, scanLabel, "labels", labelColumns, id, false)
+	l, ok, err := findRecord(ctx, r, scanLabel, "labels", labelColumns, id, false)
 	if err == nil && !ok {
 		err = notFound("label", id)
 	}
 	if err == nil && l.CategoryID != "" {
-		err = r.see(l.CategoryID)
+		err = r.useCategory(l.CategoryID)
 	}
 	return l, err
 }
 
-// Labels lists the labels the hand sees, by name.
+// Labels returns the visible labels, ordered by name.
 func (r *JournalReader) Labels(ctx context.Context) ([]reeve.Label, error) {
-	var c clause
-	c.add("workspace_id = ? AND deleted_at = 0", r.who.Workspace)
-	if !r.who.All {
-		c.among("category_id", append([]string{""}, r.who.Categories...))
+	var c whereClause
+	c.add("workspace_id = ? AND deleted_at = 0", r.scope.Workspace)
+	if !r.scope.All {
+		c.addIn("category_id", append([]string{""}, r.scope.Categories...))
 	}
-	return all(ctx, r.snap, scanLabel, `SELECT `+recordColumns+labelColumns+` FROM labels WHERE `+c.String()+
+	return queryAll(ctx, r.snap, scanLabel, `SELECT `+recordColumns+labelColumns+` FROM labels WHERE `+c.String()+
 		` ORDER BY folded, id`, c.args...)
 }
 
-// withLabels fills in the labels of tasks, in the order they were put on.
-func (r *JournalReader) withLabels(ctx context.Context, tasks []reeve.Task) error {
+// loadLabels sets LabelIDs of tasks, in the order in which the labels were assigned.
+func (r *JournalReader) loadLabels(ctx context.Context, tasks []reeve.Task) error {
 	at := map[string]int{}
 	ids := make([]string, len(tasks))
 	for i, t := range tasks {
 		at[t.ID], ids[i] = i, t.ID
 	}
-	found, err := among(ctx, r.snap, func(s scanner) (l taskLabel, err error) { return l, s.Scan(&l.task, &l.label) },
-		`SELECT tl.task_id, tl.label_id FROM task_labels tl JOIN labels l ON l.id = tl.label_id WHERE tl.deleted_at = 0 AND l.deleted_at = 0 AND tl.task_id IN (?) ORDER BY tl.created_at, tl.label_id`, ids)
+	found, err := queryIn(ctx, r.snap, func(s scanner) (l taskLabel, err error) { return l, s.Scan(&l.task, &l.label) },
+		`SELECT tl.task_id, tl.label_id FROM task_labels tl JOIN labels l ON l.id = tl.label_id WHERE tl.deleted_at = 0
+			AND l.deleted_at = 0 AND tl.task_id IN (?) ORDER BY tl.created_at, tl.label_id`, ids)
 	for _, l := range found {
 		t := &tasks[at[l.task]]
 		t.LabelIDs = append(t.LabelIDs, l.label)
@@ -69,9 +70,9 @@ func (r *JournalReader) withLabels(ctx context.Context, tasks []reeve.Task) erro
 	return err
 }
 
-// CreateLabel makes a label.
+// CreateLabel creates a label.
 func (w *JournalWriter) CreateLabel(ctx context.Context, in reeve.LabelRequest) (l reeve.Label, err error) {
-	if l.Name, err = w.freeName(ctx, "labels", "label", "", in.Name); err != nil {
+	if l.Name, err = w.checkNameFree(ctx, "labels", "label", "", in.Name); err != nil {
 		return l, err
 	}
 	if in.CategoryID != "" {
@@ -84,8 +85,8 @@ func (w *JournalWriter) CreateLabel(ctx context.Context, in reeve.LabelRequest) 
 }
 
 func (w *JournalWriter) putLabel(ctx context.Context, l *reeve.Label) error {
-	w.tell(reeve.KeyLabel, l.CategoryID)
-	return w.put(ctx, "labels", labelColumns, &l.Record, l.Name, fold(l.Name), l.CategoryID)
+	w.emitChange(reeve.KeyLabel, l.CategoryID)
+	return w.putRecord(ctx, "labels", labelColumns, &l.Record, l.Name, foldText(l.Name), l.CategoryID)
 }
 
 // UpdateLabel renames a label.
@@ -94,7 +95,7 @@ func (w *JournalWriter) UpdateLabel(ctx context.Context, id string, in reeve.Lab
 	if err != nil || in.Name == nil {
 		return l, err
 	}
-	name, err := w.freeName(ctx, "labels", "label", id, *in.Name)
+	name, err := w.checkNameFree(ctx, "labels", "label", id, *in.Name)
 	if err != nil || name == l.Name {
 		return l, err
 	}
@@ -102,30 +103,31 @@ func (w *JournalWriter) UpdateLabel(ctx context.Context, id string, in reeve.Lab
 	return l, w.putLabel(ctx, &l)
 }
 
-// DeleteLabel removes a label; tasks lose it.
+// DeleteLabel deletes a label. Tasks lose it.
 func (w *JournalWriter) DeleteLabel(ctx context.Context, id string) error {
 	l, err := w.Label(ctx, id)
 	if err != nil {
 		return err
 	}
-	w.remove(&l.Record)
+	w.markDeleted(&l.Record)
 	return w.putLabel(ctx, &l)
 }
 
-// fit checks that a task of a category can have a label.
-func (r *JournalReader) fit(ctx context.Context, path, id, category string) error {
+// checkLabelFits checks that a task of a category can have a label.
+func (r *JournalReader) checkLabelFits(ctx context.Context, path, id, category string) error {
 	l, err := r.Label(ctx, id)
 	if err != nil {
 		return err
 	}
 	if l.CategoryID != "" && l.CategoryID != category {
-		return reeve.InvalidField(path, "is a label of another category", "a label of the task's category, or of none")
+		return reeve.InvalidField(path, "is a label of another category",
+			"a label of the task's category, or of no category")
 	}
 	return nil
 }
 
-// AssignLabels puts labels on a task and takes others off. It gives what that came to: asking for what is so already
-// changes nothing.
+// AssignLabels adds labels to a task and removes others. It returns the task and the labels that it actually added and
+// removed.
 func (w *JournalWriter) AssignLabels(ctx context.Context, id string,
 	in reeve.LabelAssignment) (t reeve.Task, done reeve.LabelAssignment, err error) {
 	if err := reeve.CheckDistinct("/add_label_ids", slices.Concat(in.Add, in.Remove)); err != nil {
@@ -135,7 +137,7 @@ func (w *JournalWriter) AssignLabels(ctx context.Context, id string,
 		return t, done, err
 	}
 	for _, l := range in.Add {
-		if err := w.fit(ctx, "/add_label_ids", l, t.CategoryID); err != nil {
+		if err := w.checkLabelFits(ctx, "/add_label_ids", l, t.CategoryID); err != nil {
 			return t, done, err
 		}
 		if !slices.Contains(t.LabelIDs, l) {
@@ -159,19 +161,19 @@ func (w *JournalWriter) AssignLabels(ctx context.Context, id string,
 	return t, done, w.putTask(ctx, &t)
 }
 
-// setLabels writes which labels a task has. The task itself is to be put by the caller.
+// setLabels writes the added and removed labels of a task. The caller writes the task itself.
 func (w *JournalWriter) setLabels(ctx context.Context, t *reeve.Task, in reeve.LabelAssignment) error {
 	set := func(label string, on bool) error {
-		id := derivedID(reeve.PrefixTaskLabel, w.who.Workspace, t.ID, label)
-		l, _, err := record(ctx, w.JournalReader, scanTaskLabel, "task_labels", taskLabelColumns, id, true)
+		id := derivedID(reeve.PrefixTaskLabel, w.scope.Workspace, t.ID, label)
+		l, _, err := findRecord(ctx, w.JournalReader, scanTaskLabel, "task_labels", taskLabelColumns, id, true)
 		if err != nil {
 			return err
 		}
 		l.ID, l.task, l.label, l.DeletedAt = id, t.ID, label, nil
 		if !on {
-			w.remove(&l.Record)
+			w.markDeleted(&l.Record)
 		}
-		return w.put(ctx, "task_labels", taskLabelColumns, &l.Record, l.task, l.label)
+		return w.putRecord(ctx, "task_labels", taskLabelColumns, &l.Record, l.task, l.label)
 	}
 	for _, l := range in.Add {
 		if err := set(l, true); err != nil {

@@ -7,20 +7,19 @@ import (
 	"reeve"
 )
 
-// ItemMoveDraft is a move of checklist items that was worked out and not made.
+// ItemMoveDraft is a drafted move of checklist items.
 type ItemMoveDraft struct {
 	Draft
 	from   reeve.Checklist
 	source reeve.Task
-	to     reeve.Checklist // its id is empty when it is to be made
-	dest   reeve.Task      // likewise
+	to     reeve.Checklist // without an id if it is to be created
+	dest   reeve.Task      // without an id if it is to be created
 	items  []reeve.ChecklistItem
 	reopen bool
 }
 
-// pick finds the items of a move on their checklist, in the order they have there, whatever the order they were named
-// in.
-func (m *ItemMoveDraft) pick(ids []string) error {
+// selectItems selects the items with these ids, in their order in the checklist.
+func (m *ItemMoveDraft) selectItems(ids []string) error {
 	if err := reeve.CheckDistinct("/item_ids", ids); err != nil {
 		return err
 	}
@@ -31,7 +30,7 @@ func (m *ItemMoveDraft) pick(ids []string) error {
 		if slices.Contains(ids, i.ID) {
 			m.items = append(m.items, i)
 		}
-		m.rest(i.Record)
+		m.addBase(i.Record)
 	}
 	if len(m.items) == len(ids) {
 		return nil
@@ -44,62 +43,64 @@ func (m *ItemMoveDraft) pick(ids []string) error {
 	return nil
 }
 
-// begin reads where items come from.
-func (m *ItemMoveDraft) begin(ctx context.Context, r *JournalReader, list string, items []string,
+// loadSource reads the checklist, its task and the items to move.
+func (m *ItemMoveDraft) loadSource(ctx context.Context, r *JournalReader, list string, items []string,
 	preserve *bool) (err error) {
 	if m.from, m.source, err = r.Checklist(ctx, list); err != nil {
 		return err
 	}
-	m.rest(m.from.Record)
-	m.rest(m.source.Record)
+	m.addBase(m.from.Record)
+	m.addBase(m.source.Record)
 	m.reopen = preserve != nil && !*preserve
-	return m.pick(items)
+	return m.selectItems(items)
 }
 
-// tell writes the move in words.
-func (m *ItemMoveDraft) tell(to string) {
-	m.say("Move %d of %d items from checklist %q (%s) of task %q to %s:", len(m.items), len(m.from.Items), m.from.Title,
+// render describes the move in the draft's lines.
+func (m *ItemMoveDraft) render(to string) {
+	m.addLine("Move %d of %d items from checklist %q (%s) of task %q to %s:", len(m.items), len(m.from.Items),
+		m.from.Title,
 		m.from.ID, m.source.Title, to)
 	for _, i := range m.items {
-		m.say("  %s %s (%s)", box(i.Checked && !m.reopen), i.Title, i.ID)
+		m.addLine("  %s %s (%s)", renderCheckbox(i.Checked && !m.reopen), i.Title, i.ID)
 	}
 }
 
-func box(checked bool) string {
+func renderCheckbox(checked bool) string {
 	if checked {
 		return "[x]"
 	}
 	return "[ ]"
 }
 
-// MoveItems works out a move of items to the end of another checklist.
+// MoveItems drafts a move of items to the end of another checklist.
 func (r *JournalReader) MoveItems(ctx context.Context, in reeve.ItemMove) (m ItemMoveDraft, err error) {
 	if in.FromID == in.ToID {
-		return m, reeve.InvalidField("/to_checklist_id", "is where the items are", "another checklist")
+		return m, reeve.InvalidField("/to_checklist_id", "is the checklist of the items", "another checklist")
 	}
-	if err := m.begin(ctx, r, in.FromID, in.ItemIDs, in.PreserveState); err != nil {
+	if err := m.loadSource(ctx, r, in.FromID, in.ItemIDs, in.PreserveState); err != nil {
 		return m, err
 	}
 	if m.to, m.dest, err = r.Checklist(ctx, in.ToID); err != nil {
 		return m, err
 	}
-	m.rest(m.to.Record)
-	m.rest(m.dest.Record)
+	m.addBase(m.to.Record)
+	m.addBase(m.dest.Record)
 	for _, i := range m.to.Items {
-		m.rest(i.Record)
+		m.addBase(i.Record)
 	}
 	if len(m.to.Items)+len(m.items) > maxItems {
-		return m, tooMany("/item_ids")
+		return m, tooManyItems("/item_ids")
 	}
-	m.tell("the end of checklist " + quoted(m.to.Title, m.to.ID) + " of task " + quoted(m.dest.Title, m.dest.ID))
+	m.render("the end of checklist " + quoteWithID(m.to.Title, m.to.ID) + " of task " + quoteWithID(m.dest.Title,
+		m.dest.ID))
 	return m, nil
 }
 
-func quoted(title, id string) string { return "\"" + title + "\" (" + id + ")" }
+func quoteWithID(title, id string) string { return "\"" + title + "\" (" + id + ")" }
 
-// SplitItems works out a move of items to a new task of their own.
+// SplitItems drafts a move of items to a new task.
 func (r *JournalReader) SplitItems(ctx context.Context, in reeve.ItemSplit) (m ItemMoveDraft, err error) {
-	if err := m.begin(ctx, r, in.FromID, in.ItemIDs, in.PreserveState); err != nil {
+	if err := m.loadSource(ctx, r, in.FromID, in.ItemIDs, in.PreserveState); err != nil {
 		return m, err
 	}
 	category := in.CategoryID
@@ -114,16 +115,17 @@ func (r *JournalReader) SplitItems(ctx context.Context, in reeve.ItemSplit) (m I
 		return m, err
 	}
 	m.to.Title = m.from.Title
-	m.say("Create task %q in category %s, linked to task %q (%s).", m.dest.Title, category, m.source.Title, m.source.ID)
-	m.tell("its checklist \"" + m.to.Title + "\"")
+	m.addLine("Create task %q in category %s, linked to task %q (%s).", m.dest.Title, category, m.source.Title,
+		m.source.ID)
+	m.render("its checklist \"" + m.to.Title + "\"")
 	return m, nil
 }
 
-// move writes the items of a move where they go.
-func (w *JournalWriter) move(ctx context.Context, m *ItemMoveDraft) error {
-	w.touchList(m.from, m.source.CategoryID)
-	w.touchList(m.to, m.dest.CategoryID)
-	next := after(m.to)
+// moveItems writes the items of a move to their new checklist.
+func (w *JournalWriter) moveItems(ctx context.Context, m *ItemMoveDraft) error {
+	w.emitListChange(m.from, m.source.CategoryID)
+	w.emitListChange(m.to, m.dest.CategoryID)
+	next := nextPosition(m.to)
 	for _, i := range m.items {
 		i.ChecklistID, i.Position = m.to.ID, next
 		i.Checked = i.Checked && !m.reopen
@@ -139,19 +141,19 @@ func (w *JournalWriter) move(ctx context.Context, m *ItemMoveDraft) error {
 	return nil
 }
 
-// ApplyMove moves items, if base is empty or still holds. It gives both checklists as they are then.
+// ApplyMove moves items and returns both checklists. If base is not empty, it must be the base of the current draft.
 func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ItemMove, base string) ([]reeve.Checklist, error) {
 	m, err := w.MoveItems(ctx, in)
 	if err == nil {
 		err = m.CheckBase(base)
 	}
 	if err == nil {
-		err = w.move(ctx, &m)
+		err = w.moveItems(ctx, &m)
 	}
 	return []reeve.Checklist{m.from, m.to}, err
 }
 
-// ApplySplit moves items to a new task, if base is empty or still holds.
+// ApplySplit moves items to a new task. If base is not empty, it must be the base of the current draft.
 func (w *JournalWriter) ApplySplit(ctx context.Context, in reeve.ItemSplit,
 	base string) (out reeve.TasksChanged, err error) {
 	m, err := w.SplitItems(ctx, in)
@@ -168,9 +170,9 @@ func (w *JournalWriter) ApplySplit(ctx context.Context, in reeve.ItemSplit,
 	if m.to, err = w.addChecklist(ctx, m.dest, m.to.Title); err != nil {
 		return out, err
 	}
-	if err := w.move(ctx, &m); err != nil {
+	if err := w.moveItems(ctx, &m); err != nil {
 		return out, err
 	}
-	links, err := w.linkBoth(ctx, m.source.ID, m.dest.ID, reeve.SplitInto, reeve.SplitFrom)
+	links, err := w.ensureLinks(ctx, m.source.ID, m.dest.ID, reeve.SplitInto, reeve.SplitFrom)
 	return reeve.TasksChanged{Task: m.source, Other: &m.dest, Moved: len(m.items), Links: links}, err
 }

@@ -16,65 +16,65 @@ const (
 
 func scanPlan(r scanner) (p reeve.DayPlan, err error) {
 	defer wrapCorrupt("day_plans", &p.ID, &err)
-	h := head{to: &p.Record}
+	h := recordScanner{record: &p.Record}
 	p.Blocks, p.Pinned = []reeve.PlanBlock{}, []string{}
 	return p, h.scan(r, &p.UserID, &p.Day)
 }
 
 func scanPin(r scanner) (p reeve.PlanPin, err error) {
 	defer wrapCorrupt("plan_pins", &p.ID, &err)
-	h := head{to: &p.Record}
+	h := recordScanner{record: &p.Record}
 	return p, h.scan(r, &p.PlanID, &p.TaskID, &p.Position)
 }
 
-// planID follows from whose plan it is: a day has one on every node.
+// planID derives the id of a plan from its user and day, so that it is the same on every node.
 func (r *JournalReader) planID(day string) string {
-	return derivedID(reeve.PrefixDayPlan, r.who.Workspace, r.who.User, day)
+	return derivedID(reeve.PrefixDayPlan, r.scope.Workspace, r.scope.User, day)
 }
 
-// Plan reads the user's plan of a day, with what of it the hand sees. A day without a plan gives one that has no time
-// of making.
+// Plan returns the user's plan of a day, with the blocks and pinned tasks in the scope. If there is none, it returns an
+// empty plan with a zero CreatedAt.
 func (r *JournalReader) Plan(ctx context.Context, day string) (p reeve.DayPlan, err error) {
 	if err := reeve.CheckDay("/plan_date", day); err != nil {
 		return p, err
 	}
 	id := r.planID(day)
-	p, ok, err := record(ctx, r, scanPlan, "day_plans", planColumns, id, true)
+	p, ok, err := findRecord(ctx, r, scanPlan, "day_plans", planColumns, id, true)
 	if err != nil {
 		return p, err
 	}
 	if !ok {
-		p = reeve.DayPlan{Record: reeve.Record{ID: id, WorkspaceID: r.who.Workspace}, UserID: r.who.User, Day: day,
+		p = reeve.DayPlan{Record: reeve.Record{ID: id, WorkspaceID: r.scope.Workspace}, UserID: r.scope.User, Day: day,
 			Blocks: []reeve.PlanBlock{}, Pinned: []string{}}
 		return p, nil
 	}
-	if p.Blocks, err = r.blocks(ctx, id); err != nil {
+	if p.Blocks, err = r.listBlocks(ctx, id); err != nil {
 		return p, err
 	}
-	pins, err := r.pins(ctx, id)
+	pins, err := r.listPins(ctx, id)
 	for _, pin := range pins {
 		p.Pinned = append(p.Pinned, pin.TaskID)
 	}
 	return p, err
 }
 
-// pins reads the tasks of a plan that the hand sees, in order.
-func (r *JournalReader) pins(ctx context.Context, plan string) ([]reeve.PlanPin, error) {
-	var c clause
+// listPins returns the pinned tasks of a plan that are in the scope, in order.
+func (r *JournalReader) listPins(ctx context.Context, plan string) ([]reeve.PlanPin, error) {
+	var c whereClause
 	c.add("plan_id = ? AND deleted_at = 0", plan)
-	in := clause{args: c.args, parts: []string{"t.id = plan_pins.task_id AND t.deleted_at = 0"}}
-	r.within(&in, "t.category_id")
-	return all(ctx, r.snap, scanPin, `SELECT `+recordColumns+pinColumns+` FROM plan_pins WHERE `+c.String()+
+	in := whereClause{args: c.args, parts: []string{"t.id = plan_pins.task_id AND t.deleted_at = 0"}}
+	r.addScope(&in, "t.category_id")
+	return queryAll(ctx, r.snap, scanPin, `SELECT `+recordColumns+pinColumns+` FROM plan_pins WHERE `+c.String()+
 		` AND EXISTS (SELECT 1 FROM tasks t WHERE `+in.String()+`) ORDER BY position, task_id`, in.args...)
 }
 
 func (w *JournalWriter) putPlan(ctx context.Context, p *reeve.DayPlan) error {
-	w.tell(reeve.KeyDayPlan)
+	w.emitChange(reeve.KeyDayPlan)
 	p.DeletedAt = nil
-	return w.put(ctx, "day_plans", planColumns, &p.Record, p.UserID, p.Day)
+	return w.putRecord(ctx, "day_plans", planColumns, &p.Record, p.UserID, p.Day)
 }
 
-// OpenPlan gives the user's plan of a day, and makes it if there is none.
+// OpenPlan returns the user's plan of a day. It creates the plan if there is none.
 func (w *JournalWriter) OpenPlan(ctx context.Context, day string) (reeve.DayPlan, error) {
 	p, err := w.Plan(ctx, day)
 	if err == nil && p.CreatedAt.IsZero() {
@@ -83,15 +83,15 @@ func (w *JournalWriter) OpenPlan(ctx context.Context, day string) (reeve.DayPlan
 	return p, err
 }
 
-// PinTasks puts tasks on a day's plan, at its end, and takes others off. It gives what takes that back: a task that was
-// taken off goes back where it was.
+// PinTasks pins tasks at the end of a day's plan, or at in.At, and unpins others. It returns the change that undoes
+// this, with the old positions of unpinned tasks.
 func (w *JournalWriter) PinTasks(ctx context.Context, day string,
 	in reeve.PinChange) (p reeve.DayPlan, undo reeve.PinChange, err error) {
 	if err := reeve.CheckDistinct("/task_ids", slices.Concat(in.Pin, in.Unpin)); err != nil {
 		return p, undo, err
 	}
 	if len(in.At) > 0 && (len(in.At) != len(in.Pin) || slices.Min(in.At) < 1) {
-		return p, undo, reeve.InvalidField("/positions", "does not fit task_ids", "a number from 1 for each of them")
+		return p, undo, reeve.InvalidField("/positions", "does not match task_ids", "one number from 1 for each task")
 	}
 	if p, err = w.Plan(ctx, day); err != nil {
 		return p, undo, err
@@ -101,7 +101,7 @@ func (w *JournalWriter) PinTasks(ctx context.Context, day string,
 			return p, undo, err
 		}
 	}
-	last, _, err := one(ctx, w.snap, value[int64],
+	last, _, err := queryOne(ctx, w.snap, scanValue[int64],
 		`SELECT COALESCE(max(position), 0) FROM plan_pins WHERE plan_id = $1 AND deleted_at = 0`, p.ID)
 	if err != nil {
 		return p, undo, err
@@ -115,7 +115,7 @@ func (w *JournalWriter) PinTasks(ctx context.Context, day string,
 		if len(in.At) > 0 {
 			at = in.At[i]
 		}
-		if _, err := w.pin(ctx, p.ID, id, at); err != nil {
+		if _, err := w.setPin(ctx, p.ID, id, at); err != nil {
 			return p, undo, err
 		}
 		undo.Unpin = append(undo.Unpin, id)
@@ -124,7 +124,7 @@ func (w *JournalWriter) PinTasks(ctx context.Context, day string,
 		if !slices.Contains(p.Pinned, id) {
 			continue
 		}
-		was, err := w.pin(ctx, p.ID, id, 0)
+		was, err := w.setPin(ctx, p.ID, id, 0)
 		if err != nil {
 			return p, undo, err
 		}
@@ -140,33 +140,33 @@ func (w *JournalWriter) PinTasks(ctx context.Context, day string,
 	return p, undo, err
 }
 
-// pin puts a task on a plan at a position, or takes it off when that is 0. It gives where the task was.
-func (w *JournalWriter) pin(ctx context.Context, plan, task string, position int64) (was int64, err error) {
-	id := derivedID(reeve.PrefixPlanPin, w.who.Workspace, plan, task)
-	p, _, err := record(ctx, w.JournalReader, scanPin, "plan_pins", pinColumns, id, true)
+// setPin pins a task to a plan at a position, or unpins it if the position is 0. It returns the old position.
+func (w *JournalWriter) setPin(ctx context.Context, plan, task string, position int64) (was int64, err error) {
+	id := derivedID(reeve.PrefixPlanPin, w.scope.Workspace, plan, task)
+	p, _, err := findRecord(ctx, w.JournalReader, scanPin, "plan_pins", pinColumns, id, true)
 	if err != nil {
 		return 0, err
 	}
 	was = p.Position
 	p.ID, p.PlanID, p.TaskID, p.DeletedAt = id, plan, task, nil
 	if position == 0 {
-		w.remove(&p.Record)
+		w.markDeleted(&p.Record)
 	} else {
 		p.Position = position
 	}
 	w.emit(reeve.EntityID, task)
-	return was, w.put(ctx, "plan_pins", pinColumns, &p.Record, p.PlanID, p.TaskID, p.Position)
+	return was, w.putRecord(ctx, "plan_pins", pinColumns, &p.Record, p.PlanID, p.TaskID, p.Position)
 }
 
-// longestBlock is how long a block may be.
-const longestBlock = 24 * time.Hour
+// maxBlockDuration is the maximum duration of a block.
+const maxBlockDuration = 24 * time.Hour
 
-// draftBlock checks a block that is to be put on a plan. A block that is there already must be the hand's to touch,
-// too.
+// draftBlock checks a block and returns it. If the block exists, it also returns the old one, which must be in the
+// scope.
 func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path string,
 	in reeve.BlockDraft) (b reeve.PlanBlock, was *reeve.PlanBlock, err error) {
 	if in.ID != "" {
-		old, err := r.block(ctx, plan, in.ID)
+		old, err := r.getBlock(ctx, plan, in.ID)
 		if err != nil {
 			return b, nil, err
 		}
@@ -197,7 +197,7 @@ func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path
 			", by its own offset")
 	case !b.EndsAt.After(b.StartsAt):
 		return b, was, reeve.InvalidField(path+"/end_time", "is not after start_time", "a time after start_time")
-	case b.EndsAt.Sub(b.StartsAt) > longestBlock:
+	case b.EndsAt.Sub(b.StartsAt) > maxBlockDuration:
 		return b, was, reeve.InvalidField(path+"/end_time", "makes the block too long",
 			"at most 24 hours after start_time")
 	}
@@ -205,7 +205,7 @@ func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path
 	return b, was, reeve.CheckText(path+"/note", in.Note)
 }
 
-// draftBlocks checks a list of blocks that may name each block once.
+// draftBlocks checks a list of blocks, in which each id may occur once.
 func (r *JournalReader) draftBlocks(ctx context.Context, plan reeve.DayPlan, path string,
 	in []reeve.BlockDraft) (out []blockEdit, err error) {
 	if err := reeve.CheckCount(path, len(in)); err != nil {
@@ -215,7 +215,7 @@ func (r *JournalReader) draftBlocks(ctx context.Context, plan reeve.DayPlan, pat
 	for i, d := range in {
 		at := path + "/" + strconv.Itoa(i)
 		if d.ID != "" && slices.Contains(named, d.ID) {
-			return nil, reeve.InvalidField(at+"/id", "is named twice", "each id once")
+			return nil, reeve.InvalidField(at+"/id", "occurs twice", "each id once")
 		}
 		named = append(named, d.ID)
 		b, was, err := r.draftBlock(ctx, plan, at, d)

@@ -14,20 +14,20 @@ import (
 
 const (
 	ratingColumns = `user_id, target_kind, target_id, scores, note`
-	maxCounted    = 10_000 // ratings that one summary counts
+	maxCounted    = 10_000 // ratings in one summary
 )
 
 func scanRating(r scanner) (v reeve.Rating, err error) {
 	defer wrapCorrupt("ratings", &v.ID, &err)
-	h, scores := head{to: &v.Record}, ""
+	h, scores := recordScanner{record: &v.Record}, ""
 	if err := h.scan(r, &v.UserID, &v.Target, &v.TargetID, &scores, &v.Note); err != nil {
 		return v, err
 	}
-	return v, decode("scores", scores, &v.Scores)
+	return v, decodeJSON("scores", scores, &v.Scores)
 }
 
-// rated finds what a rating is about, and gives its category.
-func (r *JournalReader) rated(ctx context.Context, kind reeve.RatingTarget, id string) (string, error) {
+// findRatedCategory returns the category of a rating's target. It fails if the target is not visible.
+func (r *JournalReader) findRatedCategory(ctx context.Context, kind reeve.RatingTarget, id string) (string, error) {
 	switch kind {
 	case reeve.RatedTask:
 		t, err := r.Task(ctx, id)
@@ -36,37 +36,37 @@ func (r *JournalReader) rated(ctx context.Context, kind reeve.RatingTarget, id s
 		_, t, err := r.TimeEntry(ctx, id)
 		return t.CategoryID, err
 	case reeve.RatedPlanBlock:
-		b, err := r.ownBlock(ctx, id)
+		b, err := r.getOwnBlock(ctx, id)
 		return b.CategoryID, err
 	}
 	return "", reeve.InvalidField("/target_kind", "cannot be rated", "task, time_entry or plan_block")
 }
 
 func (r *JournalReader) ratingID(kind reeve.RatingTarget, id string) string {
-	return derivedID(reeve.PrefixRating, r.who.Workspace, r.who.User, string(kind), id)
+	return derivedID(reeve.PrefixRating, r.scope.Workspace, r.scope.User, string(kind), id)
 }
 
-// Rating reads the user's rating of something; false means there is none.
+// Rating returns the user's rating of a target. It returns false if there is none.
 func (r *JournalReader) Rating(ctx context.Context, kind reeve.RatingTarget, id string) (reeve.Rating, bool, error) {
-	if _, err := r.rated(ctx, kind, id); err != nil {
+	if _, err := r.findRatedCategory(ctx, kind, id); err != nil {
 		return reeve.Rating{}, false, err
 	}
-	return record(ctx, r, scanRating, "ratings", ratingColumns, r.ratingID(kind, id), false)
+	return findRecord(ctx, r, scanRating, "ratings", ratingColumns, r.ratingID(kind, id), false)
 }
 
-// Rate says how something was, in place of what was said before. It gives the earlier rating, if there was one.
+// Rate stores the user's rating of a target. It also returns the rating that it replaces, or nil.
 func (w *JournalWriter) Rate(ctx context.Context,
 	in reeve.RatingDraft) (v reeve.Rating, before *reeve.Rating, err error) {
-	category, err := w.rated(ctx, in.Target, in.TargetID)
+	category, err := w.findRatedCategory(ctx, in.Target, in.TargetID)
 	if err != nil {
 		return v, nil, err
 	}
 	id := w.ratingID(in.Target, in.TargetID)
-	old, ok, err := record(ctx, w.JournalReader, scanRating, "ratings", ratingColumns, id, true)
+	old, ok, err := findRecord(ctx, w.JournalReader, scanRating, "ratings", ratingColumns, id, true)
 	if err != nil {
 		return v, nil, err
 	}
-	v = reeve.Rating{Record: old.Record, UserID: w.who.User, Target: in.Target, TargetID: in.TargetID,
+	v = reeve.Rating{Record: old.Record, UserID: w.scope.User, Target: in.Target, TargetID: in.TargetID,
 		Scores: in.Scores, Note: in.Note}
 	if err := v.Validate(); err != nil {
 		return v, nil, err
@@ -81,39 +81,40 @@ func (w *JournalWriter) Rate(ctx context.Context,
 }
 
 func (w *JournalWriter) putRating(ctx context.Context, v *reeve.Rating, category string) error {
-	w.tell(reeve.KeyRating, category)
+	w.emitChange(reeve.KeyRating, category)
 	w.emit(reeve.Subtype, "rating."+string(v.Target))
 	w.emit(reeve.EntityID, v.TargetID)
-	return w.put(ctx, "ratings", ratingColumns, &v.Record, v.UserID, string(v.Target), v.TargetID, text(v.Scores),
+	return w.putRecord(ctx, "ratings", ratingColumns, &v.Record, v.UserID, string(v.Target), v.TargetID,
+		encodeJSON(v.Scores),
 		v.Note)
 }
 
-// DeleteRating removes the user's rating of something.
+// DeleteRating deletes the user's rating of a target.
 func (w *JournalWriter) DeleteRating(ctx context.Context, kind reeve.RatingTarget, id string) error {
 	v, ok, err := w.Rating(ctx, kind, id)
 	if err != nil || !ok {
 		return orNotFound(err, "rating of", id)
 	}
-	category, err := w.rated(ctx, kind, id)
+	category, err := w.findRatedCategory(ctx, kind, id)
 	if err != nil {
 		return err
 	}
-	w.remove(&v.Record)
+	w.markDeleted(&v.Record)
 	return w.putRating(ctx, &v, category)
 }
 
-// RatingFilter chooses ratings.
+// RatingFilter selects ratings.
 type RatingFilter struct {
 	Category string
 	Target   reeve.RatingTarget
-	From     time.Time // made then or later
-	To       time.Time // made before
+	From     time.Time // created at or after
+	To       time.Time // created before
 	Before   Cursor
 	Limit    int
 }
 
-// Ratings reads a page of the user's ratings of what the hand sees, newest first. The category of a rating is that of
-// what was rated, as it is now.
+// Ratings returns a page of the user's ratings whose targets are in the scope, newest first. A rating has the current
+// category of its target.
 func (r *JournalReader) Ratings(ctx context.Context, f RatingFilter) ([]reeve.Rating, error) {
 	if f.Category != "" {
 		if _, err := r.Category(ctx, f.Category); err != nil {
@@ -121,9 +122,9 @@ func (r *JournalReader) Ratings(ctx context.Context, f RatingFilter) ([]reeve.Ra
 		}
 	}
 	const category = `COALESCE(t.category_id, b.category_id)`
-	var c clause
-	c.add("r.workspace_id = ? AND r.user_id = ? AND r.deleted_at = 0", r.who.Workspace, r.who.User)
-	r.within(&c, category)
+	var c whereClause
+	c.add("r.workspace_id = ? AND r.user_id = ? AND r.deleted_at = 0", r.scope.Workspace, r.scope.User)
+	r.addScope(&c, category)
 	if f.Category != "" {
 		c.add(category+" = ?", f.Category)
 	}
@@ -140,7 +141,8 @@ func (r *JournalReader) Ratings(ctx context.Context, f RatingFilter) ([]reeve.Ra
 		c.add("(r.created_at < ? OR (r.created_at = ? AND r.id < ?))", f.Before.At, f.Before.At, f.Before.ID)
 	}
 	c.args = append(c.args, f.Limit)
-	return all(ctx, r.snap, scanRating, `SELECT r.id, r.workspace_id, r.created_at, r.updated_at, r.deleted_at, r.node, r.counter, r.clock,
+	return queryAll(ctx, r.snap, scanRating, `SELECT r.id, r.workspace_id, r.created_at, r.updated_at, r.deleted_at,
+		r.node, r.counter, r.clock,
 			r.user_id, r.target_kind, r.target_id, r.scores, r.note FROM ratings r
 		LEFT JOIN time_entries e ON r.target_kind = 'time_entry' AND e.id = r.target_id
 		LEFT JOIN tasks t ON t.id = CASE WHEN r.target_kind = 'task' THEN r.target_id ELSE e.task_id END
@@ -148,7 +150,7 @@ func (r *JournalReader) Ratings(ctx context.Context, f RatingFilter) ([]reeve.Ra
 		WHERE `+c.String()+` ORDER BY r.created_at DESC, r.id DESC LIMIT $`+strconv.Itoa(len(c.args)), c.args...)
 }
 
-// SummarizeRatings sums up the user's ratings of what the hand sees.
+// SummarizeRatings summarizes the user's ratings whose targets are in the scope.
 func (r *JournalReader) SummarizeRatings(ctx context.Context, f RatingFilter) (reeve.RatingSummary, error) {
 	f.Limit = maxCounted + 1
 	list, err := r.Ratings(ctx, f)

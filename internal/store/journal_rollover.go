@@ -7,17 +7,16 @@ import (
 	"reeve"
 )
 
-// CarryOverDraft is a follow-up or a rollover that was worked out and not made: open items go from one task to another,
-// which may be a new one.
+// CarryOverDraft is a drafted follow-up or rollover. Open items move from one task to another, which may be new.
 type CarryOverDraft struct {
 	Draft
-	source  reeve.Task
-	closeAs reeve.TaskStatus // empty leaves it as it is
-	dest    *reeve.Task      // its id is empty when it is to be made; nil when there is nothing to carry
-	lists   []carriedList
-	moved   int
-	there   reeve.Relation
-	back    reeve.Relation
+	source   reeve.Task
+	closeAs  reeve.TaskStatus // the new status of source; empty means no change
+	dest     *reeve.Task      // without an id if it is to be created; nil if there is nothing to move
+	lists    []carriedList
+	moved    int
+	forward  reeve.Relation
+	backward reeve.Relation
 }
 
 // carriedList is a checklist with open items.
@@ -26,21 +25,21 @@ type carriedList struct {
 	open []reeve.ChecklistItem
 }
 
-// gather reads the task and its open items, checklist by checklist, in order.
-func (c *CarryOverDraft) gather(ctx context.Context, r *JournalReader, task string) (err error) {
+// loadSource reads the task and its open items.
+func (c *CarryOverDraft) loadSource(ctx context.Context, r *JournalReader, task string) (err error) {
 	if c.source, err = r.Task(ctx, task); err != nil {
 		return err
 	}
-	c.rest(c.source.Record)
+	c.addBase(c.source.Record)
 	lists, err := r.Checklists(ctx, task)
 	if err != nil {
 		return err
 	}
 	for _, l := range lists {
-		c.rest(l.Record)
+		c.addBase(l.Record)
 		open := slices.Clone(l.Items)
 		for _, i := range l.Items {
-			c.rest(i.Record)
+			c.addBase(i.Record)
 		}
 		open = slices.DeleteFunc(open, func(i reeve.ChecklistItem) bool { return i.Checked })
 		if len(open) > 0 {
@@ -51,27 +50,28 @@ func (c *CarryOverDraft) gather(ctx context.Context, r *JournalReader, task stri
 	return nil
 }
 
-// tell writes the change in words.
-func (c *CarryOverDraft) tell() {
+// render describes the change in the draft's lines.
+func (c *CarryOverDraft) render() {
 	switch {
 	case c.dest == nil:
 	case c.dest.ID == "":
-		c.say("Create task %q in category %s with %d labels, linked to task %q (%s) in both directions.", c.dest.Title,
+		c.addLine("Create task %q in category %s with %d labels, linked to task %q (%s) in both directions.",
+			c.dest.Title,
 			c.dest.CategoryID,
 			len(c.dest.LabelIDs), c.source.Title, c.source.ID)
 	default:
-		c.say("Link task %q (%s) and task %q (%s) in both directions.", c.source.Title, c.source.ID, c.dest.Title,
+		c.addLine("Link task %q (%s) and task %q (%s) in both directions.", c.source.Title, c.source.ID, c.dest.Title,
 			c.dest.ID)
 	}
 	for _, l := range c.lists {
-		c.say("Move %d open of %d items from checklist %q (%s) to a checklist of that title there:", len(l.open),
+		c.addLine("Move %d open of %d items from checklist %q (%s) to a checklist of that title there:", len(l.open),
 			len(l.from.Items), l.from.Title, l.from.ID)
 		for _, i := range l.open {
-			c.say("  [ ] %s (%s)", i.Title, i.ID)
+			c.addLine("  [ ] %s (%s)", i.Title, i.ID)
 		}
 	}
 	if c.closeAs != "" && c.closeAs != c.source.Status {
-		c.say("Set task %q (%s) from %s to %s.", c.source.Title, c.source.ID, c.source.Status, c.closeAs)
+		c.addLine("Set task %q (%s) from %s to %s.", c.source.Title, c.source.ID, c.source.Status, c.closeAs)
 	}
 }
 
@@ -82,16 +82,16 @@ func checkClosing(path string, s reeve.TaskStatus) error {
 	return nil
 }
 
-// FollowUp works out a task that goes on where another ends.
+// FollowUp drafts a task that continues another one.
 func (r *JournalReader) FollowUp(ctx context.Context, in reeve.FollowUp) (c CarryOverDraft, err error) {
-	c.there, c.back, c.closeAs = reeve.FollowedBy, reeve.Follows, in.CloseAs
+	c.forward, c.backward, c.closeAs = reeve.FollowedBy, reeve.Follows, in.CloseAs
 	if err := checkClosing("/close_source_task_as", in.CloseAs); err != nil {
 		return c, err
 	}
 	if _, err := reeve.CheckTitle("/new_task_title", in.Title); err != nil {
 		return c, err
 	}
-	if err := c.gather(ctx, r, in.SourceTaskID); err != nil {
+	if err := c.loadSource(ctx, r, in.SourceTaskID); err != nil {
 		return c, err
 	}
 	if in.CarryOver != nil && !*in.CarryOver {
@@ -101,31 +101,31 @@ func (r *JournalReader) FollowUp(ctx context.Context, in reeve.FollowUp) (c Carr
 		Priority: c.source.Priority, LabelIDs: c.source.LabelIDs}
 	switch preserve := in.Preserve == nil || *in.Preserve; {
 	case preserve && in.CategoryID != "" && in.CategoryID != c.source.CategoryID:
-		return c, reeve.InvalidField("/category_id", "is not the source task's",
-			"preserve_category_and_labels false to choose another")
+		return c, reeve.InvalidField("/category_id", "is not the category of the source task",
+			"set preserve_category_and_labels to false to choose another category")
 	case !preserve && in.CategoryID == "":
 		return c, reeve.InvalidField("/category_id", "is missing", "the category of the new task")
 	case !preserve:
 		draft.CategoryID, draft.LabelIDs = in.CategoryID, nil
 	}
-	return c, c.draft(ctx, r, draft)
+	return c, c.draftTarget(ctx, r, draft)
 }
 
-// draft makes the task that the items go to.
-func (c *CarryOverDraft) draft(ctx context.Context, r *JournalReader, in reeve.TaskDraft) error {
+// draftTarget drafts the new task to which the items move.
+func (c *CarryOverDraft) draftTarget(ctx context.Context, r *JournalReader, in reeve.TaskDraft) error {
 	t, err := r.draftTask(ctx, in)
 	if err != nil {
 		return err
 	}
 	t.LabelIDs = in.LabelIDs
 	c.dest = &t
-	c.tell()
+	c.render()
 	return nil
 }
 
-// Rollover works out the conclusion of a task whose open items go on. Without any, the task is closed and that is all.
+// Rollover drafts closing a task whose open items move to another task. Without open items, it only closes the task.
 func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c CarryOverDraft, err error) {
-	c.there, c.back, c.closeAs = reeve.RolledOverTo, reeve.RolledOverFrom, in.CloseAs
+	c.forward, c.backward, c.closeAs = reeve.RolledOverTo, reeve.RolledOverFrom, in.CloseAs
 	if c.closeAs == "" {
 		c.closeAs = reeve.TaskDone
 	}
@@ -135,18 +135,18 @@ func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c Carr
 	if in.TargetTaskID != "" && in.Title != "" {
 		return c, reeve.InvalidField("/new_task_title", "is for a new task", "either target_task_id or new_task_title")
 	}
-	if err := c.gather(ctx, r, in.TaskID); err != nil {
+	if err := c.loadSource(ctx, r, in.TaskID); err != nil {
 		return c, err
 	}
 	if c.source.Status.Closed() {
-		return c, reeve.Errorf(reeve.Conflict, "task %q is %s already", c.source.ID, c.source.Status).
-			Hintf("reopen it first, or make a follow-up task")
+		return c, reeve.Errorf(reeve.Conflict, "task %q is already %s", c.source.ID, c.source.Status).
+			Hintf("reopen the task first, or create a follow-up task")
 	}
 	if in.TargetTaskID != "" {
-		return c, c.target(ctx, r, in.TargetTaskID)
+		return c, c.loadTarget(ctx, r, in.TargetTaskID)
 	}
 	if c.moved == 0 {
-		c.tell()
+		c.render()
 		return c, nil
 	}
 	title := in.Title
@@ -155,13 +155,13 @@ func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c Carr
 	} else if _, err := reeve.CheckTitle("/new_task_title", title); err != nil {
 		return c, err
 	}
-	return c, c.draft(ctx, r, reeve.TaskDraft{CategoryID: c.source.CategoryID, Title: title,
+	return c, c.draftTarget(ctx, r, reeve.TaskDraft{CategoryID: c.source.CategoryID, Title: title,
 		Language: c.source.Language, Priority: c.source.Priority,
 		LabelIDs: c.source.LabelIDs})
 }
 
-// target reads the existing task that the items go to.
-func (c *CarryOverDraft) target(ctx context.Context, r *JournalReader, id string) error {
+// loadTarget reads the existing task to which the items move.
+func (c *CarryOverDraft) loadTarget(ctx context.Context, r *JournalReader, id string) error {
 	if id == c.source.ID {
 		return reeve.InvalidField("/target_task_id", "is the task itself", "another task")
 	}
@@ -172,38 +172,40 @@ func (c *CarryOverDraft) target(ctx context.Context, r *JournalReader, id string
 	if t.Status.Closed() {
 		return reeve.InvalidField("/target_task_id", "is a task that is "+string(t.Status), "a task that is not closed")
 	}
-	c.rest(t.Record)
+	c.addBase(t.Record)
 	if c.moved > 0 {
 		c.dest = &t
 	}
-	c.tell()
+	c.render()
 	return nil
 }
 
-// ApplyFollowUp makes a follow-up task, if base is empty or still holds.
+// ApplyFollowUp creates a follow-up task. If base is not empty, it must be the base of the current draft.
 func (w *JournalWriter) ApplyFollowUp(ctx context.Context, in reeve.FollowUp, base string) (reeve.TasksChanged, error) {
 	c, err := w.FollowUp(ctx, in)
 	if err != nil {
 		return reeve.TasksChanged{}, err
 	}
-	return w.carry(ctx, c, base)
+	return w.applyCarryOver(ctx, c, base)
 }
 
-// ApplyRollover concludes a task, if base is empty or still holds.
+// ApplyRollover closes a task and moves its open items. If base is not empty, it must be the base of the current draft.
 func (w *JournalWriter) ApplyRollover(ctx context.Context, in reeve.Rollover, base string) (reeve.TasksChanged, error) {
 	c, err := w.Rollover(ctx, in)
 	if err != nil {
 		return reeve.TasksChanged{}, err
 	}
-	return w.carry(ctx, c, base)
+	return w.applyCarryOver(ctx, c, base)
 }
 
-func (w *JournalWriter) carry(ctx context.Context, c CarryOverDraft, base string) (out reeve.TasksChanged, err error) {
+// applyCarryOver writes a drafted follow-up or rollover.
+func (w *JournalWriter) applyCarryOver(ctx context.Context, c CarryOverDraft, base string) (out reeve.TasksChanged,
+	err error) {
 	if err := c.CheckBase(base); err != nil {
 		return out, err
 	}
 	if c.dest != nil {
-		if out.Links, err = w.carryTo(ctx, &c); err != nil {
+		if out.Links, err = w.moveToTarget(ctx, &c); err != nil {
 			return out, err
 		}
 	}
@@ -217,8 +219,8 @@ func (w *JournalWriter) carry(ctx context.Context, c CarryOverDraft, base string
 	return out, nil
 }
 
-// carryTo makes the other task where it is new, and gives it the items.
-func (w *JournalWriter) carryTo(ctx context.Context, c *CarryOverDraft) ([]reeve.Link, error) {
+// moveToTarget creates the target task if it is new, moves the items to it and links both tasks.
+func (w *JournalWriter) moveToTarget(ctx context.Context, c *CarryOverDraft) ([]reeve.Link, error) {
 	if c.dest.ID == "" {
 		c.dest.ID = w.newID(reeve.PrefixTask)
 		labels := c.dest.LabelIDs
@@ -235,10 +237,10 @@ func (w *JournalWriter) carryTo(ctx context.Context, c *CarryOverDraft) ([]reeve
 		if err != nil {
 			return nil, err
 		}
-		if err := w.move(ctx, &ItemMoveDraft{from: l.from, source: c.source, to: to, dest: *c.dest,
+		if err := w.moveItems(ctx, &ItemMoveDraft{from: l.from, source: c.source, to: to, dest: *c.dest,
 			items: l.open}); err != nil {
 			return nil, err
 		}
 	}
-	return w.linkBoth(ctx, c.source.ID, c.dest.ID, c.there, c.back)
+	return w.ensureLinks(ctx, c.source.ID, c.dest.ID, c.forward, c.backward)
 }

@@ -6,71 +6,71 @@ import (
 	"reeve"
 )
 
-// The methods here find the categories that a call touches, for the gate to judge it by. They ask only whose a thing
-// is, not how it stands, and find what has been deleted too: a call that is made again must be judged as it was the
-// first time.
+// The methods in this file record the categories that a call uses, so that the gate can decide on the call. They check
+// only the category and the user of a row, and also find deleted rows, so that the decision on a repeated call is the
+// same as on the first one.
 
-// TouchCategory notes categories. An empty id is nothing, here and below.
+// TouchCategory records categories. It ignores empty ids, like the other methods in this file.
 func (r *JournalReader) TouchCategory(ctx context.Context, ids ...string) error {
-	return touch(ids, "category", r, func(id string) (string, bool, error) {
-		c, ok, err := record(ctx, r, scanCategory, "categories", categoryColumns, id, true)
+	return useCategories(ids, "category", r, func(id string) (string, bool, error) {
+		c, ok, err := findRecord(ctx, r, scanCategory, "categories", categoryColumns, id, true)
 		return c.ID, ok, err
 	})
 }
 
-// TouchTask notes the categories of tasks.
+// TouchTask records the categories of tasks.
 func (r *JournalReader) TouchTask(ctx context.Context, ids ...string) error {
-	return touch(ids, "task", r, func(id string) (string, bool, error) {
-		t, ok, err := record(ctx, r, scanTask, "tasks", taskColumns, id, true)
+	return useCategories(ids, "task", r, func(id string) (string, bool, error) {
+		t, ok, err := findRecord(ctx, r, scanTask, "tasks", taskColumns, id, true)
 		return t.CategoryID, ok, err
 	})
 }
 
-// TouchChecklist notes the categories of checklists.
+// TouchChecklist records the categories of checklists.
 func (r *JournalReader) TouchChecklist(ctx context.Context, ids ...string) error {
-	return touch(ids, "checklist", r, func(id string) (string, bool, error) {
-		c, ok, err := record(ctx, r, scanChecklist, "checklists", checklistColumns, id, true)
+	return useCategories(ids, "checklist", r, func(id string) (string, bool, error) {
+		c, ok, err := findRecord(ctx, r, scanChecklist, "checklists", checklistColumns, id, true)
 		if err != nil || !ok {
 			return "", false, err
 		}
-		t, ok, err := record(ctx, r, scanTask, "tasks", taskColumns, c.TaskID, true)
+		t, ok, err := findRecord(ctx, r, scanTask, "tasks", taskColumns, c.TaskID, true)
 		return t.CategoryID, ok, err
 	})
 }
 
-// TouchTimeEntry notes the categories of the user's time entries.
+// TouchTimeEntry records the categories of the user's time entries.
 func (r *JournalReader) TouchTimeEntry(ctx context.Context, ids ...string) error {
-	return touch(ids, "time entry", r, func(id string) (string, bool, error) {
-		e, ok, err := record(ctx, r, scanTimeEntry, "time_entries", timeColumns, id, true)
-		if err != nil || !ok || e.UserID != r.who.User {
+	return useCategories(ids, "time entry", r, func(id string) (string, bool, error) {
+		e, ok, err := findRecord(ctx, r, scanTimeEntry, "time_entries", timeColumns, id, true)
+		if err != nil || !ok || e.UserID != r.scope.User {
 			return "", false, err
 		}
-		t, ok, err := record(ctx, r, scanTask, "tasks", taskColumns, e.TaskID, true)
+		t, ok, err := findRecord(ctx, r, scanTask, "tasks", taskColumns, e.TaskID, true)
 		return t.CategoryID, ok, err
 	})
 }
 
-// TouchBlock notes the categories of blocks of the user's plans.
+// TouchBlock records the categories of blocks of the user's plans.
 func (r *JournalReader) TouchBlock(ctx context.Context, ids ...string) error {
-	return touch(ids, "plan block", r, func(id string) (string, bool, error) {
-		b, ok, err := record(ctx, r, scanBlock, "plan_blocks", blockColumns, id, true)
+	return useCategories(ids, "plan block", r, func(id string) (string, bool, error) {
+		b, ok, err := findRecord(ctx, r, scanBlock, "plan_blocks", blockColumns, id, true)
 		if err != nil || !ok {
 			return "", false, err
 		}
-		p, ok, err := record(ctx, r, scanPlan, "day_plans", planColumns, b.PlanID, true)
-		return b.CategoryID, ok && p.UserID == r.who.User, err
+		p, ok, err := findRecord(ctx, r, scanPlan, "day_plans", planColumns, b.PlanID, true)
+		return b.CategoryID, ok && p.UserID == r.scope.User, err
 	})
 }
 
-// TouchLabel notes the categories of labels that belong to one.
+// TouchLabel records the categories of labels that belong to one.
 func (r *JournalReader) TouchLabel(ctx context.Context, ids ...string) error {
-	return touch(ids, "label", r, func(id string) (string, bool, error) {
-		l, ok, err := record(ctx, r, scanLabel, "labels", labelColumns, id, true)
+	return useCategories(ids, "label", r, func(id string) (string, bool, error) {
+		l, ok, err := findRecord(ctx, r, scanLabel, "labels", labelColumns, id, true)
 		return l.CategoryID, ok, err
 	})
 }
 
-// TouchTarget notes the category of what a rating is about.
+// TouchTarget records the category of a rating's target.
 func (r *JournalReader) TouchTarget(ctx context.Context, kind reeve.RatingTarget, id string) error {
 	switch kind {
 	case reeve.RatedTask:
@@ -83,7 +83,8 @@ func (r *JournalReader) TouchTarget(ctx context.Context, kind reeve.RatingTarget
 	return reeve.InvalidField("/target_kind", "cannot be rated", "task, time_entry or plan_block")
 }
 
-func touch(ids []string, what string, r *JournalReader, category func(id string) (string, bool, error)) error {
+// useCategories records the category of each id.
+func useCategories(ids []string, what string, r *JournalReader, category func(id string) (string, bool, error)) error {
 	for _, id := range ids {
 		if id == "" {
 			continue
@@ -95,7 +96,7 @@ func touch(ids []string, what string, r *JournalReader, category func(id string)
 		if c == "" {
 			continue
 		}
-		if err := r.see(c); err != nil {
+		if err := r.useCategory(c); err != nil {
 			return err
 		}
 	}

@@ -7,35 +7,36 @@ import (
 	"reeve"
 )
 
-const taskColumns = `category_id, title, folded, description, status, priority, estimate_minutes, due_date, language, closed_at, created_by`
+const taskColumns = `category_id, title, folded, description, status, priority, ` +
+	`estimate_minutes, due_date, language, closed_at, created_by`
 
 func scanTask(r scanner) (t reeve.Task, err error) {
 	defer wrapCorrupt("tasks", &t.ID, &err)
-	h, folded, closed := head{to: &t.Record}, "", int64(0)
+	h, folded, closed := recordScanner{record: &t.Record}, "", int64(0)
 	err = h.scan(r, &t.CategoryID, &t.Title, &folded, &t.Description, &t.Status, &t.Priority, &t.EstimateMinutes,
 		&t.DueDate, &t.Language, &closed, &t.CreatedBy)
-	t.ClosedAt = optional(closed)
+	t.ClosedAt = timeOrNil(closed)
 	return t, err
 }
 
-// Task reads a task.
+// Task returns a task with its labels.
 func (r *JournalReader) Task(ctx context.Context, id string) (reeve.Task, error) {
-	t, ok, err := record(ctx, r, scanTask, "tasks", taskColumns, id, false)
+	t, ok, err := findRecord(ctx, r, scanTask, "tasks", taskColumns, id, false)
 	if err == nil && !ok {
 		err = notFound("task", id)
 	}
 	if err == nil {
-		err = r.see(t.CategoryID)
+		err = r.useCategory(t.CategoryID)
 	}
 	if err != nil {
 		return t, err
 	}
 	one := []reeve.Task{t}
-	err = r.withLabels(ctx, one)
+	err = r.loadLabels(ctx, one)
 	return one[0], err
 }
 
-// TaskView reads a task with all it has.
+// TaskView returns a task with its checklists and links.
 func (r *JournalReader) TaskView(ctx context.Context, id string) (v reeve.TaskView, err error) {
 	if v.Task, err = r.Task(ctx, id); err != nil {
 		return v, err
@@ -47,34 +48,34 @@ func (r *JournalReader) TaskView(ctx context.Context, id string) (v reeve.TaskVi
 	return v, err
 }
 
-// TaskFilter chooses tasks.
+// TaskFilter selects tasks. Empty fields do not restrict the list.
 type TaskFilter struct {
 	Category  string
 	Status    []reeve.TaskStatus
-	Open      bool   // leave out those that are closed
-	DueAfter  string // a day; those due on it or later
-	DueBefore string // a day; those due on it or earlier
+	Open      bool   // leave out closed tasks
+	DueAfter  string // due on this day or later
+	DueBefore string // due on this day or earlier
 	Label     string
-	Text      string // in the title, whatever the case
+	Text      string // a part of the title, ignoring case
 	Before    Cursor
 	Limit     int
 }
 
-// Tasks reads a page of the tasks the hand sees, newest first.
+// Tasks returns a page of the tasks in the scope, newest first.
 func (r *JournalReader) Tasks(ctx context.Context, f TaskFilter) ([]reeve.Task, error) {
 	if f.Category != "" {
 		if _, err := r.Category(ctx, f.Category); err != nil {
 			return nil, err
 		}
 	}
-	var c clause
-	c.add("workspace_id = ? AND deleted_at = 0", r.who.Workspace)
-	r.within(&c, "category_id")
+	var c whereClause
+	c.add("workspace_id = ? AND deleted_at = 0", r.scope.Workspace)
+	r.addScope(&c, "category_id")
 	if f.Category != "" {
 		c.add("category_id = ?", f.Category)
 	}
 	if len(f.Status) > 0 {
-		c.among("status", texts(f.Status))
+		c.addIn("status", toStrings(f.Status))
 	}
 	if f.Open {
 		c.add("closed_at = 0")
@@ -89,22 +90,22 @@ func (r *JournalReader) Tasks(ctx context.Context, f TaskFilter) ([]reeve.Task, 
 		c.add("id IN (SELECT task_id FROM task_labels WHERE label_id = ? AND deleted_at = 0)", f.Label)
 	}
 	if f.Text != "" {
-		c.add(`folded LIKE ? ESCAPE '\'`, like(f.Text))
+		c.add(`folded LIKE ? ESCAPE '\'`, likePattern(f.Text))
 	}
 	if f.Before.ID != "" {
 		c.add("(created_at < ? OR (created_at = ? AND id < ?))", f.Before.At, f.Before.At, f.Before.ID)
 	}
 	c.args = append(c.args, f.Limit)
-	list, err := all(ctx, r.snap, scanTask, `SELECT `+recordColumns+taskColumns+` FROM tasks WHERE `+c.String()+
+	list, err := queryAll(ctx, r.snap, scanTask, `SELECT `+recordColumns+taskColumns+` FROM tasks WHERE `+c.String()+
 		` ORDER BY created_at DESC, id DESC LIMIT $`+strconv.Itoa(len(c.args)), c.args...)
 	if err != nil {
 		return nil, err
 	}
-	return list, r.withLabels(ctx, list)
+	return list, r.loadLabels(ctx, list)
 }
 
-// texts makes texts of a list of words.
-func texts[S ~string](list []S) []string {
+// toStrings converts a list to strings.
+func toStrings[S ~string](list []S) []string {
 	out := make([]string, len(list))
 	for i, v := range list {
 		out[i] = string(v)
@@ -119,14 +120,14 @@ func (w *JournalWriter) putTask(ctx context.Context, t *reeve.Task) error {
 		now := w.tx.now
 		t.ClosedAt = &now
 	}
-	w.tell(reeve.KeyTask, t.CategoryID)
+	w.emitChange(reeve.KeyTask, t.CategoryID)
 	w.emit(reeve.Subtype, "task."+string(t.Status))
-	return w.put(ctx, "tasks", taskColumns, &t.Record, t.CategoryID, t.Title, fold(t.Title), t.Description,
+	return w.putRecord(ctx, "tasks", taskColumns, &t.Record, t.CategoryID, t.Title, foldText(t.Title), t.Description,
 		string(t.Status), string(t.Priority),
-		t.EstimateMinutes, t.DueDate, t.Language, orZero(t.ClosedAt), t.CreatedBy)
+		t.EstimateMinutes, t.DueDate, t.Language, millisOrZero(t.ClosedAt), t.CreatedBy)
 }
 
-// draftTask checks what a new task would be, but for its id.
+// draftTask checks a new task and returns it without an id.
 func (r *JournalReader) draftTask(ctx context.Context, in reeve.TaskDraft) (t reeve.Task, err error) {
 	if _, err := r.Category(ctx, in.CategoryID); err != nil {
 		return t, err
@@ -135,15 +136,15 @@ func (r *JournalReader) draftTask(ctx context.Context, in reeve.TaskDraft) (t re
 		return t, err
 	}
 	for i, l := range in.LabelIDs {
-		if err := r.fit(ctx, "/label_ids/"+strconv.Itoa(i), l, in.CategoryID); err != nil {
+		if err := r.checkLabelFits(ctx, "/label_ids/"+strconv.Itoa(i), l, in.CategoryID); err != nil {
 			return t, err
 		}
 	}
 	t = reeve.Task{CategoryID: in.CategoryID, Title: in.Title, Description: in.Description, Status: in.Status,
 		Priority:        in.Priority,
-		EstimateMinutes: in.EstimateMinutes, DueDate: in.DueDate, Language: in.Language, CreatedBy: r.who.User}
-	if r.who.Agent != "" {
-		t.CreatedBy = r.who.Agent
+		EstimateMinutes: in.EstimateMinutes, DueDate: in.DueDate, Language: in.Language, CreatedBy: r.scope.User}
+	if r.scope.Agent != "" {
+		t.CreatedBy = r.scope.Agent
 	}
 	if t.Status == "" {
 		t.Status = reeve.TaskOpen
@@ -154,7 +155,7 @@ func (r *JournalReader) draftTask(ctx context.Context, in reeve.TaskDraft) (t re
 	return t, t.Validate()
 }
 
-// CreateTask makes a task.
+// CreateTask creates a task.
 func (w *JournalWriter) CreateTask(ctx context.Context, in reeve.TaskDraft) (reeve.Task, error) {
 	t, err := w.draftTask(ctx, in)
 	if err != nil {
@@ -167,12 +168,12 @@ func (w *JournalWriter) CreateTask(ctx context.Context, in reeve.TaskDraft) (ree
 	return t, w.putTask(ctx, &t)
 }
 
-// DeleteTask removes a task, and from sight what it has. Its time entries stay: the time was spent.
+// DeleteTask deletes a task and hides what belongs to it. Its time entries stay visible.
 func (w *JournalWriter) DeleteTask(ctx context.Context, id string) error {
 	t, err := w.Task(ctx, id)
 	if err != nil {
 		return err
 	}
-	w.remove(&t.Record)
+	w.markDeleted(&t.Record)
 	return w.putTask(ctx, &t)
 }

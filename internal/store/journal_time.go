@@ -12,7 +12,7 @@ const timeColumns = `task_id, user_id, started_at, start_offset, ended_at, end_o
 
 func scanTimeEntry(r scanner) (e reeve.TimeEntry, err error) {
 	defer wrapCorrupt("time_entries", &e.ID, &err)
-	h := head{to: &e.Record}
+	h := recordScanner{record: &e.Record}
 	var start, startOffset, end, endOffset int64
 	if err := h.scan(r, &e.TaskID, &e.UserID, &start, &startOffset, &end, &endOffset, &e.Note,
 		&e.SourceID); err != nil {
@@ -26,8 +26,8 @@ func scanTimeEntry(r scanner) (e reeve.TimeEntry, err error) {
 	return e, nil
 }
 
-// offsetOf is a time's offset from UTC in seconds: what people's clocks showed.
-func offsetOf(t time.Time) int64 {
+// utcOffset returns a time's offset from UTC in seconds. It is stored with the time, so that the local time is kept.
+func utcOffset(t time.Time) int64 {
 	_, offset := t.Zone()
 	return int64(offset)
 }
@@ -35,48 +35,48 @@ func offsetOf(t time.Time) int64 {
 func (w *JournalWriter) putTimeEntry(ctx context.Context, e *reeve.TimeEntry, category string) error {
 	end, endOffset, state := int64(0), int64(0), "time_entry.running"
 	if e.EndedAt != nil {
-		end, endOffset, state = e.EndedAt.UnixMilli(), offsetOf(*e.EndedAt), "time_entry.ended"
+		end, endOffset, state = e.EndedAt.UnixMilli(), utcOffset(*e.EndedAt), "time_entry.ended"
 	}
-	w.tell(reeve.KeyTimeEntry, category)
+	w.emitChange(reeve.KeyTimeEntry, category)
 	w.emit(reeve.Subtype, state)
 	w.emit(reeve.EntityID, e.TaskID)
-	return w.put(ctx, "time_entries", timeColumns, &e.Record, e.TaskID, e.UserID, e.StartedAt.UnixMilli(),
-		offsetOf(e.StartedAt), end, endOffset, e.Note, e.SourceID)
+	return w.putRecord(ctx, "time_entries", timeColumns, &e.Record, e.TaskID, e.UserID, e.StartedAt.UnixMilli(),
+		utcOffset(e.StartedAt), end, endOffset, e.Note, e.SourceID)
 }
 
-// TimeEntry reads a time entry of the user's own, and its task, even if that was deleted since.
+// TimeEntry returns a time entry of the user and its task, even if the task was deleted.
 func (r *JournalReader) TimeEntry(ctx context.Context, id string) (reeve.TimeEntry, reeve.Task, error) {
-	e, ok, err := record(ctx, r, scanTimeEntry, "time_entries", timeColumns, id, false)
-	if err == nil && (!ok || e.UserID != r.who.User) {
+	e, ok, err := findRecord(ctx, r, scanTimeEntry, "time_entries", timeColumns, id, false)
+	if err == nil && (!ok || e.UserID != r.scope.User) {
 		err = notFound("time entry", id)
 	}
 	if err != nil {
 		return e, reeve.Task{}, err
 	}
-	t, _, err := record(ctx, r, scanTask, "tasks", taskColumns, e.TaskID, true)
+	t, _, err := findRecord(ctx, r, scanTask, "tasks", taskColumns, e.TaskID, true)
 	if err == nil {
-		err = r.see(t.CategoryID)
+		err = r.useCategory(t.CategoryID)
 	}
 	return e, t, err
 }
 
-// TimeFilter chooses time entries.
+// TimeFilter selects time entries. Empty fields do not restrict the list.
 type TimeFilter struct {
 	Task    string
-	From    time.Time // those that end after this
-	To      time.Time // those that start before this
-	Running bool      // only the running one
+	From    time.Time // ends after this time
+	To      time.Time // starts before this time
+	Running bool      // only the running entry
 	Before  Cursor
 	Limit   int
 }
 
-// TimeEntries reads a page of the user's time entries, the last begun first.
+// TimeEntries returns a page of the user's time entries, ordered from the latest start.
 func (r *JournalReader) TimeEntries(ctx context.Context, f TimeFilter) ([]reeve.TimeEntry, error) {
-	var c clause
-	c.add("workspace_id = ? AND user_id = ? AND deleted_at = 0", r.who.Workspace, r.who.User)
-	if !r.who.All {
-		in := clause{args: c.args, parts: []string{"t.id = time_entries.task_id"}}
-		in.among("t.category_id", r.who.Categories)
+	var c whereClause
+	c.add("workspace_id = ? AND user_id = ? AND deleted_at = 0", r.scope.Workspace, r.scope.User)
+	if !r.scope.All {
+		in := whereClause{args: c.args, parts: []string{"t.id = time_entries.task_id"}}
+		in.addIn("t.category_id", r.scope.Categories)
 		c.args = in.args
 		c.parts = append(c.parts, "EXISTS (SELECT 1 FROM tasks t WHERE "+in.String()+")")
 	}
@@ -96,12 +96,13 @@ func (r *JournalReader) TimeEntries(ctx context.Context, f TimeFilter) ([]reeve.
 		c.add("(started_at < ? OR (started_at = ? AND id < ?))", f.Before.At, f.Before.At, f.Before.ID)
 	}
 	c.args = append(c.args, f.Limit)
-	return all(ctx, r.snap, scanTimeEntry, `SELECT `+recordColumns+timeColumns+` FROM time_entries WHERE `+c.String()+
+	return queryAll(ctx, r.snap, scanTimeEntry, `SELECT `+recordColumns+timeColumns+` FROM time_entries
+		WHERE `+c.String()+
 		` ORDER BY started_at DESC, id DESC LIMIT $`+strconv.Itoa(len(c.args)), c.args...)
 }
 
-// span checks when time was spent: it has an end, the end is behind its start, and neither is in the future.
-func (r *JournalReader) span(start, end string) (from, to time.Time, err error) {
+// parseSpan parses the start and the end of a time entry. The end must be after the start and not in the future.
+func (r *JournalReader) parseSpan(start, end string) (from, to time.Time, err error) {
 	if from, err = reeve.ParseTimeWithOffset("/started_at", start); err != nil {
 		return from, to, err
 	}
@@ -121,43 +122,45 @@ func (r *JournalReader) checkSpan(from, to time.Time) error {
 	return nil
 }
 
-// free refuses a span in which the user has other time. A running timer takes all time from its start on.
-func (w *JournalWriter) free(ctx context.Context, from, to time.Time, except string) error {
-	other, taken, err := one(ctx, w.snap, value[string], `SELECT id FROM time_entries WHERE workspace_id = $1 AND user_id = $2 AND deleted_at = 0
+// checkNoOverlap returns a Conflict if the user has another time entry in the span. A running timer occupies all time
+// from its start.
+func (w *JournalWriter) checkNoOverlap(ctx context.Context, from, to time.Time, except string) error {
+	other, taken, err := queryOne(ctx, w.snap, scanValue[string], `SELECT id FROM time_entries WHERE workspace_id = $1
+		AND user_id = $2 AND deleted_at = 0
 		AND started_at < $3 AND (ended_at > $4 OR ended_at = 0) AND id <> $5 ORDER BY started_at, id LIMIT 1`,
-		w.who.Workspace, w.who.User, to.UnixMilli(), from.UnixMilli(), except)
+		w.scope.Workspace, w.scope.User, to.UnixMilli(), from.UnixMilli(), except)
 	if err == nil && taken {
-		err = &reeve.Error{Code: reeve.Conflict, Message: "the time overlaps that of " + other,
-			Hint: "change the times, or the other entry",
+		err = &reeve.Error{Code: reeve.Conflict, Message: "time overlaps time entry " + other,
+			Hint: "change the times, or change the other entry",
 			Fields: []reeve.Field{{Path: "/started_at", Message: "overlaps " + other,
 				Expected: "a span in which the user has no other time entry"}}}
 	}
 	return err
 }
 
-// CreateTimeEntry records time that was spent.
+// CreateTimeEntry creates a time entry that has ended.
 func (w *JournalWriter) CreateTimeEntry(ctx context.Context, in reeve.TimeDraft) (e reeve.TimeEntry, err error) {
 	t, err := w.Task(ctx, in.TaskID)
 	if err != nil {
 		return e, err
 	}
-	from, to, err := w.span(in.StartedAt, in.EndedAt)
+	from, to, err := w.parseSpan(in.StartedAt, in.EndedAt)
 	if err != nil {
 		return e, err
 	}
 	if err := reeve.CheckText("/description", in.Note); err != nil {
 		return e, err
 	}
-	if err := w.free(ctx, from, to, ""); err != nil {
+	if err := w.checkNoOverlap(ctx, from, to, ""); err != nil {
 		return e, err
 	}
-	e = reeve.TimeEntry{TaskID: t.ID, UserID: w.who.User, StartedAt: from, EndedAt: &to, Note: in.Note,
+	e = reeve.TimeEntry{TaskID: t.ID, UserID: w.scope.User, StartedAt: from, EndedAt: &to, Note: in.Note,
 		SourceID: in.SourceID}
 	e.ID = w.newID(reeve.PrefixTimeEntry)
 	return e, w.putTimeEntry(ctx, &e, t.CategoryID)
 }
 
-// UpdateTimeEntry changes a time entry. A running one can be annotated and its start corrected; it is ended by stopping
+// UpdateTimeEntry changes a time entry. The note and the start of a running entry can be changed; use StopTimer to end
 // it.
 func (w *JournalWriter) UpdateTimeEntry(ctx context.Context, id string,
 	in reeve.TimeChange) (e reeve.TimeEntry, err error) {
@@ -179,7 +182,7 @@ func (w *JournalWriter) UpdateTimeEntry(ctx context.Context, id string,
 	}
 	if in.EndedAt != nil {
 		if e.EndedAt == nil {
-			return e, reeve.InvalidField("/ended_at", "is not set while the timer runs", "stop the timer first")
+			return e, reeve.InvalidField("/ended_at", "cannot be set while the timer runs", "stop the timer first")
 		}
 		end, err := reeve.ParseTimeWithOffset("/ended_at", *in.EndedAt)
 		if err != nil {
@@ -198,13 +201,14 @@ func (w *JournalWriter) UpdateTimeEntry(ctx context.Context, id string,
 	return e, w.putTimeEntry(ctx, &e, t.CategoryID)
 }
 
-// sameTimes tells whether two entries span the same time, as the same clocks showed it.
+// sameTimes reports whether two entries have the same times with the same offsets.
 func sameTimes(a, b reeve.TimeEntry) bool {
-	same := func(x, y time.Time) bool { return x.Equal(y) && offsetOf(x) == offsetOf(y) }
+	same := func(x, y time.Time) bool { return x.Equal(y) && utcOffset(x) == utcOffset(y) }
 	return same(a.StartedAt, b.StartedAt) && (a.EndedAt == nil) == (b.EndedAt == nil) &&
 		(a.EndedAt == nil || same(*a.EndedAt, *b.EndedAt))
 }
 
+// checkTimes checks the times of a changed entry.
 func (w *JournalWriter) checkTimes(ctx context.Context, e reeve.TimeEntry) error {
 	to := w.tx.now
 	if e.EndedAt != nil {
@@ -215,15 +219,15 @@ func (w *JournalWriter) checkTimes(ctx context.Context, e reeve.TimeEntry) error
 	} else if e.StartedAt.After(to) {
 		return reeve.InvalidField("/started_at", "is in the future", "a time that has passed")
 	}
-	return w.free(ctx, e.StartedAt, to, e.ID)
+	return w.checkNoOverlap(ctx, e.StartedAt, to, e.ID)
 }
 
-// DeleteTimeEntry removes a time entry.
+// DeleteTimeEntry deletes a time entry.
 func (w *JournalWriter) DeleteTimeEntry(ctx context.Context, id string) error {
 	e, t, err := w.TimeEntry(ctx, id)
 	if err != nil {
 		return err
 	}
-	w.remove(&e.Record)
+	w.markDeleted(&e.Record)
 	return w.putTimeEntry(ctx, &e, t.CategoryID)
 }

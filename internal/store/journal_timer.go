@@ -7,14 +7,15 @@ import (
 	"reeve"
 )
 
-// Running gives the user's running timer; false means there is none. It looks beyond the hand's categories, as a user
-// has one timer in all.
+// Running returns the user's running timer. It returns false if there is none. It ignores the scope, because a user has
+// one timer in all categories.
 func (r *JournalReader) Running(ctx context.Context) (reeve.TimeEntry, bool, error) {
-	return one(ctx, r.snap, scanTimeEntry, `SELECT `+recordColumns+timeColumns+` FROM time_entries WHERE workspace_id = $1 AND user_id = $2 AND deleted_at = 0
-		AND ended_at = 0 ORDER BY started_at, id LIMIT 1`, r.who.Workspace, r.who.User)
+	return queryOne(ctx, r.snap, scanTimeEntry, `SELECT `+recordColumns+timeColumns+` FROM time_entries
+		WHERE workspace_id = $1 AND user_id = $2 AND deleted_at = 0
+		AND ended_at = 0 ORDER BY started_at, id LIMIT 1`, r.scope.Workspace, r.scope.User)
 }
 
-// StartTimer starts a timer on a task, now.
+// StartTimer starts a timer on a task.
 func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e reeve.TimeEntry, err error) {
 	t, err := w.Task(ctx, in.TaskID)
 	if err != nil {
@@ -28,19 +29,20 @@ func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e 
 		return e, err
 	}
 	if ok {
-		return e, reeve.Errorf(reeve.Conflict, "the timer %s is running", running.ID).
-			Hintf("a user has one at a time; stop it first")
+		return e, reeve.Errorf(reeve.Conflict, "timer %s is running", running.ID).
+			Hintf("a user can have one running timer; stop it first")
 	}
-	if err := w.free(ctx, w.tx.now, w.tx.now.Add(time.Millisecond), ""); err != nil { // the clock may have gone back
+	if err := w.checkNoOverlap(ctx, w.tx.now, w.tx.now.Add(time.Millisecond),
+		""); err != nil { // the clock may have been set back
 		return e, err
 	}
-	e = reeve.TimeEntry{TaskID: t.ID, UserID: w.who.User, StartedAt: w.tx.now, Note: in.Note}
+	e = reeve.TimeEntry{TaskID: t.ID, UserID: w.scope.User, StartedAt: w.tx.now, Note: in.Note}
 	e.ID = w.newID(reeve.PrefixTimeEntry)
 	return e, w.putTimeEntry(ctx, &e, t.CategoryID)
 }
 
-// timerToStop finds the timer that a request means.
-func (r *JournalReader) timerToStop(ctx context.Context,
+// findTimerToStop returns the given time entry, or the running timer if none is given.
+func (r *JournalReader) findTimerToStop(ctx context.Context,
 	in reeve.TimerStop) (e reeve.TimeEntry, t reeve.Task, err error) {
 	id := in.TimeEntryID
 	if id == "" {
@@ -56,10 +58,10 @@ func (r *JournalReader) timerToStop(ctx context.Context,
 	return r.TimeEntry(ctx, id)
 }
 
-// StopTimer stops the running timer, now. One that has been stopped stays as it is. Time never goes back: one that was
-// stopped as it was started has run for a millisecond.
+// StopTimer stops a timer. It does nothing to a stopped timer except updating its note. The entry lasts at least a
+// millisecond, even if the clock was set back.
 func (w *JournalWriter) StopTimer(ctx context.Context, in reeve.TimerStop) (e reeve.TimeEntry, err error) {
-	e, t, err := w.timerToStop(ctx, in)
+	e, t, err := w.findTimerToStop(ctx, in)
 	if err != nil {
 		return e, err
 	}

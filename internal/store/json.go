@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// text is JSON as the store keeps it. What we store marshals; a type that cannot is a bug.
-func text(v any) string {
+// encodeJSON returns v as JSON. It panics if v cannot be marshaled, which is a bug.
+func encodeJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("store: " + err.Error())
@@ -17,8 +17,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// verbatim is text that leaves JSON inside v as it came.
-func verbatim(v any) string {
+// encodeJSONUnescaped is like encodeJSON, but does not escape HTML characters, so that raw JSON in v stays unchanged.
+func encodeJSONUnescaped(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -28,8 +28,8 @@ func verbatim(v any) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// decode reads a column that text wrote. An empty column leaves v as it is.
-func decode(column, s string, v any) error {
+// decodeJSON decodes a column that encodeJSON wrote. An empty column leaves v unchanged.
+func decodeJSON(column, s string, v any) error {
 	if s == "" {
 		return nil
 	}
@@ -39,9 +39,9 @@ func decode(column, s string, v any) error {
 	return nil
 }
 
-// decodeStrict is decode for a column that limits what somebody may do: it must not be empty, nor have fields that are
-// not known.
-func decodeStrict(column, s string, v any) error {
+// decodeJSONStrict is like decodeJSON for a column that limits rights. The column must not be empty and must not have
+// unknown fields.
+func decodeJSONStrict(column, s string, v any) error {
 	dec := json.NewDecoder(strings.NewReader(s))
 	dec.DisallowUnknownFields()
 	if dec.Decode(v) != nil || dec.Decode(new(any)) != io.EOF {
@@ -50,7 +50,7 @@ func decodeStrict(column, s string, v any) error {
 	return nil
 }
 
-// rawJSON reads a column of JSON that is handed on as it is; an empty one is nil.
+// rawJSON returns a column of JSON as it is stored, or nil if it is empty.
 func rawJSON(column, s string) (json.RawMessage, error) {
 	switch {
 	case s == "":
@@ -61,7 +61,7 @@ func rawJSON(column, s string) (json.RawMessage, error) {
 	return json.RawMessage(s), nil
 }
 
-// rawObject is rawJSON for a column that holds a JSON object.
+// rawObject is like rawJSON for a column that must contain a JSON object.
 func rawObject(column, s string) (json.RawMessage, error) {
 	if !strings.HasPrefix(strings.TrimSpace(s), "{") {
 		return nil, &columnError{column, "is not a JSON object"}
@@ -69,16 +69,16 @@ func rawObject(column, s string) (json.RawMessage, error) {
 	return rawJSON(column, s)
 }
 
-// known checks that a column holds one of the words that it may hold.
-func known(column string, ok bool) error {
+// checkKnown returns an error about a column unless ok is true.
+func checkKnown(column string, ok bool) error {
 	if !ok {
-		return &columnError{column, "is not one of the words that it may be"}
+		return &columnError{column, "is not one of the allowed values"}
 	}
 	return nil
 }
 
-// flag writes a truth as both engines keep it.
-func flag(b bool) int {
+// boolToInt returns 1 for true and 0 for false, as both engines store it.
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}

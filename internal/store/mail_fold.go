@@ -6,17 +6,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The letters that the index of PostgreSQL keeps without their marks, and those it keeps. SQLite folds these and more
-// by itself. A migration says the same.
+// Letters with marks, and the letters by which PostgreSQL's index replaces them. The migration of reeve_plain has the
+// same lists. SQLite folds these letters and more itself.
 const (
 	foldFrom = "ÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖÙÚÛÜÝàáâãäåçèéêëìíîïñòóôõöùúûüýÿĀāĂăĄąĆćĈĉĊċČčĎďĒēĔĕĖėĘęĚěĜĝĞğĠġĢģĤĥĨĩĪīĬĭĮįİĴĵĶķĹĺĻļĽľŃńŅņŇňŌōŎŏŐőŔŕŖŗŘřŚśŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŲųŴŵŶŷŸŹźŻżŽž"
 	foldTo   = "AAAAAACEEEEIIIINOOOOOUUUUYaaaaaaceeeeiiiinooooouuuuyyAaAaAaCcCcCcCcDdEeEeEeEeEeGgGgGgGgHhIiIiIiIiIJjKkLlLlLlNnNnNnOoOoOoRrRrRrSsSsSsSsTtTtUuUuUuUuUuUuWwYyYZzZzZz"
 )
 
-// unmarked takes the marks off letters, as the index does.
-func unmarked(s string) string { return marks.Replace(s) }
+// stripMarks removes the marks of letters, as PostgreSQL's index does.
+func stripMarks(s string) string { return markReplacer.Replace(s) }
 
-var marks = func() *strings.Replacer {
+var markReplacer = func() *strings.Replacer {
 	to := []rune(foldTo)
 	var pairs []string
 	for i, r := range []rune(foldFrom) {
@@ -25,8 +25,8 @@ var marks = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// foldWritten writes a word as PostgreSQL's index of words as written has it: see reeve_fold in the migrations.
-func foldWritten(w string) string {
+// foldWord folds a word as reeve_fold in the migrations does for PostgreSQL's index of words as written.
+func foldWord(w string) string {
 	var b strings.Builder
 	latin := false
 	for _, r := range norm.NFD.String(w) {
@@ -43,5 +43,5 @@ func foldWritten(w string) string {
 	return w
 }
 
-// foldAttached is foldWritten for a word of an attachment's name.
-func foldAttached(w string) string { return "ë" + foldWritten(w) }
+// foldAttachmentWord is foldWord for a word of an attachment's name.
+func foldAttachmentWord(w string) string { return "ë" + foldWord(w) }

@@ -6,7 +6,8 @@ import (
 	"reeve"
 )
 
-const importColumns = `id, user_id, source, state, replaces, position, seen, added, replaced, duplicate, bad, notes, started_at, updated_at, finished_at`
+const importColumns = `id, user_id, source, state, replaces, position, seen, added, replaced, duplicate, bad, notes,
+	started_at, updated_at, finished_at`
 
 func scanImport(r scanner) (v reeve.MailImport, err error) {
 	defer wrapCorrupt("mail_imports", &v.ID, &err)
@@ -18,18 +19,20 @@ func scanImport(r scanner) (v reeve.MailImport, err error) {
 		return v, err
 	}
 	v.Replace, v.StartedAt, v.UpdatedAt, v.FinishedAt = replaces == 1, reeve.FromMillis(started),
-		reeve.FromMillis(updated), moment(finished)
+		reeve.FromMillis(updated), mailTime(finished)
 	v.Notes = []reeve.MailNote{}
-	return v, decode("notes", notes, &v.Notes)
+	return v, decodeJSON("notes", notes, &v.Notes)
 }
 
-// BeginImport begins an import, or gives the user's own of the same source that is still open.
+// BeginImport starts an import. Unless q.Restart is set, it returns the user's open import of the same source if there
+// is one.
 func (t MailTx) BeginImport(ctx context.Context, workspace, user string,
 	q reeve.MailImportRequest) (reeve.MailImport, error) {
 	if !q.Restart {
-		v, ok, err := one(ctx, t.Snap, scanImport, `SELECT `+importColumns+
-			` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3 AND user_id = $4 ORDER BY id DESC LIMIT 1`,
-			workspace, q.Source, flag(q.Replace), user)
+		v, ok, err := queryOne(ctx, t.Snap, scanImport, `SELECT `+importColumns+
+			` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3
+				AND user_id = $4 ORDER BY id DESC LIMIT 1`,
+			workspace, q.Source, boolToInt(q.Replace), user)
 		if err != nil || ok {
 			return v, err
 		}
@@ -38,12 +41,12 @@ func (t MailTx) BeginImport(ctx context.Context, workspace, user string,
 		Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
 	return v, t.tx.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+
 		`) VALUES ($1, $2, $6, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
-		workspace, v.ID, v.Source, flag(v.Replace), reeve.Millis(t.now), user)
+		workspace, v.ID, v.Source, boolToInt(v.Replace), reeve.Millis(t.now), user)
 }
 
-// GetImport gives an import.
+// GetImport returns an import.
 func (s Mail) GetImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
-	v, ok, err := one(ctx, s.Snap, scanImport, `SELECT `+importColumns+
+	v, ok, err := queryOne(ctx, s.Snap, scanImport, `SELECT `+importColumns+
 		` FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("import", id)
@@ -51,7 +54,7 @@ func (s Mail) GetImport(ctx context.Context, workspace, id string) (reeve.MailIm
 	return v, err
 }
 
-// lockImport is GetImport for one who will write: others who would write it wait.
+// lockImport is like GetImport, but locks the row.
 func (t MailTx) lockImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
 	if err := t.tx.exec(ctx, `UPDATE mail_imports SET updated_at = updated_at WHERE workspace_id = $1 AND id = $2`,
 		workspace, id); err != nil {
@@ -60,54 +63,56 @@ func (t MailTx) lockImport(ctx context.Context, workspace, id string) (reeve.Mai
 	return t.GetImport(ctx, workspace, id)
 }
 
-// ListImports lists imports, newest first.
+// ListImports returns imports, newest first.
 func (s Mail) ListImports(ctx context.Context, workspace string, limit int) ([]reeve.MailImport, error) {
-	return all(ctx, s.Snap, scanImport, `SELECT `+importColumns+
+	return queryAll(ctx, s.Snap, scanImport, `SELECT `+importColumns+
 		` FROM mail_imports WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2`, workspace, limit)
 }
 
-// putImport writes how far an import has come.
+// putImport stores the progress of an import.
 func (t MailTx) putImport(ctx context.Context, workspace string, v reeve.MailImport) error {
 	finished := int64(0)
 	if v.FinishedAt != nil {
 		finished = reeve.Millis(*v.FinishedAt)
 	}
-	return t.tx.exec(ctx, `UPDATE mail_imports SET state = $3, position = $4, seen = $5, added = $6, replaced = $7, duplicate = $8, bad = $9, notes = $10, updated_at = $11, finished_at = $12
-		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad, reeve.SanitizeText(verbatim(v.Notes)), reeve.Millis(t.now), finished)
+	return t.tx.exec(ctx, `UPDATE mail_imports SET state = $3, position = $4, seen = $5, added = $6, replaced = $7,
+		duplicate = $8, bad = $9, notes = $10, updated_at = $11, finished_at = $12
+		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced,
+		v.Duplicate, v.Bad, reeve.SanitizeText(encodeJSONUnescaped(v.Notes)), reeve.Millis(t.now), finished)
 }
 
-// MailBatch is what was read between two positions of an import.
+// MailBatch is the mails between two positions of an import.
 type MailBatch struct {
-	After    string // where the import stands before
-	Position string // and afterwards
-	Hash     string // of what was sent, so that the same is known again
+	After    string // the import's position before the batch
+	Position string // the import's position after the batch
+	Hash     string // of the request, to recognize a repeated batch
 	Lines    []reeve.MailLine
 }
 
-// AddBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it
-// is all there or none of it. A batch that was taken before changes nothing; one that begins elsewhere than the import
-// stands, or says something else under a position that was reached, is refused.
+// AddBatch adds a batch to an import and advances its position in one transaction. It does nothing if the same batch
+// was added last. It returns a Conflict if the batch does not start at the import's position, or if another batch has
+// reached the same position.
 func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch) (reeve.MailImport, error) {
 	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil {
 		return v, err
 	}
-	taken, _, err := one(ctx, t.Snap, value[string],
+	lastKey, _, err := queryOne(ctx, t.Snap, scanValue[string],
 		`SELECT batch FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	switch {
 	case err != nil:
 		return v, err
-	case v.Position == b.Position && taken == b.key():
+	case v.Position == b.Position && lastKey == b.key():
 		return v, nil
 	case v.Position == b.Position:
-		return v, reeve.Errorf(reeve.Conflict, "the import has reached %q with another batch", b.Position).
-			Hintf("go on from there, under another position; if somebody else goes on with it, wait until they are " +
-				"done, or begin again with restart")
+		return v, reeve.Errorf(reeve.Conflict, "import has reached position %q with another batch", b.Position).
+			Hintf("continue from this position; if another client continues the import, wait until it is done, or " +
+				"start again with restart")
 	case v.Done():
-		return v, reeve.Errorf(reeve.Conflict, "the import is done").Hintf("begin another one")
+		return v, reeve.Errorf(reeve.Conflict, "import is done").Hintf("start a new import")
 	case v.Position != b.After:
-		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, b.After).
-			Hintf("somebody else goes on with it; wait until they are done, or begin again with restart")
+		return v, reeve.Errorf(reeve.Conflict, "import is at position %q, not at %q", v.Position, b.After).
+			Hintf("another client continues the import; wait until it is done, or start again with restart")
 	}
 	var mails []reeve.Email
 	places := map[string]string{}
@@ -131,7 +136,7 @@ func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch)
 	v.Added, v.Replaced, v.Duplicate, v.Position, v.UpdatedAt = v.Added+n.Added, v.Replaced+n.Replaced,
 		v.Duplicate+n.Duplicate, b.Position, t.now
 	for _, id := range n.Renamed {
-		v.AddNote("its Message-ID is taken by another mail; it was given an id of its own", places[id], false)
+		v.AddNote("another mail has the same Message-ID; this one got a new id", places[id], false)
 	}
 	if err := t.tx.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id,
 		b.key()); err != nil {
@@ -140,18 +145,18 @@ func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch)
 	return v, t.putImport(ctx, workspace, v)
 }
 
-// key tells whether two batches are one.
+// key identifies a batch.
 func (b MailBatch) key() string { return reeve.Hash([]byte(b.After + "\n" + b.Hash))[:32] }
 
-// FinishImport ends an import that has come to its last position. Doing it twice is doing it once.
+// FinishImport finishes an import that is at its last position. It is idempotent.
 func (t MailTx) FinishImport(ctx context.Context, workspace, id, position string) (reeve.MailImport, error) {
 	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil || v.Done() {
 		return v, err
 	}
 	if v.Position != position {
-		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, position).
-			Hintf("somebody else goes on with it")
+		return v, reeve.Errorf(reeve.Conflict, "import is at position %q, not at %q", v.Position, position).
+			Hintf("another client continues the import")
 	}
 	v.State, v.UpdatedAt, v.FinishedAt = reeve.ImportDone, t.now, &t.now
 	return v, t.putImport(ctx, workspace, v)

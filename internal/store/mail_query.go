@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// MailQuery is what is asked for: mails that have one of each list in All, and nothing of None.
+// MailQuery selects mails that match at least one term of each list in All and no term of None.
 type MailQuery struct {
 	All  [][]MailTerm
 	None []MailTerm
 }
 
-// MailTerm is a word, or several in a row.
+// MailTerm is a word or a sequence of words.
 type MailTerm struct {
-	Field  MailField // where it must be. Default: anywhere
+	Field  MailField // the field that must contain it. Default: any field
 	Words  []string  // letters and digits only
-	Prefix bool      // the last word may go on
+	Prefix bool      // the last word is a prefix
 }
 
-// AsWritten reports whether the term matches words as they are written, and not their other forms. Stems say nothing of
-// how a word begins, and names have no forms: Harry is not Harris.
+// AsWritten reports whether the term matches words as they are written, instead of their stems. Prefixes do not work
+// with stems, and names must not match by stems: Harry is not Harris.
 func (t MailTerm) AsWritten() bool {
 	return t.Prefix || t.Field == SenderField || t.Field == ReceiverField
 }
 
-// MailField is a part of a mail that can be searched by itself.
+// MailField is a part of a mail that can be searched separately.
 type MailField string
 
-// The fields.
+// The searchable fields.
 const (
 	AnyField      MailField = ""
 	SubjectField  MailField = "subject"
@@ -37,67 +37,68 @@ const (
 	AttachedField MailField = "attached"
 )
 
-// positive tells whether something is asked for, and not only ruled out.
-func (q MailQuery) positive() bool { return len(q.All) > 0 }
+// hasTerms reports whether the query has terms that must match.
+func (q MailQuery) hasTerms() bool { return len(q.All) > 0 }
 
-// terms counts what is asked for, and tells whether every one must be there.
-func (q MailQuery) terms() (n int, all bool) {
+// countTerms returns the number of terms that may match, and whether all of them must match.
+func (q MailQuery) countTerms() (n int, all bool) {
 	for _, any := range q.All {
 		n += len(any)
 	}
 	return n, n == len(q.All)
 }
 
-// mailWords is how an engine's full-text indexes are asked. It is all that the two say differently about mail.
-type mailWords struct {
-	term func(MailTerm) string // one term
+// mailDialect is an engine's dialect of full-text search. It contains all differences between the engines for mail.
+type mailDialect struct {
+	term func(MailTerm) string // renders one term
 	and  string
 	or   string
-	not  string // between what is asked for and what is ruled out
-	rank func(rankForm, mailMatch, *matchArgs) string
-	// walk gives the newest mails. dated leaves mails without a date out. $1 inboxes, $2 and $3 times, $4 and $5 the
-	// time and the id to begin behind, $6 how many; the match adds its own.
-	walk  func(dated bool, m mailMatch, args *matchArgs) string
-	found string // $1 ids, $2 how many characters of their text
-	most  int    // how many mails are ranked
-	bm25  bool   // scores are those of BM25, which tell how rare the words are
+	not  string // between required and excluded terms
+	rank func(rankOptions, compiledQuery, *matchArgs) string
+	// walk returns the statement for the newest mails. dated leaves out mails without a date. Parameters: $1 inboxes,
+	// $2 and $3 time range, $4 and $5 time and id of the last mail of the previous page, $6 limit, then args.
+	walk      func(dated bool, m compiledQuery, args *matchArgs) string
+	found     string // statement for the mails of a page: $1 ids, $2 number of characters of the body
+	maxRanked int    // the number of mails that are ranked
+	bm25      bool   // scores are BM25 scores, which depend on how rare the words are
 }
 
-// rankForm says what is left out of a statement that ranks: $1 and $2 the first and last id, $3 inboxes, $4 and $5
-// times, $6 how many to rank, $7 how many to give, $8 and $9 the mail to begin behind and the score it had; the match
-// adds its own. It gives ids and scores, the least first, and how many were ranked.
-type rankForm struct {
-	newest bool // the score is the mail's age
-	some   bool // not every inbox between the ids
-	dated  bool // the times matter; mails without a date are left out
+// rankOptions selects the parts of a ranking statement. Its parameters are: $1 and $2 first and last id, $3 inboxes, $4
+// and $5 time range, $6 number of mails to rank, $7 limit, $8 and $9 id and score of the last mail of the previous
+// page, then the args of the query. It returns ids and scores, lowest first, and the number of ranked mails.
+type rankOptions struct {
+	newest bool // order by age
+	some   bool // restrict to the inboxes in $3
+	dated  bool // restrict to the time range and leave out mails without a date
 	after  bool
-	count  bool // how many were ranked is wanted; otherwise it may be left at 0
+	count  bool // return the number of ranked mails; otherwise it may be 0
 }
 
-// mailAsk is a condition in the engine's own language: a mail matches one text or the other. An empty text matches
-// nothing.
-type mailAsk struct {
-	forms   string // asks the index of stems
-	written string // asks the index of words as they are written
+// indexQuery is a condition in the engine's query language: a mail matches either text. An empty text matches nothing.
+type indexQuery struct {
+	forms   string // for the index of stems
+	written string // for the index of words as written
 }
 
-func (a mailAsk) none() bool { return a == mailAsk{} }
+func (a indexQuery) isEmpty() bool { return a == indexQuery{} }
 
-// both reports whether two indexes are asked.
-func (a mailAsk) both() bool { return a.forms != "" && a.written != "" }
+// usesBoth reports whether the condition uses both indexes.
+func (a indexQuery) usesBoth() bool { return a.forms != "" && a.written != "" }
 
-// mailMatch is a query in the engine's own language.
-type mailMatch struct {
-	all  []mailAsk // each must be met. Those that ask one index come first
-	none mailAsk   // must not be met
+// compiledQuery is a query in the engine's query language.
+type compiledQuery struct {
+	all  []indexQuery // each must match; those that use one index come first
+	none indexQuery   // must not match
 }
 
-// single reports whether one question to one index says it all.
-func (m mailMatch) single() bool { return len(m.all) == 1 && !m.all[0].both() && m.none.none() }
+// isSingle reports whether one query of one index is sufficient.
+func (m compiledQuery) isSingle() bool {
+	return len(m.all) == 1 && !m.all[0].usesBoth() && m.none.isEmpty()
+}
 
-// matchArgs are the texts of a match, as arguments of a statement behind its own.
+// matchArgs collects the texts of a query as arguments after a statement's own.
 type matchArgs struct {
-	own  int // how many arguments the statement has besides
+	own  int // the number of the statement's own arguments
 	list []any
 }
 
@@ -106,13 +107,13 @@ func (a *matchArgs) add(text string) string {
 	return "$" + strconv.Itoa(a.own+len(a.list))
 }
 
-// match writes a query in the engine's own language. Terms that ask the same index become one text.
-func (w mailWords) match(q MailQuery) (m mailMatch) {
+// compile renders a query in the engine's query language. Terms for the same index become one text.
+func (w mailDialect) compile(q MailQuery) (m compiledQuery) {
 	var forms, written []string
-	var mixed []mailAsk
+	var mixed []indexQuery
 	for _, any := range q.All {
-		switch a := w.ask(any); {
-		case a.both():
+		switch a := w.anyOf(any); {
+		case a.usesBoth():
 			mixed = append(mixed, a)
 		case a.forms != "":
 			forms = append(forms, a.forms)
@@ -120,8 +121,8 @@ func (w mailWords) match(q MailQuery) (m mailMatch) {
 			written = append(written, a.written)
 		}
 	}
-	m.none = w.ask(q.None)
-	// without writes what must be there, and rules out what must not if the same index knows.
+	m.none = w.anyOf(q.None)
+	// without joins the required terms and excludes none, if the same index can do that.
 	without := func(list []string, none *string) string {
 		s := strings.Join(list, w.and)
 		if *none != "" {
@@ -130,17 +131,17 @@ func (w mailWords) match(q MailQuery) (m mailMatch) {
 		return s
 	}
 	if len(forms) > 0 {
-		m.all = append(m.all, mailAsk{forms: without(forms, &m.none.forms)})
+		m.all = append(m.all, indexQuery{forms: without(forms, &m.none.forms)})
 	}
 	if len(written) > 0 {
-		m.all = append(m.all, mailAsk{written: without(written, &m.none.written)})
+		m.all = append(m.all, indexQuery{written: without(written, &m.none.written)})
 	}
 	m.all = append(m.all, mixed...)
 	return m
 }
 
-// ask asks for any of some terms.
-func (w mailWords) ask(terms []MailTerm) mailAsk {
+// anyOf returns the condition that any of the terms matches.
+func (w mailDialect) anyOf(terms []MailTerm) indexQuery {
 	var forms, written []string
 	for _, t := range terms {
 		if t.AsWritten() {
@@ -155,28 +156,29 @@ func (w mailWords) ask(terms []MailTerm) mailAsk {
 		}
 		return "(" + strings.Join(list, w.or) + ")"
 	}
-	return mailAsk{forms: any(forms), written: any(written)}
+	return indexQuery{forms: any(forms), written: any(written)}
 }
 
-const foundColumns = `e.id, e.inbox_id, e.message_id, e.folder, e.subject, e.sender, e.sent_at, e.recipients, e.attached, substr(e.body, 1, $2)`
+const foundColumns = `e.id, e.inbox_id, e.message_id, e.folder, e.subject, e.sender, e.sent_at, e.recipients,
+	e.attached, substr(e.body, 1, $2)`
 
-// undated rules out mails without a date, where dates are asked for: 0 means none.
-func undated(column string, out bool) string {
-	if !out {
+// excludeUndated returns the condition that a mail has a date, if exclude is true. 0 means no date.
+func excludeUndated(column string, exclude bool) string {
+	if !exclude {
 		return ""
 	}
 	return ` AND ` + column + ` <> 0`
 }
 
-// words is how this store's engine is asked.
-func (db *DB) words() mailWords {
+// mailSearchDialect returns the dialect of this store's engine.
+func (db *DB) mailSearchDialect() mailDialect {
 	if db.Engine() == "postgres" {
-		return postgresWords
+		return postgresMail
 	}
-	return sqliteWords
+	return sqliteMail
 }
 
-var sqliteWords = mailWords{
+var sqliteMail = mailDialect{
 	term: func(t MailTerm) string {
 		s := `"` + strings.Join(t.Words, " ") + `"`
 		if t.Prefix {
@@ -188,11 +190,10 @@ var sqliteWords = mailWords{
 		return s
 	},
 	and: " AND ", or: " OR ", not: " NOT ",
-	rank: func(f rankForm, m mailMatch, args *matchArgs) string {
-		// The mails' own table is read only where it must be: the index alone answers in a fraction of the time.
-		// Ranking costs more than all else together, so it is not left to the index, which would sort every match with
-		// all its places.
-		table, where := sqliteRanked(m.all[0], args)
+	rank: func(f rankOptions, m compiledQuery, args *matchArgs) string {
+		// The table of mails is joined only if needed, because the index alone takes a fraction of the time. Sorting is
+		// not left to the index, which would sort every match together with its positions.
+		table, where := sqliteSource(m.all[0], args)
 		score, join, after := "i.rank", "", ""
 		if f.newest {
 			score = "CAST(-e.sent_at AS REAL)"
@@ -200,42 +201,45 @@ var sqliteWords = mailWords{
 		if f.newest || f.dated {
 			join = " CROSS JOIN emails e ON e.id = i.rowid"
 		}
-		where += sqliteAmong("i.rowid", mailMatch{all: m.all[1:], none: m.none}, args)
+		where += sqliteFilter("i.rowid", compiledQuery{all: m.all[1:], none: m.none}, args)
 		if f.some {
 			where += ` AND i.rowid >> 28 IN (SELECT value FROM json_each('[' || $3 || ']'))`
 		}
 		if f.dated {
-			where += ` AND e.sent_at BETWEEN $4 AND $5` + undated("e.sent_at", true)
+			where += ` AND e.sent_at BETWEEN $4 AND $5` + excludeUndated("e.sent_at", true)
 		}
-		if f.after { // the score it has now: it moves a little when mail is added
-			after = `, (SELECT coalesce((SELECT score FROM c WHERE id = $8), $9) AS at) a WHERE c.score > a.at OR c.score = a.at AND c.id < $8`
+		if f.after { // the current score, because scores change slightly when mail is added
+			after = `, (SELECT coalesce((SELECT score FROM c WHERE id = $8), $9) AS at) a WHERE c.score > a.at
+				OR c.score = a.at AND c.id < $8`
 		}
 		matches := `SELECT i.rowid AS id, ` + score + ` AS score FROM ` + table + join + `
 			WHERE ` + where + ` LIMIT $6`
-		if !f.count { // then nothing is written down
+		if !f.count { // avoids materializing the matches
 			return `SELECT c.id, c.score, 0 FROM (` + matches + `) c ORDER BY c.score, c.id DESC LIMIT $7`
 		}
 		return `WITH c AS MATERIALIZED (` + matches + `)
 			SELECT c.id, c.score, (SELECT count(*) FROM c) FROM c` + after + ` ORDER BY c.score, c.id DESC LIMIT $7`
 	},
-	walk: func(dated bool, m mailMatch, args *matchArgs) string {
-		return `SELECT e.id, e.sent_at FROM json_each('[' || $1 || ']') i CROSS JOIN emails e WHERE e.id IN (SELECT id FROM emails WHERE inbox_id = i.value AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
-		` + undated("sent_at", dated) + sqliteAmong("id", m, args) + `
+	walk: func(dated bool, m compiledQuery, args *matchArgs) string {
+		return `SELECT e.id, e.sent_at FROM json_each('[' || $1 || ']') i CROSS JOIN emails e WHERE e.id IN (SELECT id
+			FROM emails WHERE inbox_id = i.value AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
+		` + excludeUndated("sent_at", dated) + sqliteFilter("id", m, args) + `
 		ORDER BY sent_at DESC, id DESC LIMIT $6) ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`
 	},
-	found: `SELECT ` + foundColumns + ` FROM emails e WHERE e.id IN (SELECT value FROM json_each('[' || $1 || ']'))`,
-	most:  100_000,
-	bm25:  true,
+	found: `SELECT ` + foundColumns + ` FROM emails e WHERE e.id IN (SELECT value
+		FROM json_each('[' || $1 || ']'))`,
+	maxRanked: 100_000,
+	bm25:      true,
 }
 
-// sqliteRanked is where to read the mails that meet a condition, as i with rowid and rank, and what they must be.
-func sqliteRanked(a mailAsk, args *matchArgs) (table, where string) {
+// sqliteSource returns the table i, with the columns rowid and rank, and the condition that select the matching mails.
+func sqliteSource(a indexQuery, args *matchArgs) (table, where string) {
 	const forms, written = "emails_words", "emails_written"
 	is := func(of, table, text string) string {
 		return of + table + ` MATCH ` + args.add(text) + ` AND ` + of + `rowid BETWEEN $1 AND $2`
 	}
 	switch {
-	case a.both(): // the better of its two ranks
+	case a.usesBoth(): // the better of the two ranks
 		return `(SELECT id AS rowid, min(rank) AS rank FROM (
 			SELECT rowid AS id, rank FROM ` + forms + ` WHERE ` + is("", forms, a.forms) + ` UNION ALL
 			SELECT rowid, rank FROM ` + written + ` WHERE ` + is("", written, a.written) + `) GROUP BY id) i`, "true"
@@ -245,9 +249,9 @@ func sqliteRanked(a mailAsk, args *matchArgs) (table, where string) {
 	return forms + " i", is("i.", forms, a.forms)
 }
 
-// sqliteAmong restricts an id to the mails that match.
-func sqliteAmong(id string, m mailMatch, args *matchArgs) (where string) {
-	ids := func(a mailAsk) string {
+// sqliteFilter returns a condition that restricts an id to matching mails.
+func sqliteFilter(id string, m compiledQuery, args *matchArgs) (where string) {
+	ids := func(a indexQuery) string {
 		var list []string
 		if a.forms != "" {
 			list = append(list, `SELECT rowid FROM emails_words WHERE emails_words MATCH `+args.add(a.forms))
@@ -260,17 +264,17 @@ func sqliteAmong(id string, m mailMatch, args *matchArgs) (where string) {
 	for _, a := range m.all {
 		where += " AND " + id + " IN " + ids(a)
 	}
-	if !m.none.none() {
+	if !m.none.isEmpty() {
 		where += " AND " + id + " NOT IN " + ids(m.none)
 	}
 	return where
 }
 
-// weights are the labels that PostgreSQL's index knows the fields by.
-var weights = map[MailField]string{SubjectField: "A", SenderField: "B", ReceiverField: "C", BodyField: "D",
+// postgresWeights are the weights that mark the fields in PostgreSQL's index.
+var postgresWeights = map[MailField]string{SubjectField: "A", SenderField: "B", ReceiverField: "C", BodyField: "D",
 	AttachedField: "D"}
 
-var postgresWords = mailWords{
+var postgresMail = mailDialect{
 	term: func(t MailTerm) string {
 		in := func(weight string, write func(string) string) string {
 			var words []string
@@ -284,19 +288,19 @@ var postgresWords = mailWords{
 			}
 			return "(" + strings.Join(words, " <-> ") + ")"
 		}
-		write, attached := unmarked, unmarked
+		write, attached := stripMarks, stripMarks
 		if t.AsWritten() {
-			write, attached = foldWritten, foldAttached
+			write, attached = foldWord, foldAttachmentWord
 		}
 		if t.Field == AttachedField {
-			return in(weights[t.Field], attached)
+			return in(postgresWeights[t.Field], attached)
 		} else if t.Field != AnyField {
-			return in(weights[t.Field], write)
+			return in(postgresWeights[t.Field], write)
 		}
 		var some []string
 		if len(t.Words) == 1 {
 			some = append(some, in("", write))
-		} else { // words in a row are in one field
+		} else { // a sequence of words must be in one field
 			some = append(some, in("A", write), in("B", write), in("C", write), in("D", write))
 		}
 		if t.AsWritten() {
@@ -305,48 +309,52 @@ var postgresWords = mailWords{
 		return "(" + strings.Join(some, " | ") + ")"
 	},
 	and: " & ", or: " | ", not: " & !",
-	rank: func(f rankForm, m mailMatch, args *matchArgs) string {
+	rank: func(f rankOptions, m compiledQuery, args *matchArgs) string {
 		p := postgresMatch{args: args}
 		where := p.where(m)
 		score := "-(" + strings.Join(p.ranks, " + ") + ")::float8"
 		if f.newest {
 			score = "-e.sent_at::float8"
 		}
-		return `WITH c AS MATERIALIZED (SELECT e.id, ` + score + ` AS score FROM ` + p.from + `emails e WHERE e.id BETWEEN $1 AND $2` + where + `
-			AND ($3 = '' OR e.inbox_id = ANY (string_to_array($3, ',')::bigint[])) AND e.sent_at BETWEEN $4 AND $5` + undated("e.sent_at", f.dated) + ` LIMIT $6)
-			SELECT c.id, c.score, (SELECT count(*) FROM c) FROM c, (SELECT coalesce((SELECT score FROM c WHERE id = $8), $9) AS at) a
+		return `WITH c AS MATERIALIZED (SELECT e.id, ` + score + ` AS score FROM ` + p.from + `emails e
+			WHERE e.id BETWEEN $1 AND $2` + where + `
+			AND ($3 = '' OR e.inbox_id = ANY (string_to_array($3, ',')::bigint[])) AND e.sent_at BETWEEN $4
+			AND $5` + excludeUndated("e.sent_at", f.dated) + ` LIMIT $6)
+			SELECT c.id, c.score, (SELECT count(*) FROM c) FROM c, (SELECT coalesce((SELECT score FROM c WHERE id = $8),
+			$9) AS at) a
 			WHERE c.score > a.at OR c.score = a.at AND c.id < $8 ORDER BY c.score, c.id DESC LIMIT $7`
 	},
-	walk: func(dated bool, m mailMatch, args *matchArgs) string {
+	walk: func(dated bool, m compiledQuery, args *matchArgs) string {
 		p := postgresMatch{args: args}
 		where := p.where(m)
-		return `SELECT e.id, e.sent_at FROM ` + p.from + `unnest(string_to_array($1, ',')::bigint[]) i CROSS JOIN LATERAL (SELECT e.id, e.sent_at FROM emails e
+		return `SELECT e.id, e.sent_at FROM ` + p.from + `unnest(string_to_array($1, ',')::bigint[]) i CROSS
+			JOIN LATERAL (SELECT e.id, e.sent_at FROM emails e
 		WHERE e.inbox_id = i AND e.sent_at BETWEEN $2 AND $3 AND (e.sent_at < $4 OR e.id < $5)
-		` + undated("e.sent_at", dated) + where + ` ORDER BY e.sent_at DESC, e.id DESC LIMIT $6) e
+		` + excludeUndated("e.sent_at", dated) + where + ` ORDER BY e.sent_at DESC, e.id DESC LIMIT $6) e
 		ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`
 	},
-	found: `SELECT ` + foundColumns + ` FROM emails e WHERE e.id = ANY (string_to_array($1, ',')::bigint[])`,
-	most:  20_000,
+	found:     `SELECT ` + foundColumns + ` FROM emails e WHERE e.id = ANY (string_to_array($1, ',')::bigint[])`,
+	maxRanked: 20_000,
 }
 
-// postgresMatch writes conditions on the mails e. Each text is read once, by a function in front of the mails.
+// postgresMatch builds conditions on the mails e. Each text is parsed once, by a function in the FROM clause.
 type postgresMatch struct {
 	args  *matchArgs
 	from  string
-	ranks []string // how well a mail matches each text
+	ranks []string // the rank of a mail for each text
 }
 
-func (p *postgresMatch) where(m mailMatch) (where string) {
+func (p *postgresMatch) where(m compiledQuery) (where string) {
 	for _, a := range m.all {
-		where += " AND (" + p.ask(a, true) + ")"
+		where += " AND (" + p.condition(a, true) + ")"
 	}
-	if !m.none.none() {
-		where += " AND NOT (" + p.ask(m.none, false) + ")"
+	if !m.none.isEmpty() {
+		where += " AND NOT (" + p.condition(m.none, false) + ")"
 	}
 	return where
 }
 
-func (p *postgresMatch) ask(a mailAsk, ranks bool) string {
+func (p *postgresMatch) condition(a indexQuery, ranks bool) string {
 	var list []string
 	ask := func(column, config, text string) {
 		if text == "" {

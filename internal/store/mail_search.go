@@ -16,72 +16,71 @@ import (
 // MailSearch is a search in some inboxes.
 type MailSearch struct {
 	Query   MailQuery
-	Inboxes []Inbox // where to look
-	All     bool    // they are all that the workspace has
-	Newest  bool    // the newest first, not the best
+	Inboxes []Inbox // the inboxes to search
+	All     bool    // Inboxes are all inboxes of the workspace
+	Newest  bool    // order by date instead of by rank
 	From    time.Time
-	To      time.Time // not included. Default: no end
+	To      time.Time // exclusive. Default: no end
 	After   *MailCursor
 	Limit   int
-	// how many matches are ranked; when there are more, the newest come first. Default: what the engine ranks in less
-	// than a second
+	// Most is the number of matches that are ranked. If there are more, the newest come first. Default: the number that
+	// the engine ranks in less than a second.
 	Most int
 }
 
-// MailCursor is where a page ended: behind a mail, in the order of its search.
+// MailCursor is the position of a mail in the results of a search.
 type MailCursor struct {
-	Newest bool    // the newest came first
-	Walk   bool    // there were too many to put them in order, and they were read by date
-	Score  float64 // the mail's, the least first
-	ID     int64   // the mail's
+	Newest bool    // the results are ordered by date
+	Walk   bool    // there were too many results to rank, so they are read by date
+	Score  float64 // the mail's score, lowest first
+	ID     int64   // the mail's id
 }
 
-// MailPage is what a search found.
+// MailPage is a page of search results.
 type MailPage struct {
 	Mails   []MailMatch
-	Next    *MailCursor // nil when there are no others
-	Crowded bool        // so many match that the newest are given first
+	Next    *MailCursor // nil on the last page
+	Crowded bool        // there are too many results to rank, so they are ordered by date
 }
 
-// MailMatch is a mail that was found, with the text to show of it.
+// MailMatch is a mail that was found, with the texts for its snippet.
 type MailMatch struct {
 	reeve.MailHit
-	From       string   // the sender with its name
+	From       string   // the sender with name
 	Recipients []string // with names
-	Attached   string   // names of files, a line each
-	Body       string   // the beginning of it
-	More       bool     // there is more of it: of the last [reeve.RedactWindow] bytes nothing is to be shown
+	Attached   string   // file names, one on each line
+	Body       string   // the beginning of the body
+	More       bool     // the body continues; the last [reeve.RedactWindow] bytes of Body must not be shown
 	Place      MailCursor
 
 	row int64
 }
 
-// ranked is a mail's place in a search.
-type ranked struct {
+// rankedMail is the id and score of a mail in the results.
+type rankedMail struct {
 	id    int64
 	score float64
-	of    int // how many there are
+	of    int // the number of ranked mails
 }
 
-func (r ranked) place(newest, walk bool) MailCursor {
+func (r rankedMail) cursor(newest, walk bool) MailCursor {
 	return MailCursor{Newest: newest, Walk: walk, Score: r.score, ID: r.id}
 }
 
-// SearchMail finds mails: the best first, or the newest first. No search reads more than the index says of its words,
-// and none ranks more than so many mails: of a word that nearly every mail has, the newest are given. Adding mail
-// between two pages neither repeats nor skips what was there.
+// SearchMail returns a page of mails, ordered by rank or by date. If more mails match than can be ranked, it orders
+// them by date. Mails that are added between two pages neither repeat nor skip earlier results.
 func (s Mail) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err error) {
 	if len(q.Inboxes) == 0 || q.Limit < 1 {
 		return page, nil
 	}
-	w := s.db.words()
-	q.Most = cmp.Or(q.Most, w.most)
+	w := s.db.mailSearchDialect()
+	q.Most = cmp.Or(q.Most, w.maxRanked)
 	if q.After != nil {
 		q.Newest = q.After.Newest
 	}
-	var list []ranked
-	walk := !q.Query.positive() || q.After != nil && q.After.Walk
-	page.Crowded = walk && q.Query.positive()
+	var list []rankedMail
+	walk := !q.Query.hasTerms() || q.After != nil && q.After.Walk
+	page.Crowded = walk && q.Query.hasTerms()
 	if !walk {
 		if list, err = s.rankMail(ctx, w, q); err != nil {
 			return page, err
@@ -98,40 +97,40 @@ func (s Mail) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err 
 	}
 	if len(list) > q.Limit {
 		list = list[:q.Limit]
-		last := list[q.Limit-1].place(q.Newest, walk)
+		last := list[q.Limit-1].cursor(q.Newest, walk)
 		page.Next = &last
 	}
-	page.Mails, err = s.foundMail(ctx, w, q, list, walk)
+	page.Mails, err = s.loadMatches(ctx, w, q, list, walk)
 	return page, err
 }
 
-// rankMail asks the full-text index, and puts what it gives in order.
-func (s Mail) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
-	first, last := q.Inboxes[0].span(), q.Inboxes[0].span()
+// rankMail returns the matching mails in the order of their scores.
+func (s Mail) rankMail(ctx context.Context, w mailDialect, q MailSearch) ([]rankedMail, error) {
+	first, last := q.Inboxes[0].idRange(), q.Inboxes[0].idRange()
 	some := ""
 	if q.All {
 		n := q.Inboxes[0].ID >> inboxBits
 		first.first, last.last = n<<(inboxBits+mailBits), (n+1)<<(inboxBits+mailBits)-1
 	} else if len(q.Inboxes) > 1 {
-		some = numbers(q.Inboxes, func(i Inbox) int64 { return i.ID })
+		some = joinIDs(q.Inboxes, func(i Inbox) int64 { return i.ID })
 		for _, i := range q.Inboxes {
-			first.first, last.last = min(first.first, i.span().first), max(last.last, i.span().last)
+			first.first, last.last = min(first.first, i.idRange().first), max(last.last, i.idRange().last)
 		}
 	}
-	from, to := q.times()
+	from, to := q.timeRange()
 	after := MailCursor{Score: -math.MaxFloat64}
 	if q.After != nil {
 		after = *q.After
 	}
-	form := rankForm{newest: q.Newest, some: some != "", dated: q.dated(), after: q.After != nil}
-	terms, alone := q.Query.terms()
-	match := w.match(q.Query)
-	form.count = !w.bm25 || q.Newest || form.after || !alone || !match.single()
+	form := rankOptions{newest: q.Newest, some: some != "", dated: q.hasDates(), after: q.After != nil}
+	terms, alone := q.Query.countTerms()
+	match := w.compile(q.Query)
+	form.count = !w.bm25 || q.Newest || form.after || !alone || !match.isSingle()
 	own := []any{first.first, last.last, some, from, to, q.Most + 1, q.Limit + 1, after.ID, after.Score}
 	for {
 		args := &matchArgs{own: len(own)}
 		statement := w.rank(form, match, args)
-		list, err := all(ctx, s.Snap, func(r scanner) (v ranked, err error) {
+		list, err := queryAll(ctx, s.Snap, func(r scanner) (v rankedMail, err error) {
 			return v,
 				r.Scan(&v.id, &v.score, &v.of)
 		},
@@ -139,32 +138,32 @@ func (s Mail) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked
 		if err != nil || form.count || len(list) == 0 {
 			return list, err
 		}
-		kept, _, err := one(ctx, s.Snap, value[int64], `SELECT coalesce(sum(messages), 0) FROM inboxes`)
-		if err != nil || kept <= int64(q.Most) || -list[0].score > mostBM25(terms, kept, int64(q.Most)) {
+		total, _, err := queryOne(ctx, s.Snap, scanValue[int64], `SELECT coalesce(sum(messages), 0) FROM inboxes`)
+		if err != nil || total <= int64(q.Most) || -list[0].score > maxBM25(terms, total, int64(q.Most)) {
 			return list, err
 		}
 		form.count = true
 	}
 }
 
-// mostBM25 is what the best mail of a search can score if each of its terms is in more than so many mails: a term gives
-// at most 2.2 times the logarithm of how rare it is. One that scores more has a term that fewer mails have, and so
-// fewer match; they need not be counted, which would cost a tenth of the search.
-func mostBM25(terms int, kept, most int64) float64 {
-	return float64(terms) * 2.2 * max(1e-6, math.Log((float64(kept-most)+0.5)/(float64(most)+0.5)))
+// maxBM25 returns the highest score that a mail can have if each term occurs in more than limit of total mails. A term
+// contributes at most 2.2 times the logarithm of its rarity. If a mail has a higher score, a term is rarer, so at most
+// limit mails match and they need not be counted. Counting costs a tenth of the search.
+func maxBM25(terms int, total, limit int64) float64 {
+	return float64(terms) * 2.2 * max(1e-6, math.Log((float64(total-limit)+0.5)/(float64(limit)+0.5)))
 }
 
-// walkMail goes through the inboxes by date.
-func (s Mail) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
-	from, to := q.times()
+// walkMail returns the matching mails, newest first.
+func (s Mail) walkMail(ctx context.Context, w mailDialect, q MailSearch) ([]rankedMail, error) {
+	from, to := q.timeRange()
 	sent, id := int64(math.MaxInt64), int64(math.MaxInt64)
 	if q.After != nil {
 		sent, id = -int64(q.After.Score), q.After.ID
 	}
-	own := []any{numbers(q.Inboxes, func(i Inbox) int64 { return i.ID }), from, min(to, sent), sent, id, q.Limit + 1}
+	own := []any{joinIDs(q.Inboxes, func(i Inbox) int64 { return i.ID }), from, min(to, sent), sent, id, q.Limit + 1}
 	args := &matchArgs{own: len(own)}
-	statement := w.walk(q.dated(), w.match(q.Query), args)
-	return all(ctx, s.Snap, func(r scanner) (v ranked, err error) {
+	statement := w.walk(q.hasDates(), w.compile(q.Query), args)
+	return queryAll(ctx, s.Snap, func(r scanner) (v rankedMail, err error) {
 		var at int64
 		err = r.Scan(&v.id, &at)
 		v.score = -float64(at)
@@ -172,18 +171,19 @@ func (s Mail) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked
 	}, statement, slices.Concat(own, args.list)...)
 }
 
-// foundMail reads the mails of a page.
-func (s Mail) foundMail(ctx context.Context, w mailWords, q MailSearch, list []ranked, walk bool) ([]MailMatch, error) {
+// loadMatches reads the mails of a page.
+func (s Mail) loadMatches(ctx context.Context, w mailDialect, q MailSearch, list []rankedMail, walk bool) ([]MailMatch,
+	error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	shown := shownText
-	if !q.Query.positive() {
+	if !q.Query.hasTerms() {
 		shown = shownStart
 	}
-	shown += reeve.RedactWindow // what stands behind a snippet tells of secrets in it
-	found, err := all(ctx, s.Snap, scanFound(q.Inboxes, shown), w.found,
-		numbers(list, func(r ranked) int64 { return r.id }), shown)
+	shown += reeve.RedactWindow // text after a snippet is needed to find secrets in it
+	found, err := queryAll(ctx, s.Snap, scanFound(q.Inboxes, shown), w.found,
+		joinIDs(list, func(r rankedMail) int64 { return r.id }), shown)
 	if err != nil {
 		return nil, err
 	}
@@ -192,22 +192,22 @@ func (s Mail) foundMail(ctx context.Context, w mailWords, q MailSearch, list []r
 		place[r.id] = i
 	}
 	for i, f := range found {
-		found[i].Place = list[place[f.row]].place(q.Newest, walk)
+		found[i].Place = list[place[f.row]].cursor(q.Newest, walk)
 	}
 	slices.SortFunc(found, func(a, b MailMatch) int { return cmp.Compare(place[a.row], place[b.row]) })
 	return found, nil
 }
 
 const (
-	shownText  = 262_144 // characters in which matches are looked for
-	shownStart = 400     // characters of a mail in which nothing is looked for
+	shownText  = 262_144 // characters in which matches are highlighted
+	shownStart = 400     // characters of a mail if the query has no terms
 )
 
-// dated tells whether it matters when a mail was sent.
-func (q MailSearch) dated() bool { return !q.From.IsZero() || !q.To.IsZero() }
+// hasDates reports whether the search has a time range.
+func (q MailSearch) hasDates() bool { return !q.From.IsZero() || !q.To.IsZero() }
 
-// times is the span of time; the end is the last millisecond in it.
-func (q MailSearch) times() (from, to int64) {
+// timeRange returns the time range in milliseconds, including both ends.
+func (q MailSearch) timeRange() (from, to int64) {
 	from, to = math.MinInt64, math.MaxInt64
 	if !q.From.IsZero() {
 		from = q.From.UnixMilli()
@@ -232,13 +232,13 @@ func scanFound(inboxes []Inbox, most int) func(scanner) (MailMatch, error) {
 		}
 		m.More = len(m.Body) >= most && utf8.RuneCountInString(m.Body) == most
 		m.Sender, _ = reeve.Address(m.From)
-		m.Date = moment(sent)
-		return m, decode("recipients", recipients, &m.Recipients)
+		m.Date = mailTime(sent)
+		return m, decodeJSON("recipients", recipients, &m.Recipients)
 	}
 }
 
-// numbers writes ids with commas between them: one argument, however many there are.
-func numbers[T any](list []T, id func(T) int64) string {
+// joinIDs joins ids with commas, so that any number of ids is one argument.
+func joinIDs[T any](list []T, id func(T) int64) string {
 	var b strings.Builder
 	for i, v := range list {
 		if i > 0 {
@@ -249,8 +249,8 @@ func numbers[T any](list []T, id func(T) int64) string {
 	return b.String()
 }
 
-// moment is a time, if there is one: 0 means none, and 1 is what mail of that very moment is kept with.
-func moment(ms int64) *time.Time {
+// mailTime converts a stored time. 0 means no date, and 1 stands for the time 0.
+func mailTime(ms int64) *time.Time {
 	if ms == 0 {
 		return nil
 	}

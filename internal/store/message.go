@@ -24,8 +24,7 @@ func scanMessage(r scanner) (m reeve.Message, err error) {
 	return m, err
 }
 
-// AppendMessage writes what was said: a thought, an observation, a message of a person, a summary or a note of the
-// system.
+// AppendMessage inserts a message. Its time is the time of the transaction.
 func (t LedgerTx) AppendMessage(ctx context.Context, m reeve.Message) error {
 	return t.tx.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, m.ID,
 		m.WorkspaceID, m.ThreadID,
@@ -33,13 +32,13 @@ func (t LedgerTx) AppendMessage(ctx context.Context, m reeve.Message) error {
 		reeve.Millis(t.now))
 }
 
-// A log is what was said and done in a thread or a run: messages and calls, in the order of their ids. The result of a
-// call has its place right behind the call, whenever it came. A place in a log is the id of an entry, or that of a call
-// with resultMark for its result.
+// The log of a thread or a run consists of its messages and calls, ordered by id. The result of a call is an entry of
+// its own directly after the call, regardless of when it arrived. The cursor of an entry is its id. The cursor of a
+// result is the id of its call followed by resultMark.
 
-const resultMark = "~" // comes after no mark, and before the next id
+const resultMark = "~" // makes a cursor sort after the call's id and before the next id
 
-// MessageCursor returns the position of an entry in its log, to be passed as after when the next page is read.
+// MessageCursor returns the cursor of an entry. Pass it as after to read the next page.
 func MessageCursor(m reeve.Message) string {
 	if m.Kind == reeve.ToolResult {
 		return m.ActionID + resultMark
@@ -47,17 +46,17 @@ func MessageCursor(m reeve.Message) string {
 	return m.ID
 }
 
-// IsMessageCursor tells whether s has the form of a place in a log.
+// IsMessageCursor reports whether s has the form of a cursor.
 func IsMessageCursor(s string) bool { return reeve.IsID(strings.TrimSuffix(s, resultMark)) }
 
-// entryColumns are what a log shows of a call, and messageEntry what it shows of a message, in the same order.
+// callEntryColumns and messageEntryColumns are the columns of log entries in the order in which scanEntries reads them.
 const (
-	entryColumns = `id, workspace_id, thread_id, agent_id, run_id, 'action' AS kind, args, request, created_at,
+	callEntryColumns = `id, workspace_id, thread_id, agent_id, run_id, 'action' AS kind, args, request, created_at,
 		COALESCE(operation_id, ''), result_id, result, result_info, updated_at`
-	messageEntry = messageColumns + `, '', '', '', '', 0`
+	messageEntryColumns = messageColumns + `, '', '', '', '', 0`
 )
 
-// scanEntries reads the entries that a row of a log makes: one of a message, and of a call also its result.
+// scanEntries returns the log entries of a row: one for a message, or the call and its result if it has one.
 func scanEntries(r scanner) (entries []reeve.Message, err error) {
 	var m, result reeve.Message
 	table, column := "messages", "metadata"
@@ -89,86 +88,92 @@ func scanEntries(r scanner) (entries []reeve.Message, err error) {
 	return entries, nil
 }
 
-// logFrom reads rows of a workspace ($1), of a thread or a run ($2), from an id on ($3), the first of them ($4). Each
-// table is read in the order of its index.
-func logFrom(which string) string {
+// buildLogQuery returns the query for the rows of a log. Its parameters are the workspace ($1), the thread or run ($2),
+// the first id ($3) and the limit ($4). Each table is read in the order of its index.
+func buildLogQuery(which string) string {
 	part := func(columns, table string) string {
 		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + which +
 			` AND workspace_id || '' = $1 AND id >= $3 ORDER BY id LIMIT $4) AS part`
 	}
-	return part(messageEntry, "messages") + ` UNION ALL ` + part(entryColumns, "calls") + ` ORDER BY id LIMIT $4`
+	return part(messageEntryColumns, "messages") + ` UNION ALL ` + part(callEntryColumns,
+		"calls") + ` ORDER BY id LIMIT $4`
 }
 
 var (
-	threadLog = logFrom(`thread_id = $2`)
-	runLog    = logFrom(`run_id = $2 AND run_id <> ''`)
+	threadLog = buildLogQuery(`thread_id = $2`)
+	runLog    = buildLogQuery(`run_id = $2 AND run_id <> ''`)
 )
 
-// behind gives the entries behind a place, up to a limit, of rows that were read from there on.
-func behind(rows [][]reeve.Message, after string, limit int) []reeve.Message {
+// entriesAfter returns up to limit entries of the rows whose cursors are greater than after.
+func entriesAfter(rows [][]reeve.Message, after string, limit int) []reeve.Message {
 	log := slices.Concat(rows...)
 	log = slices.DeleteFunc(log, func(m reeve.Message) bool { return MessageCursor(m) <= after })
 	return log[:min(limit, len(log))]
 }
 
-// listLog reads entries as they are shown.
-func (s Ledger) listLog(ctx context.Context, query, workspace, of, after string, limit int) ([]reeve.Message, error) {
-	// One row more than the limit: the first may be that which was read last.
-	rows, err := all(ctx, s.Snap, scanEntries, query, workspace, of, strings.TrimSuffix(after, resultMark), limit+1)
+// listLog returns a page of a log with PrevID set.
+func (s Ledger) listLog(ctx context.Context, query, workspace, owner, after string, limit int) ([]reeve.Message,
+	error) {
+	// One row more than the limit, because the first row may hold the last entry of the previous page.
+	rows, err := queryAll(ctx, s.Snap, scanEntries, query, workspace, owner, strings.TrimSuffix(after, resultMark),
+		limit+1)
 	if err != nil {
 		return nil, err
 	}
-	list := behind(rows, after, limit)
+	list := entriesAfter(rows, after, limit)
 	return list, s.SetPrevious(ctx, list)
 }
 
-// ListMessages reads a page of a thread as it is shown, oldest first, behind a place.
+// ListMessages returns a page of a thread's log after a cursor, oldest first, with PrevID set.
 func (s Ledger) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
 	return s.listLog(ctx, threadLog, workspace, thread, after, limit)
 }
 
-// ListRunMessages reads a page of what was written in a run as it is shown, oldest first, behind a place.
+// ListRunMessages returns a page of a run's log after a cursor, oldest first, with PrevID set.
 func (s Ledger) ListRunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
 	return s.listLog(ctx, runLog, workspace, run, after, limit)
 }
 
-// RunMessages reads what was written in a run, oldest first, behind a place. It fails if a row cannot be read: nobody
-// acts on half of a log.
+// RunMessages returns a page of a run's log after a cursor, oldest first. PrevID is not set. It fails if a row is
+// corrupt.
 func (s Ledger) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
-	rows, err := all(ctx, s.Snap, scanEntries, runLog, workspace, run, strings.TrimSuffix(after, resultMark), limit+1)
-	return behind(rows, after, limit), err
+	rows, err := queryAll(ctx, s.Snap, scanEntries, runLog, workspace, run, strings.TrimSuffix(after, resultMark),
+		limit+1)
+	return entriesAfter(rows, after, limit), err
 }
 
-// AllRunMessages reads all that was written in a run, oldest first.
+// AllRunMessages returns the whole log of a run, oldest first.
 func (s Ledger) AllRunMessages(ctx context.Context, workspace, run string) ([]reeve.Message, error) {
 	var list []reeve.Message
 	for after := ""; ; {
-		page, err := s.RunMessages(ctx, workspace, run, after, somePage)
-		if list = append(list, page...); err != nil || len(page) < somePage {
+		page, err := s.RunMessages(ctx, workspace, run, after, runMessagesPage)
+		if list = append(list, page...); err != nil || len(page) < runMessagesPage {
 			return list, err
 		}
-		after = MessageCursor(page[somePage-1])
+		after = MessageCursor(page[runMessagesPage-1])
 	}
 }
 
-// somePage is how many entries are read at once.
-const somePage = 1000
+// runMessagesPage is the number of entries that AllRunMessages reads at once.
+const runMessagesPage = 1000
 
-// SetPrevious sets PrevID of entries, of which those of a thread stand in order: each to the id of the entry before it
-// in its thread.
+// SetPrevious sets PrevID of each entry to the id of the entry before it in its thread. Entries of the same thread must
+// be in order.
 func (s Ledger) SetPrevious(ctx context.Context, list []reeve.Message) error {
 	threads := map[string][]*reeve.Message{}
 	for i := range list {
 		threads[list[i].ThreadID] = append(threads[list[i].ThreadID], &list[i])
 	}
 	for thread, entries := range threads {
-		from, to := rowOf(entries[0]), rowOf(entries[len(entries)-1])
+		from, to := entryRowID(entries[0]), entryRowID(entries[len(entries)-1])
 		before, err := s.entryBefore(ctx, thread, from)
 		if err != nil {
 			return err
 		}
-		rows, err := all(ctx, s.Snap, scanEntryIDs, `SELECT id, '' FROM messages WHERE thread_id = $1 AND id >= $2 AND id <= $3
-			UNION ALL SELECT id, result_id FROM calls WHERE thread_id = $1 AND id >= $2 AND id <= $3 ORDER BY id`, thread, from, to)
+		rows, err := queryAll(ctx, s.Snap, scanEntryIDs, `SELECT id, '' FROM messages WHERE thread_id = $1 AND id >= $2
+			AND id <= $3
+			UNION ALL SELECT id, result_id FROM calls WHERE thread_id = $1 AND id >= $2 AND id <= $3 ORDER BY id`,
+			thread, from, to)
 		if err != nil {
 			return err
 		}
@@ -186,56 +191,59 @@ func (s Ledger) SetPrevious(ctx context.Context, list []reeve.Message) error {
 	return nil
 }
 
-// rowOf is the id of the row that an entry is read from.
-func rowOf(m *reeve.Message) string {
+// entryRowID returns the id of the row that contains an entry.
+func entryRowID(m *reeve.Message) string {
 	if m.Kind == reeve.ToolResult {
 		return m.ActionID
 	}
 	return m.ID
 }
 
-// entryIDs are the ids of the entries that a row makes: of a message, or of a call and its result, if it has one.
+// entryIDs are the ids of the entries in one row. result is empty for a message and for a call without a result.
 type entryIDs struct{ id, result string }
 
 func scanEntryIDs(r scanner) (e entryIDs, err error) { return e, r.Scan(&e.id, &e.result) }
 
-// entryBefore finds the id of the last entry of a thread before an id; empty if there is none.
+// entryBefore returns the id of the last entry of a thread whose row comes before id, or "" if there is none.
 func (s Ledger) entryBefore(ctx context.Context, thread, id string) (string, error) {
-	said, _, err := one(ctx, s.Snap, value[string],
+	message, _, err := queryOne(ctx, s.Snap, scanValue[string],
 		`SELECT id FROM messages WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
 	if err != nil {
 		return "", err
 	}
-	c, _, err := one(ctx, s.Snap, scanEntryIDs,
+	c, _, err := queryOne(ctx, s.Snap, scanEntryIDs,
 		`SELECT id, result_id FROM calls WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
-	if said > c.id {
-		return said, err
+	if message > c.id {
+		return message, err
 	}
 	return cmp.Or(c.result, c.id), err
 }
 
-// TurnMessages reads the last messages of some runs, oldest first. The order is said so that no index is taken for it:
-// that of all ids has every row that there ever was.
+// TurnMessages returns the last entries of some runs, oldest first. ORDER BY id || ” keeps the planner from using the
+// index on all ids, which would read the whole table.
 func (s Ledger) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
-	rows, err := among(ctx, s.Snap, scanEntries, `SELECT * FROM (SELECT `+messageEntry+` FROM messages WHERE run_id IN (?) AND run_id <> ''
-		UNION ALL SELECT `+entryColumns+` FROM calls WHERE run_id IN (?) AND run_id <> '') AS log ORDER BY id || '' DESC LIMIT $1`, runs, limit)
+	rows, err := queryIn(ctx, s.Snap, scanEntries, `SELECT * FROM (SELECT `+messageEntryColumns+` FROM messages
+		WHERE run_id IN (?) AND run_id <> ''
+		UNION ALL SELECT `+callEntryColumns+` FROM calls WHERE run_id IN (?) AND run_id <> '') AS log
+		ORDER BY id || '' DESC LIMIT $1`, runs, limit)
 	list := slices.Concat(rows...)
 	slices.SortFunc(list, func(a, b reeve.Message) int { return cmp.Compare(MessageCursor(a), MessageCursor(b)) })
 	list = list[max(0, len(list)-limit):]
 	return slices.DeleteFunc(list, func(m reeve.Message) bool { return m.WorkspaceID != workspace }), err
 }
 
-// Notices reads the last things that an agent was told between its turns, from one message on and before another,
-// oldest first.
+// Notices returns the last observations that were added to a thread between its turns, from one message to before
+// another, oldest first.
 func (s Ledger) Notices(ctx context.Context, workspace, thread, from, before string,
 	limit int) ([]reeve.Message, error) {
-	list, err := all(ctx, s.Snap, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND run_id = '' AND kind = 'observation' AND workspace_id = $1
+	list, err := queryAll(ctx, s.Snap, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2
+		AND run_id = '' AND kind = 'observation' AND workspace_id = $1
 		AND id >= $3 AND id < $4 ORDER BY id DESC LIMIT $5`, workspace, thread, from, before, limit)
 	slices.Reverse(list)
 	return list, err
 }
 
-// InsertEvents writes what a change notifies about.
+// InsertEvents inserts an event for each token of a change.
 func (t LedgerTx) InsertEvents(ctx context.Context, workspace, agent, operation string, tokens []reeve.Token) error {
 	rows := make([][]any, len(tokens))
 	for i, k := range tokens {
@@ -245,5 +253,6 @@ func (t LedgerTx) InsertEvents(ctx context.Context, workspace, agent, operation 
 		rows[i] = []any{t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation,
 			reeve.Millis(t.now)}
 	}
-	return t.tx.insert(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES (?)`, rows, t.tx.unheard(ctx))
+	return t.tx.insertRows(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at)
+		VALUES (?)`, rows, t.tx.execFunc(ctx))
 }

@@ -21,26 +21,26 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the tables up to date. A database written by a newer Reeve is refused untouched, and so is one in
-// which others have taken our names.
+// migrate migrates the tables to the current schema. It refuses, without changing anything, a database of a newer or an
+// unreleased version, and a database of another program.
 func migrate(ctx context.Context, e Engine) (err error) {
 	handle, dialect, err := e.Migrator(ctx)
 	if err != nil {
 		return UserError(err)
 	}
 	defer func() { err = errors.Join(err, handle.Close()) }()
-	files, err := scripts(e.Name())
+	files, err := migrationFiles(e.Name())
 	if err != nil {
 		return err
 	}
 	if !e.SingleProcess() {
 		unlock, err := lockMigrations(ctx, handle)
 		if err != nil {
-			return told(e, err)
+			return migrationError(e, err)
 		}
 		defer unlock()
 	}
-	if err := vacant(ctx, e, handle, files); err != nil {
+	if err := checkNamesFree(ctx, e, handle, files); err != nil {
 		return err
 	}
 	p, err := goose.NewProvider(goose.Dialect(dialect), handle, files)
@@ -49,29 +49,28 @@ func migrate(ctx context.Context, e Engine) (err error) {
 	}
 	have, err := p.GetDBVersion(ctx)
 	if err != nil {
-		return told(e, err)
+		return migrationError(e, err)
 	}
 	sources := p.ListSources()
 	if oldest := sources[0].Version; have > 0 && have < oldest {
 		return reeve.Errorf(reeve.Unsupported,
-			"the database has schema version %d, from before the first release; this Reeve begins with %d; nothing "+
+			"database has schema version %d of an unreleased Reeve; this Reeve supports versions from %d; nothing "+
 				"was changed",
 			have, oldest).Hintf("use an empty data directory or database, or run the Reeve that wrote it")
 	}
 	if newest := sources[len(sources)-1].Version; have > newest {
 		return reeve.Errorf(reeve.Unsupported,
-			"the database has schema version %d, and this Reeve knows only up to %d; nothing was changed",
+			"database has schema version %d, and this Reeve supports versions up to %d; nothing was changed",
 			have, newest).Hintf("run the newer Reeve that wrote it, or restore a backup made before the upgrade")
 	}
 	if _, err := p.Up(ctx); err != nil {
-		return told(e, err)
+		return migrationError(e, err)
 	}
 	return nil
 }
 
-// lockMigrations waits until no other server migrates the database, for up to five minutes. The lock belongs to a
-// transaction that stays open and not to a session, because a connection pooler may give each transaction another
-// session.
+// lockMigrations waits up to five minutes until no other server migrates the database. The lock belongs to an open
+// transaction and not to a session, because a connection pooler may use another session for each transaction.
 func lockMigrations(ctx context.Context, handle *sql.DB) (unlock func(), err error) {
 	tx, err := handle.BeginTx(ctx, nil)
 	if err != nil {
@@ -81,25 +80,25 @@ func lockMigrations(ctx context.Context, handle *sql.DB) (unlock func(), err err
 		"SET LOCAL lock_timeout = '5min'",
 		"SET LOCAL statement_timeout = 0",
 		"SET LOCAL idle_in_transaction_session_timeout = 0",
-		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lock.DefaultLockID), // which earlier versions take too
+		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lock.DefaultLockID), // earlier versions use the same id
 	} {
 		if _, err := tx.ExecContext(ctx, query); err != nil {
 			return nil, errors.Join(err, tx.Rollback())
 		}
 	}
-	return func() { _ = tx.Rollback() }, nil // a connection that broke holds no lock
+	return func() { _ = tx.Rollback() }, nil // a broken connection holds no lock
 }
 
-// scripts are the migrations as an engine gets them.
-func scripts(engine string) (fs.FS, error) {
+// migrationFiles returns the migrations for an engine.
+func migrationFiles(engine string) (fs.FS, error) {
 	files, err := fs.Sub(migrations, "migrations")
-	return spoken{files, engine}, err
+	return dialectFS{files, engine}, err
 }
 
-// Schema makes the tables of a schema version in an empty database of an engine, sqlite or postgres.
+// Schema creates the tables of a schema version in an empty database. engine is "sqlite" or "postgres".
 func Schema(ctx context.Context, handle *sql.DB, engine string, version int64) error {
 	dialects := map[string]goose.Dialect{"sqlite": goose.DialectSQLite3, "postgres": goose.DialectPostgres}
-	files, err := scripts(engine)
+	files, err := migrationFiles(engine)
 	if err != nil {
 		return err
 	}
@@ -110,7 +109,7 @@ func Schema(ctx context.Context, handle *sql.DB, engine string, version int64) e
 	return err
 }
 
-// Versions are the schema versions that this Reeve knows: the first one, and that which it brings a database to.
+// Versions returns the oldest and the newest schema version that this Reeve supports.
 func Versions() (oldest, newest int64, err error) {
 	list, err := fs.Glob(migrations, "migrations/*.sql") // in order
 	if err != nil {
@@ -123,25 +122,24 @@ func Versions() (oldest, newest int64, err error) {
 	return oldest, newest, err
 }
 
-// relations asks each engine what has a name in the place where our tables go. Each is one statement, and so sees one
-// moment: goose makes its own table before any of ours.
-var relations = map[string]string{
+// relationNamesSQL has, for each engine, the query for the names of existing tables and indexes. It is a single
+// statement and so reads one consistent state; goose creates its own table before the others.
+var relationNamesSQL = map[string]string{
 	"sqlite": "SELECT name FROM sqlite_master",
 	"postgres": "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = " +
 		"current_schema()",
 }
 
-var created = regexp.MustCompile(`(?i)\bCREATE (?:VIRTUAL |UNIQUE )?(?:TABLE|INDEX) (\w+)`)
+var createStatement = regexp.MustCompile(`(?i)\bCREATE (?:VIRTUAL |UNIQUE )?(?:TABLE|INDEX) (\w+)`)
 
-// vacant refuses a database that is not Reeve's and holds something under a name that a migration would give, before
-// anything is written to it.
-func vacant(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
-	there, err := names(ctx, handle, relations[e.Name()])
+// checkNamesFree refuses a database that is not Reeve's and has a table or index with a name that a migration uses.
+func checkNamesFree(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
+	existing, err := listNames(ctx, handle, relationNamesSQL[e.Name()])
 	if err != nil {
-		return told(e, err)
+		return migrationError(e, err)
 	}
-	if slices.Contains(there, "goose_db_version") {
-		return ours(ctx, e, handle)
+	if slices.Contains(existing, "goose_db_version") {
+		return checkIsReeve(ctx, e, handle)
 	}
 	list, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -153,8 +151,8 @@ func vacant(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
 		if err != nil {
 			return err
 		}
-		for _, m := range created.FindAllSubmatch(body, -1) {
-			if name := string(m[1]); slices.Contains(there, name) && !slices.Contains(taken, name) {
+		for _, m := range createStatement.FindAllSubmatch(body, -1) {
+			if name := string(m[1]); slices.Contains(existing, name) && !slices.Contains(taken, name) {
 				taken = append(taken, name)
 			}
 		}
@@ -163,31 +161,31 @@ func vacant(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
 		return nil
 	}
 	return reeve.Errorf(reeve.AlreadyExists,
-		"the database is not Reeve's and holds tables or indexes that Reeve would make: %s; nothing was changed",
+		"database is not Reeve's and has tables or indexes with names that Reeve uses: %s; nothing was changed",
 		strings.Join(taken, ", ")).
 		Hintf("use an empty database")
 }
 
-// ours refuses a database whose migrations are another program's: it has had some, and none of them made our first
-// table. The versions are read first, as another server may be making both.
-func ours(ctx context.Context, e Engine, handle *sql.DB) error {
+// checkIsReeve refuses a database with migrations of another program: it has versions, but not Reeve's first table. It
+// reads the versions first, because another server may be creating both.
+func checkIsReeve(ctx context.Context, e Engine, handle *sql.DB) error {
 	var version sql.NullInt64
 	if err := handle.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil {
-		return told(e, err)
+		return migrationError(e, err)
 	}
-	there, err := names(ctx, handle, relations[e.Name()])
+	existing, err := listNames(ctx, handle, relationNamesSQL[e.Name()])
 	if err != nil {
-		return told(e, err)
+		return migrationError(e, err)
 	}
-	if version.Int64 > 0 && !slices.Contains(there, "workspaces") {
+	if version.Int64 > 0 && !slices.Contains(existing, "workspaces") {
 		return reeve.Errorf(reeve.AlreadyExists,
-			"the database is another program's, which keeps count of its changes in goose_db_version as Reeve does; "+
-				"nothing was changed").Hintf("use an empty database")
+			"database belongs to another program that also uses the table goose_db_version; nothing was changed").
+			Hintf("use an empty database")
 	}
 	return nil
 }
 
-func names(ctx context.Context, handle *sql.DB, query string) (list []string, err error) {
+func listNames(ctx context.Context, handle *sql.DB, query string) (list []string, err error) {
 	rows, err := handle.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
@@ -203,16 +201,17 @@ func names(ctx context.Context, handle *sql.DB, query string) (list []string, er
 	return list, rows.Err()
 }
 
-// told says why the tables could not be brought up to date. Whoever starts a server may know the cause, whatever it is.
-func told(e Engine, err error) error {
-	why := UserError(e.Fault(err))
-	if reeve.CodeOf(why) != reeve.Internal {
-		return why
+// migrationError converts an error of the migration. It includes the cause of internal errors too, because the reader
+// is the administrator who starts the server.
+func migrationError(e Engine, err error) error {
+	known := UserError(e.Fault(err))
+	if reeve.CodeOf(known) != reeve.Internal {
+		return known
 	}
-	what := "the database cannot be brought up to date"
+	what := "database migration failed"
 	if p, ok := errors.AsType[*goose.PartialError](err); ok {
-		what, err = "the database cannot be brought up to date by "+path.Base(p.Failed.Source.Path), p.Err
+		what, err = "database migration failed in "+path.Base(p.Failed.Source.Path), p.Err
 	}
 	return reeve.Errorf(reeve.Unsupported, "%s: %w", what, err).
-		Hintf("nothing of that step was kept; use an empty database, or restore a backup made before the upgrade")
+		Hintf("this step was rolled back; use an empty database, or restore a backup made before the upgrade")
 }

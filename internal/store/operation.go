@@ -9,8 +9,9 @@ import (
 	"reeve"
 )
 
-// operationColumns are the columns of calls that an operation is read from.
-const operationColumns = `id, workspace_id, agent_id, operation_id, result_id, thread_id, run_id, tool, tool_version, policy, effect, state, args_hash,
+// operationColumns are the columns of calls that scanOperation reads.
+const operationColumns = `id, workspace_id, agent_id, operation_id, result_id, thread_id, run_id, tool, tool_version,
+	policy, effect, state, args_hash,
 	base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, created_at, updated_at,
 	deferred, timeout_at, in_flight_until`
 
@@ -27,17 +28,17 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 		return o, err
 	}
 	o.ID = id.String
-	o.Deferred, o.TimeoutAt, o.InFlightUntil = deferred != 0, optional(timeout), optional(inFlight)
-	o.NextAttemptAt, o.CreatedAt, o.UpdatedAt = optional(next), reeve.FromMillis(created), reeve.FromMillis(updated)
-	if err := decode("undo", undo, &o.Undo); err != nil {
+	o.Deferred, o.TimeoutAt, o.InFlightUntil = deferred != 0, timeOrNil(timeout), timeOrNil(inFlight)
+	o.NextAttemptAt, o.CreatedAt, o.UpdatedAt = timeOrNil(next), reeve.FromMillis(created), reeve.FromMillis(updated)
+	if err := decodeJSON("undo", undo, &o.Undo); err != nil {
 		return o, err
 	}
-	return o, decode("spent", spent, &o.Spent)
+	return o, decodeJSON("spent", spent, &o.Spent)
 }
 
-// TransitionOperation takes an operation from one state to another, and gives its call a result if there is one. It is
-// a Conflict if the row is not as it was read: its state, owner, tries, resolution and result must be those of was.
-// Skipping an operation leaves its state as it is.
+// TransitionOperation changes an operation from was to is, and stores the result of its call unless result is nil. It
+// returns a Conflict if the state, owner, tries, resolution or result in the database differ from those of was. The
+// state may stay the same, for example when a person skips an operation.
 func (t LedgerTx) TransitionOperation(ctx context.Context, was, is reeve.Operation, result *CallResult) error {
 	if was.State != is.State {
 		if err := was.State.CheckTransition(is.State); err != nil {
@@ -46,39 +47,42 @@ func (t LedgerTx) TransitionOperation(ctx context.Context, was, is reeve.Operati
 	}
 	change, args := "", []any{is.ID, string(was.State), was.Owner, was.Tries, string(was.Resolution), was.ResultID,
 		string(is.State), is.Base,
-		string(is.Code), reeve.SanitizeText(is.Message), is.Tries, orZero(is.NextAttemptAt), is.Owner,
-		string(is.Resolution), is.ResolvedBy, undoText(is.Undo),
-		spentText(is.Spent), reeve.Millis(t.now), is.ToolVersion, is.Policy, orZero(is.TimeoutAt),
-		orZero(is.InFlightUntil)}
+		string(is.Code), reeve.SanitizeText(is.Message), is.Tries, millisOrZero(is.NextAttemptAt), is.Owner,
+		string(is.Resolution), is.ResolvedBy, encodeUndo(is.Undo),
+		encodeSpent(is.Spent), reeve.Millis(t.now), is.ToolVersion, is.Policy, millisOrZero(is.TimeoutAt),
+		millisOrZero(is.InFlightUntil)}
 	if result != nil {
 		change, args = `, result_id = $23, result = $24, result_info = $25`,
 			append(args, result.ID, reeve.SanitizeText(result.Content), reeve.SanitizeText(string(result.Info)))
 	}
-	n, err := t.tx.affect(ctx, `UPDATE calls SET state = $7, base = $8, code = $9, message = $10, tries = $11, next_attempt_at = $12, owner = $13,
-			resolution = $14, resolved_by = $15, undo = $16, spent = $17, updated_at = $18, tool_version = $19, policy = $20, timeout_at = $21,
+	n, err := t.tx.execCount(ctx, `UPDATE calls SET state = $7, base = $8, code = $9, message = $10, tries = $11,
+		next_attempt_at = $12, owner = $13,
+			resolution = $14, resolved_by = $15, undo = $16, spent = $17, updated_at = $18, tool_version = $19,
+			policy = $20, timeout_at = $21,
 			in_flight_until = $22`+change+`
-		WHERE operation_id = $1 AND state = $2 AND owner = $3 AND tries = $4 AND resolution = $5 AND result_id = $6`, args...)
+		WHERE operation_id = $1 AND state = $2 AND owner = $3 AND tries = $4 AND resolution = $5 AND result_id = $6`,
+		args...)
 	if err == nil && n == 0 {
-		return reeve.Errorf(reeve.Conflict, "operation %s is no longer %s as it was", is.ID, was.State)
+		return reeve.Errorf(reeve.Conflict, "operation %s has changed since it was read as %s", is.ID, was.State)
 	}
 	return err
 }
 
-func undoText(u *reeve.Undo) string {
+func encodeUndo(u *reeve.Undo) string {
 	if u == nil {
 		return ""
 	}
-	return text(u)
+	return encodeJSON(u)
 }
 
-func spentText(a reeve.Amount) string {
+func encodeSpent(a reeve.Amount) string {
 	if a.IsZero() {
 		return ""
 	}
-	return text(a)
+	return encodeJSON(a)
 }
 
-// GetOperation reads an operation of a workspace.
+// GetOperation returns an operation of a workspace.
 func (s Ledger) GetOperation(ctx context.Context, workspace, id string) (reeve.Operation, error) {
 	o, ok, err := s.FindOperation(ctx, workspace, id)
 	if err == nil && !ok {
@@ -89,118 +93,127 @@ func (s Ledger) GetOperation(ctx context.Context, workspace, id string) (reeve.O
 
 const selectOperation = `SELECT ` + operationColumns + ` FROM calls WHERE operation_id = $2 AND workspace_id || '' = $1`
 
-// FindOperation is GetOperation for an id that may not have been used.
+// FindOperation returns an operation of a workspace. It returns false if the id was not used.
 func (s Ledger) FindOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
-	return one(ctx, s.Snap, scanOperation, selectOperation, workspace, id)
+	return queryOne(ctx, s.Snap, scanOperation, selectOperation, workspace, id)
 }
 
-// ApprovedOperation reads the operation that an approval is for; false means that it is gone, or that its row cannot be
-// read and is skipped.
+// ApprovedOperation returns the operation that an approval is for. It returns false if the operation does not exist, or
+// if its row is corrupt.
 func (s Ledger) ApprovedOperation(ctx context.Context, a reeve.Approval) (reeve.Operation, bool, error) {
-	return one(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), selectOperation, a.WorkspaceID, a.OperationID)
+	return queryOne(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), selectOperation, a.WorkspaceID, a.OperationID)
 }
 
-// OperationFilter narrows a list of operations. Empty fields do not.
+// OperationFilter restricts a list of operations. Empty fields do not restrict it.
 type OperationFilter struct {
 	Agent  string
 	State  reeve.State
-	Before string // the call id of the last one that was read
+	Before string // the call id of the last operation of the previous page
 	Limit  int
 }
 
-// ListOperations reads a page of operations, newest first: in the order of their calls' ids.
+// ListOperations returns a page of operations in descending order of their call ids.
 func (s Ledger) ListOperations(ctx context.Context, workspace string, f OperationFilter) ([]reeve.Operation, error) {
-	// no id is behind ~
+	// ~ sorts after every id
 	where, args := `workspace_id = $1`, []any{workspace, cmp.Or(f.Before, "~"), f.Limit, string(f.State)}
-	// by the agent's own index
+	// this uses the agent's index
 	if f.Agent != "" {
 		where, args = `agent_id = $5 AND workspace_id || '' = $1`, append(args, f.Agent)
 	}
-	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE `+where+` AND operation_id IS NOT NULL
+	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
+		WHERE `+where+` AND operation_id IS NOT NULL
 		AND id < $2 AND ($4 = '' OR state = $4) ORDER BY id DESC LIMIT $3`, args...)
 }
 
-// ListUnknown reads the operations that wait for a person's word, oldest first.
+// ListUnknown returns the operations with unknown outcome that a person has not resolved, oldest first.
 func (s Ledger) ListUnknown(ctx context.Context, workspace string, limit int) ([]reeve.Operation, error) {
-	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
-		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = '' ORDER BY id LIMIT $2`, workspace, limit)
+	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
+		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = ''
+		ORDER BY id LIMIT $2`, workspace, limit)
 }
 
-// RunIsParked tells whether a run has a call that waits for a person. What was accepted of its proposals goes its own
-// way.
+// RunIsParked returns the id of an operation of the run that waits for a person, or "" if none does. Operations of
+// accepted proposals do not count, because they proceed independently of the run.
 func (s Ledger) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
-	id, _, err := one(ctx, s.Snap, value[string], `SELECT operation_id FROM calls WHERE run_id = $1 AND `+ofWorkspace+
+	id, _, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT operation_id FROM calls WHERE run_id = $1
+		AND `+inWorkspace+
 		` AND `+awaitsPerson+` LIMIT 1`, run, workspace)
 	return id, err
 }
 
-// ofWorkspace is that a run's operations are of the workspace. It is said so that no index is taken for it: the
-// workspace's has the order, and all that there ever was.
-const ofWorkspace = `workspace_id || '' = $2`
+// inWorkspace is the condition that a row belongs to the workspace. The || ” keeps the planner from using the
+// workspace's index, which would read all calls of the workspace.
+const inWorkspace = `workspace_id || '' = $2`
 
-// WaitingOperations reads a run's operations that wait for a person's approval, or have it and have not begun.
+// WaitingOperations returns a run's operations that wait for approval, or are approved and have not begun.
 func (s Ledger) WaitingOperations(ctx context.Context, workspace, run string) ([]reeve.Operation, error) {
-	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1 AND `+ofWorkspace+` AND result_id = '' AND state IN ('parked', 'prepared')
+	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1
+		AND `+inWorkspace+` AND result_id = '' AND state IN ('parked', 'prepared')
 		AND run_id <> '' ORDER BY id`, run, workspace)
 }
 
-// ParkedOperations reads a workspace's operations that wait for a person.
+// ParkedOperations returns a workspace's operations that wait for approval.
 func (s Ledger) ParkedOperations(ctx context.Context, workspace string) ([]reeve.Operation, error) {
-	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
+	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
 		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'parked' ORDER BY id`, workspace)
 }
 
-// awaitsPerson is what an operation is whose run waits for a person.
-const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
+// awaitsPerson is the condition that an operation's run waits for a person because of it.
+const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'unknown') AND (state = 'parked'
+	OR resolution = '')
 	AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = calls.operation_id AND p.operation_id <> '')`
 
-// mayGo is what an operation needs to be worked on now. Workspaces and agents that are stopped keep what has not been
-// sent.
-const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = calls.workspace_id AND w.stopped_at <> 0)
+// mayProceed is the condition that an operation may be worked on. An operation that was not sent yet must wait while
+// its workspace or agent is stopped.
+const mayProceed = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = calls.workspace_id
+	AND w.stopped_at <> 0)
 	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = calls.agent_id AND a.stopped_at <> 0)))`
 
-// awaitsRun is what an operation is that waits for a run which it began, or for something else in this database. No
-// process works on it: OverdueOperations finds it when its time is up.
+// awaitsRun is the condition that an operation waits for a run that it started, or for another change in this database.
+// No process works on such an operation; OverdueOperations returns it after its timeout.
 const awaitsRun = `state = 'dispatched' AND effect = 'local' AND timeout_at <> 0`
 
-// ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the
-// hands of a process that is gone is due. Workspaces and agents that are stopped keep theirs. One whose row cannot be
-// read is taken and skipped: this process does not look at it again.
+// ClaimOperations leases up to n due operations for a process. An operation whose owner is no longer registered is due
+// too. Operations of stopped workspaces and agents are left out. A row that is corrupt is claimed and skipped, so this
+// process does not read it again.
 //
-// An owner that this statement does not know may have joined while it waited; the row it has claimed since is newer
-// than we are, which is how we can tell.
+// The owner of a row may be a process that registered after this statement took its snapshot. Such a row was updated
+// after the transaction began, and the condition on updated_at leaves it out.
 func (t LedgerTx) ClaimOperations(ctx context.Context, process string, n int) ([]reeve.Operation, error) {
-	list, err := all(ctx, t.Snap, skipCorrupt(t.Snap, scanOperation, nil), `WITH due AS MATERIALIZED (
+	list, err := queryAll(ctx, t.Snap, skipCorrupt(t.Snap, scanOperation, nil), `WITH due AS MATERIALIZED (
 			SELECT id FROM calls WHERE state IN ('prepared', 'dispatched')
 				AND ((owner = '' AND next_attempt_at <= $2)
 					OR (owner <> '' AND updated_at <= $2 AND owner NOT IN (SELECT id FROM processes)))
-				AND NOT (`+awaitsRun+`) AND `+mayGo+`
+				AND NOT (`+awaitsRun+`) AND `+mayProceed+`
 			ORDER BY next_attempt_at LIMIT $3`+t.db.engine.LockClause()+`)
 		UPDATE calls SET owner = $1, updated_at = $2 WHERE id IN (SELECT id FROM due) RETURNING `+operationColumns,
 		process, reeve.Millis(t.now), n)
 	slices.SortFunc(list, func(a, b reeve.Operation) int {
-		return cmp.Or(cmp.Compare(orZero(a.NextAttemptAt), orZero(b.NextAttemptAt)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(millisOrZero(a.NextAttemptAt), millisOrZero(b.NextAttemptAt)), cmp.Compare(a.ID,
+			b.ID))
 	})
 	return list, err
 }
 
-// NextDue is when the next operation that can be claimed is due, in milliseconds; false means none waits.
+// NextDue returns the time, in milliseconds, at which the next operation can be claimed. It returns false if none
+// waits.
 func (s Ledger) NextDue(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls WHERE state IN ('prepared', 'dispatched') AND owner = ''
-		AND NOT (`+awaitsRun+`) AND `+mayGo+` ORDER BY next_attempt_at LIMIT 1`)
+	return queryOne(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls
+		WHERE state IN ('prepared', 'dispatched') AND owner = ''
+		AND NOT (`+awaitsRun+`) AND `+mayProceed+` ORDER BY next_attempt_at LIMIT 1`)
 }
 
-// OverdueOperations reads up to n operations that wait for a run which they began, and whose time is up.
+// OverdueOperations returns up to n operations that wait for a run which they started and whose timeout has passed.
 func (s Ledger) OverdueOperations(ctx context.Context, n int) ([]reeve.Operation, error) {
-	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
+	return queryAll(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND `+awaitsRun+` AND next_attempt_at <= $1
 		ORDER BY next_attempt_at LIMIT $2`, reeve.Millis(s.now), n)
 }
 
-// NextOverdue is when the next operation that waits for a run will be overdue, in milliseconds; false means that none
+// NextOverdue returns the next timeout, in milliseconds, of an operation that waits for a run. It returns false if none
 // waits.
 func (s Ledger) NextOverdue(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls
+	return queryOne(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND `+awaitsRun+` AND next_attempt_at > $1
 		ORDER BY next_attempt_at LIMIT 1`, reeve.Millis(s.now))
 }

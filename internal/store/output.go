@@ -7,41 +7,41 @@ import (
 	"reeve"
 )
 
-// StoredOutput is an output that was cut, from an offset on, with what stands around it: it was redacted when it was
-// kept, and secrets that were stored since are looked for.
+// StoredOutput is the full text of a truncated output from an offset on, with some context around it. The output was
+// redacted when it was stored. Secrets that were added later are redacted when it is shown.
 type StoredOutput struct {
-	Size   int // of the whole
-	lo, at int // where what was read begins, and where in it the offset is
-	body   []byte
-	cut    func(from, to int) (begin, end int, shown string)
+	Size        int // of the whole output
+	start, skip int // where what was read begins, and where in it the offset is
+	body        []byte
+	cut         func(from, to int) (begin, end int, shown string)
 }
 
-// GetOutput reads a kept output from an offset on, to give parts of up to some bytes.
+// GetOutput reads a stored output from an offset, to return parts of up to limit bytes.
 func (s Ledger) GetOutput(ctx context.Context, inv *reeve.Invocation, hash string,
 	offset, limit int) (StoredOutput, error) {
-	k := StoredOutput{lo: max(0, offset-reeve.RedactWindow)}
-	k.at = offset - k.lo
-	// a character at least, or nobody would get on
-	got, err := s.GetPayload(ctx, inv.Workspace, Output, hash, k.lo, k.at+max(limit, utf8.UTFMax)+reeve.RedactWindow)
+	k := StoredOutput{start: max(0, offset-reeve.RedactWindow)}
+	k.skip = offset - k.start
+	// at least one character, so that the reader makes progress
+	got, err := s.GetPayload(ctx, inv.Workspace, OutputPayload, hash, k.start, k.skip+max(limit,
+		utf8.UTFMax)+reeve.RedactWindow)
 	if err != nil {
 		return k, err
 	}
-	k.Size, k.at = got.Size, min(k.at, len(got.Body))
-	k.body, k.cut = got.Body[k.at:], inv.RedactedSlices(string(got.Body))
+	k.Size, k.skip = got.Size, min(k.skip, len(got.Body))
+	k.body, k.cut = got.Body[k.skip:], inv.RedactedSlices(string(got.Body))
 	return k, nil
 }
 
-// TextPrefix gives the whole characters in the first n bytes from the offset on.
+// TextPrefix returns the whole characters in the first n bytes from the offset.
 func (k StoredOutput) TextPrefix(n int) []byte {
-	return PayloadSlice{Body: k.body[:min(n, len(k.body))], Size: k.Size}.WholeCharacters(k.lo + k.at)
+	return PayloadSlice{Body: k.body[:min(n, len(k.body))], Size: k.Size}.WholeCharacters(k.start + k.skip)
 }
 
-// BytePrefix gives the first n bytes from the offset on, whatever they are.
+// BytePrefix returns the first n bytes from the offset.
 func (k StoredOutput) BytePrefix(n int) []byte { return k.body[:min(n, len(k.body))] }
 
-// RedactedPart gives the first n bytes from the offset on as they may be shown, and where in the whole they then begin
-// and end.
+// RedactedPart returns the first n bytes from the offset in redacted form, and their start and end in the whole output.
 func (k StoredOutput) RedactedPart(n int) (from, to int, shown string) {
-	from, to, shown = k.cut(k.at, k.at+n)
-	return k.lo + from, k.lo + to, shown
+	from, to, shown = k.cut(k.skip, k.skip+n)
+	return k.start + from, k.start + to, shown
 }

@@ -9,24 +9,27 @@ import (
 	"sync"
 )
 
-// Statements that take many rows are written once, for both engines, with (?) where the rows go:
+// A statement for many rows is written once for both engines. (?) is the placeholder of the rows:
 //
 //	INSERT INTO things (id, n) VALUES (?)
 //	UPDATE things SET n = v.column2 FROM (VALUES (?)) AS v WHERE @id = v.column1
 //	SELECT n FROM things WHERE id IN (?)
 //
-// SQLite gets as many parameters as there are values, in steps of a few sizes: engines keep what they have prepared, so
-// there must be few texts. PostgreSQL gets an array for each column, however many rows there are. An @ is before the
-// column that rows are found by: PostgreSQL is told twice, the second time in a way that leaves it no choice. It keeps
-// plans, and one that it made for a small table reads all of it, also when it is large.
-var sizes = []int{64, 16, 4, 1}
+// SQLite gets one parameter for each value. The number of rows in a statement is one of batchSizes, so that there are
+// few texts and the engine's cache of prepared statements is effective. PostgreSQL gets one array for each column,
+// whatever the number of rows.
+//
+// An @ marks the column by which rows are found. For PostgreSQL the condition on that column is written twice, the
+// second time as = ANY (array), which makes it use the index. Otherwise a cached plan that was made for a small table
+// would scan the whole table after it has grown.
+var batchSizes = []int{64, 16, 4, 1}
 
-// mostRows is how many rows an array holds. Some are large.
-const mostRows = 512
+// maxArrayRows is the largest number of rows in one array. It bounds the size of a statement with large values.
+const maxArrayRows = 512
 
-// tuples is "($1, $2), ($3, $4)": n rows of values, which come behind others if there are some. A cast is a type's name
-// where the engine cannot know it, or "".
-func tuples(behind, n int, casts ...string) string {
+// placeholders returns n rows of placeholders such as "($1, $2), ($3, $4)". The numbers start after the first used
+// parameters. Each column is cast to the type in casts, unless that is "".
+func placeholders(used, n int, casts ...string) string {
 	var b strings.Builder
 	for i := range n * len(casts) {
 		switch {
@@ -37,7 +40,7 @@ func tuples(behind, n int, casts ...string) string {
 		default:
 			b.WriteString(", ")
 		}
-		p := "$" + strconv.Itoa(behind+i+1)
+		p := "$" + strconv.Itoa(used+i+1)
 		if c := casts[i%len(casts)]; c != "" {
 			p = "CAST(" + p + " AS " + c + ")"
 		}
@@ -46,31 +49,32 @@ func tuples(behind, n int, casts ...string) string {
 	return b.String() + ")"
 }
 
-// statements keeps texts that were put together, by what they were made of.
-type statements struct{ made sync.Map }
+// sqlTextCache caches generated SQL texts by their template and number of rows.
+type sqlTextCache struct{ texts sync.Map }
 
-func (t *statements) get(of string, n int, build func() string) string {
+func (t *sqlTextCache) get(template string, n int, build func() string) string {
 	type key struct {
-		of string
-		n  int
+		template string
+		n        int
 	}
-	if v, ok := t.made.Load(key{of, n}); ok {
+	if v, ok := t.texts.Load(key{template, n}); ok {
 		return v.(string)
 	}
 	text := build()
-	t.made.Store(key{of, n}, text)
+	t.texts.Store(key{template, n}, text)
 	return text
 }
 
-// insert adds rows, as many to a statement as it takes.
-func (t *Tx) insert(query string, rows [][]any, do func(query string, args []any) error) error {
-	if t.db.arrays && (len(rows) > 1 || strings.Contains(query, " AS v")) { // which does not say what it is of
-		return t.columns(query, rows, do)
+// insertRows calls do with statements that insert all rows, each statement with as many rows as it can hold.
+func (t *Tx) insertRows(query string, rows [][]any, do func(query string, args []any) error) error {
+	if t.db.supportsArrays && (len(rows) > 1 || strings.Contains(query,
+		" AS v")) { // VALUES ... AS v does not give the column types
+		return t.eachArrayBatch(query, rows, do)
 	}
-	for _, size := range sizes {
+	for _, size := range batchSizes {
 		for ; len(rows) >= size; rows = rows[size:] {
-			text := t.db.texts.get(query, size, func() string {
-				return strings.ReplaceAll(query, "(?)", tuples(0, size, make([]string, len(rows[0]))...))
+			text := t.db.sqlCache.get(query, size, func() string {
+				return strings.ReplaceAll(query, "(?)", placeholders(0, size, make([]string, len(rows[0]))...))
 			})
 			if err := do(text, slices.Concat(rows[:size]...)); err != nil {
 				return err
@@ -80,45 +84,51 @@ func (t *Tx) insert(query string, rows [][]any, do func(query string, args []any
 	return nil
 }
 
-// pad repeats the last value until there are as many as a statement of a known size takes, and gives what is left over.
-func pad[T any](list []T) (some, rest []T) {
-	k := min(len(list), sizes[0])
-	some, rest = list[:k:k], list[k:]
-	for i := len(sizes) - 1; i >= 0; i-- {
-		if sizes[i] >= k {
-			for len(some) < sizes[i] {
-				some = append(some, some[k-1])
+// padBatch splits list into a batch and the rest. It fills the batch up to one of batchSizes by repeating the last
+// value.
+func padBatch[T any](list []T) (batch, rest []T) {
+	k := min(len(list), batchSizes[0])
+	batch, rest = list[:k:k], list[k:]
+	for i := len(batchSizes) - 1; i >= 0; i-- {
+		if batchSizes[i] >= k {
+			for len(batch) < batchSizes[i] {
+				batch = append(batch, batch[k-1])
 			}
 			break
 		}
 	}
-	return some, rest
+	return batch, rest
 }
 
-func listed(query string, behind int) string {
-	return strings.ReplaceAll(query, "IN (?)", "= ANY ((SELECT CAST($"+strconv.Itoa(behind+1)+" AS TEXT[]))::text[])")
+// useArrayParameter replaces IN (?) by a comparison with an array, which is the parameter after the first used ones.
+func useArrayParameter(query string, used int) string {
+	return strings.ReplaceAll(query, "IN (?)", "= ANY ((SELECT CAST($"+strconv.Itoa(used+1)+" AS TEXT[]))::text[])")
 }
 
-// among reads the rows that a query finds for ids, whose list stands for every (?) in its text, behind other values.
-// SQLite is asked several times for many ids: an order is one of each answer, and so is a limit.
-func among[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, ids []string,
+// queryIn returns the rows that a query finds for ids. The list of ids replaces every (?) in the query; the parameters
+// others come first. On SQLite a long list of ids takes several queries, so ORDER BY and LIMIT apply to each of them
+// separately.
+func queryIn[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, ids []string,
 	others ...any) ([]T, error) {
-	if s.db.arrays && len(ids) > 0 {
-		return all(ctx, s, scan, s.db.texts.get(query, 0, func() string { return listed(query, len(others)) }),
+	if s.db.supportsArrays && len(ids) > 0 {
+		return queryAll(ctx, s, scan, s.db.sqlCache.get(query, 0, func() string {
+			return useArrayParameter(query,
+				len(others))
+		}),
 			append(others, ids)...)
 	}
 	var found []T
 	for len(ids) > 0 {
 		var some []string
-		some, ids = pad(ids)
+		some, ids = padBatch(ids)
 		args := slices.Clone(others)
 		for _, id := range some {
 			args = append(args, id)
 		}
-		text := s.db.texts.get(query, len(some), func() string {
-			return strings.ReplaceAll(query, "(?)", tuples(len(others), 1, make([]string, len(some))...))
+		text := s.db.sqlCache.get(query, len(some), func() string {
+			return strings.ReplaceAll(query, "(?)", placeholders(len(others), 1, make([]string, len(some))...))
 		})
-		list, err := all(ctx, s, scan, text, args...)
+		list, err := queryAll(ctx, s, scan, text, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -127,54 +137,57 @@ func among[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), q
 	return found, nil
 }
 
-// askAmong is among for somebody who can wait; see ask.
-func askAmong[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string,
+// queueQueryIn is like queryIn, but does not wait; see queueQuery.
+func queueQueryIn[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string,
 	ids []string) (err error) {
-	if !s.db.arrays || len(ids) == 0 {
-		*into, err = among(ctx, s, scan, query, ids)
+	if !s.db.supportsArrays || len(ids) == 0 {
+		*into, err = queryIn(ctx, s, scan, query, ids)
 		return err
 	}
-	return ask(ctx, s, scan, into, s.db.texts.get(query, 0, func() string { return listed(query, 0) }), ids)
+	return queueQuery(ctx, s, scan, into, s.db.sqlCache.get(query, 0, func() string {
+		return useArrayParameter(query,
+			0)
+	}), ids)
 }
 
-// unheard runs statements that nobody waits for.
-func (t *Tx) unheard(ctx context.Context) func(query string, args []any) error {
+// execFunc returns a function that runs statements without waiting for their results.
+func (t *Tx) execFunc(ctx context.Context) func(query string, args []any) error {
 	return func(query string, args []any) error { return t.exec(ctx, query, args...) }
 }
 
-// lists is what several statements give.
-type lists[T any] struct{ parts []*[]T }
+// resultLists collects the results of several queued queries.
+type resultLists[T any] struct{ parts []*[]T }
 
-// more is where the next one's goes.
-func (l *lists[T]) more() *[]T {
+// add returns a new list for the result of one query.
+func (l *resultLists[T]) add() *[]T {
 	part := new([]T)
 	l.parts = append(l.parts, part)
 	return part
 }
 
-func (l *lists[T]) all() (list []T) {
+func (l *resultLists[T]) concat() (list []T) {
 	for _, p := range l.parts {
 		list = append(list, *p...)
 	}
 	return list
 }
 
-// change runs an update once for many rows. They are of these types.
-func (t *Tx) change(ctx context.Context, query string, types []string, rows [][]any) error {
-	return t.each(query, types, rows, t.unheard(ctx))
+// execRows runs a statement for many rows without waiting for its result. The columns of the rows have the given types.
+func (t *Tx) execRows(ctx context.Context, query string, types []string, rows [][]any) error {
+	return t.eachBatch(query, types, rows, t.execFunc(ctx))
 }
 
-// each is change with a statement that somebody waits for.
-func (t *Tx) each(query string, types []string, rows [][]any, do func(query string, args []any) error) error {
-	if t.db.arrays && len(rows) > 1 {
-		return t.columns(query, rows, do)
+// eachBatch calls do with statements that together cover all rows.
+func (t *Tx) eachBatch(query string, types []string, rows [][]any, do func(query string, args []any) error) error {
+	if t.db.supportsArrays && len(rows) > 1 {
+		return t.eachArrayBatch(query, rows, do)
 	}
 	for len(rows) > 0 {
 		var some [][]any
-		some, rows = pad(rows)
-		text := t.db.texts.get(query, len(some), func() string {
-			return strings.ReplaceAll(found.ReplaceAllString(query, "$1 = v.column$2"), "(?)",
-				tuples(0, len(some), types...))
+		some, rows = padBatch(rows)
+		text := t.db.sqlCache.get(query, len(some), func() string {
+			return strings.ReplaceAll(keyCondition.ReplaceAllString(query, "$1 = v.column$2"), "(?)",
+				placeholders(0, len(some), types...))
 		})
 		if err := do(text, slices.Concat(some...)); err != nil {
 			return err
@@ -183,12 +196,12 @@ func (t *Tx) each(query string, types []string, rows [][]any, do func(query stri
 	return nil
 }
 
-// found is how a statement says what rows are found by.
-var found = regexp.MustCompile(`@([\w.]+) = v\.column(\d+)`)
+// keyCondition matches the condition by which a statement finds its rows.
+var keyCondition = regexp.MustCompile(`@([\w.]+) = v\.column(\d+)`)
 
-// columns is insert and each with an array for each column.
-func (t *Tx) columns(query string, rows [][]any, do func(query string, args []any) error) error {
-	for some := range slices.Chunk(rows, mostRows) {
+// eachArrayBatch is like eachBatch for PostgreSQL. Each column is one array parameter.
+func (t *Tx) eachArrayBatch(query string, rows [][]any, do func(query string, args []any) error) error {
+	for some := range slices.Chunk(rows, maxArrayRows) {
 		args := make([]any, len(some[0]))
 		casts, names := make([]string, len(args)), make([]string, len(args))
 		for i := range args {
@@ -196,15 +209,16 @@ func (t *Tx) columns(query string, rows [][]any, do func(query string, args []an
 			names[i] = "column" + number
 			switch some[0][i].(type) {
 			case string:
-				args[i], casts[i] = column(some, i, func(v any) string { return v.(string) }), "(SELECT CAST($"+number+
-					" AS TEXT[]))"
+				args[i], casts[i] = columnValues(some, i, func(v any) string { return v.(string) }),
+					"(SELECT CAST($"+number+
+						" AS TEXT[]))"
 			default:
-				args[i], casts[i] = column(some, i, whole), "(SELECT CAST($"+number+" AS BIGINT[]))"
+				args[i], casts[i] = columnValues(some, i, toInt64), "(SELECT CAST($"+number+" AS BIGINT[]))"
 			}
 		}
-		text := t.db.texts.get(query, 0, func() string {
+		text := t.db.sqlCache.get(query, 0, func() string {
 			list := "unnest(" + strings.Join(casts, ", ") + ")"
-			text := found.ReplaceAllString(query,
+			text := keyCondition.ReplaceAllString(query,
 				"$1 = v.column$2 AND $1 = ANY ((SELECT CAST($$$2 AS TEXT[]))::text[])")
 			if len(args) == 1 {
 				text = strings.ReplaceAll(text, "IN (VALUES (?))", "= ANY ("+casts[0]+"::text[])")
@@ -219,7 +233,8 @@ func (t *Tx) columns(query string, rows [][]any, do func(query string, args []an
 	return nil
 }
 
-func column[T any](rows [][]any, i int, as func(any) T) []T {
+// columnValues returns column i of the rows.
+func columnValues[T any](rows [][]any, i int, as func(any) T) []T {
 	list := make([]T, len(rows))
 	for k, row := range rows {
 		list[k] = as(row[i])
@@ -227,8 +242,8 @@ func column[T any](rows [][]any, i int, as func(any) T) []T {
 	return list
 }
 
-// whole is a number as the engines have it. Rows hold nothing but these and text.
-func whole(v any) int64 {
+// toInt64 converts a number in a row to int64. Rows contain only strings, int and int64.
+func toInt64(v any) int64 {
 	if n, ok := v.(int); ok {
 		return int64(n)
 	}

@@ -6,7 +6,8 @@ import (
 	"reeve"
 )
 
-const selectScriptRun = `SELECT q.run_key, q.run_id, q.workspace_id, q.agent_id, q.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), q.type, q.plan_of, q.class, q.progress, q.log
+const selectScriptRun = `SELECT q.run_key, q.run_id, q.workspace_id, q.agent_id, q.script_id, COALESCE(s.major, 0),
+	COALESCE(s.minor, 0), q.type, q.plan_of, q.class, q.progress, q.log
 	FROM script_runs q LEFT JOIN scripts s ON s.id = q.script_id `
 
 func scanScriptRun(r scanner) (v reeve.ScriptRun, err error) {
@@ -20,91 +21,98 @@ func scanScriptRun(r scanner) (v reeve.ScriptRun, err error) {
 	if v.ScriptID != "" {
 		v.Version = version.Version()
 	}
-	return v, decode("progress", progress, &v.Progress)
+	return v, decodeJSON("progress", progress, &v.Progress)
 }
 
-// InsertScriptRun notes what a run is to be, before or when it begins. The first word counts: false means that there
-// was one.
+// InsertScriptRun stores the type and version of a run before or when it starts. It returns false, and changes nothing,
+// if the run key has a script run already.
 func (t AutomationsTx) InsertScriptRun(ctx context.Context, v reeve.ScriptRun) (bool, error) {
-	n, err := t.tx.affect(ctx, `INSERT INTO script_runs (run_key, run_id, workspace_id, agent_id, script_id, type, plan_of, class, progress, log)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, '', '', '') ON CONFLICT (run_key) DO NOTHING`, v.RunKey, v.RunID, v.WorkspaceID, v.AgentID, v.ScriptID, string(v.Type), v.PlanOf)
+	n, err := t.tx.execCount(ctx, `INSERT INTO script_runs (run_key, run_id, workspace_id, agent_id, script_id, type,
+		plan_of, class, progress, log)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, '', '', '') ON CONFLICT (run_key) DO NOTHING`, v.RunKey, v.RunID,
+		v.WorkspaceID, v.AgentID, v.ScriptID, string(v.Type), v.PlanOf)
 	return n == 1, err
 }
 
-// LockScriptRun has others who would hold it wait until the transaction ends.
+// LockScriptRun locks a script run until the transaction ends.
 func (t AutomationsTx) LockScriptRun(ctx context.Context, key string) error {
 	return t.tx.exec(ctx, `UPDATE script_runs SET type = type WHERE run_key = $1`, key)
 }
 
-// BeginScriptRun notes which run it became, and which version that runs: again the first word counts.
+// BeginScriptRun stores the id of the run and its version, unless a version is stored already.
 func (t AutomationsTx) BeginScriptRun(ctx context.Context, key, run, script string) error {
-	return t.tx.exec(ctx, `UPDATE script_runs SET run_id = $2, script_id = CASE WHEN script_id = '' THEN $3 ELSE script_id END WHERE run_key = $1`, key, run, script)
+	return t.tx.exec(ctx, `UPDATE script_runs SET run_id = $2, script_id = CASE WHEN script_id = '' THEN $3
+		ELSE script_id END WHERE run_key = $1`, key, run, script)
 }
 
-// UpdateScriptRun writes how far a run has come.
+// UpdateScriptRun stores a run's failure class, progress and log.
 func (t AutomationsTx) UpdateScriptRun(ctx context.Context, v reeve.ScriptRun) error {
 	return t.tx.exec(ctx, `UPDATE script_runs SET class = $2, progress = $3, log = $4 WHERE run_key = $1`, v.RunKey,
-		string(v.Class), text(v.Progress), reeve.SanitizeText(v.Log))
+		string(v.Class), encodeJSON(v.Progress), reeve.SanitizeText(v.Log))
 }
 
-// FindScriptRun reads what is noted under a run key; false means nothing.
+// FindScriptRun returns the script run of a run key. It returns false if there is none.
 func (s Automations) FindScriptRun(ctx context.Context, key string) (reeve.ScriptRun, bool, error) {
-	return one(ctx, s.Snap, scanScriptRun, selectScriptRun+`WHERE q.run_key = $1`, key)
+	return queryOne(ctx, s.Snap, scanScriptRun, selectScriptRun+`WHERE q.run_key = $1`, key)
 }
 
-// FindScriptRuns is FindScriptRun for several, by key, and tells which of these agents have scripts for brains, in one
-// round trip.
+// FindScriptRuns returns the script runs of several run keys by key, and which of the agents have a script as their
+// brain. It takes one round trip.
 func (s Automations) FindScriptRuns(ctx context.Context,
-	keys, agents []string) (notes map[string]reeve.ScriptRun, scripts map[string]bool, err error) {
+	keys, agents []string) (runs map[string]reeve.ScriptRun, scripted map[string]bool, err error) {
 	if len(keys) == 0 {
 		return nil, nil, nil
 	}
 	var list []reeve.ScriptRun
-	var are []string
-	err = first(askAmong(ctx, s.Snap, scanScriptRun, &list, selectScriptRun+`WHERE q.run_key IN (?)`, keys),
-		s.askAutomations(ctx, &are, agents), s.settle(ctx))
-	notes = make(map[string]reeve.ScriptRun, len(list))
+	var automations []string
+	err = firstError(queueQueryIn(ctx, s.Snap, scanScriptRun, &list, selectScriptRun+`WHERE q.run_key IN (?)`, keys),
+		s.queueAutomations(ctx, &automations, agents), s.flush(ctx))
+	runs = make(map[string]reeve.ScriptRun, len(list))
 	for _, v := range list {
-		notes[v.RunKey] = v
+		runs[v.RunKey] = v
 	}
-	return notes, setOf(are), err
+	return runs, toSet(automations), err
 }
 
 const scriptRunOf = selectScriptRun + `WHERE q.workspace_id = $1 AND q.run_id = $2 AND q.run_id <> ''`
 
-// FindScriptRunOf reads what is noted of a run; false means nothing.
+// FindScriptRunOf returns the script run of a run. It returns false if there is none.
 func (s Automations) FindScriptRunOf(ctx context.Context, workspace, run string) (reeve.ScriptRun, bool, error) {
-	return one(ctx, s.Snap, scanScriptRun, scriptRunOf, workspace, run)
+	return queryOne(ctx, s.Snap, scanScriptRun, scriptRunOf, workspace, run)
 }
 
-// FindApplied reads what is noted of the run that applies a plan, or has; false means that there is none.
+// FindApplied returns the script run that applies, or has applied, a plan. It returns false if there is none.
 func (s Automations) FindApplied(ctx context.Context, workspace, plan string) (reeve.ScriptRun, bool, error) {
-	return one(ctx, s.Snap, scanScriptRun, selectScriptRun+
+	return queryOne(ctx, s.Snap, scanScriptRun, selectScriptRun+
 		`WHERE q.workspace_id = $1 AND q.plan_of = $2 AND q.plan_of <> '' ORDER BY q.run_key LIMIT 1`, workspace, plan)
 }
 
-// DeletePlannedCalls forgets what a dry run has planned so far.
+// DeletePlannedCalls deletes the planned calls of a dry run.
 func (t AutomationsTx) DeletePlannedCalls(ctx context.Context, run string) error {
 	return t.tx.exec(ctx, `DELETE FROM planned_calls WHERE run_id = $1`, run)
 }
 
-// InsertPlannedCall writes a call of a dry run. One that is written again, because nobody could tell whether it was, is
-// there once.
+// InsertPlannedCall inserts or replaces a planned call of a dry run. It can be repeated after an uncertain commit.
 func (t AutomationsTx) InsertPlannedCall(ctx context.Context, workspace, run string, c reeve.PlannedCall) error {
-	return t.tx.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool, args, preview, base, operation_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4, title = $5, attempt = $6, tool = $7, args = $8,
+	return t.tx.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool,
+		args, preview, base, operation_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4,
+		title = $5, attempt = $6, tool = $7, args = $8,
 			preview = $9, base = $10, operation_id = $11`,
 		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, reeve.SanitizeText(c.Args),
 		reeve.SanitizeText(c.Preview), c.Base, c.Operation)
 }
 
-// ListPlannedCalls reads the calls of a dry run, in order, behind a place, with what became of them.
+// ListPlannedCalls returns the planned calls of a dry run after an ordinal, in order, with the outcome of their
+// operations.
 func (s Automations) ListPlannedCalls(ctx context.Context, workspace, run string,
 	after, limit int) ([]reeve.PlannedCall, error) {
-	return all(ctx, s.Snap, func(r scanner) (c reeve.PlannedCall, err error) {
+	return queryAll(ctx, s.Snap, func(r scanner) (c reeve.PlannedCall, err error) {
 		return c, r.Scan(&c.Ordinal, &c.ItemID, &c.Title, &c.Attempt, &c.Tool, &c.Args, &c.Preview, &c.Base,
 			&c.Operation, &c.State, &c.Code, &c.Message)
-	}, `SELECT p.ordinal, p.item_id, p.title, p.attempt, p.tool, p.args, p.preview, p.base, p.operation_id, COALESCE(o.state, ''), COALESCE(o.code, ''), COALESCE(o.message, '')
-		FROM planned_calls p LEFT JOIN calls o ON o.operation_id = p.operation_id WHERE p.workspace_id = $1 AND p.run_id = $2 AND p.ordinal > $3 ORDER BY p.ordinal LIMIT $4`,
+	}, `SELECT p.ordinal, p.item_id, p.title, p.attempt, p.tool, p.args, p.preview, p.base, p.operation_id,
+		COALESCE(o.state, ''), COALESCE(o.code, ''), COALESCE(o.message, '')
+		FROM planned_calls p LEFT JOIN calls o ON o.operation_id = p.operation_id WHERE p.workspace_id = $1
+		AND p.run_id = $2 AND p.ordinal > $3 ORDER BY p.ordinal LIMIT $4`,
 		workspace, run, after, limit)
 }

@@ -7,16 +7,17 @@ import (
 	"reeve"
 )
 
-// PutSessionFile writes a session's file whole; an existing one keeps the time it was made.
+// PutSessionFile writes a session file. An existing file keeps its creation time.
 func (t ChatTx) PutSessionFile(ctx context.Context, workspace, session, path string, body []byte) error {
-	return t.tx.exec(ctx, `INSERT INTO session_files (workspace_id, session_id, path, size, body, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+	return t.tx.exec(ctx, `INSERT INTO session_files (workspace_id, session_id, path, size, body, created_at,
+		updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
 		ON CONFLICT (workspace_id, session_id, path) DO UPDATE SET size = $4, body = $5, updated_at = $6`,
-		workspace, session, path, len(body), some(body), reeve.Millis(t.now))
+		workspace, session, path, len(body), emptyIfNil(body), reeve.Millis(t.now))
 }
 
-// GetSessionFile reads a session's file.
+// GetSessionFile returns the content of a session file. It returns false if there is none.
 func (s Chat) GetSessionFile(ctx context.Context, workspace, session, path string) ([]byte, bool, error) {
-	return one(ctx, s.Snap, value[[]byte],
+	return queryOne(ctx, s.Snap, scanValue[[]byte],
 		`SELECT body FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`, workspace, session,
 		path)
 }
@@ -31,23 +32,25 @@ func scanSessionFile(r scanner) (f reeve.SessionFile, err error) {
 	return f, err
 }
 
-// ListSessionFiles reads the files of a session whose path begins with a prefix.
+// ListSessionFiles returns the files of a session whose paths begin with a prefix, ordered by path.
 func (s Chat) ListSessionFiles(ctx context.Context, workspace, session, prefix string,
 	limit int) ([]reeve.SessionFile, error) {
-	return all(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND substr(path, 1, $3) = $4
+	return queryAll(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files
+		WHERE workspace_id = $1 AND session_id = $2 AND substr(path, 1, $3) = $4
 		ORDER BY path LIMIT $5`, workspace, session, utf8.RuneCountInString(prefix), prefix, limit)
 }
 
-// SessionFilesAfter reads a page of the files of a session, in the order of their paths, after a path.
+// SessionFilesAfter returns a page of the files of a session after a path, ordered by path.
 func (s Chat) SessionFilesAfter(ctx context.Context, workspace, session, after string,
 	limit int) ([]reeve.SessionFile, error) {
-	return all(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path > $3
+	return queryAll(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files
+		WHERE workspace_id = $1 AND session_id = $2 AND path > $3
 		ORDER BY path LIMIT $4`, workspace, session, after, limit)
 }
 
-// FindSessionFile reads what is known of a session's file; false means that there is none.
+// FindSessionFile returns the metadata of a session file. It returns false if there is none.
 func (s Chat) FindSessionFile(ctx context.Context, workspace, session, path string) (reeve.SessionFile, bool, error) {
-	return one(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+
+	return queryOne(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+
 		` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`,
 		workspace, session, path)
 }

@@ -7,46 +7,48 @@ import (
 	"reeve"
 )
 
-// shared is a table whose rows nodes that do not share a database will have in common.
-type shared string
+// sharedTable is a table whose rows are synchronized between nodes with separate databases.
+type sharedTable string
 
-// Tables whose rows carry a stamp of their own. Journal rows and agents' states are stamped where they are written.
-// Messages are not numbered when they are written: every call writes some, and would have to wait for every other. They
-// never change, so that their ids say all that a merge asks; whoever sends them numbers them then.
+// Tables whose rows have a stamp that this file writes. Journal rows and agent states are stamped where they are
+// written. Messages have no stamp, because stamping would serialize all calls. They never change, so their ids suffice
+// for a merge.
 const (
-	SharedAgents        shared = "agents"
-	SharedSubscriptions shared = "subscriptions"
-	SharedTimers        shared = "timers"
+	SharedAgents        sharedTable = "agents"
+	SharedSubscriptions sharedTable = "subscriptions"
+	SharedTimers        sharedTable = "timers"
 )
 
-// stamp notes who changed a row, for later sync.
-func (t *Tx) stamp(ctx context.Context, in shared, id string) error {
-	stamp, err := t.next(ctx, in, id)
+// stamp writes this transaction's stamp to a row, for synchronization.
+func (t *Tx) stamp(ctx context.Context, in sharedTable, id string) error {
+	stamp, err := t.nextStamp(ctx, in, id)
 	if err != nil {
 		return err
 	}
 	return t.exec(ctx, `UPDATE `+string(in)+` SET node = $2, counter = $3, clock = $4 WHERE id = $1`, id, stamp.Node,
-		stamp.Counter, text(stamp.Clock))
+		stamp.Counter, encodeJSON(stamp.Clock))
 }
 
-// bury notes who removed a row, so that a node that still has it can be told. It comes before the removal.
-func (t *Tx) bury(ctx context.Context, in shared, workspace, id string) error {
-	stamp, err := t.next(ctx, in, id)
+// recordRemoval stores which node deletes a row, so that nodes that still have the row can delete it. Call it before
+// the deletion.
+func (t *Tx) recordRemoval(ctx context.Context, in sharedTable, workspace, id string) error {
+	stamp, err := t.nextStamp(ctx, in, id)
 	if err != nil {
 		return err
 	}
 	return t.exec(ctx, `INSERT INTO removals (kind, id, workspace_id, node, counter, clock, removed_at)
-		SELECT $1, id, workspace_id, $4, $5, $6, $7 FROM `+string(in)+` WHERE workspace_id = $2 AND id = $3 ON CONFLICT (kind, id) DO NOTHING`,
-		string(in), workspace, id, stamp.Node, stamp.Counter, text(stamp.Clock), reeve.Millis(t.now))
+		SELECT $1, id, workspace_id, $4, $5, $6, $7 FROM `+string(in)+` WHERE workspace_id = $2 AND id = $3
+		ON CONFLICT (kind, id) DO NOTHING`,
+		string(in), workspace, id, stamp.Node, stamp.Counter, encodeJSON(stamp.Clock), reeve.Millis(t.now))
 }
 
-// next is this transaction's stamp for what has one already: who wrote it knew of all that came before.
-func (t *Tx) next(ctx context.Context, in shared, id string) (reeve.Stamp, error) {
+// nextStamp returns this transaction's stamp for an existing row. Its clock includes the clock of the row's last stamp.
+func (t *Tx) nextStamp(ctx context.Context, in sharedTable, id string) (reeve.Stamp, error) {
 	stamp, err := t.Stamp(ctx)
 	if err != nil {
 		return stamp, err
 	}
-	was, _, err := one(ctx, &t.Snap, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+
+	was, _, err := queryOne(ctx, &t.Snap, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+
 		` WHERE id = $1`, id)
 	clock := maps.Clone(was.Clock)
 	if clock == nil {
@@ -57,7 +59,7 @@ func (t *Tx) next(ctx context.Context, in shared, id string) (reeve.Stamp, error
 	return stamp, err
 }
 
-// scanStamp reads the stamp of a row of a table.
+// scanStamp returns a function that scans the stamp of a row.
 func scanStamp(table, id string) func(scanner) (reeve.Stamp, error) {
 	return func(r scanner) (v reeve.Stamp, err error) {
 		defer wrapCorrupt(table, &id, &err)
@@ -65,16 +67,16 @@ func scanStamp(table, id string) func(scanner) (reeve.Stamp, error) {
 		if err := r.Scan(&v.Node, &v.Counter, &clock); err != nil {
 			return v, err
 		}
-		return v, decode("clock", clock, &v.Clock)
+		return v, decodeJSON("clock", clock, &v.Clock)
 	}
 }
 
-// StampOf reads who changed a row last. A row that was removed has the stamp of that.
-func (s *Snap) StampOf(ctx context.Context, in shared, id string) (reeve.Stamp, error) {
-	v, ok, err := one(ctx, s, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+
+// StampOf returns the last stamp of a row, or the stamp of its removal if it was deleted.
+func (s *Snap) StampOf(ctx context.Context, in sharedTable, id string) (reeve.Stamp, error) {
+	v, ok, err := queryOne(ctx, s, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+
 		` WHERE id = $1`, id)
 	if err == nil && !ok {
-		v, _, err = one(ctx, s, scanStamp("removals", id),
+		v, _, err = queryOne(ctx, s, scanStamp("removals", id),
 			`SELECT node, counter, clock FROM removals WHERE kind = $1 AND id = $2`, string(in), id)
 	}
 	return v, err

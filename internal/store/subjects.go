@@ -1,7 +1,7 @@
 package store
 
-// The queries are grouped by subject. A group of a Snap reads; a group of a Tx, whose name ends in Tx, also writes.
-// Groups share the transaction that they come from, so a change may use several of them.
+// The queries are grouped by subject. A Snap returns groups that read. A Tx returns groups that also write; the names
+// of their types end in Tx. Groups of one Tx share its transaction, so a change may use several of them.
 
 // Agents reads workspaces, tokens, agents, tools, secrets, projects and branches.
 type Agents struct{ *Snap }

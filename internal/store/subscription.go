@@ -16,13 +16,13 @@ func scanSubscription(r scanner) (v reeve.Subscription, err error) {
 	return v, err
 }
 
-// InsertSubscription adds a subscription.
+// InsertSubscription inserts a subscription and stamps it. It fails if the agent is destroyed.
 func (t QueueTx) InsertSubscription(ctx context.Context, v reeve.Subscription) error {
-	// whether anybody watches is part of what calls are judged by
+	// the gate caches whether the workspace has subscriptions
 	if err := t.tx.Revise(ctx, v.WorkspaceID); err != nil {
 		return err
 	}
-	if err := t.alive(ctx, v.WorkspaceID, v.AgentID); err != nil {
+	if err := t.lockLiveAgent(ctx, v.WorkspaceID, v.AgentID); err != nil {
 		return err
 	}
 	if err := t.tx.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+
@@ -34,9 +34,9 @@ func (t QueueTx) InsertSubscription(ctx context.Context, v reeve.Subscription) e
 	return t.tx.stamp(ctx, SharedSubscriptions, v.ID)
 }
 
-// GetSubscription reads a subscription of a workspace.
+// GetSubscription returns a subscription of a workspace.
 func (s Queue) GetSubscription(ctx context.Context, workspace, id string) (reeve.Subscription, error) {
-	v, ok, err := one(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+
+	v, ok, err := queryOne(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+
 		` FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("subscription", id)
@@ -44,37 +44,38 @@ func (s Queue) GetSubscription(ctx context.Context, workspace, id string) (reeve
 	return v, err
 }
 
-// ListSubscriptions reads an agent's subscriptions.
+// ListSubscriptions returns an agent's subscriptions.
 func (s Queue) ListSubscriptions(ctx context.Context, workspace, agent string) ([]reeve.Subscription, error) {
-	return all(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+
+	return queryAll(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+
 		` FROM subscriptions WHERE workspace_id = $1 AND agent_id = $2 ORDER BY id`, workspace, agent)
 }
 
-// DeleteSubscription removes a subscription.
+// DeleteSubscription deletes a subscription.
 func (t QueueTx) DeleteSubscription(ctx context.Context, workspace, id string) error {
 	if err := t.tx.Revise(ctx, workspace); err != nil {
 		return err
 	}
-	if err := t.tx.bury(ctx, SharedSubscriptions, workspace, id); err != nil {
+	if err := t.tx.recordRemoval(ctx, SharedSubscriptions, workspace, id); err != nil {
 		return err
 	}
-	n, err := t.tx.affect(ctx, `DELETE FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	n, err := t.tx.execCount(ctx, `DELETE FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && n == 0 {
 		return notFound("subscription", id)
 	}
 	return err
 }
 
-// ChangedIDs reads the entities that an operation's events name.
+// ChangedIDs returns the ids of the entities in an operation's events.
 func (s Queue) ChangedIDs(ctx context.Context, workspace, operation string) ([]string, error) {
-	return all(ctx, s.Snap, value[string],
+	return queryAll(ctx, s.Snap, scanValue[string],
 		`SELECT DISTINCT name FROM events WHERE workspace_id = $1 AND operation_id = $2 AND class = 'id' ORDER BY name`,
 		workspace, operation)
 }
 
-// Watched tells whether any agent of a workspace subscribes to anything.
+// Watched reports whether a workspace has subscriptions.
 func (s Queue) Watched(ctx context.Context, workspace string) (bool, error) {
-	_, ok, err := one(ctx, s.Snap, value[string], `SELECT id FROM subscriptions WHERE workspace_id = $1 LIMIT 1`,
+	_, ok, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT id FROM subscriptions
+		WHERE workspace_id = $1 LIMIT 1`,
 		workspace)
 	return ok, err
 }

@@ -7,31 +7,32 @@ import (
 	"reeve"
 )
 
-// SummaryState is where the work on a summary stands.
+// SummaryState is the state of the work on a summary.
 type SummaryState string
 
 // The states of a summary.
 const (
 	SummaryQueued SummaryState = "queued"
 	SummaryDone   SummaryState = "done"
-	SummaryFailed SummaryState = "failed" // it was tried often enough; the turns are as they were
+	SummaryFailed SummaryState = "failed" // all attempts failed; the turns stay unsummarized
 )
 
-// Summary is the work of putting a thread's turns, up to one of them, into a few words.
+// Summary is the work of summarizing a thread's turns up to one of them.
 type Summary struct {
 	ThreadID       string
 	UpTo           string // the last turn that it covers
 	WorkspaceID    string
-	AgentID        string // who pays for it
+	AgentID        string // the agent that pays for it
 	UserID         string
 	ConversationID string
 	State          SummaryState
-	MessageID      string // what came of it
+	MessageID      string // the message with the summary
 	Attempts       int
 	DueAt          time.Time
 }
 
-const summaryColumns = `thread_id, up_to, workspace_id, agent_id, user_id, conversation_id, state, message_id, attempts, due_at`
+const summaryColumns = `thread_id, up_to, workspace_id, agent_id, user_id, conversation_id, state, message_id, attempts,
+	due_at`
 
 func scanSummary(r scanner) (s Summary, err error) {
 	defer wrapCorrupt("summaries", &s.ThreadID, &err)
@@ -42,90 +43,99 @@ func scanSummary(r scanner) (s Summary, err error) {
 	return s, err
 }
 
-// QueueSummary asks for a summary, unless its thread has one to do, or had this one.
+// QueueSummary queues a summary. It does nothing if the thread has a queued summary, or had one up to the same turn.
 func (t ChatTx) QueueSummary(ctx context.Context, s Summary) error {
 	return t.tx.exec(ctx, `INSERT INTO summaries (`+summaryColumns+
-		`, owner, code, message, created_at) VALUES ($1, $2, $3, $4, $5, $6, 'queued', '', 0, $7, '', '', '', $7) ON CONFLICT DO NOTHING`,
+		`, owner, code, message, created_at) VALUES ($1, $2, $3, $4, $5, $6, 'queued', '', 0, $7, '', '', '', $7)
+			ON CONFLICT DO NOTHING`,
 		s.ThreadID, s.UpTo, s.WorkspaceID, s.AgentID, s.UserID, s.ConversationID, reeve.Millis(t.now))
 }
 
-// free is a summary that nobody works on: who did may be gone, or be the one who asks, who works on one at a time, and
-// could not write what came of it, or was not told that it was theirs.
-const free = `state = 'queued' AND (owner = '' OR owner = $1 OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = owner))`
+// isUnclaimed is the condition that no other process works on a summary. The process $1 works on one summary at a time,
+// so a summary that it owns is left over from a failed write or an uncertain commit.
+const isUnclaimed = `state = 'queued' AND (owner = '' OR owner = $1 OR NOT EXISTS (SELECT 1 FROM processes p
+	WHERE p.id = owner))`
 
-// ClaimSummary takes a summary that is due for a process that works on none; false means that none is. When that
-// process is gone, another may take it. One whose row cannot be read is failed, so that the next one is not behind it.
+// ClaimSummary leases a due summary for a process that works on none. It returns false if none is due. A summary whose
+// row is corrupt becomes failed, so that it does not block the others.
 func (t ChatTx) ClaimSummary(ctx context.Context, process string) (v Summary, ok bool, err error) {
 	var skipped []string
-	v, ok, err = one(ctx, t.Snap, skipCorrupt(t.Snap, scanSummary, &skipped), `WITH due AS MATERIALIZED (
-			SELECT thread_id, up_to FROM summaries WHERE `+free+` AND due_at <= $2 ORDER BY due_at LIMIT 1`+t.db.engine.LockClause()+`)
-		UPDATE summaries SET attempts = attempts + 1, owner = $1 WHERE (thread_id, up_to) IN (SELECT thread_id, up_to FROM due) RETURNING `+summaryColumns,
+	v, ok, err = queryOne(ctx, t.Snap, skipCorrupt(t.Snap, scanSummary, &skipped), `WITH due AS MATERIALIZED (
+			SELECT thread_id, up_to FROM summaries WHERE `+isUnclaimed+` AND due_at <= $2
+			ORDER BY due_at LIMIT 1`+t.db.engine.LockClause()+`)
+		UPDATE summaries SET attempts = attempts + 1, owner = $1 WHERE (thread_id, up_to) IN (SELECT thread_id, up_to
+		FROM due) RETURNING `+summaryColumns,
 		process, reeve.Millis(t.now))
 	for _, thread := range skipped {
-		err = first(err, t.tx.exec(ctx,
+		err = firstError(err, t.tx.exec(ctx,
 			`UPDATE summaries SET state = 'failed', owner = '' WHERE thread_id = $1 AND state = 'queued'`, thread))
 	}
 	return v, ok, err
 }
 
-// NextSummary is when the next summary is due that a process which works on none can take; false means that there is
-// none to do.
+// NextSummary returns the time at which the next summary that the process can claim is due. It returns false if there
+// is none.
 func (s Chat) NextSummary(ctx context.Context, process string) (time.Time, bool, error) {
-	at, ok, err := one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("summaries"), nil),
-		`SELECT thread_id, due_at FROM summaries WHERE `+free+` ORDER BY due_at LIMIT 1`, process)
+	at, ok, err := queryOne(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("summaries"), nil),
+		`SELECT thread_id, due_at FROM summaries WHERE `+isUnclaimed+` ORDER BY due_at LIMIT 1`, process)
 	return reeve.FromMillis(at), ok, err
 }
 
-// EndSummary writes what a summary came to, with its message. One that somebody else has taken up since is a conflict,
-// and nothing is written.
+// EndSummary stores the message of a finished summary. It returns a Conflict, and stores nothing, if another process
+// has claimed the summary since.
 func (t ChatTx) EndSummary(ctx context.Context, s Summary, m reeve.Message) error {
-	n, err := t.tx.affect(ctx,
-		`UPDATE summaries SET state = $5, owner = '', message_id = $4, code = '', message = '' WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
+	n, err := t.tx.execCount(ctx,
+		`UPDATE summaries SET state = $5, owner = '', message_id = $4, code = '', message = '' WHERE thread_id = $1
+			AND up_to = $2 AND state = 'queued' AND attempts = $3`,
 		s.ThreadID, s.UpTo, s.Attempts, m.ID, string(SummaryDone))
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		return reeve.Errorf(reeve.Conflict, "somebody else has taken the summary up")
+		return reeve.Errorf(reeve.Conflict, "another process has claimed the summary")
 	}
 	return t.tx.Ledger().AppendMessage(ctx, m)
 }
 
-// DelaySummary writes why a summary could not be made: it is tried again at a time, or, if that is zero, never.
+// DelaySummary stores why a summary failed. It is tried again at the time again, or never if that is zero.
 func (t ChatTx) DelaySummary(ctx context.Context, s Summary, again time.Time, why *reeve.Error) error {
 	state := SummaryQueued
 	if again.IsZero() {
 		state = SummaryFailed
 	}
-	return t.tx.exec(ctx, `UPDATE summaries SET state = $4, owner = '', due_at = $5, code = $6, message = $7 WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
+	return t.tx.exec(ctx, `UPDATE summaries SET state = $4, owner = '', due_at = $5, code = $6, message = $7
+		WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
 		s.ThreadID, s.UpTo, s.Attempts, string(state), reeve.Millis(again), string(why.Code),
 		reeve.SanitizeText(why.Message))
 }
 
-// LastSummary gives the summary of a thread that goes furthest, with its words, and up to where one was asked for,
-// whatever came of that. A thread that has none gives nothing.
-func (s Chat) LastSummary(ctx context.Context, thread string) (done Summary, words, asked string, err error) {
+// LastSummary returns the finished summary of a thread that covers most turns, with its text, and the last turn for
+// which any summary was queued. All are empty if there is none.
+func (s Chat) LastSummary(ctx context.Context, thread string) (done Summary, content, queuedUpTo string, err error) {
 	type row struct {
 		Summary
-		words string
+		content string
 	}
-	r, _, err := one(ctx, s.Snap, func(r scanner) (v row, err error) {
-		return v, r.Scan(&v.UpTo, &v.MessageID, &v.words)
-	}, `SELECT v.up_to, v.message_id, m.content FROM summaries v JOIN messages m ON m.id = v.message_id WHERE v.thread_id = $1 AND v.state = 'done' ORDER BY v.up_to DESC LIMIT 1`, thread)
+	r, _, err := queryOne(ctx, s.Snap, func(r scanner) (v row, err error) {
+		return v, r.Scan(&v.UpTo, &v.MessageID, &v.content)
+	}, `SELECT v.up_to, v.message_id, m.content FROM summaries v JOIN messages m ON m.id = v.message_id
+		WHERE v.thread_id = $1 AND v.state = 'done' ORDER BY v.up_to DESC LIMIT 1`, thread)
 	if err != nil {
 		return done, "", "", err
 	}
-	asked, _, err = one(ctx, s.Snap, value[string],
+	queuedUpTo, _, err = queryOne(ctx, s.Snap, scanValue[string],
 		`SELECT up_to FROM summaries WHERE thread_id = $1 ORDER BY up_to DESC LIMIT 1`, thread)
-	return r.Summary, r.words, asked, err
+	return r.Summary, r.content, queuedUpTo, err
 }
 
-// TurnsBetween reads the last turns of a conversation that ended, after one and up to another, oldest first: of each
-// what was said and answered.
+// TurnsBetween returns the last ended turns of a conversation after one turn and up to another, oldest first. Only ID,
+// AgentID, ParentID, State, Input and Output are set.
 func (s Chat) TurnsBetween(ctx context.Context, conversation, after, upTo string, limit int) ([]reeve.Run, error) {
-	return all(ctx, s.Snap, func(r scanner) (v reeve.Run, err error) {
+	return queryAll(ctx, s.Snap, func(r scanner) (v reeve.Run, err error) {
 		return v, r.Scan(&v.ID, &v.AgentID, &v.ParentID, &v.State, &v.Input, &v.Output)
 	},
-		`SELECT id, agent_id, parent_id, state, input, output FROM (SELECT id, agent_id, parent_id, state, input, output FROM runs WHERE session_id = $1 AND reason = 'user_initiated'
-			AND id > $2 AND id <= $3 AND state NOT IN ('running', 'parked') ORDER BY id DESC LIMIT $4) t ORDER BY id`, conversation, after, upTo, limit)
+		`SELECT id, agent_id, parent_id, state, input, output FROM (SELECT id, agent_id, parent_id, state, input, output
+			FROM runs WHERE session_id = $1 AND reason = 'user_initiated'
+			AND id > $2 AND id <= $3 AND state NOT IN ('running', 'parked') ORDER BY id DESC LIMIT $4) t ORDER BY id`,
+		conversation, after, upTo, limit)
 }

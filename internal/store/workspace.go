@@ -9,7 +9,8 @@ import (
 )
 
 const workspaceColumns = `id, name, revision, stopped_at, stop_reason, created_at, ` +
-	`COALESCE((SELECT held_at FROM database_state WHERE id = 1), 0), COALESCE((SELECT hold_reason FROM database_state WHERE id = 1), '')`
+	`COALESCE((SELECT held_at FROM database_state WHERE id = 1), 0), COALESCE((SELECT hold_reason FROM database_state
+		WHERE id = 1), '')`
 
 func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
 	defer wrapCorrupt("workspaces", &w.ID, &err)
@@ -21,44 +22,46 @@ func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
 	if held != 0 {
 		w.Hold = &reeve.Hold{HeldAt: reeve.FromMillis(held), Reason: reason}
 	}
-	w.StoppedAt, w.CreatedAt = optional(stopped), reeve.FromMillis(created)
+	w.StoppedAt, w.CreatedAt = timeOrNil(stopped), reeve.FromMillis(created)
 	return w, nil
 }
 
-// InsertWorkspace adds a workspace.
+// InsertWorkspace inserts a workspace. It fails if the id exists.
 func (t AgentsTx) InsertWorkspace(ctx context.Context, id, name string) (reeve.Workspace, error) {
 	w := reeve.Workspace{ID: id, Name: name, Revision: 1, CreatedAt: t.now}
-	n, err := t.tx.affect(ctx,
-		`INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ($1, $2, $3, 0, '', $4) ON CONFLICT (id) DO NOTHING`,
+	n, err := t.tx.execCount(ctx,
+		`INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ($1, $2, $3, 0, '', $4)
+			ON CONFLICT (id) DO NOTHING`,
 		id, name, w.Revision, reeve.Millis(t.now))
 	if err == nil && n == 0 {
-		err = reeve.Errorf(reeve.AlreadyExists, "workspace %q is there already", id)
+		err = reeve.Errorf(reeve.AlreadyExists, "workspace %q already exists", id)
 	}
 	return w, err
 }
 
-// GetWorkspace reads a workspace.
+// GetWorkspace returns a workspace.
 func (s Agents) GetWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
-	w, ok, err := one(ctx, s.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`, id)
+	w, ok, err := queryOne(ctx, s.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`, id)
 	if err == nil && !ok {
 		err = notFound("workspace", id)
 	}
 	return w, err
 }
 
-// ListWorkspaces reads every workspace.
+// ListWorkspaces returns all workspaces.
 func (s Agents) ListWorkspaces(ctx context.Context) ([]reeve.Workspace, error) {
-	return all(ctx, s.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces ORDER BY id`)
+	return queryAll(ctx, s.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces ORDER BY id`)
 }
 
-// WorkspaceIDs reads the id of every workspace.
+// WorkspaceIDs returns the ids of all workspaces.
 func (s Agents) WorkspaceIDs(ctx context.Context) ([]string, error) {
-	return all(ctx, s.Snap, value[string], `SELECT id FROM workspaces ORDER BY id`)
+	return queryAll(ctx, s.Snap, scanValue[string], `SELECT id FROM workspaces ORDER BY id`)
 }
 
-// Touch counts a change to what calls are judged by, once in a transaction. Every change to tools, agents, attachments,
-// profiles, budgets, subscriptions, secrets and the kill switch, and the end of a run that somebody cancels, touches
-// its workspace in the same transaction, so that a call judged before it cannot be recorded after it.
+// Touch increments a workspace's revision, once in a transaction. Every change that can affect a decision of the gate
+// must touch the workspace in the same transaction: changes of tools, agents, attachments, profiles, budgets,
+// subscriptions, secrets and the kill switch, and the cancellation of a run. A call that the gate has decided on before
+// the change can then not be recorded after it.
 func (t *Tx) Touch(ctx context.Context, workspace string) error {
 	if slices.Contains(t.touched, workspace) {
 		return nil
@@ -67,10 +70,10 @@ func (t *Tx) Touch(ctx context.Context, workspace string) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1 WHERE id = $1`, workspace)
 }
 
-// Revise begins a change to what calls are judged by that is made of what is there, such as one of an agent's settings.
-// A workspace's are made one after another, and each reads what the one before has left: where transactions overlap, it
-// would otherwise write back what it read before that, and a stop would be gone. The node comes before the workspace,
-// as in a call that writes to the journal, and the workspace before its agents and what is theirs: one order of locks.
+// Revise begins a change that depends on current data and can affect a decision of the gate, such as a change of an
+// agent's settings. It serializes such changes within a workspace, so that each reads what the previous one wrote.
+// Otherwise a concurrent change could write back old settings and undo a stop. It locks the node before the workspace,
+// like a call that writes to the journal. Agents and their rows come after the workspace.
 func (t *Tx) Revise(ctx context.Context, workspace string) error {
 	if err := t.lockNode(ctx); err != nil {
 		return err
@@ -78,13 +81,12 @@ func (t *Tx) Revise(ctx context.Context, workspace string) error {
 	return t.Touch(ctx, workspace)
 }
 
-// TouchAll is Touch for every workspace.
+// TouchAll increments the revision of every workspace.
 func (t *Tx) TouchAll(ctx context.Context) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1`)
 }
 
-// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped, see
-// skipWakes.
+// StopWorkspace turns the kill switch on or, if at is zero, off. Turning it on skips queued wakes; see skipWakes.
 func (t AgentsTx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
 	if err := t.tx.Touch(ctx, id); err != nil {
 		return err
@@ -96,8 +98,8 @@ func (t AgentsTx) StopWorkspace(ctx context.Context, id string, at time.Time, re
 	return t.tx.Queue().skipWakes(ctx, id, "", "everything in the workspace is stopped")
 }
 
-// optional is a time that may be missing.
-func optional(ms int64) *time.Time {
+// timeOrNil converts milliseconds to a time, or 0 to nil.
+func timeOrNil(ms int64) *time.Time {
 	if ms == 0 {
 		return nil
 	}
@@ -105,8 +107,8 @@ func optional(ms int64) *time.Time {
 	return &t
 }
 
-// orZero is the inverse of optional.
-func orZero(t *time.Time) int64 {
+// millisOrZero converts a time to milliseconds, or nil to 0.
+func millisOrZero(t *time.Time) int64 {
 	if t == nil {
 		return 0
 	}

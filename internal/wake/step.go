@@ -86,7 +86,7 @@ func (r *Scheduler) stepOnce(ctx context.Context, n int,
 		if more, err = r.fire(ctx, tx, ahead.Timers); err != nil {
 			return err
 		}
-		if runs, over, err = r.rescue(ctx, tx, n, ahead.Left, doubt); err != nil {
+		if runs, over, err = r.rescue(ctx, tx, n, ahead.HasOtherRuns, doubt); err != nil {
 			return err
 		}
 		if len(ahead.Timers) > 0 && len(runs) < n { // which have queued more
@@ -258,7 +258,7 @@ func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake,
 		}
 		taken[lane] = true
 		wakes := []reeve.Wake{first}
-		if first.SessionID == "" || known.Crowded[first.SessionID] {
+		if first.SessionID == "" || known.Backlogged[first.SessionID] {
 			if wakes, err = r.together(ctx, tx, first); err != nil {
 				return nil, false, err
 			}

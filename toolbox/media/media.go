@@ -57,7 +57,7 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	hash, err := tx.Ledger().PutPayload(ctx, inv.Workspace, store.Talk, body)
+	hash, err := tx.Ledger().PutPayload(ctx, inv.Workspace, store.ConversationPayload, body)
 	if err != nil {
 		return "", err
 	}

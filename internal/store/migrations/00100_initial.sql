@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Workspaces, who may enter them, and the servers that work on the database.
+-- Workspaces, access tokens, secrets, and the servers that use the database.
 
 CREATE TABLE workspaces (
   id          TEXT PRIMARY KEY,
@@ -53,8 +53,8 @@ CREATE TABLE nodes (
 );
 CREATE UNIQUE INDEX nodes_self ON nodes (self) WHERE self = 1;
 
--- One row about the database as a whole. A server that finds another identity than its own has a copy before it, or one that was restored.
--- While it is held (held_at is not 0) nothing goes on by itself.
+-- One row about the whole database. If the stored identity differs from the actual one, the database was copied or restored from a backup.
+-- While the server is held (held_at is not 0), it starts no work.
 CREATE TABLE database_state (
   id          INTEGER PRIMARY KEY,
   identity    TEXT NOT NULL,
@@ -177,11 +177,11 @@ CREATE TABLE removals (
   PRIMARY KEY (kind, id)
 );
 
--- The ledger.
+-- Calls, messages, approvals, proposals and budgets.
 
--- One row for each call: what was asked, what the gate decided, and the result once there is one. Calls and messages of a thread share one
--- order, that of their ids. A call that changes something, or that goes on after its caller was answered, is an operation: it has an
--- operation_id and a state. For others the former is NULL and the latter empty.
+-- One row for each call: the request, the gate's decision and, once there is one, the result. Calls and messages of a thread are ordered
+-- together by their ids. A call that changes something, or that continues after the response to its caller, is an operation. It has an
+-- operation_id and a state. For other calls, operation_id is NULL and state is empty.
 CREATE TABLE calls (
   id              TEXT PRIMARY KEY,
   workspace_id    TEXT NOT NULL,
@@ -225,7 +225,7 @@ CREATE INDEX calls_agent ON calls (agent_id, id) WHERE operation_id IS NOT NULL;
 CREATE INDEX calls_due ON calls (next_attempt_at) WHERE state IN ('prepared', 'dispatched');
 CREATE INDEX calls_inbox ON calls (workspace_id, id) WHERE state IN ('parked', 'unknown');
 
--- What is said in a thread: by people, by models, and by Reeve.
+-- Messages of threads, written by people, models and Reeve.
 CREATE TABLE messages (
   id           TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL,
@@ -353,7 +353,7 @@ CREATE TABLE reservations (
   PRIMARY KEY (workspace_id, subject, call_id)
 );
 
--- What wakes agents, and their runs.
+-- Subscriptions, timers, wakes, runs and notifications.
 
 CREATE TABLE subscriptions (
   id           TEXT PRIMARY KEY,
@@ -480,7 +480,7 @@ ALTER TABLE runs SET (fillfactor = 50);
 ALTER TABLE agent_runtimes SET (fillfactor = 50);
 -- end
 
--- The runs that are under way. They are few, and apart from runs: what has ended costs nothing, and a run that ends changes no index of runs.
+-- Open runs (running or parked). The table is small, so queries on open runs do not read ended ones, and the end of a run changes no index of runs.
 CREATE TABLE open_runs (
   run_id     TEXT PRIMARY KEY,
   agent_id   TEXT NOT NULL,
@@ -515,7 +515,7 @@ CREATE UNIQUE INDEX notifications_run ON notifications (run_id) WHERE run_id <> 
 CREATE INDEX notifications_user ON notifications (workspace_id, user_id, id);
 CREATE INDEX notifications_due ON notifications (next_at) WHERE delivered_at = 0 AND next_at > 0;
 
--- What belongs to a session.
+-- Data of sessions: files, scratchpads, shells.
 
 CREATE TABLE session_files (
   workspace_id TEXT NOT NULL,
@@ -992,8 +992,8 @@ CREATE TABLE links (
 CREATE INDEX links_from ON links (from_id) WHERE deleted_at = 0;
 CREATE INDEX links_to ON links (to_id) WHERE deleted_at = 0;
 
--- Mail. An id says where a mail belongs: the number of the workspace, 16 bits for the inbox, 28 for the mail. Searching a workspace or an
--- inbox is then a range of ids, which the full-text indexes of both engines take for free.
+-- Mail. The id of a mail consists of the number of the workspace, 16 bits for the inbox and 28 bits for the mail. The mails of a workspace
+-- or an inbox are therefore a range of ids, which the full-text indexes of both engines can restrict at no cost.
 
 CREATE TABLE mail_numbers (
   name TEXT PRIMARY KEY,
@@ -1049,8 +1049,8 @@ CREATE TABLE mail_imports (
 );
 CREATE INDEX mail_imports_source ON mail_imports (workspace_id, source);
 
--- Words of mails: as stems (emails_words), and as they are written (emails_written), because stems say nothing of how a word begins and
--- are the same for different names.
+-- Full-text indexes of mails: word stems (emails_words) and words as written (emails_written). Prefix searches and searches for names need
+-- words as written, because a stem may differ from the beginning of the word and be the same for different names.
 -- only sqlite
 CREATE VIRTUAL TABLE emails_words USING fts5 (subject, body, sender, recipients, attached, content='emails', content_rowid='id',
   tokenize='porter unicode61 remove_diacritics 2');
@@ -1099,8 +1099,8 @@ END;
 -- end
 
 -- only postgres
--- Words are what stands between signs, as in SQLite: no addresses, hosts, versions or other things that the parser would keep whole. No word is too common.
--- Signs beyond ASCII are no words, whatever PostgreSQL's locale takes them for: hard spaces, arrows, currencies, pictures, and what is put in the place of bytes that mean nothing.
+-- Words are split at every punctuation character, as in SQLite. Addresses, hosts and versions are not kept as one word, and there are no stop words.
+-- Non-ASCII symbols are not words, whatever PostgreSQL's locale says: no-break spaces, arrows, currency signs, emoji and the replacement character.
 -- +goose StatementBegin
 CREATE FUNCTION reeve_plain (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $f$
   SELECT CASE WHEN octet_length($1) = length($1) THEN translate($1, '!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', '                                ')
@@ -1118,11 +1118,10 @@ ALTER TABLE emails ADD COLUMN words tsvector GENERATED ALWAYS AS (
   setweight(to_tsvector('reeve_mail', reeve_plain(left(recipients, 131072))), 'C') ||
   setweight(to_tsvector('reeve_mail', reeve_plain(left(attached, 16384) || ' ' || left(body, 262144))), 'D')) STORED;
 CREATE INDEX emails_words ON emails USING gin (words);
--- reeve_fold prepares a text for PostgreSQL's parser: small letters, Latin ones without accents, and a space for all
--- that is not a letter, a digit or a mark. A word that begins with a digit gets an accented letter in front, which no
--- text has any more then: the parser would take 1e5a for the number 1e5 and a word. Where lower() knows only a to z, as
--- in a database of locale C, reeve_lower lists the letters; our columns are of that locale in every database. Package
--- store writes the words of a query in the same way.
+-- reeve_fold prepares a text for PostgreSQL's parser. It converts to lower case, removes accents from Latin letters, and replaces every
+-- character that is not a letter, digit or mark by a space. It puts an accented letter, which cannot occur otherwise, in front of a word
+-- that begins with a digit. Otherwise the parser would split 1e5a into the number 1e5 and a word. With the collation C, which all our
+-- columns have, lower() knows only a to z, so reeve_lower lists the letters. foldWord in package store folds the words of a query alike.
 -- +goose StatementBegin
 CREATE FUNCTION reeve_lower (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $f$
   SELECT CASE WHEN lower('Я' COLLATE "default") = 'я' THEN replace(lower($1 COLLATE "default"), 'ς', 'σ')
@@ -1169,7 +1168,7 @@ CREATE FUNCTION reeve_fold (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL S
     '(^| )(?=[0-9])', '\1ê', 'g')
 $f$;
 -- +goose StatementEnd
--- There are only four labels: words of attachments have a letter of their own in front.
+-- PostgreSQL has only four weights, so the words of attachment names have a letter in front instead.
 ALTER TABLE emails ADD COLUMN written tsvector GENERATED ALWAYS AS (
   setweight(to_tsvector('simple', reeve_fold(subject)), 'A') ||
   setweight(to_tsvector('simple', reeve_fold(sender)), 'B') ||
@@ -1179,7 +1178,7 @@ ALTER TABLE emails ADD COLUMN written tsvector GENERATED ALWAYS AS (
 CREATE INDEX emails_written ON emails USING gin (written);
 -- end
 
--- What an agent remembers of a user. The owner is the two of them in one word, so that a search finds theirs alone.
+-- Notes of agents about users. The owner identifies the agent and the user in one word, so that a search can select their notes.
 
 -- only sqlite
 CREATE TABLE notes (

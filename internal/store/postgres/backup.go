@@ -15,39 +15,40 @@ import (
 	"reeve/internal/store"
 )
 
-// Backup runs pg_dump, which takes a consistent copy while others go on writing. The name is given only to a copy that
-// is whole, and never taken from a file that has it.
+// Backup runs pg_dump, which makes a consistent copy while others write. The copy gets its name when it is complete. An
+// existing file is never replaced.
 func (e *Engine) Backup(ctx context.Context, file string) (err error) {
-	there := reeve.Errorf(reeve.AlreadyExists, "%s is there already", file).Hintf("name a new file")
+	exists := reeve.Errorf(reeve.AlreadyExists, "%s already exists", file).Hintf("choose the name of a new file")
 	if _, err := os.Lstat(file); err == nil {
-		return there
+		return exists
 	}
 	if _, err := exec.LookPath("pg_dump"); err != nil {
 		return reeve.Errorf(reeve.Unsupported,
-			"pg_dump, which copies a PostgreSQL database, is not in the server's PATH").
-			Hintf("install the PostgreSQL client package where the server runs, or put the directory of pg_dump into " +
-				"its PATH")
+			"pg_dump, which Reeve needs for a backup, is not in the server's PATH").
+			Hintf("install the PostgreSQL client package on the server's machine, or add the directory of pg_dump to " +
+				"the server's PATH")
 	}
 	direct := e.cfg.Direct
 	if direct == "" && e.pooler {
-		return reeve.Errorf(reeve.Unsupported, "pg_dump cannot copy a database through a connection pooler").
+		return reeve.Errorf(reeve.Unsupported, "pg_dump does not work through a connection pooler").
 			Hintf("set database_direct to PostgreSQL's own address (postgres://user@host:5432/database) and restart " +
 				"the server")
 	}
 	direct = cmp.Or(direct, e.cfg.URL)
-	from, err := address(direct)
+	from, err := pgDumpAddress(direct)
 	if err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(file), ".reeve-backup-*")
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "nothing can be written beside %s: %w", file, errors.Unwrap(err))
+		return reeve.Errorf(reeve.Unavailable, "cannot write to the directory of %s: %w", file, errors.Unwrap(err))
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	part := filepath.Join(dir, "part")
 	cmd := exec.CommandContext(ctx, "pg_dump", "--format=custom", "--no-owner", "--file="+part, "--dbname="+from)
 	if secret := Password(direct); secret != "" {
-		cmd.Env = append(os.Environ(), "PGPASSWORD="+secret) // every user can read a command line
+		cmd.Env = append(os.Environ(),
+			"PGPASSWORD="+secret) // not as an argument, because every user can read command lines
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
@@ -58,36 +59,36 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	if err := os.Chmod(part, 0o600); err != nil {
 		return err
 	}
-	// Unlike a rename, a link does not replace. Where the file system has no links, the check above has to do.
+	// Unlike a rename, a link never replaces a file. Without support for links, the check above must suffice.
 	if err := os.Link(part, file); errors.Is(err, os.ErrExist) {
-		return there
+		return exists
 	} else if err != nil {
 		return os.Rename(part, file)
 	}
 	return nil
 }
 
-var ours = regexp.MustCompile(
+var driverOptions = regexp.MustCompile(
 	`(?i)\b(?:password|pool_\w+|\w+_cache_capacity|default_query_exec_mode)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
 
-var locked = regexp.MustCompile(`\bsslpassword\s*=`)
+var keyPassword = regexp.MustCompile(`\bsslpassword\s*=`)
 
-// address is the URL without the password and without what only our driver understands. One with the password of a key
-// is refused: pg_dump could be told it nowhere but on its command line.
-func address(s string) (string, error) {
+// pgDumpAddress returns the URL without the password and the options of our driver. It refuses a URL with an
+// sslpassword, because pg_dump accepts that only on its command line.
+func pgDumpAddress(s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" {
-		if locked.MatchString(s) {
-			return "", errLocked
+		if keyPassword.MatchString(s) {
+			return "", errKeyPassword
 		}
-		return ours.ReplaceAllString(s, ""), nil
+		return driverOptions.ReplaceAllString(s, ""), nil
 	}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())
 	}
 	q := u.Query()
 	if q.Has("sslpassword") {
-		return "", errLocked
+		return "", errKeyPassword
 	}
 	for k := range q {
 		if k == "password" || strings.HasPrefix(k, "pool_") || strings.HasSuffix(k, "_cache_capacity") ||
@@ -99,11 +100,9 @@ func address(s string) (string, error) {
 	return u.String(), nil
 }
 
-var errLocked = reeve.Errorf(reeve.Unsupported,
-	"the database's address has an sslpassword, which pg_dump can be given only where all users of the machine could "+
-		"read it").
-	Hintf("give the server a key without a password, in a file that only it can read; or copy the database with " +
-		"pg_dump yourself")
+var errKeyPassword = reeve.Errorf(reeve.Unsupported,
+	"the database URL has an sslpassword, which pg_dump accepts only on its command line, where all users can read it").
+	Hintf("use a key without a password in a file that only the server can read, or run pg_dump yourself")
 
 var (
 	_ store.Engine     = (*Engine)(nil)

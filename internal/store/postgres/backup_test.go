@@ -38,7 +38,7 @@ func TestAddressHidesThePassword(t *testing.T) {
 		"host=h user=me password=hunter2 pool_max_conns=3 sslmode=require",
 		"host=h user=me password = 'hunter2 \\' x' sslmode=require",
 	} {
-		got, err := address(s)
+		got, err := pgDumpAddress(s)
 		if err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "pool_") ||
 			!strings.Contains(got, "sslmode=require") || !strings.Contains(got, "me") {
 			t.Errorf("%s became %s, %v", s, got, err)
@@ -48,7 +48,7 @@ func TestAddressHidesThePassword(t *testing.T) {
 		"postgres://me:x@host/db?sslmode=verify-full&sslkey=/k&sslpassword=hunter2",
 		"host=h user=me password=x sslkey=/k sslpassword = 'hunter2'",
 	} {
-		got, err := address(s)
+		got, err := pgDumpAddress(s)
 		if told := reeve.AsError(err); got != "" || told.Code != reeve.Unsupported ||
 			!strings.Contains(told.Message, "sslpassword") || strings.Contains(told.Error()+told.Hint, "hunter2") {
 			t.Errorf("%s became %s, %v", s, got, err)

@@ -22,15 +22,15 @@ type conn struct {
 	queued   []statement
 }
 
-// statement is a queued statement. If read is not nil it reads the statement's rows.
+// statement is a queued statement. If read is not nil, it reads the statement's rows.
 type statement struct {
-	query   string
-	args    []any
-	refused func(store.Fault) error
-	read    func(store.Rows) error
+	query    string
+	args     []any
+	mapFault func(store.Fault) error
+	read     func(store.Rows) error
 }
 
-func (t *conn) Exec(ctx context.Context, refused func(store.Fault) error, query string, args ...any) error {
+func (t *conn) Exec(ctx context.Context, mapFault func(store.Fault) error, query string, args ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -39,11 +39,11 @@ func (t *conn) Exec(ctx context.Context, refused func(store.Fault) error, query 
 			args[i] = bytes.Clone(b)
 		}
 	}
-	t.queued = append(t.queued, statement{query: query, args: args, refused: refused})
+	t.queued = append(t.queued, statement{query: query, args: args, mapFault: mapFault})
 	return nil
 }
 
-// QueueQuery holds a question back like the rest.
+// QueueQuery queues the query and its reader.
 func (t *conn) QueueQuery(ctx context.Context, read func(store.Rows) error, query string, args ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (t *conn) Flush(ctx context.Context) error {
 	return err
 }
 
-func (t *conn) Affect(ctx context.Context, query string, args ...any) (int64, error) {
+func (t *conn) ExecCount(ctx context.Context, query string, args ...any) (int64, error) {
 	tag, err := t.send(ctx, query, args...)
 	return tag.RowsAffected(), err
 }
@@ -76,20 +76,20 @@ func (t *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 }
 
 // commit sends the queued statements and commits. If nothing was sent before, all statements go in one batch without
-// begin and commit, which PostgreSQL runs as one transaction. The caller's cancellation does not interrupt a commit:
-// its outcome would be unknown.
+// begin and commit, which PostgreSQL runs as one transaction. The caller's cancellation does not interrupt a commit,
+// because its outcome would be unknown.
 func (t *conn) commit(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	query := "commit"
 	if t.borrowed == nil {
-		t.start, query = t.engine.start(), ""
+		t.start, query = t.engine.startStatements(), ""
 		if err := t.acquire(ctx); err != nil {
 			return err
 		}
 	}
 	tag, err := t.send(ctx, query)
 	if err == nil && tag.String() == "ROLLBACK" {
-		err = store.Fault{Kind: store.FaultOther, Err: errors.New("the transaction had failed before its commit")}
+		err = store.Fault{Kind: store.FaultOther, Err: errors.New("transaction failed before its commit")}
 	}
 	if err != nil && t.broken() && !pgconn.SafeToRetry(err) {
 		// the server may have committed before the connection broke
@@ -98,10 +98,9 @@ func (t *conn) commit(ctx context.Context) error {
 	return err
 }
 
-// acquire takes a connection from the pool. If there is none within the engine's time limit, the database counts as
-// down.
+// acquire gets a connection from the pool. It returns a FaultDown if there is none within the engine's timeout.
 func (t *conn) acquire(ctx context.Context) error {
-	limited, cancel := t.engine.limit(ctx)
+	limited, cancel := t.engine.withTimeout(ctx)
 	defer cancel()
 	c, err := t.engine.pool.Acquire(limited)
 	if err == nil {
@@ -111,7 +110,7 @@ func (t *conn) acquire(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if f, ok := faultOf(fault(err)); ok && f.Kind != store.FaultOther {
+	if f, ok := asFault(toFault(err)); ok && f.Kind != store.FaultOther {
 		return f
 	}
 	return store.Fault{Kind: store.FaultDown, Err: err}
@@ -120,7 +119,7 @@ func (t *conn) acquire(ctx context.Context) error {
 // broken reports whether the transaction's connection is closed.
 func (t *conn) broken() bool { return t.borrowed != nil && t.borrowed.Conn().IsClosed() }
 
-// release rolls the transaction back unless it has ended, and gives the connection back. The pool drops closed
+// release rolls back the transaction unless it has ended, and returns the connection to the pool, which drops closed
 // connections.
 func (t *conn) release(ctx context.Context) {
 	t.queued = nil
@@ -154,8 +153,8 @@ func (t *conn) send(ctx context.Context, query string, args ...any) (tag pgconn.
 	return tag, r.close() // reports a failed commit of a batch that is its own transaction
 }
 
-// flush sends the queued statements, and then query unless it is empty, in one round trip. It reads the results of
-// the queued statements. The reply is nil if there was nothing to send; otherwise the caller closes it.
+// flush sends the queued statements, and then query unless it is empty, in one round trip. It reads the results of the
+// queued statements. The reply is nil if there was nothing to send. Otherwise the caller closes it.
 func (t *conn) flush(ctx context.Context, query string, args ...any) (*reply, error) {
 	b := &pgx.Batch{}
 	start, queued := t.start, t.queued
@@ -177,7 +176,7 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (*reply, er
 			return nil, err
 		}
 	}
-	limited, cancel := t.engine.limit(ctx)
+	limited, cancel := t.engine.withTimeout(ctx)
 	r := &reply{BatchResults: t.borrowed.Conn().SendBatch(limited, b), conn: t, ctx: ctx, cancel: cancel}
 	for range start {
 		if _, err := r.Exec(); err != nil {
@@ -188,27 +187,27 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (*reply, er
 	for _, s := range queued {
 		if err := r.read(s); err != nil {
 			_ = r.close()
-			return nil, s.explain(r.fault(err))
+			return nil, s.mapError(r.fault(err))
 		}
 	}
 	return r, nil
 }
 
-// explain lets the statement's refused function replace its failure.
-func (s statement) explain(err error) error {
-	if f, ok := faultOf(err); ok && s.refused != nil {
-		if better := s.refused(f); better != nil {
-			return better
+// mapError lets the statement's mapFault replace its error.
+func (s statement) mapError(err error) error {
+	if f, ok := asFault(err); ok && s.mapFault != nil {
+		if mapped := s.mapFault(f); mapped != nil {
+			return mapped
 		}
 	}
 	return err
 }
 
-// reply is the answer to one batch.
+// reply is the response to one batch.
 type reply struct {
 	pgx.BatchResults
 	conn   *conn
-	ctx    context.Context // the caller's, without the engine's time limit
+	ctx    context.Context // the caller's, without the engine's timeout
 	cancel context.CancelFunc
 }
 
@@ -235,14 +234,13 @@ func (r *reply) close() error {
 	return r.fault(r.BatchResults.Close())
 }
 
-// fault classifies an error. An expired time limit of the engine, or a connection that broke, means that the database
-// is down.
+// fault classifies an error. It returns a FaultDown if the engine's timeout expired or the connection broke.
 func (r *reply) fault(err error) error {
 	if r.ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return store.Fault{Kind: store.FaultDown, Err: err}
 	}
-	err = fault(err)
-	if f, ok := faultOf(err); ok && f.Kind == store.FaultOther && r.conn.broken() {
+	err = toFault(err)
+	if f, ok := asFault(err); ok && f.Kind == store.FaultOther && r.conn.broken() {
 		return store.Fault{Kind: store.FaultDown, Err: f.Err}
 	}
 	return err
@@ -265,7 +263,7 @@ func (r *rows) Close() error {
 	return err
 }
 
-// queuedRows are the rows of a queued statement; the batch goes on after them.
+// queuedRows are the rows of a queued statement. The batch continues after them.
 type queuedRows struct {
 	pgx.Rows
 	reply *reply

@@ -8,7 +8,7 @@ import (
 	"reeve/internal/store"
 )
 
-// What is the server's trouble is not the caller's.
+// Errors are classified by SQLSTATE, so that problems of the server are not attributed to the caller.
 func TestFaultsAreNamed(t *testing.T) {
 	t.Parallel()
 	for code, kind := range map[string]store.FaultKind{
@@ -18,7 +18,7 @@ func TestFaultsAreNamed(t *testing.T) {
 		"57P01": store.FaultDown, "57P05": store.FaultDown, "53200": store.FaultDown, "58030": store.FaultDown,
 		"08006": store.FaultDown,
 	} {
-		if f, ok := faultOf(fault(&pgconn.PgError{Code: code})); !ok || f.Kind != kind {
+		if f, ok := asFault(toFault(&pgconn.PgError{Code: code})); !ok || f.Kind != kind {
 			t.Errorf("%s is %s, want %s", code, f.Kind, kind)
 		}
 	}

@@ -11,8 +11,7 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// Calls that are told in their operation's row are found by an index, however many there are: with plans that were made
-// when there were none, and with those that are made before anybody has counted them.
+// Calls are found by an index, both with plans that were made while the table was empty and before it was analyzed.
 func TestCallsAreFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	ctx, url := t.Context(), storetest.EmptyPostgresURL(t)
@@ -84,9 +83,12 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 	for _, way := range ways {
 		ask(early, way)
 	}
-	do(`INSERT INTO calls (operation_id, workspace_id, agent_id, id, result_id, thread_id, run_id, tool, tool_version, policy, effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution,
-			resolved_by, undo, spent, created_at, updated_at, deferred, timeout_at, in_flight_until, args, request, result, result_info)
-		SELECT 'op_' || i, 'ws', 'agt', 'msg_' || lpad((i * 2)::text, 26, '0'), 'msg_' || lpad((i * 2 + 1)::text, 26, '0'), 'th' || i % 5000, 'run' || i % 5000, 'echo', '', '', 'local', 'committed', '', '', '', '', 1, 0, '', '',
+	do(`INSERT INTO calls (operation_id, workspace_id, agent_id, id, result_id, thread_id, run_id, tool, tool_version,
+		policy, effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution,
+			resolved_by, undo, spent, created_at, updated_at, deferred, timeout_at, in_flight_until, args, request,
+			result, result_info)
+		SELECT 'op_' || i, 'ws', 'agt', 'msg_' || lpad((i * 2)::text, 26, '0'), 'msg_' || lpad((i * 2 + 1)::text, 26,
+		'0'), 'th' || i % 5000, 'run' || i % 5000, 'echo', '', '', 'local', 'committed', '', '', '', '', 1, 0, '', '',
 			'', '', '', i, i, 0, 0, 0, '{}', '{}', '', '{}' FROM generate_series(1, 40000) i`)
 	late := storetest.Open(t, postgres.Config{URL: url, Conns: 1}, storetest.Key)
 	for when, db := range map[string]*store.DB{"early": early, "late": late} {

@@ -29,7 +29,7 @@ func TestConformance_PgBouncer(t *testing.T) {
 	})
 }
 
-// Servers that start at once on an empty database behind PgBouncer each find it migrated, and leave no lock behind.
+// Servers that start at the same time on an empty database behind PgBouncer all find it migrated and leave no lock.
 func TestPgBouncer_ManyStartAtOnce(t *testing.T) {
 	t.Parallel()
 	own := storetest.EmptyPostgresURL(t)
@@ -63,7 +63,7 @@ func TestPgBouncer_ManyStartAtOnce(t *testing.T) {
 	}
 }
 
-// Clients that share connections of PostgreSQL leave nothing of their sessions there, and still have their settings.
+// Clients that share connections leave no session state on them, and each transaction has the engine's settings.
 func TestPgBouncer_LeavesNoSessionState(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -114,13 +114,14 @@ func TestPgBouncer_LeavesNoSessionState(t *testing.T) {
 		if n := number(t, url, "SELECT count(*) FROM pg_prepared_statements"); n != 0 {
 			t.Errorf("%d prepared statements are left", n)
 		}
-		if n := number(t, url, "SELECT count(*) FROM pg_settings WHERE name = 'enable_seqscan' AND setting = 'on'"); n != 1 {
+		if n := number(t, url,
+			"SELECT count(*) FROM pg_settings WHERE name = 'enable_seqscan' AND setting = 'on'"); n != 1 {
 			t.Error("another client has our settings")
 		}
 	}
 }
 
-// number asks a question whose answer is a number, as another client would.
+// number runs a query that returns a number, on a separate connection.
 func number(t *testing.T, url, query string) (n int) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(url)
@@ -139,7 +140,7 @@ func number(t *testing.T, url, query string) (n int) {
 	return n
 }
 
-// A pooler that allows no transactions is refused at the start, with what to set.
+// Open refuses a pooler that does not support transactions, with a hint about the setting.
 func TestPgBouncer_StatementModeIsRefused(t *testing.T) {
 	t.Parallel()
 	url := storetest.PgBouncer(t, "pool_mode = statement")(storetest.EmptyPostgresURL(t))
@@ -150,7 +151,7 @@ func TestPgBouncer_StatementModeIsRefused(t *testing.T) {
 	}
 }
 
-// In session mode it works, too.
+// The engine also works with a pooler in session mode.
 func TestPgBouncer_SessionMode(t *testing.T) {
 	t.Parallel()
 	url := storetest.PgBouncer(t, "pool_mode = session")(storetest.EmptyPostgresURL(t))
@@ -163,7 +164,7 @@ func TestPgBouncer_SessionMode(t *testing.T) {
 	}
 }
 
-// pg_dump would leave its settings to other clients of a pooler, so a backup needs PostgreSQL's own address.
+// A backup needs a direct connection, because pg_dump would leave its settings to other clients of a pooler.
 func TestPgBouncer_Backup(t *testing.T) {
 	t.Parallel()
 	own := storetest.EmptyPostgresURL(t)

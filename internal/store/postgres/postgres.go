@@ -1,4 +1,11 @@
-// Package postgres is the engine for more than one machine: any number of servers on one database.
+// Package postgres implements [store.Engine] with a PostgreSQL database. Several servers can share one database.
+//
+// A transaction queues statements that need no result and sends them in one batch with the next query or the commit. A
+// transaction that only writes therefore takes one round trip. A transaction that fails because of a concurrent one is
+// repeated.
+//
+// The database may be behind a connection pooler such as PgBouncer in transaction mode; see pooler.go. Backups use
+// pg_dump, which needs a direct connection.
 package postgres
 
 import (
@@ -17,14 +24,14 @@ import (
 	"reeve/internal/store"
 )
 
-// Config says which database to use, and how.
+// Config configures an Engine.
 type Config struct {
 	URL    string           // postgres://user@host/database, of PostgreSQL itself or of a connection pooler before it
 	Direct string           // URL of PostgreSQL itself, for backups. Default: URL, unless that is a pooler's
-	Conns  int              // most connections. Default: pool_max_conns of the URL, or else 16
-	Hook   store.CommitHook // called before and after each commit, for fault tests. Default: nothing
-	// Timeout is how long the server may take to answer a batch of statements. After that its connection is closed; the
-	// outcome of a commit is then unknown. Default: 30 s
+	Conns  int              // the maximum number of connections. Default: pool_max_conns of the URL, or else 16
+	Hook   store.CommitHook // called before and after each commit, for fault tests. Default: none
+	// Timeout is how long the server may take to answer a batch of statements. After that the connection is closed, and
+	// the outcome of a commit is unknown. Default: 30 s
 	Timeout time.Duration
 }
 
@@ -37,7 +44,7 @@ type Engine struct {
 	close  context.CancelFunc
 }
 
-// Open connects. It finds out whether the URL leads to a connection pooler such as PgBouncer; see pooler.go.
+// Open connects to the database. It detects whether the URL leads to a connection pooler; see pooler.go.
 func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 30 * time.Second
@@ -55,23 +62,23 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// connect opens the pool and one connection of it.
+// connect opens the pool and one of its connections.
 func (e *Engine) connect(ctx context.Context) error {
 	pc, err := poolConfig(e.cfg)
 	if err != nil {
 		return err
 	}
-	pc.AfterConnect = setUp
+	pc.AfterConnect = setUpConn
 	if e.pooler {
 		pc.AfterConnect = nil
 		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	if e.pool, err = pgxpool.NewWithConfig(ctx, pc); err != nil {
-		return fault(err)
+		return toFault(err)
 	}
 	err = e.pool.Ping(ctx)
 	if err == nil && e.pooler {
-		err = allowsTransactions(ctx, e.pool)
+		err = checkTransactions(ctx, e.pool)
 	}
 	if err == nil {
 		return nil
@@ -80,21 +87,21 @@ func (e *Engine) connect(ctx context.Context) error {
 	if _, ok := errors.AsType[*reeve.Error](err); ok {
 		return err
 	}
-	return reeve.Errorf(reeve.Unavailable, "PostgreSQL at %s cannot be reached: %w", pc.ConnConfig.Host, fault(err)).
-		Hintf("check that it runs, and the user, password and database in the URL")
+	return reeve.Errorf(reeve.Unavailable, "PostgreSQL at %s cannot be reached: %w", pc.ConnConfig.Host, toFault(err)).
+		Hintf("check that PostgreSQL runs, and check the user, password and database in the URL")
 }
 
 // Pooler reports whether the database is reached through a connection pooler.
 func (e *Engine) Pooler() bool { return e.pooler }
 
-// IsConns tells whether a text says how many connections a server may open.
+// IsConns reports whether a text is a valid number of connections.
 func IsConns(s string) bool {
 	n, err := strconv.ParseInt(s, 10, 32)
 	return err == nil && n >= 1
 }
 
-// Password is the one that a URL has, or that is known for its user otherwise (PGPASSWORD, a password file); empty if
-// none is.
+// Password returns the password in a URL, or the one that PGPASSWORD or a password file has for its user. It is empty
+// if there is none.
 func Password(url string) string {
 	c, err := pgconn.ParseConfig(url)
 	if url == "" || err != nil {
@@ -103,22 +110,23 @@ func Password(url string) string {
 	return c.Password
 }
 
-// poolConfig reads the URL.
+// poolConfig parses the URL and applies the defaults.
 func poolConfig(cfg Config) (*pgxpool.Config, error) {
-	unread := reeve.Errorf(reeve.Validation, "the database URL cannot be read").
+	invalid := reeve.Errorf(reeve.Validation, "database URL is invalid").
 		Hintf("write it as postgres://user:password@host:5432/database")
 	plain, err := pgconn.ParseConfig(cfg.URL)
 	if err != nil {
-		return nil, unread
+		return nil, invalid
 	}
 	conns, set := plain.RuntimeParams["pool_max_conns"] // pgxpool has another default
 	if set && !IsConns(conns) {
-		return nil, reeve.Errorf(reeve.Validation, "pool_max_conns in the database URL is %q", conns).
-			Hintf("write how many connections the server may open, 1 or more")
+		return nil, reeve.Errorf(reeve.Validation, "pool_max_conns in the database URL is %q, not a number from 1",
+			conns).
+			Hintf("set it to the number of connections that the server may open")
 	}
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		return nil, unread
+		return nil, invalid
 	}
 	switch {
 	case cfg.Conns != 0:
@@ -131,62 +139,62 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	return pc, nil
 }
 
-// Name is "postgres".
+// Name returns "postgres".
 func (e *Engine) Name() string { return "postgres" }
 
-// LockClause lets claimers pass each other.
+// LockClause returns a clause that skips locked rows, so that concurrent claims do not wait for each other.
 func (e *Engine) LockClause() string { return " FOR UPDATE SKIP LOCKED" }
 
-// ShareClause keeps a row as it was read until the transaction ends.
+// ShareClause returns a clause that keeps selected rows unchanged until the transaction ends.
 func (e *Engine) ShareClause() string { return " FOR SHARE" }
 
-// SingleProcess is false: other servers may share the database.
+// SingleProcess returns false, because other servers may share the database.
 func (e *Engine) SingleProcess() bool { return false }
 
-// CheckPresent is nil: the database's files are the server's to watch.
+// CheckPresent returns nil, because PostgreSQL manages its files itself.
 func (e *Engine) CheckPresent() error { return nil }
 
-// Identity names the cluster and the database in it. One that pg_restore has filled is another database, whatever its
-// name; one that was moved to another cluster, too. Where a user may not ask for the cluster, the database's own number
-// has to do.
+// Identity returns the identifiers of the cluster and of the database in it. A database that pg_restore has filled, or
+// that was moved to another cluster, has another identity. If the user may not read the cluster's identifier, it
+// returns that of the database only.
 func (e *Engine) Identity(ctx context.Context) (id string, err error) {
 	if err := e.pool.QueryRow(ctx, `SELECT oid::text FROM pg_database WHERE datname = current_database()`).
 		Scan(&id); err != nil {
-		return "", fault(err)
+		return "", toFault(err)
 	}
 	var cluster string
 	err = e.pool.QueryRow(ctx, `SELECT system_identifier::text FROM pg_control_system()`).Scan(&cluster)
 	var refused *pgconn.PgError
-	if errors.As(err, &refused) { // it is not allowed, or not there
+	if errors.As(err, &refused) { // not permitted, or the function does not exist
 		return id, nil
 	}
-	return cluster + "/" + id, fault(err)
+	return cluster + "/" + id, toFault(err)
 }
 
-// Migrator lends a database/sql handle.
+// Migrator returns a new database/sql handle.
 func (e *Engine) Migrator(context.Context) (*sql.DB, string, error) {
 	return stdlib.OpenDB(*e.pool.Config().ConnConfig), "postgres", nil
 }
 
-// tries is how often a transaction that lost to another is run.
-const tries = 10
+// maxTries is how often a transaction is tried that conflicts with others.
+const maxTries = 10
 
-// Update runs f in one transaction, again when it lost to another.
+// Update runs f in one transaction. It tries again if the transaction conflicts with another.
 func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
 	var err error
-	for range tries {
-		if err = e.once(ctx, f); !lost(err) {
+	for range maxTries {
+		if err = e.updateOnce(ctx, f); !isSerializationFailure(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func (e *Engine) once(ctx context.Context, f func(store.Conn) error) error {
+func (e *Engine) updateOnce(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &conn{engine: e, start: e.start("begin")}
+	t := &conn{engine: e, start: e.startStatements("begin")}
 	defer t.release(ctx)
 	if err := f(t); err != nil {
 		return err
@@ -210,22 +218,22 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &conn{engine: e, start: e.start("begin isolation level repeatable read, read only")}
+	t := &conn{engine: e, start: e.startStatements("begin isolation level repeatable read, read only")}
 	defer t.release(ctx)
 	return f(t)
 }
 
-// limit gives a context that ends when the server has taken too long to answer, or the engine is closed.
-func (e *Engine) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns a context that ends after the engine's timeout or when the engine is closed.
+func (e *Engine) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	stop := context.AfterFunc(e.closed, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// Fault names an error of a handle that Migrator lent.
-func (e *Engine) Fault(err error) error { return fault(err) }
+// Fault classifies an error of a handle that Migrator returned.
+func (e *Engine) Fault(err error) error { return toFault(err) }
 
-// Close fails the calls under way and closes the connections. It waits a few seconds at most for a server that hangs.
+// Close makes running calls fail and closes the connections. It waits at most five seconds.
 func (e *Engine) Close() error {
 	e.close()
 	done := make(chan struct{})
@@ -239,8 +247,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// fault names a refusal by its SQLSTATE.
-func fault(err error) error {
+// toFault classifies an error by its SQLSTATE.
+func toFault(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -274,19 +282,18 @@ func fault(err error) error {
 	case "XX001", "XX002":
 		kind = store.FaultCorrupt
 	default:
-		kind = class(pe.Code)
+		kind = kindOfClass(pe.Code)
 	}
 	return store.Fault{Kind: kind, Err: err}
 }
 
-// class names a refusal by the class of its SQLSTATE, where the code itself says no more: what is the server's trouble
-// is not the caller's.
-func class(code string) store.FaultKind {
+// kindOfClass classifies an error by the class of its SQLSTATE.
+func kindOfClass(code string) store.FaultKind {
 	switch code[:min(2, len(code))] {
-	case "40", "55": // it lost to another, or would have had to wait for one
+	case "40", "55": // conflict with another transaction, or lock not available
 		return store.FaultBusy
-	case "08", "53", "57", "58": // the connection, memory, connections, an operator, a time limit, the disk
-		// a statement was stopped, or all connections are taken; the server is there
+	case "08", "53", "57", "58": // connection, resources, operator intervention, system error
+		// query canceled, too many connections: the server is running
 		if code == "57014" || code == "53300" {
 			return store.FaultBusy
 		}
@@ -295,10 +302,10 @@ func class(code string) store.FaultKind {
 	return store.FaultOther
 }
 
-func faultOf(err error) (store.Fault, bool) { return errors.AsType[store.Fault](err) }
+func asFault(err error) (store.Fault, bool) { return errors.AsType[store.Fault](err) }
 
-// lost tells whether a transaction was refused only because another was faster.
-func lost(err error) bool {
+// isSerializationFailure reports whether a transaction failed only because of a concurrent transaction.
+func isSerializationFailure(err error) bool {
 	var pe *pgconn.PgError
 	return errors.As(err, &pe) && (pe.Code == "40001" || pe.Code == "40P01")
 }

@@ -51,7 +51,7 @@ func TestOccupied(t *testing.T) {
 	})
 }
 
-// bare opens an engine with one table and no store above it.
+// bare opens an engine with one table and without a store.
 func bare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
 	t.Helper()
 	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.EmptyPostgresURL(t), Hook: hook})
@@ -119,13 +119,13 @@ func TestConnectionLost(t *testing.T) {
 		if err := add(ctx, c, "a"); err != nil {
 			return err
 		}
-		if _, err := c.Affect(ctx, "UPDATE things SET n = 1"); err != nil {
+		if _, err := c.ExecCount(ctx, "UPDATE things SET n = 1"); err != nil {
 			return err
 		}
 		if _, err := h.ExecContext(ctx, cutOff); err != nil {
 			return err
 		}
-		_, err := c.Affect(ctx, "UPDATE things SET n = 2")
+		_, err := c.ExecCount(ctx, "UPDATE things SET n = 2")
 		return err
 	})
 	if kind(err) != store.FaultDown || reeve.CodeOf(store.UserError(err)) != reeve.Unavailable {
@@ -138,7 +138,7 @@ func TestConnectionLost(t *testing.T) {
 	// At the commit: nobody can tell.
 	for name, before := range map[string]func(store.Conn) error{
 		"one batch": func(store.Conn) error { return nil },
-		"two":       func(c store.Conn) error { _, err := c.Affect(ctx, "UPDATE things SET n = 3"); return err },
+		"two":       func(c store.Conn) error { _, err := c.ExecCount(ctx, "UPDATE things SET n = 3"); return err },
 	} {
 		err = e.Update(ctx, func(c store.Conn) error {
 			if err := before(c); err != nil {
@@ -173,7 +173,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// A statement that a caller no longer wants is not waited for.
+// A canceled caller does not wait for its statement.
 func TestCanceledWhileTheServerWorks(t *testing.T) {
 	t.Parallel()
 	e, h := bare(t, store.CommitHook{})
@@ -182,7 +182,7 @@ func TestCanceledWhileTheServerWorks(t *testing.T) {
 	err := e.Update(ctx, func(c store.Conn) error {
 		time.AfterFunc(50*time.Millisecond, cancel)
 		return errors.Join(add(ctx, c, "a"),
-			func() error { _, err := c.Affect(ctx, "SELECT pg_sleep(60)"); return err }())
+			func() error { _, err := c.ExecCount(ctx, "SELECT pg_sleep(60)"); return err }())
 	})
 	if !errors.Is(err, context.Canceled) || time.Since(began) > 30*time.Second {
 		t.Fatalf("after %s: %v", time.Since(began), err)
@@ -193,9 +193,8 @@ func TestCanceledWhileTheServerWorks(t *testing.T) {
 	}
 }
 
-// A caller who goes away just as the server has answered leaves no connection behind that is of no use: whoever took it
-// next was told that the database is down. The statement ends the transaction, so that nothing is left to be asked of
-// the connection.
+// A caller that is canceled just as the server responds does not leave a broken connection in the pool, on which the
+// next caller would fail with FaultDown. The statement ends the transaction, so that release sends nothing.
 func TestCanceledAsTheServerAnswers(t *testing.T) {
 	t.Parallel()
 	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.EmptyPostgresURL(t), Conns: 1})
@@ -215,12 +214,12 @@ func TestCanceledAsTheServerAnswers(t *testing.T) {
 		t.Errorf("what was answered: %v", err)
 	}
 	if err := e.View(t.Context(),
-		func(c store.Conn) error { _, err := c.Affect(t.Context(), "SELECT 1"); return err }); err != nil {
+		func(c store.Conn) error { _, err := c.ExecCount(t.Context(), "SELECT 1"); return err }); err != nil {
 		t.Errorf("whoever comes next: %v", err)
 	}
 }
 
-// A server that does not answer any more is not waited for without end, and is used again when it does.
+// A server that stops responding is not waited for indefinitely, and is used again when it responds.
 func TestAServerThatStandsStill(t *testing.T) {
 	t.Parallel()
 	_, h := bare(t, store.CommitHook{})
@@ -279,7 +278,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 	t.Fatalf("it is not used again: %v", last)
 }
 
-// Closing the engine ends what waits for a server that hangs, and does not wait for it either.
+// Close ends calls that wait for a hanging server, and does not wait for the server.
 func TestCloseWhileTheServerHangs(t *testing.T) {
 	t.Parallel()
 	_, h := bare(t, store.CommitHook{})
@@ -320,7 +319,7 @@ func TestCloseWhileTheServerHangs(t *testing.T) {
 	}
 }
 
-// Two that wait for each other both succeed in the end: the one that is refused runs again.
+// Both transactions of a deadlock succeed, because the one that is refused runs again.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
 	e, h := bare(t, store.CommitHook{})
@@ -335,7 +334,7 @@ func TestDeadlock(t *testing.T) {
 		once := sync.OnceFunc(func() { met.Done(); met.Wait() })
 		return e.Update(ctx, func(c store.Conn) error {
 			runs.Add(1)
-			if _, err := c.Affect(ctx, "UPDATE things SET n = n + 1 WHERE id = $1", first); err != nil {
+			if _, err := c.ExecCount(ctx, "UPDATE things SET n = n + 1 WHERE id = $1", first); err != nil {
 				return err
 			}
 			once()
@@ -360,7 +359,7 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// waits comes back when one transaction waits for another.
+// waits returns when one transaction waits for another.
 func waits(t *testing.T, h *sql.DB) {
 	t.Helper()
 	for n := 0; n == 0; {
@@ -372,7 +371,7 @@ func waits(t *testing.T, h *sql.DB) {
 	}
 }
 
-// Whoever adds mail to an inbox and whoever removes it take turns: no mail is left without an inbox.
+// Adding mail and deleting its inbox exclude each other, so that no mail remains without an inbox.
 func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 	t.Parallel()
 	const ws, box = "ws_one", "box"
@@ -445,8 +444,10 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			var lost, counted, kept int
-			if err := h.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM emails e WHERE NOT EXISTS (SELECT 1 FROM inboxes i WHERE i.id = e.inbox_id AND i.id = e.id >> 28)),
-				(SELECT messages FROM inboxes WHERE name = $1), (SELECT count(*) FROM emails e JOIN inboxes i ON i.id = e.inbox_id WHERE i.name = $1)`, box).Scan(&lost, &counted, &kept); err != nil {
+			if err := h.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM emails e WHERE NOT EXISTS (SELECT 1
+				FROM inboxes i WHERE i.id = e.inbox_id AND i.id = e.id >> 28)),
+				(SELECT messages FROM inboxes WHERE name = $1), (SELECT count(*) FROM emails e JOIN inboxes i
+				ON i.id = e.inbox_id WHERE i.name = $1)`, box).Scan(&lost, &counted, &kept); err != nil {
 				t.Fatal(err)
 			}
 			want := map[string]int{"remove": 3, "add": 1}[first]
@@ -457,8 +458,8 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 	}
 }
 
-// Budgets, node, workspace, agent, and what belongs to an agent; approval and operation: whoever changes several of
-// them takes them in this order, so that nobody is refused for waiting in a circle, and begins again.
+// Transactions lock rows in one order: budgets, node, workspace, agent, rows of the agent; and approval before
+// operation. No transaction is therefore refused because of a deadlock and repeated.
 func TestLocksAreTakenInOneOrder(t *testing.T) {
 	t.Parallel()
 	const ws = "ws_one"
@@ -653,7 +654,7 @@ func TestCannotBeReached(t *testing.T) {
 	}
 }
 
-// A backup can be restored, and holds what was there.
+// A backup can be restored and contains the data.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	e, h := bare(t, store.CommitHook{})
@@ -669,13 +670,13 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// What is sent arrives as it is; the failure of a statement is reported as that statement's; a transaction is kept
-// whole or not at all.
+// Arguments arrive unchanged, the failure of a statement is reported as its own, and a transaction is all or nothing.
 func TestStatementsOfOneBatch(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	e, h := bare(t, store.CommitHook{})
-	if _, err := h.ExecContext(ctx, `CREATE TABLE kinds (id BIGINT PRIMARY KEY, words TEXT NOT NULL, bytes BYTEA NOT NULL,
+	if _, err := h.ExecContext(ctx, `CREATE TABLE kinds (id BIGINT PRIMARY KEY, words TEXT NOT NULL, bytes BYTEA
+		NOT NULL,
 		other BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED)`); err != nil {
 		t.Fatal(err)
 	}
@@ -725,7 +726,7 @@ func TestStatementsOfOneBatch(t *testing.T) {
 	check(702)
 }
 
-// between has something done once, right before a question is asked in a transaction.
+// between runs a function once, before the next query of a transaction.
 type between struct {
 	store.Engine
 	then func()
@@ -748,7 +749,7 @@ func (c betweenConn) Query(ctx context.Context, query string, args ...any) (stor
 	return c.Conn.Query(ctx, query, args...)
 }
 
-// A key that its holder gives back while another asks who has it is taken by that other.
+// A key that its owner releases while another attempt reads the owner is claimed by the other attempt.
 func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

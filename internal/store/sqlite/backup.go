@@ -18,43 +18,44 @@ import (
 	"reeve/internal/store"
 )
 
-// Backup writes a consistent copy while others go on writing. The name is given only to a copy that is whole and on
-// disk, and never taken from a file that has it.
+// Backup writes a consistent copy while others write. The copy gets its name when it is complete and on disk. An
+// existing file is never replaced.
 func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
-		return there(file)
+		return fileExistsError(file)
 	}
-	if err := e.files.present(); err != nil {
+	if err := e.files.checkPresent(); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(file), ".reeve-backup-*")
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "nothing can be written beside %s: %w", file, errors.Unwrap(err))
+		return reeve.Errorf(reeve.Unavailable, "cannot write to the directory of %s: %w", file, errors.Unwrap(err))
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	part := filepath.Join(dir, "part")
-	if err := e.copy(ctx, part); err != nil {
+	if err := e.vacuumInto(ctx, part); err != nil {
 		return err
 	}
 	if err := AssignIdentity(ctx, part); err != nil {
 		return err
 	}
-	if err := settle(part); err != nil {
+	if err := secureCopy(part); err != nil {
 		return err
 	}
-	// Unlike a rename, a link does not replace. Where the file system has no links, the check above has to do.
+	// Unlike a rename, a link never replaces a file. Without support for links, the check above must suffice.
 	if err := os.Link(part, file); errors.Is(err, os.ErrExist) {
-		return there(file)
+		return fileExistsError(file)
 	} else if err != nil {
 		if err := os.Rename(part, file); err != nil {
 			return err
 		}
 	}
-	return flush(filepath.Dir(file))
+	return syncPath(filepath.Dir(file))
 }
 
-// copy uses a connection of its own: the readers' may not write, not even another file.
-func (e *Engine) copy(ctx context.Context, part string) (err error) {
+// vacuumInto copies the database to a new file. It uses a connection of its own, because the readers' connections
+// cannot write to any file.
+func (e *Engine) vacuumInto(ctx context.Context, part string) (err error) {
 	db, err := sql.Open("sqlite", e.dsn())
 	if err != nil {
 		return err
@@ -65,37 +66,38 @@ func (e *Engine) copy(ctx context.Context, part string) (err error) {
 			return ctx.Err()
 		}
 		var se *driver.Error
-		// which only the copy is; a disk that is full has a code of its own
+		// only the copy is written; a full disk has another code
 		if errors.As(err, &se) && se.Code() == codes.SQLITE_IOERR_WRITE {
-			return reeve.Errorf(reeve.Unavailable, "the copy cannot be written: %w", err).
-				Hintf("check the limit on the size of files (ulimit -f) and quotas of the server, and the disk")
+			return reeve.Errorf(reeve.Unavailable, "copy cannot be written: %w", err).
+				Hintf("check the server's file size limit (ulimit -f), its quotas and the disk")
 		}
-		return fault(err)
+		return toFault(err)
 	}
 	return nil
 }
 
-// AssignIdentity gives a copy of a database an identity of its own; see [Engine.Identity]. Nobody may have it open.
+// AssignIdentity gives a copy of a database a new random identity; see [Engine.Identity]. The copy must not be open.
 func AssignIdentity(ctx context.Context, file string) (err error) {
 	db, err := sql.Open("sqlite", dsn(file, 5*time.Second))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	mark := 1 + binary.BigEndian.Uint32(reeve.RandomBytes(4))%math.MaxInt32 // never 0, which is that of no copy
-	_, err = db.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(int64(mark), 10))
-	return fault(err)
+	// never 0, which marks a database that is not a copy
+	identity := 1 + binary.BigEndian.Uint32(reeve.RandomBytes(4))%math.MaxInt32
+	_, err = db.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(int64(identity), 10))
+	return toFault(err)
 }
 
-// settle makes the copy private and durable: it holds all that the database holds, and outlives it.
-func settle(part string) error {
+// secureCopy makes the copy readable for its owner only and syncs it to disk.
+func secureCopy(part string) error {
 	if err := os.Chmod(part, 0o600); err != nil {
 		return err
 	}
-	return flush(part)
+	return syncPath(part)
 }
 
-func flush(path string) error {
+func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -103,8 +105,8 @@ func flush(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func there(file string) error {
-	return reeve.Errorf(reeve.AlreadyExists, "%s is there already", file).Hintf("name a new file")
+func fileExistsError(file string) error {
+	return reeve.Errorf(reeve.AlreadyExists, "%s already exists", file).Hintf("choose the name of a new file")
 }
 
 var (

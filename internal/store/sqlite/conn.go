@@ -12,60 +12,60 @@ import (
 )
 
 // conn is one connection with its prepared statements. Preparing costs a third of a short transaction, so each text is
-// prepared once; the texts are constants of package store, so there are few.
+// prepared once. There are few texts, because they are constants of package store.
 type conn struct {
 	db      *sql.DB
 	c       *sql.Conn
-	queries map[string]*query
-	changes map[string]*change
+	queries map[string]*preparedQuery
+	execs   map[string]*preparedExec
 
-	// interruptible has a query stopped when its context ends. Readers are; the writer is not, because an interrupted
-	// statement would take the changes of the other callers in its group with it.
+	// interruptible makes a query stop when its context is done. It is false for the writer, because an interrupted
+	// statement would roll back the changes of the other callers in its group.
 	interruptible bool
 }
 
-// query is a prepared statement that gives rows, with the order in which it takes its arguments.
-type query struct {
+// preparedQuery is a prepared statement that returns rows, with the order of its arguments.
+type preparedQuery struct {
 	stmt  *sql.Stmt
 	order []int
 }
 
-// change is one that gives none. It is the driver's own: what package sql does for each argument costs as much as
-// binding it.
-type change struct {
+// preparedExec is a prepared statement that returns no rows, with the order of its arguments. It uses the driver
+// directly, because database/sql's conversion costs as much for each argument as binding it.
+type preparedExec struct {
 	stmt  driver.StmtExecContext
 	order []int
-	args  []driver.NamedValue // used again and again; a connection serves one at a time
+	args  []driver.NamedValue // reused by each call; a connection serves one call at a time
 }
 
-func open(ctx context.Context, db *sql.DB) (*conn, error) {
+func openConn(ctx context.Context, db *sql.DB) (*conn, error) {
 	c, err := db.Conn(context.WithoutCancel(ctx))
 	if err != nil {
-		return nil, fault(err)
+		return nil, toFault(err)
 	}
-	return &conn{db: db, c: c, queries: map[string]*query{}, changes: map[string]*change{}}, nil
+	return &conn{db: db, c: c, queries: map[string]*preparedQuery{}, execs: map[string]*preparedExec{}}, nil
 }
 
-func (c *conn) query(text string) (*query, error) {
+func (c *conn) prepareQuery(text string) (*preparedQuery, error) {
 	if q, ok := c.queries[text]; ok {
 		return q, nil
 	}
-	plain, order := positional(text)
+	plain, order := toPositional(text)
 	s, err := c.c.PrepareContext(context.Background(), plain)
 	if err != nil {
-		return nil, fault(err)
+		return nil, toFault(err)
 	}
-	q := &query{s, order}
+	q := &preparedQuery{s, order}
 	c.queries[text] = q
 	return q, nil
 }
 
-func (c *conn) change(text string) (*change, error) {
-	if p, ok := c.changes[text]; ok {
+func (c *conn) prepareExec(text string) (*preparedExec, error) {
+	if p, ok := c.execs[text]; ok {
 		return p, nil
 	}
-	plain, order := positional(text)
-	p := &change{order: order, args: make([]driver.NamedValue, len(order))}
+	plain, order := toPositional(text)
+	p := &preparedExec{order: order, args: make([]driver.NamedValue, len(order))}
 	for i := range p.args {
 		p.args[i].Ordinal = i + 1
 	}
@@ -77,16 +77,16 @@ func (c *conn) change(text string) (*change, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fault(err)
+		return nil, toFault(err)
 	}
-	c.changes[text] = p
+	c.execs[text] = p
 	return p, nil
 }
 
-// exec runs the statement and counts the rows it changed.
-func (p *change) exec(c *conn, given []any) (n int64, err error) {
+// exec runs the statement and returns the number of rows that it changed.
+func (p *preparedExec) exec(c *conn, args []any) (n int64, err error) {
 	for i, k := range p.order {
-		switch v := given[k].(type) {
+		switch v := args[k].(type) {
 		case string, []byte, int64:
 			p.args[i].Value = v
 		case int:
@@ -105,20 +105,19 @@ func (p *change) exec(c *conn, given []any) (n int64, err error) {
 		return err
 	})
 	for i := range p.args {
-		p.args[i].Value = nil // the caller's
+		p.args[i].Value = nil // do not retain the caller's values
 	}
 	return n, err
 }
 
-// positional turns $1 into a plain question mark, and says which argument each of them takes. A parameter with a name,
-// which is what $1 is to SQLite, is looked up by the driver among all the others each time it is bound. A bare
-// parameter as a LIMIT would be planned with, so that each new value has SQLite prepare the statement again; a sum is
-// not looked into.
-func positional(query string) (text string, order []int) {
+// toPositional replaces each $n by ? and returns the index of the argument for each ?. For SQLite, $n is a named
+// parameter, which the driver searches among all others on each bind. A ? after LIMIT becomes ?+0. Otherwise SQLite
+// would plan with the value and prepare the statement again for each new value.
+func toPositional(query string) (text string, order []int) {
 	var b strings.Builder
 	for i := 0; i < len(query); i++ {
 		switch c := query[i]; c {
-		case '\'': // text, up to the next quote; a doubled one begins another
+		case '\'': // a string literal; a doubled quote begins another
 			end := i + 1 + strings.IndexByte(query[i+1:], '\'')
 			b.WriteString(query[i : end+1])
 			i = end
@@ -129,7 +128,7 @@ func positional(query string) (text string, order []int) {
 			}
 			n, err := strconv.Atoi(query[i+1 : end])
 			if err != nil {
-				panic("sqlite: " + query) // every text is ours
+				panic("sqlite: " + query) // a bug: all texts are constants
 			}
 			order = append(order, n-1)
 			b.WriteByte('?')
@@ -144,47 +143,47 @@ func positional(query string) (text string, order []int) {
 	return b.String(), order
 }
 
-// run executes a statement. The context is checked before the statement and not while it runs: statements that change
-// something are short.
+// run executes a statement. It checks the context only before the statement, because statements that change data are
+// short.
 func (c *conn) run(ctx context.Context, query string, args ...any) error {
-	_, err := c.Affect(ctx, query, args...)
+	_, err := c.ExecCount(ctx, query, args...)
 	return err
 }
 
-// must is run for what has to be done whether or not the caller has gone.
-func (c *conn) must(query string) error { return c.run(context.Background(), query) }
+// runUncanceled is run for a statement that must be executed even if the caller is gone.
+func (c *conn) runUncanceled(query string) error { return c.run(context.Background(), query) }
 
-func (c *conn) Exec(ctx context.Context, refused func(store.Fault) error, query string, args ...any) error {
+func (c *conn) Exec(ctx context.Context, mapFault func(store.Fault) error, query string, args ...any) error {
 	err := c.run(ctx, query, args...)
-	if err == nil || refused == nil {
+	if err == nil || mapFault == nil {
 		return err
 	}
 	var f store.Fault
 	if errors.As(err, &f) {
-		if better := refused(f); better != nil {
-			return better
+		if mapped := mapFault(f); mapped != nil {
+			return mapped
 		}
 	}
 	return err
 }
 
-func (c *conn) Affect(ctx context.Context, query string, args ...any) (int64, error) {
+func (c *conn) ExecCount(ctx context.Context, query string, args ...any) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	p, err := c.change(query)
+	p, err := c.prepareExec(query)
 	if err != nil {
 		return 0, err
 	}
 	n, err := p.exec(c, args)
-	return n, fault(err)
+	return n, toFault(err)
 }
 
 func (c *conn) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	q, err := c.query(query)
+	q, err := c.prepareQuery(query)
 	if err != nil {
 		return nil, err
 	}
@@ -192,18 +191,18 @@ func (c *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 	for i, k := range q.order {
 		ordered[i] = args[k]
 	}
-	until := context.Background()
+	queryCtx := context.Background()
 	if c.interruptible {
-		until = ctx
+		queryCtx = ctx
 	}
-	r, err := q.stmt.QueryContext(until, ordered...)
+	r, err := q.stmt.QueryContext(queryCtx, ordered...)
 	if err != nil {
-		return nil, fault(err)
+		return nil, toFault(err)
 	}
 	return rows{r}, nil
 }
 
-// QueueQuery reads at once: nothing is won by waiting.
+// QueueQuery reads the rows at once, because there is no round trip to save.
 func (c *conn) QueueQuery(ctx context.Context, read func(store.Rows) error, query string, args ...any) error {
 	r, err := c.Query(ctx, query, args...)
 	if err != nil {
@@ -216,13 +215,13 @@ func (c *conn) QueueQuery(ctx context.Context, read func(store.Rows) error, quer
 	return err
 }
 
-// Flush has nothing to wait for.
+// Flush does nothing, because no statement is queued.
 func (c *conn) Flush(context.Context) error { return nil }
 
-// rows names the faults of reading.
+// rows classifies the errors of reading.
 type rows struct{ *sql.Rows }
 
-// Scan fails with the failure of the whole result, if there is one: then the row is not at fault.
+// Scan returns the error of the whole result if there is one, because then the row is not at fault.
 func (r rows) Scan(dest ...any) error {
 	err := r.Rows.Scan(dest...)
 	if err != nil && r.Err() != nil {
@@ -231,40 +230,42 @@ func (r rows) Scan(dest ...any) error {
 	return err
 }
 
-func (r rows) Err() error   { return fault(r.Rows.Err()) }
-func (r rows) Close() error { return fault(r.Rows.Close()) }
+func (r rows) Err() error   { return toFault(r.Rows.Err()) }
+func (r rows) Close() error { return toFault(r.Rows.Close()) }
 
-// idle tells whether no transaction is open: one can be begun.
-func (c *conn) idle() bool { return c.must("BEGIN") == nil && c.must("ROLLBACK") == nil }
+// isIdle reports whether no transaction is open.
+func (c *conn) isIdle() bool {
+	return c.runUncanceled("BEGIN") == nil && c.runUncanceled("ROLLBACK") == nil
+}
 
-// renew replaces the connection by a new one and throws the old one away, with whatever transaction it had open. If
-// even that fails, every later call says so.
+// renew replaces the connection by a new one and closes the old one, which rolls back its transaction. If no new
+// connection can be opened, later calls fail.
 func (c *conn) renew() {
-	_ = c.forget()
+	_ = c.closeStatements()
 	_ = c.c.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close it
 	if fresh, err := c.db.Conn(context.Background()); err == nil {
 		c.c = fresh
 	}
 }
 
-// forget closes what was prepared.
-func (c *conn) forget() error {
+// closeStatements closes the prepared statements.
+func (c *conn) closeStatements() error {
 	var errs []error
 	for _, q := range c.queries {
 		errs = append(errs, q.stmt.Close())
 	}
-	for _, p := range c.changes {
+	for _, p := range c.execs {
 		if err := c.c.Raw(func(any) error { return p.stmt.(driver.Stmt).Close() }); !errors.Is(err, sql.ErrConnDone) {
 			errs = append(errs, err)
 		}
 	}
 	clear(c.queries)
-	clear(c.changes)
+	clear(c.execs)
 	return errors.Join(errs...)
 }
 
 func (c *conn) close() error {
-	err := c.forget()
+	err := c.closeStatements()
 	if e := c.c.Close(); !errors.Is(e, sql.ErrConnDone) {
 		err = errors.Join(err, e)
 	}

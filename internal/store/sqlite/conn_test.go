@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Parameters lose their numbers, and what only looks like one stays.
+// TestPositional checks that parameters become question marks and that dollar signs in literals stay.
 func TestPositional(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
@@ -14,7 +14,7 @@ func TestPositional(t *testing.T) {
 		"SELECT a FROM t WHERE b > $1 LIMIT $2":      "SELECT a FROM t WHERE b > ? LIMIT ?+0 [0 1]",
 		"SELECT '$1', 'it''s $2' WHERE a = $12||'$'": "SELECT '$1', 'it''s $2' WHERE a = ?||'$' [11]",
 	} {
-		text, order := positional(query)
+		text, order := toPositional(query)
 		if got := fmt.Sprint(text, " ", order); got != want {
 			t.Errorf("%s became %s, want %s", query, got, want)
 		}

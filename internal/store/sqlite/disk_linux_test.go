@@ -20,9 +20,8 @@ import (
 // unreadable names the database that a process of this test reads when the kernel refuses to.
 const unreadable = "REEVE_TEST_UNREADABLE"
 
-// SQLite has one code for a database that is damaged and for a disk that cannot be read (EIO). Only the first is
-// damage: nobody is told to restore a backup because of a cable. The process that reads is one of its own, since
-// nothing takes its filter back.
+// SQLite uses one code for a damaged database and for a disk that cannot be read (EIO). Only the former may lead to the
+// advice to restore a backup. The reads fail in a separate process, because the seccomp filter cannot be removed.
 func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
 	if file := os.Getenv(unreadable); file != "" {
 		readBadly(t, file)
@@ -46,10 +45,10 @@ func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestDiskThatCannotBeReadIsNotDamage$", "-test.v")
 	cmd.Env = append(os.Environ(), unreadable+"="+file)
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "the disk that holds the database failed") {
+	if err != nil || !strings.Contains(string(out), "disk of the database failed") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	damaged, err := os.OpenFile(file, os.O_WRONLY, 0) // the same database, damaged: that is told as before
+	damaged, err := os.OpenFile(file, os.O_WRONLY, 0) // the same database with actual damage
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +64,7 @@ func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
 	wantCode(t, err, reeve.Unavailable, "damaged")
 }
 
-// readBadly opens a database, has the kernel refuse to read any file from then on, and reads.
+// readBadly opens a database, makes all later reads of the process fail, and reads.
 func readBadly(t *testing.T, file string) {
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: file})
 	if err != nil {
@@ -95,7 +94,7 @@ func readBadly(t *testing.T, file string) {
 	}
 }
 
-// failReads makes pread fail with EIO in every thread of this process, for good.
+// failReads makes pread fail with EIO in every thread of this process from now on.
 func failReads() error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the system call

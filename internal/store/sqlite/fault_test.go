@@ -39,11 +39,11 @@ func wantCode(t *testing.T, err error, code reeve.Code, words ...string) {
 	}
 }
 
-// put stores a payload and gives its address.
+// put stores a payload and returns its address.
 func put(db *store.DB, body []byte) (hash string, err error) {
 	ctx := context.Background()
 	err = db.Update(ctx, func(tx *store.Tx) (err error) {
-		hash, err = tx.Ledger().PutPayload(ctx, "ws", store.Output, body)
+		hash, err = tx.Ledger().PutPayload(ctx, "ws", store.OutputPayload, body)
 		return err
 	})
 	return hash, err
@@ -52,7 +52,7 @@ func put(db *store.DB, body []byte) (hash string, err error) {
 func has(t *testing.T, db *store.DB, hash string) bool {
 	t.Helper()
 	err := db.View(t.Context(), func(s *store.Snap) error {
-		_, err := s.Ledger().GetPayload(t.Context(), "ws", store.Output, hash, 0, 1)
+		_, err := s.Ledger().GetPayload(t.Context(), "ws", store.OutputPayload, hash, 0, 1)
 		return err
 	})
 	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
@@ -67,8 +67,8 @@ func random(n int) []byte {
 	return b
 }
 
-// fill writes from several callers until all were refused for want of space, and checks that what was reported as
-// stored is there and what was refused is not.
+// fill writes from several goroutines until all writes fail for lack of space. It checks that exactly the writes that
+// were reported as successful are stored.
 func fill(t *testing.T, db *store.DB) {
 	t.Helper()
 	var mu sync.Mutex
@@ -137,7 +137,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Not beside others: the limit is the process's.
+// This test does not run in parallel, because the limit applies to the whole process.
 func TestBackupOverTheLimitOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")})
@@ -155,7 +155,7 @@ func TestBackupOverTheLimitOfFiles(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, err, reeve.Unavailable, "the copy cannot be written")
+	wantCode(t, err, reeve.Unavailable, "copy cannot be written")
 	if left, _ := filepath.Glob(filepath.Join(dir, "*copy*")); len(left) != 0 {
 		t.Fatalf("left behind: %v", left)
 	}
@@ -217,7 +217,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// unprivileged runs f on a thread whose file accesses are checked as those of nobody, since root may write everywhere.
+// unprivileged runs f on a thread with the file permissions of the user nobody, because root may write everywhere.
 func unprivileged(f func() error) error {
 	done := make(chan error)
 	go func() {

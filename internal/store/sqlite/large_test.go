@@ -11,8 +11,8 @@ import (
 	"reeve/internal/store/sqlite"
 )
 
-// A change that is larger than SQLite's cache is read within its transaction, invisible to others before the commit,
-// and there whole or not at all afterwards.
+// A transaction that is larger than SQLite's cache sees its own changes. Others see none of them before the commit, and
+// all or none of them afterwards.
 func TestAChangeLargerThanTheCache(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reeve.db")

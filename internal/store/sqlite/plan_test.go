@@ -29,9 +29,8 @@ var growing = []string{"approvals", "checklist_items", "checklists", "emails", "
 var keys = regexp.MustCompile(
 	`\b(id|agent_id|call_id|item_id|operation_id|reason_id|run_id|run_key|session_id|task_id|thread_id|set_id) (= |IN \()\$`)
 
-// Whatever the store asks for is found by an index, however much there is: the statements in its source, and those of
-// the conformance suite, are planned. None may read a table that grows from its beginning, or all of a workspace's rows
-// where it names fewer.
+// The query plans of all statements in the store's source and in the conformance suite use an index. None may scan a
+// growing table, or read all rows of a workspace if it selects fewer.
 func TestNothingIsFoundByReadingAll(t *testing.T) {
 	texts := &recorder{seen: map[string]bool{}}
 	t.Run("suite", func(t *testing.T) {
@@ -82,7 +81,8 @@ func TestNothingIsFoundByReadingAll(t *testing.T) {
 	}
 }
 
-// An engine keeps what it has prepared, so the text of a statement does not follow how many ids it is about.
+// The number of different statement texts does not depend on the number of ids, because engines cache prepared
+// statements by text.
 func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 	texts := &recorder{seen: map[string]bool{}}
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
@@ -150,10 +150,10 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 	}
 }
 
-// line is a line of a plan.
+// line is one line of a query plan.
 var line = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: USING (?:COVERING )?INDEX (\w+))?(?: \((.*)\))?`)
 
-// slow says what is wrong with a line of a statement's plan, if anything is.
+// slow returns what is wrong with a line of a query plan, or "".
 func slow(text, of string) string {
 	m := line.FindStringSubmatch(of)
 	if m == nil || strings.Contains(of, "VIRTUAL TABLE") {
@@ -194,7 +194,7 @@ func plan(ctx context.Context, db *sql.DB, text string) (lines []string, err err
 	return lines, rows.Err()
 }
 
-// recorder keeps the texts of statements.
+// recorder collects the texts of statements.
 type recorder struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -206,7 +206,7 @@ func (r *recorder) note(text string) {
 	r.seen[strings.Join(strings.Fields(text), " ")] = true
 }
 
-// watched is an engine whose statements are noted.
+// watched is an engine that records its statements.
 type watched struct {
 	store.Engine
 	*recorder
@@ -230,9 +230,9 @@ func (n noted) Exec(ctx context.Context, refused func(store.Fault) error, text s
 	return n.Conn.Exec(ctx, refused, text, args...)
 }
 
-func (n noted) Affect(ctx context.Context, text string, args ...any) (int64, error) {
+func (n noted) ExecCount(ctx context.Context, text string, args ...any) (int64, error) {
 	n.note(text)
-	return n.Conn.Affect(ctx, text, args...)
+	return n.Conn.ExecCount(ctx, text, args...)
 }
 
 func (n noted) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {

@@ -1,5 +1,12 @@
-// Package sqlite is the embedded engine: one file, one writer, many readers, every commit on disk before it is
-// reported.
+// Package sqlite implements [store.Engine] with an embedded SQLite database in one file.
+//
+// One connection writes and several connections read. The writer commits the transactions of concurrent callers
+// together and syncs each commit to disk before it reports success. SQLite's log is in the -wal file beside the
+// database.
+//
+// The engine also checks the files themselves. SQLite does not notice when a file is moved, replaced or truncated while
+// it is open, and it deletes or misapplies a log that does not belong to the database file. See watchedFiles and
+// checkWAL. [Replace] restores a backup in a crash-safe way.
 package sqlite
 
 import (
@@ -19,25 +26,25 @@ import (
 	"reeve/internal/store"
 )
 
-// Config says where and how.
+// Config configures an Engine.
 type Config struct {
-	File    string           // the database file; created when missing
-	Readers int              // how many readers at once. Default: the number of processors, at least 4
-	Busy    time.Duration    // how long to wait for another process that holds the file. Default: 5 s
-	Hook    store.CommitHook // called before and after each commit, for fault tests. Default: nothing
+	File    string           // the database file; created if missing
+	Readers int              // the number of concurrent readers. Default: the number of processors, at least 4
+	Busy    time.Duration    // how long to wait for a lock of another process. Default: 5 s
+	Hook    store.CommitHook // called before and after each commit, for fault tests. Default: none
 }
 
 // Engine is an open SQLite database. It implements [store.Engine].
 type Engine struct {
-	cfg     Config
-	db      *sql.DB // the writer's handle
-	rdb     *sql.DB // the readers' handle
-	writer  writer
-	readers chan *conn
-	files   *files
+	cfg      Config
+	writerDB *sql.DB // the writer's handle
+	readerDB *sql.DB // the readers' handle
+	writer   writer
+	readers  chan *conn
+	files    *watchedFiles
 }
 
-// Open opens or creates the file.
+// Open opens the database file, and creates it if it is missing.
 func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Readers == 0 {
 		cfg.Readers = max(4, runtime.NumCPU())
@@ -50,24 +57,24 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, readers: make(chan *conn, cfg.Readers)}
 	var err error
-	// Pages that are written again and again are copied into the database once in a while only: the log holds up to 16
-	// MB. The last pages of a thousand threads, and of their files, stay at hand: what a call costs does not grow with
-	// how many there were.
-	if e.db, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)",
+	// The log grows to 16 MB before it is copied into the database, so that pages that are written often are copied
+	// rarely. The cache holds the last pages of about a thousand threads, so that the cost of a call does not grow with
+	// the number of threads.
+	if e.writerDB, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)",
 		"cache_size(-12000)")); err != nil {
 		return nil, err
 	}
-	w, err := open(ctx, e.db)
+	w, err := openConn(ctx, e.writerDB)
 	if err != nil {
-		_ = e.db.Close()
+		_ = e.writerDB.Close()
 		return nil, store.UserError(diagnose(cfg.File, err))
 	}
-	if e.files, err = watch(cfg.File); err != nil {
-		return nil, errors.Join(err, w.close(), e.db.Close())
+	if e.files, err = watchFiles(cfg.File); err != nil {
+		return nil, errors.Join(err, w.close(), e.writerDB.Close())
 	}
-	// Readers do not map the file: a mapping of a file that is cut off, or on a disk that fails, ends the process.
-	if e.rdb, err = sql.Open("sqlite", e.dsn("query_only(1)")); err != nil {
-		return nil, errors.Join(err, w.close(), e.db.Close(), e.files.close())
+	// Readers do not use memory mapping: reading a mapped page of a truncated file or a failed disk kills the process.
+	if e.readerDB, err = sql.Open("sqlite", e.dsn("query_only(1)")); err != nil {
+		return nil, errors.Join(err, w.close(), e.writerDB.Close(), e.files.close())
 	}
 	e.writer = writer{conn: w, hook: cfg.Hook, files: e.files}
 	for range cfg.Readers {
@@ -79,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 func (e *Engine) dsn(pragmas ...string) string { return dsn(e.cfg.File, e.cfg.Busy, pragmas...) }
 
 func dsn(file string, busy time.Duration, pragmas ...string) string {
-	// a connection that is opened later makes no new file in the place of one that is gone
+	// mode rw, so that a connection that is opened later does not create a new file
 	q := url.Values{"mode": {"rw"}}
 	for _, p := range append(pragmas, "foreign_keys(1)", fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()),
 		"temp_store(MEMORY)") {
@@ -88,49 +95,50 @@ func dsn(file string, busy time.Duration, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 
-// checkFile finds early, and in words, what SQLite would report late.
+// checkFile checks the file and its log before SQLite opens them, and creates the file if it is missing.
 func checkFile(file string) error {
-	if err := checkLog(file); err != nil {
+	if err := checkWAL(file); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "the database file %s cannot be opened for writing: %w", file,
+		return reeve.Errorf(reeve.Unavailable, "database file %s cannot be opened for writing: %w", file,
 			errors.Unwrap(err)).
-			Hintf("check that the data directory is there, and its permissions and those of the file in it")
+			Hintf("check that the data directory exists, and its permissions and those of the file")
 	}
 	return f.Close()
 }
 
-// Name is "sqlite".
+// Name returns "sqlite".
 func (e *Engine) Name() string { return "sqlite" }
 
-// LockClause is empty: the writer is alone anyway.
+// LockClause returns "", because there is only one writer.
 func (e *Engine) LockClause() string { return "" }
 
-// ShareClause is empty: the writer is alone anyway.
+// ShareClause returns "", because there is only one writer.
 func (e *Engine) ShareClause() string { return "" }
 
-// SingleProcess is true: the data directory is locked by its server.
+// SingleProcess returns true, because the server locks its data directory.
 func (e *Engine) SingleProcess() bool { return true }
 
-// Update runs f on the writer.
+// Update runs f on the writer's connection.
 func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
 	return e.files.diagnose(e.writer.update(ctx, f))
 }
 
-// CheckPresent refuses when the database's files are not those that SQLite has open.
-func (e *Engine) CheckPresent() error { return e.files.present() }
+// CheckPresent returns a FaultGone if the database's files are not the ones that SQLite has open.
+func (e *Engine) CheckPresent() error { return e.files.checkPresent() }
 
-// Identity is the number in the file's header that every backup has of its own; empty for a database that is no copy.
+// Identity returns the user_version in the file's header, which is different in every backup. It is empty for a
+// database that is not a copy.
 func (e *Engine) Identity(ctx context.Context) (id string, err error) {
-	if err := e.rdb.QueryRowContext(ctx, "PRAGMA user_version").Scan(&id); err != nil || id == "0" {
-		return "", fault(err)
+	if err := e.readerDB.QueryRowContext(ctx, "PRAGMA user_version").Scan(&id); err != nil || id == "0" {
+		return "", toFault(err)
 	}
 	return id, nil
 }
 
-// View runs f on a reader's snapshot. A query of it that still runs when ctx ends is interrupted.
+// View runs f on a reader's snapshot. It interrupts a running query when ctx is done.
 func (e *Engine) View(ctx context.Context, f func(store.Conn) error) (err error) {
 	defer func() { err = e.files.diagnose(err) }()
 	var c *conn
@@ -141,10 +149,10 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) (err error)
 	}
 	defer func() { e.readers <- c }()
 	if c == nil {
-		if err = e.files.present(); err != nil { // it would read another database
+		if err = e.files.checkPresent(); err != nil { // a new connection could open another file
 			return err
 		}
-		if c, err = open(ctx, e.rdb); err != nil {
+		if c, err = openConn(ctx, e.readerDB); err != nil {
 			return err
 		}
 		c.interruptible = true
@@ -153,22 +161,23 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) (err error)
 		return err
 	}
 	defer func() { // also when f panics
-		if c.must("ROLLBACK") != nil && !c.idle() {
+		if c.runUncanceled("ROLLBACK") != nil && !c.isIdle() {
 			c.renew()
 		}
 	}()
 	return f(c)
 }
 
-// Migrator lends a handle on the same file.
+// Migrator returns a new handle on the same file.
 func (e *Engine) Migrator(context.Context) (*sql.DB, string, error) {
 	db, err := sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)"))
 	return db, "sqlite3", err
 }
 
-// Check tells whether a file is a sound Reeve database, and its schema version.
+// Check checks the integrity of a database file and returns its schema version. It fails if the file is not a Reeve
+// database.
 func Check(ctx context.Context, file string) (version int64, err error) {
-	if _, err := os.Stat(file); err != nil { // SQLite would make a new one
+	if _, err := os.Stat(file); err != nil { // SQLite would create a new file
 		return 0, reeve.Errorf(reeve.NotFound, "%s cannot be read: %w", file, errors.Unwrap(err))
 	}
 	db, err := sql.Open("sqlite", dsn(file, 5*time.Second, "query_only(1)"))
@@ -178,34 +187,34 @@ func Check(ctx context.Context, file string) (version int64, err error) {
 	defer func() { err = store.UserError(errors.Join(err, db.Close())) }()
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
-		return 0, diagnose(file, fault(err))
+		return 0, diagnose(file, toFault(err))
 	}
 	if verdict != "ok" {
-		return 0, store.Fault{Kind: store.FaultCorrupt, Err: fmt.Errorf("quick_check says %s", verdict)}
+		return 0, store.Fault{Kind: store.FaultCorrupt, Err: fmt.Errorf("quick_check: %s", verdict)}
 	}
 	var ours int
 	if err := db.QueryRowContext(ctx,
 		"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('goose_db_version', 'workspaces')").
 		Scan(&ours); err != nil {
-		return 0, fault(err)
+		return 0, toFault(err)
 	}
 	if ours != 2 {
-		return 0, reeve.Errorf(reeve.Validation, "%s is not a database of Reeve's", file)
+		return 0, reeve.Errorf(reeve.Validation, "%s is not a Reeve database", file)
 	}
 	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version").
 		Scan(&version); err != nil {
-		return 0, fault(err)
+		return 0, toFault(err)
 	}
 	if version < 1 {
-		return 0, reeve.Errorf(reeve.Validation, "%s is not a database of Reeve's", file)
+		return 0, reeve.Errorf(reeve.Validation, "%s is not a Reeve database", file)
 	}
 	return version, nil
 }
 
-// Fault names an error of a handle that Migrator lent.
-func (e *Engine) Fault(err error) error { return fault(err) }
+// Fault classifies an error of a handle that Migrator returned.
+func (e *Engine) Fault(err error) error { return toFault(err) }
 
-// Close ends it.
+// Close closes all connections. No call may be running.
 func (e *Engine) Close() error {
 	var errs []error
 	for range e.cfg.Readers {
@@ -213,12 +222,12 @@ func (e *Engine) Close() error {
 			errs = append(errs, c.close())
 		}
 	}
-	errs = append(errs, e.writer.conn.close(), e.rdb.Close(), e.db.Close(), e.files.close())
+	errs = append(errs, e.writer.conn.close(), e.readerDB.Close(), e.writerDB.Close(), e.files.close())
 	return errors.Join(errs...)
 }
 
-// fault names a refusal by SQLite's code.
-func fault(err error) error {
+// toFault classifies an error by SQLite's error code.
+func toFault(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -230,7 +239,7 @@ func fault(err error) error {
 	switch se.Code() {
 	case codes.SQLITE_CONSTRAINT_PRIMARYKEY, codes.SQLITE_CONSTRAINT_UNIQUE, codes.SQLITE_CONSTRAINT_ROWID:
 		kind = store.FaultUnique
-	case codes.SQLITE_IOERR_SHMSIZE: // the log's index could not grow
+	case codes.SQLITE_IOERR_SHMSIZE: // the -shm file could not grow
 		kind = store.FaultFull
 	case codes.SQLITE_CONSTRAINT_NOTNULL:
 		kind = store.FaultNotNull

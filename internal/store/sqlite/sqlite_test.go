@@ -39,7 +39,7 @@ func open(t testing.TB, cfg sqlite.Config) *store.DB {
 	return db
 }
 
-// A context that ends stops a query that would run for ever, and the connection serves the next caller.
+// The end of a context stops an endless query, and the connection then serves the next caller.
 func TestStoppedRead(t *testing.T) {
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db"), Readers: 1})
 	if err != nil {
@@ -99,7 +99,7 @@ func BenchmarkUpdate(b *testing.B) {
 	})
 }
 
-// A summary whose row cannot be read is taken once, and is not in the way of the others then.
+// A corrupt summary is claimed once and then does not block the others.
 func TestACorruptSummaryIsNotTakenAgain(t *testing.T) {
 	ctx := t.Context()
 	e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})

@@ -15,8 +15,8 @@ import (
 
 var statement = regexp.MustCompile(`^(SELECT|INSERT|UPDATE|DELETE|WITH) `)
 
-// written reads the statements that stand in the source of package store. What is put into one while it runs is left
-// out of it; those that make no sense without are seen by whoever runs them.
+// written returns the statements in the source of package store. Parts that are inserted at run time are left out.
+// Statements that are invalid without them are covered when tests run them.
 func written(t *testing.T) (texts map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob("../*.go")

@@ -12,45 +12,44 @@ import (
 	"reeve/internal/store"
 )
 
-// maxGroup bounds how many callers share a commit, and so how long the first of them waits.
+// maxGroup bounds the number of callers that share a commit, and so how long the first of them waits.
 const maxGroup = 64
 
-// writer is the one connection that writes. Callers take turns on it within one open transaction, and the caller that
-// finds no other waiting commits for all: with a full sync per commit this is what lets many callers be faster than
-// one.
+// writer is the only connection that writes. Concurrent callers run one after another within one open transaction. The
+// caller that finds no other caller waiting commits for all of them. Because each commit is synced to disk, this makes
+// many callers faster than one.
 //
-// A caller that leaves the transaction open relies on those it counted as waiting: each of them takes its turn,
-// whatever becomes of its own change, and the last one commits. A savepoint before each change but the first takes back
-// a change that fails without touching the others.
+// A caller that leaves the transaction open relies on the callers that it counted as waiting: each of them runs, even
+// if its own change fails, and the last one commits. A savepoint before each change but the first undoes a failed
+// change without affecting the others.
 type writer struct {
-	conn    *conn
-	hook    store.CommitHook
-	files   *files // looked at before each commit
-	turn    sync.Mutex
-	waiting atomic.Int32
-	group   *group // the open transaction; nil when there is none
-	company bool   // the last group was more than one
+	conn          *conn
+	hook          store.CommitHook
+	files         *watchedFiles // checked before each commit
+	turn          sync.Mutex
+	waiting       atomic.Int32
+	group         *group // the open transaction; nil if there is none
+	lastWasShared bool   // the last group had several members
 }
 
-// group is the callers whose changes commit together.
+// group is a set of callers whose changes commit together.
 type group struct {
 	size int
 	done chan struct{}
 	err  error
 }
 
-var errWithin = reeve.Errorf(reeve.Unsupported,
-	"a local tool that writes to this database cannot wait for another transaction, or call another tool that needs one")
+var errNestedTransaction = reeve.Errorf(reeve.Unsupported,
+	"a local tool that writes to this database cannot wait for another transaction or call a tool that needs one")
 
-// update runs f in the group's transaction and returns when that has been committed. A caller whose own change was
-// refused waits as well: the reason may be something another member has written, which nobody can read before the
-// commit.
+// update runs f in the group's transaction and returns after the commit. A caller whose own change was refused waits
+// too, because the reason may be another member's change, which is visible only after the commit.
 func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if store.InTransaction(ctx) {
-		return errWithin
+		return errNestedTransaction
 	}
 	w.waiting.Add(1)
 	w.turn.Lock()
@@ -66,12 +65,12 @@ func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	return err
 }
 
-// join runs f as a member of the open group, or of a new one, and commits the group when no other caller waits. It
-// releases the turn that its caller took.
+// join runs f as a member of the open group or of a new one. It commits the group if no other caller waits. The caller
+// must hold w.turn; join releases it.
 func (w *writer) join(ctx context.Context, f func(store.Conn) error) (_ *group, err error) {
 	defer w.turn.Unlock()
-	defer func() { // also when f panics or ends its goroutine: the other members wait for a commit
-		if g := w.group; g != nil && (g.size >= maxGroup || w.last()) {
+	defer func() { // also if f panics or exits its goroutine, because the other members wait for the commit
+		if g := w.group; g != nil && (g.size >= maxGroup || w.isLast()) {
 			w.commit(g)
 		}
 	}()
@@ -83,12 +82,13 @@ func (w *writer) join(ctx context.Context, f func(store.Conn) error) (_ *group, 
 		g = &group{done: make(chan struct{})}
 		w.group = g
 	}
-	return g, w.member(g, f)
+	return g, w.runMember(g, f)
 }
 
-// last tells whether no caller waits. After a group of several others may be about to come: they are let run first.
-func (w *writer) last() bool {
-	if w.waiting.Load() == 0 && w.company {
+// isLast reports whether no caller waits. If the last group had several members, it lets other goroutines run first,
+// because more callers are likely to come.
+func (w *writer) isLast() bool {
+	if w.waiting.Load() == 0 && w.lastWasShared {
 		runtime.Gosched()
 	}
 	return w.waiting.Load() == 0
@@ -96,36 +96,38 @@ func (w *writer) last() bool {
 
 func (w *writer) begin(ctx context.Context) error {
 	err := w.conn.run(ctx, "BEGIN IMMEDIATE")
-	if errors.Is(err, sql.ErrConnDone) { // given up by a rollback that could not replace it then
+	if errors.Is(err, sql.ErrConnDone) { // a failed rollback closed it and could not open a new one
 		w.renew()
 		err = w.conn.run(ctx, "BEGIN IMMEDIATE")
 	}
 	return err
 }
 
-// member runs one caller's change. The first needs no savepoint: if it fails, the transaction holds nothing else yet.
-func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
+// runMember runs one caller's change. The first needs no savepoint, because the transaction contains nothing else if it
+// fails.
+func (w *writer) runMember(g *group, f func(store.Conn) error) (err error) {
 	first := g.size == 0
 	if !first {
-		if err := w.conn.must("SAVEPOINT member"); err != nil {
-			w.fail(g, err)
+		if err := w.conn.runUncanceled("SAVEPOINT member"); err != nil {
+			w.abort(g, err)
 			return err
 		}
 	}
-	kept := false
+	ok := false
 	defer func() {
 		switch {
-		case kept:
+		case ok:
 		case first:
-			w.fail(g, err)
+			w.abort(g, err)
 		default:
-			if undo := errors.Join(w.conn.must("ROLLBACK TO member"), w.conn.must("RELEASE member")); undo != nil {
-				// SQLite has ended the transaction by itself, as it does when the disk is full. The others get the
-				// reason.
+			if undo := errors.Join(w.conn.runUncanceled("ROLLBACK TO member"),
+				w.conn.runUncanceled("RELEASE member")); undo != nil {
+				// SQLite has rolled back the transaction itself, for example because the disk is full. The others get
+				// the error.
 				if err == nil {
 					err = undo
 				}
-				w.fail(g, err)
+				w.abort(g, err)
 			}
 		}
 	}()
@@ -133,66 +135,65 @@ func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
 		return err
 	}
 	if !first {
-		if err := w.conn.must("RELEASE member"); err != nil {
+		if err := w.conn.runUncanceled("RELEASE member"); err != nil {
 			return err
 		}
 	}
-	kept = true
+	ok = true
 	g.size++
 	return nil
 }
 
-// commit makes the group's changes durable and tells everybody.
+// commit makes the group's changes durable and notifies its members.
 func (w *writer) commit(g *group) {
-	err := errors.New("the commit was abandoned")
-	defer func() { // also when a hook panics
+	err := errors.New("commit was aborted")
+	defer func() { // also if a hook panics
 		if err != nil {
 			w.rollback()
 		}
-		w.end(g, err)
+		w.finish(g, err)
 	}()
-	if gone := w.files.present(); gone != nil {
-		err = gone
+	if absent := w.files.checkPresent(); absent != nil {
+		err = absent
 		return
 	}
 	w.hook.Before()
-	if err = w.conn.must("COMMIT"); err != nil {
-		err = unsure(err)
+	if err = w.conn.runUncanceled("COMMIT"); err != nil {
+		err = uncertainIfWritten(err)
 		return
 	}
 	w.hook.After()
 }
 
-// fail throws the transaction away. Whoever waits in it is told why.
-func (w *writer) fail(g *group, err error) {
+// abort rolls back the transaction and returns the error to all members.
+func (w *writer) abort(g *group, err error) {
 	w.rollback()
-	w.end(g, err)
+	w.finish(g, err)
 }
 
-func (w *writer) end(g *group, err error) {
+func (w *writer) finish(g *group, err error) {
 	g.err = err
 	close(g.done)
-	w.group, w.company = nil, g.size > 1
+	w.group, w.lastWasShared = nil, g.size > 1
 }
 
-// rollback ends the transaction if SQLite has not already done so by itself. A connection on which even that fails is
-// given up for a new one.
+// rollback ends the transaction unless SQLite has ended it already. If that fails, it replaces the connection.
 func (w *writer) rollback() {
-	if w.conn.must("ROLLBACK") == nil || w.conn.idle() {
+	if w.conn.runUncanceled("ROLLBACK") == nil || w.conn.isIdle() {
 		return
 	}
 	w.renew()
 }
 
-// renew replaces the connection. If it was the only one, SQLite removes the log with it and makes another.
+// renew replaces the connection. If it was the only one, SQLite deletes the log and later creates another.
 func (w *writer) renew() {
 	w.conn.renew()
-	w.files.forgetLog()
+	w.files.forgetWAL()
 }
 
-// unsure tells whether a failed commit may yet be found in the log after a crash: after an I/O error nobody can say. A
-// full disk or a lock refuses before the commit is written.
-func unsure(err error) error {
+// uncertainIfWritten converts the error of a failed commit to FaultUnsure if the commit may be in the log, which is the
+// case after an I/O error. A full disk or a lock fails before the commit is written.
+func uncertainIfWritten(err error) error {
 	var f store.Fault
 	if errors.As(err, &f) && (f.Kind == store.FaultOther || f.Kind == store.FaultDisk) {
 		return store.Fault{Kind: store.FaultUnsure, Err: f}

@@ -15,7 +15,7 @@ import (
 	"reeve/internal/store"
 )
 
-// bare opens an engine with one table and no store above it.
+// bare opens an engine with one table and without a store.
 func bare(t testing.TB, hook store.CommitHook) *Engine {
 	t.Helper()
 	e, err := Open(t.Context(), Config{File: filepath.Join(t.TempDir(), "bare.db"), Hook: hook})
@@ -120,7 +120,7 @@ func TestHookOncePerCommit(t *testing.T) {
 	}
 }
 
-// TestFailureInGroup: a change that fails takes none of the others in its group with it, and each runs once.
+// A change that fails does not affect the other changes in its group, and each change runs once.
 func TestFailureInGroup(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
@@ -166,8 +166,8 @@ func TestFailureInGroup(t *testing.T) {
 	}
 }
 
-// TestGroups runs random changes in random company. Whatever fails, and however, exactly those that were told so are
-// there.
+// TestGroups runs random changes in random groups. Exactly the changes that were reported as successful are stored,
+// whatever fails.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	e := bare(t, store.CommitHook{OnBefore: runtime.Gosched, OnAfter: runtime.Gosched})
@@ -253,14 +253,15 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// TestFullFile fills a file that may not grow, with company, so that SQLite ends the transaction of a whole group.
+// TestFullFile fills a file that cannot grow from several goroutines, so that SQLite rolls back the transaction of a
+// whole group.
 func TestFullFile(t *testing.T) {
 	t.Parallel()
 	e := bare(t, store.CommitHook{})
 	limit := func(pages int) {
 		e.writer.turn.Lock()
 		defer e.writer.turn.Unlock()
-		if err := e.writer.conn.must(fmt.Sprint("PRAGMA max_page_count = ", pages)); err != nil {
+		if err := e.writer.conn.runUncanceled(fmt.Sprint("PRAGMA max_page_count = ", pages)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -314,7 +315,7 @@ func TestFullFile(t *testing.T) {
 	}
 }
 
-// TestLostConnection: the writer replaces a connection that was lost.
+// The writer replaces a connection that was lost.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	e := bare(t, store.CommitHook{})
@@ -335,7 +336,7 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// Whoever is refused because of what others have written in the same group finds it when told so.
+// A caller that is refused because of another change in the same group can read that change afterwards.
 func TestRefusedInCompany(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})

@@ -26,10 +26,10 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			"text": []byte("ünïcode"), "big": big} {
 			var hash string
 			update(t, db, func(tx *store.Tx) (err error) {
-				if hash, err = tx.Ledger().PutPayload(ctx, ws, store.Output, body); err != nil {
+				if hash, err = tx.Ledger().PutPayload(ctx, ws, store.OutputPayload, body); err != nil {
 					return err
 				}
-				_, err = tx.Ledger().PutPayload(ctx, ws, store.Output, body) // once is enough
+				_, err = tx.Ledger().PutPayload(ctx, ws, store.OutputPayload, body) // once is enough
 				return err
 			})
 			equal(t, hash, reeve.Hash(body), "address of %s", name)
@@ -45,7 +45,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 					to = from + n
 				}
 				got := view(t, db, func(s *store.Snap) (store.PayloadSlice, error) {
-					return s.Ledger().GetPayload(ctx, ws, store.Output, hash, offset, n)
+					return s.Ledger().GetPayload(ctx, ws, store.OutputPayload, hash, offset, n)
 				})
 				if !bytes.Equal(got.Body, body[from:to]) || got.Size != len(body) {
 					t.Fatalf("%s from %d, %d bytes: got %d bytes of %d, want %d of %d", name, offset, n, len(got.Body),
@@ -53,23 +53,23 @@ var keeping = map[string]func(*testing.T, *store.DB){
 				}
 			}
 			wantCode(t, db.View(ctx, func(s *store.Snap) error {
-				_, err := s.Ledger().GetPayload(ctx, "ws_two", store.Output, hash, 0, 1)
+				_, err := s.Ledger().GetPayload(ctx, "ws_two", store.OutputPayload, hash, 0, 1)
 				return err
 			}), reeve.NotFound)
 			wantCode(t, db.View(ctx, func(s *store.Snap) error {
-				_, err := s.Ledger().GetPayload(ctx, ws, store.Output, hash, -1, 1)
+				_, err := s.Ledger().GetPayload(ctx, ws, store.OutputPayload, hash, -1, 1)
 				return err
 			}), reeve.Validation)
 		}
 		// The caller's buffer is the caller's again as soon as the call returns.
 		buffer := []byte("kept")
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.Ledger().PutPayload(ctx, ws, store.Output, buffer)
+			_, err := tx.Ledger().PutPayload(ctx, ws, store.OutputPayload, buffer)
 			copy(buffer, "lost")
 			return err
 		})
 		got := view(t, db, func(s *store.Snap) (store.PayloadSlice, error) {
-			return s.Ledger().GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("kept")), 0, -1)
+			return s.Ledger().GetPayload(ctx, ws, store.OutputPayload, reeve.Hash([]byte("kept")), 0, -1)
 		})
 		equal(t, string(got.Body), "kept", "what was put")
 	},
@@ -77,9 +77,10 @@ var keeping = map[string]func(*testing.T, *store.DB){
 	// Bytes are read as what they were kept for, in whatever order, and as nothing else.
 	"payload uses": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		all := []store.PayloadUse{store.Output, store.Undo, store.Talk}
-		for i, kept := range [][]store.PayloadUse{{store.Undo}, {store.Talk}, {store.Undo, store.Talk, store.Undo},
-			{store.Undo, store.Output}, {store.Output, store.Undo}, all} {
+		all := []store.PayloadUse{store.OutputPayload, store.UndoPayload, store.ConversationPayload}
+		for i, kept := range [][]store.PayloadUse{{store.UndoPayload}, {store.ConversationPayload},
+			{store.UndoPayload, store.ConversationPayload, store.UndoPayload},
+			{store.UndoPayload, store.OutputPayload}, {store.OutputPayload, store.UndoPayload}, all} {
 			body := fmt.Appendf(nil, "body %d", i)
 			for _, use := range kept {
 				update(t, db, func(tx *store.Tx) error {
@@ -102,11 +103,11 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		}
 		// What it is in one workspace says nothing of another.
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.Ledger().PutPayload(ctx, "ws_two", store.Output, []byte("body 0"))
+			_, err := tx.Ledger().PutPayload(ctx, "ws_two", store.OutputPayload, []byte("body 0"))
 			return err
 		})
 		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Ledger().GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("body 0")), 0, -1)
+			_, err := s.Ledger().GetPayload(ctx, ws, store.OutputPayload, reeve.Hash([]byte("body 0")), 0, -1)
 			return err
 		}), reeve.NotFound)
 	},
@@ -126,19 +127,20 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			})
 			return at
 		}
-		put("output", store.Output)
-		put("old file", store.Undo)
-		put("both", store.Output, store.Undo)
-		put("said", store.Talk)
-		last := put("said and shown", store.Output, store.Talk)
+		put("output", store.OutputPayload)
+		put("old file", store.UndoPayload)
+		put("both", store.OutputPayload, store.UndoPayload)
+		put("said", store.ConversationPayload)
+		last := put("said and shown", store.OutputPayload, store.ConversationPayload)
 		var now time.Time
 		for reeve.Millis(now) <= reeve.Millis(last) {
-			now = put("tick", store.Talk)
+			now = put("tick", store.ConversationPayload)
 		}
-		put("young", store.Output)
+		put("young", store.OutputPayload)
 		left := func() (got []string) {
 			for _, body := range []string{"output", "old file", "both", "said", "said and shown", "young"} {
-				for _, use := range []store.PayloadUse{store.Output, store.Undo, store.Talk} {
+				for _, use := range []store.PayloadUse{store.OutputPayload, store.UndoPayload,
+					store.ConversationPayload} {
 					if db.View(ctx, func(s *store.Snap) error {
 						_, err := s.Ledger().GetPayload(ctx, ws, use, reeve.Hash([]byte(body)), 0, -1)
 						return err

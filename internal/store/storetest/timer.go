@@ -32,7 +32,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 			return tx.Queue().SkipFirings(ctx, "disabled", "the schedule is disabled")
 		})
 		for id, why := range map[string]string{"kept": "", "paused": "the schedule is paused",
-			"gone": "the schedule is gone", "disabled": "the schedule is disabled"} {
+			"gone": "the schedule was deleted", "disabled": "the schedule is disabled"} {
 			for _, n := range []string{"/1", "/2"} {
 				w := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, id+n) })
 				equal(t, w.Why, why, "%s", id)

@@ -345,7 +345,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			known, err = tx.Queue().WakeContext(ctx, []reeve.Wake{list[6], again})
 			return err
 		})
-		equal(t, fmt.Sprint(known.Crowded), "map["+again.SessionID+":true]", "sessions in which more than one waits")
+		equal(t, fmt.Sprint(known.Backlogged), "map["+again.SessionID+":true]", "sessions in which more than one waits")
 		update(t, db, func(tx *store.Tx) error {
 			made, err := tx.Runs().InsertRuns(ctx, runs)
 			equal(t, len(made), n, "runs that were made")
@@ -434,7 +434,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		left := func() (some bool) {
 			update(t, db, func(tx *store.Tx) error {
 				ahead, err := tx.Queue().DueWork(ctx, "proc_1", 1, 1)
-				some = ahead.Left
+				some = ahead.HasOtherRuns
 				return err
 			})
 			return some

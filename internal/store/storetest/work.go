@@ -460,7 +460,7 @@ var work = map[string]func(*testing.T, *store.DB){
 					return err
 				}
 			}
-			return tx.Ledger().ReleaseLost(ctx)
+			return tx.Ledger().DeleteLostReservations(ctx)
 		})
 		equal(t, read("workspace").Reserved.Calls, 3, "claims: a living process's, a parked one's, a sent one's")
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) })

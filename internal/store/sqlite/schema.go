@@ -14,18 +14,18 @@ import (
 	"reeve/internal/store"
 )
 
-// CheckSchema says what is wrong with a database that says to have a schema version, if anything is: the next start
-// would go by what it says. It is compared with what the migrations make, in memory.
-func CheckSchema(ctx context.Context, file string, version int64) (why string, err error) {
+// CheckSchema compares a database with the schema that the migrations create for its version. It returns a description
+// of the differences, or "" if there are none.
+func CheckSchema(ctx context.Context, file string, version int64) (problem string, err error) {
 	_, newest, err := store.Versions()
 	if err != nil {
 		return "", err
 	}
-	want, err := schema(ctx, version)
+	want, err := schemaParts(ctx, version)
 	if err != nil {
 		return "", err
 	}
-	last, err := schema(ctx, newest)
+	last, err := schemaParts(ctx, newest)
 	if err != nil {
 		return "", err
 	}
@@ -33,8 +33,8 @@ func CheckSchema(ctx context.Context, file string, version int64) (why string, e
 	if err != nil {
 		return "", err
 	}
-	have, err := parts(ctx, db)
-	if err := store.UserError(errors.Join(fault(err), db.Close())); err != nil {
+	have, err := listParts(ctx, db)
+	if err := store.UserError(errors.Join(toFault(err), db.Close())); err != nil {
 		return "", err
 	}
 	list := func(of map[string]string, is func(name, as string) bool) string {
@@ -43,7 +43,7 @@ func CheckSchema(ctx context.Context, file string, version int64) (why string, e
 	}
 	has := func(in map[string]string, name string) bool { _, ok := in[name]; return ok }
 	if early := list(last, func(name, _ string) bool { return has(have, name) && !has(want, name) }); early != "" {
-		return fmt.Sprintf("its schema version is %d, and it has what only later ones have: %s", version, early), nil
+		return fmt.Sprintf("its schema version is %d, but it has parts of later versions: %s", version, early), nil
 	}
 	lacks := list(want, func(name, _ string) bool {
 		table, _, part := strings.Cut(name, ".")
@@ -53,33 +53,35 @@ func CheckSchema(ctx context.Context, file string, version int64) (why string, e
 		return "it lacks tables, columns, indexes, triggers or versions: " + lacks, nil
 	}
 	if other := list(want, func(name, as string) bool { return as != have[name] }); other != "" {
-		return fmt.Sprintf("these are not as in its schema version %d: %s", version, other), nil
+		return fmt.Sprintf("these parts differ from its schema version %d: %s", version, other), nil
 	}
 	return "", nil
 }
 
-// schema gives the parts of a schema version.
-func schema(ctx context.Context, version int64) (list map[string]string, err error) {
+// schemaParts returns the parts of a schema version, created in memory.
+func schemaParts(ctx context.Context, version int64) (list map[string]string, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1) // each has a memory of its own
+	db.SetMaxOpenConns(1) // each connection has its own database in memory
 	if err := store.Schema(ctx, db, "sqlite", version); err != nil {
 		return nil, err
 	}
-	return parts(ctx, db)
+	return listParts(ctx, db)
 }
 
-// parts gives what a database is made of, and how it was made: tables that are not SQLite's own, their columns, indexes
-// and triggers (as table.name), and the versions that it went through. Tables of goose and of the full-text index are
-// made by those, in whatever words.
-func parts(ctx context.Context, db *sql.DB) (list map[string]string, err error) {
-	rows, err := db.QueryContext(ctx, `WITH tables AS (SELECT t.name, t.type, m.sql FROM pragma_table_list t JOIN sqlite_master m ON m.type = 'table' AND m.name = t.name
+// listParts returns the parts of a database with the SQL that created them: tables, their columns, indexes and triggers
+// (as table.name), and the applied versions. The SQL of goose's table and of shadow tables of the full-text index is
+// left empty, because other code creates them.
+func listParts(ctx context.Context, db *sql.DB) (list map[string]string, err error) {
+	rows, err := db.QueryContext(ctx, `WITH tables AS (SELECT t.name, t.type, m.sql FROM pragma_table_list t
+		JOIN sqlite_master m ON m.type = 'table' AND m.name = t.name
 			WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite@_%' ESCAPE '@')
 		SELECT name, CASE WHEN type = 'shadow' OR name = 'goose_db_version' THEN '' ELSE sql END FROM tables
-		UNION ALL SELECT m.tbl_name || '.' || m.name, m.sql FROM sqlite_master m WHERE m.type IN ('index', 'trigger') AND m.sql IS NOT NULL
+		UNION ALL SELECT m.tbl_name || '.' || m.name, m.sql FROM sqlite_master m WHERE m.type IN ('index', 'trigger')
+		AND m.sql IS NOT NULL
 		UNION ALL SELECT t.name || '.' || c.name, '' FROM tables t, pragma_table_info(t.name) c
 		UNION ALL SELECT 'goose_db_version.' || version_id, '' FROM goose_db_version`)
 	if err != nil {
@@ -97,16 +99,16 @@ func parts(ctx context.Context, db *sql.DB) (list map[string]string, err error) 
 	return list, rows.Err()
 }
 
-// IsComplete tells whether a database file that nobody has open is as long as its first page says. SQLite reads what is
-// cut off of the last page as zeros.
+// IsComplete reports whether a database file that is not open has the size that its header states. SQLite reads the
+// missing end of a truncated last page as zeros.
 func IsComplete(f *os.File) (bool, error) {
 	head := make([]byte, 100)
 	if _, err := f.ReadAt(head, 0); err != nil || string(head[:16]) != "SQLite format 3\x00" {
-		return true, nil // Check says what it is
+		return true, nil // not a database; Check reports that
 	}
 	info, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	return info.Size() == sizeOf(head), nil
+	return info.Size() == headerDatabaseSize(head), nil
 }
