@@ -9,11 +9,11 @@ import (
 
 const selectAutomation = `SELECT m.agent_id, m.workspace_id, a.name, m.owner, m.script_id, COALESCE(s.major, 0),
 	COALESCE(s.minor, 0), m.paused_at, m.paused_run, m.created_at, m.updated_at,
-	COALESCE(t.class, ''), COALESCE(t.code, ''), COALESCE(t.message, ''), COALESCE(t.run_id, ''), COALESCE(t.root_id,
-	''), COALESCE(t.tries, 0), COALESCE(t.fixes, 0), COALESCE(t.retry_at, 0),
+	COALESCE(t.class, ''), COALESCE(t.code, ''), COALESCE(t.message, ''), COALESCE(t.run_id, ''),
+	COALESCE(t.root_id, ''), COALESCE(t.tries, 0), COALESCE(t.fixes, 0), COALESCE(t.retry_at, 0),
 	COALESCE(t.retry_key, ''), COALESCE(t.stopped_at, 0), COALESCE(t.script_job_id, ''), COALESCE(t.updated_at, 0)
-	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id LEFT
-	JOIN automation_failures t ON t.agent_id = m.agent_id `
+	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id
+	LEFT JOIN automation_failures t ON t.agent_id = m.agent_id `
 
 func scanAutomation(r scanner) (m reeve.Automation, err error) {
 	defer wrapCorrupt("automations", &m.AgentID, &err)

@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// Gauges is how much waits or is under way, over all workspaces.
+// Gauges are counts of waiting and running work in all workspaces.
 type Gauges struct {
 	Wakes    int64 // queued wakes
 	Runs     int64 // running runs

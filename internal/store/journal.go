@@ -47,9 +47,9 @@ func (r *JournalReader) useCategory(category string) error {
 		Hintf("the agent may access %d categories", len(r.scope.Categories))
 }
 
-// JournalWriter changes the journal: all that a reader can, and writing. Every change has one method here, whoever
-// makes it. A category is looked at again in the transaction that writes, so what left the hand's scope since it was
-// judged is refused.
+// JournalWriter reads and changes the journal within a scope. There is one method for each kind of change, for people
+// and agents alike. It checks the categories again in the writing transaction, so that rows that have left the scope
+// since the gate's decision are refused.
 type JournalWriter struct {
 	*JournalReader
 	tx         *Tx

@@ -327,8 +327,8 @@ var postgresMail = mailDialect{
 	walk: func(dated bool, m compiledQuery, args *matchArgs) string {
 		p := postgresMatch{args: args}
 		where := p.where(m)
-		return `SELECT e.id, e.sent_at FROM ` + p.from + `unnest(string_to_array($1, ',')::bigint[]) i CROSS
-			JOIN LATERAL (SELECT e.id, e.sent_at FROM emails e
+		return `SELECT e.id, e.sent_at FROM ` + p.from + `unnest(string_to_array($1, ',')::bigint[]) i
+			CROSS JOIN LATERAL (SELECT e.id, e.sent_at FROM emails e
 		WHERE e.inbox_id = i AND e.sent_at BETWEEN $2 AND $3 AND (e.sent_at < $4 OR e.id < $5)
 		` + excludeUndated("e.sent_at", dated) + where + ` ORDER BY e.sent_at DESC, e.id DESC LIMIT $6) e
 		ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`

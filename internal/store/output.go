@@ -11,7 +11,7 @@ import (
 // redacted when it was stored. Secrets that were added later are redacted when it is shown.
 type StoredOutput struct {
 	Size        int // of the whole output
-	start, skip int // where what was read begins, and where in it the offset is
+	start, skip int // the position of the bytes read, and of the offset in them
 	body        []byte
 	cut         func(from, to int) (begin, end int, shown string)
 }
@@ -22,8 +22,8 @@ func (s Ledger) GetOutput(ctx context.Context, inv *reeve.Invocation, hash strin
 	k := StoredOutput{start: max(0, offset-reeve.RedactWindow)}
 	k.skip = offset - k.start
 	// at least one character, so that the reader makes progress
-	got, err := s.GetPayload(ctx, inv.Workspace, OutputPayload, hash, k.start, k.skip+max(limit,
-		utf8.UTFMax)+reeve.RedactWindow)
+	got, err := s.GetPayload(ctx, inv.Workspace, OutputPayload, hash, k.start,
+		k.skip+max(limit, utf8.UTFMax)+reeve.RedactWindow)
 	if err != nil {
 		return k, err
 	}

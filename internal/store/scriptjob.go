@@ -10,8 +10,8 @@ const selectScriptJob = `SELECT k.id, k.workspace_id, k.kind, k.agent_id, COALES
 	k.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), k.run_id, k.run_key, k.user_id, k.request,
 	k.state, k.question, k.talk, k.result_id, COALESCE(v.major, 0), COALESCE(v.minor, 0), k.timer_id, k.message,
 	k.tries, k.created_at, k.closed_at
-	FROM script_jobs k LEFT JOIN agents a ON a.id = k.agent_id LEFT JOIN scripts s ON s.id = k.script_id LEFT
-	JOIN scripts v ON v.id = k.result_id `
+	FROM script_jobs k LEFT JOIN agents a ON a.id = k.agent_id LEFT JOIN scripts s ON s.id = k.script_id
+	LEFT JOIN scripts v ON v.id = k.result_id `
 
 func scanScriptJob(r scanner) (k reeve.ScriptJob, err error) {
 	defer wrapCorrupt("script_jobs", &k.ID, &err)

@@ -26,7 +26,7 @@ import (
 
 // Config configures an Engine.
 type Config struct {
-	URL    string           // postgres://user@host/database, of PostgreSQL itself or of a connection pooler before it
+	URL    string           // postgres://user@host/database, of PostgreSQL or of a connection pooler
 	Direct string           // URL of PostgreSQL itself, for backups. Default: URL, unless that is a pooler's
 	Conns  int              // the maximum number of connections. Default: pool_max_conns of the URL, or else 16
 	Hook   store.CommitHook // called before and after each commit, for fault tests. Default: none

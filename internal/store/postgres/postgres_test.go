@@ -92,7 +92,7 @@ func kind(err error) store.FaultKind {
 	return f.Kind
 }
 
-// The server ends every connection but the one that asks for it.
+// cutOff makes the server terminate every connection but the one that runs it.
 const cutOff = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> " +
 	"pg_backend_pid()"
 

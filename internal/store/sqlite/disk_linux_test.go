@@ -17,7 +17,7 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// unreadable names the database that a process of this test reads when the kernel refuses to.
+// unreadable is the environment variable with the database that the subprocess of this test reads while reads fail.
 const unreadable = "REEVE_TEST_UNREADABLE"
 
 // SQLite uses one code for a damaged database and for a disk that cannot be read (EIO). Only the former may lead to the

@@ -19,13 +19,12 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// growing are the tables to which every day adds: what is looked for in them is found by an index, and not by reading
-// on.
+// growing are the tables that grow without limit. Queries on them must use an index.
 var growing = []string{"approvals", "checklist_items", "checklists", "emails", "events", "items", "links", "messages",
 	"notifications", "operations", "payloads", "plan_blocks",
 	"plan_pins", "ratings", "runs", "script_runs", "session_files", "tasks", "time_entries", "wakes"}
 
-// keys are columns whose value few rows share.
+// keys matches conditions on columns of which few rows have the same value.
 var keys = regexp.MustCompile(
 	`\b(id|agent_id|call_id|item_id|operation_id|reason_id|run_id|run_key|session_id|task_id|thread_id|set_id) (= |IN \()\$`)
 
