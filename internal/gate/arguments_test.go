@@ -35,7 +35,7 @@ func judgeArguments(t testing.TB, args string) (*decider, string, error) {
 		t.Fatal(err)
 	}
 	p := decideOn(reeve.Call{Args: json.RawMessage(args)}, s)
-	why, err := p.validate(t.Context())
+	why, err := p.checkArguments(t.Context())
 	return p, why, err
 }
 
@@ -193,7 +193,7 @@ func TestSchemaReferences(t *testing.T) {
 func TestRepairOfACircle(t *testing.T) {
 	t.Parallel()
 	root := map[string]any{"$defs": map[string]any{"a": map[string]any{"$ref": "#/$defs/a"}}}
-	resolve(map[string]any{"$ref": "#/$defs/a"}, root)
+	resolveRef(map[string]any{"$ref": "#/$defs/a"}, root)
 }
 
 // Whatever comes in is valid in the end or answered with an error, and what fits is canonical.
@@ -209,7 +209,7 @@ func FuzzArguments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, args []byte) {
 		p := decideOn(reeve.Call{Args: args}, s)
-		why, err := p.validate(t.Context())
+		why, err := p.checkArguments(t.Context())
 		if err != nil {
 			if reeve.CodeOf(err) != reeve.Validation {
 				t.Fatalf("%q: %v", args, err)
@@ -224,7 +224,7 @@ func FuzzArguments(f *testing.F) {
 			t.Fatalf("%q was let through as %s: %+v", args, p.args, fields)
 		}
 		again := decideOn(reeve.Call{Args: p.args}, s)
-		if _, err := again.validate(t.Context()); err != nil || string(again.args) != string(p.args) {
+		if _, err := again.checkArguments(t.Context()); err != nil || string(again.args) != string(p.args) {
 			t.Fatalf("%s became %s, %v", p.args, again.args, err)
 		}
 	})
@@ -236,8 +236,8 @@ func TestG05_RepairsAreToldInOrder(t *testing.T) {
 	sub := map[string]any{"type": "integer"}
 	schema := map[string]any{"type": "object", "properties": map[string]any{"a": sub, "b": sub, "c": sub, "d": sub}}
 	for range 20 {
-		var r repair
-		r.object(map[string]any{"d": "4", "b": "2", "a": "1", "c": "3"}, schema, schema, "")
+		var r argumentRepair
+		r.repairValue(map[string]any{"d": "4", "b": "2", "a": "1", "c": "3"}, schema, schema, "")
 		if got := strings.Join(r.notes,
 			";"); got != "/a: a string read as an integer;/b: a string read as an integer;/c: a string read as an "+
 			"integer;/d: a string read as an integer" {

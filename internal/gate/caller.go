@@ -26,7 +26,7 @@ type principal struct {
 // withRights returns the view of the agent with rights that it had at an earlier moment, and the tools that it had
 // then.
 func (v *agentView) withRights(had reeve.Rights) (*agentView, []string) {
-	out := &agentView{workspace: v.workspace, ws: v.ws, agent: v.agent, barred: v.barred,
+	out := &agentView{workspace: v.workspace, ws: v.ws, agent: v.agent, disabledTools: v.disabledTools,
 		attached: map[string]json.RawMessage{}}
 	out.agent.Kind, out.agent.Categories, out.agent.Policy = had.Kind, had.Categories, had.Policy
 	out.profile = reeve.Profile{Kind: had.Kind, Capabilities: had.Capabilities}
@@ -41,12 +41,12 @@ func (v *agentView) withRights(had reeve.Rights) (*agentView, []string) {
 	return out, tools
 }
 
-// rights returns what the agent may do now. Tools is the list of tools that its call came with, or nil.
-func (v *agentView) rights(tools []string) *reeve.Rights {
+// currentRights returns what the agent may do now. Tools is the list of tools that its call came with, or nil.
+func (v *agentView) currentRights(tools []string) *reeve.Rights {
 	had := reeve.Rights{Kind: v.agent.Kind, Capabilities: v.profile.Capabilities, Categories: v.agent.Categories,
 		Policy: v.agent.Policy, Tools: map[string]json.RawMessage{}}
 	for id := range v.workspace.tools {
-		if v.granted(tools, id) != "" {
+		if v.grantReason(tools, id) != "" {
 			had.Tools[id] = v.attached[id]
 		}
 	}
@@ -59,13 +59,13 @@ func (c *caller) delegators(self bool) []reeve.Delegator {
 	list := slices.Clone(c.delegated)
 	for _, p := range c.principals() {
 		if !p.delegated {
-			d := reeve.Delegator{AgentID: p.AgentID, RunID: p.RunID, Tools: p.Tools, Had: p.rights(p.Tools)}
+			d := reeve.Delegator{AgentID: p.AgentID, RunID: p.RunID, Tools: p.Tools, Had: p.currentRights(p.Tools)}
 			list = reeve.JoinDelegators(list, []reeve.Delegator{d})
 		}
 	}
 	if self {
 		d := reeve.Delegator{AgentID: c.call.Agent, RunID: c.call.Run, Tools: c.call.Tools,
-			Had: c.view.rights(c.call.Tools)}
+			Had: c.view.currentRights(c.call.Tools)}
 		list = reeve.JoinDelegators(list, []reeve.Delegator{d})
 	}
 	return list
@@ -82,22 +82,22 @@ func (c *caller) principals() []principal {
 	return c.chain
 }
 
-// stopped returns an error if the kill switch is on for the agent, or for one on whose behalf it runs.
-func (c *caller) stopped() error {
-	if err := c.view.stopped(); err != nil {
+// checkNotStopped returns an error if the kill switch is on for the agent, or for one on whose behalf it runs.
+func (c *caller) checkNotStopped() error {
+	if err := c.view.checkNotStopped(); err != nil {
 		return err
 	}
 	for _, p := range c.chain {
-		if err := p.stopped(); err != nil {
+		if err := p.checkNotStopped(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inactive returns an error if the agent, or one on whose behalf it runs, must not act: a destroyed agent does nothing,
+// checkLifecycle returns an error if the agent, or one on whose behalf it runs, must not act: a destroyed agent does nothing,
 // and a dormant one changes nothing.
-func (c *caller) inactive(mutates bool) error {
+func (c *caller) checkLifecycle(mutates bool) error {
 	idle := func(l reeve.Lifecycle) bool { return l == reeve.AgentDestroyed || l == reeve.AgentDormant && mutates }
 	if a := c.view.agent; idle(a.Lifecycle) {
 		return reeve.Errorf(reeve.Denied, "the agent is %s", a.Lifecycle).Hintf("%s", reviveHint(a))
@@ -119,18 +119,18 @@ func reviveHint(a reeve.Agent) string {
 	return "a member can have it act again: reeve agents update " + a.Name + " --lifecycle active"
 }
 
-// granted returns why an agent has a tool. Empty means that it does not have it.
-func (v *agentView) granted(list []string, id string) string {
+// grantReason returns why an agent has a tool. Empty means that it does not have it.
+func (v *agentView) grantReason(list []string, id string) string {
 	_, attached := v.attached[id]
 	switch {
-	case v.barred[id] != "" || !attached && v.needsSettings(id):
+	case v.disabledTools[id] != "" || !attached && v.needsSettings(id):
 	case list != nil:
 		if slices.Contains(list, id) {
 			return "in the call's own list of tools"
 		}
 	case attached:
 		return "attached to the agent"
-	case v.defaults() && isDefault(id):
+	case v.hasDefaultTools() && isDefaultTool(id):
 		return "in the default set, as nothing was ever attached to the agent"
 	case id == OutputRead:
 		return "comes with every agent"
@@ -138,28 +138,28 @@ func (v *agentView) granted(list []string, id string) string {
 	return ""
 }
 
-// defaults reports whether the agent has the default tools: nothing was ever attached to it.
-func (v *agentView) defaults() bool { return len(v.attached) == 0 && !v.agent.OwnTools }
+// hasDefaultTools reports whether the agent has the default tools: nothing was ever attached to it.
+func (v *agentView) hasDefaultTools() bool { return len(v.attached) == 0 && !v.agent.OwnTools }
 
 // needsSettings reports whether a tool cannot be called without settings.
 func (v *agentView) needsSettings(id string) bool {
 	e := v.workspace.tools[id]
-	return e != nil && e.needs
+	return e != nil && e.needsSettings
 }
 
-// lacking returns the name of an agent on whose behalf the call is made and that does not have the tool. Empty means
+// findPrincipalWithout returns the name of an agent on whose behalf the call is made and that does not have the tool. Empty means
 // that all have it.
-func (c *caller) lacking(id string) string {
+func (c *caller) findPrincipalWithout(id string) string {
 	for _, p := range c.principals() {
-		if id != OutputRead && p.granted(p.Tools, id) == "" {
+		if id != OutputRead && p.grantReason(p.Tools, id) == "" {
 			return p.agent.Name
 		}
 	}
 	return ""
 }
 
-// categories lists the categories that the call may touch: those in the scope of the caller and of all its principals.
-func (c *caller) categories() []string {
+// allowedCategories lists the categories that the call may touch: those in the scope of the caller and of all its principals.
+func (c *caller) allowedCategories() []string {
 	have := c.view.agent.Categories
 	for _, p := range c.principals() {
 		have = slices.DeleteFunc(slices.Clone(have),
@@ -182,8 +182,8 @@ func (c *caller) policyAnswer(t *reeve.Tool) (reeve.PolicyAnswer, string) {
 	return answer, why
 }
 
-// forbidden returns the refusal of a call that a policy denies. It names the agent whose policy that is.
-func (c *caller) forbidden(t *reeve.Tool, why string) error {
+// policyDenial returns the refusal of a call that a policy denies. It names the agent whose policy that is.
+func (c *caller) policyDenial(t *reeve.Tool, why string) error {
 	who := c.view.agent
 	for _, p := range c.principals() {
 		if own, _ := who.Policy.Answer(t.ID, t.Tier); own != reeve.Deny {

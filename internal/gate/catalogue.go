@@ -14,12 +14,12 @@ import (
 
 // entry is a tool as calls see it: its row, its handler, its compiled schema.
 type entry struct {
-	tool        reeve.Tool
-	row         string // hash of the row it was made from
-	fingerprint string // what an approval is bound to
-	args        *schema
-	config      *schema
-	needs       bool // it cannot be called without settings
+	tool          reeve.Tool
+	rowHash       string // hash of the row it was made from
+	fingerprint   string // what an approval is bound to
+	args          *schema
+	config        *schema
+	needsSettings bool // it cannot be called without settings
 }
 
 func rowHash(t reeve.Tool) string {
@@ -60,10 +60,10 @@ func (g *Gate) Open(ctx context.Context) error {
 		if shadowed, err = g.Catalogue.sync(ctx, tx); err != nil {
 			return err
 		}
-		return tx.System().RegisterProcess(ctx, g.process)
+		return tx.System().RegisterProcess(ctx, g.processID)
 	})
 	for _, t := range shadowed {
-		g.Log.Warn("a stored tool cannot be called: "+takenID, "tool", t.ID, "workspace", t.WorkspaceID)
+		g.Log.Warn("a stored tool cannot be called: "+idTakenReason, "tool", t.ID, "workspace", t.WorkspaceID)
 	}
 	return err
 }
@@ -100,8 +100,8 @@ func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.To
 	return slices.DeleteFunc(shadowed, func(t reeve.Tool) bool { return !c.isBuiltin(t.ID) }), err
 }
 
-// takenID says why a stored tool is broken whose id a later build gave to a tool of its own.
-const takenID = "its id is now a built-in tool's; make it again under another id"
+// idTakenReason says why a stored tool is broken whose id a later build gave to a tool of its own.
+const idTakenReason = "its id is now a built-in tool's; make it again under another id"
 
 func (c *Catalogue) isBuiltin(id string) bool {
 	for _, t := range c.handlers {
@@ -112,21 +112,21 @@ func (c *Catalogue) isBuiltin(id string) bool {
 	return false
 }
 
-// entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people
+// newEntry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people
 // see it.
-func (c *Catalogue) entry(row reeve.Tool) *entry {
-	e := &entry{tool: row, row: rowHash(row)}
-	if err := c.equip(e); err != nil {
+func (c *Catalogue) newEntry(row reeve.Tool) *entry {
+	e := &entry{tool: row, rowHash: rowHash(row)}
+	if err := c.prepareEntry(e); err != nil {
 		e.tool.Broken = reeve.AsError(err).Message
 	}
 	e.fingerprint = e.tool.Fingerprint()
 	return e
 }
 
-func (c *Catalogue) equip(e *entry) (err error) {
+func (c *Catalogue) prepareEntry(e *entry) (err error) {
 	row := e.tool
 	if row.WorkspaceID != "" && c.isBuiltin(row.ID) {
-		return reeve.Errorf(reeve.AlreadyExists, takenID)
+		return reeve.Errorf(reeve.AlreadyExists, idTakenReason)
 	}
 	// as it was when it was stored: a word that nobody knows may have stood for another
 	if err := row.Validate(); err != nil {
@@ -137,7 +137,7 @@ func (c *Catalogue) equip(e *entry) (err error) {
 		if e.config, err = c.schemas.compile(row.ConfigSchema); err != nil {
 			return err
 		}
-		e.needs = len(e.config.check(map[string]any{}, "/config")) > 0
+		e.needsSettings = len(e.config.check(map[string]any{}, "/config")) > 0
 	}
 	if e.args, err = c.schemas.compile(row.Parameters); err != nil {
 		return err
@@ -167,42 +167,42 @@ func (c *Catalogue) equip(e *entry) (err error) {
 // checkSchemas compiles a tool's schemas, naming the one that is wrong.
 func (c *Catalogue) checkSchemas(t reeve.Tool) error {
 	if len(t.Parameters) == 0 {
-		return wrongField("/parameters", "a JSON Schema of type object", "the tool has no schema for its arguments")
+		return invalidField("/parameters", "a JSON Schema of type object", "the tool has no schema for its arguments")
 	}
 	s, err := c.schemas.compile(t.Parameters)
 	if err != nil {
-		return wrongField("/parameters", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+		return invalidField("/parameters", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
 	}
 	if kind, said := s.tree["type"]; s.tree == nil || said && kind != "object" {
-		return wrongField("/parameters/type", `"object"`, "arguments are always an object")
+		return invalidField("/parameters/type", `"object"`, "arguments are always an object")
 	}
-	if s.circular() {
-		return wrongField("/parameters", "references that lead further",
+	if s.isCircular() {
+		return invalidField("/parameters", "references that lead further",
 			"the schema refers to itself in a circle, so that what is checked there could never fit")
 	}
 	for i, name := range t.Identity {
-		if s.lacks(name) {
-			return wrongField("/identity/"+strconv.Itoa(i), "one of the tool's parameters",
+		if s.lacksProperty(name) {
+			return invalidField("/identity/"+strconv.Itoa(i), "one of the tool's parameters",
 				"the parameters do not define %q", name)
 		}
 	}
 	if len(t.ConfigSchema) > 0 {
 		config, err := c.schemas.compile(t.ConfigSchema)
 		if err != nil {
-			return wrongField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+			return invalidField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
 		}
 		if kind, said := config.tree["type"]; said && kind != "object" {
-			return wrongField("/config_schema/type", `"object"`, "settings are always an object")
+			return invalidField("/config_schema/type", `"object"`, "settings are always an object")
 		}
-		if config.circular() {
-			return wrongField("/config_schema", "references that lead further",
+		if config.isCircular() {
+			return invalidField("/config_schema", "references that lead further",
 				"the schema refers to itself in a circle, so that what is checked there could never fit")
 		}
 	}
 	return nil
 }
 
-func wrongField(path, expected, format string, args ...any) error {
+func invalidField(path, expected, format string, args ...any) error {
 	m := fmt.Sprintf(format, args...)
 	return &reeve.Error{Code: reeve.Validation, Message: m,
 		Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
@@ -219,7 +219,7 @@ func (c *Catalogue) Tools(ctx context.Context, workspace, category string) ([]re
 		return err
 	})
 	for i := range list {
-		list[i].Broken = c.entry(list[i]).tool.Broken
+		list[i].Broken = c.newEntry(list[i]).tool.Broken
 	}
 	return list, err
 }
@@ -231,7 +231,7 @@ func (c *Catalogue) Tool(ctx context.Context, workspace, id string) (t reeve.Too
 		return err
 	})
 	if err == nil {
-		t.Broken = c.entry(t).tool.Broken
+		t.Broken = c.newEntry(t).tool.Broken
 	}
 	return t, err
 }
@@ -240,14 +240,14 @@ func (c *Catalogue) Tool(ctx context.Context, workspace, id string) (t reeve.Too
 // nothing is anybody's.
 func (c *Catalogue) OwnerOnlySettings(t reeve.Tool, config []byte) (names []string) {
 	var given map[string]any
-	e := c.entry(t)
+	e := c.newEntry(t)
 	if e.config == nil || json.Unmarshal(config, &given) != nil {
 		return nil
 	}
 	settings, _ := e.config.tree["properties"].(map[string]any)
 	for name, v := range given {
 		s, _ := settings[name].(map[string]any)
-		if marked, _ := s[reeve.OwnerKeyword].(bool); marked && !empty(v) {
+		if marked, _ := s[reeve.OwnerKeyword].(bool); marked && !isEmptySetting(v) {
 			names = append(names, name)
 		}
 	}
@@ -255,7 +255,7 @@ func (c *Catalogue) OwnerOnlySettings(t reeve.Tool, config []byte) (names []stri
 	return names
 }
 
-func empty(v any) bool {
+func isEmptySetting(v any) bool {
 	switch v := v.(type) {
 	case []any:
 		return len(v) == 0
@@ -268,20 +268,20 @@ func empty(v any) bool {
 // CheckConfig validates an agent's settings for a tool, and gives them as the tool is to read them: 20.0 is 20. A tool
 // without a schema for its settings takes none, and what a schema requires cannot be left out.
 func (c *Catalogue) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error) {
-	return c.entry(t).settings(config)
+	return c.newEntry(t).checkSettings(config)
 }
 
 // CheckNames refuses settings, as CheckConfig gave them, that name what there is not in a workspace.
 func (c *Catalogue) CheckNames(ctx context.Context, workspace string, t reeve.Tool, config json.RawMessage) error {
-	check := c.entry(t).tool.Settings
+	check := c.newEntry(t).tool.Settings
 	if check == nil || config == nil {
 		return nil
 	}
 	return check(ctx, &reeve.Invocation{Workspace: workspace, Config: config})
 }
 
-// settings is CheckConfig of a tool that is ready to be called.
-func (e *entry) settings(config []byte) (json.RawMessage, error) {
+// checkSettings is CheckConfig of a tool that is ready to be called.
+func (e *entry) checkSettings(config []byte) (json.RawMessage, error) {
 	given := map[string]any{}
 	if len(config) > 0 && string(config) != "null" {
 		v, err := reeve.ParseJSON(config)
@@ -290,7 +290,7 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 		}
 		var ok bool
 		if given, ok = v.(map[string]any); !ok {
-			return nil, wrongField("/config", "an object", "the config of a tool is an object")
+			return nil, invalidField("/config", "an object", "the config of a tool is an object")
 		}
 	}
 	id := e.tool.ID
@@ -324,18 +324,18 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 
 // WhyNotCallable says why an agent cannot call a tool with the settings that it has for it; empty means that it can.
 func (c *Catalogue) WhyNotCallable(t reeve.Tool, config []byte) string {
-	return c.entry(t).unfit(config)
+	return c.newEntry(t).whyNotCallable(config)
 }
 
-func (e *entry) unfit(config []byte) string {
-	if _, err := e.settings(config); err != nil && e.tool.Broken == "" {
+func (e *entry) whyNotCallable(config []byte) string {
+	if _, err := e.checkSettings(config); err != nil && e.tool.Broken == "" {
 		return "the agent's settings for it are not as the tool takes them: detach it and attach it again"
 	}
 	return ""
 }
 
 // WhyBroken says why a tool cannot be called; empty means that it can.
-func (c *Catalogue) WhyBroken(t reeve.Tool) string { return c.entry(t).tool.Broken }
+func (c *Catalogue) WhyBroken(t reeve.Tool) string { return c.newEntry(t).tool.Broken }
 
 // Profiles lists the capability profiles in force: the workspace's own, and the built-in ones it has not replaced.
 func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace string) ([]reeve.Profile, error) {
@@ -356,4 +356,4 @@ func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace strin
 }
 
 // Process is the name that Open announces this process under.
-func (g *Gate) Process() string { return g.process }
+func (g *Gate) Process() string { return g.processID }

@@ -12,7 +12,7 @@ import (
 // decider runs the steps of the gate on a call and fills in the Decision.
 type decider struct {
 	*Decision
-	withoutTool bool // the tool itself is not asked anything
+	skipToolChecks bool // the tool itself is not asked anything
 }
 
 // steps lists the steps of the gate in their order. A step returns why it lets a call pass, or refuses it with an
@@ -22,21 +22,21 @@ var steps = []struct {
 	name string
 	run  func(*decider, context.Context) (why string, err error)
 }{
-	{"lookup", (*decider).lookup},
-	{"attachment", (*decider).attachment},
-	{"arguments", (*decider).validate},
-	{"capability", (*decider).capability},
-	{"scope", (*decider).scope},
-	{"item", (*decider).item},
-	{"approval", (*decider).tier},
-	{"security", (*decider).security},
-	{"preview", (*decider).previewStep},
-	{"idempotency", (*decider).idempotency},
-	{"budget", (*decider).budget},
+	{"lookup", (*decider).findTool},
+	{"attachment", (*decider).checkAttachment},
+	{"arguments", (*decider).checkArguments},
+	{"capability", (*decider).checkCapability},
+	{"scope", (*decider).checkScope},
+	{"item", (*decider).checkItem},
+	{"approval", (*decider).checkPolicy},
+	{"security", (*decider).checkSecurity},
+	{"preview", (*decider).computePreview},
+	{"idempotency", (*decider).checkIdempotency},
+	{"budget", (*decider).checkBudget},
 }
 
-// after lists the steps that follow once a call is let through.
-var after = []string{"timeout", "invoke", "scrub", "truncate", "record"}
+// stepsAfterDecision lists the steps that follow once a call is let through.
+var stepsAfterDecision = []string{"timeout", "invoke", "scrub", "truncate", "record"}
 
 // decide runs the steps on a call, up to the one that refuses it.
 func (g *Gate) decide(ctx context.Context, req *request) *Decision {
@@ -47,7 +47,7 @@ func (g *Gate) decide(ctx context.Context, req *request) *Decision {
 
 // decideWithoutTool is decide for a person who may not call the tool: the tool's own answers would tell what is there.
 func (g *Gate) decideWithoutTool(ctx context.Context, req *request) *Decision {
-	d := &decider{Decision: newDecision(req), withoutTool: true}
+	d := &decider{Decision: newDecision(req), skipToolChecks: true}
 	d.decide(ctx)
 	return d.Decision
 }
@@ -59,24 +59,24 @@ func newDecision(req *request) *Decision {
 func (d *decider) decide(ctx context.Context) {
 	d.refusal = d.runSteps(ctx)
 	if d.refusal == nil && d.existing == nil {
-		d.refusal = d.previewForPerson(ctx)
+		d.refusal = d.computePreviewForPerson(ctx)
 	}
 	if d.refusal == nil && d.leavesOperation() {
-		d.policy = d.policyHash()
+		d.policyHashAtDecision = d.policyHash()
 	}
 }
 
 func (d *decider) runSteps(ctx context.Context) error {
 	for _, s := range steps {
-		waited := d.waits
+		waited := d.waitReason
 		why, err := s.run(d, ctx)
 		step := reeve.Step{Name: s.name, Why: why}
 		switch {
-		case errors.Is(err, errUnasked):
-			step.Verdict, step.Why, err = reeve.NotReached, errUnasked.Error(), nil
+		case errors.Is(err, errToolNotAsked):
+			step.Verdict, step.Why, err = reeve.NotReached, errToolNotAsked.Error(), nil
 		case err != nil:
-			step.Verdict, step.Why = reeve.Refused, d.brief(reeve.AsError(err).Message)
-		case d.waits != waited:
+			step.Verdict, step.Why = reeve.Refused, d.redactAndTruncate(reeve.AsError(err).Message)
+		case d.waitReason != waited:
 			step.Verdict = reeve.Waits
 		}
 		d.steps = append(d.steps, step)
@@ -90,19 +90,19 @@ func (d *decider) runSteps(ctx context.Context) error {
 	return nil
 }
 
-// clip returns the beginning of a text.
-func clip(text string, most int) string {
-	if short := head(text, most); len(short) < len(text) {
+// truncateText returns the beginning of a text.
+func truncateText(text string, most int) string {
+	if short := longestFittingPrefix(text, most); len(short) < len(text) {
 		return reeve.SanitizeText(short) + "…"
 	}
 	return reeve.SanitizeText(text)
 }
 
-// lookup finds the tool in the workspace's catalogue.
-func (d *decider) lookup(context.Context) (string, error) {
+// findTool finds the tool in the workspace's catalogue.
+func (d *decider) findTool(context.Context) (string, error) {
 	e, ok := d.view.workspace.tools[d.call.Tool]
 	if !ok {
-		return "", noTool(d.call.Tool)
+		return "", toolNotFound(d.call.Tool)
 	}
 	if d.entry = e; d.resumed != nil && d.resumed.Resolution == reeve.RunAgain &&
 		d.resumed.ToolVersion != e.fingerprint {
@@ -114,18 +114,18 @@ func (d *decider) lookup(context.Context) (string, error) {
 var errToolChanged = reeve.Errorf(reeve.Stale,
 	"the tool has changed since the call was made, so that it was not run again; make the call anew")
 
-// noTool returns the one refusal for a tool that does not exist, is another workspace's, or is not the agent's.
-func noTool(id string) error {
+// toolNotFound returns the one refusal for a tool that does not exist, is another workspace's, or is not the agent's.
+func toolNotFound(id string) error {
 	return reeve.Errorf(reeve.NotFound, "tool %q not found", id).
 		Hintf("list the agent's tools to see which it can call")
 }
 
-// attachment checks that the agent has the tool: by the call's own list, else by its attachments, else by default.
-func (d *decider) attachment(context.Context) (string, error) {
+// checkAttachment checks that the agent has the tool: by the call's own list, else by its attachments, else by default.
+func (d *decider) checkAttachment(context.Context) (string, error) {
 	e := d.entry
 	d.config = d.view.attached[e.tool.ID]
-	why := d.view.granted(d.call.Tools, e.tool.ID)
-	if barred := d.view.barred[e.tool.ID]; barred != "" {
+	why := d.view.grantReason(d.call.Tools, e.tool.ID)
+	if barred := d.view.disabledTools[e.tool.ID]; barred != "" {
 		d.entry = nil
 		return "", reeve.Errorf(reeve.Unsupported, "the tool %q that the agent has cannot be called: %s", e.tool.ID,
 			barred).
@@ -134,14 +134,14 @@ func (d *decider) attachment(context.Context) (string, error) {
 	}
 	if why == "" {
 		d.entry = nil
-		if e.needs && slices.Contains(d.call.Tools, e.tool.ID) {
+		if e.needsSettings && slices.Contains(d.call.Tools, e.tool.ID) {
 			return "", reeve.Errorf(reeve.Unsupported,
 				"the tool %q cannot be called without settings, and the agent has none for it", e.tool.ID).
 				Hintf("attach it to the agent with its settings")
 		}
-		return "", noTool(d.call.Tool)
+		return "", toolNotFound(d.call.Tool)
 	}
-	if who := d.lacking(e.tool.ID); who != "" {
+	if who := d.findPrincipalWithout(e.tool.ID); who != "" {
 		d.entry = nil
 		return "", reeve.Errorf(reeve.NotFound, "tool %q not found: %s, on whose behalf this runs, does not have it",
 			d.call.Tool, who).
@@ -160,7 +160,7 @@ const OutputRead = "output_read"
 // DefaultTools is what an agent has that no tool was ever attached to: tools that touch nothing but its own session.
 func DefaultTools() []string { return []string{"list_files", OutputRead, "read_file", "write_file"} }
 
-func isDefault(id string) bool {
+func isDefaultTool(id string) bool {
 	for _, d := range DefaultTools() {
 		if d == id {
 			return true
@@ -169,8 +169,8 @@ func isDefault(id string) bool {
 	return false
 }
 
-// capability checks the profile of the agent's kind.
-func (d *decider) capability(context.Context) (string, error) {
+// checkCapability checks the profile of the agent's kind.
+func (d *decider) checkCapability(context.Context) (string, error) {
 	need := d.tool().Capability
 	if need == "" {
 		return "the tool needs no capability", nil
@@ -189,18 +189,18 @@ func (d *decider) capability(context.Context) (string, error) {
 	return "agents of kind " + d.view.agent.Kind + " have " + need, nil
 }
 
-// scope checks the categories the call touches against the agent's.
-func (d *decider) scope(ctx context.Context) (string, error) {
+// checkScope checks the categories the call touches against the agent's.
+func (d *decider) checkScope(ctx context.Context) (string, error) {
 	if d.tool().Categories == nil {
 		return "the tool is not bound to categories", nil
 	}
-	touched, err := ask(ctx, d, func(ctx context.Context, inv *reeve.Invocation) ([]string, error) {
+	touched, err := runToolCheck(ctx, d, func(ctx context.Context, inv *reeve.Invocation) ([]string, error) {
 		return d.tool().Categories(ctx, inv)
 	})
 	if err != nil {
 		return "", err
 	}
-	have := d.categories()
+	have := d.allowedCategories()
 	for _, c := range touched {
 		if !slices.Contains(have, c) {
 			return "", reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", c).
@@ -210,8 +210,8 @@ func (d *decider) scope(ctx context.Context) (string, error) {
 	return "every category touched is the agent's", nil
 }
 
-// item asks the item rule about calls of scripts.
-func (d *decider) item(ctx context.Context) (string, error) {
+// checkItem asks the item rule about calls of scripts.
+func (d *decider) checkItem(ctx context.Context) (string, error) {
 	if d.call.Automation == "" {
 		return "not a script's call", nil
 	}
@@ -220,23 +220,23 @@ func (d *decider) item(ctx context.Context) (string, error) {
 	}
 	op, err := d.g.ItemRule.CheckCall(ctx, d.call, *d.tool(), d.args)
 	if op != "" {
-		d.operation, d.chosen = op, true
+		d.operation, d.hasCallerID = op, true
 	}
 	return "allowed by the item rule", err
 }
 
-// tier applies the kill switch, the agent's lifecycle and its policy.
-func (d *decider) tier(ctx context.Context) (string, error) {
+// checkPolicy applies the kill switch, the agent's lifecycle and its policy.
+func (d *decider) checkPolicy(ctx context.Context) (string, error) {
 	mutates := d.tool().Effect.Mutates() && !d.call.PreviewOnly
 	if mutates {
-		if err := d.stopped(); err != nil {
+		if err := d.checkNotStopped(); err != nil {
 			return "", err
 		}
 	}
-	if err := d.inactive(mutates); err != nil {
+	if err := d.checkLifecycle(mutates); err != nil {
 		return "", err
 	}
-	if d.chosen && d.leavesOperation() {
+	if d.hasCallerID && d.leavesOperation() {
 		if err := d.findExisting(ctx); err != nil {
 			return "", err
 		}
@@ -244,7 +244,7 @@ func (d *decider) tier(ctx context.Context) (string, error) {
 			return "the operation was let through before", nil
 		}
 	}
-	if why, err := d.approved(); why != "" || err != nil {
+	if why, err := d.checkApproved(); why != "" || err != nil {
 		return why, err
 	}
 	answer, why := d.policyAnswer(d.tool())
@@ -255,18 +255,18 @@ func (d *decider) tier(ctx context.Context) (string, error) {
 		if d.call.PreviewOnly {
 			return "a preview changes nothing", nil
 		}
-		d.waits = why
+		d.waitReason = why
 		return why, nil
 	case reeve.Propose:
-		return d.proposed(ctx, why)
+		return d.checkProposal(ctx, why)
 	case reeve.Deny:
 	}
-	return "", d.forbidden(d.tool(), why)
+	return "", d.policyDenial(d.tool(), why)
 }
 
-// security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is
+// checkSecurity asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is
 // over.
-func (d *decider) security(ctx context.Context) (string, error) {
+func (d *decider) checkSecurity(ctx context.Context) (string, error) {
 	if d.call.Run != "" && d.existing == nil {
 		if err := d.checkRun(ctx); err != nil {
 			return "", err
@@ -278,11 +278,11 @@ func (d *decider) security(ctx context.Context) (string, error) {
 	check := func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
 		return struct{}{}, d.tool().Check(ctx, inv)
 	}
-	if _, err := ask(ctx, d, check); err != nil {
+	if _, err := runToolCheck(ctx, d, check); err != nil {
 		return "", err
 	}
 	for _, b := range d.principals() { // what its own settings forbid, it cannot have another do
-		if _, err := ask(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
+		if _, err := runToolCheck(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
 			inv.Config, inv.Behalf = b.attached[d.tool().ID], b.agent.ID
 			return check(ctx, inv)
 		}); err != nil {

@@ -12,7 +12,7 @@ import (
 func (a *Attempt) executeRead(ctx context.Context) (reeve.Result, error) {
 	o, err := a.runRead(ctx)
 	if err != nil {
-		return reeve.Result{}, asStale(err)
+		return reeve.Result{}, staleIfExhausted(err)
 	}
 	return a.recordRead(ctx, o)
 }
@@ -21,13 +21,13 @@ func (a *Attempt) runRead(ctx context.Context) (outcome, error) {
 	if err := a.rec.budget.claim(context.WithoutCancel(ctx)); err != nil {
 		return outcome{}, err
 	}
-	return a.repeatHandler(ctx, true), nil
+	return a.runWithRetries(ctx, true), nil
 }
 
 // recordRead writes the call with its result. If the workspace changed meanwhile, the answer is thrown away and the
 // call decided again: it had no effect.
 func (a *Attempt) recordRead(ctx context.Context, o outcome) (reeve.Result, error) {
-	res, err := a.rec.record(ctx, o)
+	res, err := a.rec.recordCall(ctx, o)
 	if err != nil {
 		a.rec.budget.release(ctx)
 	}
@@ -36,39 +36,39 @@ func (a *Attempt) recordRead(ctx context.Context, o outcome) (reeve.Result, erro
 
 // executeLocal runs a call whose effect is in Reeve's own database. Effect and record are one transaction.
 func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error) {
-	keep, ran := context.WithoutCancel(ctx), false
-	o := a.repeat(ctx, false, func(n int) (o outcome) {
-		err = a.g.DB.Update(keep, func(tx *store.Tx) (err error) {
+	detached, ran := context.WithoutCancel(ctx), false
+	o := a.retry(ctx, false, func(n int) (o outcome) {
+		err = a.g.DB.Update(detached, func(tx *store.Tx) (err error) {
 			o, ran = outcome{}, false
-			if err := a.rec.admit(keep, tx); err != nil {
+			if err := a.rec.admit(detached, tx); err != nil {
 				return err
 			}
 			ran = true
-			o = a.run(store.WithTx(ctx, tx), n)
-			if o.ending == awaiting {
-				res, err = a.rec.recordAwaited(keep, tx, o)
+			o = a.runTraced(store.WithTx(ctx, tx), n)
+			if o.status == awaiting {
+				res, err = a.rec.recordAwaited(detached, tx, o)
 				return err
 			}
 			if o.err != nil {
 				return o.err // rolls back what the handler wrote
 			}
-			res, err = a.rec.recordLocal(keep, tx, o, reeve.Committed)
+			res, err = a.rec.recordLocal(detached, tx, o, reeve.Committed)
 			return err
 		})
 		return o
 	})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
-		a.began.RunAfterCommit()
+		a.successfulInvocation.RunAfterCommit()
 		return res, nil
-	case o.store != nil: // a fault of the store, though the tool reported it first
-		return reeve.Result{}, asStale(o.store)
-	case o.err != nil && o.ending != awaiting:
-	case !ran, overtaken(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // a fault of the store
-		return reeve.Result{}, asStale(err)
+	case o.storeErr != nil: // a fault of the store, though the tool reported it first
+		return reeve.Result{}, staleIfExhausted(o.storeErr)
+	case o.err != nil && o.status != awaiting:
+	case !ran, mustDecideAgain(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // a fault of the store
+		return reeve.Result{}, staleIfExhausted(err)
 	default: // the handler ignored a failed statement of its own
 		spent, attempts := o.spent, o.attempts
-		o = a.failure(refused, reeve.Errorf(reeve.ToolFailed, "what the tool wrote could not be kept: %s",
+		o = a.newFailure(refused, reeve.Errorf(reeve.ToolFailed, "what the tool wrote could not be kept: %s",
 			reeve.AsError(err).Message))
 		o.spent, o.attempts = spent, attempts
 	}
@@ -78,36 +78,36 @@ func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error
 // dispatch executes a call whose effect is outside: first the row, then the request, then the outcome. Once the row is
 // written, the call goes on even if its caller goes away.
 func (a *Attempt) dispatch(ctx context.Context) (reeve.Result, error) {
-	keep := context.WithoutCancel(ctx)
-	a.g.live.Add(1)
-	defer a.g.live.Done()
-	op, err := a.rec.recordDispatched(keep)
+	detached := context.WithoutCancel(ctx)
+	a.g.inFlight.Add(1)
+	defer a.g.inFlight.Done()
+	op, err := a.rec.recordDispatched(detached)
 	if err != nil {
 		if reeve.CodeOf(err) == reeve.UnknownOutcome {
 			a.g.releaseLater(op)
 		}
-		return reeve.Result{}, asStale(err)
+		return reeve.Result{}, staleIfExhausted(err)
 	}
-	return a.send(keep, op)
+	return a.send(detached, op)
 }
 
 // send makes the request and records its outcome.
 func (a *Attempt) send(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
-	if a.leaseLost() {
+	if a.hasLostLease() {
 		a.g.releaseLater(op)
 		return pendingResult(op), nil
 	}
 	if op.Effect != reeve.Verifiable {
-		return a.rec.conclude(ctx, op, a.repeatHandler(ctx, a.tool().Effect == reeve.Keyed))
+		return a.rec.recordOutcome(ctx, op, a.runWithRetries(ctx, a.tool().Effect == reeve.Keyed))
 	}
 	op, o := a.sendVerifiable(ctx, op)
-	if o.ending == ambiguous {
+	if o.status == ambiguous {
 		o = a.verify(ctx, op, o)
-		if o.ending == unsent {
-			o.ending = ambiguous // the request may still be on its way: the loop looks again, see resumeVerifiable
+		if o.status == unsent {
+			o.status = ambiguous // the request may still be on its way: the loop looks again, see resumeVerifiable
 		}
 	}
-	return a.rec.conclude(ctx, op, o)
+	return a.rec.recordOutcome(ctx, op, o)
 }
 
 // verify asks a verifiable tool whether an attempt was applied. If the tool cannot tell, the outcome stays as it was.
@@ -117,9 +117,9 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome)
 		what reeve.Outcome
 		text string
 	}
-	found, err := guard(ctx, a.limit(), func(ctx context.Context) (found answer, err error) {
+	found, err := runWithTimeout(ctx, a.timeLimit(), func(ctx context.Context) (found answer, err error) {
 		what, v, err := a.tool().Verify(ctx, inv)
-		return answer{what, a.g.text(v)}, err
+		return answer{what, a.g.renderValue(v)}, err
 	})
 	changed, undo, _ := inv.Close()
 	if err != nil {
@@ -129,17 +129,17 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome)
 	}
 	switch found.what {
 	case reeve.Applied:
-		return outcome{out: a.output(found.text), changed: a.recordable(changed), undo: undo, spent: doubt.spent,
+		return outcome{out: a.output(found.text), changed: a.dropInvalidChanges(changed), undo: undo, spent: doubt.spent,
 			attempts: doubt.attempts}
 	case reeve.NotApplied:
-		doubt.ending = unsent
+		doubt.status = unsent
 	case reeve.CannotTell:
 	}
 	return doubt
 }
 
-// limit returns how long the next attempt may take.
-func (a *Attempt) limit() time.Duration { return a.rec.budget.limit(a.took()) }
+// timeLimit returns how long the next attempt may take.
+func (a *Attempt) timeLimit() time.Duration { return a.rec.budget.timeLimit(a.elapsed()) }
 
 // pendingResult is the result of a call whose outcome is not recorded yet.
 func pendingResult(op reeve.Operation) reeve.Result {

@@ -53,7 +53,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 				return err
 			}
 		}
-		complete(&x, info, r, c.Result, asked)
+		addExecution(&x, info, r, c.Result, asked)
 		if id := cmp.Or(info.ProposalID, r.ProposalID); id != "" {
 			item, err := s.Ledger().GetProposal(ctx, workspace, id)
 			x.Proposal = &item
@@ -77,7 +77,7 @@ func (g *Gate) PreviewWithoutTool(ctx context.Context, c reeve.Call) (reeve.Expl
 
 func (g *Gate) explainDecision(ctx context.Context, c reeve.Call,
 	decide func(context.Context, *request) *Decision) (reeve.Explanation, error) {
-	g.views.doubt(c.Workspace) // nothing is written that would find out that the view is old
+	g.viewCache.invalidateAgents(c.Workspace) // nothing is written that would find out that the view is old
 	req, err := g.newRequest(ctx, c)
 	if err != nil {
 		return reeve.Explanation{}, err
@@ -87,16 +87,16 @@ func (g *Gate) explainDecision(ctx context.Context, c reeve.Call,
 	if reeve.CodeOf(refusal) == reeve.Internal && refusal != nil {
 		return reeve.Explanation{}, refusal
 	}
-	x := reeve.Explanation{Agent: d.call.Agent, Tool: c.Tool, Hypothetical: true, Steps: fill(d.steps)}
+	x := reeve.Explanation{Agent: d.call.Agent, Tool: c.Tool, Hypothetical: true, Steps: completeSteps(d.steps)}
 	switch {
 	case refusal != nil:
 		x.Outcome = "It would be refused: " + reeve.AsError(refusal).Message
 	case d.existing != nil:
 		x.Outcome = "The stored result of operation " + d.existing.ID + " would be given."
-	case d.proposes:
+	case d.isProposal:
 		x.Outcome = "It would become an item of a change set, for a person to accept."
-	case d.waits != "":
-		x.Outcome = "It would wait for a person: " + d.waits
+	case d.waitReason != "":
+		x.Outcome = "It would wait for a person: " + d.waitReason
 	default:
 		x.Outcome = "It would run."
 	}
@@ -104,15 +104,15 @@ func (g *Gate) explainDecision(ctx context.Context, c reeve.Call,
 		func(s reeve.Step) bool { return s.Verdict == reeve.NotReached }) {
 		x.Outcome = "As far as the gate can tell without the tool: " + x.Outcome
 	}
-	for _, name := range after {
+	for _, name := range stepsAfterDecision {
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: reeve.NotReached})
 	}
 	return x, nil
 }
 
-// fill adds the verdicts and steps that records leave out.
-func fill(trail []reeve.Step) []reeve.Step {
-	out := make([]reeve.Step, 0, len(steps)+len(after))
+// completeSteps adds the verdicts and steps that records leave out.
+func completeSteps(trail []reeve.Step) []reeve.Step {
+	out := make([]reeve.Step, 0, len(steps)+len(stepsAfterDecision))
 	for i, s := range steps {
 		if i < len(trail) {
 			t := trail[i]
@@ -127,22 +127,22 @@ func fill(trail []reeve.Step) []reeve.Step {
 	return out
 }
 
-// complete describes what came after the judgement.
-func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, result *store.CallResult,
+// addExecution describes what came after the judgement.
+func addExecution(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, result *store.CallResult,
 	asked []reeve.Approval) {
 	answered, content := result != nil, ""
 	if answered {
 		content = result.Content
 	}
-	x.Steps = fill(info.Trail)
+	x.Steps = completeSteps(info.Trail)
 	for _, a := range asked {
-		decided(x.Steps, a)
+		applyApproval(x.Steps, a)
 	}
 	add := func(name string, v reeve.Verdict, format string, args ...any) {
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: v, Why: fmt.Sprintf(format, args...)})
 	}
-	overrule(x.Steps, r.Step)
-	x.Outcome = outcomeOf(*x, info, r, content, answered)
+	applyRefusal(x.Steps, r.Step)
+	x.Outcome = describeOutcome(*x, info, r, content, answered)
 	switch {
 	case answered && r.Attempts > 0:
 		add("timeout", reeve.Passed, "took %d ms", r.Spent.Millis)
@@ -160,7 +160,7 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, r
 		add("scrub", reeve.NotReached, "")
 		add("truncate", reeve.NotReached, "")
 	default:
-		for _, name := range after[:len(after)-1] {
+		for _, name := range stepsAfterDecision[:len(stepsAfterDecision)-1] {
 			add(name, reeve.NotReached, "")
 		}
 	}
@@ -171,9 +171,9 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, r
 	}
 }
 
-// decided brings the steps up to what a person was asked and has said. A call that is asked about while no step waits
+// applyApproval brings the steps up to what a person was asked and has said. A call that is asked about while no step waits
 // was judged again when it was to run, and a budget had run out by then.
-func decided(list []reeve.Step, a reeve.Approval) {
+func applyApproval(list []reeve.Step, a reeve.Approval) {
 	waits := func(s reeve.Step) bool { return s.Verdict == reeve.Waits }
 	if i := slices.IndexFunc(list, func(s reeve.Step) bool { return s.Name == "budget" }); i >= 0 &&
 		!slices.ContainsFunc(list, waits) {
@@ -186,9 +186,9 @@ func decided(list []reeve.Step, a reeve.Approval) {
 	}
 }
 
-// overrule marks the step that refused a call which had been let through at first, such as one that nobody approved.
+// applyRefusal marks the step that refused a call which had been let through at first, such as one that nobody approved.
 // What came after it when the call was first judged counts no more.
-func overrule(list []reeve.Step, by reeve.Step) {
+func applyRefusal(list []reeve.Step, by reeve.Step) {
 	over := false
 	for i, s := range list {
 		switch {
@@ -200,8 +200,8 @@ func overrule(list []reeve.Step, by reeve.Step) {
 	}
 }
 
-// outcomeOf says in a sentence what became of a call.
-func outcomeOf(x reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, content string, answered bool) string {
+// describeOutcome says in a sentence what became of a call.
+func describeOutcome(x reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, content string, answered bool) string {
 	op := x.Operation
 	switch {
 	case !answered && x.Approval != nil && x.Approval.State == reeve.Expired:

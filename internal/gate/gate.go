@@ -26,13 +26,13 @@ type Config struct {
 	OutputCap   int                        // bytes of output that a caller is shown. Default: 16 KiB
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
 	// between tries to settle an operation. Default: 10 s doubling to 10 min, 5 tries
-	Backoff    backoff.Policy
-	Patience   time.Duration       // silence after which another process counts as gone. Default: 20 s
-	OnChange   func()              // called after the commit of a change that may be watched. Default: nothing
-	RunBudgets bool                // whether runs have budgets of their own. Default: no
-	Window     time.Duration       // how long more changes may join before a watcher wakes. Default: 100 ms
-	Tracer     trace.Tracer        // gets a span for each attempt. Default: none
-	OnCall     func(AttemptRecord) // called after each attempt. Default: nothing
+	Backoff      backoff.Policy
+	LeaseTimeout time.Duration       // silence after which another process counts as gone. Default: 20 s
+	OnChange     func()              // called after the commit of a change that may be watched. Default: nothing
+	RunBudgets   bool                // whether runs have budgets of their own. Default: no
+	Window       time.Duration       // how long more changes may join before a watcher wakes. Default: 100 ms
+	Tracer       trace.Tracer        // gets a span for each attempt. Default: none
+	OnCall       func(AttemptRecord) // called after each attempt. Default: nothing
 }
 
 // ItemRule decides on calls of scripts and keeps the records of their items.
@@ -60,14 +60,14 @@ type Gate struct {
 	Catalogue *Catalogue
 	Inbox     *Inbox
 
-	process  string
-	secrets  func() []string
-	views    views
-	nudged   notify.Signal
-	live     sync.WaitGroup // calls that were sent and are not recorded yet
-	pending  pendingWrites
-	lease    lease
-	ancestry ancestryCache
+	processID  string
+	secrets    func() []string
+	viewCache  viewCache
+	wakeSignal notify.Signal
+	inFlight   sync.WaitGroup // calls that were sent and are not recorded yet
+	pending    pendingWrites
+	lease      lease
+	ancestry   ancestryCache
 }
 
 // New makes a gate. Add tools to it, then Open it.
@@ -82,14 +82,14 @@ func New(cfg Config) *Gate {
 	if cfg.Window == 0 {
 		cfg.Window = store.Window
 	}
-	if cfg.Patience == 0 {
-		cfg.Patience = 20 * time.Second
+	if cfg.LeaseTimeout == 0 {
+		cfg.LeaseTimeout = 20 * time.Second
 	}
 	if cfg.Secrets == nil {
 		cfg.Secrets = func() []string { return nil }
 	}
-	g := &Gate{Config: cfg, process: new(reeve.IDs).New(reeve.PrefixProcess, reeve.Now()),
-		secrets: sync.OnceValue(cfg.Secrets), nudged: notify.New(), views: newViews()}
+	g := &Gate{Config: cfg, processID: new(reeve.IDs).New(reeve.PrefixProcess, reeve.Now()),
+		secrets: sync.OnceValue(cfg.Secrets), wakeSignal: notify.New(), viewCache: newViewCache()}
 	g.Catalogue = &Catalogue{db: cfg.DB, builders: cfg.Builders, handlers: map[string]reeve.Tool{}}
 	g.Inbox = &Inbox{g}
 	return g
@@ -106,48 +106,48 @@ func (g *Gate) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 
 // call is Call for a call that may undo an operation.
 func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve.Result, err error) {
-	keep, foreign := context.WithoutCancel(ctx), false // a caller that goes away still leaves a record
+	detached, foreign := context.WithoutCancel(ctx), false // a caller that goes away still leaves a record
 	for range maxDecisions {
-		req, err := g.newRequest(keep, c)
+		req, err := g.newRequest(detached, c)
 		if err != nil {
 			return reeve.Result{}, err
 		}
-		req.undoes, req.foreign = undoes, foreign
+		req.undoes, req.idUsedElsewhere = undoes, foreign
 		d := g.decide(ctx, req)
-		if d.expired != "" { // close the approval that is over, then decide again
-			if err := g.Inbox.expireOf(ctx, d.expired); err != nil {
+		if d.expiredOperation != "" { // close the approval that is over, then decide again
+			if err := g.Inbox.expireApprovalOf(ctx, d.expiredOperation); err != nil {
 				return reeve.Result{}, err
 			}
 			continue
 		}
-		res, err = g.carryOut(ctx, d)
-		if !overtaken(err) {
-			d.announce()
+		res, err = g.execute(ctx, d)
+		if !mustDecideAgain(err) {
+			d.notifyWatchers()
 			return res, err
 		}
-		if foreign, err = d.catchUp(keep, err); err != nil {
+		if foreign, err = d.syncAfterConflict(detached, err); err != nil {
 			return res, err
 		}
 	}
 	return res, errKeepsChanging
 }
 
-// carryOut executes what was decided, and records it. The order of the cases is the order in which they take
+// execute executes what was decided, and records it. The order of the cases is the order in which they take
 // precedence.
-func (g *Gate) carryOut(ctx context.Context, d *Decision) (reeve.Result, error) {
+func (g *Gate) execute(ctx context.Context, d *Decision) (reeve.Result, error) {
 	rec := newRecorder(d)
 	switch {
 	case ctx.Err() != nil:
-		return rec.refuse(ctx, errCallerGone(ctx))
+		return rec.recordRefusal(ctx, cancellationError(ctx))
 	case d.refusal != nil:
-		return rec.refuse(ctx, d.refusal)
+		return rec.recordRefusal(ctx, d.refusal)
 	case d.call.PreviewOnly:
-		return rec.preview(ctx)
+		return rec.recordPreview(ctx)
 	case d.existing != nil:
 		return d.replay(ctx)
-	case d.proposes:
+	case d.isProposal:
 		return rec.propose(ctx)
-	case d.waits != "":
+	case d.waitReason != "":
 		return rec.park(ctx)
 	case d.tool().Async && d.resumed == nil:
 		return rec.enqueue(ctx)
@@ -160,16 +160,16 @@ func (g *Gate) carryOut(ctx context.Context, d *Decision) (reeve.Result, error) 
 	}
 }
 
-// overtaken reports whether a call must be decided again: its workspace changed, or its operation id was used
+// mustDecideAgain reports whether a call must be decided again: its workspace changed, or its operation id was used
 // meanwhile.
-func overtaken(err error) bool {
+func mustDecideAgain(err error) bool {
 	return errors.As(err, new(store.ErrStaleDecision)) || errors.As(err, new(store.ErrDuplicateOperation))
 }
 
 var errKeepsChanging = reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
 
-// errCallerGone returns why the caller of a call is not there any more.
-func errCallerGone(ctx context.Context) error {
+// cancellationError returns why the caller of a call is not there any more.
+func cancellationError(ctx context.Context) error {
 	if why := reeve.CancelCause(ctx); why != nil {
 		return why
 	}

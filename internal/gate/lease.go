@@ -11,22 +11,22 @@ import (
 // a while: then it must not be sent from here any more, even though this process was only stopped for that while, and
 // finds everything as it left it.
 type lease struct {
-	heard  atomic.Int64 // when it last said that it lives, in milliseconds; 0 means that nobody says so
-	lapses atomic.Int64 // how often others have given it up
+	renewedAt  atomic.Int64 // when it last said that it lives, in milliseconds; 0 means that nobody says so
+	lapseCount atomic.Int64 // how often others have given it up
 }
 
 // renew notes that this process has said that it lives, and whether the others still knew it.
 func (l *lease) renew(at time.Time, known bool) {
 	if !known {
-		l.lapses.Add(1)
+		l.lapseCount.Add(1)
 	}
-	l.heard.Store(reeve.Millis(at))
+	l.renewedAt.Store(reeve.Millis(at))
 }
 
-// leaseLost reports whether another server may have taken over the operation of this call.
-func (r *request) leaseLost() bool {
+// hasLostLease reports whether another server may have taken over the operation of this call.
+func (r *request) hasLostLease() bool {
 	l := &r.g.lease
-	heard := l.heard.Load()
-	return !r.g.DB.SingleProcess() && (l.lapses.Load() != r.lapses || heard != 0 && reeve.Now().
-		Sub(reeve.FromMillis(heard)) > r.g.Patience)
+	heard := l.renewedAt.Load()
+	return !r.g.DB.SingleProcess() && (l.lapseCount.Load() != r.leaseLapses || heard != 0 && reeve.Now().
+		Sub(reeve.FromMillis(heard)) > r.g.LeaseTimeout)
 }

@@ -130,7 +130,7 @@ func TestG10_ACommitThatCannotBeActedOn(t *testing.T) {
 				call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"},
 					Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
 				// so that the next commit is the call's
-				if _, err := g.views.agent(ctx, g, "home", "agt_one"); err != nil {
+				if _, err := g.viewCache.getAgent(ctx, g, "home", "agt_one"); err != nil {
 					t.Fatal(err)
 				}
 				e.then(func() error { return c.after(g) })

@@ -20,7 +20,7 @@ type output struct {
 }
 
 // output redacts and cuts what a handler returned. Redaction comes first: a part of a secret is not recognised.
-func (d *Decision) output(text string) output { return d.g.cut(d.redactResult(text)) }
+func (d *Decision) output(text string) output { return d.g.truncateOutput(d.redactResult(text)) }
 
 // redactor removes the workspace's secrets from texts of the called tool.
 func (d *Decision) redactor() *redact.Redactor { return d.view.workspace.redactorFor(d.call.Tool) }
@@ -46,14 +46,14 @@ func (d *Decision) redactForLog(text string) string {
 	return d.view.workspace.redactor.MaskNamed().Text(text)
 }
 
-// fits tells whether callers would be shown all of what a handler returns.
-func (d *Decision) fits(v any) bool {
-	text := d.redactResult(d.g.text(v))
-	return len(head(text, d.g.OutputCap)) == len(text)
+// fitsOutputCap tells whether callers would be shown all of what a handler returns.
+func (d *Decision) fitsOutputCap(v any) bool {
+	text := d.redactResult(d.g.renderValue(v))
+	return len(longestFittingPrefix(text, d.g.OutputCap)) == len(text)
 }
 
-// text is a handler's value as text: a string as it is, anything else as JSON.
-func (g *Gate) text(v any) string {
+// renderValue is a handler's value as text: a string as it is, anything else as JSON.
+func (g *Gate) renderValue(v any) string {
 	switch t := v.(type) {
 	case nil:
 		return ""
@@ -83,16 +83,18 @@ func encodeSafely(enc *json.Encoder, v any) (err error) {
 	return enc.Encode(v)
 }
 
-// readable makes any bytes storable as text in both engines.
-func (g *Gate) readable(s string) string { return reeve.SanitizeText(head(s, g.OutputCap)) }
+// sanitizeAndTruncate makes any bytes storable as text in both engines.
+func (g *Gate) sanitizeAndTruncate(s string) string {
+	return reeve.SanitizeText(longestFittingPrefix(s, g.OutputCap))
+}
 
-// cut bounds an output, keeping the whole of it aside.
-func (g *Gate) cut(s string) output { return cutAfter(s, g.OutputCap) }
+// truncateOutput bounds an output, keeping the whole of it aside.
+func (g *Gate) truncateOutput(s string) output { return truncateOutputTo(s, g.OutputCap) }
 
-// cutAfter is cut after so many bytes.
-func cutAfter(s string, most int) output {
+// truncateOutputTo is cut after so many bytes.
+func truncateOutputTo(s string, most int) output {
 	o := output{size: len(s)}
-	shown := head(s, most)
+	shown := longestFittingPrefix(s, most)
 	if o.content = reeve.SanitizeText(shown); len(shown) == len(s) {
 		return o
 	}
@@ -103,20 +105,20 @@ func cutAfter(s string, most int) output {
 	return o
 }
 
-// head gives as much from the front as fills at most n bytes once it is storable, which may take more room than it had.
-func head(s string, n int) string {
-	s = cutAt(s, n)
+// longestFittingPrefix gives as much from the front as fills at most n bytes once it is storable, which may take more room than it had.
+func longestFittingPrefix(s string, n int) string {
+	s = truncateAtRune(s, n)
 	for {
 		over := len(reeve.SanitizeText(s)) - n
 		if over <= 0 {
 			return s
 		}
-		s = cutAt(s, len(s)-max(1, over/len("\uFFFD")))
+		s = truncateAtRune(s, len(s)-max(1, over/len("\uFFFD")))
 	}
 }
 
-// cutAt cuts on a character boundary.
-func cutAt(s string, n int) string {
+// truncateAtRune cuts on a character boundary.
+func truncateAtRune(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

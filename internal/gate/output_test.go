@@ -22,7 +22,7 @@ func TestCut(t *testing.T) {
 		strings.Repeat("\x00", 9): strings.Repeat("\uFFFD", 3), // which takes three times the room
 		"\xff\xff\xff\xff":        "\uFFFD",
 	} {
-		o := g.cut(text)
+		o := g.truncateOutput(text)
 		shown, note, was := strings.Cut(o.content, "\n[output truncated")
 		if shown != want || len(shown) > 10 || !utf8.ValidString(o.content) {
 			t.Errorf("%q became %q", text, o.content)
@@ -48,12 +48,12 @@ func TestText(t *testing.T) {
 	g := New(Config{})
 	for want, v := range map[string]any{"": nil, "as it is": "as it is", "bytes": []byte("bytes"),
 		`{"a":"<b>"}`: map[string]string{"a": "<b>"}, `[1,2]`: []int{1, 2}, "7": 7} {
-		if got := g.text(v); got != want {
+		if got := g.renderValue(v); got != want {
 			t.Errorf("%v is %q", v, got)
 		}
 	}
 	for _, v := range []any{evil{}, make(chan int), func() {}} {
-		if got := g.text(v); !strings.Contains(got, "cannot be shown") {
+		if got := g.renderValue(v); !strings.Contains(got, "cannot be shown") {
 			t.Errorf("%T is %q", v, got)
 		}
 	}

@@ -20,13 +20,13 @@ type schema struct {
 	compiled *jsonschema.Schema
 	tree     map[string]any
 	printer  *message.Printer
-	bound    bound
+	limit    stepLimit
 }
 
-// refuse answers every reference that leads out of the schema itself: the library's default would open files.
-type refuse struct{}
+// noExternalSchemas answers every reference that leads out of the schema itself: the library's default would open files.
+type noExternalSchemas struct{}
 
-func (refuse) Load(url string) (any, error) {
+func (noExternalSchemas) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the reference %q leads outside the schema", url)
 }
 
@@ -73,8 +73,8 @@ func compile(text []byte) (*schema, error) {
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(refuse{})
-	if err := onlyFragments(doc); err != nil {
+	c.UseLoader(noExternalSchemas{})
+	if err := checkReferences(doc); err != nil {
 		return nil, err
 	}
 	const here = "https://reeve.invalid/schema" // with a path, so that a relative reference means another document
@@ -87,7 +87,7 @@ func compile(text []byte) (*schema, error) {
 			strings.ReplaceAll(err.Error(), here, ""))
 	}
 	out := &schema{compiled: s, tree: tree, printer: message.NewPrinter(language.English)}
-	out.bound.keep(s)
+	out.limit.install(s)
 	return out, nil
 }
 
@@ -103,8 +103,8 @@ const maxFields = 50
 // check lists every failing path with what was expected there, below a prefix.
 func (s *schema) check(v any, prefix string) []reeve.Field {
 	var err error
-	if s.bound.spent(v, func() { err = s.compiled.Validate(v) }) {
-		return []reeve.Field{{Path: prefix, Message: tangled, Expected: "less, or less deeply nested"}}
+	if s.limit.isExceeded(v, func() { err = s.compiled.Validate(v) }) {
+		return []reeve.Field{{Path: prefix, Message: messageTooComplex, Expected: "less, or less deeply nested"}}
 	}
 	if err == nil {
 		return nil
@@ -114,31 +114,31 @@ func (s *schema) check(v any, prefix string) []reeve.Field {
 		return []reeve.Field{{Path: prefix, Message: err.Error()}}
 	}
 	var out []reeve.Field
-	s.leaves(ve, prefix, &out)
+	s.collectFields(ve, prefix, &out)
 	if len(out) == 0 {
-		out = append(out, reeve.Field{Path: prefix, Message: endless, Expected: "a schema that leads further"})
+		out = append(out, reeve.Field{Path: prefix, Message: messageCircular, Expected: "a schema that leads further"})
 	}
 	return out
 }
 
-// endless is what is wrong where a value was checked in a circle and nothing else is. It is the schema's fault; what
+// messageCircular is what is wrong where a value was checked in a circle and nothing else is. It is the schema's fault; what
 // else is wrong is the value's.
-const endless = "cannot be checked: the tool's schema refers to itself in a circle"
+const messageCircular = "cannot be checked: the tool's schema refers to itself in a circle"
 
-// tangled is what is wrong where nobody knows whether a value fits, because finding out takes too long.
-const tangled = "takes too long to check: the tool's schema has too many ways through it"
+// messageTooComplex is what is wrong where nobody knows whether a value fits, because finding out takes too long.
+const messageTooComplex = "takes too long to check: the tool's schema has too many ways through it"
 
-func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]reeve.Field) {
+func (s *schema) collectFields(e *jsonschema.ValidationError, prefix string, out *[]reeve.Field) {
 	if len(*out) >= maxFields {
 		return
 	}
 	if len(e.Causes) > 0 {
 		for _, c := range e.Causes {
-			s.leaves(c, prefix, out)
+			s.collectFields(c, prefix, out)
 		}
 		return
 	}
-	path := prefix + pointer(e.InstanceLocation)
+	path := prefix + jsonPointer(e.InstanceLocation)
 	msg := e.ErrorKind.LocalizedString(s.printer)
 	add := func(path, msg, expected string) {
 		*out = append(*out, reeve.Field{Path: path, Message: msg, Expected: expected})
@@ -147,11 +147,11 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 	case *kind.RefCycle: // see endless
 	case *kind.Required:
 		for _, m := range k.Missing {
-			add(path+pointer([]string{m}), "is missing", "a value")
+			add(path+jsonPointer([]string{m}), "is missing", "a value")
 		}
 	case *kind.AdditionalProperties:
 		for _, m := range k.Properties {
-			add(path+pointer([]string{m}), "is not known", "no such property")
+			add(path+jsonPointer([]string{m}), "is not known", "no such property")
 		}
 	case *kind.FalseSchema:
 		if strings.HasSuffix(e.SchemaURL, "/unevaluatedItems") || strings.HasSuffix(e.SchemaURL, "/items") {
@@ -160,21 +160,21 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 			add(path, "is not known", "no such property")
 		}
 	case *kind.Type:
-		add(path, "is "+article(k.Got), strings.Join(k.Want, " or "))
+		add(path, "is "+withArticle(k.Got), strings.Join(k.Want, " or "))
 	case *kind.Enum:
-		add(path, "is not one of the allowed values", "one of "+listed(k.Want))
+		add(path, "is not one of the allowed values", "one of "+formatValues(k.Want))
 	case *kind.Const:
-		add(path, "is not the only allowed value", listed([]any{k.Want}))
+		add(path, "is not the only allowed value", formatValues([]any{k.Want}))
 	case *kind.Minimum:
-		add(path, "is too small", "at least "+decimal(k.Want))
+		add(path, "is too small", "at least "+formatNumber(k.Want))
 	case *kind.ExclusiveMinimum:
-		add(path, "is too small", "more than "+decimal(k.Want))
+		add(path, "is too small", "more than "+formatNumber(k.Want))
 	case *kind.Maximum:
-		add(path, "is too large", "at most "+decimal(k.Want))
+		add(path, "is too large", "at most "+formatNumber(k.Want))
 	case *kind.ExclusiveMaximum:
-		add(path, "is too large", "less than "+decimal(k.Want))
+		add(path, "is too large", "less than "+formatNumber(k.Want))
 	case *kind.MultipleOf:
-		add(path, "is not a multiple", "a multiple of "+decimal(k.Want))
+		add(path, "is not a multiple", "a multiple of "+formatNumber(k.Want))
 	case *kind.MinItems:
 		add(path, "has too few items", fmt.Sprintf("at least %d", k.Want))
 	case *kind.MaxItems:
@@ -194,9 +194,9 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 	}
 }
 
-// lacks tells that a schema lists the properties that there can be, and that a name is none of them. Where some come
+// lacksProperty tells that a schema lists the properties that there can be, and that a name is none of them. Where some come
 // from elsewhere, nobody can tell.
-func (s *schema) lacks(name string) bool {
+func (s *schema) lacksProperty(name string) bool {
 	for _, elsewhere := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas",
 		"patternProperties"} {
 		if s.tree[elsewhere] != nil {
@@ -208,7 +208,7 @@ func (s *schema) lacks(name string) bool {
 	return !found && (ok || s.tree["additionalProperties"] == false)
 }
 
-func article(kind string) string {
+func withArticle(kind string) string {
 	switch kind {
 	case "null":
 		return "null"
@@ -218,7 +218,7 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-func decimal(r *big.Rat) string {
+func formatNumber(r *big.Rat) string {
 	if r.IsInt() {
 		return string(reeve.CanonicalValue(json.Number(r.Num().String())))
 	}
@@ -226,7 +226,7 @@ func decimal(r *big.Rat) string {
 	return string(reeve.CanonicalValue(f))
 }
 
-func listed(values []any) string {
+func formatValues(values []any) string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		b, err := json.Marshal(v)
@@ -238,7 +238,7 @@ func listed(values []any) string {
 	return strings.Join(out, ", ")
 }
 
-func pointer(parts []string) string {
+func jsonPointer(parts []string) string {
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString("/" + reeve.EscapePointer(p))

@@ -19,13 +19,13 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 		if op, err = s.Ledger().GetOperation(ctx, workspace, id); err != nil {
 			return err
 		}
-		if key, err = unspent(ctx, s, workspace, undoKey(id)); err != nil {
+		if key, err = currentKey(ctx, s, workspace, undoKey(id)); err != nil {
 			return err
 		}
 		if op.State == reeve.ProposedOp {
-			return onlyProposed(ctx, s, op)
+			return explainOnlyProposed(ctx, s, op)
 		}
-		info, err = askedAs(ctx, s, op)
+		info, err = getRequestInfo(ctx, s, op)
 		return err
 	})
 	if err != nil {
@@ -40,9 +40,9 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", asked for by " + by}, op.ID)
 }
 
-// onlyProposed says why a call that was only proposed cannot be taken back, and what can.
-func onlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation) error {
-	item, err := proposalOf(ctx, s, op)
+// explainOnlyProposed says why a call that was only proposed cannot be taken back, and what can.
+func explainOnlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation) error {
+	item, err := getProposalOf(ctx, s, op)
 	if err != nil {
 		return err
 	}
@@ -57,20 +57,20 @@ func onlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation) error 
 	case reeve.ProposalRejected, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale:
 	}
 	return reeve.Errorf(reeve.Conflict, "operation %s only proposed something, as %s: %s", op.ID, item.ID,
-		cmp.Or(sinceProposed(item), "it waits for a person")).Hintf("%s", hint)
+		cmp.Or(describeSinceProposed(item), "it waits for a person")).Hintf("%s", hint)
 }
 
 func undoKey(operation string) string { return reeve.Key(reeve.PrefixOperation, "undo", operation) }
 
-// unspent gives an operation's id, or the next of those under which it is made again: the first that was not used, or
+// currentKey gives an operation's id, or the next of those under which it is made again: the first that was not used, or
 // whose operation did not come to nothing.
-func unspent(ctx context.Context, s *store.Snap, workspace, first string) (string, error) {
+func currentKey(ctx context.Context, s *store.Snap, workspace, first string) (string, error) {
 	for again, key := 1, first; ; again++ {
 		op, used, err := s.Ledger().FindOperation(ctx, workspace, key)
 		if err != nil || !used {
 			return key, err
 		}
-		void, err := cameToNothing(ctx, s, op)
+		void, err := isVoid(ctx, s, op)
 		if err != nil || !void {
 			return key, err
 		}
@@ -78,16 +78,16 @@ func unspent(ctx context.Context, s *store.Snap, workspace, first string) (strin
 	}
 }
 
-// cameToNothing tells whether an operation is over and nothing is left of it: it was refused, has failed, or was taken
+// isVoid tells whether an operation is over and nothing is left of it: it was refused, has failed, or was taken
 // back.
-func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
+func isVoid(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
 	switch op.State {
 	case reeve.DeniedOp, reeve.Failed:
 		return true, nil
 	case reeve.Committed:
 		return wasUndone(ctx, s, op)
 	case reeve.ProposedOp:
-		item, err := proposalOf(ctx, s, op)
+		item, err := getProposalOf(ctx, s, op)
 		if err != nil || item.State != reeve.ProposalApplied {
 			return item.State.IsVoid(), err
 		}
@@ -107,7 +107,7 @@ func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool
 // wasUndone tells whether an operation that was committed has been taken back, and that has not been taken back in its
 // turn.
 func wasUndone(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
-	key, err := unspent(ctx, s, op.WorkspaceID, undoKey(op.ID))
+	key, err := currentKey(ctx, s, op.WorkspaceID, undoKey(op.ID))
 	if err != nil {
 		return false, err
 	}
@@ -115,6 +115,6 @@ func wasUndone(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, er
 	if err != nil || !made || undo.State != reeve.ProposedOp {
 		return made && undo.State == reeve.Committed, err
 	}
-	item, err := proposalOf(ctx, s, undo)
+	item, err := getProposalOf(ctx, s, undo)
 	return item.State == reeve.ProposalApplied, err
 }
