@@ -7,8 +7,8 @@ import (
 	"reeve/internal/store"
 )
 
-// park writes the call down to wait for a person: an operation, an action and an approval, in one transaction. Its
-// result comes when it has run, or when it is denied or expires.
+// park writes a call that waits for a person: the call, its operation and an approval in one transaction. The result of
+// the call is written when it has run, is denied or expires.
 func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 	detached := context.WithoutCancel(ctx)
 	diff := r.previewOutput()
@@ -16,7 +16,7 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 		r.assignID(tx)
 		op := r.operationIn(reeve.Parked)
 		op.Code, op.Message = reeve.ApprovalRequired, r.waitReason
-		if r.overBudget { // what the person is asked about; see letPast
+		if r.overBudget { // see Decision.ignoresAskingBudgets
 			op.Code = reeve.BudgetExceeded
 		}
 		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID,
@@ -39,12 +39,13 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 		return reeve.Result{}, err
 	}
 	if r.g.ApprovalTTL < pollInterval {
-		r.g.Wakeup() // its time is up before the loop would look
+		r.g.Wakeup() // the approval expires before the next poll
 	}
 	return res, nil
 }
 
-// writeParked writes the operation: a new one, or one that was approved once but for which a budget ran out since.
+// writeParked inserts the operation of a new call. For a resumed call, which a budget stops after its first approval,
+// it updates the operation.
 func (r *Recorder) writeParked(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if r.resumed != nil {
 		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Tries, r.resumed.ResolvedBy,
@@ -54,8 +55,8 @@ func (r *Recorder) writeParked(ctx context.Context, tx *store.Tx, op reeve.Opera
 	return r.insert(ctx, tx, op, nil)
 }
 
-// checkApproved returns why a resumed call may run: a person let it through. It checks that what the person saw is what
-// would run.
+// checkApproved returns why a resumed call may run. It checks that the call is still the one that the person approved.
+// For a new call it returns an empty string.
 func (d *decider) checkApproved() (string, error) {
 	if d.resumed == nil {
 		return "", nil
@@ -73,20 +74,20 @@ func (d *decider) checkApproved() (string, error) {
 	}
 	if d.approval.ArgsHash != d.argsHash || d.approval.ToolVersion != d.entry.fingerprint ||
 		d.approval.Policy != d.policyHash() {
-		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since a person was asked").
-			Hintf("make the call again to ask again")
+		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since the approval was requested").
+			Hintf("make the call again to request a new approval")
 	}
 	return "approved by " + d.approval.DecidedBy, nil
 }
 
-// checkResumed says why a call that nobody approved is taken up: it was let through before. What is forbidden by now is
-// not, whoever says so.
+// checkResumed returns why a resumed call without an approval may run. The call passed the gate before, so only a
+// policy that denies it now can refuse it.
 func (d *decider) checkResumed() (string, error) {
 	if answer, why := d.policyAnswer(d.tool()); answer == reeve.Deny {
 		return "", d.policyDenial(d.tool(), why)
 	}
 	if d.resumed.Resolution == reeve.RunAgain {
-		return "a person said to run it again", nil
+		return "a person chose to retry the operation", nil
 	}
-	return "let through when it was asked for; its caller does not wait", nil
+	return "passed when the call was made; it runs asynchronously", nil
 }

@@ -8,15 +8,15 @@ import (
 	"reeve/internal/store"
 )
 
-// CompleteAwaited records what a waiting call came to, in the transaction that ends what it waits for. One that does
-// not wait any more is left alone: late and second outcomes are ignored, and logged.
+// CompleteAwaited records the outcome of a call that awaits work inside Reeve, in the transaction that ends this work.
+// If the call does not wait any more, the outcome is ignored and logged.
 func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id string, o reeve.CallOutcome) error {
 	was, found, err := tx.Ledger().FindOperation(ctx, workspace, id)
 	if err != nil {
 		return err
 	}
 	if !found || !was.Awaited() {
-		g.Log.Warn("an outcome came that nobody waits for", "operation", id, "state", was.State)
+		g.Log.Warn("ignored an outcome that is not awaited", "operation", id, "state", was.State)
 		return nil
 	}
 	view, err := g.viewCache.getWorkspace(ctx, g, &tx.Snap, workspace)
@@ -45,15 +45,16 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 	is.ResultID = r.ID
 	if err := tx.Ledger().TransitionOperation(ctx, was, is, r); err != nil {
 		if reeve.CodeOf(err) == reeve.Conflict {
-			return nil // somebody was faster
+			return nil // another write ended the operation first
 		}
 		return err
 	}
 	return tx.Ledger().FinishAfterRun(ctx, was, is)
 }
 
-// notifyUnknown tells the clients of the conversation that a call was made in that a person must say what became of it:
-// with the row that says so, because its turn may be parked by then, with nobody there to tell.
+// notifyUnknown sends the clients of the call's conversation a frame which says that a person must resolve the
+// operation. The frame is written with the state of the operation, because the turn may be parked and not running any
+// more.
 func (g *Gate) notifyUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if op.RunID == "" {
 		return nil

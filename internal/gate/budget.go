@@ -11,17 +11,17 @@ import (
 	"reeve/internal/store"
 )
 
-// reservation is the claim of a call on the budgets that it draws on.
+// reservation is what a call reserves of the budgets that apply to it.
 type reservation struct {
 	*request
-	cost                 reeve.Amount  // what the call may spend at the most
-	timeout              time.Duration // of the tool
-	ignoresAskingBudgets bool          // budgets that ask a person do not hold the call up
-	reservationKey       string        // the id under which amounts are reserved; empty means that none are
-	timeLeft             time.Duration // time that the budgets leave for the call; 0 means that no budget limits it
+	cost                 reeve.Amount  // the most that the call may cost
+	timeout              time.Duration // the timeout of the tool
+	ignoresAskingBudgets bool          // see Decision.ignoresAskingBudgets
+	reservationKey       string        // the call id under which amounts are reserved; empty if nothing is reserved
+	timeLeft             time.Duration // time that the budgets leave for the call; 0 if no budget limits it
 }
 
-// newReservation returns the reservation of a call, which claims nothing yet.
+// newReservation returns the reservation of a call. It reserves nothing yet.
 func newReservation(d *Decision) *reservation {
 	if d.entry == nil {
 		return &reservation{request: d.request}
@@ -30,21 +30,21 @@ func newReservation(d *Decision) *reservation {
 		Timeout(), ignoresAskingBudgets: d.ignoresAskingBudgets()}
 }
 
-// ignoresAskingBudgets reports whether budgets that ask a person do not hold the call up. Either a person was asked about
-// a budget and let the call go, or the call is only proposed: a person decides on it anyway, and it draws on the budget
-// when it is applied.
+// ignoresAskingBudgets reports whether budgets that ask a person do not stop the call. A person may already have
+// approved that the call exceeds a budget. A proposal is reserved when it is applied, and a person decides on it
+// anyway.
 func (d *Decision) ignoresAskingBudgets() bool {
 	return d.isProposal || d.approval != nil && d.resumed != nil && d.resumed.Code == reeve.BudgetExceeded
 }
 
-// subjects lists whose budgets a call draws on, sorted: its run's, its agent's, the workspace's, and those of its
-// principals. Parents of budgets are not among them.
+// subjects lists the subjects whose budgets apply to the call, sorted: its run, its agent, the workspace, and the runs
+// and agents of its principals. It does not list parents of budgets.
 func (r *reservation) subjects() []string {
 	list := []string{"agent:" + r.call.Agent, "workspace"}
 	if r.call.Run != "" {
 		list = append(list, "run:"+r.call.Run)
 	}
-	for _, p := range r.chain { // agents that had the call made pay for it too
+	for _, p := range r.chain { // the call is charged to its principals too
 		if list = append(list, "agent:"+p.AgentID); p.RunID != "" {
 			list = append(list, "run:"+p.RunID)
 		}
@@ -53,27 +53,28 @@ func (r *reservation) subjects() []string {
 	return list
 }
 
-// applies reports whether any budget can apply. Budgets of runs come and go without a new revision of the workspace.
+// applies reports whether any budget can apply. Budgets of runs do not change the revision of the workspace, so the
+// view does not know about them.
 func (r *reservation) applies() bool {
 	return r.view.workspace.hasBudgets || r.g.RunBudgets && r.call.Run != ""
 }
 
-// maxParents bounds a chain of budgets, in case it is a circle.
+// maxParents limits how many budgets are read for one call, in case their parents form a cycle.
 const maxParents = 64
 
-// budgetReader reads a budget, locked or not.
+// budgetReader reads a budget, with or without a row lock.
 type budgetReader func(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error)
 
-// readBudgets lists the budgets a call draws on, with their parents, sorted by subject. All calls lock budgets in this
-// order, so that no two wait for each other.
+// readBudgets lists the budgets that apply to the call, with their parents, sorted by subject. All calls lock budgets
+// in this order, which avoids deadlocks.
 func (r *reservation) readBudgets(ctx context.Context, get budgetReader) ([]reeve.Budget, error) {
 	out, err := r.readWithParents(ctx, get, r.subjects())
 	slices.SortFunc(out, func(a, b reeve.Budget) int { return strings.Compare(a.Subject, b.Subject) })
 	return out, err
 }
 
-// lockBudgets is budgets with a lock on each row. It finds the parents before it locks any. A budget that became a
-// parent since is locked last, out of order; its revision check then fails and the call is decided again.
+// lockBudgets is like readBudgets but locks each row. It finds the parents before it locks any row. A budget that has
+// become a parent since is locked last, out of order. In that case the revision check fails and the gate decides again.
 func (r *reservation) lockBudgets(ctx context.Context, tx *store.Tx) ([]reeve.Budget, error) {
 	queue := r.subjects()
 	if r.view.workspace.hasNestedBudgets {
@@ -94,7 +95,7 @@ func subjectsOf(budgets []reeve.Budget) []string {
 	return out
 }
 
-// readWithParents reads budgets, and their parents as it finds them.
+// readWithParents reads the budgets of the subjects in queue and, transitively, their parents.
 func (r *reservation) readWithParents(ctx context.Context, get budgetReader, queue []string) ([]reeve.Budget, error) {
 	seen := map[string]bool{}
 	var out []reeve.Budget
@@ -117,25 +118,28 @@ func (r *reservation) readWithParents(ctx context.Context, get budgetReader, que
 	return out, nil
 }
 
-// claimedAmount returns what the call claims. Of time it claims what is left, up to its timeout: an attempt is cut to that.
+// claimedAmount returns the amount that the call reserves. It reserves the time that is left, up to the tool's timeout.
 func (r *reservation) claimedAmount() reeve.Amount {
 	a := r.cost
 	a.Calls, a.Millis = 1, r.timeLimit(0).Milliseconds()
 	return a
 }
 
-// timeLimit returns how long another attempt may take, after attempts that took some time already.
-func (r *reservation) timeLimit(took time.Duration) time.Duration {
+// timeLimit returns how long the next attempt may take after attempts that took elapsed.
+func (r *reservation) timeLimit(elapsed time.Duration) time.Duration {
 	if r.timeLeft > 0 {
-		return min(r.timeout, max(r.timeLeft-took, time.Millisecond))
+		return min(r.timeout, max(r.timeLeft-elapsed, time.Millisecond))
 	}
 	return r.timeout
 }
 
-// hasTime reports whether the budgets leave time for another attempt.
-func (r *reservation) hasTime(took time.Duration) bool { return r.timeLeft == 0 || took < r.timeLeft }
+// hasTime reports whether the budgets leave time for another attempt after attempts that took elapsed.
+func (r *reservation) hasTime(elapsed time.Duration) bool {
+	return r.timeLeft == 0 || elapsed < r.timeLeft
+}
 
-// exhaustedResource names what a budget has too little of. Empty means that it has enough. Of time any rest is enough.
+// exhaustedResource returns the name of a resource of which the budget has less left than c, or an empty string if it
+// has enough. For time, any remainder is enough.
 func exhaustedResource(b reeve.Budget, c reeve.Amount) string {
 	short := func(limit, used, reserved, want int64) bool {
 		return limit > 0 && reeve.SaturatingAdd(reeve.SaturatingAdd(used, reserved), want) > limit
@@ -153,7 +157,7 @@ func exhaustedResource(b reeve.Budget, c reeve.Amount) string {
 	return ""
 }
 
-// budgetExhausted is the error for a budget that a call would overdraw.
+// budgetExhausted is the error for a call that would exceed a budget.
 type budgetExhausted struct {
 	budget   reeve.Budget
 	resource string
@@ -164,10 +168,11 @@ func (e *budgetExhausted) Error() string {
 }
 
 func (e *budgetExhausted) refusal() error {
-	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise it")
+	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise the budget")
 }
 
-// checkBudgets returns an error for a budget that the call would overdraw. A budget that refuses counts before one that asks.
+// checkBudgets returns an error if the call would exceed a budget. A budget that refuses takes precedence over one that
+// asks a person.
 func (r *reservation) checkBudgets(budgets []reeve.Budget) error {
 	var asks *budgetExhausted
 	for _, b := range budgets {
@@ -186,10 +191,10 @@ func (r *reservation) checkBudgets(budgets []reeve.Budget) error {
 	return nil
 }
 
-// asksPerson reports whether a person is asked about a call that would overdraw the budget.
+// asksPerson reports whether a person decides on a call that would exceed the budget.
 func asksPerson(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver }
 
-// checkBudget checks whether enough is left. The reservation, when the call is let go, confirms it.
+// checkBudget checks whether the budgets have enough left. Nothing is reserved yet; claimInTx checks again.
 func (d *decider) checkBudget(ctx context.Context) (string, error) {
 	r := newReservation(d.Decision)
 	if !r.applies() || d.call.PreviewOnly {
@@ -204,7 +209,7 @@ func (d *decider) checkBudget(ctx context.Context) (string, error) {
 		return r.checkBudgets(budgets)
 	})
 	if !errors.As(err, &short) {
-		return "enough is left", err
+		return "the budgets have enough left", err
 	}
 	if !asksPerson(short.budget) || !d.tool().Effect.Mutates() {
 		return "", short.refusal()
@@ -217,7 +222,8 @@ func (d *decider) checkBudget(ctx context.Context) (string, error) {
 	return why, nil
 }
 
-// claimInTx claims what the call may spend, in the transaction that lets it go. It fails if another call was faster.
+// claimInTx reserves the cost of the call in the transaction that admits it. It fails if another call has used up a
+// budget.
 func (r *reservation) claimInTx(ctx context.Context, tx *store.Tx, key string) error {
 	if !r.applies() {
 		return nil
@@ -232,7 +238,7 @@ func (r *reservation) claimInTx(ctx context.Context, tx *store.Tx, key string) e
 	r.timeLeft = 0
 	for _, b := range budgets {
 		if left := b.Limit.Millis - b.Used.Millis - b.Reserved.Millis; b.Limit.Millis > 0 && left > 0 {
-			// more makes no difference, and may be more than a duration holds
+			// a longer time has no effect and could overflow a Duration
 			left = min(left, r.timeout.Milliseconds())
 			if left := time.Duration(left) * time.Millisecond; r.timeLeft == 0 || left < r.timeLeft {
 				r.timeLeft = left
@@ -242,7 +248,7 @@ func (r *reservation) claimInTx(ctx context.Context, tx *store.Tx, key string) e
 	return r.reserve(ctx, tx, key, budgets)
 }
 
-// renewInTx claims again for a call that is still under way, whatever is left.
+// renewInTx reserves again for a call that is still in progress, even if a budget has too little left.
 func (r *reservation) renewInTx(ctx context.Context, tx *store.Tx, key string) error {
 	if !r.applies() {
 		return nil
@@ -264,19 +270,19 @@ func (r *reservation) reserve(ctx context.Context, tx *store.Tx, key string, bud
 	return nil
 }
 
-// claim claims for a read, which has no transaction before it runs.
+// claim reserves the cost of a read, which has no transaction before it runs.
 func (r *reservation) claim(ctx context.Context) error {
 	if !r.applies() {
 		return nil
 	}
 	err := r.g.DB.Update(ctx, func(tx *store.Tx) error { return r.claimInTx(ctx, tx, r.draftID) })
-	if reeve.CodeOf(err) == reeve.UnknownOutcome { // the claim may be there, for a call that is not made
+	if reeve.CodeOf(err) == reeve.UnknownOutcome { // the reservation may exist, although the call is not made
 		r.release(ctx)
 	}
 	return err
 }
 
-// release gives back what was claimed for a read that is not recorded after all.
+// release cancels the reservation of a read that is not recorded.
 func (r *reservation) release(ctx context.Context) {
 	if r.reservationKey == "" {
 		return
@@ -284,11 +290,11 @@ func (r *reservation) release(ctx context.Context) {
 	detached := context.WithoutCancel(ctx)
 	err := r.g.DB.Update(detached, func(tx *store.Tx) error { return r.spendInTx(detached, tx, reeve.Amount{}) })
 	if err != nil {
-		r.g.Log.Warn("a claim on a budget stays until the next start", "call", r.reservationKey, "error", err)
+		r.g.Log.Warn("could not release a budget reservation; it stays until the next start", "call", r.reservationKey, "error", err)
 	}
 }
 
-// spendInTx turns the claim into what was spent. A call that claimed nothing and spent nothing changes nothing.
+// spendInTx replaces the reservation by the amount that was spent.
 func (r *reservation) spendInTx(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
 	if r.reservationKey == "" && (a.IsZero() || !r.applies()) {
 		return nil
@@ -300,8 +306,8 @@ func (r *reservation) spendInTx(ctx context.Context, tx *store.Tx, a reeve.Amoun
 	return tx.Ledger().Spend(ctx, r.call.Workspace, subjectsOf(budgets), r.reservationKey, a)
 }
 
-// staleIfExhausted returns the error of a call that could not be let go. If a budget ran out since the decision, the call is
-// decided again.
+// staleIfExhausted converts a budgetExhausted error into ErrStaleDecision, so that the gate decides again. It returns
+// other errors unchanged.
 func staleIfExhausted(err error) error {
 	if errors.As(err, new(*budgetExhausted)) {
 		return store.ErrStaleDecision{}

@@ -7,8 +7,8 @@ import (
 	"reeve/internal/store"
 )
 
-// CancelForItem takes back the calls of an automation's item that wait for a person, or that were approved and have not
-// begun: a person has settled the item otherwise. Their approvals lapse, and say why.
+// CancelForItem cancels the calls of an automation's item that wait for a person or were approved and have not started.
+// It is used when a person skips or restarts the item. The approvals lapse with the given reason.
 func (g *Gate) CancelForItem(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error {
 	list, err := tx.Ledger().WaitingOperations(ctx, v.WorkspaceID, v.LastRun)
 	if err != nil {
@@ -30,8 +30,8 @@ func (g *Gate) CancelForItem(ctx context.Context, tx *store.Tx, v reeve.Item, wh
 	return nil
 }
 
-// CancelForRun takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can
-// run no more. What a run that is over waits for from outside, it does not wait for any more.
+// CancelForRun cancels the parked calls of a run that was cancelled. For a run that has ended it also cancels the
+// operations that await an outcome from outside.
 func (g *Gate) CancelForRun(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if run.State.Final() && (run.State != reeve.RunCompleted || run.Pending > 0) {
 		if err := tx.Ledger().CancelAwaited(ctx, run); err != nil {
@@ -46,12 +46,12 @@ func (g *Gate) CancelForRun(ctx context.Context, tx *store.Tx, run reeve.Run) er
 		return err
 	}
 	for _, op := range list {
-		if op.State != reeve.Parked { // what was approved is refused when its turn comes
+		if op.State != reeve.Parked { // the worker refuses an approved call when it resumes it
 			continue
 		}
-		void, err := whyObsolete(ctx, tx, op)
-		if err == nil && void != nil {
-			err = cancelUnlessDecided(ctx, tx, op, reeve.AsError(void))
+		obsolete, err := whyObsolete(ctx, tx, op)
+		if err == nil && obsolete != nil {
+			err = cancelUnlessDecided(ctx, tx, op, reeve.AsError(obsolete))
 		}
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (g *Gate) CancelForRun(ctx context.Context, tx *store.Tx, run reeve.Run) er
 	return nil
 }
 
-// cancelUnlessDecided is takeBack, unless a person was faster.
+// cancelUnlessDecided is cancelOperation, except that it does nothing if a person has decided meanwhile.
 func cancelUnlessDecided(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
 	if err := cancelOperation(ctx, tx, op, why, refusedApprovalStep(why)); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 		return err
@@ -68,8 +68,7 @@ func cancelUnlessDecided(ctx context.Context, tx *store.Tx, op reeve.Operation, 
 	return nil
 }
 
-// cancelOperation denies an operation that waits for a person, or that one has let go and that has not begun. Its approval
-// lapses.
+// cancelOperation denies an operation that is parked, or prepared and not started. Its approval lapses.
 func cancelOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	a, asked, err := tx.Ledger().LastApproval(ctx, op.ID)
 	if err != nil {
@@ -80,7 +79,7 @@ func cancelOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why 
 		was = reeve.Approved
 	}
 	if asked && a.State == was {
-		if a.State = reeve.Lapsed; was == reeve.Pending { // otherwise what the person said stays
+		if a.State = reeve.Lapsed; was == reeve.Pending { // an approved one keeps the comment of the person
 			a.Comment = why.Message
 		}
 		if err := tx.Ledger().TransitionApproval(ctx, a, was); err != nil {
@@ -90,14 +89,14 @@ func cancelOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why 
 	return denyOperation(ctx, tx, op, why, step)
 }
 
-// refusedApprovalStep is the step that refuses what nobody is asked about any more.
+// refusedApprovalStep returns the approval step as it is recorded for a cancelled or denied operation.
 func refusedApprovalStep(why *reeve.Error) reeve.Step {
 	return reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why.Message}
 }
 
-// whyItemObsolete says why a call of a script must not run any more: a person has skipped its item, or begun it anew, while it
-// waited.
-func whyItemObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation, info reeve.ActionInfo) (void, err error) {
+// whyItemObsolete returns why a call of a script must not run any more, or nil. A person may have skipped or restarted
+// its item while the call waited.
+func whyItemObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation, info reeve.ActionInfo) (obsolete, err error) {
 	if info.Item == "" {
 		return nil, nil
 	}
@@ -106,14 +105,14 @@ func whyItemObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation, info
 	case err != nil:
 		return nil, err
 	case v.State == reeve.ItemSkipped:
-		return reeve.Errorf(reeve.Denied, "the item %q that it was for was skipped by a person", v.ID), nil
+		return reeve.Errorf(reeve.Denied, "a person skipped the item %q of this call", v.ID), nil
 	case v.Attempt != info.Attempt:
-		return reeve.Errorf(reeve.Denied, "the item %q that it was for was begun anew by a person", v.ID), nil
+		return reeve.Errorf(reeve.Denied, "a person restarted the item %q of this call", v.ID), nil
 	}
 	return nil, nil
 }
 
-// getRequestInfo is what an operation's call said of itself.
+// getRequestInfo returns the stored request of an operation's call.
 func getRequestInfo(ctx context.Context, s *store.Snap, op reeve.Operation) (info reeve.ActionInfo, err error) {
 	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
@@ -122,15 +121,15 @@ func getRequestInfo(ctx context.Context, s *store.Snap, op reeve.Operation) (inf
 	return c.RequestInfo()
 }
 
-// retiredAgent is an agent that is gone, or about to be, and how it ended.
+// retiredAgent is an agent that was destroyed or removed. How holds the word for error messages.
 type retiredAgent struct {
 	reeve.Agent
 	how string
 }
 
-// CancelForAgent takes back what waits for a person of an agent that was destroyed or removed, as end says, and what
-// others asked for or proposed on its behalf: none of it can run any more. Approvals lapse, and proposals are stale.
-// What a person has answered before is refused when it is taken up.
+// CancelForAgent cancels everything that waits for a person and was requested by a destroyed or removed agent, or on
+// its behalf. Approvals lapse and proposals become stale. Calls that were approved before are refused when the worker
+// resumes them. End says how the agent ended: "destroyed" or "removed".
 func (g *Gate) CancelForAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	r := retiredAgent{a, end}
 	parked, err := tx.Ledger().ParkedOperations(ctx, a.WorkspaceID)
@@ -147,7 +146,7 @@ func (g *Gate) CancelForAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, 
 	return markProposalsStale(ctx, tx, r)
 }
 
-// markProposalsStale makes stale what was proposed by an agent, or on its behalf, and nobody has answered.
+// markProposalsStale marks the pending proposals of an agent, and those made on its behalf, as stale.
 func markProposalsStale(ctx context.Context, tx *store.Tx, r retiredAgent) error {
 	for before := ""; ; {
 		list, err := tx.Ledger().
@@ -160,11 +159,10 @@ func markProposalsStale(ctx context.Context, tx *store.Tx, r retiredAgent) error
 		err = forEachActingFor(ctx, tx, r, list, func(p reeve.Proposal) (string, string) { return p.AgentID, p.RunID },
 			func(p reeve.Proposal, why *reeve.Error) error {
 				p.State, p.Comment = reeve.ProposalStale, why.Message
-				// by a person's answer
 				if err := tx.Ledger().TransitionProposal(ctx, p, reeve.ProposalPending); !mustDecideAgain(err) {
 					return err
 				}
-				return nil
+				return nil // a person has decided meanwhile
 			})
 		if err != nil {
 			return err
@@ -172,8 +170,8 @@ func markProposalsStale(ctx context.Context, tx *store.Tx, r retiredAgent) error
 	}
 }
 
-// forEachActingFor does something with those of a list that end with an agent: its own, and those of runs that there are on its
-// behalf.
+// forEachActingFor calls do for each value that belongs to the agent or to a run on its behalf, with the reason for
+// cancelling it.
 func forEachActingFor[T any](ctx context.Context, tx *store.Tx, r retiredAgent, list []T, whose func(T) (agent, run string),
 	do func(v T, why *reeve.Error) error) error {
 	var runs []string

@@ -10,26 +10,26 @@ import (
 	"reeve/internal/store"
 )
 
-// awaitDeadline returns when an outcome that comes from outside is too late.
+// awaitDeadline returns the time after which an outcome from outside is too late.
 func (d *Decision) awaitDeadline(o outcome) *time.Time {
 	at := reeve.Now().Add(d.awaitTimeout(o))
 	return &at
 }
 
-// awaitTimeout returns how long such an outcome may take.
+// awaitTimeout returns how long an outcome from outside may take.
 func (d *Decision) awaitTimeout(o outcome) time.Duration {
 	return cmp.Or(o.err.RetryAfter, d.tool().Timeout())
 }
 
-// Delivery is the outcome of an operation, as it comes from outside.
+// Delivery is the outcome of an operation that arrives from outside.
 type Delivery struct {
 	Content any
-	Failure string // why it failed; empty means that it did not
+	Failure string // the reason of a failure; empty for a success
 }
 
-// Deliver records the outcome of an operation whose tool said that it would come from outside, or is just being asked:
-// whoever does the work may be done before its request is answered. Too late or a second time, it is refused and
-// changes nothing. What could not be recorded must be delivered again.
+// Deliver records the outcome of an operation whose tool announced an outcome from outside. An outcome may also arrive
+// while the handler of an asynchronous tool still runs. Deliver returns a conflict and changes nothing if the operation
+// does not await an outcome. If it returns another error, the sender must deliver the outcome again.
 func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Delivery) (op reeve.Operation, err error) {
 	for range maxDecisions {
 		err := g.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -41,8 +41,8 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 		}
 		if op.Awaited() && op.Effect == reeve.Local {
 			return op, reeve.Errorf(reeve.Conflict,
-				"the operation waits for what it began here, and for nobody outside").
-				Hintf("cancel what it began to end it")
+				"the operation awaits work inside Reeve and accepts no outcome from outside").
+				Hintf("to end it, cancel the work that it started")
 		}
 		if op.State != reeve.Dispatched {
 			break
@@ -62,11 +62,11 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 			o = d.newFailure(refused, reeve.Errorf(reeve.ToolFailed, "%s", delivery.Failure))
 			o.attempts = max(1, op.Tries)
 		}
-		if !op.Awaited() { // its request, which is yet to be answered, cannot be charged any more
+		if !op.Awaited() { // the handler still runs, and its cost cannot be charged after this
 			o.spent = d.withDeclaredCost(o.spent)
 		}
 		if _, err = rec.recordOutcome(context.WithoutCancel(ctx), op, o); reeve.CodeOf(err) == reeve.Conflict {
-			continue // its request was answered meanwhile, or something else ended it
+			continue // the handler has returned, or the operation has ended
 		} else if err != nil {
 			return op, err
 		}
@@ -79,7 +79,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 	return op, g.explainNotAwaited(ctx, op)
 }
 
-// explainNotAwaited refuses an outcome that nobody waits for, and says why not.
+// explainNotAwaited returns the conflict for an outcome of an operation that awaits none.
 func (g *Gate) explainNotAwaited(ctx context.Context, op reeve.Operation) error {
 	why := fmt.Sprintf("it is %s", op.State)
 	if err := g.DB.View(ctx, func(s *store.Snap) error {
@@ -94,10 +94,10 @@ func (g *Gate) explainNotAwaited(ctx context.Context, op reeve.Operation) error 
 	}); err != nil {
 		return err
 	}
-	g.Log.Warn("an outcome came that nobody waits for", "operation", op.ID, "state", op.State)
-	hint := "it came too late, or a second time; it was ignored"
+	g.Log.Warn("ignored an outcome that is not awaited", "operation", op.ID, "state", op.State)
+	hint := "the outcome arrived too late or twice and was ignored"
 	if op.State == reeve.Prepared || op.State == reeve.Parked {
-		hint = "the call is yet to be made; what came was ignored"
+		hint = "the call has not been made yet; the outcome was ignored"
 	}
-	return reeve.Errorf(reeve.Conflict, "nobody waits for an outcome of this operation: %s", why).Hintf("%s", hint)
+	return reeve.Errorf(reeve.Conflict, "the operation awaits no outcome: %s", why).Hintf("%s", hint)
 }

@@ -24,8 +24,8 @@ func (a *Attempt) runRead(ctx context.Context) (outcome, error) {
 	return a.runWithRetries(ctx, true), nil
 }
 
-// recordRead writes the call with its result. If the workspace changed meanwhile, the answer is thrown away and the
-// call decided again: it had no effect.
+// recordRead writes the call with its result. If the workspace has changed since the decision, the write fails and the
+// caller decides again. The discarded result does no harm, because the call had no effect.
 func (a *Attempt) recordRead(ctx context.Context, o outcome) (reeve.Result, error) {
 	res, err := a.rec.recordCall(ctx, o)
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *Attempt) recordRead(ctx context.Context, o outcome) (reeve.Result, erro
 	return res, err
 }
 
-// executeLocal runs a call whose effect is in Reeve's own database. Effect and record are one transaction.
+// executeLocal runs a call whose effect is in Reeve's own database. The effect and the record are one transaction.
 func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error) {
 	detached, ran := context.WithoutCancel(ctx), false
 	o := a.retry(ctx, false, func(n int) (o outcome) {
@@ -61,22 +61,22 @@ func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error
 	case err == nil:
 		a.successfulInvocation.RunAfterCommit()
 		return res, nil
-	case o.storeErr != nil: // a fault of the store, though the tool reported it first
+	case o.storeErr != nil: // an error of the store that the tool returned
 		return reeve.Result{}, staleIfExhausted(o.storeErr)
 	case o.err != nil && o.status != awaiting:
-	case !ran, mustDecideAgain(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // a fault of the store
+	case !ran, mustDecideAgain(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // an error of the store
 		return reeve.Result{}, staleIfExhausted(err)
 	default: // the handler ignored a failed statement of its own
 		spent, attempts := o.spent, o.attempts
-		o = a.newFailure(refused, reeve.Errorf(reeve.ToolFailed, "what the tool wrote could not be kept: %s",
+		o = a.newFailure(refused, reeve.Errorf(reeve.ToolFailed, "the tool's changes could not be committed: %s",
 			reeve.AsError(err).Message))
 		o.spent, o.attempts = spent, attempts
 	}
 	return a.rec.recordRolledBack(ctx, o)
 }
 
-// dispatch executes a call whose effect is outside: first the row, then the request, then the outcome. Once the row is
-// written, the call goes on even if its caller goes away.
+// dispatch executes a call with an effect outside of the database. It writes the call as dispatched, runs the handler,
+// then writes the outcome. Once the call is written, it is executed even if its caller cancels.
 func (a *Attempt) dispatch(ctx context.Context) (reeve.Result, error) {
 	detached := context.WithoutCancel(ctx)
 	a.g.inFlight.Add(1)
@@ -91,7 +91,7 @@ func (a *Attempt) dispatch(ctx context.Context) (reeve.Result, error) {
 	return a.send(detached, op)
 }
 
-// send makes the request and records its outcome.
+// send runs the handler of a dispatched call and records the outcome.
 func (a *Attempt) send(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	if a.hasLostLease() {
 		a.g.releaseLater(op)
@@ -104,13 +104,14 @@ func (a *Attempt) send(ctx context.Context, op reeve.Operation) (reeve.Result, e
 	if o.status == ambiguous {
 		o = a.verify(ctx, op, o)
 		if o.status == unsent {
-			o.status = ambiguous // the request may still be on its way: the loop looks again, see resumeVerifiable
+			o.status = ambiguous // the request may still arrive; the worker verifies again in resumeVerifiable
 		}
 	}
 	return a.rec.recordOutcome(ctx, op, o)
 }
 
-// verify asks a verifiable tool whether an attempt was applied. If the tool cannot tell, the outcome stays as it was.
+// verify calls the Verify function of a verifiable tool to find out whether an attempt took effect. If Verify fails or
+// cannot tell, verify returns the ambiguous outcome unchanged.
 func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome) outcome {
 	inv := a.invocation(a.rec.callID, doubt.attempts)
 	type answer struct {
@@ -123,7 +124,7 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome)
 	})
 	changed, undo, _ := inv.Close()
 	if err != nil {
-		a.g.Log.Warn("a tool could not look up what happened", "tool", a.tool().ID, "operation", op.ID, "error",
+		a.g.Log.Warn("tool failed to verify an operation", "tool", a.tool().ID, "operation", op.ID, "error",
 			a.redactForLog(err.Error()))
 		return doubt
 	}
@@ -141,28 +142,28 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome)
 // timeLimit returns how long the next attempt may take.
 func (a *Attempt) timeLimit() time.Duration { return a.rec.budget.timeLimit(a.elapsed()) }
 
-// pendingResult is the result of a call whose outcome is not recorded yet.
+// pendingResult returns the result of a call whose outcome is not recorded yet.
 func pendingResult(op reeve.Operation) reeve.Result {
 	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Spent: op.Spent, IsError: true}
 	switch op.State {
 	case reeve.Unknown:
-		res.Code, res.Message = reeve.UnknownOutcome, "it may or may not have happened: "+op.Message
-		res.Hint = "a person must say, in the inbox, whether it happened"
+		res.Code, res.Message = reeve.UnknownOutcome, "the call may or may not have taken effect: "+op.Message
+		res.Hint = "a person must resolve the operation in the inbox"
 	case reeve.Parked:
 		res.IsError, res.Code, res.Message = false, reeve.ApprovalRequired, "a person must approve this call first"
-		res.Hint = "it will run by itself, once, when it is approved"
+		res.Hint = "the call runs once, automatically, when it is approved"
 	case reeve.Prepared, reeve.Dispatched, reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 		if op.Deferred {
 			res.IsError, res.Deferred, res.Code, res.Message = false, true, reeve.InProgress,
-				"it has been started; its result comes later"
+				"the call has been started; its result follows"
 			return res
 		}
 		if res.IsError, res.Code = false, reeve.InProgress; op.Awaited() {
-			res.Message, res.Hint = "it has been started; its outcome comes later", "look at the operation later"
+			res.Message, res.Hint = "the call has been started; its outcome follows", "check the operation later"
 			return res
 		}
-		res.Message = "the outcome is not known yet; Reeve is finding out"
-		res.Hint = "look at the operation later"
+		res.Message = "the outcome is not known yet; Reeve is determining it"
+		res.Hint = "check the operation later"
 	}
 	return res
 }

@@ -8,16 +8,17 @@ import (
 	"reeve/internal/store"
 )
 
-// Inbox takes people's decisions: on approvals, on proposals, and on operations whose outcome is unknown.
+// Inbox applies the decisions of people on approvals, proposals and operations of unknown outcome.
 type Inbox struct{ g *Gate }
 
-// DecideApproval answers an approval. The first answer counts. An approved call is run by the loop, here or on another
-// server. One that can run no more, because its run has ended, lapses instead.
+// DecideApproval approves or rejects a pending approval. The first decision counts. A worker of this or another process
+// runs an approved call. If the call can no longer run, for example because its run has ended, the approval lapses and
+// DecideApproval returns a conflict.
 func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approve bool,
 	by, comment string) (a reeve.Approval, err error) {
-	var void error
+	var obsolete error
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
-		void = nil
+		obsolete = nil
 		if err := checkNotHeld(ctx, &tx.Snap); err != nil {
 			return err
 		}
@@ -35,12 +36,12 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 			if err := checkShownCall(ctx, &tx.Snap, a, op); err != nil {
 				return err
 			}
-			if void, err = whyObsolete(ctx, tx, op); err != nil {
+			if obsolete, err = whyObsolete(ctx, tx, op); err != nil {
 				return err
 			}
 		}
 		a.State, a.DecidedBy, a.Comment = reeve.Rejected, by, comment
-		if void != nil {
+		if obsolete != nil {
 			a.State = reeve.Lapsed
 		} else if approve {
 			a.State = reeve.Approved
@@ -50,14 +51,14 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 		}
 		now := tx.Now()
 		a.DecidedAt = &now
-		if void != nil {
-			return denyOperation(ctx, tx, op, reeve.AsError(void), reeve.Step{Name: "security", Verdict: reeve.Refused,
-				Why: reeve.AsError(void).Message})
+		if obsolete != nil {
+			return denyOperation(ctx, tx, op, reeve.AsError(obsolete), reeve.Step{Name: "security", Verdict: reeve.Refused,
+				Why: reeve.AsError(obsolete).Message})
 		}
 		if approve {
 			is := op
 			is.State, is.Message, is.NextAttemptAt = reeve.Prepared, "", &now
-			if is.Code != reeve.BudgetExceeded { // which tells the budget step what the person was asked
+			if is.Code != reeve.BudgetExceeded { // the budget step reads this code; see ignoresAskingBudgets
 				is.Code = ""
 			}
 			if err := tx.Ledger().TransitionOperation(ctx, op, is, nil); err != nil {
@@ -78,19 +79,19 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 	if err != nil {
 		return a, err
 	}
-	if approve && void == nil {
+	if approve && obsolete == nil {
 		i.g.Wakeup()
 		return a, nil
 	}
-	i.g.notifyChange() // the run that waits for the answer goes on
-	if void != nil {
-		err = reeve.Errorf(reeve.Conflict, "the approval is void: %s", reeve.AsError(void).Message).
-			Hintf("nothing runs; wake the agent again to ask again")
+	i.g.notifyChange() // the waiting run can continue
+	if obsolete != nil {
+		err = reeve.Errorf(reeve.Conflict, "the approval has lapsed: %s", reeve.AsError(obsolete).Message).
+			Hintf("nothing was executed; wake the agent again to make a new call")
 	}
 	return a, err
 }
 
-// checkAnswerable refuses an answer to what nobody asks any more, though nobody has answered it.
+// checkAnswerable returns a conflict for an approval that has expired or lapsed.
 func checkAnswerable(a reeve.Approval, now time.Time) error {
 	why := ""
 	switch {
@@ -103,11 +104,11 @@ func checkAnswerable(a reeve.Approval, now time.Time) error {
 	default:
 		return nil
 	}
-	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing runs; %s", askAgainHint)
+	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing was executed; %s", askAgainHint)
 }
 
-// checkShownCall refuses the approval of a call that is not the one that the person is shown: somebody has changed a row of it.
-// What an undo shows of its arguments is redacted, and proves nothing.
+// checkShownCall returns a conflict if the approval shows another call than the one that would run, because a row was
+// changed in the database. The arguments of an undo are shown redacted, so they cannot be compared.
 func checkShownCall(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operation) error {
 	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
@@ -118,25 +119,25 @@ func checkShownCall(ctx context.Context, s *store.Snap, a reeve.Approval, op ree
 		return err
 	}
 	differs := ""
-	switch asked := func(args string) bool { return info.Undoes != "" || reeve.Hash([]byte(args)) == op.ArgsHash }; {
+	matches := func(args string) bool { return info.Undoes != "" || reeve.Hash([]byte(args)) == op.ArgsHash }
+	switch {
 	case a.Tool != op.Tool || info.Tool != op.Tool:
 		differs = "tool"
 	case a.AgentID != op.AgentID || c.Operation.AgentID != op.AgentID:
 		differs = "agent"
-	case a.CallID != op.CallID || a.ArgsHash != op.ArgsHash || !asked(a.Args) || !asked(c.Args):
+	case a.CallID != op.CallID || a.ArgsHash != op.ArgsHash || !matches(a.Args) || !matches(c.Args):
 		differs = "arguments"
 	default:
 		return nil
 	}
 	return reeve.Errorf(reeve.Conflict,
-		"the approval does not show the call that would run: the %s of one of them was changed in the database",
-		differs).
-		Hintf("nothing runs; deny it, and have the call made again")
+		"the approval does not match the call that would run: the %s was changed in the database", differs).
+		Hintf("nothing was executed; deny the approval and make the call again")
 }
 
-// whyObsolete says why a call of a brain that waited can run no more: its run has ended, or a person has settled the item
-// that it was for.
-func whyObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err error) {
+// whyObsolete returns why a parked call of a model or script can no longer run, or nil if it can. Either its run has
+// ended or a person has decided on its item.
+func whyObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation) (obsolete, err error) {
 	if op.RunID == "" {
 		return nil, nil
 	}
@@ -144,13 +145,14 @@ func whyObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, e
 	if err != nil || !info.Via.FromBrain() {
 		return nil, err
 	}
-	if void, err = whyItemObsolete(ctx, tx, op, info); void != nil || err != nil {
-		return void, err
+	if obsolete, err = whyItemObsolete(ctx, tx, op, info); obsolete != nil || err != nil {
+		return obsolete, err
 	}
 	return whyRunEnded(ctx, &tx.Snap, op.WorkspaceID, op.RunID)
 }
 
-// denyOperation ends an operation that did not run, and tells the caller's thread why, and which step said so.
+// denyOperation ends an operation that did not run. The result in the caller's thread holds the reason and the step
+// that refused the call.
 func denyOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	is := op
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt = reeve.DeniedOp, why.Code, why.Message, "", nil
@@ -164,16 +166,16 @@ func denyOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why *r
 	return tx.Ledger().FinishAfterRun(ctx, op, is)
 }
 
-// newResult is the result of an operation that was ended by a person and not by its tool.
+// newResult returns a result row that was not produced by an attempt.
 func newResult(tx *store.Tx, content string, info reeve.ResultInfo) *store.CallResult {
 	return &store.CallResult{ID: tx.NewID(reeve.PrefixMessage), Content: content, Info: mustJSON(info)}
 }
 
-// askAgainHint is what to do about a call that nobody is asked about any more. The same key gives the same answer.
-const askAgainHint = "make the call again, with a new Idempotency-Key if it had one, to ask again"
+// askAgainHint is the hint for a call whose approval is closed. The same Idempotency-Key would return the stored
+// result.
+const askAgainHint = "to request a new approval, make the call again, with a new Idempotency-Key if it had one"
 
-// expireApprovals closes approvals that nobody answered in time, some at a time, until there are none that can be closed: when
-// the next one expires says nothing of those that are overdue.
+// expireApprovals closes the approvals that have expired, in batches, until none is left that can be closed.
 func (i *Inbox) expireApprovals(ctx context.Context) error {
 	for {
 		closed, err := i.closeExpired(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
@@ -186,7 +188,7 @@ func (i *Inbox) expireApprovals(ctx context.Context) error {
 	}
 }
 
-// expireApprovalOf closes the approval of an operation that somebody has met before the loop has.
+// expireApprovalOf closes the approval of an operation if it has expired.
 func (i *Inbox) expireApprovalOf(ctx context.Context, operation string) error {
 	_, err := i.closeExpired(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
 		a, asked, err := tx.Ledger().LastApproval(ctx, operation)
@@ -198,7 +200,8 @@ func (i *Inbox) expireApprovalOf(ctx context.Context, operation string) error {
 	return err
 }
 
-// closeExpired closes approvals whose time is over, unless a person was faster, denies what they were for, and counts them.
+// closeExpired closes the approvals that find returns and denies their operations. It skips approvals that a person has
+// decided on meanwhile and returns how many it closed.
 func (i *Inbox) closeExpired(ctx context.Context, find func(*store.Tx) ([]reeve.Approval, error)) (closed int, err error) {
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		closed = 0
@@ -211,7 +214,7 @@ func (i *Inbox) closeExpired(ctx context.Context, find func(*store.Tx) ([]reeve.
 			if err != nil {
 				return err
 			}
-			if !ok { // nobody can tell what it is for
+			if !ok { // its operation does not exist
 				continue
 			}
 			a.State = reeve.Expired
@@ -220,7 +223,7 @@ func (i *Inbox) closeExpired(ctx context.Context, find func(*store.Tx) ([]reeve.
 			} else if err != nil {
 				return err
 			}
-			why := reeve.Errorf(reeve.Denied, "nobody approved it in time").Hintf("%s", askAgainHint)
+			why := reeve.Errorf(reeve.Denied, "the approval expired").Hintf("%s", askAgainHint)
 			if err := denyOperation(ctx, tx, op, why, refusedApprovalStep(why)); err != nil {
 				return err
 			}
@@ -234,9 +237,9 @@ func (i *Inbox) closeExpired(ctx context.Context, find func(*store.Tx) ([]reeve.
 	return closed, err
 }
 
-// Resolve takes a person's word on an operation of unknown outcome. It is about so many tries as they have seen, or as
-// there are when they are heard: what somebody else had run again meanwhile, and is unknown once more, is another
-// question.
+// Resolve applies a person's resolution of an operation of unknown outcome. The resolution refers to in.Tries tries, or
+// to the current number if in.Tries is nil. It fails with Stale if the operation was retried since and is unknown
+// again.
 func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest,
 	by string) (op reeve.Operation, err error) {
 	if in.Tries == nil {
@@ -260,8 +263,8 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 		}
 		if was.Tries != *in.Tries {
 			return reeve.Errorf(reeve.Stale,
-				"operation %s was run again since: it has %d tries, and the answer is about %d", id, was.Tries,
-				*in.Tries).Hintf("look what became of it this time, and answer that")
+				"operation %s was retried meanwhile: it has %d tries and the resolution is for %d", id, was.Tries,
+				*in.Tries).Hintf("check the outcome of the latest try, then resolve that one")
 		}
 		is := was
 		is.Resolution, is.ResolvedBy = in.Resolution, by
@@ -269,24 +272,24 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 		switch in.Resolution {
 		case reeve.Happened:
 			is.State, is.Code, is.Message = reeve.Committed, "", ""
-			r = newResult(tx, "A person confirmed that it happened; its output is not known.",
+			r = newResult(tx, "A person confirmed that the call took effect; its output is not known.",
 				reeve.ResultInfo{Status: "success", Spent: was.Spent})
 		case reeve.SkipIt:
-			r = newResult(tx, "A person chose to leave it; whether it happened is not known.",
-				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it",
+			r = newResult(tx, "A person skipped the operation; whether it took effect is not known.",
+				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person skipped the operation",
 					Spent: was.Spent})
 		case reeve.RunAgain:
 			info, err := getRequestInfo(ctx, &tx.Snap, was)
 			if err != nil {
 				return err
 			}
-			void, err := whyItemObsolete(ctx, tx, was, info)
+			obsolete, err := whyItemObsolete(ctx, tx, was, info)
 			if err != nil {
 				return err
 			}
-			if void != nil {
-				return reeve.Errorf(reeve.Conflict, "it is not run again: %s", reeve.AsError(void).Message).
-					Hintf("say whether it happened, or skip it")
+			if obsolete != nil {
+				return reeve.Errorf(reeve.Conflict, "the operation cannot be retried: %s", reeve.AsError(obsolete).Message).
+					Hintf("resolve it with happened or skip")
 			}
 			now := tx.Now()
 			is.State, is.NextAttemptAt = reeve.Prepared, &now
@@ -312,8 +315,8 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 	return op, err
 }
 
-// explainNotUnknown refuses a word on the outcome of an operation whose outcome nobody asks about, and says what it does wait
-// for.
+// explainNotUnknown returns the conflict for resolving an operation that is not unknown. It names what the operation
+// waits for.
 func explainNotUnknown(ctx context.Context, s *store.Snap, op reeve.Operation) error {
 	switch op.State {
 	case reeve.Parked:
@@ -322,18 +325,18 @@ func explainNotUnknown(ctx context.Context, s *store.Snap, op reeve.Operation) e
 			return err
 		}
 		return reeve.Errorf(reeve.Conflict, "operation %s has not run: it waits for the approval %s", op.ID, a.ID).
-			Hintf("reeve approvals approve %s lets it run, reeve approvals deny %s refuses it", a.ID, a.ID)
+			Hintf("decide with reeve approvals approve %s or reeve approvals deny %s", a.ID, a.ID)
 	case reeve.ProposedOp:
 		item, err := getProposalOf(ctx, s, op)
 		if err != nil {
 			return err
 		}
-		return reeve.Errorf(reeve.Conflict, "operation %s has only proposed something: the proposal %s is %s", op.ID,
-			item.ID, item.State).Hintf("reeve proposals show %s says what it would change", item.SetID)
+		return reeve.Errorf(reeve.Conflict, "operation %s is only a proposal: %s is %s", op.ID,
+			item.ID, item.State).Hintf("reeve proposals show %s shows what it would change", item.SetID)
 	case reeve.Prepared, reeve.Dispatched:
-		return reeve.Errorf(reeve.Conflict, "operation %s is %s: it is under way, and waits for nobody's word", op.ID,
-			op.State).Hintf("look at it again later; a person is asked if its outcome stays unknown")
+		return reeve.Errorf(reeve.Conflict, "operation %s is %s: it is still in progress", op.ID,
+			op.State).Hintf("check it later; it appears in the inbox if its outcome stays unknown")
 	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.Unknown:
 	}
-	return reeve.Errorf(reeve.Conflict, "operation %s is %s and waits for nobody's word", op.ID, op.State)
+	return reeve.Errorf(reeve.Conflict, "operation %s is %s and cannot be resolved", op.ID, op.State)
 }

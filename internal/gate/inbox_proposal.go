@@ -8,9 +8,9 @@ import (
 	"reeve/internal/store"
 )
 
-// AcceptProposal lets a proposed call be applied. The acceptance, the applied call's action and its operation are one
-// transaction; the loop runs it like an approved call, here or on another server, and judges it anew then. However
-// often and wherever a proposal is accepted, it is one operation: whoever comes second is given the same one.
+// AcceptProposal accepts a proposed call. It writes the acceptance and a prepared call with its operation in one
+// transaction. A worker of this or another process then decides on the call again and runs it. Accepting a proposal
+// again returns the same operation.
 func (i *Inbox) AcceptProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
 	p, err := i.updateProposal(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
 		switch p.State {
@@ -19,11 +19,11 @@ func (i *Inbox) AcceptProposal(ctx context.Context, workspace, id, by, comment s
 			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.OperationID = reeve.ProposalAccepted, by, comment, &now,
 				reeve.ProposalKey(p.ID)
 			return i.writeAcceptance(ctx, tx, p)
-		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalUnknown: // under way, or done: once is enough
+		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalUnknown: // accepted before
 			return nil
 		case reeve.ProposalStale:
 			return reeve.Errorf(reeve.Stale, "the proposal is stale: %s; nothing was applied",
-				cmp.Or(p.Comment, "what it was made for has changed since")).Hintf("the agent must propose it again")
+				cmp.Or(p.Comment, "its base has changed")).Hintf("the agent must propose it again")
 		case reeve.ProposalRejected:
 			return reeve.Errorf(reeve.Conflict, "%s", describeVerdict(p, "rejected the proposal")).Hintf("reopen it first")
 		case reeve.ProposalFailed, reeve.ProposalDenied:
@@ -37,7 +37,8 @@ func (i *Inbox) AcceptProposal(ctx context.Context, workspace, id, by, comment s
 	return p, err
 }
 
-// writeAcceptance writes the acceptance, and the call to be made: by the same agent, in the same thread, with the same arguments.
+// writeAcceptance writes the accepted proposal and a prepared call of the same agent in the same thread with the same
+// arguments.
 func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Proposal) error {
 	if err := tx.Ledger().TransitionProposal(ctx, p, reeve.ProposalPending); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 	if err != nil {
 		return err
 	}
-	info.Via, info.ProposalID, info.Ref = reeve.ViaProposal, p.ID, "" // no brain waits for this one
+	info.Via, info.ProposalID, info.Ref = reeve.ViaProposal, p.ID, "" // no model or script waits for this call
 	for i, s := range info.Trail {
 		if s.Name == "approval" {
 			info.Trail[i] = reeve.Step{Name: s.Name, Why: "accepted by " + p.DecidedBy}
@@ -61,7 +62,7 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 		return err
 	}
 	args := p.Args
-	if info.Undoes != "" { // the person is shown more of these than the thread is
+	if info.Undoes != "" { // the arguments of an undo are redacted more in the thread than for the person
 		args = asked.Args
 	}
 	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID,
@@ -73,8 +74,7 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 		store.Preconditions{Revision: w.Revision})
 }
 
-// RejectProposal says no, for good: the agent is told so whenever it proposes the same again, until a person reopens
-// it.
+// RejectProposal rejects a proposal. The gate refuses the same proposal from then on, until a person reopens it.
 func (i *Inbox) RejectProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
 	return i.updateProposal(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
 		switch p.State {
@@ -85,19 +85,19 @@ func (i *Inbox) RejectProposal(ctx context.Context, workspace, id, by, comment s
 		case reeve.ProposalRejected:
 			return nil
 		case reeve.ProposalStale:
-			return reeve.Errorf(reeve.Stale, "the proposal is stale: it will not be applied")
+			return reeve.Errorf(reeve.Stale, "the proposal is stale and will not be applied")
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied,
 			reeve.ProposalUnknown:
 		}
-		too := reeve.Errorf(reeve.Conflict, "%s, and it is %s", describeVerdict(p, "accepted the proposal"), p.State)
+		conflict := reeve.Errorf(reeve.Conflict, "%s, and it is %s", describeVerdict(p, "accepted the proposal"), p.State)
 		if p.State == reeve.ProposalFailed || p.State == reeve.ProposalDenied {
-			return too.Hintf("nothing was applied, and nothing will be")
+			return conflict.Hintf("nothing was applied, and nothing will be")
 		}
-		return too.Hintf("once it is applied it may be taken back: reeve operations undo %s", p.OperationID)
+		return conflict.Hintf("once it is applied, reeve operations undo %s may take it back", p.OperationID)
 	})
 }
 
-// ReopenProposal makes a rejected proposal wait for a person again.
+// ReopenProposal makes a rejected proposal pending again.
 func (i *Inbox) ReopenProposal(ctx context.Context, workspace, id, by string) (reeve.Proposal, error) {
 	return i.updateProposal(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
 		switch p.State {
@@ -111,20 +111,20 @@ func (i *Inbox) ReopenProposal(ctx context.Context, workspace, id, by string) (r
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied,
 			reeve.ProposalStale, reeve.ProposalUnknown:
 		}
-		return reeve.Errorf(reeve.Conflict, "the proposal is %s: only a rejected one can be reopened", p.State)
+		return reeve.Errorf(reeve.Conflict, "the proposal is %s; only a rejected proposal can be reopened", p.State)
 	})
 }
 
-// updateProposal takes a person's word on a proposal as it is now, and gives it as it is then. If somebody else was faster,
-// theirs is looked at first.
+// updateProposal calls decide with the current proposal in a transaction and returns the proposal afterwards. If
+// another decision was faster, it repeats with the new state.
 func (i *Inbox) updateProposal(ctx context.Context, workspace, id string,
-	word func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
+	decide func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
 	for range maxDecisions {
 		err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 			if p, err = tx.Ledger().GetProposal(ctx, workspace, id); err != nil {
 				return err
 			}
-			if err := word(tx, p); err != nil {
+			if err := decide(tx, p); err != nil {
 				return err
 			}
 			if p, err = tx.Ledger().GetProposal(ctx, workspace, id); err != nil {
@@ -139,15 +139,15 @@ func (i *Inbox) updateProposal(ctx context.Context, workspace, id string,
 	return p, errKeepsChanging
 }
 
-// itemsPerPage is how many items of a set are read at once.
+// itemsPerPage is how many proposals are read at once.
 const itemsPerPage = 100
 
-// DecideChangeSet takes a person's word on several items of a change set or, with nil, on all that are pending. Each is
-// decided on its own: that one cannot be is said of that one.
+// DecideChangeSet decides on the given items of a change set, or on all pending items if items is nil. It decides on
+// each item separately. The result reports items that could not be decided.
 func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, items []string, accept bool,
 	by, comment string) (out reeve.SetDecision, err error) {
 	out.Items = []reeve.ItemDecision{}
-	one := func(id string) error {
+	decide := func(id string) error {
 		d, err := i.decideItem(ctx, workspace, set, id, accept, by, comment)
 		out.Items = append(out.Items, d)
 		return err
@@ -157,17 +157,17 @@ func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, item
 		return err
 	})
 	for i := 0; i < len(items) && err == nil; i++ {
-		err = one(items[i])
+		err = decide(items[i])
 	}
-	for place := 0; err == nil && items == nil; {
+	for ordinal := 0; err == nil && items == nil; {
 		var page []reeve.Proposal
 		err = i.g.DB.View(ctx, func(s *store.Snap) (err error) {
-			page, err = s.Ledger().ListChangeSetItems(ctx, workspace, set, true, place, itemsPerPage)
+			page, err = s.Ledger().ListChangeSetItems(ctx, workspace, set, true, ordinal, itemsPerPage)
 			return err
 		})
 		for i := 0; i < len(page) && err == nil; i++ {
-			place = page[i].Ordinal
-			err = one(page[i].ID)
+			ordinal = page[i].Ordinal
+			err = decide(page[i].ID)
 		}
 		if len(page) == 0 {
 			break
@@ -176,7 +176,7 @@ func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, item
 	return out, err
 }
 
-// decideItem decides one item of a set. It fails only when the store does.
+// decideItem decides on one item of a change set. It returns an error only if the store fails.
 func (i *Inbox) decideItem(ctx context.Context, workspace, set, id string, accept bool,
 	by, comment string) (reeve.ItemDecision, error) {
 	var p reeve.Proposal

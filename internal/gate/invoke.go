@@ -14,44 +14,44 @@ import (
 	"reeve"
 )
 
-// cleanupTime is how long a handler whose time is up may take to clean up and say what it did.
+// cleanupTime is how long a handler may still run after its timeout, to clean up and return an error.
 const cleanupTime = 250 * time.Millisecond
 
-// invokeHandler runs the tool's handler once, and reads its answer. It is the only place that does. It returns by the tool's
-// timeout whatever the handler does; one that stays behind finds its context ended, its transaction dead and its
-// invocation closed.
+// invokeHandler runs the tool's handler once and renders its result as text. No other function runs handlers. It
+// returns after the tool's timeout even if the handler does not. Such a handler finds its context canceled, its
+// transaction closed and its invocation closed.
 func (a *Attempt) invokeHandler(ctx context.Context, inv *reeve.Invocation) (string, error) {
 	return runWithTimeout(ctx, a.timeLimit(), func(ctx context.Context) (string, error) {
 		v, err := a.tool().Handler(ctx, inv)
 		if err != nil {
 			return "", err
 		}
-		return a.g.renderValue(v), nil // here, because it may run code of the tool's own
+		return a.g.renderValue(v), nil // within the timeout, because it may run a MarshalJSON of the tool
 	})
 }
 
-// errToolNotAsked stands for the word of a tool that is not asked. It has no code: errors are told apart by that, and a tool
-// may refuse a call by any.
-var errToolNotAsked = errors.New("left out: the tool itself would have to be asked, which takes the role of a member")
+// errToolNotAsked is returned instead of the result of a tool's own check if such checks are skipped. It has no code,
+// so it cannot be confused with a refusal by a tool.
+var errToolNotAsked = errors.New("skipped: running the tool's own check requires the role member")
 
-// runToolCheck runs one of a tool's own checks. An error of the check counts as the tool's refusal and is recorded as one.
+// runToolCheck runs one of a tool's own checks. An error of the check counts as a refusal by the tool.
 func runToolCheck[T any](ctx context.Context, d *decider, f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {
 	if d.skipToolChecks {
 		return *new(T), errToolNotAsked
 	}
-	inv := d.invocation(d.draftID, 0) // made here: a check that hangs must not look at a decision that goes on
+	inv := d.invocation(d.draftID, 0) // built here, so that a check that hangs does not read the changing Decision
 	v, err := runWithTimeout(ctx, d.tool().Timeout(), func(ctx context.Context) (T, error) { return f(ctx, inv) })
 	if err == nil {
 		return v, nil
 	}
 	e := d.publicError(err)
-	if e.Code == reeve.Internal { // would be taken for a fault of the gate
+	if e.Code == reeve.Internal { // reserved for defects of the gate
 		e.Code = reeve.ToolFailed
 	}
 	return v, e
 }
 
-// runWithTimeout runs a tool's function with a timeout, and survives its panics.
+// runWithTimeout runs a function of a tool with a timeout and turns a panic into an error.
 func runWithTimeout[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -65,13 +65,13 @@ func runWithTimeout[T any](ctx context.Context, limit time.Duration, f func(cont
 	return a.v, reeve.Errorf(reeve.Timeout, "the tool did not finish within %s", limit)
 }
 
-// funcResult is what a tool's function came to.
+// funcResult is the return value of a tool's function.
 type funcResult[T any] struct {
 	v   T
 	err error
 }
 
-// runRecovered runs a tool's function, and turns a panic into an error.
+// runRecovered runs a function of a tool and turns a panic into an error.
 func runRecovered[T any](ctx context.Context, f func(context.Context) (T, error)) (a funcResult[T]) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -80,16 +80,17 @@ func runRecovered[T any](ctx context.Context, f func(context.Context) (T, error)
 	}()
 	a.v, a.err = f(ctx)
 	if a.err != nil {
-		_ = a.err.Error() // a nil *reeve.Error in an error panics here, where that does no harm
+		_ = a.err.Error() // panics for a nil *reeve.Error, which is recovered here
 	}
 	return a
 }
 
-// runInGoroutine runs a tool's function on a goroutine of its own, and leaves it behind if it does not end with its context.
+// runInGoroutine runs a function of a tool in its own goroutine and abandons the goroutine if it does not end with its
+// context.
 func runInGoroutine[T any](ctx context.Context, f func(context.Context) (T, error)) (a funcResult[T]) {
 	done := make(chan funcResult[T], 1)
 	go func() {
-		a := funcResult[T]{err: &toolCrash{what: "it ended its goroutine"}} // unless it returns
+		a := funcResult[T]{err: &toolCrash{what: "it called runtime.Goexit"}} // replaced if f returns
 		defer func() { done <- a }()
 		a = runRecovered(ctx, f)
 	}()
@@ -107,7 +108,7 @@ func runInGoroutine[T any](ctx context.Context, f func(context.Context) (T, erro
 	return a
 }
 
-// toolCrash is a handler that panicked or vanished.
+// toolCrash is the error of a tool's function that panicked or ended its goroutine.
 type toolCrash struct {
 	what  string
 	stack []byte
@@ -115,18 +116,18 @@ type toolCrash struct {
 
 func (c *toolCrash) Error() string { return "the tool crashed: " + c.what }
 
-// attemptStatus is what an attempt proves.
+// attemptStatus is what an attempt proves about its effect.
 type attemptStatus int
 
 const (
 	succeeded attemptStatus = iota
-	refused                 // the tool refused: it had no effect
-	unsent                  // nothing was sent: trying again may help
-	ambiguous               // nobody can tell
-	awaiting                // it has been taken, and its outcome comes from outside
+	refused                 // the tool refused the call, which had no effect
+	unsent                  // nothing was sent, so another attempt may succeed
+	ambiguous               // the call may have taken effect
+	awaiting                // the call was accepted and its outcome arrives later from outside
 )
 
-// classifyError tells what an error proves, by its type and never by its text.
+// classifyError returns what an error of a handler proves. It looks at the type of the error and never at its text.
 func classifyError(err error) attemptStatus {
 	if err == nil {
 		return succeeded
@@ -155,16 +156,16 @@ func classifyError(err error) attemptStatus {
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE):
-		return ambiguous // a connection was there, and was lost
+		return ambiguous // the connection was lost after it was established
 	}
 	return refused
 }
 
-// publicError turns an attempt's error into one that callers may see. The details of a crash go to the log only.
+// publicError converts an error of a tool into one that callers may see. The details of a crash are only logged.
 func (d *Decision) publicError(err error) *reeve.Error {
 	var c *toolCrash
 	if errors.As(err, &c) {
-		d.g.Log.Error("a tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.redactForLog(c.what),
+		d.g.Log.Error("tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.redactForLog(c.what),
 			"stack", d.redactForLog(string(c.stack)))
 		return reeve.Errorf(reeve.Internal, "the tool crashed")
 	}

@@ -7,12 +7,12 @@ import (
 	"reeve/internal/store"
 )
 
-// recordOutcome records the outcome of a request that may have left. If the store takes no writes, the loop tries again
-// until it does; the caller then gets a pending result, because the effect may have happened.
+// recordOutcome records the outcome of a dispatched call. If the write fails, the worker repeats it until it succeeds,
+// and the caller gets a pending result, because the call may have taken effect.
 func (r *Recorder) recordOutcome(ctx context.Context, was reeve.Operation, o outcome) (res reeve.Result, err error) {
 	o.spent.Calls = 1
 	if was.Spent.Calls > 0 {
-		o.spent.Calls = 0 // however often it is sent, it is one call
+		o.spent.Calls = 0 // all attempts count as one call
 	}
 	next := r.operationAfter(was, o)
 	is := next
@@ -21,11 +21,11 @@ func (r *Recorder) recordOutcome(ctx context.Context, was reeve.Operation, o out
 		return err
 	}
 	if err := record(ctx); err != nil {
-		// who delivers an outcome is told, and delivers it again
+		// a delivery that fails is repeated by its sender
 		if r.isDelivery || reeve.CodeOf(err) == reeve.Conflict {
 			return reeve.Result{}, err
 		}
-		r.g.Log.Error("could not record the outcome of an operation; trying again until it is", "operation", was.ID,
+		r.g.Log.Error("could not record the outcome of an operation; will retry", "operation", was.ID,
 			"error", err)
 		r.g.pending.add(was.ID, record)
 		r.g.Wakeup()
@@ -41,19 +41,19 @@ func (r *Recorder) recordOutcome(ctx context.Context, was reeve.Operation, o out
 	return res, nil
 }
 
-// operationAfter returns the operation in the state that an outcome leaves it in: committed, failed when that is proven, and
-// otherwise due again or, at the end of all tries, unknown.
+// operationAfter returns the operation in the state that an outcome leads to. The state is committed after a success
+// and failed if the call provably had no effect. Otherwise the operation is due again or, after the last try, unknown.
 func (r *Recorder) operationAfter(was reeve.Operation, o outcome) reeve.Operation {
 	is := was
 	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
 	is.Spent = was.Spent.Plus(o.spent)
-	if o.status != awaiting { // an awaited outcome counts when it comes
+	if o.status != awaiting { // an awaited outcome counts as a try when it arrives
 		is.Tries++
 	}
 	if o.err != nil {
 		is.Code, is.Message = o.err.Code, o.err.Message
 	}
-	tries := r.g.Backoff.Tries // a person who has it run again allows as many tries again
+	tries := r.g.Backoff.Tries // a person who resolves it with retry allows the same number of tries again
 	switch {
 	case o.status == succeeded:
 		is.State, is.Code, is.Message = reeve.Committed, "", ""
@@ -61,7 +61,7 @@ func (r *Recorder) operationAfter(was reeve.Operation, o outcome) reeve.Operatio
 		is.State = reeve.Failed
 	case o.status == awaiting:
 		is.TimeoutAt = r.awaitDeadline(o)
-		is.NextAttemptAt, is.Code, is.Message = is.TimeoutAt, reeve.InProgress, "its outcome comes from outside"
+		is.NextAttemptAt, is.Code, is.Message = is.TimeoutAt, reeve.InProgress, "waiting for an outcome from outside"
 	case is.Effect == reeve.Unsafe || o.isFinal || is.Tries%tries == 0:
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
 	default:
@@ -71,14 +71,15 @@ func (r *Recorder) operationAfter(was reeve.Operation, o outcome) reeve.Operatio
 	return is
 }
 
-// tryRecordOutcome writes a conclusion once. A result that the store can never take is left out. If the operation was ended
-// meanwhile, for instance by the end of its run, the result that it has counts.
+// tryRecordOutcome writes an outcome once. If the store can never accept the tool's result, it writes the outcome
+// without the result. If the operation has ended meanwhile, for example with its run, it returns the result that is
+// stored.
 func (r *Recorder) tryRecordOutcome(ctx context.Context, was, is reeve.Operation,
 	o outcome) (reeve.Operation, reeve.Result, error) {
 	res, err := r.writeOutcome(ctx, was, is, o)
 	if isPermanentStoreError(err) {
-		r.g.Log.Error("a tool's result cannot be stored; the outcome is recorded without it", "tool", r.tool().
-			ID, "operation", was.ID, "error", err)
+		r.g.Log.Error("tool result cannot be stored; recording the outcome without it", "tool", r.tool().ID,
+			"operation", was.ID, "error", err)
 		res, err = r.writeOutcome(ctx, was, is, r.withoutToolOutput(o))
 	}
 	if reeve.CodeOf(err) == reeve.Conflict && !r.isDelivery {
@@ -94,7 +95,7 @@ func (r *Recorder) writeOutcome(ctx context.Context, was, is reeve.Operation,
 		is.Undo = o.undo
 		if is.State == reeve.Committed || is.State == reeve.Failed {
 			all := o
-			all.spent = is.Spent // the result says what all attempts cost; budgets were charged for earlier ones before
+			all.spent = is.Spent // the result shows the cost of all attempts; budgets are charged for the latest only
 			if row, res, err = r.writeResult(ctx, tx, all); err != nil {
 				return err
 			}
@@ -128,8 +129,8 @@ func (r *Recorder) writeOutcome(ctx context.Context, was, is reeve.Operation,
 	return res, err
 }
 
-// isPermanentStoreError reports whether the store will never take what it has refused: it is neither away nor full, and no
-// other write was faster.
+// isPermanentStoreError reports whether repeating a write is useless. It is false if the store is unavailable or full,
+// or if another write was faster.
 func isPermanentStoreError(err error) bool {
 	switch reeve.CodeOf(err) {
 	case reeve.Validation, reeve.TooLarge, reeve.Internal, reeve.Corrupt:
@@ -139,17 +140,17 @@ func isPermanentStoreError(err error) bool {
 	}
 }
 
-// withoutToolOutput returns an outcome without what its tool returned.
+// withoutToolOutput returns an outcome without the data that the tool returned.
 func (r *Recorder) withoutToolOutput(o outcome) outcome {
 	o.changed, o.undo = nil, nil
 	if o.err == nil {
-		o.out = r.g.truncateOutput("It happened; what the tool gave could not be recorded.")
+		o.out = r.g.truncateOutput("The call succeeded; its output could not be recorded.")
 	}
 	return o
 }
 
-// getEndedOperation returns an operation that was ended by somebody else, and its result. Whoever ended it has charged for
-// it. An operation that is still open belongs to another server, which is a conflict.
+// getEndedOperation returns an operation that something else has ended, and its stored result. Its cost has been
+// charged already. It returns a conflict if the operation is still open, because then another process owns it.
 func (r *Recorder) getEndedOperation(ctx context.Context,
 	was reeve.Operation) (is reeve.Operation, res reeve.Result, err error) {
 	err = r.g.DB.View(ctx, func(s *store.Snap) error {
@@ -158,7 +159,7 @@ func (r *Recorder) getEndedOperation(ctx context.Context,
 			return err
 		}
 		if c.Result == nil {
-			return reeve.Errorf(reeve.Conflict, "operation %s is in other hands", was.ID)
+			return reeve.Errorf(reeve.Conflict, "operation %s belongs to another process", was.ID)
 		}
 		is = c.Operation
 		res, err = storedResult(c)

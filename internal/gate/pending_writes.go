@@ -9,12 +9,12 @@ import (
 	"reeve/internal/store"
 )
 
-// pendingWrites holds writes about operations of this process that the store did not take: outcomes of requests that
-// have left, and releases of operations that were not sent. The loop tries them again until the store takes them or
-// another process was faster. If this process ends first, the operations are recovered like any other that it left.
+// pendingWrites holds writes about operations of this process that failed: outcomes of dispatched calls, and releases
+// of operations that were not sent. The worker repeats a write until it succeeds or fails because another process was
+// faster. If this process ends first, its operations are recovered like after any crash.
 type pendingWrites struct {
 	mu     sync.Mutex
-	writes map[string]func(context.Context) error // by operation
+	writes map[string]func(context.Context) error // keyed by operation id
 }
 
 func (p *pendingWrites) add(operation string, write func(context.Context) error) {
@@ -26,8 +26,8 @@ func (p *pendingWrites) add(operation string, write func(context.Context) error)
 	p.writes[operation] = write
 }
 
-// flush tries all writes, and reports whether some are left. It does not hold the lock meanwhile: a store that does not
-// answer takes long to fail, and add must not wait for that.
+// flush tries all writes and reports whether some are left. It does not hold the lock during the writes, because a
+// store that does not respond takes long to fail and add must not wait for that.
 func (p *pendingWrites) flush(ctx context.Context) bool {
 	p.mu.Lock()
 	due := p.writes
@@ -43,14 +43,14 @@ func (p *pendingWrites) flush(ctx context.Context) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.Copy(due, p.writes) // a newer write for the same operation counts
+	maps.Copy(due, p.writes) // a newer write replaces an older one for the same operation
 	p.writes = due
 	return len(p.writes) > 0
 }
 
-// releaseLater gives back an operation that nobody here works on, though the store may say that this process owns it:
-// the commit was never confirmed, or came too late to be acted on. Nothing was sent. An operation that was written
-// since is owned for another reason, and stays.
+// releaseLater releases an operation that this process may own in the store but does not work on. This happens if the
+// commit of the claim is uncertain or came too late. Nothing was sent. The operation is not released if it was written
+// since.
 func (g *Gate) releaseLater(op reeve.Operation) {
 	at := reeve.Now()
 	g.pending.add(op.ID, func(ctx context.Context) error {

@@ -7,29 +7,29 @@ import (
 	"reeve/internal/store"
 )
 
-// Recorder writes a call to the ledger: its row, its result, what it spent and what it changed.
+// Recorder writes a call to the ledger: its row, its result, its cost and the changes that it made.
 type Recorder struct {
 	*Decision
 	callID         string
 	budget         *reservation
-	isRefusal      bool // a refusal is recorded even if the run of the call has ended
-	hasNoOperation bool // the call was refused or changed nothing, so that it leaves no operation
-	isDelivery     bool // the outcome was delivered from outside
+	isRefusal      bool // the call is refused; refusals are recorded even if the run has ended
+	hasNoOperation bool // the call was refused or changed nothing, so it leaves no operation
+	isDelivery     bool // the outcome was delivered from outside; see Gate.Deliver
 }
 
 func newRecorder(d *Decision) *Recorder {
 	return &Recorder{Decision: d, callID: d.draftID, budget: newReservation(d)}
 }
 
-// assignID gives a new call its id, in the transaction that writes it. A thread is read in the order of ids, so ids
-// must be made in the order in which calls are written, not in the order in which they arrive.
+// assignID gives a new call its id, in the transaction that writes the call. Threads are read in the order of ids, so
+// ids must be created in the order in which calls are written and not in the order in which they arrive.
 func (r *Recorder) assignID(tx *store.Tx) {
 	if r.resumed == nil {
 		r.callID = tx.NewID(reeve.PrefixMessage)
 	}
 }
 
-// operationID returns the id of the call's operation. It is empty for calls that change nothing.
+// operationID returns the id of the call's operation, or an empty string for a call that leaves none.
 func (r *Recorder) operationID() string {
 	if r.resumed != nil || (r.entry != nil && r.leavesOperation() && !r.hasNoOperation) {
 		return r.operation
@@ -37,13 +37,13 @@ func (r *Recorder) operationID() string {
 	return ""
 }
 
-// operationIn returns the operation of the call in a state; see Decision.operationIn.
+// operationIn is Decision.operationIn with the id of the recorded call.
 func (r *Recorder) operationIn(s reeve.State) reeve.Operation {
 	return r.Decision.operationIn(s, r.callID)
 }
 
-// admit begins the transaction that lets a call go: it assigns the id and claims what the call may spend. The write of
-// the row, or move, finds out whether the decision still holds.
+// admit starts the transaction that admits a call. It assigns the call id, writes the item of a script and reserves
+// budget. The later insert or transition checks that the decision is still valid.
 func (r *Recorder) admit(ctx context.Context, tx *store.Tx) error {
 	r.assignID(tx)
 	if r.call.Automation != "" {
@@ -54,22 +54,22 @@ func (r *Recorder) admit(ctx context.Context, tx *store.Tx) error {
 	return r.budget.claimInTx(ctx, tx, r.callID)
 }
 
-// insert writes the row of a new call, if what it was decided by still holds.
+// insert writes the row of a new call. It fails with ErrStaleDecision if the decision is out of date.
 func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
 	args := r.argsForRecord()
-	if r.args == nil { // they could not be read
+	if r.args == nil { // they are not valid JSON
 		args = r.g.sanitizeAndTruncate(r.redact(string(r.call.Args)))
 	}
-	judged := store.Preconditions{Revision: r.view.ws.Revision}
-	inOpenRun, brain := r.requiresOpenRun && !r.isRefusal, r.call.Via.FromBrain()
-	if inOpenRun && brain {
-		judged.Run, judged.Automation = r.call.Run, r.call.Agent
+	pre := store.Preconditions{Revision: r.view.ws.Revision}
+	needsOpenRun, fromBrain := r.requiresOpenRun && !r.isRefusal, r.call.Via.FromBrain()
+	if needsOpenRun && fromBrain {
+		pre.Run, pre.Automation = r.call.Run, r.call.Agent
 	}
 	row := store.Call{Operation: op, Args: args, Request: r.requestInfo(), Result: result}
-	if err := tx.Ledger().InsertCall(ctx, row, judged); err != nil || !inOpenRun || brain {
+	if err := tx.Ledger().InsertCall(ctx, row, pre); err != nil || !needsOpenRun || fromBrain {
 		return err
 	}
-	// keeps the run from ending before the call is committed
+	// the lock keeps the run from ending before the call is committed
 	state, err := tx.Runs().LockRun(ctx, r.call.Workspace, r.call.Run)
 	if err == nil && state != "" && state.Final() {
 		return store.ErrStaleDecision{}
@@ -77,7 +77,7 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	return err
 }
 
-// insertOrTransition inserts the row of a new call, or moves the operation of a resumed one.
+// insertOrTransition inserts the row of a new call, or updates the operation of a resumed one.
 func (r *Recorder) insertOrTransition(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
 	if r.resumed == nil {
 		return r.insert(ctx, tx, op, result)
@@ -85,7 +85,7 @@ func (r *Recorder) insertOrTransition(ctx context.Context, tx *store.Tx, op reev
 	return r.transition(ctx, tx, op, result)
 }
 
-// transition updates the operation of a resumed call, if the decision still holds.
+// transition updates the operation of a resumed call. It fails with ErrStaleDecision if the decision is out of date.
 func (r *Recorder) transition(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
 	if err := r.checkRevision(ctx, tx); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (r *Recorder) transition(ctx context.Context, tx *store.Tx, op reeve.Operat
 	return tx.Ledger().TransitionOperation(ctx, *r.resumed, op, result)
 }
 
-// checkRevision fails if the workspace changed since the decision. It locks the workspace until the transaction ends,
-// so that a stop comes either before it or after it.
+// checkRevision returns ErrStaleDecision if the workspace has changed since the decision. It locks the workspace until
+// the transaction ends, so the kill switch takes effect either before or after the transaction.
 func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
 	w, err := tx.Queue().LockWorkspace(ctx, r.call.Workspace)
 	if err == nil && w.Revision != r.view.ws.Revision {
@@ -106,8 +106,8 @@ func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// buildResult returns the result of the call in two forms: the one that the ledger keeps, without its id, and the one that
-// the caller gets.
+// buildResult returns the result of the call in two forms: the row for the ledger, still without an id, and the result
+// for the caller.
 func (r *Recorder) buildResult(o outcome) (store.CallResult, reeve.Result) {
 	undo := r.view.workspace.redactUndo(o.undo)
 	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed,
@@ -131,8 +131,7 @@ func (r *Recorder) buildResult(o outcome) (store.CallResult, reeve.Result) {
 	return store.CallResult{Content: o.out.content, Info: mustJSON(info)}, res
 }
 
-// writeResult makes the result of an outcome, in the transaction that writes it. It stores the whole of an output that was
-// cut, and wakes watchers of what changed.
+// writeResult builds the result of an outcome. It stores the full text of a truncated output and records the changes.
 func (r *Recorder) writeResult(ctx context.Context, tx *store.Tx, o outcome) (*store.CallResult, reeve.Result, error) {
 	row, res := r.buildResult(o)
 	row.ID = tx.NewID(reeve.PrefixMessage)
@@ -142,7 +141,7 @@ func (r *Recorder) writeResult(ctx context.Context, tx *store.Tx, o outcome) (*s
 	return &row, res, r.recordChanges(ctx, tx, res.OperationID, o.changed)
 }
 
-// storeOutput stores the whole of an output that was cut.
+// storeOutput stores the full text of a truncated output.
 func (r *Recorder) storeOutput(ctx context.Context, tx *store.Tx, out output) error {
 	if !out.truncated {
 		return nil
@@ -151,7 +150,7 @@ func (r *Recorder) storeOutput(ctx context.Context, tx *store.Tx, out output) er
 	return err
 }
 
-// recordChanges writes the events of what changed, and wakes watchers if there are any.
+// recordChanges writes an event for each change and, if the workspace has subscriptions, wakes the subscribers.
 func (r *Recorder) recordChanges(ctx context.Context, tx *store.Tx, operation string, changed []reeve.Token) error {
 	if !r.view.workspace.isWatched {
 		return tx.Ledger().InsertEvents(ctx, r.call.Workspace, r.call.Agent, operation, changed)
@@ -170,12 +169,12 @@ func (r *Recorder) recordCall(ctx context.Context, o outcome) (res reeve.Result,
 		return err
 	})
 	if err != nil {
-		return reeve.Result{}, err // a call that was not recorded has no id
+		return reeve.Result{}, err // the result must not name a call that does not exist
 	}
 	return res, nil
 }
 
-// recordCallIn is record within a transaction.
+// recordCallIn is recordCall within a transaction.
 func (r *Recorder) recordCallIn(ctx context.Context, tx *store.Tx, o outcome) (reeve.Result, error) {
 	r.hasNoOperation = true
 	row, res, err := r.writeResult(ctx, tx, o)
@@ -190,10 +189,11 @@ func (r *Recorder) recordCallIn(ctx context.Context, tx *store.Tx, o outcome) (r
 	return res, r.budget.spendInTx(ctx, tx, o.spent)
 }
 
-// recordRefusal records a refusal.
+// recordRefusal records a refused call and returns the refusal as an error. An internal error is returned and not
+// recorded.
 func (r *Recorder) recordRefusal(ctx context.Context, refusal error) (reeve.Result, error) {
 	if reeve.CodeOf(refusal) == reeve.Internal {
-		return reeve.Result{}, refusal // the gate itself is at fault
+		return reeve.Result{}, refusal // a defect of the gate, not a decision
 	}
 	if r.resumed != nil {
 		return r.denyResumed(ctx, refusal)
@@ -208,17 +208,18 @@ func (r *Recorder) recordRefusal(ctx context.Context, refusal error) (reeve.Resu
 	return res, o.err
 }
 
-// denyResumed ends a prepared operation that the gate now refuses.
+// denyResumed ends a prepared operation that the gate refuses when it is resumed. The operation stays prepared if the
+// refusal is temporary.
 func (r *Recorder) denyResumed(ctx context.Context, refusal error) (reeve.Result, error) {
 	switch reeve.CodeOf(refusal) {
 	case reeve.Stopped, reeve.Canceled:
-		return reeve.Result{}, refusal // the operation waits
+		return reeve.Result{}, refusal // temporary: the operation stays due
 	default:
 	}
 	op, why := *r.resumed, r.newFailure(refused, refusal).err
 	detached := context.WithoutCancel(ctx)
 	err := r.g.DB.Update(detached, func(tx *store.Tx) error {
-		if err := r.checkRevision(detached, tx); err != nil { // a change by another server may let it pass
+		if err := r.checkRevision(detached, tx); err != nil { // after another process changed it, the call may pass
 			return err
 		}
 		return cancelOperation(detached, tx, op, why, r.refusedBy())
@@ -230,13 +231,13 @@ func (r *Recorder) denyResumed(ctx context.Context, refusal error) (reeve.Result
 		Message: why.Message}, err
 }
 
-// recordPreview records what a call would change.
+// recordPreview records a call that only shows what it would change.
 func (r *Recorder) recordPreview(ctx context.Context) (reeve.Result, error) {
 	return r.recordCall(ctx, outcome{out: r.output(r.Decision.preview.Change)})
 }
 
-// enqueue writes the row of an asynchronous call and answers at once. The loop makes the call, here or on another
-// server, and its result comes when it has run. A crash loses nothing and sends nothing twice.
+// enqueue writes an asynchronous call as prepared and returns at once. A worker of this or another process executes the
+// call and records its result. Because the row exists first, a crash neither loses the call nor sends it twice.
 func (r *Recorder) enqueue(ctx context.Context) (res reeve.Result, err error) {
 	detached := context.WithoutCancel(ctx)
 	err = r.g.DB.Update(detached, func(tx *store.Tx) error {
@@ -253,7 +254,7 @@ func (r *Recorder) enqueue(ctx context.Context) (res reeve.Result, err error) {
 	return res, nil
 }
 
-// recordDispatched writes the operation before the request is sent.
+// recordDispatched writes the operation as dispatched, before the handler runs.
 func (r *Recorder) recordDispatched(ctx context.Context) (op reeve.Operation, err error) {
 	err = r.g.DB.Update(ctx, func(tx *store.Tx) error {
 		if err := r.admit(ctx, tx); err != nil {
@@ -289,8 +290,8 @@ func (r *Recorder) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s r
 	return res, r.budget.spendInTx(ctx, tx, o.spent)
 }
 
-// recordRolledBack writes a local call whose transaction was rolled back, so that it had no effect. A caller that went
-// away and comes back may use the same operation id.
+// recordRolledBack writes a local call whose transaction was rolled back, so that it had no effect. If the caller
+// canceled the call, no operation is written, so that the caller can use the same operation id again.
 func (r *Recorder) recordRolledBack(ctx context.Context, o outcome) (res reeve.Result, err error) {
 	o.status = refused
 	noOperation := r.hasCallerID && r.resumed == nil && ctx.Err() != nil && o.err.Code == reeve.Canceled
@@ -312,8 +313,9 @@ func (r *Recorder) recordRolledBack(ctx context.Context, o outcome) (res reeve.R
 	return res, nil
 }
 
-// recordAwaited writes the row that waits for what the handler began, in the same transaction: neither is there without
-// the other. It claims no budget meanwhile: what was begun spends for itself.
+// recordAwaited writes the operation of a local call whose handler started work that is awaited. It runs in the
+// handler's transaction, so the work and the waiting operation exist together or not at all. The operation reserves no
+// budget, because the work is charged separately.
 func (r *Recorder) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reeve.Result, error) {
 	op := r.operationIn(reeve.Dispatched)
 	op.TimeoutAt = r.awaitDeadline(o)
@@ -329,12 +331,12 @@ func (r *Recorder) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (
 	return res, r.insertOrTransition(ctx, tx, op, nil)
 }
 
-// newFailure makes the outcome of an error. Its texts are redacted and cut like any output.
+// newFailure returns the outcome of an error. Its texts are redacted and truncated like any output.
 func (d *Decision) newFailure(e attemptStatus, err error) outcome {
 	shown := d.publicError(err)
 	text := d.redact(shown.Message)
 	o := outcome{status: e, err: shown, out: d.g.truncateOutput(text)}
-	shown.Message = truncateText(text, 4000) // the content holds the rest
+	shown.Message = truncateText(text, 4000) // the output holds the full text
 	shown.Hint, shown.Fields = d.redactAndTruncate(shown.Hint), d.redactFields(shown.Fields)
 	return o
 }

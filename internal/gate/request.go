@@ -9,26 +9,26 @@ import (
 	"reeve/internal/store"
 )
 
-// request is a call with all that is known of it before it is decided.
+// request is a call together with the data that the gate loads before it decides.
 type request struct {
 	caller
 	g               *Gate
 	draftID         string // id of the call until it is recorded; see Recorder.assignID
-	operation       string // id of the operation that the call leaves if it changes something
+	operation       string // id of the operation, if the call leaves one
 	hasCallerID     bool   // the caller chose the operation id, so it may have been used before
-	idUsedElsewhere bool   // the operation id is used in another workspace
-	undoes          string // id of the operation that the call takes back
-	session         string // key under which session-scoped tools keep their data
+	idUsedElsewhere bool   // another workspace uses the operation id
+	undoes          string // id of the operation that the call undoes
+	session         string // key under which session-scoped tools store their data
 	thread          string // the thread that the call is written to
-	leaseLapses     int64  // how often this process had lost its lease when the call began
+	leaseLapses     int64  // lease.lapseCount when the call began
 
-	resumed  *reeve.Operation // the stored operation, when a recorded call is taken up again
-	approval *reeve.Approval  // the approval that resumed it
-	proposal *reeve.Proposal  // the proposal that it applies
+	resumed  *reeve.Operation // the stored operation if a recorded call is resumed; nil for a new call
+	approval *reeve.Approval  // the latest approval of the resumed call
+	proposal *reeve.Proposal  // the proposal that the resumed call applies
 }
 
-// newRequest finds out who makes a call and on whose behalf. It fails only if the call cannot be recorded for anybody,
-// or cannot be decided.
+// newRequest loads the agent that makes a call and its principals. It fails if the agent does not exist or if the
+// session or run is not valid. Such a call cannot be recorded.
 func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
 	v, err := g.viewCache.getAgent(ctx, g, c.Workspace, c.Agent)
 	if err == nil && v.runsBeforeWrite(c) {
@@ -60,17 +60,17 @@ func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
 	return req, nil
 }
 
-// checkThreadPart refuses a text that cannot be part of a thread's name.
+// checkThreadPart checks that a session or run can be part of a thread id.
 func checkThreadPart(what, s string) error {
 	if len(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
-		return &reeve.Error{Code: reeve.Validation, Message: "the " + what + " is not a name",
+		return &reeve.Error{Code: reeve.Validation, Message: "the " + what + " is not valid",
 			Fields: []reeve.Field{{Path: "/" + what,
-				Message: "too long, or holds control characters", Expected: "at most 128 printable characters"}}}
+				Message: "is too long or contains control characters", Expected: "at most 128 printable characters"}}}
 	}
 	return nil
 }
 
-// sessionKey returns the key under which session-scoped tools keep their data: one agent's, in one session or run.
+// sessionKey returns the key under which session-scoped tools store the data of the call's agent in its session or run.
 func sessionKey(c reeve.Call) string {
 	if c.Run != "" && c.Session == "" {
 		return reeve.RunThread(c.Agent, c.Run)
@@ -78,8 +78,8 @@ func sessionKey(c reeve.Call) string {
 	return reeve.SessionThread(c.Agent, c.Session)
 }
 
-// loadPrincipals reads the agents on whose behalf the call is made, all at one revision of the workspace, so that the
-// revision check when the call is written holds for all of them. It also finds the thread of a call in a run.
+// loadPrincipals loads the principals of the call, all at one revision of the workspace. The revision check at the
+// write then covers all of them. It also sets the thread of a call in a run.
 func (r *request) loadPrincipals(ctx context.Context) error {
 	var a ancestry
 	if r.call.Run != "" {
@@ -87,7 +87,7 @@ func (r *request) loadPrincipals(ctx context.Context) error {
 		if a, err = r.g.ancestry.get(ctx, r.g.DB, r.call.Workspace, r.call.Run); err != nil {
 			return err
 		}
-		// in a conversation led by another agent the thread is that agent's
+		// in a conversation that another agent leads, the run's thread belongs to that agent
 		if r.call.Via.FromBrain() && a.agent == r.call.Agent {
 			r.thread = a.thread
 		}
@@ -110,15 +110,15 @@ func (r *request) loadPrincipals(ctx context.Context) error {
 	return errKeepsChanging
 }
 
-// tryLoadPrincipals reads the principals of the call. It returns false if one of them is at another revision than the
-// caller.
+// tryLoadPrincipals loads the principals of the call. It returns false if one of them was loaded at another revision
+// than the caller.
 func (r *request) tryLoadPrincipals(ctx context.Context, list []principalRef) (same bool, err error) {
 	r.chain = nil
 	for _, s := range list {
 		v, err := r.g.viewCache.getAgent(ctx, r.g, r.call.Workspace, s.AgentID)
 		if reeve.CodeOf(err) == reeve.NotFound {
-			return false, reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone").
-				Hintf("what was begun for it neither goes on nor is undone; an agent that is there must do it anew")
+			return false, reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs no longer exists").
+				Hintf("its calls can be neither continued nor undone; another agent must start over")
 		}
 		if err != nil {
 			return false, err
@@ -176,7 +176,7 @@ func (g *Gate) loadRequest(ctx context.Context, op reeve.Operation) (*request, e
 	return req, nil
 }
 
-// getAppliedProposal returns the proposal that an operation applies, or nil.
+// getAppliedProposal returns the proposal that an operation applies, or nil if it applies none.
 func (g *Gate) getAppliedProposal(ctx context.Context, op reeve.Operation, info reeve.ActionInfo) (*reeve.Proposal, error) {
 	if info.ProposalID == "" {
 		return nil, nil

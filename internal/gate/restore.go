@@ -7,9 +7,9 @@ import (
 	"reeve/internal/store"
 )
 
-// MarkUncertainUnknown makes every operation of a restored database unknown that may have happened since the backup and
-// whose tool cannot tell: a person says what became of it, and nothing is sent a second time. It is part of the
-// transaction that resumes a held server.
+// MarkUncertainUnknown marks operations as unknown after a restore from a backup, if they may have been executed since
+// the backup and their tools cannot verify that. A person then resolves them, and nothing is sent twice. It is part of
+// the transaction that resumes a held server.
 func (g *Gate) MarkUncertainUnknown(ctx context.Context, tx *store.Tx) error {
 	workspaces, err := tx.Agents().WorkspaceIDs(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (g *Gate) MarkUncertainUnknown(ctx context.Context, tx *store.Tx) error {
 			if !op.IsUncertainAfterRestore() {
 				continue
 			}
-			if op.State == reeve.Prepared { // it may have left since the backup
+			if op.State == reeve.Prepared { // it may have been dispatched since the backup
 				sent := op
 				sent.State = reeve.Dispatched
 				if err := tx.Ledger().TransitionOperation(ctx, op, sent, nil); err != nil {
@@ -33,7 +33,7 @@ func (g *Gate) MarkUncertainUnknown(ctx context.Context, tx *store.Tx) error {
 				op = sent
 			}
 			if err := g.setUnknown(ctx, tx, op,
-				"the server was restored from a backup, and this may have been done since"); err != nil {
+				"the server was restored from a backup; the call may have been executed since that backup"); err != nil {
 				return err
 			}
 		}
@@ -41,7 +41,7 @@ func (g *Gate) MarkUncertainUnknown(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// setUnknown leaves an operation to a person, without asking anybody what became of it. It holds on to no budget.
+// setUnknown marks an operation as unknown without calling its tool, and releases its budget reservation.
 func (g *Gate) setUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation, why string) error {
 	is := op
 	is.State, is.Code, is.Message, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, why, ""
@@ -56,7 +56,7 @@ func (g *Gate) setUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	return g.notifyUnknown(ctx, tx, is)
 }
 
-// checkNotHeld refuses what only a person may let go on while the server is held.
+// checkNotHeld returns an error while the server is held.
 func checkNotHeld(ctx context.Context, s *store.Snap) error {
 	hold, err := s.System().Hold(ctx)
 	if err == nil && hold != nil {

@@ -8,11 +8,11 @@ import (
 	"reeve/internal/store"
 )
 
-// A request to a verifiable tool may reach the far side, or be worked on there, until the call's time limit is over,
-// even if the server that sent it is gone. The row of the operation says when that is. A look-up that finds the effect
-// counts at once. A look-up that does not find it counts only if it was asked after that time.
+// A request of a verifiable tool may arrive and take effect until the call's time limit ends, even if the server that
+// sent it has crashed. The operation stores that time as InFlightUntil. If Verify finds the effect, the result counts at
+// once. If Verify does not find the effect, that counts only if Verify was called after InFlightUntil.
 
-// setInFlight notes in the row that a request of a verifiable tool is about to be sent.
+// setInFlight sets the time until which a request of a verifiable tool may be in flight.
 func (d *Decision) setInFlight(op *reeve.Operation, now time.Time) {
 	if op.Effect != reeve.Verifiable {
 		return
@@ -24,15 +24,15 @@ func (d *Decision) setInFlight(op *reeve.Operation, now time.Time) {
 	op.InFlightUntil = &until
 }
 
-// sendVerifiable makes the attempts of a verifiable tool. Each of them ends when the row says, and the row is written
-// again before each further one. It returns the operation as it is stored then.
+// sendVerifiable makes the attempts of a verifiable tool and returns the operation as it is stored afterwards. Each
+// attempt ends at InFlightUntil, which is renewed in the store before each further attempt.
 func (a *Attempt) sendVerifiable(ctx context.Context, op reeve.Operation) (reeve.Operation, outcome) {
 	o := a.retry(ctx, false, func(n int) outcome {
 		if n > 1 {
 			next, err := a.renewInFlight(ctx, op)
 			if err != nil {
 				o := a.newFailure(unsent, reeve.Errorf(reeve.Unavailable,
-					"another attempt could not be recorded, so it was not made"))
+					"another attempt was not made because it could not be recorded"))
 				o.spent, o.attempts = a.spent, a.earlierAttempts+n-1
 				return o
 			}
@@ -45,7 +45,8 @@ func (a *Attempt) sendVerifiable(ctx context.Context, op reeve.Operation) (reeve
 	return op, o
 }
 
-// renewInFlight writes the row before another request is sent. It fails if another server has taken the operation.
+// renewInFlight stores a new InFlightUntil before another request is sent. It fails if another process owns the
+// operation.
 func (a *Attempt) renewInFlight(ctx context.Context, was reeve.Operation) (is reeve.Operation, err error) {
 	err = a.g.DB.Update(ctx, func(tx *store.Tx) error {
 		is = was
@@ -55,10 +56,10 @@ func (a *Attempt) renewInFlight(ctx context.Context, was reeve.Operation) (is re
 	return is, err
 }
 
-// resumeVerifiable finds out what became of a request whose outcome was not recorded, and sends it again if it is
-// proven not to have happened. Lost is the outcome if nobody can tell.
+// resumeVerifiable determines the outcome of a request whose outcome was not recorded. It sends the request again if
+// the first one provably had no effect. Lost is the outcome to record if that cannot be determined.
 func (a *Attempt) resumeVerifiable(ctx context.Context, op reeve.Operation, lost outcome) (reeve.Result, error) {
-	if op.InFlightUntil == nil { // a row from before the column: its time limit counts from now
+	if op.InFlightUntil == nil { // the row is older than the column
 		until := op.UpdatedAt.Add(a.tool().Timeout())
 		op.InFlightUntil = &until
 	}
@@ -69,7 +70,7 @@ func (a *Attempt) resumeVerifiable(ctx context.Context, op reeve.Operation, lost
 		return a.rec.recordOutcome(ctx, op, o)
 	case asked.Before(*op.InFlightUntil):
 		return a.verifyLater(ctx, op)
-	case op.Code == reeve.Internal: // the tool itself crashed, and would again
+	case op.Code == reeve.Internal: // the tool crashed and would crash again
 		return a.rec.recordOutcome(ctx, op, o)
 	}
 	op, err := a.renewInFlight(ctx, op)
@@ -79,7 +80,7 @@ func (a *Attempt) resumeVerifiable(ctx context.Context, op reeve.Operation, lost
 	return a.send(ctx, op)
 }
 
-// verifyLater has the loop look again, at the latest when the time limit is over. It does not count as a try.
+// verifyLater makes the operation due again, at InFlightUntil at the latest. This does not count as a try.
 func (a *Attempt) verifyLater(ctx context.Context, was reeve.Operation) (reeve.Result, error) {
 	is, next := was, reeve.Now().Add(a.g.Backoff.After(max(1, was.Tries)))
 	if next.After(*was.InFlightUntil) {

@@ -11,29 +11,30 @@ import (
 	"reeve/internal/store"
 )
 
-// viewCache caches what calls are judged by. It may be out of date: the write that records a call finds out.
+// viewCache caches the data by which the gate decides on calls. An entry may be out of date. The write that records a
+// call detects that by the revision of the workspace.
 type viewCache struct {
 	mu         sync.RWMutex
 	workspaces map[string]*workspaceView
-	agents     map[string]*agentView // by workspace and id or name
+	agents     map[string]*agentView // keyed by workspace and agent id or name
 }
 
 func newViewCache() viewCache {
 	return viewCache{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}
 }
 
-// maxViews bounds the cache; past it everything is forgotten and read again.
+// maxViews limits the size of the cache. A full cache is emptied.
 const maxViews = 10_000
 
-// workspaceView is a workspace's catalogue at one revision.
+// workspaceView is the catalogue and the secrets of a workspace at one revision.
 type workspaceView struct {
 	ws               reeve.Workspace
 	tools            map[string]*entry
-	hasBudgets       bool             // whether any budget is set
-	hasNestedBudgets bool             // whether one of them has a parent
-	isWatched        bool             // whether any agent subscribes to anything
-	secrets          []string         // the values of the stored secrets and configured keys
-	redactor         *redact.Redactor // removes them
+	hasBudgets       bool             // a budget is set
+	hasNestedBudgets bool             // a budget has a parent
+	isWatched        bool             // an agent has a subscription
+	secrets          []string         // the values of stored secrets and configured keys
+	redactor         *redact.Redactor // removes the secrets from texts
 }
 
 // agentView is an agent at one revision of its workspace.
@@ -41,12 +42,12 @@ type agentView struct {
 	workspace     *workspaceView
 	ws            reeve.Workspace
 	agent         reeve.Agent
-	profile       reeve.Profile              // of its kind
-	attached      map[string]json.RawMessage // tool to settings
-	disabledTools map[string]string          // of them those that the agent cannot call though others can, and why
+	profile       reeve.Profile              // the profile of the agent's kind
+	attached      map[string]json.RawMessage // settings by tool id
+	disabledTools map[string]string          // reasons why this agent cannot call attached tools, by tool id
 }
 
-// forget drops all that is known of a workspace.
+// invalidate removes everything about a workspace from the cache.
 func (v *viewCache) invalidate(workspace string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -54,7 +55,7 @@ func (v *viewCache) invalidate(workspace string) {
 	v.deleteAgents(workspace)
 }
 
-// forgetAll drops all that is known of every workspace.
+// invalidateAll empties the cache.
 func (v *viewCache) invalidateAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -62,15 +63,15 @@ func (v *viewCache) invalidateAll() {
 	clear(v.agents)
 }
 
-// doubt has it looked up whether what is known of a workspace still holds, the next time that it is needed. Its
-// catalogue stays if it does: to read it takes a tenth of a second.
+// invalidateAgents removes the agents of a workspace, so that the next use compares revisions. The view of the
+// workspace itself is reused if its revision is still current, because loading it takes a tenth of a second.
 func (v *viewCache) invalidateAgents(workspace string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.deleteAgents(workspace)
 }
 
-// drop drops the views of a workspace's agents. The caller holds v.mu.
+// deleteAgents removes the agents of a workspace. The caller holds v.mu.
 func (v *viewCache) deleteAgents(workspace string) {
 	for k, a := range v.agents {
 		if a.ws.ID == workspace {
@@ -79,7 +80,7 @@ func (v *viewCache) deleteAgents(workspace string) {
 	}
 }
 
-// agent gives the view of an agent, by id or name, reading it when it is not cached.
+// getAgent returns the view of an agent, given its id or name. It loads the view if it is not cached.
 func (v *viewCache) getAgent(ctx context.Context, g *Gate, workspace, agent string) (*agentView, error) {
 	key := workspace + "\x00" + agent
 	v.mu.RLock()
@@ -106,8 +107,8 @@ func (v *viewCache) getAgent(ctx context.Context, g *Gate, workspace, agent stri
 	return loaded, nil
 }
 
-// current gives the view of an agent as it is now, for a call whose handler runs before anything is written that would
-// find out. The agent is looked up as the caller names it: a name may be another's by now.
+// refreshAgent returns a view of the agent at the current revision. It is used for calls whose handler runs before a
+// write checks the revision. The agent is looked up by the caller's name for it, which may denote another agent by now.
 func (v *viewCache) refreshAgent(ctx context.Context, g *Gate, was *agentView, agent string) (*agentView, error) {
 	var now reeve.Workspace
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -121,8 +122,8 @@ func (v *viewCache) refreshAgent(ctx context.Context, g *Gate, was *agentView, a
 	return v.getAgent(ctx, g, was.ws.ID, agent)
 }
 
-// runsBeforeWrite tells whether something is done for a caller before a write that would find out that the view is old: all
-// of a tool that reads, a tool's preview, and a question to a model, which is no tool's.
+// runsBeforeWrite reports whether the call runs code before a write that would detect an outdated view. This is so for
+// reads, for previews and for questions to a model, which have no tool.
 func (v *agentView) runsBeforeWrite(c reeve.Call) bool {
 	e, ok := v.workspace.tools[c.Tool]
 	return c.Tool == "" || ok && (e.tool.Effect == reeve.Read || e.tool.Preview != nil &&
@@ -160,7 +161,8 @@ func (v *viewCache) loadAgent(ctx context.Context, g *Gate, s *store.Snap, works
 	return out, nil
 }
 
-// workspace gives the view of a workspace at the snapshot's revision, reusing the cached one when it is the same.
+// getWorkspace returns the view of a workspace at the revision of the snapshot. It reuses the cached view, or the
+// compiled tools of an older one.
 func (v *viewCache) getWorkspace(ctx context.Context, g *Gate, s *store.Snap, id string) (*workspaceView, error) {
 	ws, err := s.Agents().GetWorkspace(ctx, id)
 	if err != nil {
@@ -189,7 +191,7 @@ func (v *viewCache) getWorkspace(ctx context.Context, g *Gate, s *store.Snap, id
 		}
 		if cached != nil {
 			if old := cached.tools[t.ID]; old != nil && old.rowHash == rowHash(t) {
-				w.tools[t.ID] = old // its schema is compiled already
+				w.tools[t.ID] = old // the schema is already compiled
 				continue
 			}
 		}
@@ -214,7 +216,7 @@ func (v *viewCache) getWorkspace(ctx context.Context, g *Gate, s *store.Snap, id
 	return w, nil
 }
 
-// checkNotStopped says so when the server is held or the kill switch is on.
+// checkNotStopped returns an error if the server is held or the kill switch is on for the workspace or the agent.
 func (v *agentView) checkNotStopped() error {
 	if v.ws.Hold != nil {
 		return v.ws.Hold.Err()
@@ -232,7 +234,7 @@ func (v *agentView) checkNotStopped() error {
 	return nil
 }
 
-// BuiltinProfiles is what agents of the built-in kinds may do, until a workspace sets a profile of its own.
+// BuiltinProfiles returns the profiles of the built-in kinds. A workspace can replace them.
 func BuiltinProfiles() []reeve.Profile {
 	return []reeve.Profile{
 		{Kind: "assistant", Capabilities: []string{"files.read", "files.write"}},
@@ -246,7 +248,7 @@ func BuiltinProfiles() []reeve.Profile {
 	}
 }
 
-// getProfile gives what agents of a kind may do: the workspace's profile, else the built-in one, else nothing.
+// getProfile returns the profile of a kind: the workspace's own, else the built-in one, else an empty one.
 func getProfile(ctx context.Context, s *store.Snap, workspace, kind string) (reeve.Profile, error) {
 	p, ok, err := s.Agents().GetProfile(ctx, workspace, kind)
 	if err != nil || ok {

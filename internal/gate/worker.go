@@ -12,41 +12,41 @@ import (
 )
 
 const (
-	heartbeatInterval = 5 * time.Second  // how often a process says that it lives
-	maxConcurrent     = 16               // how many operations are taken up at once
-	pollInterval      = 15 * time.Second // how long work of other processes may wait for us to look
+	heartbeatInterval = 5 * time.Second  // time between two heartbeats of a process
+	maxConcurrent     = 16               // operations that a worker processes at the same time
+	pollInterval      = 15 * time.Second // longest time between two searches for due operations
 )
 
-// Run takes up operations that are due, until ctx ends: calls that were approved, and calls whose outcome a crash or a
-// lost connection left open. It returns when all that it started has ended.
+// Run processes due operations until ctx ends. These are approved and asynchronous calls, and calls whose outcome is
+// open after a crash or a lost connection. Run returns when all operations that it started have ended.
 func (g *Gate) Run(ctx context.Context) error { return (&operationWorker{g}).run(ctx) }
 
-// Step does once what Run does again and again, and waits for it. It returns how many operations it took up.
+// Step processes the operations that are due now, one after another, and returns their number.
 func (g *Gate) Step(ctx context.Context) (int, error) { return (&operationWorker{g}).step(ctx) }
 
-// operationWorker takes up operations that are due. It also keeps this process's lease alive.
+// operationWorker processes due operations and renews the lease of this process.
 type operationWorker struct{ *Gate }
 
 func (l *operationWorker) run(ctx context.Context) error {
-	alive, silent := context.WithCancel(context.WithoutCancel(ctx))
-	over := make(chan struct{})
-	// on its own: it must go on while the loop is busy, and until the last is done
-	go func() { defer close(over); l.runHeartbeat(alive) }()
-	defer func() { silent(); <-over }()
+	detached, stopHeartbeat := context.WithCancel(context.WithoutCancel(ctx))
+	heartbeatDone := make(chan struct{})
+	// a separate goroutine, because heartbeats must continue while the loop is busy and until all work has ended
+	go func() { defer close(heartbeatDone); l.runHeartbeat(detached) }()
+	defer func() { stopHeartbeat(); <-heartbeatDone }()
 	var work errgroup.Group
 	var busy atomic.Int32
 	for ctx.Err() == nil {
 		free := maxConcurrent - int(busy.Load())
 		ops, next, err := l.claim(ctx, free)
 		if err != nil && ctx.Err() == nil {
-			l.Log.Error("could not look for operations that are due", "error", err)
+			l.Log.Error("could not claim due operations", "error", err)
 		}
 		for _, op := range ops {
 			busy.Add(1)
 			work.Go(func() error {
-				l.processOperation(alive, op)
+				l.processOperation(detached, op)
 				if busy.Add(-1) == maxConcurrent-1 {
-					l.Wakeup() // there was no room for more, and now there is
+					l.Wakeup() // the worker was at its limit and can claim again
 				}
 				return nil
 			})
@@ -59,13 +59,13 @@ func (l *operationWorker) run(ctx context.Context) error {
 }
 
 func (l *operationWorker) runHeartbeat(ctx context.Context) {
-	beat := time.NewTicker(heartbeatInterval)
-	defer beat.Stop()
+	ticker := time.NewTicker(heartbeatInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-beat.C:
+		case <-ticker.C:
 			l.sendHeartbeat(ctx)
 		}
 	}
@@ -79,8 +79,8 @@ func (l *operationWorker) step(ctx context.Context) (int, error) {
 	return len(ops), err
 }
 
-// Close waits for calls that have left, for a while, and says goodbye. What is still out then is taken up after the
-// next start.
+// Close waits until dispatched calls are recorded or ctx ends, then unregisters this process. Calls that are still in
+// flight are recovered by another process or after the next start.
 func (g *Gate) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { g.inFlight.Wait(); close(done) }()
@@ -92,18 +92,18 @@ func (g *Gate) Close(ctx context.Context) error {
 	return g.DB.Update(detached, func(tx *store.Tx) error { return tx.System().UnregisterProcess(detached, g.processID) })
 }
 
-// notifyChange says that something was committed that somebody may wait for.
+// notifyChange calls OnChange after a commit.
 func (g *Gate) notifyChange() {
 	if g.OnChange != nil {
 		g.OnChange()
 	}
 }
 
-// Wakeup makes the loop look now.
+// Wakeup makes Run look for due operations now.
 func (g *Gate) Wakeup() { g.wakeSignal.Notify() }
 
-// sendHeartbeat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its
-// hands has been taken, and its late answers will be refused.
+// sendHeartbeat renews the lease of this process. If other processes have declared this one gone, it registers again
+// under the same id. They have taken over its operations, so its late writes to them fail.
 func (l *operationWorker) sendHeartbeat(ctx context.Context) {
 	at, known := reeve.Now(), false
 	err := l.DB.Update(ctx, func(tx *store.Tx) (err error) {
@@ -117,36 +117,36 @@ func (l *operationWorker) sendHeartbeat(ctx context.Context) {
 	case err == nil:
 		l.lease.renew(at, known)
 	case ctx.Err() == nil:
-		l.Log.Error("could not say that this server lives", "error", err)
+		l.Log.Error("could not write the heartbeat", "error", err)
 	}
 }
 
-// claim closes what has expired, takes what is due, and says how long until the next.
+// claim repeats pending writes, closes expired approvals and claims up to n due operations for this process. It also
+// returns the time until the next operation is due or the next approval expires.
 func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
 	next = pollInterval
 	if l.pending.flush(ctx) {
 		next = heartbeatInterval / 5
 	}
-	held := false
+	isHeld := false
 	if err := l.DB.View(ctx, func(s *store.Snap) (err error) {
-		held, err = s.System().
-			Held(ctx)
+		isHeld, err = s.System().Held(ctx)
 		return err
-	}); err != nil || held {
+	}); err != nil || isHeld {
 		return nil, next, err
 	}
 	if err := l.Inbox.expireApprovals(ctx); err != nil {
 		return nil, next, err
 	}
 	err = l.DB.Update(ctx, func(tx *store.Tx) error {
-		until := func(due int64, waiting bool, err error) error {
-			if waiting {
+		waitUntil := func(due int64, found bool, err error) error {
+			if found {
 				next = min(next, max(10*time.Millisecond, reeve.FromMillis(due).Sub(tx.Now())))
 			}
 			return err
 		}
-		if err := until(tx.Ledger().NextExpiry(ctx)); err != nil || n == 0 {
-			return err // no operation is due for us while our hands are full
+		if err := waitUntil(tx.Ledger().NextExpiry(ctx)); err != nil || n == 0 {
+			return err // the worker is at its limit
 		}
 		if err := tx.Ledger().ReleaseLost(ctx); err != nil {
 			return err
@@ -154,9 +154,9 @@ func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operati
 		if ops, err = tx.Ledger().ClaimOperations(ctx, l.processID, n); err != nil {
 			return err
 		}
-		return until(tx.Ledger().NextDue(ctx))
+		return waitUntil(tx.Ledger().NextDue(ctx))
 	})
-	if err != nil { // they are not ours; or nobody can tell
+	if err != nil { // the commit failed or is uncertain, so the operations may be owned by this process
 		for _, op := range ops {
 			l.releaseLater(op)
 		}
@@ -165,7 +165,7 @@ func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operati
 	return ops, next, nil
 }
 
-// process brings one operation further. Its failure is logged: the operation stays due.
+// processOperation resumes one operation. It logs an error, and the operation stays due.
 func (l *operationWorker) processOperation(ctx context.Context, op reeve.Operation) {
 	var err error
 	for range maxDecisions {
@@ -178,17 +178,16 @@ func (l *operationWorker) processOperation(ctx context.Context, op reeve.Operati
 	}
 	if err != nil && l.release(ctx, op) {
 		switch reeve.CodeOf(err) {
-		case reeve.Stopped, reeve.Canceled: // it waits
+		case reeve.Stopped, reeve.Canceled: // expected; the operation stays due
 		default:
-			l.Log.Error("could not take up an operation; it will be tried again", "operation", op.ID, "agent",
-				op.AgentID, "tool", op.Tool, "error", err)
+			l.Log.Error("could not process an operation; will retry", "operation", op.ID, "agent", op.AgentID,
+				"tool", op.Tool, "error", err)
 		}
 	}
 	l.notifyChange()
 }
 
-// release puts an operation that could not be taken up back, to be tried again later. False means that somebody has
-// settled it.
+// release makes an operation due again after a delay. It returns false if the operation has changed meanwhile.
 func (l *operationWorker) release(ctx context.Context, op reeve.Operation) bool {
 	is := op
 	next := reeve.Now().Add(l.Backoff.First)
@@ -203,9 +202,10 @@ func (l *operationWorker) release(ctx context.Context, op reeve.Operation) bool 
 	return true
 }
 
-// resume takes up an operation from its rows.
+// resume continues an operation from its stored rows. It decides again on a prepared operation. It determines the
+// outcome of a dispatched one.
 func (l *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
-	if op.State != reeve.Prepared { // which is judged, and so found out
+	if op.State != reeve.Prepared { // for a prepared one the write after the decision detects an old view
 		l.viewCache.invalidateAgents(op.WorkspaceID)
 	}
 	req, err := l.loadRequest(ctx, op)
@@ -213,7 +213,7 @@ func (l *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve
 	case "":
 	case reeve.NotFound:
 		return l.endOrphan(ctx, op, errAgentGone)
-	case reeve.Denied: // an agent on whose behalf the call was made is gone
+	case reeve.Denied: // a principal of the call was deleted
 		return l.endOrphan(ctx, op, reeve.AsError(err))
 	default:
 		return reeve.Result{}, err
@@ -222,7 +222,7 @@ func (l *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve
 		return l.execute(ctx, l.decide(ctx, req))
 	}
 	if stop := req.checkNotStopped(); stop != nil && op.Effect != reeve.Unsafe {
-		return reeve.Result{}, stop // nothing is sent while the kill switch is on
+		return reeve.Result{}, stop // send nothing while the kill switch is on
 	}
 	d, callable := req.resumeDecision()
 	a := newAttempt(newRecorder(d))
@@ -230,13 +230,14 @@ func (l *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve
 	if !callable {
 		return a.rec.recordOutcome(ctx, op,
 			d.newFailure(ambiguous, reeve.Errorf(reeve.UnknownOutcome,
-				"the tool is gone, so nobody can tell what happened")))
+				"the tool no longer exists, so the outcome cannot be determined")))
 	}
 	a.earlierAttempts = op.Tries + 1
 	return a.resume(ctx, op)
 }
 
-// resume settles an operation that was sent and whose outcome was not recorded, by its effect class.
+// resume determines the outcome of a dispatched operation whose outcome was not recorded, according to its effect
+// class.
 func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	lost := a.newFailure(ambiguous,
 		reeve.Errorf(reeve.UnknownOutcome, "the server stopped before the outcome was recorded"))
@@ -244,15 +245,14 @@ func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result,
 		lost.err.Message = op.Message
 	}
 	if op.Awaited() {
-		lost = a.newFailure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s",
+		lost = a.newFailure(ambiguous, reeve.Errorf(reeve.Timeout, "no outcome arrived from outside within %s",
 			a.tool().Timeout()))
 		lost.attempts = a.earlierAttempts
 		return a.rec.recordOutcome(ctx, op, lost)
 	}
 	if op.ToolVersion != a.entry.fingerprint && (op.Effect == reeve.Keyed || op.Effect == reeve.Verifiable) {
-		lost.isFinal = true // the tool will not change back
-		lost.err.Message = "the tool has changed since it was sent: whoever it would be sent to now may know nothing " +
-			"of it"
+		lost.isFinal = true // later tries would find the same
+		lost.err.Message = "the tool has changed since the call was sent, so sending or verifying it again proves nothing"
 		return a.rec.recordOutcome(ctx, op, lost)
 	}
 	switch op.Effect {
@@ -268,8 +268,8 @@ func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result,
 	return a.rec.recordOutcome(ctx, op, lost)
 }
 
-// resumeDecision returns the decision on a recorded call that was let through before. False means that its tool cannot be
-// called any more.
+// resumeDecision returns the decision on a recorded call that passed the gate before. It returns false if the tool of
+// the call can no longer be called.
 func (r *request) resumeDecision() (d *Decision, callable bool) {
 	d = newDecision(r)
 	d.args, d.argsHash = r.call.Args, r.resumed.ArgsHash
@@ -282,17 +282,17 @@ func (r *request) resumeDecision() (d *Decision, callable bool) {
 	return d, true
 }
 
-// errAgentGone is why nothing is done for an agent that was removed.
-var errAgentGone = reeve.Errorf(reeve.Denied, "the agent is gone").Hintf("another agent must do it")
+// errAgentGone is the reason for denying operations of a deleted agent.
+var errAgentGone = reeve.Errorf(reeve.Denied, "the agent no longer exists").Hintf("use another agent")
 
-// endOrphan ends an operation whose agent is gone, or one on whose behalf it runs: one that may have left is unknown, one
-// that has not is denied.
+// endOrphan ends an operation whose agent or principal was deleted. A prepared operation is denied. A dispatched one
+// becomes unknown, because it may have taken effect.
 func (l *operationWorker) endOrphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
 	err := l.DB.Update(ctx, func(tx *store.Tx) error {
 		if op.State == reeve.Prepared {
 			return cancelOperation(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
 		}
-		return l.setUnknown(ctx, tx, op, why.Message+", so nobody can tell what happened")
+		return l.setUnknown(ctx, tx, op, why.Message+", so the outcome cannot be determined")
 	})
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID}, err
 }
