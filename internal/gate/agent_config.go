@@ -7,7 +7,8 @@ import (
 	"reeve"
 )
 
-// agentConfigSchema is the schema of an agent's config. One that cannot be made is a slip in this program.
+// agentConfigSchema is the schema of an agent's config. It panics if the schema is not valid, which is a programming
+// error.
 var agentConfigSchema = sync.OnceValue(func() *schema {
 	text, err := reeve.SchemaFor[reeve.AgentConfig]()
 	if err != nil {
@@ -20,8 +21,8 @@ var agentConfigSchema = sync.OnceValue(func() *schema {
 	return s
 })
 
-// CheckAgentConfig validates an agent's config when it is set, and names every wrong path: a misspelt setting must not
-// be found out by a run that does something else.
+// CheckAgentConfig validates an agent's config. The error names every wrong path, so that a misspelt setting is found
+// when the config is set and not during a run.
 func CheckAgentConfig(config json.RawMessage) error {
 	v, err := reeve.ParseJSON(config)
 	if err != nil {
@@ -29,19 +30,20 @@ func CheckAgentConfig(config json.RawMessage) error {
 	}
 	tree, ok := v.(map[string]any)
 	if !ok {
-		return invalidField("/config", "an object", "an agent's config is an object")
+		return invalidField("/config", "an object", "an agent's config must be an object")
 	}
 	deleteNulls(tree)
 	if fields := agentConfigSchema().check(v, "/config"); len(fields) > 0 {
-		return &reeve.Error{Code: reeve.Validation, Message: "the agent's config is not valid: " + describeFields(fields),
+		return &reeve.Error{Code: reeve.Validation, Message: "the agent's config is not valid: " +
+			describeFields(fields),
 			Fields: fields,
-			Hint:   "what is not Reeve's own goes under extension, by a namespace"}
+			Hint:   "put settings of your own under extension, in a namespace"}
 	}
 	_, err = reeve.ReadConfig(config)
 	return err
 }
 
-// deleteNulls takes out what is null among the settings that are ours: programs write that for what they do not set.
+// deleteNulls removes null values from Reeve's own settings. Programs write null for settings that are not set.
 func deleteNulls(tree map[string]any) {
 	for k, v := range tree {
 		switch v := v.(type) {

@@ -10,20 +10,21 @@ import (
 	"reeve"
 )
 
-// argumentRepair mends arguments that do not fit, by these rules and no others, each only where the schema leaves no doubt:
+// argumentRepair corrects arguments that do not match the schema, where the schema leaves only one interpretation:
 //
-//   - null for a property that is not required and may not be null: the property is left out
-//   - a string for a number, integer or boolean that it spells exactly: that value
-//   - a string for an object or array whose JSON it holds: that value
-//   - a number for a string: its digits
+//   - null for an optional property that may not be null: the property is removed
+//   - a string that spells a number, integer or boolean: replaced by that value
+//   - a string with JSON where an object or array is expected: replaced by that value
+//   - a number where a string is expected: replaced by its digits
 type argumentRepair struct{ notes []string }
 
+// repairValue repairs the values inside v, recursively, and returns v.
 func (r *argumentRepair) repairValue(v any, schema, root map[string]any, path string) any {
 	schema = resolveRef(schema, root)
 	switch t := v.(type) {
 	case map[string]any:
 		props, _ := schema["properties"].(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(t)) { // so that the notes are in one order
+		for _, name := range slices.Sorted(maps.Keys(t)) { // for a stable order of the notes
 			value := t[name]
 			sub, ok := props[name].(map[string]any)
 			if !ok {
@@ -32,7 +33,7 @@ func (r *argumentRepair) repairValue(v any, schema, root map[string]any, path st
 			here := path + jsonPointer([]string{name})
 			if value == nil && !allowsType(resolveRef(sub, root), "null") && !isRequired(schema, name) {
 				delete(t, name)
-				r.addNote(here, "null left out")
+				r.addNote(here, "null, removed")
 				continue
 			}
 			t[name] = r.repairValue(r.repairScalar(value, resolveRef(sub, root), here), sub, root, here)
@@ -48,6 +49,7 @@ func (r *argumentRepair) repairValue(v any, schema, root map[string]any, path st
 	return v
 }
 
+// repairScalar returns v, or the value that it stands for if v has the wrong type.
 func (r *argumentRepair) repairScalar(v any, schema map[string]any, path string) any {
 	switch t := v.(type) {
 	case string:
@@ -61,14 +63,14 @@ func (r *argumentRepair) repairScalar(v any, schema map[string]any, path string)
 		}
 		for _, kind := range []string{"integer", "number", "boolean", "object", "array"} {
 			if allowsType(schema, kind) && hasType(parsed, kind) {
-				r.addNote(path, "a string read as "+withArticle(kind))
+				r.addNote(path, "a string, read as "+withArticle(kind))
 				return parsed
 			}
 		}
 	case json.Number:
 		if schema["type"] != nil && allowsType(schema, "string") && !allowsType(schema, "number") &&
 			!allowsType(schema, "integer") {
-			r.addNote(path, "a number read as a string")
+			r.addNote(path, "a number, read as a string")
 			return string(t)
 		}
 	}
@@ -77,6 +79,7 @@ func (r *argumentRepair) repairScalar(v any, schema map[string]any, path string)
 
 func (r *argumentRepair) addNote(path, what string) { r.notes = append(r.notes, path+": "+what) }
 
+// hasType reports whether a value has a JSON Schema type.
 func hasType(v any, kind string) bool {
 	switch t := v.(type) {
 	case json.Number:
@@ -91,7 +94,8 @@ func hasType(v any, kind string) bool {
 	return false
 }
 
-// allowsType tells whether a schema names a type. One that names none is left alone.
+// allowsType reports whether a schema allows a type. A schema without types counts as allowing string and null, so that
+// values for it are not repaired.
 func allowsType(schema map[string]any, kind string) bool {
 	switch t := schema["type"].(type) {
 	case string:
@@ -117,7 +121,7 @@ func isRequired(schema map[string]any, name string) bool {
 	return false
 }
 
-// resolveRef follows a reference into the schema's own definitions.
+// resolveRef follows references to definitions in the same schema. It returns the schema unchanged if that fails.
 func resolveRef(schema, root map[string]any) map[string]any {
 	for range 16 {
 		ref, ok := schema["$ref"].(string)

@@ -9,11 +9,11 @@ import (
 	"reeve/internal/store"
 )
 
-// AskModel lets a model be asked within the budgets of the caller. It reserves what the question may cost at the most,
-// and charges what it cost in the transaction in which keep stores the answer. It refuses while the kill switch is on.
-func (g *Gate) AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount,
-	error),
-	keep func(context.Context, *store.Tx) error) error {
+// AskModel calls ask, which sends a request to a model, within the budgets of the caller. It reserves the maximum cost
+// first. It charges the real cost in the transaction in which save stores the response. It returns an error while the
+// kill switch is on.
+func (g *Gate) AskModel(ctx context.Context, who reeve.Call, maxCost reeve.Amount,
+	ask func(context.Context) (reeve.Amount, error), save func(context.Context, *store.Tx) error) error {
 	req, err := g.newRequest(ctx, who)
 	if err != nil {
 		return err
@@ -21,37 +21,38 @@ func (g *Gate) AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, 
 	if err := req.checkNotStopped(); err != nil {
 		return err
 	}
-	budget := &reservation{request: req, cost: reeve.Amount{Tokens: most.Tokens, Micros: most.Micros},
-		timeout: time.Duration(max(1, most.Millis)) * time.Millisecond}
+	budget := &reservation{request: req, cost: reeve.Amount{Tokens: maxCost.Tokens, Micros: maxCost.Micros},
+		timeout: time.Duration(max(1, maxCost.Millis)) * time.Millisecond}
 	var short *budgetExhausted
 	if err := budget.claim(ctx); errors.As(err, &short) {
 		return short.refusal()
 	} else if err != nil {
 		return err
 	}
-	lasting, charged, unsure := context.WithoutCancel(ctx), false, false
+	detached, isCharged, isUncertain := context.WithoutCancel(ctx), false, false
 	defer func() {
-		if !charged { // also after a panic
+		if !isCharged { // also after a panic
 			budget.release(ctx)
 		}
 	}()
 	spent, err := ask(ctx)
 	if err == nil {
-		err = g.DB.Update(lasting, func(tx *store.Tx) error {
-			if err := budget.spendInTx(lasting, tx, spent); err != nil {
+		err = g.DB.Update(detached, func(tx *store.Tx) error {
+			if err := budget.spendInTx(detached, tx, spent); err != nil {
 				return err
 			}
-			return keep(lasting, tx)
+			return save(detached, tx)
 		})
-		if charged = err == nil; charged {
+		if isCharged = err == nil; isCharged {
 			return nil
 		}
-		unsure = reeve.CodeOf(err) == reeve.UnknownOutcome // it may be charged already
+		isUncertain = reeve.CodeOf(err) == reeve.UnknownOutcome // it may be charged already
 	}
-	if !unsure && (spent.Tokens > 0 || spent.Micros > 0) { // an answer that is not kept costs what it cost
-		failed := g.DB.Update(lasting, func(tx *store.Tx) error { return budget.spendInTx(lasting, tx, spent) })
-		if charged = failed == nil; !charged {
-			g.Log.Warn("could not charge a budget for a model's answer that was not kept", "agent", who.Agent, "error",
+	if !isUncertain && (spent.Tokens > 0 || spent.Micros > 0) { // a response that is not stored is charged too
+		failed := g.DB.Update(detached, func(tx *store.Tx) error { return budget.spendInTx(detached, tx, spent) })
+		if isCharged = failed == nil; !isCharged {
+			g.Log.Warn("could not charge a budget for a model response that was not stored", "agent", who.Agent,
+				"error",
 				failed)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// However a question to a model ends, nothing stays reserved for it, and what it cost is charged.
-func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
+// AskModel releases its reservation and charges the cost, no matter how the request ends.
+func TestG17_AskModelReleasesItsReservation(t *testing.T) {
 	t.Parallel()
 	costs := reeve.Amount{Tokens: 30}
 	answered := func(context.Context) (reeve.Amount, error) { return costs, nil }
@@ -23,19 +23,18 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 		"answered": {answered, kept, 30},
 		"panicked": {func(context.Context) (reeve.Amount, error) { panic("a brain") }, kept, 0},
 		"failed": {func(context.Context) (reeve.Amount, error) {
-			return reeve.Amount{Millis: 5},
-				errors.New("no")
+			return reeve.Amount{Millis: 5}, errors.New("no")
 		}, kept, 0},
-		"given up": {func(context.Context) (reeve.Amount, error) { return costs, errors.New("no") },
+		"failed with a cost": {func(context.Context) (reeve.Amount, error) { return costs, errors.New("no") },
 			kept, 30},
-		"could not be kept": {answered, func(context.Context, *store.Tx) error { return errors.New("no") },
+		"not stored": {answered, func(context.Context, *store.Tx) error { return errors.New("no") },
 			30},
-		"panicked while it was kept": {answered, func(context.Context, *store.Tx) error { panic("a brain") }, 0},
+		"panicked during the store": {answered, func(context.Context, *store.Tx) error { panic("a brain") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			g, _, _ := sender(t, reeve.Read)
+			g, _, _ := newTestGate(t, reeve.Read)
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one",
 					Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
@@ -66,9 +65,8 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 	}
 }
 
-// When nobody can tell whether what was asked of the store was done, nothing is charged twice, and nothing stays
-// claimed for what is not done.
-func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
+// After an uncertain commit nothing is charged twice, and nothing stays reserved for a call that was not made.
+func TestG17_UncertainCommitIsNotChargedTwice(t *testing.T) {
 	t.Parallel()
 	lost := func() error {
 		return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
@@ -79,26 +77,24 @@ func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
 			reeve.Amount{Tokens: 100, Millis: 1000}, ask, kept)
 	}
 	for name, c := range map[string]struct {
-		do   func(*Gate, *shared) error
+		do   func(*Gate, *testEngine) error
 		used int64
 	}{
-		"the answer is kept": {func(g *Gate, e *shared) error {
+		"storing the response": {func(g *Gate, e *testEngine) error {
 			return asks(g, func(context.Context) (reeve.Amount, error) {
-				e.then(lost)
-				return reeve.Amount{Tokens: 30},
-					nil
+				e.onNextCommit(lost)
+				return reeve.Amount{Tokens: 30}, nil
 			})
 		}, 30},
-		"a question's claim": {func(g *Gate, e *shared) error {
-			e.then(lost)
+		"reserving for a question": {func(g *Gate, e *testEngine) error {
+			e.onNextCommit(lost)
 			return asks(g, func(context.Context) (reeve.Amount, error) {
-				t.Error("it was asked")
-				return reeve.Amount{},
-					nil
+				t.Error("the model was called")
+				return reeve.Amount{}, nil
 			})
 		}, 0},
-		"a read's claim": {func(g *Gate, e *shared) error {
-			e.then(lost)
+		"reserving for a read": {func(g *Gate, e *testEngine) error {
+			e.onNextCommit(lost)
 			_, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
 				Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo})
 			return err
@@ -107,7 +103,7 @@ func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			g, e, sent := sender(t, reeve.Read)
+			g, e, sent := newTestGate(t, reeve.Read)
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one",
 					Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})

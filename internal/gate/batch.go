@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// CallAll takes the calls of one model response. Reads that follow each other run together; anything else runs alone,
-// in order; all are recorded in the order of the calls. Within a run, nothing is made after a call that waits.
+// CallAll makes the calls of one model response. Adjacent reads run concurrently. All other calls run one at a time.
+// The calls are recorded in their order. Within a run, CallAll stops after a call that blocks the run.
 func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult {
 	out := make([]reeve.BatchResult, len(calls))
 	for i := 0; i < len(calls); {
@@ -16,7 +16,7 @@ func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchRes
 		if n < 2 {
 			out[i].Result, out[i].Err = g.Call(ctx, calls[i])
 			out[i].Made = true
-			if calls[i].Run != "" && blocksRun(out[i].Result) { // the run does nothing more before a person has spoken
+			if calls[i].Run != "" && blocksRun(out[i].Result) { // the run continues when the call has a result
 				return out
 			}
 			i++
@@ -31,7 +31,8 @@ func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchRes
 	return out
 }
 
-// blocksRun tells whether a call's run must wait: for a person, or for an outcome that is being found out.
+// blocksRun reports whether the run of a call must wait, either for a person or for an outcome that is being
+// determined.
 func blocksRun(r reeve.Result) bool {
 	switch r.State {
 	case reeve.Parked, reeve.Unknown:
@@ -43,7 +44,7 @@ func blocksRun(r reeve.Result) bool {
 	return false
 }
 
-// countLeadingReads counts the calls at the front that change nothing, and whose callers wait for them.
+// countLeadingReads counts the synchronous read-only calls at the start of the list.
 func (g *Gate) countLeadingReads(ctx context.Context, calls []reeve.Call) int {
 	for n, c := range calls {
 		v, err := g.viewCache.getAgent(ctx, g, c.Workspace, c.Agent)
@@ -58,7 +59,8 @@ func (g *Gate) countLeadingReads(ctx context.Context, calls []reeve.Call) int {
 	return len(calls)
 }
 
-// callReads decides on reads one by one, runs those that pass side by side, and records them in order.
+// callReads decides on reads one by one, runs those that pass concurrently and records them in order. It passes the
+// others to Call.
 func (g *Gate) callReads(ctx context.Context, calls []reeve.Call, out []reeve.BatchResult) {
 	type run struct {
 		*Attempt

@@ -263,7 +263,8 @@ func (r *reservation) renewInTx(ctx context.Context, tx *store.Tx, key string) e
 func (r *reservation) reserve(ctx context.Context, tx *store.Tx, key string, budgets []reeve.Budget) error {
 	r.reservationKey = key
 	for _, b := range budgets {
-		if err := tx.Ledger().Reserve(ctx, r.call.Workspace, b.Subject, key, r.g.processID, r.claimedAmount()); err != nil {
+		if err := tx.Ledger().Reserve(ctx, r.call.Workspace, b.Subject, key, r.g.processID,
+			r.claimedAmount()); err != nil {
 			return err
 		}
 	}
@@ -290,7 +291,8 @@ func (r *reservation) release(ctx context.Context) {
 	detached := context.WithoutCancel(ctx)
 	err := r.g.DB.Update(detached, func(tx *store.Tx) error { return r.spendInTx(detached, tx, reeve.Amount{}) })
 	if err != nil {
-		r.g.Log.Warn("could not release a budget reservation; it stays until the next start", "call", r.reservationKey, "error", err)
+		r.g.Log.Warn("could not release a budget reservation; it stays until the next start", "call", r.reservationKey,
+			"error", err)
 	}
 }
 

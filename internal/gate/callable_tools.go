@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// CallableTools lists the tools that a caller can call: its explicit list, else its agent's attachments, else the
-// default set; of those only what everybody has on whose behalf it calls. Broken ones are left out.
+// CallableTools lists the tools that a caller can call. These are the tools listed in who, else the agent's
+// attachments, else the default tools. Tools that are broken or that a principal does not have are left out.
 func (g *Gate) CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool, error) {
 	req, err := g.newRequest(ctx, who)
 	if err != nil {
@@ -29,7 +29,8 @@ func (g *Gate) CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool,
 	}
 	var out []reeve.Tool
 	for _, id := range ids {
-		if e, ok := req.view.workspace.tools[id]; ok && e.tool.Broken == "" && req.view.grantReason(who.Tools, id) != "" &&
+		if e, ok := req.view.workspace.tools[id]; ok && e.tool.Broken == "" &&
+			req.view.grantReason(who.Tools, id) != "" &&
 			req.findPrincipalWithout(id) == "" {
 			out = append(out, e.tool)
 		}

@@ -62,7 +62,8 @@ func (g *Gate) CancelForRun(ctx context.Context, tx *store.Tx, run reeve.Run) er
 
 // cancelUnlessDecided is cancelOperation, except that it does nothing if a person has decided meanwhile.
 func cancelUnlessDecided(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
-	if err := cancelOperation(ctx, tx, op, why, refusedApprovalStep(why)); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+	if err := cancelOperation(ctx, tx, op, why, refusedApprovalStep(why)); err != nil &&
+		reeve.CodeOf(err) != reeve.Conflict {
 		return err
 	}
 	return nil
@@ -96,7 +97,8 @@ func refusedApprovalStep(why *reeve.Error) reeve.Step {
 
 // whyItemObsolete returns why a call of a script must not run any more, or nil. A person may have skipped or restarted
 // its item while the call waited.
-func whyItemObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation, info reeve.ActionInfo) (obsolete, err error) {
+func whyItemObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation,
+	info reeve.ActionInfo) (obsolete, err error) {
 	if info.Item == "" {
 		return nil, nil
 	}
@@ -136,10 +138,10 @@ func (g *Gate) CancelForAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, 
 	if err != nil {
 		return err
 	}
-	err = forEachActingFor(ctx, tx, r, parked, func(op reeve.Operation) (string, string) { return op.AgentID, op.RunID },
-		func(op reeve.Operation, why *reeve.Error) error {
-			return cancelUnlessDecided(ctx, tx, op, why)
-		})
+	ownerOf := func(op reeve.Operation) (agent, run string) { return op.AgentID, op.RunID }
+	err = forEachActingFor(ctx, tx, r, parked, ownerOf, func(op reeve.Operation, why *reeve.Error) error {
+		return cancelUnlessDecided(ctx, tx, op, why)
+	})
 	if err != nil {
 		return err
 	}
@@ -172,17 +174,18 @@ func markProposalsStale(ctx context.Context, tx *store.Tx, r retiredAgent) error
 
 // forEachActingFor calls do for each value that belongs to the agent or to a run on its behalf, with the reason for
 // cancelling it.
-func forEachActingFor[T any](ctx context.Context, tx *store.Tx, r retiredAgent, list []T, whose func(T) (agent, run string),
+func forEachActingFor[T any](ctx context.Context, tx *store.Tx, r retiredAgent, list []T,
+	ownerOf func(T) (agent, run string),
 	do func(v T, why *reeve.Error) error) error {
 	var runs []string
 	for _, v := range list {
-		if _, run := whose(v); run != "" {
+		if _, run := ownerOf(v); run != "" {
 			runs = append(runs, run)
 		}
 	}
 	led, err := tx.Runs().RunsActingFor(ctx, r.ID, runs)
 	for i := 0; i < len(list) && err == nil; i++ {
-		switch agent, run := whose(list[i]); {
+		switch agent, run := ownerOf(list[i]); {
 		case agent == r.ID:
 			err = do(list[i], reeve.Errorf(reeve.Denied, "the agent was %s", r.how))
 		case led[run]:

@@ -7,12 +7,11 @@ import (
 	"reeve/internal/store"
 )
 
-// Somebody approves a call while another takes it back, having seen it wait: the first counts, and nothing is said of
-// it but what became of it.
-func TestG15_ApprovedWhileItIsTakenBack(t *testing.T) {
+// If a call is approved and cancelled at the same time, the first decision counts and the second writes nothing.
+func TestG15_ApprovedWhileCancelled(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, _, sent := sender(t, reeve.Keyed)
+	g, _, sent := newTestGate(t, reeve.Keyed)
 	update := func(f func(*store.Tx) error) {
 		t.Helper()
 		if err := g.DB.Update(ctx, f); err != nil {

@@ -9,11 +9,10 @@ import (
 	"reeve/internal/store"
 )
 
-// Who goes away in the middle of a local call, which is then taken back, and comes back with the same operation id has
-// it made, and is not told for ever that they went away.
-func TestG12_WhoWentAwayInTheMiddleComesBack(t *testing.T) {
+// A caller that cancels a local call, which is rolled back, can make the call again with the same operation id.
+func TestG12_RepeatAfterCancel(t *testing.T) {
 	t.Parallel()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, _, _ := newTestGate(t, reeve.Keyed)
 	ctx, leave := context.WithCancel(t.Context())
 	waits := reeve.Tool{ID: "waits", Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
 		Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000,

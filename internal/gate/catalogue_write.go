@@ -8,9 +8,9 @@ import (
 	"reeve/internal/store"
 )
 
-// PutTool adds or replaces a workspace's own tool, for somebody of a role. Each replacement is a new version. Only an
-// owner decides where a secret goes: whoever else could make a tool that sends one, or change one that does, would read
-// it at the other end.
+// PutTool adds or replaces a workspace's own tool on behalf of a user with the given role. Each replacement is a new
+// version. Only an owner may add or change a tool that refers to a secret, because the author of the tool decides where
+// the secret is sent.
 func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve.Role) (reeve.Tool, error) {
 	t = t.WithDefaults()
 	if t.Kind == reeve.GoTool {
@@ -34,7 +34,7 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 		return t, ownerRequired(by, t.ID, "make a tool that refers to a secret, as %s does")
 	}
 	err := c.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Touch(ctx, t.WorkspaceID); err != nil { // before it is read: see Tx.Revise
+		if err := tx.Touch(ctx, t.WorkspaceID); err != nil { // before the tool is read
 			return err
 		}
 		old, err := tx.Agents().GetTool(ctx, t.WorkspaceID, t.ID)
@@ -45,7 +45,7 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 		case found && replace && old.WorkspaceID == "":
 			return builtinError(t.ID, "changed")
 		case found && !replace:
-			return reeve.Errorf(reeve.AlreadyExists, "a tool called %q is there already", t.ID)
+			return reeve.Errorf(reeve.AlreadyExists, "a tool %q already exists", t.ID)
 		case !found && replace:
 			return err
 		case found && refersToSecret(old.Spec) && !by.Allows(reeve.Owner):
@@ -63,11 +63,13 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 	return t, err
 }
 
+// builtinError returns the conflict for changing or deleting a compiled-in tool.
 func builtinError(tool, done string) error {
-	return reeve.Errorf(reeve.Conflict, "the tool %s is built in, and cannot be %s", tool, done).
-		Hintf("detach it from the agents that shall not have it")
+	return reeve.Errorf(reeve.Conflict, "the tool %s is built in and cannot be %s", tool, done).
+		Hintf("detach it from agents that must not have it")
 }
 
+// checkDefinition checks a tool with Define, or with Build if the builder is no Definer.
 func checkDefinition(b Builder, t reeve.Tool) error {
 	if d, ok := b.(Definer); ok {
 		return d.Define(t)
@@ -76,7 +78,7 @@ func checkDefinition(b Builder, t reeve.Tool) error {
 	return err
 }
 
-// DeleteTool removes a workspace's own tool.
+// DeleteTool deletes a workspace's own tool.
 func (c *Catalogue) DeleteTool(ctx context.Context, workspace, id string) error {
 	return c.db.Update(ctx, func(tx *store.Tx) error {
 		err := tx.Agents().DeleteTool(ctx, workspace, id)
@@ -89,12 +91,13 @@ func (c *Catalogue) DeleteTool(ctx context.Context, workspace, id string) error 
 	})
 }
 
-// refersToSecret tells whether a spec has a secret sent somewhere. What cannot be read may.
+// refersToSecret reports whether a tool's spec refers to a secret. It returns true for a spec that is not valid JSON.
 func refersToSecret(spec []byte) bool {
 	v, err := reeve.ParseJSON(spec)
 	return err != nil || mentionsSecret(v)
 }
 
+// mentionsSecret reports whether a value contains a reference to a secret.
 func mentionsSecret(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -115,8 +118,9 @@ func mentionsSecret(v any) bool {
 	return false
 }
 
-// ownerRequired refuses what takes an owner; what names the tool.
+// ownerRequired returns the error for an action that requires the role owner. What is a format with a verb for the tool
+// id.
 func ownerRequired(by reeve.Role, tool, what string) error {
 	return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot "+what, by, tool).
-		Hintf("it takes the role %s: whoever says where a secret is sent can read it there", reeve.Owner)
+		Hintf("the role %s is required, because a tool decides where its secrets are sent", reeve.Owner)
 }

@@ -146,8 +146,7 @@ func (d *decider) checkAttachment(context.Context) (string, error) {
 	if who := d.findPrincipalWithout(e.tool.ID); who != "" {
 		d.entry = nil
 		return "", reeve.Errorf(reeve.NotFound, "tool %q not found: %s, on whose behalf this runs, does not have it",
-			d.call.Tool, who).
-			Hintf("an agent that acts for another agent can call only tools that both have")
+			d.call.Tool, who).Hintf("an agent that acts for another agent can call only tools that both have")
 	}
 	if e.tool.Broken != "" {
 		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot be called: %s", e.tool.ID, e.tool.Broken).
@@ -185,8 +184,7 @@ func (d *decider) checkCapability(context.Context) (string, error) {
 	for _, v := range views {
 		if !slices.Contains(v.profile.Capabilities, need) && !slices.Contains(v.profile.Capabilities, "*") {
 			return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", v.agent.Kind,
-				need).
-				Hintf("an owner can add the capability to the profile of the kind")
+				need).Hintf("an owner can add the capability to the profile of the kind")
 		}
 	}
 	return "agents of kind " + d.view.agent.Kind + " have " + need, nil

@@ -67,7 +67,8 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: d.call.Workspace, Agent: d.call.Agent, User: d.call.User, Session: d.session,
 		Thread: d.thread, Run: d.call.Run, CallID: callID, Operation: d.operation, Attempt: attempt, Args: d.args,
-		Config: d.config, Base: d.baseVersion(), Categories: d.allowedCategories(), Ancestors: d.ancestors(), Lent: lent,
+		Config: d.config, Base: d.baseVersion(), Categories: d.allowedCategories(), Ancestors: d.ancestors(),
+		Lent:     lent,
 		Redactor: d.redactor(), Fits: d.fitsOutputCap, Delegators: d.delegators}
 }
 
@@ -89,7 +90,8 @@ func (d *Decision) operationIn(s reeve.State, callID string) reeve.Operation {
 // approval is valid only as long as this hash stays the same.
 func (d *Decision) policyHash() string {
 	answer, _ := d.policyAnswer(d.tool())
-	b, _ := json.Marshal([]any{answer, d.view.agent.Kind, d.allowedCategories(), d.view.profile.Capabilities, string(d.config),
+	b, _ := json.Marshal([]any{answer, d.view.agent.Kind, d.allowedCategories(), d.view.profile.Capabilities,
+		string(d.config),
 		d.call.Tools})
 	return reeve.Hash(b)[:16]
 }
@@ -99,8 +101,9 @@ func (d *Decision) settingsHash() string { return reeve.Hash(d.config)[:16] }
 
 // requestInfo returns the request as it is stored with the call: its origin, its reason and the result of each step.
 func (d *Decision) requestInfo() json.RawMessage {
-	info := reeve.ActionInfo{Type: "tool_call", Tool: d.call.Tool, ArgsHash: d.argsHash, Categories: d.allowedCategories(),
-		Via: d.call.Via, User: d.call.User, Session: d.call.Session, Reason: d.call.Reason, Ref: d.call.Ref,
+	info := reeve.ActionInfo{Type: "tool_call", Tool: d.call.Tool, ArgsHash: d.argsHash,
+		Categories: d.allowedCategories(),
+		Via:        d.call.Via, User: d.call.User, Session: d.call.Session, Reason: d.call.Reason, Ref: d.call.Ref,
 		Item:    d.call.Item,
 		Attempt: d.call.Attempt, Preview: d.call.PreviewOnly, Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes,
 		Trail: d.steps}

@@ -10,11 +10,11 @@ import (
 	"reeve/internal/store"
 )
 
-// Every call keeps its decision trace: one that is over at once, and one that waits.
-func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
+// Every call stores its decision trace, both a call that ends at once and one that waits.
+func TestG26_EveryCallStoresItsDecisionTrace(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, _, _ := newTestGate(t, reeve.Keyed)
 	local := func(id string, awaits bool, answer error) reeve.Tool {
 		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
 			Effect: reeve.Local, Tier: reeve.SideEffecting, Awaits: awaits, TimeoutMS: 3_600_000,
@@ -47,16 +47,16 @@ func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 			}
 			if x, err := g.Explain(ctx, "home", op); err != nil || len(info.Trail) != len(steps) ||
 				len(x.Steps) <= len(steps) {
-				t.Errorf("%s: %d steps are told, %d explained (%v)", op, len(info.Trail), len(x.Steps), err)
+				t.Errorf("%s: %d steps are stored, %d explained (%v)", op, len(info.Trail), len(x.Steps), err)
 			}
 		}
 	}
 }
 
-// A call of a tool whose name is no text is refused and recorded like any other unknown tool.
-func TestG26_ACallOfAToolWhoseNameIsNoText(t *testing.T) {
+// A call of a tool whose name is not valid text is refused and recorded like a call of any unknown tool.
+func TestG26_ToolNameIsNotText(t *testing.T) {
 	t.Parallel()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, _, _ := newTestGate(t, reeve.Keyed)
 	res, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "no\x00such\xff",
 		Args: []byte("{}"), Via: reeve.ViaGo})
 	if reeve.CodeOf(err) != reeve.NotFound {

@@ -52,8 +52,9 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 		now := tx.Now()
 		a.DecidedAt = &now
 		if obsolete != nil {
-			return denyOperation(ctx, tx, op, reeve.AsError(obsolete), reeve.Step{Name: "security", Verdict: reeve.Refused,
-				Why: reeve.AsError(obsolete).Message})
+			return denyOperation(ctx, tx, op, reeve.AsError(obsolete),
+				reeve.Step{Name: "security", Verdict: reeve.Refused,
+					Why: reeve.AsError(obsolete).Message})
 		}
 		if approve {
 			is := op
@@ -179,8 +180,7 @@ const askAgainHint = "to request a new approval, make the call again, with a new
 func (i *Inbox) expireApprovals(ctx context.Context) error {
 	for {
 		closed, err := i.closeExpired(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
-			return tx.Ledger().
-				DueApprovals(ctx, 100)
+			return tx.Ledger().DueApprovals(ctx, 100)
 		})
 		if err != nil || closed == 0 {
 			return err
@@ -202,7 +202,8 @@ func (i *Inbox) expireApprovalOf(ctx context.Context, operation string) error {
 
 // closeExpired closes the approvals that find returns and denies their operations. It skips approvals that a person has
 // decided on meanwhile and returns how many it closed.
-func (i *Inbox) closeExpired(ctx context.Context, find func(*store.Tx) ([]reeve.Approval, error)) (closed int, err error) {
+func (i *Inbox) closeExpired(ctx context.Context,
+	find func(*store.Tx) ([]reeve.Approval, error)) (closed int, err error) {
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		closed = 0
 		due, err := find(tx)
@@ -245,8 +246,7 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 	if in.Tries == nil {
 		var now reeve.Operation
 		if err := i.g.DB.View(ctx, func(s *store.Snap) (err error) {
-			now, err = s.Ledger().
-				GetOperation(ctx, workspace, id)
+			now, err = s.Ledger().GetOperation(ctx, workspace, id)
 			return err
 		}); err != nil {
 			return op, err
@@ -288,8 +288,8 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 				return err
 			}
 			if obsolete != nil {
-				return reeve.Errorf(reeve.Conflict, "the operation cannot be retried: %s", reeve.AsError(obsolete).Message).
-					Hintf("resolve it with happened or skip")
+				return reeve.Errorf(reeve.Conflict, "the operation cannot be retried: %s", reeve.AsError(obsolete).
+					Message).Hintf("resolve it with happened or skip")
 			}
 			now := tx.Now()
 			is.State, is.NextAttemptAt = reeve.Prepared, &now
@@ -331,7 +331,7 @@ func explainNotUnknown(ctx context.Context, s *store.Snap, op reeve.Operation) e
 		if err != nil {
 			return err
 		}
-		return reeve.Errorf(reeve.Conflict, "operation %s is only a proposal: %s is %s", op.ID,
+		return reeve.Errorf(reeve.Conflict, "operation %s has not run: the proposal %s is %s", op.ID,
 			item.ID, item.State).Hintf("reeve proposals show %s shows what it would change", item.SetID)
 	case reeve.Prepared, reeve.Dispatched:
 		return reeve.Errorf(reeve.Conflict, "operation %s is %s: it is still in progress", op.ID,

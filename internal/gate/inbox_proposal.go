@@ -25,10 +25,12 @@ func (i *Inbox) AcceptProposal(ctx context.Context, workspace, id, by, comment s
 			return reeve.Errorf(reeve.Stale, "the proposal is stale: %s; nothing was applied",
 				cmp.Or(p.Comment, "its base has changed")).Hintf("the agent must propose it again")
 		case reeve.ProposalRejected:
-			return reeve.Errorf(reeve.Conflict, "%s", describeVerdict(p, "rejected the proposal")).Hintf("reopen it first")
+			return reeve.Errorf(reeve.Conflict, "%s", describeVerdict(p, "rejected the proposal")).
+				Hintf("reopen it first")
 		case reeve.ProposalFailed, reeve.ProposalDenied:
 		}
-		return reeve.Errorf(reeve.Conflict, "%s, and it is %s: %s", describeVerdict(p, "accepted the proposal"), p.State,
+		return reeve.Errorf(reeve.Conflict, "%s, and it is %s: %s", describeVerdict(p, "accepted the proposal"),
+			p.State,
 			p.Message).Hintf("the agent must propose it again")
 	})
 	if err == nil {
@@ -89,7 +91,8 @@ func (i *Inbox) RejectProposal(ctx context.Context, workspace, id, by, comment s
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied,
 			reeve.ProposalUnknown:
 		}
-		conflict := reeve.Errorf(reeve.Conflict, "%s, and it is %s", describeVerdict(p, "accepted the proposal"), p.State)
+		conflict := reeve.Errorf(reeve.Conflict, "%s, and it is %s", describeVerdict(p, "accepted the proposal"),
+			p.State)
 		if p.State == reeve.ProposalFailed || p.State == reeve.ProposalDenied {
 			return conflict.Hintf("nothing was applied, and nothing will be")
 		}

@@ -35,7 +35,8 @@ func (a *Attempt) invokeHandler(ctx context.Context, inv *reeve.Invocation) (str
 var errToolNotAsked = errors.New("skipped: running the tool's own check requires the role member")
 
 // runToolCheck runs one of a tool's own checks. An error of the check counts as a refusal by the tool.
-func runToolCheck[T any](ctx context.Context, d *decider, f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {
+func runToolCheck[T any](ctx context.Context, d *decider,
+	f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {
 	if d.skipToolChecks {
 		return *new(T), errToolNotAsked
 	}

@@ -16,7 +16,7 @@ import (
 	"reeve"
 )
 
-func TestJudgeError(t *testing.T) {
+func TestClassifyError(t *testing.T) {
 	t.Parallel()
 	dropping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()

@@ -7,25 +7,26 @@ import (
 	"reeve/internal/store"
 )
 
-// Stop turns the kill switch on, for one agent or, with an empty agent, for everything in the workspace. When it
-// returns, nothing that changes anything starts any more.
+// Stop turns the kill switch on for an agent or, if agent is empty, for the whole workspace. After Stop has returned,
+// no call that changes something starts.
 func (g *Gate) Stop(ctx context.Context, workspace, agent, reason string) error {
 	return g.setStopped(ctx, workspace, agent, reason, true)
 }
 
-// Resume turns the kill switch off. What was due meanwhile is taken up.
+// Resume turns the kill switch off and wakes the worker.
 func (g *Gate) Resume(ctx context.Context, workspace, agent string) error {
 	err := g.setStopped(ctx, workspace, agent, "", false)
 	g.Wakeup()
 	return err
 }
 
-// AfterResume has the loop look at once, and every call judged anew, after a held server was resumed.
+// AfterResume empties the view cache and wakes the worker, after a held server was resumed.
 func (g *Gate) AfterResume() {
 	g.viewCache.invalidateAll()
 	g.Wakeup()
 }
 
+// setStopped turns the kill switch on or off.
 func (g *Gate) setStopped(ctx context.Context, workspace, agent, reason string, on bool) error {
 	defer g.viewCache.invalidate(workspace)
 	return g.DB.Update(ctx, func(tx *store.Tx) error {
@@ -39,7 +40,7 @@ func (g *Gate) setStopped(ctx context.Context, workspace, agent, reason string, 
 			}
 			return tx.Ledger().SaveResponse(ctx, nil)
 		}
-		if err := tx.Touch(ctx, workspace); err != nil { // before it is read: see Tx.Revise
+		if err := tx.Touch(ctx, workspace); err != nil { // before the agent is read
 			return err
 		}
 		a, err := tx.Agents().GetAgent(ctx, workspace, agent)

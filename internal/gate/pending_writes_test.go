@@ -11,7 +11,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Adding a pending write does not wait for a flush that is under way, and a write added meanwhile is not lost.
+// Adding a pending write does not wait for a running flush, and a write that is added during a flush is not lost.
 func TestG12_PendingWritesCanBeAddedDuringAFlush(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -55,9 +55,8 @@ func TestG12_PendingWritesCanBeAddedDuringAFlush(t *testing.T) {
 	}
 }
 
-// A call has one result. A request that comes back when somebody else has ended its operation is answered with what
-// stands.
-func TestG12_AResultThatIsThereCounts(t *testing.T) {
+// A call has one result. If an operation was ended while its handler ran, the caller gets the stored result.
+func TestG12_StoredResultWins(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		info reeve.ResultInfo
@@ -72,19 +71,19 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			g, e, sent := sender(t, reeve.Keyed)
+			g, e, sent := newTestGate(t, reeve.Keyed)
 			var op reeve.Operation
 			read := func() error {
 				return g.DB.View(ctx, func(s *store.Snap) (err error) {
-					op, err = s.Ledger().
-						GetOperation(ctx, "home", "op_1")
+					op, err = s.Ledger().GetOperation(ctx, "home", "op_1")
 					return err
 				})
 			}
-			if _, err := g.viewCache.getAgent(ctx, g, "home", "agt_one"); err != nil { // so that the next commit is the call's
+			// fill the cache, so that the next commit is that of the call
+			if _, err := g.viewCache.getAgent(ctx, g, "home", "agt_one"); err != nil {
 				t.Fatal(err)
 			}
-			e.then(func() error {
+			e.onNextCommit(func() error {
 				if err := read(); err != nil {
 					return err
 				}
@@ -100,7 +99,7 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 				t.Errorf("%+v, %v", res, err)
 			}
 			if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 {
-				t.Errorf("%d taken up, %d sent; %v", n, sent.Load(), err)
+				t.Errorf("%d processed, %d sent; %v", n, sent.Load(), err)
 			}
 			if err := read(); err != nil || op.State != c.ends || op.Resolution != c.word || op.Owner != "" ||
 				op.ResultID == "" {
@@ -110,8 +109,9 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 	}
 }
 
-// What cannot be recorded of what a tool gave is left out: that it has sent is recorded, and it is not sent again.
-func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
+// Data from a tool that cannot be recorded is left out. The outcome is recorded all the same and the call is not sent
+// again.
+func TestG12_OutcomeIsRecordedWithoutInvalidData(t *testing.T) {
 	t.Parallel()
 	good := reeve.Token{Class: reeve.EntityID, Name: "a"}
 	for name, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 			t.Run(name+", "+string(effect), func(t *testing.T) {
 				t.Parallel()
 				ctx := t.Context()
-				g, e, sent := sender(t, effect)
+				g, e, sent := newTestGate(t, effect)
 				tool := reeve.Tool{ID: "act", Description: "Acts.", Parameters: []byte(`{"type":"object"}`),
 					Effect: effect, Tier: reeve.SideEffecting,
 					Handler: func(_ context.Context, inv *reeve.Invocation) (any, error) {
@@ -147,7 +147,7 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 					t.Fatal(err)
 				}
 				if c.never != "" {
-					e.never.Store(&c.never)
+					e.failingPrefix.Store(&c.never)
 				}
 				res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "act",
 					Tools: []string{"act"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
@@ -156,19 +156,18 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 					t.Errorf("%+v, %v", res, err)
 				}
 				if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 || g.pending.flush(ctx) {
-					t.Errorf("%d taken up, %d sent; %v", n, sent.Load(), err)
+					t.Errorf("%d processed, %d sent; %v", n, sent.Load(), err)
 				}
 			})
 		}
 	}
 }
 
-// An outcome that is brought from outside, and cannot be recorded, is not taken: only whoever brings it has it, and
-// brings it again.
-func TestW11_AnOutcomeThatIsNotRecordedIsNotTaken(t *testing.T) {
+// Deliver fails if the outcome cannot be recorded, so that the sender delivers it again.
+func TestW11_DeliverFailsIfNotRecorded(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, e, _ := sender(t, reeve.Keyed)
+	g, e, _ := newTestGate(t, reeve.Keyed)
 	tool := reeve.Tool{ID: "later", Description: "Answers later.", Parameters: []byte(`{"type":"object"}`),
 		Effect: reeve.Unsafe, Tier: reeve.SideEffecting, Async: true, TimeoutMS: 3_600_000,
 		Handler: func(context.Context, *reeve.Invocation) (any, error) {
@@ -182,18 +181,18 @@ func TestW11_AnOutcomeThatIsNotRecordedIsNotTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := g.Step(ctx); n != 1 || err != nil {
-		t.Fatalf("%d taken up; %v", n, err)
+		t.Fatalf("%d processed; %v", n, err)
 	}
 	never := "UPDATE calls SET state"
-	e.never.Store(&never)
+	e.failingPrefix.Store(&never)
 	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "came"}); err == nil {
-		t.Errorf("taken, and it is %s", op.State)
+		t.Errorf("accepted, and the operation is %s", op.State)
 	}
-	e.never.Store(nil)
+	e.failingPrefix.Store(nil)
 	if g.pending.flush(ctx) {
-		t.Error("it is owed all the same")
+		t.Error("the failed delivery is a pending write")
 	}
 	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "came"}); err != nil || op.State != reeve.Committed {
-		t.Errorf("brought again: %+v, %v", op, err)
+		t.Errorf("delivered again: %+v, %v", op, err)
 	}
 }

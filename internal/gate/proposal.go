@@ -10,11 +10,11 @@ import (
 	"reeve/internal/store"
 )
 
-// checkProposal judges a call that the agent may only propose. What changes nothing passes, and what a person rejected stays
-// rejected.
+// checkProposal decides on a call that the agent may only propose. A call that changes nothing passes. The same call
+// that a person has rejected is refused.
 func (d *decider) checkProposal(ctx context.Context, why string) (string, error) {
 	if !d.tool().Effect.Mutates() {
-		return why + ", and it changes nothing", nil
+		return why + ", and the call changes nothing", nil
 	}
 	if d.call.PreviewOnly {
 		return "a preview changes nothing", nil
@@ -23,7 +23,7 @@ func (d *decider) checkProposal(ctx context.Context, why string) (string, error)
 		last, ok, err := d.findLastProposal(ctx, s)
 		if err == nil && ok && last.State == reeve.ProposalRejected {
 			return reeve.Errorf(reeve.Denied, "%s as proposal %s", describeVerdict(last, "rejected this"), last.ID).
-				Hintf("propose something else, unless a person reopens it")
+				Hintf("propose something else, or ask a person to reopen the proposal")
 		}
 		return err
 	})
@@ -31,7 +31,7 @@ func (d *decider) checkProposal(ctx context.Context, why string) (string, error)
 	return why, err
 }
 
-// describeVerdict says who decided on a proposal, what and when.
+// describeVerdict returns a clause that says who made a decision on a proposal and when.
 func describeVerdict(p reeve.Proposal, did string) string {
 	by, on, why := p.DecidedBy, "", ""
 	if by == "" {
@@ -46,9 +46,9 @@ func describeVerdict(p reeve.Proposal, did string) string {
 	return by + " " + did + on + why
 }
 
-// propose makes the call an item of its thread's change set. The item, the action and its result are one transaction;
-// the caller goes on, and a person decides when they like. The call costs one call and nothing else: what it would do
-// is paid for when it is applied.
+// propose makes the call a proposal in the change set of its run or session. The proposal, the call and its result are
+// one transaction. The caller continues and a person decides later. A proposal costs one call. The rest of the cost is
+// charged when it is applied.
 func (r *Recorder) propose(ctx context.Context) (res reeve.Result, err error) {
 	detached := context.WithoutCancel(ctx)
 	diff := r.previewOutput()
@@ -78,9 +78,11 @@ func (r *Recorder) propose(ctx context.Context) (res reeve.Result, err error) {
 	return res, nil
 }
 
-// findOrInsertProposal finds the item that says the same and is still open, or writes a new one, and says which.
-func (r *Recorder) findOrInsertProposal(ctx context.Context, tx *store.Tx, diff output) (item reeve.Proposal, text string, err error) {
-	// before the items are looked at: one that comes after has taken the next round
+// findOrInsertProposal returns the open proposal of the same call, or inserts a new one. It also returns the text of
+// the result.
+func (r *Recorder) findOrInsertProposal(ctx context.Context, tx *store.Tx,
+	diff output) (item reeve.Proposal, text string, err error) {
+	// read the round before the proposals, so that a concurrent proposal conflicts with the new round
 	round, err := tx.Ledger().LastRound(ctx, r.call.Agent, r.tool().ID, r.argsHash)
 	if err != nil {
 		return item, "", err
@@ -92,24 +94,24 @@ func (r *Recorder) findOrInsertProposal(ctx context.Context, tx *store.Tx, diff 
 	if ok {
 		switch last.State {
 		case reeve.ProposalRejected:
-			return item, "", store.ErrStaleDecision{} // a person was faster: it is judged again
+			return item, "", store.ErrStaleDecision{} // rejected since the decision
 		case reeve.ProposalAccepted:
 			return last, fmt.Sprintf(
-				"This is item %d of change set %s already, and a person accepted it: it is being applied.",
+				"This is already item %d of change set %s. A person accepted it and it is being applied.",
 				last.Ordinal, last.SetID), nil
 		case reeve.ProposalPending:
 			if r.matchesProposal(last) && last.Base == r.baseVersion() {
 				return last, fmt.Sprintf(
-					"This is item %d of change set %s already: a person decides. Nothing has changed yet.",
+					"This is already item %d of change set %s and waits for a person. Nothing has changed yet.",
 					last.Ordinal, last.SetID), nil
 			}
-			was := last // what a person may be looking at is left as it is, and cannot be accepted any more
+			was := last // its content stays as a person may have it open, but it cannot be accepted any more
 			was.State, was.Comment = reeve.ProposalStale,
-				"the agent proposed it again: what it was based on had changed"
+				"the agent proposed it again because its base had changed"
 			if err := tx.Ledger().TransitionProposal(ctx, was, reeve.ProposalPending); err != nil {
 				return item, "", err
 			}
-		// over: this is another
+		// closed: insert a new proposal
 		case reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale,
 			reeve.ProposalUnknown:
 		}
@@ -128,14 +130,12 @@ func (r *Recorder) findOrInsertProposal(ctx context.Context, tx *store.Tx, diff 
 	if err := r.storeOutput(ctx, tx, diff); err != nil {
 		return item, "", err
 	}
-	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.",
+	return item, fmt.Sprintf("Proposed as item %d of change set %s. It waits for a person. Nothing has changed yet.",
 		item.Ordinal, item.SetID), tx.Ledger().InsertProposal(ctx, item)
 }
 
-// findLastProposal is the item that says the same: by the same agent, and on behalf of the same person. What is one
-// person's own is not the other's. No item says the same as an undo: that is about one operation, and whoever asks for
-// it again, once it came to nothing, asks anew. While it waits it is found by its operation, and is not proposed a
-// second time.
+// findLastProposal returns the latest proposal of the same call by the same agent for the same user. It never finds one
+// for an undo. An undo that waits is found by its operation id, and one that was refused may be proposed again.
 func (d *Decision) findLastProposal(ctx context.Context, s *store.Snap) (reeve.Proposal, bool, error) {
 	if d.undoes != "" {
 		return reeve.Proposal{}, false, nil
@@ -143,7 +143,7 @@ func (d *Decision) findLastProposal(ctx context.Context, s *store.Snap) (reeve.P
 	return s.Ledger().LastProposal(ctx, d.call.Agent, d.tool().ID, d.argsHash, d.call.User)
 }
 
-// getProposalOf is the item of a change set that a call became.
+// getProposalOf returns the proposal that a call became.
 func getProposalOf(ctx context.Context, s *store.Snap, op reeve.Operation) (reeve.Proposal, error) {
 	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
@@ -156,7 +156,8 @@ func getProposalOf(ctx context.Context, s *store.Snap, op reeve.Operation) (reev
 	return s.Ledger().GetProposal(ctx, op.WorkspaceID, res.ProposalID)
 }
 
-// describeSinceProposed says what has become of a proposal since its call was answered.
+// describeSinceProposed returns a clause about what happened to a proposal since its call returned. It is empty for a
+// pending proposal.
 func describeSinceProposed(item reeve.Proposal) string {
 	switch item.State {
 	case reeve.ProposalPending:
@@ -164,18 +165,17 @@ func describeSinceProposed(item reeve.Proposal) string {
 	case reeve.ProposalRejected:
 		return describeVerdict(item, "rejected it")
 	case reeve.ProposalAccepted:
-		return describeVerdict(item, "accepted it") + ": it is being applied"
+		return describeVerdict(item, "accepted it") + " and it is being applied"
 	case reeve.ProposalApplied:
 		return describeVerdict(item, "accepted it") + ", and it was applied as operation " + item.OperationID
 	case reeve.ProposalStale:
-		return "it is stale, and nothing was applied: " + cmp.Or(item.Message, item.Comment,
-			"what it was made for has changed")
+		return "it is stale and was not applied: " + cmp.Or(item.Message, item.Comment, "its base has changed")
 	case reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalUnknown:
 	}
 	return describeVerdict(item, "accepted it") + ", and it is " + string(item.State) + ": " + item.Message
 }
 
-// changeSetID collects what one run proposes; outside runs, what is proposed in one session.
+// changeSetID returns the id of the change set that collects the proposals of a run or, outside of runs, of a session.
 func (r *Recorder) changeSetID() string {
 	if r.call.Run != "" {
 		return reeve.ChangeSetKey(r.call.Workspace, r.call.Agent, "run", r.call.Run)
@@ -183,16 +183,17 @@ func (r *Recorder) changeSetID() string {
 	return reeve.ChangeSetKey(r.call.Workspace, r.call.Agent, "session", r.call.Session)
 }
 
-// matchesProposal tells whether a proposal is for what would run now. Its base is compared with the preview's; see previewed.
+// matchesProposal reports whether arguments, tool and settings are those of the proposal. The base is compared by
+// computePreview.
 func (d *Decision) matchesProposal(item reeve.Proposal) bool {
 	return item.ArgsHash == d.argsHash && item.ToolVersion == d.entry.fingerprint && item.Settings == d.settingsHash()
 }
 
-// checkAccepted checks that what a person accepted is what would run, and that the agent may still do it at all.
+// checkAccepted checks that the accepted proposal matches the call and that no policy denies the call now.
 func (d *decider) checkAccepted() (string, error) {
 	if !d.matchesProposal(*d.proposal) {
 		return "", reeve.Errorf(reeve.Stale,
-			"the tool or the agent's settings for it have changed since it was proposed").
+			"the tool or the agent's settings for it have changed since the proposal").
 			Hintf("the agent must propose it again")
 	}
 	if answer, why := d.policyAnswer(d.tool()); answer == reeve.Deny {

@@ -78,7 +78,8 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 }
 
 // insertOrTransition inserts the row of a new call, or updates the operation of a resumed one.
-func (r *Recorder) insertOrTransition(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
+func (r *Recorder) insertOrTransition(ctx context.Context, tx *store.Tx, op reeve.Operation,
+	result *store.CallResult) error {
 	if r.resumed == nil {
 		return r.insert(ctx, tx, op, result)
 	}

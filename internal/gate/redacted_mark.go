@@ -10,8 +10,8 @@ import (
 	"reeve"
 )
 
-// checkNoMark refuses a call that would write the mark of a redacted secret: it copies text that was shown without the
-// secret. A call that changes nothing may hold the mark, and so may an undo, whose arguments the gate kept.
+// checkNoMark refuses a call that would write the mark of a redacted secret, because the caller copied redacted text.
+// Calls that change nothing may contain the mark. So may undos, whose arguments the gate has stored.
 func (d *decider) checkNoMark(args any) error {
 	t := d.tool()
 	if d.undoes != "" || !t.Effect.Mutates() {
@@ -21,17 +21,16 @@ func (d *decider) checkNoMark(args any) error {
 	if !found || t.Reads != nil && t.Reads(json.RawMessage(reeve.CanonicalValue(args))) {
 		return nil
 	}
-	message := "contains " + reeve.Redacted + ", which stands for text that was masked when it was shown"
+	message := "contains " + reeve.Redacted + ", which stands for a redacted secret"
 	return &reeve.Error{Code: reeve.Validation, Message: "the argument " + path + " " + message +
-		": the call would replace the secret by the mark",
+		"; the call would replace the secret by this mark",
 		Fields: []reeve.Field{{Path: path, Message: message, Expected: "text without the mark"}},
-		Hint: "edit around the masked text with an anchor that does not contain it, or refer to a stored secret by " +
-			"name; " +
-			"to take a change back, undo its operation; to write the word itself, spell it another way, such as " +
+		Hint: "edit around the redacted text with an anchor that does not contain it, or refer to a stored secret by " +
+			"name; to revert a change, undo its operation; to write the mark itself, spell it differently, such as " +
 			"[redacted]"}
 }
 
-// findMark returns the path of the first value or name that contains the mark.
+// findMark returns the path of the first value or property name that contains the mark.
 func findMark(v any, path string) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -10,10 +10,10 @@ import (
 	"reeve/internal/store"
 )
 
-// Redaction redacts what is shown of a workspace besides the results of calls.
+// Redaction redacts data of a workspace that is shown outside of results of calls.
 type Redaction struct{ view *workspaceView }
 
-// Redaction returns the Shown of a workspace as of a snapshot.
+// Redaction returns the Redaction of a workspace at the revision of a snapshot.
 func (g *Gate) Redaction(ctx context.Context, s *store.Snap, workspace string) (Redaction, error) {
 	w, err := g.viewCache.getWorkspace(ctx, g, s, workspace)
 	if err != nil {
@@ -21,29 +21,30 @@ func (g *Gate) Redaction(ctx context.Context, s *store.Snap, workspace string) (
 	}
 	g.viewCache.mu.Lock()
 	defer g.viewCache.mu.Unlock()
-	g.viewCache.workspaces[workspace] = w // to read it anew takes a tenth of a second
+	g.viewCache.workspaces[workspace] = w // loading it takes a tenth of a second
 	return Redaction{w}, nil
 }
 
-// Operation is an operation as it is shown. What it keeps is what takes it back, to the byte.
+// Operation redacts the undo of an operation. The stored operation keeps it unredacted.
 func (v Redaction) Operation(op *reeve.Operation) { op.Undo = v.view.redactUndo(op.Undo) }
 
-// Invocation returns an invocation of no tool, for its RedactedSlice and RedactedHead.
+// Invocation returns an invocation without a tool, for its methods RedactedSlice and RedactedHead.
 func (v Redaction) Invocation() *reeve.Invocation {
 	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.view.redactor}
 }
 
-// DeciderInvocation is like Invocation, for persons who may decide on calls: it removes stored secrets only. The rest
-// of a change that is too long for its card is read this way.
+// DeciderInvocation is Invocation for users who may decide on calls. It removes stored secrets only. It serves to read
+// the rest of a preview that is too long to show at once.
 func (v Redaction) DeciderInvocation() *reeve.Invocation {
 	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.storedSecretsOnly()}
 }
 
-// storedSecretsOnly removes the workspace's stored secrets and nothing else.
+// storedSecretsOnly returns a redactor that removes only the workspace's stored secrets.
 func (v Redaction) storedSecretsOnly() *redact.Redactor { return v.view.redactor.StoredOnly() }
 
-// StoredSecretsOnly returns a text for persons who judge it, such as a diff: without stored secrets, but with
-// everything that only looks like one. A text that was cut does not end within a secret.
+// StoredSecretsOnly redacts a text, such as a diff, for users who decide on it. It removes stored secrets and keeps
+// text that only looks like a secret. Set cut if the text was truncated, so that a secret that is cut off at its end is
+// removed.
 func (v Redaction) StoredSecretsOnly(text string, cut bool) string {
 	if cut {
 		return v.storedSecretsOnly().Head(text, len(text))
@@ -51,17 +52,18 @@ func (v Redaction) StoredSecretsOnly(text string, cut bool) string {
 	return redact.Replace(text, v.storedSecretsOnly().Find(text))
 }
 
-// ForObservers returns the preview of an approval or a proposal for persons who may look but not decide: without
-// secrets of any kind.
+// ForObservers redacts the preview of an approval or proposal for users who may not decide on it. It removes secrets of
+// any kind.
 func (v Redaction) ForObservers(preview string) string { return v.view.redactor.Text(preview) }
 
-// ChangeRedaction redacts the texts that are shown of one change, each of which may hold a part of a secret in another.
+// ChangeRedaction redacts the texts of one change together, because a text may contain a part of a secret in another
+// text.
 type ChangeRedaction struct {
 	Redaction
-	fragments redact.Fragments // of the stored secrets in all texts
+	fragments redact.Fragments // fragments of the stored secrets in all texts
 }
 
-// Change collects the secrets in all texts that are shown of a change.
+// Change returns the redaction for the given texts of a change.
 func (v Redaction) Change(texts ...string) ChangeRedaction {
 	c := ChangeRedaction{v, redact.Fragments{}}
 	for _, text := range texts {
@@ -72,11 +74,11 @@ func (v Redaction) Change(texts ...string) ChangeRedaction {
 	return c
 }
 
-// minLongPart is how many characters in a row of a secret a change shows nowhere. Fewer may be an ordinary word, and are
-// hidden only in the file that holds the secret.
+// minLongPart is the length from which a part of a secret is removed from all texts of a change. A shorter part may be
+// an ordinary word and is removed only from the file that contains the secret.
 const minLongPart = 8
 
-// findLongParts finds long parts of the change's secrets.
+// findLongParts returns the ranges of long parts of the change's secrets in a text.
 func (v ChangeRedaction) findLongParts(text string) (found []redact.Range) {
 	at := 0
 	for line := range strings.SplitAfterSeq(text, "\n") {
@@ -90,13 +92,14 @@ func (v ChangeRedaction) findLongParts(text string) (found []redact.Range) {
 	return found
 }
 
-// Text redacts a name or a message: stored secrets and long parts of the change's secrets.
+// Text redacts a name or a message of the change. It removes stored secrets and long parts of them.
 func (v ChangeRedaction) Text(text string) string {
 	shown, _ := redact.Line(text, append(v.storedSecretsOnly().Find(text), v.findLongParts(text)...))
 	return v.StoredSecretsOnly(shown, false)
 }
 
-// Patch redacts a diff by git: as Text does, and also what the change leaves of a secret in other lines of a file.
+// Patch redacts a git diff. In addition to Text, it removes short parts of a file's secrets from all lines of that
+// file.
 func (v ChangeRedaction) Patch(text string, cut bool) string {
 	var out strings.Builder
 	for text != "" {
@@ -110,7 +113,7 @@ func (v ChangeRedaction) Patch(text string, cut bool) string {
 		for _, s := range hidden {
 			fragments.Add(file[s.From:s.To])
 		}
-		at := max(0, strings.Index(file, "\n@@ ")) // names come before that
+		at := max(0, strings.Index(file, "\n@@ ")) // skip the file names
 		for line := range strings.SplitAfterSeq(file[at:], "\n") {
 			for _, s := range fragments.Find(line) {
 				hidden = append(hidden, redact.Range{From: at + s.From, To: at + s.To})
@@ -123,7 +126,7 @@ func (v ChangeRedaction) Patch(text string, cut bool) string {
 	return v.StoredSecretsOnly(out.String(), cut)
 }
 
-// redactUndo returns the call that undoes an operation as it is shown: what it restores may be a secret.
+// redactUndo returns the call that undoes an operation without secrets, which the data that it restores may contain.
 func (w *workspaceView) redactUndo(u *reeve.Undo) *reeve.Undo {
 	if u == nil {
 		return nil
@@ -131,8 +134,8 @@ func (w *workspaceView) redactUndo(u *reeve.Undo) *reeve.Undo {
 	return &reeve.Undo{Tool: u.Tool, Args: json.RawMessage(w.redactUndoArgs(u.Tool, u.Args))}
 }
 
-// redactUndoArgs returns the arguments of an undo as they are shown. A call with redacted arguments is refused: it would
-// write the mark in the place of the secret.
+// redactUndoArgs returns the arguments of an undo without secrets. The gate refuses a call with redacted arguments; see
+// checkNoMark.
 func (w *workspaceView) redactUndoArgs(tool string, args json.RawMessage) string {
 	var names []string
 	if e := w.tools[tool]; e != nil {
@@ -141,8 +144,8 @@ func (w *workspaceView) redactUndoArgs(tool string, args json.RawMessage) string
 	return w.redactor.Text(string(args), names...)
 }
 
-// argsForRecord returns the call's arguments as they are recorded. Those of an undo hold what was there before and are
-// redacted; the operation that it undoes keeps them whole.
+// argsForRecord returns the call's arguments as they are recorded. The arguments of an undo are redacted. The operation
+// that it undoes keeps them unredacted.
 func (d *Decision) argsForRecord() string {
 	if d.undoes == "" {
 		return string(d.args)
@@ -150,7 +153,8 @@ func (d *Decision) argsForRecord() string {
 	return d.view.workspace.redactUndoArgs(d.call.Tool, d.args)
 }
 
-// getOriginalArgs are the arguments that a recorded call was made with.
+// getOriginalArgs returns the arguments with which a recorded call was made. For an undo it reads them from the
+// operation that is undone, if the recorded ones are redacted.
 func (g *Gate) getOriginalArgs(ctx context.Context, op reeve.Operation, info reeve.ActionInfo,
 	recorded string) (args json.RawMessage, err error) {
 	args = json.RawMessage(recorded)

@@ -9,28 +9,27 @@ import (
 	"reeve/internal/store"
 )
 
-// leaving is a caller who goes away when it has been asked so often whether it is there.
-type leaving struct {
+// cancelingContext is a context that is canceled after Err was called left times.
+type cancelingContext struct {
 	context.Context
 	left int
 }
 
-func (l *leaving) Err() error {
+func (l *cancelingContext) Err() error {
 	if l.left--; l.left < 0 {
 		return context.Canceled
 	}
 	return nil
 }
 
-// Whoever goes away in the middle of a look leaves nothing behind by which others are shown a secret.
-func TestG21_ALookThatIsBrokenOffForgetsNoSecret(t *testing.T) {
+// A canceled read leaves no view in the cache that lacks secrets.
+func TestG21_CanceledReadKeepsSecretsRedacted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, _, _ := newTestGate(t, reeve.Keyed)
 	const secret = "no stranger than any other text"
 	if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-		return tx.Agents().
-			PutSecret(ctx, "home", "phrase", secret)
+		return tx.Agents().PutSecret(ctx, "home", "phrase", secret)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,28 +45,28 @@ func TestG21_ALookThatIsBrokenOffForgetsNoSecret(t *testing.T) {
 	}
 	for n, whole := 0, false; !whole; n++ {
 		g.viewCache.invalidate("home")
-		_, err := look(&leaving{ctx, n})
+		_, err := look(&cancelingContext{ctx, n})
 		whole = err == nil
 		if shown, err := look(ctx); err != nil || strings.Contains(shown, secret) {
-			t.Fatalf("after somebody left at %d: %q, %v", n, shown, err)
+			t.Fatalf("after a read was canceled at %d: %q, %v", n, shown, err)
 		}
 	}
 }
 
-// A call that could not be looked up is not said to be none.
-func TestG26_ACallThatCannotBeReadIsNotGone(t *testing.T) {
+// Explain returns a cancellation, and not that the call does not exist, if its context ends.
+func TestG26_ExplainWithCanceledContext(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, _, _ := newTestGate(t, reeve.Keyed)
 	res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"},
 		Args: []byte("{}"), Via: reeve.ViaGo})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n, whole := 0, false; !whole; n++ {
-		_, err := g.Explain(&leaving{ctx, n}, "home", res.CallID)
+		_, err := g.Explain(&cancelingContext{ctx, n}, "home", res.CallID)
 		if whole = err == nil; !whole && reeve.CodeOf(err) != reeve.Canceled {
-			t.Errorf("to somebody who left at %d: %v", n, err)
+			t.Errorf("canceled at %d: %v", n, err)
 		}
 	}
 }

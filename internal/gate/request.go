@@ -177,7 +177,8 @@ func (g *Gate) loadRequest(ctx context.Context, op reeve.Operation) (*request, e
 }
 
 // getAppliedProposal returns the proposal that an operation applies, or nil if it applies none.
-func (g *Gate) getAppliedProposal(ctx context.Context, op reeve.Operation, info reeve.ActionInfo) (*reeve.Proposal, error) {
+func (g *Gate) getAppliedProposal(ctx context.Context, op reeve.Operation,
+	info reeve.ActionInfo) (*reeve.Proposal, error) {
 	if info.ProposalID == "" {
 		return nil, nil
 	}

@@ -33,7 +33,7 @@ func (g *Gate) MarkUncertainUnknown(ctx context.Context, tx *store.Tx) error {
 				op = sent
 			}
 			if err := g.setUnknown(ctx, tx, op,
-				"the server was restored from a backup; the call may have been executed since that backup"); err != nil {
+				"the server was restored from a backup; the call may have been executed since"); err != nil {
 				return err
 			}
 		}

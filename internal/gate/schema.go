@@ -15,7 +15,7 @@ import (
 	"reeve"
 )
 
-// schema is a compiled JSON Schema and the text it was compiled from, as a tree.
+// schema is a compiled JSON Schema with its source as a tree.
 type schema struct {
 	compiled *jsonschema.Schema
 	tree     map[string]any
@@ -23,24 +23,25 @@ type schema struct {
 	limit    stepLimit
 }
 
-// noExternalSchemas answers every reference that leads out of the schema itself: the library's default would open files.
+// noExternalSchemas is a loader that refuses references to other documents. The default loader of the library opens
+// files.
 type noExternalSchemas struct{}
 
 func (noExternalSchemas) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the reference %q leads outside the schema", url)
 }
 
-// maxSchemas bounds how many compiled schemas are kept.
+// maxSchemas limits the number of cached schemas. A full cache is emptied.
 const maxSchemas = 2000
 
-// schemaCache keeps compiled schemas by their text. A tool's schema is compiled when the tool is declared, and again
-// each time its row is read; compiling takes a hundred times as long as a lookup.
+// schemaCache caches compiled schemas by their text. Each time a tool's row is read, its schema is needed. Compiling
+// takes a hundred times as long as a lookup.
 type schemaCache struct {
 	mu     sync.Mutex
 	byText map[string]*schema
 }
 
-// compile returns the compiled form of a schema. Several tools may share it.
+// compile returns the compiled schema for a text. Several tools may share it.
 func (c *schemaCache) compile(text []byte) (*schema, error) {
 	c.mu.Lock()
 	s, ok := c.byText[string(text)]
@@ -61,15 +62,15 @@ func (c *schemaCache) compile(text []byte) (*schema, error) {
 	return s, nil
 }
 
-// compile reads a schema. A format is a note to the caller, as the standard has it by default; a pattern is a check.
+// compile parses and compiles a schema. As the standard has it by default, a format is only an annotation.
 func compile(text []byte) (*schema, error) {
 	doc, err := reeve.ParseJSON(text)
 	if err != nil {
 		return nil, err
 	}
 	tree, ok := doc.(map[string]any)
-	if _, anything := doc.(bool); !ok && !anything {
-		return nil, reeve.Errorf(reeve.Validation, "a schema is an object, true or false")
+	if _, isBool := doc.(bool); !ok && !isBool {
+		return nil, reeve.Errorf(reeve.Validation, "a schema must be an object, true or false")
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -77,7 +78,7 @@ func compile(text []byte) (*schema, error) {
 	if err := checkReferences(doc); err != nil {
 		return nil, err
 	}
-	const here = "https://reeve.invalid/schema" // with a path, so that a relative reference means another document
+	const here = "https://reeve.invalid/schema" // has a path, so that a relative reference names another document
 	if err := c.AddResource(here, doc); err != nil {
 		return nil, reeve.Errorf(reeve.Validation, "the schema cannot be read: %v", err)
 	}
@@ -91,20 +92,20 @@ func compile(text []byte) (*schema, error) {
 	return out, nil
 }
 
-// CheckParameters says what is wrong with a JSON Schema that is to describe a tool's arguments; nil means nothing.
+// CheckParameters returns an error if a text is not a valid JSON Schema for the arguments of a tool.
 func CheckParameters(text []byte) error {
 	_, err := compile(text)
 	return err
 }
 
-// maxFields bounds how many wrong inputs one answer names.
+// maxFields limits how many wrong fields an error names.
 const maxFields = 50
 
-// check lists every failing path with what was expected there, below a prefix.
+// check validates a value and returns every path that is wrong, with prefix in front, and what is expected there.
 func (s *schema) check(v any, prefix string) []reeve.Field {
 	var err error
 	if s.limit.isExceeded(v, func() { err = s.compiled.Validate(v) }) {
-		return []reeve.Field{{Path: prefix, Message: messageTooComplex, Expected: "less, or less deeply nested"}}
+		return []reeve.Field{{Path: prefix, Message: messageTooComplex, Expected: "fewer or less deeply nested values"}}
 	}
 	if err == nil {
 		return nil
@@ -116,18 +117,19 @@ func (s *schema) check(v any, prefix string) []reeve.Field {
 	var out []reeve.Field
 	s.collectFields(ve, prefix, &out)
 	if len(out) == 0 {
-		out = append(out, reeve.Field{Path: prefix, Message: messageCircular, Expected: "a schema that leads further"})
+		out = append(out, reeve.Field{Path: prefix, Message: messageCircular, Expected: "a schema without cycles"})
 	}
 	return out
 }
 
-// messageCircular is what is wrong where a value was checked in a circle and nothing else is. It is the schema's fault; what
-// else is wrong is the value's.
-const messageCircular = "cannot be checked: the tool's schema refers to itself in a circle"
+// messageCircular is the message for a value that cannot be checked because of a cycle in the schema. It appears only
+// if nothing else is wrong with the value.
+const messageCircular = "cannot be checked: the tool's schema refers to itself in a cycle"
 
-// messageTooComplex is what is wrong where nobody knows whether a value fits, because finding out takes too long.
-const messageTooComplex = "takes too long to check: the tool's schema has too many ways through it"
+// messageTooComplex is the message for a value whose check exceeds the limit of steps.
+const messageTooComplex = "takes too long to check: the tool's schema has too many alternatives"
 
+// collectFields appends a field for each leaf of a validation error.
 func (s *schema) collectFields(e *jsonschema.ValidationError, prefix string, out *[]reeve.Field) {
 	if len(*out) >= maxFields {
 		return
@@ -144,20 +146,20 @@ func (s *schema) collectFields(e *jsonschema.ValidationError, prefix string, out
 		*out = append(*out, reeve.Field{Path: path, Message: msg, Expected: expected})
 	}
 	switch k := e.ErrorKind.(type) {
-	case *kind.RefCycle: // see endless
+	case *kind.RefCycle: // reported by check
 	case *kind.Required:
 		for _, m := range k.Missing {
 			add(path+jsonPointer([]string{m}), "is missing", "a value")
 		}
 	case *kind.AdditionalProperties:
 		for _, m := range k.Properties {
-			add(path+jsonPointer([]string{m}), "is not known", "no such property")
+			add(path+jsonPointer([]string{m}), "is unknown", "no such property")
 		}
 	case *kind.FalseSchema:
 		if strings.HasSuffix(e.SchemaURL, "/unevaluatedItems") || strings.HasSuffix(e.SchemaURL, "/items") {
 			add(path, "is one item too many", "no such item")
 		} else {
-			add(path, "is not known", "no such property")
+			add(path, "is unknown", "no such property")
 		}
 	case *kind.Type:
 		add(path, "is "+withArticle(k.Got), strings.Join(k.Want, " or "))
@@ -180,22 +182,22 @@ func (s *schema) collectFields(e *jsonschema.ValidationError, prefix string, out
 	case *kind.MaxItems:
 		add(path, "has too many items", fmt.Sprintf("at most %d", k.Want))
 	case *kind.UniqueItems:
-		add(path, "holds an item twice", "every item once")
+		add(path, "contains an item twice", "unique items")
 	case *kind.Format:
 		add(path, "is not well formed", "a value of format "+k.Want)
 	case *kind.Pattern:
-		add(path, "does not match", k.Want)
+		add(path, "does not match the pattern", k.Want)
 	case *kind.MinLength:
 		add(path, "is too short", fmt.Sprintf("at least %d characters", k.Want))
 	case *kind.MaxLength:
 		add(path, "is too long", fmt.Sprintf("at most %d characters", k.Want))
 	default:
-		add(path, msg, "what the schema says here")
+		add(path, msg, "a value that matches the schema")
 	}
 }
 
-// lacksProperty tells that a schema lists the properties that there can be, and that a name is none of them. Where some come
-// from elsewhere, nobody can tell.
+// lacksProperty reports whether the schema defines its properties completely and name is not one of them. It returns
+// false for schemas whose properties may be defined by other keywords.
 func (s *schema) lacksProperty(name string) bool {
 	for _, elsewhere := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas",
 		"patternProperties"} {
@@ -238,6 +240,7 @@ func formatValues(values []any) string {
 	return strings.Join(out, ", ")
 }
 
+// jsonPointer returns a JSON Pointer with the given parts.
 func jsonPointer(parts []string) string {
 	var b strings.Builder
 	for _, p := range parts {

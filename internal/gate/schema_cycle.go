@@ -6,15 +6,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// isCircular tells that somewhere in the schema to check a value leads back to checking the same value by the same
-// schema, with no way out: what is checked there can never fit. A schema that refers to itself by properties or items
-// is none, for the values get smaller; nor is one of several alternatives, while another leads out.
+// isCircular reports whether validating a value can lead back to validating the same value by the same schema, without
+// an alternative. No value can ever match such a schema. References through properties or items are no cycle, because
+// they apply to smaller values. One of several alternatives is no cycle if another one terminates.
 func (s *schema) isCircular() bool {
 	c := cycleFinder{terminating: map[*jsonschema.Schema]bool{}, anchors: map[string]int{}}
 	c.collect(s.compiled)
 	left := c.all
-	slices.Reverse(left) // what others need comes first, mostly
-	for {                // whatever needs nothing but what has an end has one too
+	slices.Reverse(left) // referenced schemas mostly come first then, which saves rounds
+	for {                // mark schemas that depend only on terminating ones, until nothing changes
 		var still []*jsonschema.Schema
 		for _, v := range left {
 			if c.terminating[v] = c.terminates(v); !c.terminating[v] {
@@ -28,13 +28,14 @@ func (s *schema) isCircular() bool {
 	}
 }
 
-// cycleFinder is all schemas that can be reached, and of which it is known that checking a value by them comes to an end.
+// cycleFinder holds the reachable schemas and those for which validation is known to terminate.
 type cycleFinder struct {
 	all         []*jsonschema.Schema
 	terminating map[*jsonschema.Schema]bool
-	anchors     map[string]int // how many schemas have a dynamic anchor
+	anchors     map[string]int // number of schemas by dynamic anchor
 }
 
+// collect adds a schema and all schemas that can be reached from it.
 func (c *cycleFinder) collect(s *jsonschema.Schema) {
 	if _, seen := c.terminating[s]; s == nil || seen {
 		return
@@ -51,7 +52,7 @@ func (c *cycleFinder) collect(s *jsonschema.Schema) {
 	}
 }
 
-// terminates tells whether all that a value is checked by here comes to an end, as far as is known.
+// terminates reports whether validation by a schema terminates, given the schemas that are known to terminate.
 func (c *cycleFinder) terminates(s *jsonschema.Schema) bool {
 	must, either := schemasOfSameValue(s, c.anchors)
 	for _, v := range must {
@@ -71,8 +72,9 @@ func (c *cycleFinder) terminates(s *jsonschema.Schema) bool {
 	return true
 }
 
-// schemasOfSameValue lists the schemas that the same value is checked by: those that it must be, and lists of which one may do.
-// Where a dynamic reference leads is found out with the value, if several have its anchor.
+// schemasOfSameValue lists the schemas that apply to the same value as s: those that must match, and lists of
+// alternatives. A dynamic reference is left out if several schemas have its anchor, because its target then depends on
+// the value.
 func schemasOfSameValue(s *jsonschema.Schema,
 	anchors map[string]int) (must []*jsonschema.Schema, either [][]*jsonschema.Schema) {
 	for _, v := range []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If} {
@@ -99,7 +101,7 @@ func schemasOfSameValue(s *jsonschema.Schema,
 	return must, [][]*jsonschema.Schema{s.AnyOf, s.OneOf}
 }
 
-// schemasOfParts lists the schemas that parts of a value are checked by, and names of properties.
+// schemasOfParts lists the schemas that apply to parts of a value or to names of properties.
 func schemasOfParts(s *jsonschema.Schema) (list []*jsonschema.Schema) {
 	for _, v := range s.Properties {
 		list = append(list, v)
@@ -114,7 +116,7 @@ func schemasOfParts(s *jsonschema.Schema) (list []*jsonschema.Schema) {
 	return list
 }
 
-// appendSchemas adds what is a schema or a list of them, where there may be something else.
+// appendSchemas appends v if it is a schema or a list of schemas.
 func appendSchemas(list []*jsonschema.Schema, v any) []*jsonschema.Schema {
 	switch v := v.(type) {
 	case *jsonschema.Schema:

@@ -8,9 +8,9 @@ import (
 	"reeve"
 )
 
-// A circle is found in whatever a value is checked by as a whole, wherever in the schema it is. What gets smaller on
-// the way, or has another way out, is none.
-func TestI10_CirclesOfSchemas(t *testing.T) {
+// isCircular finds cycles through all keywords that apply to the same value, anywhere in the schema. A reference to a
+// smaller value or with an alternative is not a cycle.
+func TestI10_CircularSchemas(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		`{"$ref":"#"}`:                                            true,
@@ -34,10 +34,10 @@ func TestI10_CirclesOfSchemas(t *testing.T) {
 		`{"dependentSchemas":{"a":{"properties":{"b":{"$ref":"#"}}}}}`:                                        false,
 		`{"anyOf":[{"$ref":"#"},{"type":"string"}]}`:                                                          false,
 		`{"oneOf":[{"$ref":"#"},{"type":"string"}]}`:                                                          false,
-		// which nobody looks at without an if
+		// ignored without an if
 		`{"then":{"$ref":"#"},"else":{"$ref":"#"}}`:                          false,
 		`{"$dynamicAnchor":"n","properties":{"child":{"$dynamicRef":"#n"}}}`: false,
-		// which nothing leads to
+		// not reachable
 		`{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}}}`:                                  false,
 		`{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"object"}}}`: false,
 		`true`:  false,
@@ -52,32 +52,32 @@ func TestI10_CirclesOfSchemas(t *testing.T) {
 	}
 }
 
-// Of a tool that was made before circles were looked for, callers are told that it is the tool that is wrong, in words
-// of ours; what else is wrong with the arguments comes first.
-func TestI10_AStoredCircleIsNotTheCallersFault(t *testing.T) {
+// For a stored tool with a circular schema, the error blames the tool. Other mistakes in the arguments are reported
+// first.
+func TestI10_StoredCircularSchema(t *testing.T) {
 	t.Parallel()
 	validate := func(text, args string) *reeve.Error {
 		s, err := compile([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := decideOn(reeve.Call{Tool: "round", Args: json.RawMessage(args)}, s)
+		p := newTestDecider(reeve.Call{Tool: "round", Args: json.RawMessage(args)}, s)
 		if _, err = p.checkArguments(t.Context()); err == nil {
 			t.Fatalf("%s let %s pass", text, args)
 		}
 		return reeve.AsError(err)
 	}
 	const round = `{"type":"object","properties":{"b":{"type":"string"}},"dependentSchemas":{"a":{"$ref":"#"}}}`
-	if told := validate(round, `{"a":1}`); told.Code != reeve.Unsupported ||
-		!strings.Contains(told.Message, `the tool "round"`) || !strings.Contains(told.Message, "circle") ||
-		!strings.Contains(told.Hint, "whoever made the tool") {
-		t.Errorf("%+v", told)
+	if got := validate(round, `{"a":1}`); got.Code != reeve.Unsupported ||
+		!strings.Contains(got.Message, `the tool "round"`) || !strings.Contains(got.Message, "cycle") ||
+		!strings.Contains(got.Hint, "the author of the tool") {
+		t.Errorf("%+v", got)
 	}
 	way := `{"type":"object","properties":{"inner":{"anyOf":[{"$ref":"#/properties/inner"},{"type":"string"}]}}}`
 	for text, args := range map[string]string{round: `{"a":1,"b":[]}`, way: `{"inner":[]}`} {
-		if told := validate(text, args); told.Code != reeve.Validation || len(told.Fields) != 1 ||
-			told.Fields[0].Expected != "string" || strings.Contains(told.Message, "circle") {
-			t.Errorf("%s: %+v", args, told)
+		if got := validate(text, args); got.Code != reeve.Validation || len(got.Fields) != 1 ||
+			got.Fields[0].Expected != "string" || strings.Contains(got.Message, "cycle") {
+			t.Errorf("%s: %+v", args, got)
 		}
 	}
 }

@@ -7,24 +7,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxSteps and stepsEach bound how much a value is compared with: so much, and so much for each of its parts. Where
-// several ways lead to one part of a schema, each level of the schema, or of the value, can ask for a multiple of what
-// the one before it does.
+// maxSteps and stepsEach limit the validation of a value to maxSteps comparisons plus stepsEach for each part of the
+// value. Without a limit, a schema with several references to one subschema multiplies the work at each level.
 const maxSteps, stepsEach = 250_000, 10
 
-// stepLimit counts what a value is compared with. The library that checks has no limit and takes no context; but wherever
-// it goes further down it first asks whether the value has the schema's format, so there the count is kept, and there a
-// check without end is ended. A compiled schema has one count, so values take turns.
+// stepLimit counts the comparisons during a validation. The library has no limit and accepts no context, but it calls
+// the format of each schema that it visits. The count is therefore kept in these formats, which end the validation when
+// the limit is reached. A compiled schema has one counter, so validations with it run one at a time.
 type stepLimit struct {
 	mu   sync.Mutex
 	left int
 }
 
-var errTooManySteps = errors.New("too much to compare")
+var errTooManySteps = errors.New("too many comparisons")
 
-// install has the count kept wherever a schema leads. A dynamic reference leads to no other place than the one it was
-// compiled with:
-// that takes several resources, and a schema is one (see onlyFragments).
+// install adds the counter to all schemas that can be reached from root. A dynamic reference always leads to the schema
+// with which it was compiled, because a schema consists of one resource; see checkReferences.
 func (b *stepLimit) install(root *jsonschema.Schema) {
 	c := cycleFinder{terminating: map[*jsonschema.Schema]bool{}, anchors: map[string]int{}}
 	c.collect(root)
@@ -47,7 +45,7 @@ func (b *stepLimit) install(root *jsonschema.Schema) {
 	}
 }
 
-// isExceeded tells whether checking a value takes more than it may.
+// isExceeded runs check on a value and reports whether it exceeded the limit.
 func (b *stepLimit) isExceeded(v any, check func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +54,7 @@ func (b *stepLimit) isExceeded(v any, check func()) bool {
 	return b.left < 0
 }
 
-// countParts is how many parts a value has, and size how many with theirs.
+// countParts counts the direct parts of a value.
 func countParts(v any) int {
 	switch v := v.(type) {
 	case map[string]any:
@@ -67,6 +65,7 @@ func countParts(v any) int {
 	return 0
 }
 
+// countAllParts counts the parts of a value recursively.
 func countAllParts(v any) int {
 	n := countParts(v)
 	switch v := v.(type) {

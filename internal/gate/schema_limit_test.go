@@ -9,9 +9,9 @@ import (
 	"reeve"
 )
 
-// Checking arguments has an end, however many ways a schema has: many at each of its levels, or two at each level of
-// the arguments, also where the only thing asked is whether they fit, and where only a dynamic reference leads.
-func TestI10_CheckingHasAnEnd(t *testing.T) {
+// The validation of arguments ends even if a schema has very many alternatives: at each of its levels, at each level of
+// the arguments, under not, with a format, and behind a dynamic reference.
+func TestI10_ValidationIsLimited(t *testing.T) {
 	t.Parallel()
 	nested := strings.Repeat(`{"a":`, 30) + `1` + strings.Repeat(`}`, 30)
 	levels := `"l0":{"type":"string"}`
@@ -24,7 +24,8 @@ func TestI10_CheckingHasAnEnd(t *testing.T) {
 		"levels of the schema":    {`{"$ref":"#/$defs/l9","$defs":{` + levels + `}}`, `{"a":1}`},
 		"levels of the arguments": {`{"$ref":"#/$defs/x","$defs":{"x":` + twice + `}}`, nested},
 		"not":                     {`{"not":{"$ref":"#/$defs/l9"},"$defs":{` + levels + `}}`, `{"a":1}`},
-		"a format": {`{"$schema":"http://json-schema.org/draft-07/schema#","allOf":[{"$ref":"#/definitions/x"}],"definitions":{"x":{"format":"date","properties":{"a":{"allOf":[
+		"a format": {`{"$schema":"http://json-schema.org/draft-07/schema#","allOf":[{"$ref":"#/definitions/x"}],
+			"definitions":{"x":{"format":"date","properties":{"a":{"allOf":[
 			{"$ref":"#/definitions/x"},{"$ref":"#/definitions/x"}]}}}}}`, nested},
 		"a dynamic reference": {`{"$dynamicRef":"#n","$defs":{"x/%":{"$dynamicAnchor":"n","properties":{"a":{"allOf":[
 			{"$ref":"#/$defs/x~1%25"},{"$ref":"#/$defs/x~1%25"}]}}}}}`, nested},
@@ -34,26 +35,27 @@ func TestI10_CheckingHasAnEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := decideOn(reeve.Call{Tool: "wide", Args: json.RawMessage(c.args)}, s)
+			p := newTestDecider(reeve.Call{Tool: "wide", Args: json.RawMessage(c.args)}, s)
 			_, err = p.checkArguments(t.Context())
-			if told := reeve.AsError(err); told.Code != reeve.Validation ||
-				!strings.Contains(told.Message, "too long to check") ||
-				!strings.Contains(told.Hint, "whoever made the tool") {
-				t.Errorf("%+v", told)
+			if got := reeve.AsError(err); got.Code != reeve.Validation ||
+				!strings.Contains(got.Message, "takes too long") ||
+				!strings.Contains(got.Hint, "the author of the tool") {
+				t.Errorf("%+v", got)
 			}
 			if fields := s.check(map[string]any{}, ""); len(fields) == 1 && fields[0].Message == messageTooComplex &&
 				strings.Contains(c.text, `"properties"`) {
-				t.Errorf("what takes little is held against what took much: %v", fields)
+				t.Errorf("a small value is refused after a large one: %v", fields)
 			}
 		})
 	}
 }
 
-// What is long and plain is checked to its end.
-func TestI10_LongArgumentsAreChecked(t *testing.T) {
+// Long and simple arguments are validated completely.
+func TestI10_LongArguments(t *testing.T) {
 	t.Parallel()
 	s, err := compile([]byte(
-		`{"properties":{"list":{"items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/n"}]}}},"$defs":{"n":{"type":"integer"}}}`))
+		`{"properties":{"list":{"items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/n"}]}}},
+		"$defs":{"n":{"type":"integer"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,15 +72,15 @@ func TestI10_LongArgumentsAreChecked(t *testing.T) {
 	}
 }
 
-// Arguments of very many values are refused before anything is made of each that is wrong.
+// Arguments with too many values are refused before they are validated.
 func TestI10_ArgumentsOfVeryManyValues(t *testing.T) {
 	t.Parallel()
 	s, err := compile([]byte(`{"properties":{"list":{"items":{"type":"string"}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := decideOn(reeve.Call{Tool: "many", Args: json.RawMessage(`{"list":[` + strings.Repeat("0,", maxArgumentParts) +
-		`0]}`)}, s)
+	args := `{"list":[` + strings.Repeat("0,", maxArgumentParts) + `0]}`
+	p := newTestDecider(reeve.Call{Tool: "many", Args: json.RawMessage(args)}, s)
 	if _, err := p.checkArguments(t.Context()); reeve.CodeOf(err) != reeve.TooLarge {
 		t.Error(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"reeve"
 )
 
-// The keywords that hold schemas: one, a list of them, or several by name. What stands elsewhere is data, such as an
-// enum's values.
+// The keywords whose value is a schema, a list of schemas or a map of schemas. Other keywords hold data, such as the
+// values of an enum.
 var (
 	schemaKeywords = []string{"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if",
 		"items", "not",
@@ -24,18 +24,17 @@ var (
 
 var referenceKeywords = []string{"$dynamicRef", "$recursiveRef", "$ref"}
 
-// countKeywords bound lengths and numbers of things. The library keeps them as int, in which a larger one wraps around.
+// countKeywords limit lengths and counts. The library stores them as int, in which a larger value wraps around.
 var countKeywords = []string{"maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems",
 	"minLength", "minProperties"}
 
-// maxCount is the largest value that such a keyword may have: that of an integer which every JSON reader keeps
-// exactly.
+// maxCount is the largest value that a count keyword may have. Every JSON reader represents integers up to it exactly.
 const maxCount = 1 << 53
 
-// schemaLocation is where in a schema a part of it stands.
+// schemaLocation is the position of a subschema in a schema.
 type schemaLocation struct {
 	path string // a JSON Pointer; empty at the root
-	base string // the path of the $id that fragments count from; empty if that is the root
+	base string // the path of the nested $id that fragments are relative to; empty for the root
 }
 
 func (p schemaLocation) at(parts ...string) schemaLocation {
@@ -43,17 +42,16 @@ func (p schemaLocation) at(parts ...string) schemaLocation {
 	return p
 }
 
-// referenceChecker looks at all references of a schema, and at the bounds that are kept as int.
+// referenceChecker checks all references and count keywords of a schema.
 type referenceChecker struct {
 	root   any
-	idWord string          // draft 4 writes id for $id
-	seen   map[string]bool // the targets of references that were looked at, by path
+	idWord string          // "$id", or "id" for draft 4
+	seen   map[string]bool // paths of checked reference targets
 }
 
-// checkReferences refuses a schema with a reference that is anything but a fragment of the schema itself (#...): a
-// relative or an
-// absolute address, a URN, or a fragment below a nested $id, which counts from there and not from the root. It also
-// refuses a length or a number of things above [mostCount].
+// checkReferences refuses a schema with a reference that is not a fragment of the schema itself (#...). This covers
+// relative and absolute addresses, URNs and fragments below a nested $id, which are relative to that $id. It also
+// refuses count keywords above maxCount.
 func checkReferences(doc any) error {
 	f := referenceChecker{root: doc, idWord: "$id", seen: map[string]bool{}}
 	if root, ok := doc.(map[string]any); ok && isDraft4(root) {
@@ -83,8 +81,8 @@ func (f referenceChecker) checkSchema(v any, p schemaLocation) error {
 			continue
 		}
 		if v, err := n.Float64(); err != nil || v > maxCount {
-			return reeve.Errorf(reeve.Validation, "%s is more than %d, the most that a length or a number of things "+
-				"is compared with", p.at(word).path, maxCount).Hintf("leave it out, or give a smaller one")
+			return reeve.Errorf(reeve.Validation, "%s is more than %d, the largest supported value", p.at(word).path,
+				maxCount).Hintf("remove it or use a smaller value")
 		}
 	}
 	for _, word := range schemaKeywords {
@@ -102,7 +100,7 @@ func (f referenceChecker) checkSchema(v any, p schemaLocation) error {
 	}
 	for _, word := range nameKeywords {
 		named, _ := s[word].(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(named)) { // of several mistakes always the same one is named
+		for _, name := range slices.Sorted(maps.Keys(named)) { // so that the same mistake is reported each time
 			if err := f.checkSchema(named[name], p.at(word, name)); err != nil {
 				return err
 			}
@@ -111,22 +109,22 @@ func (f referenceChecker) checkSchema(v any, p schemaLocation) error {
 	return nil
 }
 
-// checkReference looks at one reference, and at the schema it leads to, which need not stand under any known keyword.
+// checkReference checks one reference and the schema that it leads to, which need not be under a known keyword.
 func (f referenceChecker) checkReference(ref string, p schemaLocation, word string) error {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	switch {
 	case !ok:
 		return reeve.Errorf(reeve.Validation,
-			"the reference %q at %s leads outside the schema: only references to its own parts can be "+
-				"used, such as #/$defs/name", ref, p.at(word).path)
+			"the reference %q at %s leads outside the schema; use references within the schema, such as #/$defs/name",
+			ref, p.at(word).path)
 	case p.base != "":
 		return reeve.Errorf(reeve.Validation,
-			"the reference %q at %s counts from the %s at %s and not from the root of the schema, so it "+
-				"leads outside the schema: remove that %s", ref, p.at(word).path, f.idWord, p.base, f.idWord)
+			"the reference %q at %s is relative to the %s at %s and not to the root, so it leads outside the schema; "+
+				"remove that %s", ref, p.at(word).path, f.idWord, p.base, f.idWord)
 	}
 	path, err := url.PathUnescape(fragment)
 	if err != nil || f.seen[path] || !strings.HasPrefix(path, "/") {
-		return nil //nolint:nilerr // what cannot be read does not compile
+		return nil //nolint:nilerr // a malformed reference fails to compile later
 	}
 	f.seen[path] = true
 	target := f.root
@@ -138,7 +136,7 @@ func (f referenceChecker) checkReference(ref string, p schemaLocation, word stri
 		case []any:
 			i, err := strconv.Atoi(part)
 			if err != nil || i < 0 || i >= len(t) {
-				return nil //nolint:nilerr // what leads nowhere does not compile
+				return nil //nolint:nilerr // a dangling reference fails to compile later
 			}
 			target = t[i]
 		default:

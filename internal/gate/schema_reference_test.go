@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A schema refers to its own parts only. What looks like a reference and is data, or a property's name, is none.
+// A schema may refer to its own parts only. Data and property names that look like references are ignored.
 func TestI10_OnlyFragmentReferences(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
@@ -22,10 +22,10 @@ func TestI10_OnlyFragmentReferences(t *testing.T) {
 		{`{"$id":"https://a.example/root.json","$ref":"https://a.example/root.json#/$defs/a","$defs":{"a":{}}}`,
 			`leads outside`},
 		{`{"$ref":"#/$defs/a","$defs":{"a":{"$id":"a.json","$ref":"#/$defs/b","$defs":{"b":{}}}}}`,
-			`counts from the $id at /$defs/a`},
-		{`{"properties":{"x":{"$id":"urn:x","items":{"$ref":"#"}}}}`, `counts from the $id at /properties/x`},
+			`is relative to the $id at /$defs/a`},
+		{`{"properties":{"x":{"$id":"urn:x","items":{"$ref":"#"}}}}`, `is relative to the $id at /properties/x`},
 		{`{"$schema":"http://json-schema.org/draft-04/schema#","properties":{"x":{"id":"urn:x","items":{"$ref":"#"}}}}`,
-			`counts from the id at`},
+			`is relative to the id at`},
 		{`{"$ref":"#/more/a","more":{"a":{"$ref":"schema"}}}`, `"schema" at /more/a/$ref leads outside`},
 		{`{"$ref":"#/enum/0","enum":[{"$ref":"city.json"}]}`, `leads outside`},
 

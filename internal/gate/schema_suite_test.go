@@ -1,6 +1,6 @@
 //go:build oracles
 
-// Tests against suites that nobody in this project wrote. make oracles runs them; REEVE_ORACLES names their folder.
+// Tests against test suites of other projects. Run them with make oracles. REEVE_ORACLES is their directory.
 
 package gate
 
@@ -20,13 +20,13 @@ import (
 func oracles(t *testing.T, parts ...string) string {
 	dir := os.Getenv("REEVE_ORACLES")
 	if dir == "" {
-		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")
+		t.Fatal("REEVE_ORACLES is not set; set it to the directory of the test suites")
 	}
 	return filepath.Join(append([]string{dir}, parts...)...)
 }
 
-// TestOracle_JSONSchemaTestSuite runs the required tests of the JSON Schema Test Suite. Schemas that refer to other
-// documents are refused here, by design; they are counted apart.
+// TestOracle_JSONSchemaTestSuite runs the required tests of the JSON Schema Test Suite. The gate refuses schemas that
+// refer to other documents, so their tests are only counted.
 func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 	t.Parallel()
 	for _, draft := range []string{"draft2020-12", "draft7"} {
@@ -69,7 +69,7 @@ func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 					continue
 				}
 				if s.isCircular() {
-					t.Errorf("%s: %s: taken for a circle", filepath.Base(file), g.Description)
+					t.Errorf("%s: %s: reported as circular", filepath.Base(file), g.Description)
 				}
 				for _, c := range g.Tests {
 					v, err := reeve.ParseJSON(c.Data)
@@ -90,12 +90,11 @@ func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 	}
 }
 
-// notRight are calls that the suite calls right and that do not fit the suite's own schema: names for integers, true
-// for text, the name of a variable for a list.
+// notRight lists calls that the suite declares correct although they do not match its own schemas.
 var notRight = []string{"parallel_multiple_21", "parallel_multiple_94", "simple_python_307"}
 
-// TestOracle_FunctionCalls registers the tool schemas of the Berkeley Function Calling Leaderboard, lets the right
-// calls pass, and sees that each required argument that is left out is named.
+// TestOracle_FunctionCalls registers the tool schemas of the Berkeley Function Calling Leaderboard. It checks that
+// correct calls pass and that each missing required argument is reported.
 func TestOracle_FunctionCalls(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open(oracles(t, "bfcl", "single_turn.jsonl"))

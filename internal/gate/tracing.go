@@ -11,21 +11,21 @@ import (
 	"reeve"
 )
 
-// AttemptRecord is one attempt of a call, as those who measure see it.
+// AttemptRecord describes one attempt of a call, for metrics.
 type AttemptRecord struct {
 	Tool  string
-	Code  reeve.Code // empty when it succeeded
+	Code  reeve.Code // empty after a success
 	Spent reeve.Amount
 }
 
-// observe wraps an attempt in a span by the GenAI conventions, and tells those who measure. What the span says of
-// arguments and output is what is recorded of them: scrubbed.
+// observe runs an attempt inside a span that follows the GenAI conventions, then calls OnCall. Arguments and output in
+// the span are redacted.
 func (a *Attempt) observe(ctx context.Context, n int, do func(context.Context) outcome) outcome {
 	ctx, span := a.startSpan(ctx)
 	o := do(ctx)
-	seen := AttemptRecord{Tool: a.tool().ID, Spent: o.spent}
+	record := AttemptRecord{Tool: a.tool().ID, Spent: o.spent}
 	if o.err != nil {
-		seen.Code = o.err.Code
+		record.Code = o.err.Code
 	}
 	if span.IsRecording() {
 		attrs := a.rec.spanAttributes(string(a.args))
@@ -36,13 +36,12 @@ func (a *Attempt) observe(ctx context.Context, n int, do func(context.Context) o
 	}
 	span.End()
 	if a.g.OnCall != nil {
-		a.g.OnCall(seen)
+		a.g.OnCall(record)
 	}
 	return o
 }
 
-// traceRefusal gives a call that was refused a span of its own, with the refusal's code and the step of the gate that
-// refused it.
+// traceRefusal writes a span for a refused call, with the code of the refusal and the step that refused the call.
 func (r *Recorder) traceRefusal(ctx context.Context, why *reeve.Error) {
 	_, span := r.startSpan(ctx)
 	if span.IsRecording() {
@@ -54,7 +53,7 @@ func (r *Recorder) traceRefusal(ctx context.Context, why *reeve.Error) {
 	span.End()
 }
 
-// startSpan starts the span of a call. Its tool may be one that there is not.
+// startSpan starts the span of a call. The called tool may not exist.
 func (d *Decision) startSpan(ctx context.Context) (context.Context, trace.Span) {
 	if d.g.Tracer == nil {
 		return ctx, noop.Span{}
@@ -62,10 +61,10 @@ func (d *Decision) startSpan(ctx context.Context) (context.Context, trace.Span) 
 	return d.g.Tracer.Start(ctx, "execute_tool "+d.toolName(), trace.WithSpanKind(trace.SpanKindInternal))
 }
 
-// toolName is the name of the tool that is called, in a length that a span can carry.
+// toolName returns the name of the called tool, redacted and truncated for a span.
 func (d *Decision) toolName() string { return truncateText(d.redact(d.call.Tool), 128) }
 
-// setSpanError says on a span why a call failed, if it did.
+// setSpanError sets the status of a span to an error. It does nothing if why is nil.
 func setSpanError(span trace.Span, why *reeve.Error) {
 	if why != nil {
 		span.SetAttributes(attribute.String("error.type", string(why.Code)))
@@ -73,7 +72,7 @@ func setSpanError(span trace.Span, why *reeve.Error) {
 	}
 }
 
-// spanAttributes says whose call it is, of which tool, and with which arguments.
+// spanAttributes returns the attributes that identify a call, its tool and its arguments.
 func (r *Recorder) spanAttributes(args string) attributeList {
 	a := attributeList{attribute.String("gen_ai.operation.name", "execute_tool"),
 		attribute.String("gen_ai.tool.type", "function")}
@@ -91,10 +90,10 @@ func (r *Recorder) spanAttributes(args string) attributeList {
 	return a
 }
 
-// attributeList are the attributes of a span.
+// attributeList is a list of span attributes.
 type attributeList []attribute.KeyValue
 
-// text adds an attribute, unless there is nothing to say.
+// addText adds an attribute unless the value is empty.
 func (a *attributeList) addText(key, value string) {
 	if value != "" {
 		*a = append(*a, attribute.String(key, value))

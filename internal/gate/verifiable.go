@@ -9,8 +9,8 @@ import (
 )
 
 // A request of a verifiable tool may arrive and take effect until the call's time limit ends, even if the server that
-// sent it has crashed. The operation stores that time as InFlightUntil. If Verify finds the effect, the result counts at
-// once. If Verify does not find the effect, that counts only if Verify was called after InFlightUntil.
+// sent it has crashed. The operation stores that time as InFlightUntil. If Verify finds the effect, the result counts
+// at once. If Verify does not find the effect, that counts only if Verify was called after InFlightUntil.
 
 // setInFlight sets the time until which a request of a verifiable tool may be in flight.
 func (d *Decision) setInFlight(op *reeve.Operation, now time.Time) {

@@ -130,7 +130,8 @@ func (v *agentView) runsBeforeWrite(c reeve.Call) bool {
 		(c.PreviewOnly || c.Base != "" || e.tool.Effect.IsExternal()))
 }
 
-func (v *viewCache) loadAgent(ctx context.Context, g *Gate, s *store.Snap, workspace, agent string) (*agentView, error) {
+func (v *viewCache) loadAgent(ctx context.Context, g *Gate, s *store.Snap,
+	workspace, agent string) (*agentView, error) {
 	w, err := v.getWorkspace(ctx, g, s, workspace)
 	if err != nil {
 		return nil, err

@@ -89,7 +89,9 @@ func (g *Gate) Close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	detached := context.WithoutCancel(ctx)
-	return g.DB.Update(detached, func(tx *store.Tx) error { return tx.System().UnregisterProcess(detached, g.processID) })
+	return g.DB.Update(detached, func(tx *store.Tx) error {
+		return tx.System().UnregisterProcess(detached, g.processID)
+	})
 }
 
 // notifyChange calls OnChange after a commit.
@@ -252,7 +254,8 @@ func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result,
 	}
 	if op.ToolVersion != a.entry.fingerprint && (op.Effect == reeve.Keyed || op.Effect == reeve.Verifiable) {
 		lost.isFinal = true // later tries would find the same
-		lost.err.Message = "the tool has changed since the call was sent, so sending or verifying it again proves nothing"
+		lost.err.Message = "the tool has changed since the call was sent, so sending or verifying it again proves " +
+			"nothing"
 		return a.rec.recordOutcome(ctx, op, lost)
 	}
 	switch op.Effect {
@@ -290,7 +293,8 @@ var errAgentGone = reeve.Errorf(reeve.Denied, "the agent no longer exists").Hint
 func (l *operationWorker) endOrphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
 	err := l.DB.Update(ctx, func(tx *store.Tx) error {
 		if op.State == reeve.Prepared {
-			return cancelOperation(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
+			return cancelOperation(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused,
+				Why: why.Message})
 		}
 		return l.setUnknown(ctx, tx, op, why.Message+", so the outcome cannot be determined")
 	})

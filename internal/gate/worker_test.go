@@ -11,9 +11,9 @@ import (
 	"reeve/internal/store"
 )
 
-// An operation that cannot be taken up is in the log, with what is wrong, and stays to be tried again. One that only
-// waits is not.
-func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
+// The worker logs an operation that it cannot process, and the operation stays due. It does not log an operation of a
+// stopped agent.
+func TestG15_FailedOperationIsLogged(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, c := range map[string]struct {
@@ -24,7 +24,7 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 		"stopped": {func(a *reeve.Agent) { a.StoppedAt = &a.CreatedAt }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, _, sent := sender(t, reeve.Keyed)
+			g, _, sent := newTestGate(t, reeve.Keyed)
 			var log bytes.Buffer
 			g.Log = slog.New(slog.NewTextHandler(&log, nil))
 			change := func(f func(*reeve.Agent)) {
@@ -52,8 +52,7 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 			read := func() {
 				t.Helper()
 				if err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-					op, err = s.Ledger().
-						GetOperation(ctx, "home", "op_1")
+					op, err = s.Ledger().GetOperation(ctx, "home", "op_1")
 					return err
 				}); err != nil {
 					t.Fatal(err)
@@ -61,7 +60,7 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 			}
 			read()
 			change(c.change)
-			(&operationWorker{g}).processOperation(ctx, op) // as one that was claimed right before
+			(&operationWorker{g}).processOperation(ctx, op) // as if it had been claimed before the change
 			if read(); op.State != reeve.Prepared || op.NextAttemptAt == nil || sent.Load() != 0 {
 				t.Errorf("%d sent: %+v", sent.Load(), op)
 			}
@@ -72,12 +71,12 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 	}
 }
 
-// The loop rests no longer than until the next approval expires: whoever waits for one that nobody gives goes on at
-// once. It is told of one that would expire before it looks.
-func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
+// The worker waits no longer than until the next approval expires. Parking a call wakes the worker if the approval
+// expires before the next poll.
+func TestG14_WorkerWaitsUntilNextExpiry(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, _, _ := newTestGate(t, reeve.Keyed)
 	if err := g.DB.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.Agents().GetAgent(ctx, "home", "agt_one")
 		if err != nil {
@@ -89,33 +88,32 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		ttl    time.Duration
-		nudged int
-		most   time.Duration
+		ttl     time.Duration
+		wakeups int
+		maxWait time.Duration
 	}{{time.Hour, 0, pollInterval}, {pollInterval / 2, 1, pollInterval / 2}} {
 		g.ApprovalTTL = c.ttl
 		if res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
 			Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo}); err != nil || res.State != reeve.Parked {
 			t.Fatalf("%+v, %v", res, err)
 		}
-		if len(g.wakeSignal) != c.nudged {
-			t.Errorf("an approval for %s: the loop was nudged %d times, want %d", c.ttl, len(g.wakeSignal), c.nudged)
+		if len(g.wakeSignal) != c.wakeups {
+			t.Errorf("an approval for %s: %d wakeups of the worker, want %d", c.ttl, len(g.wakeSignal), c.wakeups)
 		}
 		for _, free := range []int{maxConcurrent, 0} {
-			if _, next, err := (&operationWorker{g}).claim(ctx, free); err != nil || next > c.most {
-				t.Errorf("an approval for %s, room for %d: the loop rests for %s, want at most %s; %v", c.ttl, free,
-					next, c.most, err)
+			if _, next, err := (&operationWorker{g}).claim(ctx, free); err != nil || next > c.maxWait {
+				t.Errorf("an approval for %s, claiming %d: the worker waits for %s, want at most %s; %v", c.ttl, free,
+					next, c.maxWait, err)
 			}
 		}
 	}
 }
 
-// All approvals whose time is over are closed at one look, however many there are: the loop is not told of those that
-// are left.
+// One pass of the worker closes all expired approvals, even if there are more than one batch.
 func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, _, _ := newTestGate(t, reeve.Keyed)
 	if err := g.DB.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.Agents().GetAgent(ctx, "home", "agt_one")
 		if err != nil {
@@ -147,21 +145,19 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 	}
 }
 
-// An agent whose row could not be read and is corrected acts at once, and so does one that runs on its behalf: a
-// refusal is by what holds now, not by what somebody has read before.
-func TestI09_ACorrectedAgentIsNotRefused(t *testing.T) {
+// An agent whose row could not be read can act as soon as the row is corrected, and so can agents that act for it.
+func TestI09_CorrectedAgentCanAct(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for _, who := range []string{"agt_one", "agt_boss"} {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
-			g, _, sent := sender(t, reeve.Keyed)
+			g, _, sent := newTestGate(t, reeve.Keyed)
 			config := func(a reeve.Agent, text string) {
 				t.Helper()
 				a.Config = []byte(text)
 				if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-					return tx.Agents().
-						UpdateAgent(ctx, a)
+					return tx.Agents().UpdateAgent(ctx, a)
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -178,8 +174,7 @@ func TestI09_ACorrectedAgentIsNotRefused(t *testing.T) {
 				Args: []byte("{}"), Run: "run_1", Via: reeve.ViaGo}
 			var a reeve.Agent
 			if err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-				a, err = s.Agents().
-					GetAgent(ctx, "home", who)
+				a, err = s.Agents().GetAgent(ctx, "home", who)
 				return err
 			}); err != nil {
 				t.Fatal(err)
