@@ -7,10 +7,11 @@ import (
 
 const pemBegin, pemEnd, pemDashes = "-----BEGIN ", "-----END ", "-----"
 
-// minKeyRun is the length of base64 that must follow the first line of a private key: a mere mention has no body.
+// minKeyRun is how many base64 characters must follow the first line of a private key. A mere mention of the line has
+// none.
 const minKeyRun = 40
 
-// maxKeyLen bounds the body of a private key.
+// maxKeyLen limits the body of a private key.
 const maxKeyLen = 64 << 10
 
 // findPrivateKeys finds private keys in PEM, complete or cut off.
@@ -24,23 +25,24 @@ func findPrivateKeys(text string) (found []Range) {
 	return found
 }
 
-// openPrivateKey returns where a private key begins that text breaks off in, or len(text).
-func openPrivateKey(text string) int {
+// findPartialPrivateKey returns the offset of a private key that is cut off by the end of text, or len(text).
+func findPartialPrivateKey(text string) int {
 	at := len(text)
-	if i := lastPartial(text, pemBegin); i < len(text) {
+	if i := findPartialFirstLine(text, pemBegin); i < len(text) {
 		at = i
 	}
 	eachPrivateKey(text, func(begin int, b keyBody) bool {
-		if b.open {
+		if b.isOpen {
 			at = min(at, begin)
 		}
-		return !b.open
+		return !b.isOpen
 	})
 	return at
 }
 
-// lastPartial returns where the first line of a private key begins that text breaks off in, or len(text).
-func lastPartial(text, begin string) int {
+// findPartialFirstLine returns the offset of a first line of a private key that is cut off by the end of text, or
+// len(text).
+func findPartialFirstLine(text, begin string) int {
 	i := strings.LastIndex(text, begin)
 	if i < 0 || strings.Contains(text[i+len(begin):], pemDashes) || len(text)-i > 60 {
 		return len(text)
@@ -52,8 +54,7 @@ func lastPartial(text, begin string) int {
 	return i
 }
 
-// eachPrivateKey calls visit with the place of each first line of a private key and what follows it, until visit
-// returns false.
+// eachPrivateKey calls visit with the offset and the body of each private key, until visit returns false.
 func eachPrivateKey(text string, visit func(begin int, b keyBody) bool) {
 	for from := 0; ; {
 		i := strings.Index(text[from:], pemBegin)
@@ -74,17 +75,17 @@ func eachPrivateKey(text string, visit func(begin int, b keyBody) bool) {
 	}
 }
 
-// keyBody is what follows the first line of a private key.
+// keyBody is the part of a private key after its first line.
 type keyBody struct {
-	end  int  // of the key; 0 means that there is none
-	open bool // the text ends before it is clear where the key ends
+	end    int  // offset of the end of the key; 0 if there is no key
+	isOpen bool // the text ends before it is clear where the key ends
 }
 
-// readKeyBody reads base64 in lines, whatever margins, quotes and escapes stand between them, up to the last line of
-// the key. A key without one was cut off: it ends behind its last full line.
+// readKeyBody reads lines of base64 up to the last line of the key. It skips margins, quotes and escapes between the
+// lines. A key without a last line was cut off and ends after its last full line.
 func readKeyBody(text string, at int, label string) (b keyBody) {
 	limit := min(len(text), at+maxKeyLen)
-	full, ended := 0, false // the end of the last full line, and whether a shorter one follows it
+	full, ended := 0, false // the end of the last full line, and whether a shorter line follows it
 	for i := at; i < limit; {
 		switch {
 		case strings.HasPrefix(text[i:], pemEnd) && full > 0:
@@ -108,10 +109,10 @@ func readKeyBody(text string, at int, label string) (b keyBody) {
 				return b
 			case n >= minKeyRun && !ended:
 				full = i + n
-			case full == 0 && n <= 6 && run(text[i:], digit) == n: // the number of a line
+			case full == 0 && n <= 6 && prefixLen(text[i:], digit) == n: // a line number
 			case full == 0 && !last:
 				return b
-			case full > 0 && last && !ended: // the line that the text breaks off in
+			case full > 0 && last && !ended: // the last line, which is cut off
 				full = i + n
 			default:
 				ended = full > 0
@@ -119,17 +120,17 @@ func readKeyBody(text string, at int, label string) (b keyBody) {
 			i += n
 		}
 	}
-	b.end, b.open = full, limit == len(text)
+	b.end, b.isOpen = full, limit == len(text)
 	return b
 }
 
-// keyHeader is a header before the body of a key, as in RFC 1421 and OpenPGP.
+// keyHeader matches a header before the body of a key, as in RFC 1421 and OpenPGP.
 var keyHeader = regexp.MustCompile(`^(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): [^\n\\]*`)
 
-// keyRun returns the length of the base64 that s begins with, in which JSON may escape slashes.
+// keyRun returns the length of the base64 at the start of s, in which JSON may escape slashes.
 func keyRun(s string) (n int) {
 	for {
-		n += run(s[n:], std64)
+		n += prefixLen(s[n:], std64)
 		if !strings.HasPrefix(s[n:], `\/`) {
 			return n
 		}
@@ -137,7 +138,7 @@ func keyRun(s string) (n int) {
 	}
 }
 
-// urlUser is the user and password of a URL. The password reaches to the last @ before the host.
+// urlUser matches the user and password of a URL. The password extends to the last @ before the host.
 var urlUser = regexp.MustCompile(`://([^/\s:@"'<>]*):([^/\s"'<>]+)@`)
 
 // findURLPasswords finds the passwords in URLs, except for placeholders.
@@ -147,7 +148,7 @@ func findURLPasswords(text string) (found []Range) {
 	}
 	for _, m := range urlUser.FindAllStringSubmatchIndex(text, -1) {
 		user, password, host := text[m[2]:m[3]], text[m[4]:m[5]], text[m[1]:]
-		// of an image, behind its tag
+		// the digest of a container image after its tag
 		digest := strings.HasPrefix(host, "sha256:") || strings.HasPrefix(host, "sha512:")
 		if digest || user == password || placeholder.MatchString(password) || port.MatchString(password) {
 			continue
@@ -158,17 +159,17 @@ func findURLPasswords(text string) (found []Range) {
 }
 
 var (
-	// placeholder is what people and programs write in the place of a password.
+	// placeholder matches texts that people and programs write instead of a password.
 	placeholder = regexp.MustCompile(`(?i)^(?:pass|passwd|password|passphrase|pwd|pw|secret|redacted|x+|\*+|\.+|-+|` +
 		`your.*|\$.*|%[a-z(].*|\{.*\}|\[.*\]|\(.*\)|.*(?:\$\{|\{\{|#\{).*)$`)
-	// port is a port of a URL without a password, in a list or before a query.
+	// port matches the port of a URL without a password, in a list or before a query.
 	port = regexp.MustCompile(`^[0-9]{1,5}[,;|)\]}?#&]`)
 )
 
 var authorization = regexp.MustCompile(
 	`(?i)authorization\\*["']?\s*[:=]\s*\\*["']?(?:bearer|basic|token|bot|apikey)\s+([A-Za-z0-9+/=._~-]{16,})`)
 
-// findAuthorization finds credentials behind Authorization.
+// findAuthorization finds credentials in Authorization headers.
 func findAuthorization(text string) (found []Range) {
 	if !strings.Contains(text, "uthorization") && !strings.Contains(text, "UTHORIZATION") {
 		return nil
@@ -184,10 +185,10 @@ func findAuthorization(text string) (found []Range) {
 var awsKey = regexp.MustCompile(
 	`(?i)secret_?access_?key\\*["']?\s*[:=>\s]\s*\\*["']?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`)
 
-// awsNames are the spellings of the name beside which an AWS secret key stands.
+// awsNames are the spellings of the name of an AWS secret key, without the first letter.
 var awsNames = []string{"ecret_access_key", "ECRET_ACCESS_KEY", "ecretAccessKey", "ecretaccesskey"}
 
-// findAWSKeys finds AWS secret keys beside their name: exactly 40 characters of base64.
+// findAWSKeys finds AWS secret keys next to their name. A key has exactly 40 characters of base64.
 func findAWSKeys(text string) (found []Range) {
 	for _, name := range awsNames {
 		if !strings.Contains(text, name) {
@@ -203,7 +204,7 @@ func findAWSKeys(text string) (found []Range) {
 	return found
 }
 
-// findMember finds the credential in the value of a JSON member that protocols name.
+// findMember finds the credential in the value of a JSON member with a name such as authorization.
 func findMember(name, value string) (found []Range) {
 	if len(name) < len("authorization") {
 		return nil

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// MinStored is the length from which stored values are recognised. A shorter one occurs by chance in ordinary words.
+// MinStored is the minimum length of stored values that are redacted. Shorter values occur by chance in ordinary words.
 const MinStored = 6
 
-// keyLen is how many bytes of a value select the candidates at a position.
+// keyLen is how many bytes select the candidates at a position.
 const keyLen = 4
 
-// matcher finds any of many values in one pass over a text. Candidates are selected by their first four bytes.
+// matcher finds any of many values in one pass over a text. It selects candidates by their first four bytes.
 type matcher struct {
-	may     [1 << 16]bool // by a hash of four bytes: some value may begin with them
+	may     [1 << 16]bool // indexed by a hash of four bytes; true if a value may start with them
 	byKey   map[uint32][]string
 	longest int
 }
 
 func newMatcher(values []string) *matcher {
 	m := &matcher{byKey: map[uint32][]string{}}
-	slices.SortFunc(values, func(a, b string) int { // of values that begin alike the longest comes first
+	slices.SortFunc(values, func(a, b string) int { // the longest value first
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
 	for _, v := range slices.Compact(values) {
@@ -41,10 +41,10 @@ func newMatcher(values []string) *matcher {
 
 func firstFour(s string) uint32 { return binary.LittleEndian.Uint32([]byte(s[:keyLen])) }
 
-// hashKey is Fibonacci hashing to 16 bits.
+// hashKey maps a key to 16 bits by Fibonacci hashing.
 func hashKey(key uint32) uint32 { return key * 2654435761 >> 16 }
 
-// find returns the places of values as they stand in text; overlapping ones are joined.
+// find returns the ranges of values in text, without decoding. Overlapping ranges are joined.
 func (m *matcher) find(text string) (found []Range) {
 	if len(m.byKey) == 0 {
 		return nil
@@ -72,8 +72,8 @@ func (m *matcher) find(text string) (found []Range) {
 // maxLayers is how many layers of escapes are decoded, as in JSON within JSON within a URL.
 const maxLayers = 4
 
-// findEncoded is like find, but also decodes escapes of JSON, URLs and HTML, whether a text escapes all characters of
-// a value or only some.
+// findEncoded is like find but also decodes escapes of JSON, URLs and HTML. A text may escape all characters of a value
+// or only some.
 func (m *matcher) findEncoded(text string) []Range {
 	if len(m.byKey) == 0 {
 		return nil
@@ -90,12 +90,12 @@ func (m *matcher) findEncoded(text string) []Range {
 			found = append(found, sourceThrough(r, layers))
 		}
 	}
-	return merge(found)
+	return mergeRanges(found)
 }
 
-// open returns where a value begins that continues past the end of text, also behind escapes, the last of which may be
-// incomplete. It returns len(text) if there is none.
-func (m *matcher) open(text string) int {
+// findPartial returns the offset of a value that is cut off by the end of text, or len(text). The value may be escaped,
+// and the last escape may be incomplete.
+func (m *matcher) findPartial(text string) int {
 	first := len(text)
 	if len(m.byKey) == 0 {
 		return first
@@ -116,7 +116,7 @@ func (m *matcher) open(text string) int {
 	}
 }
 
-// prefixAtEnd returns where a value begins of which text ends in a part of at least four bytes.
+// prefixAtEnd returns the offset of a value of which only a prefix of at least four bytes is at the end of text.
 func (m *matcher) prefixAtEnd(text string) (at int, ok bool) {
 	for i := max(0, len(text)-m.longest); i+keyLen <= len(text); i++ {
 		key := firstFour(text[i:])
@@ -132,9 +132,9 @@ func (m *matcher) prefixAtEnd(text string) (at int, ok bool) {
 	return 0, false
 }
 
-// encodings returns a value as it is, with the plus signs of a form, in hexadecimal and in base64. Escaped characters
-// are decoded in the text instead. A value that itself reads like escapes is also returned decoded, because that is
-// how it appears there.
+// encodings returns a value unchanged, with plus signs as in a form, in hexadecimal and in base64. Escaped characters
+// are decoded in the text instead. A value that itself contains escapes is also returned decoded, because it is
+// compared with decoded text.
 func encodings(v string) []string {
 	lower := hex.EncodeToString([]byte(v))
 	all := append(base64Encodings(v), v, lower, strings.ToUpper(lower))
@@ -153,16 +153,16 @@ func encodings(v string) []string {
 	return all
 }
 
-// minBase64 is the shortest run of base64 characters that identifies a value of MinStored bytes.
+// minBase64 is the shortest sequence of base64 characters that identifies a value of MinStored bytes.
 const minBase64 = 7
 
-// base64Encodings returns a value in base64: alone, and the characters that do not depend on what stands before and
-// after it, such as the user name in Basic authentication.
+// base64Encodings returns a value in base64. It also returns the characters that do not depend on adjacent bytes, such
+// as the user name in Basic authentication.
 func base64Encodings(v string) []string {
 	all := []string{base64.StdEncoding.EncodeToString([]byte(v)), base64.URLEncoding.EncodeToString([]byte(v))}
 	for before := range 3 {
-		first := (8*before + 5) / 6       // the first character that no byte before the value changes
-		last := 8 * (before + len(v)) / 6 // the end of those that no byte behind the value changes
+		first := (8*before + 5) / 6       // the first character that does not depend on bytes before the value
+		last := 8 * (before + len(v)) / 6 // the end of the characters that do not depend on bytes after the value
 		for _, enc := range [...]*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			if s := enc.EncodeToString(append(make([]byte, before), v...))[first:last]; len(s) >= minBase64 {
 				all = append(all, s)

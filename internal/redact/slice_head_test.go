@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestG21_NoHeadShowsTheBeginningOfASecret cuts texts within a secret, where they break off and where they go on.
+// TestG21_NoHeadShowsTheBeginningOfASecret cuts texts within a secret, both at the end of the text and before it.
 func TestG21_NoHeadShowsTheBeginningOfASecret(t *testing.T) {
 	t.Parallel()
 	known := "hunter22-Passw\"rdB é/XyZ9 🦉 & more"

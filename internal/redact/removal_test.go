@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// surroundings are places in which secrets are found; %s is the secret.
+// surroundings are contexts in which secrets occur. %s is the secret.
 var surroundings = []string{
 	"%s", "the key is %s.", "use %s, please", "(%s)", "[%s]", "<code>%s</code>", "KEY=%s\n", "export KEY='%s'",
 	`{"key":"%s","n":1}`,
@@ -24,13 +24,13 @@ var surroundings = []string{
 	"$ curl -u %s: https://example.com",
 }
 
-// surround puts a secret into a place, in which a percent sign is written twice.
+// surround puts a secret into a context, in which a percent sign is written twice.
 func surround(place, secret string) string {
 	before, after, _ := strings.Cut(place, "%s")
 	return strings.ReplaceAll(before, "%%", "%") + secret + strings.ReplaceAll(after, "%%", "%")
 }
 
-// leaves reports whether twelve bytes of a secret in a row are left in a text, or all of a shorter one.
+// leaves reports whether a text still contains twelve consecutive bytes of a secret, or all of a shorter one.
 func leaves(text, secret string) bool {
 	n := min(12, len(secret))
 	for i := 0; i+n <= len(secret); i++ {
@@ -41,7 +41,7 @@ func leaves(text, secret string) bool {
 	return false
 }
 
-// drawKey draws a key of a format. Keys are drawn at run time, so that no scanner takes this source for a leak.
+// drawKey generates a key of a format. Keys are generated at run time, so that scanners do not report this source.
 func drawKey(f format, rnd *rand.Rand) string {
 	s := &sampler{rnd}
 	var alphabet []byte
@@ -92,15 +92,15 @@ func withChecksum(body string) string {
 	return body + string(sum)
 }
 
-// infixKeys are keys that a part in their middle identifies.
+// infixKeys returns keys of the formats in infixFormats.
 func infixKeys(rnd *rand.Rand) []string {
 	s := &sampler{rnd}
 	return []string{"123456789" + ":AA" + s.alnum(33), s.alnum(14) + ".atlasv1." + s.alnum(67), "a1B" + "8Q~" +
 		s.alnum(34)}
 }
 
-// TestG21_EveryKnownFormatIsRemoved plants keys of every known format in every surrounding, whole and in pieces
-// through a Writer.
+// TestG21_EveryKnownFormatIsRemoved puts keys of every known format into every context and redacts them, as a whole and
+// in pieces through a Writer.
 func TestG21_EveryKnownFormatIsRemoved(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"some stored value"})
@@ -135,7 +135,7 @@ func TestG21_EveryKnownFormatIsRemoved(t *testing.T) {
 	t.Logf("%d keys of %d formats", planted, len(formats))
 }
 
-// inPieces writes a text through a Writer in pieces of random lengths.
+// inPieces writes a text through a Writer in pieces of random length.
 func inPieces(t *testing.T, r *Redactor, text string, rnd *rand.Rand) string {
 	t.Helper()
 	var out strings.Builder
@@ -191,8 +191,8 @@ func everyByte(v, format string) string {
 	return b.String()
 }
 
-// TestG21_EveryEncodingOfAStoredValueIsRemoved plants stored values of many lengths and alphabets, in every encoding
-// and surrounding, whole and in pieces through a Writer.
+// TestG21_EveryEncodingOfAStoredValueIsRemoved puts stored values of many lengths and alphabets into every context in
+// every encoding and redacts them, as a whole and in pieces through a Writer.
 func TestG21_EveryEncodingOfAStoredValueIsRemoved(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 24))
@@ -221,12 +221,13 @@ func TestG21_EveryEncodingOfAStoredValueIsRemoved(t *testing.T) {
 	t.Logf("%d stored values", planted)
 }
 
-// shortTail reports whether what is left of an encoded value is only the base64 of what stands before and after it.
+// shortTail reports whether the rest of an encoded value is only the base64 of adjacent bytes.
 func shortTail(text, encoded string) bool {
 	return !strings.Contains(text, encoded) && len(encoded) < 24
 }
 
-// TestG21_NoCutOfAStreamShowsASecret cuts a stream with secrets over several lines in two at every byte, and in three.
+// TestG21_NoCutOfAStreamShowsASecret splits a stream with secrets over several lines into two parts at every byte, and
+// into three.
 func TestG21_NoCutOfAStreamShowsASecret(t *testing.T) {
 	t.Parallel()
 	const lines = "one line\nanother of the same secret\nthe last"
@@ -265,7 +266,8 @@ func TestG21_NoCutOfAStreamShowsASecret(t *testing.T) {
 	}
 }
 
-// TestWriterHoldsNoWholeLines passes lines on at once, and the end of a very long line is bounded.
+// TestWriterHoldsNoWholeLines checks that a Writer writes lines at once and holds back a limited part of a very long
+// line.
 func TestWriterHoldsNoWholeLines(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -282,7 +284,7 @@ func TestWriterHoldsNoWholeLines(t *testing.T) {
 	}
 }
 
-// FuzzRedact looks for stored values in any text: whole, in slices and in pieces.
+// FuzzRedact checks that stored values are removed from any text: as a whole, in slices and in pieces.
 func FuzzRedact(f *testing.F) {
 	f.Add("password=hunter22", "hunter22", 3)
 	f.Add("\"token\": \"\\u0000", "abcdef", 1)

@@ -6,18 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// secretWords are what secrets are called. schemeWords stand right before a secret, as in a header.
+// secretWords occur in the names of secrets. schemeWords directly precede a secret, as in a header.
 var (
 	secretWords = []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "api-key", "apikey",
 		"access_key", "private_key", "authorization", "credential"}
 	schemeWords = []string{"bearer ", "basic "}
 )
 
-// harmlessSuffixes end a name that speaks of a secret without being one: token_type, secret_name, password_length.
+// harmlessSuffixes end names that contain such a word but do not name a secret: token_type, secret_name,
+// password_length.
 var harmlessSuffixes = []string{"type", "name", "id", "ids", "count", "limit", "length", "usage", "url", "uri", "path",
 	"file", "policy", "expiry", "expires", "expires_in", "expires_at", "budget", "ref", "kind", "version"}
 
-// minNamed and maxNamed bound the length of a value that is masked because of the word before it.
+// minNamed and maxNamed limit the length of a value that is removed because of the word before it.
 const minNamed, maxNamed = 6, 4096
 
 // findNamed finds values that follow a word such as password=, "token": or Authorization: Bearer.
@@ -43,7 +44,7 @@ func findNamed(text string) (found []Range) {
 
 // findNamedMember finds the secret in the value of a JSON member with a name such as db_password.
 func findNamedMember(name, value string) []Range {
-	if len(name) < len("pwd") || len(value) < minNamed || harmless(value) {
+	if len(name) < len("pwd") || len(value) < minNamed || isHarmless(value) {
 		return nil
 	}
 	folded := lowerASCII(name)
@@ -62,12 +63,12 @@ func findNamedMember(name, value string) []Range {
 	return nil
 }
 
-// wordScanner finds the words one after another. It remembers where each word comes next, so that a long text is read
-// once for each word and not once for each match.
+// wordScanner finds the words in order. It caches the next offset of each word, so that a long text is searched once
+// for each word and not once for each match.
 type wordScanner struct {
 	text  string
 	words []string
-	at    []int // where each word comes next; -1 means nowhere
+	at    []int // next offset of each word; -1 if there is none
 }
 
 func newWordScanner(text string) *wordScanner {
@@ -78,7 +79,7 @@ func newWordScanner(text string) *wordScanner {
 	return s
 }
 
-// next returns where the first word at or behind from stands, or -1.
+// next returns the offset of the first word at or after from, or -1.
 func (s *wordScanner) next(from int) int {
 	first := -1
 	for n, w := range s.words {
@@ -95,12 +96,13 @@ func (s *wordScanner) next(from int) int {
 	return first
 }
 
-// namedValue returns the place of the secret that belongs to the word at i; an empty one means that there is none.
+// namedValue returns the range of the secret that belongs to the word at i. The range is empty if there is none.
 func namedValue(text, folded string, i int) (from, to int) {
 	for _, w := range schemeWords {
 		if strings.HasPrefix(folded[i:], w) {
 			from, to = i+len(w), wordEnd(text, i+len(w))
-			return from, endIf(to-from >= 12 && !isPlainWord(text[from:to]) && !harmless(text[from:to]), from, to)
+			return from, endIfSecret(to-from >= 12 && !isPlainWord(text[from:to]) && !isHarmless(text[from:to]), from,
+				to)
 		}
 	}
 	word, nameEnd, ok := nameAt(folded, i)
@@ -108,10 +110,10 @@ func namedValue(text, folded string, i int) (from, to int) {
 		return 0, 0
 	}
 	at := skipSpace(text, skipQuote(text, nameEnd))
-	joint := byte(0) // the sign between name and value, if any
+	separator := byte(0) // the character between name and value, if any
 	switch {
 	case at < len(text) && (text[at] == ':' || text[at] == '='):
-		joint = text[at]
+		separator = text[at]
 		if at++; at < len(text) && (text[at] == '=' || text[at] == '>') { // == or := or =>
 			at++
 		}
@@ -123,18 +125,17 @@ func namedValue(text, folded string, i int) (from, to int) {
 	if text[i:nameEnd] == "PWD" && strings.HasPrefix(text[skipQuote(text, at):], "/") {
 		return 0, 0 // the working directory of a shell
 	}
-	spaced := at < len(text) && text[at] == ' '
+	hasSpace := at < len(text) && text[at] == ' '
 	at = skipSpace(text, at)
 	if word == "authorization" {
 		if q := skipQuote(text, at); schemeLen(folded[q:]) > 0 {
 			at = q + schemeLen(folded[q:])
 		}
 	}
-	return valueAt(text, at, word, joint, spaced)
+	return valueAt(text, at, word, separator, hasSpace)
 }
 
-// nameAt reads the rest of the name in which the word at i stands. ok is false if the name speaks of a secret without
-// being the name of one.
+// nameAt reads the rest of the name that contains the word at i. It returns false if the name is not that of a secret.
 func nameAt(folded string, i int) (word string, end int, ok bool) {
 	for _, w := range secretWords {
 		if strings.HasPrefix(folded[i:], w) {
@@ -155,7 +156,7 @@ func nameAt(folded string, i int) (word string, end int, ok bool) {
 	return word, end, word != ""
 }
 
-// schemeLen returns the length of the scheme that an authorization begins with, or 0.
+// schemeLen returns the length of the scheme at the start of an authorization, or 0.
 func schemeLen(folded string) int {
 	for _, s := range []string{"bearer ", "basic ", "token ", "negotiate ", "digest "} {
 		if strings.HasPrefix(folded, s) {
@@ -165,23 +166,24 @@ func schemeLen(folded string) int {
 	return 0
 }
 
-// valueAt bounds the value at i and judges it. A quoted value is taken whole; an unquoted one must not look like prose
-// or code.
-func valueAt(text string, i int, word string, joint byte, spaced bool) (from, to int) {
+// valueAt returns the range of the value at i, which is empty if the value is not a secret. A quoted value counts up to
+// its closing quote. An unquoted value must not look like prose or code.
+func valueAt(text string, i int, word string, separator byte, hasSpace bool) (from, to int) {
 	if q := skipQuote(text, i); q > i {
 		end := quoteEnd(text, q, text[i:q])
-		return q, endIf(end-q >= minNamed && !harmless(text[q:end]), q, end)
+		return q, endIfSecret(end-q >= minNamed && !isHarmless(text[q:end]), q, end)
 	}
 	to = wordEnd(text, i)
 	v := text[i:to]
-	called := to < len(text) && text[to] == '(' // a function
-	prose := isPlainWord(v) && (joint == 0 || spaced && !strings.HasPrefix(word, "pass"))
-	code := strings.Contains(v, ".") && isPlainWord(strings.ReplaceAll(v, ".", ""))
-	return i, endIf(len(v) >= minNamed && len(v) <= maxNamed && !called && !prose && !code && !harmless(v), i, to)
+	isCall := to < len(text) && text[to] == '(' // a function call
+	isProse := isPlainWord(v) && (separator == 0 || hasSpace && !strings.HasPrefix(word, "pass"))
+	isCode := strings.Contains(v, ".") && isPlainWord(strings.ReplaceAll(v, ".", ""))
+	return i, endIfSecret(len(v) >= minNamed && len(v) <= maxNamed && !isCall && !isProse && !isCode && !isHarmless(v),
+		i, to)
 }
 
-// endIf returns the end of a value if it is a secret, else its beginning.
-func endIf(secret bool, from, to int) int {
+// endIfSecret returns the end of a value if it is a secret, else its beginning.
+func endIfSecret(secret bool, from, to int) int {
 	if secret {
 		return to
 	}
@@ -195,7 +197,7 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// skipQuote steps over a quote, before which a JSON string has a backslash.
+// skipQuote skips a quote, which may be escaped by a backslash.
 func skipQuote(s string, i int) int {
 	j := i
 	if j < len(s) && s[j] == '\\' {
@@ -207,8 +209,8 @@ func skipQuote(s string, i int) int {
 	return i
 }
 
-// quoteEnd returns where the value ends that begins at i, behind a quote: at the next quote like it that is not
-// escaped. A value without one was cut off.
+// quoteEnd returns the end of the quoted value that starts at i: the next unescaped quote of the same kind, or the end
+// of the text.
 func quoteEnd(s string, i int, quote string) int {
 	stop := min(len(s), i+maxNamed)
 	for stop < len(s) && !utf8.RuneStart(s[stop]) {
@@ -235,7 +237,7 @@ func wordEnd(s string, i int) int {
 	return i
 }
 
-// isPlainWord reports whether a value is letters only, as words and identifiers are.
+// isPlainWord reports whether a value consists of letters only, like words and identifiers.
 func isPlainWord(v string) bool {
 	for i := range len(v) {
 		letter := classes[v[i]]&(lower|upper) != 0
@@ -246,15 +248,15 @@ func isPlainWord(v string) bool {
 	return true
 }
 
-// harmless reports whether a value that stands where a secret is expected is none: a number, a reference to a
-// variable, a blank, or a mark.
-func harmless(v string) bool {
+// isHarmless reports whether a value in the place of a secret is not one, because it is a number, a reference to a
+// variable, a placeholder or a mark.
+func isHarmless(v string) bool {
 	reference := len(v) > 1 && v[0] == '$' && (v[1] == '{' || v[1] == '(' || v[1] >= 'A' && v[1] <= 'Z')
 	return reference || strings.Trim(v, "0123456789.,-") == "" || strings.Trim(v, "*xX.-_<>") == "" ||
 		strings.Contains(v, Mark) || v == "REDACTED"
 }
 
-// lowerASCII lowers ASCII letters only, so that every byte keeps its place.
+// lowerASCII lowers ASCII letters only, so that offsets stay the same.
 func lowerASCII(s string) string {
 	b := []byte(s)
 	for i, c := range b {

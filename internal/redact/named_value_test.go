@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestG21_NamedValuesAreMaskedInCommandOutputAndLogs checks values after words such as password=. Each text holds one
-// secret between « and ».
+// TestG21_NamedValuesAreMaskedInCommandOutputAndLogs checks values after words such as password=. Each text contains
+// one secret between « and ».
 func TestG21_NamedValuesAreMaskedInCommandOutputAndLogs(t *testing.T) {
 	t.Parallel()
 	r := New(nil).MaskNamed()
@@ -43,7 +43,7 @@ func TestG21_NamedValuesAreMaskedInCommandOutputAndLogs(t *testing.T) {
 	}
 }
 
-// TestNamesWithoutASecretPass lists texts with telling words and no secret.
+// TestNamesWithoutASecretPass checks texts that contain such words but no secret.
 func TestNamesWithoutASecretPass(t *testing.T) {
 	t.Parallel()
 	r := New(nil).MaskNamed()
