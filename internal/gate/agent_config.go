@@ -34,10 +34,9 @@ func CheckAgentConfig(config json.RawMessage) error {
 	}
 	deleteNulls(tree)
 	if fields := agentConfigSchema().check(v, "/config"); len(fields) > 0 {
-		return &reeve.Error{Code: reeve.Validation, Message: "the agent's config is not valid: " +
-			describeFields(fields),
-			Fields: fields,
-			Hint:   "put settings of your own under extension, in a namespace"}
+		return &reeve.Error{Code: reeve.Validation,
+			Message: "the agent's config is not valid: " + describeFields(fields), Fields: fields,
+			Hint: "put settings of your own under extension, in a namespace"}
 	}
 	_, err = reeve.ReadConfig(config)
 	return err

@@ -20,12 +20,9 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 			op.Code = reeve.BudgetExceeded
 		}
 		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID,
-			CallID: r.callID, AgentID: op.AgentID,
-			Tool: op.Tool, Args: r.argsForPerson(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion,
-			Policy: op.Policy,
-			Why:    r.waitReason,
-			Reason: r.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().
-				Add(r.g.ApprovalTTL)}
+			CallID: r.callID, AgentID: op.AgentID, Tool: op.Tool, Args: r.argsForPerson(), ArgsHash: op.ArgsHash,
+			ToolVersion: op.ToolVersion, Policy: op.Policy, Why: r.waitReason, Reason: r.call.Reason,
+			Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(r.g.ApprovalTTL)}
 		res = pendingResult(op)
 		res.ApprovalID, res.Message = a.ID, r.waitReason
 		if err := r.writeParked(detached, tx, op); err != nil {

@@ -68,8 +68,7 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 	return &reeve.Invocation{Workspace: d.call.Workspace, Agent: d.call.Agent, User: d.call.User, Session: d.session,
 		Thread: d.thread, Run: d.call.Run, CallID: callID, Operation: d.operation, Attempt: attempt, Args: d.args,
 		Config: d.config, Base: d.baseVersion(), Categories: d.allowedCategories(), Ancestors: d.ancestors(),
-		Lent:     lent,
-		Redactor: d.redactor(), Fits: d.fitsOutputCap, Delegators: d.delegators}
+		Lent: lent, Redactor: d.redactor(), Fits: d.fitsOutputCap, Delegators: d.delegators}
 }
 
 // operationIn returns the operation of the call in a state. With an empty state the row gets no operation id, which is
@@ -102,11 +101,9 @@ func (d *Decision) settingsHash() string { return reeve.Hash(d.config)[:16] }
 // requestInfo returns the request as it is stored with the call: its origin, its reason and the result of each step.
 func (d *Decision) requestInfo() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: d.call.Tool, ArgsHash: d.argsHash,
-		Categories: d.allowedCategories(),
-		Via:        d.call.Via, User: d.call.User, Session: d.call.Session, Reason: d.call.Reason, Ref: d.call.Ref,
-		Item:    d.call.Item,
-		Attempt: d.call.Attempt, Preview: d.call.PreviewOnly, Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes,
-		Trail: d.steps}
+		Categories: d.allowedCategories(), Via: d.call.Via, User: d.call.User, Session: d.call.Session,
+		Reason: d.call.Reason, Ref: d.call.Ref, Item: d.call.Item, Attempt: d.call.Attempt, Preview: d.call.PreviewOnly,
+		Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes, Trail: d.steps}
 	if d.entry != nil {
 		info.ToolVersion = d.entry.fingerprint
 	}

@@ -131,8 +131,7 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome)
 	switch found.what {
 	case reeve.Applied:
 		return outcome{out: a.output(found.text), changed: a.dropInvalidChanges(changed), undo: undo,
-			spent:    doubt.spent,
-			attempts: doubt.attempts}
+			spent: doubt.spent, attempts: doubt.attempts}
 	case reeve.NotApplied:
 		doubt.status = unsent
 	case reeve.CannotTell:

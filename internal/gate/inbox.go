@@ -53,8 +53,7 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 		a.DecidedAt = &now
 		if obsolete != nil {
 			return denyOperation(ctx, tx, op, reeve.AsError(obsolete),
-				reeve.Step{Name: "security", Verdict: reeve.Refused,
-					Why: reeve.AsError(obsolete).Message})
+				reeve.Step{Name: "security", Verdict: reeve.Refused, Why: reeve.AsError(obsolete).Message})
 		}
 		if approve {
 			is := op
@@ -158,8 +157,7 @@ func denyOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why *r
 	is := op
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt = reeve.DeniedOp, why.Code, why.Message, "", nil
 	r := newResult(tx, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message,
-		Hint: why.Hint, Fields: why.Fields,
-		Step: step, Spent: op.Spent})
+		Hint: why.Hint, Fields: why.Fields, Step: step, Spent: op.Spent})
 	is.ResultID = r.ID
 	if err := tx.Ledger().TransitionOperation(ctx, op, is, r); err != nil {
 		return err

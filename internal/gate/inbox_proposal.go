@@ -68,10 +68,9 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 		args = asked.Args
 	}
 	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID,
-		CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID,
-		RunID: p.RunID, Tool: p.Tool, ToolVersion: p.ToolVersion, Policy: asked.Operation.Policy,
-		Effect: asked.Operation.Effect, State: reeve.Prepared,
-		ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt}
+		CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID, RunID: p.RunID, Tool: p.Tool,
+		ToolVersion: p.ToolVersion, Policy: asked.Operation.Policy, Effect: asked.Operation.Effect,
+		State: reeve.Prepared, ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt}
 	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)},
 		store.Preconditions{Revision: w.Revision})
 }

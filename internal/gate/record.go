@@ -112,11 +112,9 @@ func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
 func (r *Recorder) buildResult(o outcome) (store.CallResult, reeve.Result) {
 	undo := r.view.workspace.redactUndo(o.undo)
 	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed,
-		Undo:  undo,
-		Spent: o.spent, Attempts: o.attempts, ProposalID: o.proposalID}
+		Undo: undo, Spent: o.spent, Attempts: o.attempts, ProposalID: o.proposalID}
 	res := reeve.Result{CallID: r.callID, Content: o.out.content, Size: o.out.size, Truncated: o.out.truncated,
-		Changed: o.changed,
-		Undo:    undo, Spent: o.spent, OperationID: r.operationID(), ProposalID: o.proposalID}
+		Changed: o.changed, Undo: undo, Spent: o.spent, OperationID: r.operationID(), ProposalID: o.proposalID}
 	if o.out.truncated {
 		info.Hash = reeve.Hash(o.out.full)
 		res.Hash = info.Hash
@@ -157,8 +155,7 @@ func (r *Recorder) recordChanges(ctx context.Context, tx *store.Tx, operation st
 		return tx.Ledger().InsertEvents(ctx, r.call.Workspace, r.call.Agent, operation, changed)
 	}
 	return tx.Queue().RecordChange(ctx, store.Change{Workspace: r.call.Workspace, Agent: r.call.Agent, Run: r.call.Run,
-		Operation: operation,
-		Tokens:    changed, Window: r.g.Window})
+		Operation: operation, Tokens: changed, Window: r.g.Window})
 }
 
 // recordCall writes a call that leaves no operation.
