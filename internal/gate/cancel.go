@@ -22,8 +22,8 @@ func (g *Gate) CancelForItem(ctx context.Context, tx *store.Tx, v reeve.Item, wh
 		if op.AgentID != v.AgentID || info.Item != v.ID || info.Attempt != v.Attempt {
 			continue
 		}
-		said := reeve.Errorf(reeve.Denied, "%s", why)
-		if err := cancelOperation(ctx, tx, op, said, refusedApprovalStep(said)); err != nil {
+		denial := reeve.Errorf(reeve.Denied, "%s", why)
+		if err := cancelOperation(ctx, tx, op, denial, refusedApprovalStep(denial)); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func cancelUnlessDecided(ctx context.Context, tx *store.Tx, op reeve.Operation, 
 
 // cancelOperation denies an operation that is parked, or prepared and not started. Its approval lapses.
 func cancelOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
-	a, asked, err := tx.Ledger().LastApproval(ctx, op.ID)
+	a, found, err := tx.Ledger().LastApproval(ctx, op.ID)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func cancelOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why 
 	if op.State == reeve.Prepared {
 		was = reeve.Approved
 	}
-	if asked && a.State == was {
+	if found && a.State == was {
 		if a.State = reeve.Lapsed; was == reeve.Pending { // an approved one keeps the comment of the person
 			a.Comment = why.Message
 		}

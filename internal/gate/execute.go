@@ -112,8 +112,8 @@ func (a *Attempt) send(ctx context.Context, op reeve.Operation) (reeve.Result, e
 
 // verify calls the Verify function of a verifiable tool to find out whether an attempt took effect. If Verify fails or
 // cannot tell, verify returns the ambiguous outcome unchanged.
-func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome) outcome {
-	inv := a.invocation(a.rec.callID, doubt.attempts)
+func (a *Attempt) verify(ctx context.Context, op reeve.Operation, ambiguousOutcome outcome) outcome {
+	inv := a.invocation(a.rec.callID, ambiguousOutcome.attempts)
 	type answer struct {
 		what reeve.Outcome
 		text string
@@ -126,17 +126,17 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome)
 	if err != nil {
 		a.g.Log.Warn("tool failed to verify an operation", "tool", a.tool().ID, "operation", op.ID, "error",
 			a.redactForLog(err.Error()))
-		return doubt
+		return ambiguousOutcome
 	}
 	switch found.what {
 	case reeve.Applied:
 		return outcome{out: a.output(found.text), changed: a.dropInvalidChanges(changed), undo: undo,
-			spent: doubt.spent, attempts: doubt.attempts}
+			spent: ambiguousOutcome.spent, attempts: ambiguousOutcome.attempts}
 	case reeve.NotApplied:
-		doubt.status = unsent
+		ambiguousOutcome.status = unsent
 	case reeve.CannotTell:
 	}
-	return doubt
+	return ambiguousOutcome
 }
 
 // timeLimit returns how long the next attempt may take.

@@ -32,7 +32,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		op = c.Operation
 		x = reeve.Explanation{CallID: op.CallID, OperationID: op.ID, Agent: op.AgentID, Tool: info.Tool,
 			Steps: info.Trail}
-		var asked []reeve.Approval
+		var approvals []reeve.Approval
 		if op.ID != "" {
 			shown, err := g.Redaction(ctx, s, workspace)
 			if err != nil {
@@ -40,11 +40,11 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 			}
 			shown.Operation(&op)
 			x.Operation = &op
-			if asked, err = s.Ledger().ApprovalsOf(ctx, op.ID); err != nil {
+			if approvals, err = s.Ledger().ApprovalsOf(ctx, op.ID); err != nil {
 				return err
 			}
-			if n := len(asked); n > 0 {
-				x.Approval = new(asked[n-1].AsOf(s.Now()))
+			if n := len(approvals); n > 0 {
+				x.Approval = new(approvals[n-1].AsOf(s.Now()))
 			}
 		}
 		var r reeve.ResultInfo
@@ -53,7 +53,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 				return err
 			}
 		}
-		addExecution(&x, info, r, c.Result, asked)
+		addExecution(&x, info, r, c.Result, approvals)
 		if id := cmp.Or(info.ProposalID, r.ProposalID); id != "" {
 			item, err := s.Ledger().GetProposal(ctx, workspace, id)
 			x.Proposal = &item
@@ -129,13 +129,13 @@ func completeSteps(trail []reeve.Step) []reeve.Step {
 
 // addExecution adds the steps after the decision, the decisions of people and the outcome to an explanation.
 func addExecution(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, result *store.CallResult,
-	asked []reeve.Approval) {
+	approvals []reeve.Approval) {
 	hasResult, content := result != nil, ""
 	if hasResult {
 		content = result.Content
 	}
 	x.Steps = completeSteps(info.Trail)
-	for _, a := range asked {
+	for _, a := range approvals {
 		applyApproval(x.Steps, a)
 	}
 	add := func(name string, v reeve.Verdict, format string, args ...any) {

@@ -70,8 +70,8 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 		if comment != "" {
 			why += ": " + comment
 		}
-		said := reeve.Errorf(reeve.Denied, "%s", why)
-		if err := denyOperation(ctx, tx, op, said, refusedApprovalStep(said)); err != nil {
+		denial := reeve.Errorf(reeve.Denied, "%s", why)
+		if err := denyOperation(ctx, tx, op, denial, refusedApprovalStep(denial)); err != nil {
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, a)
@@ -189,8 +189,8 @@ func (i *Inbox) expireApprovals(ctx context.Context) error {
 // expireApprovalOf closes the approval of an operation if it has expired.
 func (i *Inbox) expireApprovalOf(ctx context.Context, operation string) error {
 	_, err := i.closeExpired(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
-		a, asked, err := tx.Ledger().LastApproval(ctx, operation)
-		if err != nil || !asked || !a.HasExpired(tx.Now()) {
+		a, found, err := tx.Ledger().LastApproval(ctx, operation)
+		if err != nil || !found || !a.HasExpired(tx.Now()) {
 			return nil, err
 		}
 		return []reeve.Approval{a}, nil

@@ -45,11 +45,11 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 	if err := tx.Ledger().TransitionProposal(ctx, p, reeve.ProposalPending); err != nil {
 		return err
 	}
-	asked, err := tx.Ledger().GetCall(ctx, p.WorkspaceID, p.CallID)
+	proposed, err := tx.Ledger().GetCall(ctx, p.WorkspaceID, p.CallID)
 	if err != nil {
 		return err
 	}
-	info, err := asked.RequestInfo()
+	info, err := proposed.RequestInfo()
 	if err != nil {
 		return err
 	}
@@ -65,11 +65,11 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 	}
 	args := p.Args
 	if info.Undoes != "" { // the arguments of an undo are redacted more in the thread than for the person
-		args = asked.Args
+		args = proposed.Args
 	}
 	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID,
 		CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID, RunID: p.RunID, Tool: p.Tool,
-		ToolVersion: p.ToolVersion, Policy: asked.Operation.Policy, Effect: asked.Operation.Effect,
+		ToolVersion: p.ToolVersion, Policy: proposed.Operation.Policy, Effect: proposed.Operation.Effect,
 		State: reeve.Prepared, ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt}
 	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)},
 		store.Preconditions{Revision: w.Revision})

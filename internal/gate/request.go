@@ -139,12 +139,12 @@ func (r *request) tryLoadPrincipals(ctx context.Context, list []principalRef) (s
 func (g *Gate) loadRequest(ctx context.Context, op reeve.Operation) (*request, error) {
 	var c store.Call
 	var a reeve.Approval
-	var asked bool
+	var found bool
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
 		if c, err = s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID); err != nil {
 			return err
 		}
-		a, asked, err = s.Ledger().LastApproval(ctx, op.ID)
+		a, found, err = s.Ledger().LastApproval(ctx, op.ID)
 		return err
 	})
 	if err != nil {
@@ -170,7 +170,7 @@ func (g *Gate) loadRequest(ctx context.Context, op reeve.Operation) (*request, e
 	}
 	req.draftID, req.operation, req.undoes, req.resumed = op.CallID, op.ID, info.Undoes, &op
 	req.thread, req.proposal = op.ThreadID, item
-	if asked {
+	if found {
 		req.approval = &a
 	}
 	return req, nil

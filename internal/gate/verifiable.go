@@ -63,12 +63,12 @@ func (a *Attempt) resumeVerifiable(ctx context.Context, op reeve.Operation, lost
 		until := op.UpdatedAt.Add(a.tool().Timeout())
 		op.InFlightUntil = &until
 	}
-	asked := reeve.Now()
+	verifiedAt := reeve.Now()
 	o := a.verify(ctx, op, lost)
 	switch {
 	case o.status != unsent:
 		return a.rec.recordOutcome(ctx, op, o)
-	case asked.Before(*op.InFlightUntil):
+	case verifiedAt.Before(*op.InFlightUntil):
 		return a.verifyLater(ctx, op)
 	case op.Code == reeve.Internal: // the tool crashed and would crash again
 		return a.rec.recordOutcome(ctx, op, o)
