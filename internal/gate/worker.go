@@ -27,38 +27,38 @@ func (g *Gate) Step(ctx context.Context) (int, error) { return (&operationWorker
 // operationWorker processes due operations and renews the lease of this process.
 type operationWorker struct{ *Gate }
 
-func (l *operationWorker) run(ctx context.Context) error {
+func (w *operationWorker) run(ctx context.Context) error {
 	detached, stopHeartbeat := context.WithCancel(context.WithoutCancel(ctx))
 	heartbeatDone := make(chan struct{})
 	// a separate goroutine, because heartbeats must continue while the loop is busy and until all work has ended
-	go func() { defer close(heartbeatDone); l.runHeartbeat(detached) }()
+	go func() { defer close(heartbeatDone); w.runHeartbeat(detached) }()
 	defer func() { stopHeartbeat(); <-heartbeatDone }()
 	var work errgroup.Group
 	var busy atomic.Int32
 	for ctx.Err() == nil {
 		free := maxConcurrent - int(busy.Load())
-		ops, next, err := l.claim(ctx, free)
+		ops, next, err := w.claim(ctx, free)
 		if err != nil && ctx.Err() == nil {
-			l.Log.Error("could not claim due operations", "error", err)
+			w.Log.Error("could not claim due operations", "error", err)
 		}
 		for _, op := range ops {
 			busy.Add(1)
 			work.Go(func() error {
-				l.processOperation(detached, op)
+				w.processOperation(detached, op)
 				if busy.Add(-1) == maxConcurrent-1 {
-					l.Wakeup() // the worker was at its limit and can claim again
+					w.Wakeup() // the worker was at its limit and can claim again
 				}
 				return nil
 			})
 		}
 		if len(ops) < free || free == 0 {
-			l.wakeSignal.Wait(ctx, next)
+			w.wakeSignal.Wait(ctx, next)
 		}
 	}
 	return work.Wait()
 }
 
-func (l *operationWorker) runHeartbeat(ctx context.Context) {
+func (w *operationWorker) runHeartbeat(ctx context.Context) {
 	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()
 	for {
@@ -66,15 +66,15 @@ func (l *operationWorker) runHeartbeat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			l.sendHeartbeat(ctx)
+			w.sendHeartbeat(ctx)
 		}
 	}
 }
 
-func (l *operationWorker) step(ctx context.Context) (int, error) {
-	ops, _, err := l.claim(ctx, maxConcurrent)
+func (w *operationWorker) step(ctx context.Context) (int, error) {
+	ops, _, err := w.claim(ctx, maxConcurrent)
 	for _, op := range ops {
-		l.processOperation(ctx, op)
+		w.processOperation(ctx, op)
 	}
 	return len(ops), err
 }
@@ -106,41 +106,41 @@ func (g *Gate) Wakeup() { g.wakeSignal.Notify() }
 
 // sendHeartbeat renews the lease of this process. If other processes have declared this one gone, it registers again
 // under the same id. They have taken over its operations, so its late writes to them fail.
-func (l *operationWorker) sendHeartbeat(ctx context.Context) {
+func (w *operationWorker) sendHeartbeat(ctx context.Context) {
 	at, known := reeve.Now(), false
-	err := l.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		known, err = tx.System().Heartbeat(ctx, l.processID, l.LeaseTimeout)
+	err := w.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		known, err = tx.System().Heartbeat(ctx, w.processID, w.LeaseTimeout)
 		if err == nil && !known {
-			err = tx.System().RegisterProcess(ctx, l.processID)
+			err = tx.System().RegisterProcess(ctx, w.processID)
 		}
 		return err
 	})
 	switch {
 	case err == nil:
-		l.lease.renew(at, known)
+		w.lease.renew(at, known)
 	case ctx.Err() == nil:
-		l.Log.Error("could not write the heartbeat", "error", err)
+		w.Log.Error("could not write the heartbeat", "error", err)
 	}
 }
 
 // claim repeats pending writes, closes expired approvals and claims up to n due operations for this process. It also
 // returns the time until the next operation is due or the next approval expires.
-func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
+func (w *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
 	next = pollInterval
-	if l.pending.flush(ctx) {
+	if w.pending.flush(ctx) {
 		next = heartbeatInterval / 5
 	}
 	isHeld := false
-	if err := l.DB.View(ctx, func(s *store.Snap) (err error) {
+	if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
 		isHeld, err = s.System().Held(ctx)
 		return err
 	}); err != nil || isHeld {
 		return nil, next, err
 	}
-	if err := l.Inbox.expireApprovals(ctx); err != nil {
+	if err := w.Inbox.expireApprovals(ctx); err != nil {
 		return nil, next, err
 	}
-	err = l.DB.Update(ctx, func(tx *store.Tx) error {
+	err = w.DB.Update(ctx, func(tx *store.Tx) error {
 		waitUntil := func(due int64, found bool, err error) error {
 			if found {
 				next = min(next, max(10*time.Millisecond, reeve.FromMillis(due).Sub(tx.Now())))
@@ -153,14 +153,14 @@ func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operati
 		if err := tx.Ledger().ReleaseLost(ctx); err != nil {
 			return err
 		}
-		if ops, err = tx.Ledger().ClaimOperations(ctx, l.processID, n); err != nil {
+		if ops, err = tx.Ledger().ClaimOperations(ctx, w.processID, n); err != nil {
 			return err
 		}
 		return waitUntil(tx.Ledger().NextDue(ctx))
 	})
 	if err != nil { // the commit failed or is uncertain, so the operations may be owned by this process
 		for _, op := range ops {
-			l.releaseLater(op)
+			w.releaseLater(op)
 		}
 		return nil, next, err
 	}
@@ -168,60 +168,60 @@ func (l *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operati
 }
 
 // processOperation resumes one operation. It logs an error, and the operation stays due.
-func (l *operationWorker) processOperation(ctx context.Context, op reeve.Operation) {
+func (w *operationWorker) processOperation(ctx context.Context, op reeve.Operation) {
 	var err error
 	for range maxDecisions {
-		if _, err = l.resume(ctx, op); !mustDecideAgain(err) {
+		if _, err = w.resume(ctx, op); !mustDecideAgain(err) {
 			break
 		}
-		if err := l.syncCommits(ctx, op.WorkspaceID, func(*store.Tx) error { return nil }); err != nil {
+		if err := w.syncCommits(ctx, op.WorkspaceID, func(*store.Tx) error { return nil }); err != nil {
 			break
 		}
 	}
-	if err != nil && l.release(ctx, op) {
+	if err != nil && w.release(ctx, op) {
 		switch reeve.CodeOf(err) {
 		case reeve.Stopped, reeve.Canceled: // expected; the operation stays due
 		default:
-			l.Log.Error("could not process an operation; will retry", "operation", op.ID, "agent", op.AgentID,
+			w.Log.Error("could not process an operation; will retry", "operation", op.ID, "agent", op.AgentID,
 				"tool", op.Tool, "error", err)
 		}
 	}
-	l.notifyChange()
+	w.notifyChange()
 }
 
 // release makes an operation due again after a delay. It returns false if the operation has changed meanwhile.
-func (l *operationWorker) release(ctx context.Context, op reeve.Operation) bool {
+func (w *operationWorker) release(ctx context.Context, op reeve.Operation) bool {
 	is := op
-	next := reeve.Now().Add(l.Backoff.First)
+	next := reeve.Now().Add(w.Backoff.First)
 	is.Owner, is.NextAttemptAt = "", &next
-	err := l.DB.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, op, is, nil) })
+	err := w.DB.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, op, is, nil) })
 	if reeve.CodeOf(err) == reeve.Conflict {
 		return false
 	}
 	if err != nil {
-		l.releaseLater(op)
+		w.releaseLater(op)
 	}
 	return true
 }
 
 // resume continues an operation from its stored rows. It decides again on a prepared operation. It determines the
 // outcome of a dispatched one.
-func (l *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+func (w *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	if op.State != reeve.Prepared { // for a prepared one the write after the decision detects an old view
-		l.viewCache.invalidateAgents(op.WorkspaceID)
+		w.viewCache.invalidateAgents(op.WorkspaceID)
 	}
-	req, err := l.loadRequest(ctx, op)
+	req, err := w.loadRequest(ctx, op)
 	switch reeve.CodeOf(err) {
 	case "":
 	case reeve.NotFound:
-		return l.endOrphan(ctx, op, errAgentGone)
+		return w.endOrphan(ctx, op, errAgentGone)
 	case reeve.Denied: // a principal of the call was deleted
-		return l.endOrphan(ctx, op, reeve.AsError(err))
+		return w.endOrphan(ctx, op, reeve.AsError(err))
 	default:
 		return reeve.Result{}, err
 	}
 	if op.State == reeve.Prepared {
-		return l.execute(ctx, l.decide(ctx, req))
+		return w.execute(ctx, w.decide(ctx, req))
 	}
 	if stop := req.checkNotStopped(); stop != nil && op.Effect != reeve.Unsafe {
 		return reeve.Result{}, stop // send nothing while the kill switch is on
@@ -290,13 +290,13 @@ var errAgentGone = reeve.Errorf(reeve.Denied, "the agent no longer exists").Hint
 
 // endOrphan ends an operation whose agent or principal was deleted. A prepared operation is denied. A dispatched one
 // becomes unknown, because it may have taken effect.
-func (l *operationWorker) endOrphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
-	err := l.DB.Update(ctx, func(tx *store.Tx) error {
+func (w *operationWorker) endOrphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
+	err := w.DB.Update(ctx, func(tx *store.Tx) error {
 		if op.State == reeve.Prepared {
 			return cancelOperation(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused,
 				Why: why.Message})
 		}
-		return l.setUnknown(ctx, tx, op, why.Message+", so the outcome cannot be determined")
+		return w.setUnknown(ctx, tx, op, why.Message+", so the outcome cannot be determined")
 	})
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID}, err
 }
