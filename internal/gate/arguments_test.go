@@ -53,11 +53,11 @@ func TestValidArguments(t *testing.T) {
 		`{"name":"ab","o":{"id":1,"p":{"x":"2"}}}`:     `{"name":"ab","o":{"id":1,"p":{"x":2}}}`,
 		`{"name":"ab","big":12345678901}`:              `{"big":"12345678901","name":"ab"}`,
 		// a value without a type in the schema is not repaired
-		`{"name":"ab","kind":3,"n":"7"}`:                       `{"kind":3,"n":7,"name":"ab"}`,
-		`"{\"name\":\"ab\"}"`:                                  `{"name":"ab"}`,
-		`"\"{\\\"name\\\":\\\"ab\\\"}\""`:                      `{"name":"ab"}`,
-		`{"name":"ab","big":"\ud83d\ude00 \u0000"}`:            `{"big":"😀 \u0000","name":"ab"}`,
-		`{"name":"ab","big":"` + strings.Repeat("é", 9) + `"}`: `{"big":"` + strings.Repeat("é", 9) + `","name":"ab"}`,
+		`{"name":"ab","kind":3,"n":"7"}`:            `{"kind":3,"n":7,"name":"ab"}`,
+		`"{\"name\":\"ab\"}"`:                       `{"name":"ab"}`,
+		`"\"{\\\"name\\\":\\\"ab\\\"}\""`:           `{"name":"ab"}`,
+		`{"name":"ab","big":"\ud83d\ude00 \u0000"}`: `{"big":"😀 \u0000","name":"ab"}`,
+		`{"name":"ab","big":"ééééééééé"}`:           `{"big":"ééééééééé","name":"ab"}`,
 	} {
 		p, why, err := checkTestArguments(t, args)
 		if err != nil || string(p.args) != want {

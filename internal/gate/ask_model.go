@@ -52,8 +52,7 @@ func (g *Gate) AskModel(ctx context.Context, who reeve.Call, maxCost reeve.Amoun
 		failed := g.DB.Update(detached, func(tx *store.Tx) error { return budget.spendInTx(detached, tx, spent) })
 		if isCharged = failed == nil; !isCharged {
 			g.Log.Warn("could not charge a budget for a model response that was not stored", "agent", who.Agent,
-				"error",
-				failed)
+				"error", failed)
 		}
 	}
 	return err
