@@ -81,7 +81,7 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 		for _, word := range []string{"retry", "skip", "happened"} {
 			r := h.Do("POST", path, object{"resolution": word, "tries": tries})
 			if r.Status != http.StatusConflict || !strings.Contains(string(r.Body), `"STALE"`) ||
-				!strings.Contains(string(r.Body), "run again since") {
+				!strings.Contains(string(r.Body), "was retried meanwhile") {
 				t.Errorf("%s, %s, of the time before: %d %s", name, word, r.Status, r.Body)
 			}
 		}

@@ -320,7 +320,7 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 			t.Errorf("%+v, %+v", got, op)
 		}
 		if info := resultInfo(t, pairs(h, thread(h, a.ID, ""))[res.CallID][1]); info.Code != reeve.Denied ||
-			!strings.Contains(info.Message, "in time") {
+			!strings.Contains(info.Message, "expired") {
 			t.Errorf("the thread is told %+v", info)
 		}
 	}

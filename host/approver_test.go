@@ -110,7 +110,7 @@ func TestG31_AnApproverSeesAllThatIsRestored(t *testing.T) {
 			}
 			return
 		}
-		_, hash, told := strings.Cut(got.Preview, "not shown whole; read the rest before you decide: reeve output ")
+		_, hash, told := strings.Cut(got.Preview, "truncated; read the rest before you decide: reeve output ")
 		if !told || len(got.Preview) < 256<<10 {
 			t.Fatalf("%s: the card of %d bytes does not say that there is more: %.300s", name, len(got.Preview),
 				got.Preview)
@@ -311,7 +311,7 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 	put("note.sh", "nobody approved this")
 	res, p, _ := do(h, "ops", call{"tool": "shell_exec", "args": object{"command": "bash note.sh"},
 		"preview_only": true})
-	if !strings.Contains(res.Content, "note.sh") || strings.Contains(res.Content, "nobody approved") {
+	if !strings.Contains(res.Content, "note.sh") || strings.Contains(res.Content, "the approval expired") {
 		t.Errorf("a preview: %+v %+v", res, p)
 	}
 	// A command that runs no file is bound to none.

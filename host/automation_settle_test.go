@@ -67,7 +67,7 @@ func TestK16_AnUnknownOfASettledItem(t *testing.T) {
 	a.Want(200, nil, "POST", a.at("/items/skip"), call{"item": "a"})
 	var why api.Problem
 	a.Want(409, &why, "POST", "/api/operations/"+op.ID+"/resolve", call{"resolution": "retry"})
-	if !strings.Contains(why.Detail, `item "a" that it was for was skipped`) {
+	if !strings.Contains(why.Detail, `skipped the item "a"`) {
 		t.Errorf("it says %q", why.Detail)
 	}
 	a.Want(200, nil, "POST", "/api/operations/"+op.ID+"/resolve", call{"resolution": "skip"})

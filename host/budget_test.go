@@ -401,7 +401,7 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 				})
 			}
 			op := operation(h, res.OperationID)
-			if op.State != reeve.Unknown || !strings.Contains(op.Message, "the agent is gone") ||
+			if op.State != reeve.Unknown || !strings.Contains(op.Message, "the agent no longer exists") ||
 				op.NextAttemptAt != nil || op.TimeoutAt != nil {
 				t.Errorf("%+v", op)
 			}
@@ -410,7 +410,7 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 			}
 			var told []reeve.Frame
 			for _, f := range kept(h, talk.ID) {
-				if f.Type == reeve.FrameApproval && strings.Contains(f.Message, "the agent is gone") {
+				if f.Type == reeve.FrameApproval && strings.Contains(f.Message, "the agent no longer exists") {
 					told = append(told, f)
 				}
 			}

@@ -293,7 +293,7 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 		}
 		var x reeve.Explanation
 		h.Want(http.StatusOK, &x, "GET", "/api/calls/"+op.ID+"/explanation", nil)
-		if x.Outcome != "It ran and succeeded." {
+		if x.Outcome != "The call ran and succeeded." {
 			t.Errorf("explained as %q", x.Outcome)
 		}
 	})
@@ -525,7 +525,7 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 				got := operation(h, op.ID)
 				if _, requests := w.total(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale ||
 					!strings.Contains(got.Message, "has changed") ||
-					!strings.Contains(got.Message, "make the call anew") {
+					!strings.Contains(got.Message, "was not run again") {
 					t.Errorf("%d requests, %+v", requests, got)
 				}
 				if info := resultInfo(t, pairs(h, thread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale ||

@@ -51,7 +51,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 		h.Settle(t.Context())
 		x = explained(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+
-			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "It ran and succeeded." || g.ran.count() != 1 {
+			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "The call ran and succeeded." || g.ran.count() != 1 {
 			t.Errorf("when it has run: %+v", x)
 		}
 
@@ -105,12 +105,12 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 			return call{"tool": "file_edit", "args": object{"path": "/shared/h.txt", "old": old, "new": "~"}}
 		}
 		right, wrong := judge(viewer, edit("db: c")), judge(viewer, edit("db: q"))
-		if right.Outcome != wrong.Outcome || !strings.Contains(right.Outcome, "without the tool: It would run.") ||
+		if right.Outcome != wrong.Outcome || !strings.Contains(right.Outcome, "checks: The call would run.") ||
 			verdict(right, "preview") != reeve.NotReached || verdict(right, "budget") != reeve.Passed {
 			t.Errorf("a viewer is told %+v\nand %+v", right, wrong)
 		}
 		if right, wrong := judge(member, edit("db: c")),
-			judge(member, edit("db: q")); right.Outcome != "It would run." ||
+			judge(member, edit("db: q")); right.Outcome != "The call would run." ||
 			!strings.Contains(wrong.Outcome, "does not occur") {
 			t.Errorf("a member is told %q and %q", right.Outcome, wrong.Outcome)
 		}
@@ -131,7 +131,7 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 		}
 		h.Want(200, nil, "PATCH", "/api/agents/a", object{"policy": object{"tools": object{"nosy": "deny"}}})
 		if x := judge(viewer, call{"tool": "nosy"}); verdict(x, "approval") != reeve.Refused ||
-			!strings.HasPrefix(x.Outcome, "It would be refused") {
+			!strings.HasPrefix(x.Outcome, "The call would be refused") {
 			t.Errorf("what the gate refuses: %+v", x)
 		}
 	})

@@ -634,7 +634,7 @@ func TestG05_WhatModelsReallySend(t *testing.T) {
 		{"{\"name\":\"ab\"}\n{\"name\":\"cd\"}\n", `!2 JSON values`},
 		{`{"name":"ab","name":"cd"}`, `!twice`},
 		{`{"name":"ab","n":1e999}`, `!out of range`},
-		{`{"name":"ab","n":99999999999999999999}`, `!the arguments do not fit`},
+		{`{"name":"ab","n":99999999999999999999}`, `!the arguments are not valid`},
 		{`{"name":"\ud83d"}`, `!surrogate`},
 		{"{\"name\":\"\xc3\x28\"}", `!UTF-8`},
 		{"{\"name\":\"\x00\"}", `!not valid JSON`},

@@ -18,7 +18,7 @@ func TestG02_TheHintIsAboutWhatRefused(t *testing.T) {
 	}{
 		"policy":    {object{"policy": object{"tools": object{"act": "deny"}}}, "change the policy of"},
 		"dormant":   {object{"lifecycle": "dormant"}, "--lifecycle active"},
-		"destroyed": {object{"lifecycle": "destroyed"}, "another one must do it"},
+		"destroyed": {object{"lifecycle": "destroyed"}, "use another agent"},
 	} {
 		var ran counter
 		h := reevetest.Start(t, tool("act", reeve.Keyed, ran.handle))

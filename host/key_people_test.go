@@ -33,7 +33,7 @@ func TestG11_AKeyIsOfOnePerson(t *testing.T) {
 		for _, note := range []string{"secretly tired", "awake"} {
 			_, p, status := do(h, a.ID, rate(note), bob...)
 			if status != http.StatusConflict || p.Code != reeve.Conflict ||
-				!strings.Contains(p.Detail, "somebody else") || !strings.Contains(p.Hint, "nothing was done") {
+				!strings.Contains(p.Detail, "another user") || !strings.Contains(p.Hint, "nothing was executed") {
 				t.Errorf("his, %q: %d %+v", note, status, p)
 			}
 			words[p.Detail+p.Hint] = true
@@ -42,7 +42,7 @@ func TestG11_AKeyIsOfOnePerson(t *testing.T) {
 			t.Errorf("the answers tell whether hers had the same arguments: %v", words)
 		}
 		r := h.Do("POST", "/api/agents/a/calls/batch", object{"calls": []any{rate("secretly tired")}}, bob...)
-		if !strings.Contains(string(r.Body), "somebody else") || strings.Contains(string(r.Body), "tired") {
+		if !strings.Contains(string(r.Body), "another user") || strings.Contains(string(r.Body), "tired") {
 			t.Errorf("in a batch: %s", r.Body)
 		}
 		h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task, nil, bob...)

@@ -49,12 +49,12 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 				t.Errorf("%+v has expired", list.Approvals)
 			}
 			if x := explained(h, first.CallID); x.Approval.State != reeve.Expired ||
-				!strings.Contains(x.Outcome, "in time") {
+				!strings.Contains(x.Outcome, "expired") {
 				t.Errorf("it is explained as %q, %+v", x.Outcome, x.Approval)
 			}
 			again, _, _ := do(h, a.ID, keyed)
 			if op := operation(h, first.OperationID); again.State != reeve.DeniedOp ||
-				again.OperationID != first.OperationID || !strings.Contains(again.Message, "in time") ||
+				again.OperationID != first.OperationID || !strings.Contains(again.Message, "expired") ||
 				op.State != reeve.DeniedOp {
 				t.Errorf("%+v, %+v", again, op)
 			}
@@ -97,7 +97,7 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 		return v.State == reeve.Expired
 	})
 	if v := undo(http.StatusOK); v.OperationID != first.OperationID || v.State != reeve.DeniedOp ||
-		v.Code != reeve.Denied || !strings.Contains(v.Message, "in time") {
+		v.Code != reeve.Denied || !strings.Contains(v.Message, "expired") {
 		t.Errorf("with its key: %+v", v)
 	}
 	if v := u.undo(op); v.State != reeve.Parked || v.OperationID == first.OperationID {

@@ -290,7 +290,7 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 		}
 		lookFor(t, secret, "the operations", string(h.Do("GET", "/api/operations?limit=500", nil).Body))
 	}
-	if !strings.Contains(log.String(), "a tool crashed") {
+	if !strings.Contains(log.String(), "tool crashed") {
 		t.Error("the log says nothing of the crashes")
 	}
 	for _, secret := range shapes {

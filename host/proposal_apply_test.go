@@ -137,7 +137,7 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 		}
 		h.Settle(t.Context())
 		if got := proposal(h, first.ID); got.State != reeve.ProposalStale ||
-			!strings.Contains(got.Message, "changed since") || title() != "Box squats" {
+			!strings.Contains(got.Message, "out of date") || title() != "Box squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
 		second := propose()

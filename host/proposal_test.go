@@ -160,7 +160,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		h.Want(200, &x, "GET", "/api/calls/"+applied[0].ID+"/explanation", nil)
 		step := x.Steps[std.IndexFunc(x.Steps, func(s reeve.Step) bool { return s.Name == "approval" })]
 		if !strings.HasPrefix(step.Why, "accepted by owner") || x.Proposal == nil || x.Proposal.ID != squats.ID ||
-			x.Proposal.State != reeve.ProposalApplied || x.Outcome != "It ran and succeeded." {
+			x.Proposal.State != reeve.ProposalApplied || x.Outcome != "The call ran and succeeded." {
 			t.Errorf("%+v", x)
 		}
 		h.Want(200, &x, "GET", "/api/calls/"+squats.CallID+"/explanation", nil)

@@ -180,7 +180,7 @@ func TestG21_TheMarkIsNotWrittenBack(t *testing.T) {
 		res, p, status := do(h, "clerk", c)
 		said := res.Message + p.Detail
 		if res.Code != reeve.Validation && p.Code != reeve.Validation ||
-			!strings.Contains(said, "masked when it was shown") || !strings.Contains(res.Hint+p.Hint, "anchor") {
+			!strings.Contains(said, "stands for a redacted secret") || !strings.Contains(res.Hint+p.Hint, "anchor") {
 			t.Errorf("%s: %d %+v %+v", name, status, res, p)
 		}
 	}
@@ -253,7 +253,7 @@ func TestG21_TheLogMasksSecretsAndNamedValues(t *testing.T) {
 	h.Agent("clerk", "crash")
 	do(h, "clerk", call{"tool": "crash"})
 	text := log.String()
-	if !strings.Contains(text, "a tool crashed") || !strings.Contains(text, "at line 7") {
+	if !strings.Contains(text, "tool crashed") || !strings.Contains(text, "at line 7") {
 		t.Fatalf("the log says %s", text)
 	}
 	for _, secret := range []string{"correcthorse99", key, cfg.MetricsToken} {

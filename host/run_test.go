@@ -572,7 +572,7 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	a := h.Agent("a", "guarded", "keyed", "long", "fails", "lost")
 	ok := h.Call(a.ID, "keyed", nil)
 	for _, id := range []string{ok.CallID, ok.OperationID} { // by either id
-		if x := explained(h, id); x.Outcome != "It ran and succeeded." || x.Operation == nil ||
+		if x := explained(h, id); x.Outcome != "The call ran and succeeded." || x.Operation == nil ||
 			x.Operation.State != reeve.Committed || x.Hypothetical ||
 			verdict(x, "invoke") != reeve.Passed || verdict(x, "record") != reeve.Passed {
 			t.Errorf("%+v", x)
@@ -604,7 +604,7 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	decide(h, approved.ApprovalID, "approve")
 	h.Settle(t.Context())
 	if x := explained(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved ||
-		x.Outcome != "It ran and succeeded." {
+		x.Outcome != "The call ran and succeeded." {
 		t.Errorf("%+v", x)
 	}
 	shown, _, _ := do(h, a.ID, call{"tool": "guarded", "preview_only": true})
@@ -660,7 +660,7 @@ func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
 		}
 	}
 	patch(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
-	if x := judge(call{"tool": "watched"}); x.Outcome != "It would run." || verdict(x, "budget") != reeve.Passed ||
+	if x := judge(call{"tool": "watched"}); x.Outcome != "The call would run." || verdict(x, "budget") != reeve.Passed ||
 		verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}

@@ -85,7 +85,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		look(res.OperationID)
 		if again, p, status := do(h, "coach",
 			call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Validation &&
-			p.Code != reeve.Validation || !strings.Contains(again.Message+p.Detail, "was masked when it was shown") {
+			p.Code != reeve.Validation || !strings.Contains(again.Message+p.Detail, "stands for a redacted secret") {
 			t.Errorf("called with what is shown: %d %+v %+v", status, again, p)
 		}
 		holds("called with what is shown", "Use another", "")

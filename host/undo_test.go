@@ -256,7 +256,7 @@ func TestL17_AnUndoIsForWhomItWasDone(t *testing.T) {
 	}
 	h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task.ID, nil, bob...)
 	if r := h.Do("GET", "/api/agents/a/messages", nil, ann...); !strings.Contains(string(r.Body), "undo of "+op+
-		", asked for by bob") {
+		", requested by bob") {
 		t.Errorf("who asked is not told: %s", r.Body)
 	}
 }

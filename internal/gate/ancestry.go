@@ -9,14 +9,13 @@ import (
 	"reeve/internal/store"
 )
 
-// ancestryCache remembers which agents led to which run. A run's ancestry never changes, so no entry is ever out of
-// date.
+// ancestryCache caches which agents led to which run. The ancestry of a run never changes, so entries are never stale.
 type ancestryCache struct {
-	mu   sync.RWMutex
-	runs map[string]ancestry // by workspace and run id
+	mu    sync.RWMutex
+	byRun map[string]ancestry // keyed by workspace and run id
 }
 
-// ancestry is what the gate needs to know of a run.
+// ancestry holds the fields of a run that the gate needs.
 type ancestry struct {
 	agent      string
 	thread     string
@@ -28,30 +27,31 @@ func ancestryOf(r reeve.Run) ancestry {
 	return ancestry{r.AgentID, r.ThreadID, r.Ancestors, r.OnBehalfOf}
 }
 
-// source is an agent on whose behalf a call is made, before its view is read.
-type source struct {
+// principalRef names a principal whose view is not loaded yet.
+type principalRef struct {
 	reeve.Ancestor
-	had       *reeve.Rights // its rights when it delegated; nil means that only its present rights count
+	rights    *reeve.Rights // its rights when it delegated; nil if only its present rights count
 	delegated bool
 }
 
-// sources lists the agents on whose behalf a call in the run is made: first the ancestors, then the delegators.
-func (a ancestry) sources(more []reeve.Delegator) []source {
-	var list []source
+// principalRefs lists the principals of a call in the run: first the ancestors, then the delegators of the run and the
+// given ones.
+func (a ancestry) principalRefs(more []reeve.Delegator) []principalRef {
+	var list []principalRef
 	for _, anc := range a.ancestors {
-		list = append(list, source{Ancestor: anc})
+		list = append(list, principalRef{Ancestor: anc})
 	}
 	for _, d := range slices.Concat(a.delegators, more) {
-		list = append(list, source{reeve.Ancestor{AgentID: d.AgentID, Tools: d.Tools}, d.Had, true})
+		list = append(list, principalRef{reeve.Ancestor{AgentID: d.AgentID, Tools: d.Tools}, d.Had, true})
 	}
 	return list
 }
 
-// of returns the ancestry of a run. A run that the store does not know has none.
-func (c *ancestryCache) of(ctx context.Context, db *store.DB, workspace, run string) (ancestry, error) {
+// get returns the ancestry of a run. It is empty if the run does not exist.
+func (c *ancestryCache) get(ctx context.Context, db *store.DB, workspace, run string) (ancestry, error) {
 	key := workspace + "\x00" + run
 	c.mu.RLock()
-	found, ok := c.runs[key]
+	found, ok := c.byRun[key]
 	c.mu.RUnlock()
 	if ok {
 		return found, nil
@@ -74,13 +74,13 @@ func (c *ancestryCache) of(ctx context.Context, db *store.DB, workspace, run str
 func (c *ancestryCache) put(key string, found ancestry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.runs == nil || len(c.runs) >= maxViews {
-		c.runs = map[string]ancestry{}
+	if c.byRun == nil || len(c.byRun) >= maxViews {
+		c.byRun = map[string]ancestry{}
 	}
-	c.runs[key] = found
+	c.byRun[key] = found
 }
 
-// CacheAncestry caches the ancestry of a run that was just read, which saves the gate from reading the run again.
+// CacheAncestry adds the ancestry of a loaded run to the cache, so that the gate need not read the run again.
 func (g *Gate) CacheAncestry(run reeve.Run) {
 	g.ancestry.put(run.WorkspaceID+"\x00"+run.ID, ancestryOf(run))
 }

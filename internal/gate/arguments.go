@@ -9,64 +9,65 @@ import (
 	"reeve"
 )
 
-// mostParts is how many values arguments may hold. Each that is wrong takes some memory, however few of them are named
-// then: megabytes of wrong numbers took gigabytes.
-const mostParts = 200_000
+// maxArgumentParts limits how many values the arguments may hold. Each invalid value costs memory during validation, so
+// a few megabytes of arguments could otherwise take gigabytes.
+const maxArgumentParts = 200_000
 
-// validate reads the arguments and checks them against the tool's schema. What models really send is either repaired by
-// one of the rules in repair.go or answered with every path that is wrong.
-func (d *decider) validate(context.Context) (string, error) {
+// checkArguments parses the arguments and checks them against the tool's schema. Common mistakes of models are
+// repaired; see argumentRepair. For other mistakes the error names every wrong path.
+func (d *decider) checkArguments(context.Context) (string, error) {
 	v, notes, err := readArguments(d.call.Args)
 	if err != nil {
 		return "", err
 	}
-	if size(v) > mostParts {
-		return "", reeve.Errorf(reeve.TooLarge, "the arguments hold more than %d values", mostParts).
-			Hintf("send less at once")
+	if countAllParts(v) > maxArgumentParts {
+		return "", reeve.Errorf(reeve.TooLarge, "the arguments contain more than %d values", maxArgumentParts).
+			Hintf("split the call into several smaller ones")
 	}
 	s := d.entry.args
 	fields := s.check(v, "")
 	if len(fields) > 0 {
-		r := repair{}
-		v = r.object(v, s.tree, s.tree, "")
+		r := argumentRepair{}
+		v = r.repairValue(v, s.tree, s.tree, "")
 		notes = append(notes, r.notes...)
 		if len(r.notes) > 0 {
 			fields = s.check(v, "")
 		}
 	}
-	if len(fields) == 1 && fields[0].Message == endless {
+	if len(fields) == 1 && fields[0].Message == messageCircular {
 		return "", reeve.Errorf(reeve.Unsupported,
-			"the tool %q cannot take these arguments: its schema refers to itself in a circle", d.call.Tool).
-			Hintf("whoever made the tool must mend its parameters")
+			"the tool %q cannot check these arguments: its schema refers to itself in a cycle", d.call.Tool).
+			Hintf("the author of the tool must correct its parameters")
 	}
-	if len(fields) == 1 && fields[0].Message == tangled {
+	if len(fields) == 1 && fields[0].Message == messageTooComplex {
 		return "", &reeve.Error{Code: reeve.Validation,
-			Message: "it takes too long to check whether the arguments fit the tool: its schema has too many ways " +
-				"through it", Fields: fields,
-			Hint: "send less, or less deeply nested; whoever made the tool can make its parameters simpler"}
+			Message: "checking the arguments takes too long: the tool's schema has too many alternatives",
+			Fields:  fields,
+			Hint:    "send fewer or less deeply nested values; the author of the tool can simplify its parameters"}
 	}
 	if len(fields) > 0 {
-		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " +
-			describe(fields), Fields: fields,
-			Hint: "correct the arguments named and call again"}
+		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments are not valid: " +
+			describeFields(fields),
+			Fields: fields, Hint: "correct these arguments and call the tool again"}
 	}
-	if err := d.refuseMark(v); err != nil {
+	if err := d.checkNoMark(v); err != nil {
 		return "", err
 	}
 	d.args = reeve.CanonicalValue(v)
 	d.argsHash = reeve.Hash(d.args)
 	if len(notes) > 0 {
-		return d.brief("they fit after repair: " + strings.Join(notes, "; ")), nil // the notes name what was sent
+		// the notes contain names from the arguments
+		return d.redactAndTruncate("valid after repair: " + strings.Join(notes, "; ")), nil
 	}
-	return "they fit the schema", nil
+	return "the arguments match the schema", nil
 }
 
-func describe(fields []reeve.Field) string {
+func describeFields(fields []reeve.Field) string {
 	parts := make([]string, 0, len(fields))
 	for _, f := range fields {
 		path := f.Path
 		if path == "" {
-			path = "the whole"
+			path = "the value"
 		}
 		s := path + " " + f.Message
 		if f.Expected != "" {
@@ -77,19 +78,20 @@ func describe(fields []reeve.Field) string {
 	return strings.Join(parts, "; ")
 }
 
-// readArguments gets one object out of what was sent.
+// readArguments parses the arguments as one object. It also accepts null, no arguments and an object inside a JSON
+// string, and returns a note for each of these repairs.
 func readArguments(raw json.RawMessage) (any, []string, error) {
 	var notes []string
 	text := bytes.TrimSpace(raw)
-	for range 3 { // a string that holds JSON that is a string that holds JSON is as deep as it gets
+	for range 3 { // accept at most two levels of JSON inside strings
 		if len(text) == 0 || string(text) == "null" {
-			return map[string]any{}, append(notes, "no arguments taken as an empty object"), nil
+			return map[string]any{}, append(notes, "no arguments, read as an empty object"), nil
 		}
 		v, err := reeve.ParseJSON(text)
 		if err != nil {
-			if n := countValues(text); n > 1 && text[0] == '{' { // a date in a string is numbers one after another
-				return nil, nil, reeve.AsError(wrongField("", "one object",
-					"the arguments are %d JSON values one after another", n)).Hintf("make one call for each")
+			if n := countValues(text); n > 1 && text[0] == '{' { // only objects: a date would count as several numbers
+				return nil, nil, reeve.AsError(invalidField("", "one object",
+					"the arguments are %d JSON values instead of one", n)).Hintf("make a separate call for each")
 			}
 			return nil, nil, err
 		}
@@ -98,15 +100,15 @@ func readArguments(raw json.RawMessage) (any, []string, error) {
 			return t, notes, nil
 		case string:
 			text = bytes.TrimSpace([]byte(t))
-			notes = append(notes, "a string that held JSON was read as JSON")
+			notes = append(notes, "a string with JSON, read as JSON")
 		default:
-			return nil, nil, wrongField("", "an object", "the arguments are not an object")
+			return nil, nil, invalidField("", "an object", "the arguments are not an object")
 		}
 	}
-	return nil, nil, wrongField("", "an object", "the arguments are JSON inside strings inside strings")
+	return nil, nil, invalidField("", "an object", "the arguments are nested JSON strings")
 }
 
-// countValues counts complete JSON values that follow each other; 0 means the text is broken.
+// countValues counts consecutive JSON values. It returns 0 if the text is not valid.
 func countValues(text []byte) int {
 	d := json.NewDecoder(bytes.NewReader(text))
 	n := 0

@@ -17,29 +17,30 @@ const shape = `{"type":"object","additionalProperties":false,"required":["name"]
 	"on":{"type":"boolean"},
 	"kind":{"enum":["a","b c",3]},
 	"tags":{"type":"array","items":{"type":"integer"},"minItems":1,"maxItems":3,"uniqueItems":true},
-	"o":{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"integer"},"p":{"$ref":"#/$defs/point"}}},
+	"o":{"type":"object","additionalProperties":false,"required":["id"],
+		"properties":{"id":{"type":"integer"},"p":{"$ref":"#/$defs/point"}}},
 	"maybe":{"type":["string","null"]},
 	"big":{"type":"string"}},
 	"$defs":{"point":{"type":"object","properties":{"x":{"type":"number"}}}}}`
 
-// decideOn returns a decider for a call of a tool with a schema.
-func decideOn(c reeve.Call, s *schema) *decider {
+// newTestDecider returns a decider for a call of a tool with a schema.
+func newTestDecider(c reeve.Call, s *schema) *decider {
 	view := &agentView{workspace: &workspaceView{redactor: redact.New(nil)}}
 	return &decider{Decision: &Decision{request: &request{caller: caller{call: c, view: view}}, entry: &entry{args: s}}}
 }
 
-// judgeArguments does what the arguments step does.
-func judgeArguments(t testing.TB, args string) (*decider, string, error) {
+// checkTestArguments runs checkArguments with the test schema.
+func checkTestArguments(t testing.TB, args string) (*decider, string, error) {
 	s, err := compile([]byte(shape))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := decideOn(reeve.Call{Args: json.RawMessage(args)}, s)
-	why, err := p.validate(t.Context())
+	p := newTestDecider(reeve.Call{Args: json.RawMessage(args)}, s)
+	why, err := p.checkArguments(t.Context())
 	return p, why, err
 }
 
-func TestArgumentsThatFit(t *testing.T) {
+func TestValidArguments(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		`{"name":"ab"}`: `{"name":"ab"}`,
@@ -51,21 +52,21 @@ func TestArgumentsThatFit(t *testing.T) {
 		`{"name":"ab","o":"{\"id\":\"4\"}"}`:           `{"name":"ab","o":{"id":4}}`,
 		`{"name":"ab","o":{"id":1,"p":{"x":"2"}}}`:     `{"name":"ab","o":{"id":1,"p":{"x":2}}}`,
 		`{"name":"ab","big":12345678901}`:              `{"big":"12345678901","name":"ab"}`,
-		// what says no type is left alone
-		`{"name":"ab","kind":3,"n":"7"}`:                       `{"kind":3,"n":7,"name":"ab"}`,
-		`"{\"name\":\"ab\"}"`:                                  `{"name":"ab"}`,
-		`"\"{\\\"name\\\":\\\"ab\\\"}\""`:                      `{"name":"ab"}`,
-		`{"name":"ab","big":"\ud83d\ude00 \u0000"}`:            `{"big":"😀 \u0000","name":"ab"}`,
-		`{"name":"ab","big":"` + strings.Repeat("é", 9) + `"}`: `{"big":"` + strings.Repeat("é", 9) + `","name":"ab"}`,
+		// a value without a type in the schema is not repaired
+		`{"name":"ab","kind":3,"n":"7"}`:            `{"kind":3,"n":7,"name":"ab"}`,
+		`"{\"name\":\"ab\"}"`:                       `{"name":"ab"}`,
+		`"\"{\\\"name\\\":\\\"ab\\\"}\""`:           `{"name":"ab"}`,
+		`{"name":"ab","big":"\ud83d\ude00 \u0000"}`: `{"big":"😀 \u0000","name":"ab"}`,
+		`{"name":"ab","big":"ééééééééé"}`:           `{"big":"ééééééééé","name":"ab"}`,
 	} {
-		p, why, err := judgeArguments(t, args)
+		p, why, err := checkTestArguments(t, args)
 		if err != nil || string(p.args) != want {
 			t.Errorf("%s became %s (%s, %v), want %s", args, p.args, why, err, want)
 		}
 	}
 }
 
-func TestArgumentsThatDoNot(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string][]string{ // paths, or a part of the message
 		``:                                       {"/name"},
@@ -109,9 +110,9 @@ func TestArgumentsThatDoNot(t *testing.T) {
 		strings.Repeat(`{"o":`, 50):                                   {"cut off"},
 		strings.Repeat(`[`, 100_000):                                  {"nesting"},
 		strings.Repeat(`"`, 3):                                        {"not valid JSON"},
-		`"\"\\\"{}\\\"\""`:                                            {"strings inside strings"},
+		`"\"\\\"{}\\\"\""`:                                            {"nested JSON strings"},
 	} {
-		_, _, err := judgeArguments(t, args)
+		_, _, err := checkTestArguments(t, args)
 		var e *reeve.Error
 		if !errors.As(err, &e) || e.Code != reeve.Validation {
 			t.Errorf("%.60s: %v", args, err)
@@ -141,9 +142,9 @@ func TestArgumentsThatDoNot(t *testing.T) {
 	}
 }
 
-func TestExpectedNamesWhatIsAllowed(t *testing.T) {
+func TestExpectedNamesAllowedValues(t *testing.T) {
 	t.Parallel()
-	_, _, err := judgeArguments(t, `{"name":"ab","kind":"c","n":99}`)
+	_, _, err := checkTestArguments(t, `{"name":"ab","kind":"c","n":99}`)
 	for _, f := range reeve.AsError(err).Fields {
 		switch f.Path {
 		case "/kind":
@@ -158,19 +159,19 @@ func TestExpectedNamesWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestRepairSaysWhatItDid(t *testing.T) {
+func TestRepairNotes(t *testing.T) {
 	t.Parallel()
-	_, why, err := judgeArguments(t, `{"name":"ab","n":"7","x":null}`)
-	if err != nil || !strings.Contains(why, "/n: a string read as an integer") ||
-		!strings.Contains(why, "/x: null left out") {
+	_, why, err := checkTestArguments(t, `{"name":"ab","n":"7","x":null}`)
+	if err != nil || !strings.Contains(why, "/n: a string, read as an integer") ||
+		!strings.Contains(why, "/x: null, removed") {
 		t.Errorf("%q, %v", why, err)
 	}
-	if _, why, _ = judgeArguments(t, `{"name":"ab","n":7}`); why != "they fit the schema" {
-		t.Errorf("arguments that fit were said to be repaired: %s", why)
+	if _, why, _ = checkTestArguments(t, `{"name":"ab","n":7}`); why != "the arguments match the schema" {
+		t.Errorf("valid arguments count as repaired: %s", why)
 	}
 }
 
-// A schema may refer to its own definitions, to itself, and to nothing else.
+// A schema may refer to its own definitions and to itself.
 func TestSchemaReferences(t *testing.T) {
 	t.Parallel()
 	for text, ok := range map[string]bool{
@@ -189,14 +190,14 @@ func TestSchemaReferences(t *testing.T) {
 	}
 }
 
-// A schema whose references go in a circle does not hang the repair.
-func TestRepairOfACircle(t *testing.T) {
+// resolveRef terminates for a schema whose references form a cycle.
+func TestResolveRefOfACycle(t *testing.T) {
 	t.Parallel()
 	root := map[string]any{"$defs": map[string]any{"a": map[string]any{"$ref": "#/$defs/a"}}}
-	resolve(map[string]any{"$ref": "#/$defs/a"}, root)
+	resolveRef(map[string]any{"$ref": "#/$defs/a"}, root)
 }
 
-// Whatever comes in is valid in the end or answered with an error, and what fits is canonical.
+// Any input either leads to a validation error or to valid, canonical arguments.
 func FuzzArguments(f *testing.F) {
 	for _, s := range []string{`{"name":"ab"}`, `"{\"name\":\"ab\"}"`, `{"name":"ab"`, `{"name":"ab"}{}`,
 		`{"name":"ab","n":"1","tags":["1"],"o":{"id":null}}`,
@@ -208,8 +209,8 @@ func FuzzArguments(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, args []byte) {
-		p := decideOn(reeve.Call{Args: args}, s)
-		why, err := p.validate(t.Context())
+		p := newTestDecider(reeve.Call{Args: args}, s)
+		why, err := p.checkArguments(t.Context())
 		if err != nil {
 			if reeve.CodeOf(err) != reeve.Validation {
 				t.Fatalf("%q: %v", args, err)
@@ -221,26 +222,25 @@ func FuzzArguments(f *testing.F) {
 			t.Fatalf("%q became %q, %v", args, p.args, err)
 		}
 		if fields := s.check(v, ""); len(fields) > 0 {
-			t.Fatalf("%q was let through as %s: %+v", args, p.args, fields)
+			t.Fatalf("%q passed as %s: %+v", args, p.args, fields)
 		}
-		again := decideOn(reeve.Call{Args: p.args}, s)
-		if _, err := again.validate(t.Context()); err != nil || string(again.args) != string(p.args) {
+		again := newTestDecider(reeve.Call{Args: p.args}, s)
+		if _, err := again.checkArguments(t.Context()); err != nil || string(again.args) != string(p.args) {
 			t.Fatalf("%s became %s, %v", p.args, again.args, err)
 		}
 	})
 }
 
-// What was repaired is told in one order, whatever order the arguments came in.
-func TestG05_RepairsAreToldInOrder(t *testing.T) {
+// The notes of repairs are in a stable order.
+func TestG05_RepairNotesAreOrdered(t *testing.T) {
 	t.Parallel()
 	sub := map[string]any{"type": "integer"}
 	schema := map[string]any{"type": "object", "properties": map[string]any{"a": sub, "b": sub, "c": sub, "d": sub}}
 	for range 20 {
-		var r repair
-		r.object(map[string]any{"d": "4", "b": "2", "a": "1", "c": "3"}, schema, schema, "")
-		if got := strings.Join(r.notes,
-			";"); got != "/a: a string read as an integer;/b: a string read as an integer;/c: a string read as an "+
-			"integer;/d: a string read as an integer" {
+		var r argumentRepair
+		r.repairValue(map[string]any{"d": "4", "b": "2", "a": "1", "c": "3"}, schema, schema, "")
+		const note = ": a string, read as an integer"
+		if got := strings.Join(r.notes, ";"); got != "/a"+note+";/b"+note+";/c"+note+";/d"+note {
 			t.Fatal(got)
 		}
 	}

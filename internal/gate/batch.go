@@ -7,22 +7,22 @@ import (
 	"reeve"
 )
 
-// CallAll takes the calls of one model response. Reads that follow each other run together; anything else runs alone,
-// in order; all are recorded in the order of the calls. Within a run, nothing is made after a call that waits.
+// CallAll makes the calls of one model response. Adjacent reads run concurrently. All other calls run one at a time.
+// The calls are recorded in their order. Within a run, CallAll stops after a call that blocks the run.
 func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult {
 	out := make([]reeve.BatchResult, len(calls))
 	for i := 0; i < len(calls); {
-		n := g.reads(ctx, calls[i:])
+		n := g.countLeadingReads(ctx, calls[i:])
 		if n < 2 {
 			out[i].Result, out[i].Err = g.Call(ctx, calls[i])
 			out[i].Made = true
-			if calls[i].Run != "" && waits(out[i].Result) { // the run does nothing more before a person has spoken
+			if calls[i].Run != "" && blocksRun(out[i].Result) { // the run continues when the call has a result
 				return out
 			}
 			i++
 			continue
 		}
-		g.together(ctx, calls[i:i+n], out[i:i+n])
+		g.callReads(ctx, calls[i:i+n], out[i:i+n])
 		for j := range n {
 			out[i+j].Made = true
 		}
@@ -31,8 +31,9 @@ func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchRes
 	return out
 }
 
-// waits tells whether a call's run must wait: for a person, or for an outcome that is being found out.
-func waits(r reeve.Result) bool {
+// blocksRun reports whether the run of a call must wait, either for a person or for an outcome that is being
+// determined.
+func blocksRun(r reeve.Result) bool {
 	switch r.State {
 	case reeve.Parked, reeve.Unknown:
 		return true
@@ -43,10 +44,10 @@ func waits(r reeve.Result) bool {
 	return false
 }
 
-// reads counts the calls at the front that change nothing, and whose callers wait for them.
-func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
+// countLeadingReads counts the synchronous read-only calls at the start of the list.
+func (g *Gate) countLeadingReads(ctx context.Context, calls []reeve.Call) int {
 	for n, c := range calls {
-		v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
+		v, err := g.viewCache.getAgent(ctx, g, c.Workspace, c.Agent)
 		if err != nil {
 			return n
 		}
@@ -58,8 +59,9 @@ func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
 	return len(calls)
 }
 
-// together decides on reads one by one, runs those that pass side by side, and records them in order.
-func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []reeve.BatchResult) {
+// callReads decides on reads one by one, runs those that pass concurrently and records them in order. It passes the
+// others to Call.
+func (g *Gate) callReads(ctx context.Context, calls []reeve.Call, out []reeve.BatchResult) {
 	type run struct {
 		*Attempt
 		outcome outcome
@@ -81,7 +83,7 @@ func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []reeve.Bat
 	wg.Wait()
 	for i, r := range runs {
 		if r != nil && r.err == nil {
-			if out[i].Result, out[i].Err = r.recordRead(ctx, r.outcome); !overtaken(out[i].Err) {
+			if out[i].Result, out[i].Err = r.recordRead(ctx, r.outcome); !mustDecideAgain(out[i].Err) {
 				continue
 			}
 		}

@@ -11,40 +11,40 @@ import (
 	"reeve/internal/store"
 )
 
-// reservation is the claim of a call on the budgets that it draws on.
+// reservation is what a call reserves of the budgets that apply to it.
 type reservation struct {
 	*request
-	cost       reeve.Amount  // what the call may spend at the most
-	timeout    time.Duration // of the tool
-	pastAsking bool          // budgets that ask a person do not hold the call up
-	key        string        // the id under which amounts are reserved; empty means that none are
-	allowed    time.Duration // time that the budgets leave for the call; 0 means that no budget limits it
+	cost                 reeve.Amount  // the most that the call may cost
+	timeout              time.Duration // the timeout of the tool
+	ignoresAskingBudgets bool          // see Decision.ignoresAskingBudgets
+	reservationKey       string        // the call id under which amounts are reserved; empty if nothing is reserved
+	timeLeft             time.Duration // time that the budgets leave for the call; 0 if no budget limits it
 }
 
-// newReservation returns the reservation of a call, which claims nothing yet.
+// newReservation returns the reservation of a call. It reserves nothing yet.
 func newReservation(d *Decision) *reservation {
 	if d.entry == nil {
 		return &reservation{request: d.request}
 	}
 	return &reservation{request: d.request, cost: d.tool().Cost, timeout: d.tool().
-		Timeout(), pastAsking: d.pastAskingBudgets()}
+		Timeout(), ignoresAskingBudgets: d.ignoresAskingBudgets()}
 }
 
-// pastAskingBudgets reports whether budgets that ask a person do not hold the call up. Either a person was asked about
-// a budget and let the call go, or the call is only proposed: a person decides on it anyway, and it draws on the budget
-// when it is applied.
-func (d *Decision) pastAskingBudgets() bool {
-	return d.proposes || d.approval != nil && d.resumed != nil && d.resumed.Code == reeve.BudgetExceeded
+// ignoresAskingBudgets reports whether budgets that ask a person do not stop the call. A person may already have
+// approved that the call exceeds a budget. A proposal is reserved when it is applied, and a person decides on it
+// anyway.
+func (d *Decision) ignoresAskingBudgets() bool {
+	return d.isProposal || d.approval != nil && d.resumed != nil && d.resumed.Code == reeve.BudgetExceeded
 }
 
-// subjects lists whose budgets a call draws on, sorted: its run's, its agent's, the workspace's, and those of its
-// principals. Parents of budgets are not among them.
+// subjects lists the subjects whose budgets apply to the call, sorted: its run, its agent, the workspace, and the runs
+// and agents of its principals. It does not list parents of budgets.
 func (r *reservation) subjects() []string {
 	list := []string{"agent:" + r.call.Agent, "workspace"}
 	if r.call.Run != "" {
 		list = append(list, "run:"+r.call.Run)
 	}
-	for _, p := range r.chain { // agents that had the call made pay for it too
+	for _, p := range r.chain { // the call is charged to its principals too
 		if list = append(list, "agent:"+p.AgentID); p.RunID != "" {
 			list = append(list, "run:"+p.RunID)
 		}
@@ -53,37 +53,38 @@ func (r *reservation) subjects() []string {
 	return list
 }
 
-// applies reports whether any budget can apply. Budgets of runs come and go without a new revision of the workspace.
+// applies reports whether any budget can apply. Budgets of runs do not change the revision of the workspace, so the
+// view does not know about them.
 func (r *reservation) applies() bool {
-	return r.view.workspace.budgets || r.g.RunBudgets && r.call.Run != ""
+	return r.view.workspace.hasBudgets || r.g.RunBudgets && r.call.Run != ""
 }
 
-// maxParents bounds a chain of budgets, in case it is a circle.
+// maxParents limits how many budgets are read for one call, in case their parents form a cycle.
 const maxParents = 64
 
-// budgetReader reads a budget, locked or not.
+// budgetReader reads a budget, with or without a row lock.
 type budgetReader func(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error)
 
-// budgets lists the budgets a call draws on, with their parents, sorted by subject. All calls lock budgets in this
-// order, so that no two wait for each other.
-func (r *reservation) budgets(ctx context.Context, get budgetReader) ([]reeve.Budget, error) {
-	out, err := r.follow(ctx, get, r.subjects())
+// readBudgets lists the budgets that apply to the call, with their parents, sorted by subject. All calls lock budgets
+// in this order, which avoids deadlocks.
+func (r *reservation) readBudgets(ctx context.Context, get budgetReader) ([]reeve.Budget, error) {
+	out, err := r.readWithParents(ctx, get, r.subjects())
 	slices.SortFunc(out, func(a, b reeve.Budget) int { return strings.Compare(a.Subject, b.Subject) })
 	return out, err
 }
 
-// lockedBudgets is budgets with a lock on each row. It finds the parents before it locks any. A budget that became a
-// parent since is locked last, out of order; its revision check then fails and the call is decided again.
-func (r *reservation) lockedBudgets(ctx context.Context, tx *store.Tx) ([]reeve.Budget, error) {
+// lockBudgets is like readBudgets but locks each row. It finds the parents before it locks any row. A budget that has
+// become a parent since is locked last, out of order. In that case the revision check fails and the gate decides again.
+func (r *reservation) lockBudgets(ctx context.Context, tx *store.Tx) ([]reeve.Budget, error) {
 	queue := r.subjects()
-	if r.view.workspace.nested {
-		found, err := r.budgets(ctx, tx.Ledger().GetBudget)
+	if r.view.workspace.hasNestedBudgets {
+		found, err := r.readBudgets(ctx, tx.Ledger().GetBudget)
 		if err != nil {
 			return nil, err
 		}
 		queue = subjectsOf(found)
 	}
-	return r.follow(ctx, tx.Ledger().LockBudget, queue)
+	return r.readWithParents(ctx, tx.Ledger().LockBudget, queue)
 }
 
 func subjectsOf(budgets []reeve.Budget) []string {
@@ -94,8 +95,8 @@ func subjectsOf(budgets []reeve.Budget) []string {
 	return out
 }
 
-// follow reads budgets, and their parents as it finds them.
-func (r *reservation) follow(ctx context.Context, get budgetReader, queue []string) ([]reeve.Budget, error) {
+// readWithParents reads the budgets of the subjects in queue and, transitively, their parents.
+func (r *reservation) readWithParents(ctx context.Context, get budgetReader, queue []string) ([]reeve.Budget, error) {
 	seen := map[string]bool{}
 	var out []reeve.Budget
 	for i := 0; i < len(queue) && i < maxParents; i++ {
@@ -117,26 +118,29 @@ func (r *reservation) follow(ctx context.Context, get budgetReader, queue []stri
 	return out, nil
 }
 
-// amount returns what the call claims. Of time it claims what is left, up to its timeout: an attempt is cut to that.
-func (r *reservation) amount() reeve.Amount {
+// claimedAmount returns the amount that the call reserves. It reserves the time that is left, up to the tool's timeout.
+func (r *reservation) claimedAmount() reeve.Amount {
 	a := r.cost
-	a.Calls, a.Millis = 1, r.limit(0).Milliseconds()
+	a.Calls, a.Millis = 1, r.timeLimit(0).Milliseconds()
 	return a
 }
 
-// limit returns how long another attempt may take, after attempts that took some time already.
-func (r *reservation) limit(took time.Duration) time.Duration {
-	if r.allowed > 0 {
-		return min(r.timeout, max(r.allowed-took, time.Millisecond))
+// timeLimit returns how long the next attempt may take after attempts that took elapsed.
+func (r *reservation) timeLimit(elapsed time.Duration) time.Duration {
+	if r.timeLeft > 0 {
+		return min(r.timeout, max(r.timeLeft-elapsed, time.Millisecond))
 	}
 	return r.timeout
 }
 
-// hasTime reports whether the budgets leave time for another attempt.
-func (r *reservation) hasTime(took time.Duration) bool { return r.allowed == 0 || took < r.allowed }
+// hasTime reports whether the budgets leave time for another attempt after attempts that took elapsed.
+func (r *reservation) hasTime(elapsed time.Duration) bool {
+	return r.timeLeft == 0 || elapsed < r.timeLeft
+}
 
-// shortOf names what a budget has too little of. Empty means that it has enough. Of time any rest is enough.
-func shortOf(b reeve.Budget, c reeve.Amount) string {
+// exhaustedResource returns the name of a resource of which the budget has less left than c, or an empty string if it
+// has enough. For time, any remainder is enough.
+func exhaustedResource(b reeve.Budget, c reeve.Amount) string {
 	short := func(limit, used, reserved, want int64) bool {
 		return limit > 0 && reeve.SaturatingAdd(reeve.SaturatingAdd(used, reserved), want) > limit
 	}
@@ -153,31 +157,32 @@ func shortOf(b reeve.Budget, c reeve.Amount) string {
 	return ""
 }
 
-// exhausted is the error for a budget that a call would overdraw.
-type exhausted struct {
-	budget reeve.Budget
-	what   string
+// budgetExhausted is the error for a call that would exceed a budget.
+type budgetExhausted struct {
+	budget   reeve.Budget
+	resource string
 }
 
-func (e *exhausted) Error() string {
-	return "the budget of " + e.budget.Subject + " has too few " + e.what + " left"
+func (e *budgetExhausted) Error() string {
+	return "the budget of " + e.budget.Subject + " has too few " + e.resource + " left"
 }
 
-func (e *exhausted) refusal() error {
-	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise it")
+func (e *budgetExhausted) refusal() error {
+	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise the budget")
 }
 
-// check returns an error for a budget that the call would overdraw. A budget that refuses counts before one that asks.
-func (r *reservation) check(budgets []reeve.Budget) error {
-	var asks *exhausted
+// checkBudgets returns an error if the call would exceed a budget. A budget that refuses takes precedence over one that
+// asks a person.
+func (r *reservation) checkBudgets(budgets []reeve.Budget) error {
+	var asks *budgetExhausted
 	for _, b := range budgets {
-		what := shortOf(b, r.amount())
+		what := exhaustedResource(b, r.claimedAmount())
 		switch {
 		case what == "":
 		case !asksPerson(b):
-			return &exhausted{b, what}
-		case asks == nil && !r.pastAsking:
-			asks = &exhausted{b, what}
+			return &budgetExhausted{b, what}
+		case asks == nil && !r.ignoresAskingBudgets:
+			asks = &budgetExhausted{b, what}
 		}
 	}
 	if asks != nil {
@@ -186,124 +191,127 @@ func (r *reservation) check(budgets []reeve.Budget) error {
 	return nil
 }
 
-// asksPerson reports whether a person is asked about a call that would overdraw the budget.
+// asksPerson reports whether a person decides on a call that would exceed the budget.
 func asksPerson(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver }
 
-// budget checks whether enough is left. The reservation, when the call is let go, confirms it.
-func (d *decider) budget(ctx context.Context) (string, error) {
+// checkBudget checks whether the budgets have enough left. Nothing is reserved yet; claimInTx checks again.
+func (d *decider) checkBudget(ctx context.Context) (string, error) {
 	r := newReservation(d.Decision)
 	if !r.applies() || d.call.PreviewOnly {
 		return "no budget applies", nil
 	}
-	var short *exhausted
+	var short *budgetExhausted
 	err := d.g.DB.View(ctx, func(s *store.Snap) error {
-		budgets, err := r.budgets(ctx, s.Ledger().GetBudget)
+		budgets, err := r.readBudgets(ctx, s.Ledger().GetBudget)
 		if err != nil {
 			return err
 		}
-		return r.check(budgets)
+		return r.checkBudgets(budgets)
 	})
 	if !errors.As(err, &short) {
-		return "enough is left", err
+		return "the budgets have enough left", err
 	}
 	if !asksPerson(short.budget) || !d.tool().Effect.Mutates() {
 		return "", short.refusal()
 	}
 	why := short.Error()
-	if d.overBudget = true; d.waits != "" {
-		d.waits += ", and "
+	if d.overBudget = true; d.waitReason != "" {
+		d.waitReason += ", and "
 	}
-	d.waits += why
+	d.waitReason += why
 	return why, nil
 }
 
-// claimIn claims what the call may spend, in the transaction that lets it go. It fails if another call was faster.
-func (r *reservation) claimIn(ctx context.Context, tx *store.Tx, key string) error {
+// claimInTx reserves the cost of the call in the transaction that admits it. It fails if another call has used up a
+// budget.
+func (r *reservation) claimInTx(ctx context.Context, tx *store.Tx, key string) error {
 	if !r.applies() {
 		return nil
 	}
-	budgets, err := r.lockedBudgets(ctx, tx)
+	budgets, err := r.lockBudgets(ctx, tx)
 	if err == nil {
-		err = r.check(budgets)
+		err = r.checkBudgets(budgets)
 	}
 	if err != nil {
 		return err
 	}
-	r.allowed = 0
+	r.timeLeft = 0
 	for _, b := range budgets {
 		if left := b.Limit.Millis - b.Used.Millis - b.Reserved.Millis; b.Limit.Millis > 0 && left > 0 {
-			// more makes no difference, and may be more than a duration holds
+			// a longer time has no effect and could overflow a Duration
 			left = min(left, r.timeout.Milliseconds())
-			if left := time.Duration(left) * time.Millisecond; r.allowed == 0 || left < r.allowed {
-				r.allowed = left
+			if left := time.Duration(left) * time.Millisecond; r.timeLeft == 0 || left < r.timeLeft {
+				r.timeLeft = left
 			}
 		}
 	}
-	return r.write(ctx, tx, key, budgets)
+	return r.reserve(ctx, tx, key, budgets)
 }
 
-// renewIn claims again for a call that is still under way, whatever is left.
-func (r *reservation) renewIn(ctx context.Context, tx *store.Tx, key string) error {
+// renewInTx reserves again for a call that is still in progress, even if a budget has too little left.
+func (r *reservation) renewInTx(ctx context.Context, tx *store.Tx, key string) error {
 	if !r.applies() {
 		return nil
 	}
-	budgets, err := r.budgets(ctx, tx.Ledger().GetBudget)
+	budgets, err := r.readBudgets(ctx, tx.Ledger().GetBudget)
 	if err != nil {
 		return err
 	}
-	return r.write(ctx, tx, key, budgets)
+	return r.reserve(ctx, tx, key, budgets)
 }
 
-func (r *reservation) write(ctx context.Context, tx *store.Tx, key string, budgets []reeve.Budget) error {
-	r.key = key
+func (r *reservation) reserve(ctx context.Context, tx *store.Tx, key string, budgets []reeve.Budget) error {
+	r.reservationKey = key
 	for _, b := range budgets {
-		if err := tx.Ledger().Reserve(ctx, r.call.Workspace, b.Subject, key, r.g.process, r.amount()); err != nil {
+		if err := tx.Ledger().Reserve(ctx, r.call.Workspace, b.Subject, key, r.g.processID,
+			r.claimedAmount()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// claim claims for a read, which has no transaction before it runs.
+// claim reserves the cost of a read, which has no transaction before it runs.
 func (r *reservation) claim(ctx context.Context) error {
 	if !r.applies() {
 		return nil
 	}
-	err := r.g.DB.Update(ctx, func(tx *store.Tx) error { return r.claimIn(ctx, tx, r.draftID) })
-	if reeve.CodeOf(err) == reeve.UnknownOutcome { // the claim may be there, for a call that is not made
+	err := r.g.DB.Update(ctx, func(tx *store.Tx) error { return r.claimInTx(ctx, tx, r.draftID) })
+	if reeve.CodeOf(err) == reeve.UnknownOutcome { // the reservation may exist, although the call is not made
 		r.release(ctx)
 	}
 	return err
 }
 
-// release gives back what was claimed for a read that is not recorded after all.
+// release cancels the reservation of a read that is not recorded.
 func (r *reservation) release(ctx context.Context) {
-	if r.key == "" {
+	if r.reservationKey == "" {
 		return
 	}
-	keep := context.WithoutCancel(ctx)
-	err := r.g.DB.Update(keep, func(tx *store.Tx) error { return r.spendIn(keep, tx, reeve.Amount{}) })
+	detached := context.WithoutCancel(ctx)
+	err := r.g.DB.Update(detached, func(tx *store.Tx) error { return r.spendInTx(detached, tx, reeve.Amount{}) })
 	if err != nil {
-		r.g.Log.Warn("a claim on a budget stays until the next start", "call", r.key, "error", err)
+		r.g.Log.Warn("could not release a budget reservation; it stays until the next start", "call", r.reservationKey,
+			"error", err)
 	}
 }
 
-// spendIn turns the claim into what was spent. A call that claimed nothing and spent nothing changes nothing.
-func (r *reservation) spendIn(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
-	if r.key == "" && (a.IsZero() || !r.applies()) {
+// spendInTx replaces the reservation by the amount that was spent.
+func (r *reservation) spendInTx(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
+	if r.reservationKey == "" && (a.IsZero() || !r.applies()) {
 		return nil
 	}
-	budgets, err := r.budgets(ctx, tx.Ledger().GetBudget)
+	budgets, err := r.readBudgets(ctx, tx.Ledger().GetBudget)
 	if err != nil {
 		return err
 	}
-	return tx.Ledger().Spend(ctx, r.call.Workspace, subjectsOf(budgets), r.key, a)
+	return tx.Ledger().Spend(ctx, r.call.Workspace, subjectsOf(budgets), r.reservationKey, a)
 }
 
-// asStale returns the error of a call that could not be let go. If a budget ran out since the decision, the call is
-// decided again.
-func asStale(err error) error {
-	if errors.As(err, new(*exhausted)) {
+// staleIfExhausted converts a budgetExhausted error into ErrStaleDecision, so that the gate decides again. It returns
+// other errors unchanged.
+func staleIfExhausted(err error) error {
+	if errors.As(err, new(*budgetExhausted)) {
 		return store.ErrStaleDecision{}
 	}
 	return err

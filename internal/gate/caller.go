@@ -7,30 +7,29 @@ import (
 	"reeve"
 )
 
-// caller is the agent that makes a call, and the agents on whose behalf it does. The call may do only what all of them
-// may.
+// caller is the agent that makes a call, together with its principals. The call may do only what all of them may do.
 type caller struct {
 	call      reeve.Call
-	view      *agentView        // of the calling agent
-	chain     []principal       // the agents on whose behalf the call is made, the first one first
-	delegated []reeve.Delegator // those of them that delegated by something an earlier call left behind
+	view      *agentView        // the calling agent
+	chain     []principal       // the agents on whose behalf the call is made, the original one first
+	delegated []reeve.Delegator // principals that act through something an earlier call created, such as a schedule
 }
 
-// principal is an agent on whose behalf a call is made, because a call of its own led to the run.
+// principal is an agent on whose behalf a call is made, because one of its own calls led to the run.
 type principal struct {
 	*agentView
 	reeve.Ancestor
-	delegated bool // not an ancestor of the run: it led to the run by something that an earlier call left behind
+	delegated bool // not an ancestor of the run, but the creator of something that started the run, such as a schedule
 }
 
-// withRights returns the view of the agent with rights that it had at an earlier moment, and the tools that it had
-// then.
+// withRights returns the view of the agent with the rights that it had at an earlier time, and the ids of its tools at
+// that time.
 func (v *agentView) withRights(had reeve.Rights) (*agentView, []string) {
-	out := &agentView{workspace: v.workspace, ws: v.ws, agent: v.agent, barred: v.barred,
+	out := &agentView{workspace: v.workspace, ws: v.ws, agent: v.agent, disabledTools: v.disabledTools,
 		attached: map[string]json.RawMessage{}}
 	out.agent.Kind, out.agent.Categories, out.agent.Policy = had.Kind, had.Categories, had.Policy
 	out.profile = reeve.Profile{Kind: had.Kind, Capabilities: had.Capabilities}
-	tools := []string{} // not nil: an agent without any tool had none, not the default ones
+	tools := []string{} // not nil, which would stand for the default tools
 	for id, config := range had.Tools {
 		if string(config) == "null" {
 			config = nil
@@ -41,38 +40,38 @@ func (v *agentView) withRights(had reeve.Rights) (*agentView, []string) {
 	return out, tools
 }
 
-// rights returns what the agent may do now. Tools is the list of tools that its call came with, or nil.
-func (v *agentView) rights(tools []string) *reeve.Rights {
+// currentRights returns the present rights of the agent. The argument is the list of tools of its call, or nil.
+func (v *agentView) currentRights(tools []string) *reeve.Rights {
 	had := reeve.Rights{Kind: v.agent.Kind, Capabilities: v.profile.Capabilities, Categories: v.agent.Categories,
 		Policy: v.agent.Policy, Tools: map[string]json.RawMessage{}}
 	for id := range v.workspace.tools {
-		if v.granted(tools, id) != "" {
+		if v.grantReason(tools, id) != "" {
 			had.Tools[id] = v.attached[id]
 		}
 	}
 	return &had
 }
 
-// delegators lists the agents on whose behalf something acts that the call leaves behind, such as a schedule: every
-// agent whose rights limit the call, with its present rights, and with self the caller too.
-func (c *caller) delegators(self bool) []reeve.Delegator {
+// delegators lists the agents on whose behalf something acts that the call creates, such as a schedule. These are all
+// agents whose rights limit the call, with their present rights. The caller is included if includeCaller is set.
+func (c *caller) delegators(includeCaller bool) []reeve.Delegator {
 	list := slices.Clone(c.delegated)
 	for _, p := range c.principals() {
 		if !p.delegated {
-			d := reeve.Delegator{AgentID: p.AgentID, RunID: p.RunID, Tools: p.Tools, Had: p.rights(p.Tools)}
+			d := reeve.Delegator{AgentID: p.AgentID, RunID: p.RunID, Tools: p.Tools, Had: p.currentRights(p.Tools)}
 			list = reeve.JoinDelegators(list, []reeve.Delegator{d})
 		}
 	}
-	if self {
+	if includeCaller {
 		d := reeve.Delegator{AgentID: c.call.Agent, RunID: c.call.Run, Tools: c.call.Tools,
-			Had: c.view.rights(c.call.Tools)}
+			Had: c.view.currentRights(c.call.Tools)}
 		list = reeve.JoinDelegators(list, []reeve.Delegator{d})
 	}
 	return list
 }
 
-// principals lists the agents whose rights limit the call's. An agent that acts apart, by rights of its own, hides
-// those before it.
+// principals lists the agents whose rights limit the call. An agent that acts apart, with its own rights only, removes
+// all agents before it from the list.
 func (c *caller) principals() []principal {
 	for i := len(c.chain) - 1; i >= 0; i-- {
 		if c.chain[i].Apart {
@@ -82,28 +81,28 @@ func (c *caller) principals() []principal {
 	return c.chain
 }
 
-// stopped returns an error if the kill switch is on for the agent, or for one on whose behalf it runs.
-func (c *caller) stopped() error {
-	if err := c.view.stopped(); err != nil {
+// checkNotStopped returns an error if the server is held or the kill switch is on for the caller or a principal.
+func (c *caller) checkNotStopped() error {
+	if err := c.view.checkNotStopped(); err != nil {
 		return err
 	}
 	for _, p := range c.chain {
-		if err := p.stopped(); err != nil {
+		if err := p.checkNotStopped(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inactive returns an error if the agent, or one on whose behalf it runs, must not act: a destroyed agent does nothing,
-// and a dormant one changes nothing.
-func (c *caller) inactive(mutates bool) error {
-	idle := func(l reeve.Lifecycle) bool { return l == reeve.AgentDestroyed || l == reeve.AgentDormant && mutates }
-	if a := c.view.agent; idle(a.Lifecycle) {
+// checkLifecycle returns an error if the lifecycle of the caller or of a principal forbids the call. A destroyed agent
+// may do nothing. A dormant agent may change nothing.
+func (c *caller) checkLifecycle(mutates bool) error {
+	forbids := func(l reeve.Lifecycle) bool { return l == reeve.AgentDestroyed || l == reeve.AgentDormant && mutates }
+	if a := c.view.agent; forbids(a.Lifecycle) {
 		return reeve.Errorf(reeve.Denied, "the agent is %s", a.Lifecycle).Hintf("%s", reviveHint(a))
 	}
 	for _, p := range c.principals() {
-		if idle(p.agent.Lifecycle) {
+		if forbids(p.agent.Lifecycle) {
 			return reeve.Errorf(reeve.Denied, "%s, on whose behalf this runs, is %s", p.agent.Name, p.agent.Lifecycle).
 				Hintf("%s", reviveHint(p.agent))
 		}
@@ -111,55 +110,55 @@ func (c *caller) inactive(mutates bool) error {
 	return nil
 }
 
-// reviveHint says what to do about an agent that must not act.
+// reviveHint returns the hint for an agent whose lifecycle forbids a call.
 func reviveHint(a reeve.Agent) string {
 	if a.Lifecycle == reeve.AgentDestroyed {
-		return "a destroyed agent acts no more; another one must do it"
+		return "a destroyed agent cannot act again; use another agent"
 	}
-	return "a member can have it act again: reeve agents update " + a.Name + " --lifecycle active"
+	return "a member can activate it: reeve agents update " + a.Name + " --lifecycle active"
 }
 
-// granted returns why an agent has a tool. Empty means that it does not have it.
-func (v *agentView) granted(list []string, id string) string {
+// grantReason returns why the agent has a tool, or an empty string if it does not have it. List is the list of tools of
+// the call, or nil.
+func (v *agentView) grantReason(list []string, id string) string {
 	_, attached := v.attached[id]
 	switch {
-	case v.barred[id] != "" || !attached && v.needsSettings(id):
+	case v.disabledTools[id] != "" || !attached && v.needsSettings(id):
 	case list != nil:
 		if slices.Contains(list, id) {
-			return "in the call's own list of tools"
+			return "listed in the call's tools"
 		}
 	case attached:
 		return "attached to the agent"
-	case v.defaults() && isDefault(id):
-		return "in the default set, as nothing was ever attached to the agent"
+	case v.hasDefaultTools() && isDefaultTool(id):
+		return "a default tool, because no tool was ever attached to the agent"
 	case id == OutputRead:
-		return "comes with every agent"
+		return "available to every agent"
 	}
 	return ""
 }
 
-// defaults reports whether the agent has the default tools: nothing was ever attached to it.
-func (v *agentView) defaults() bool { return len(v.attached) == 0 && !v.agent.OwnTools }
+// hasDefaultTools reports whether the agent has the default tools, because no tool was ever attached to it.
+func (v *agentView) hasDefaultTools() bool { return len(v.attached) == 0 && !v.agent.OwnTools }
 
 // needsSettings reports whether a tool cannot be called without settings.
 func (v *agentView) needsSettings(id string) bool {
 	e := v.workspace.tools[id]
-	return e != nil && e.needs
+	return e != nil && e.needsSettings
 }
 
-// lacking returns the name of an agent on whose behalf the call is made and that does not have the tool. Empty means
-// that all have it.
-func (c *caller) lacking(id string) string {
+// findPrincipalWithout returns the name of a principal that does not have the tool, or an empty string if all have it.
+func (c *caller) findPrincipalWithout(id string) string {
 	for _, p := range c.principals() {
-		if id != OutputRead && p.granted(p.Tools, id) == "" {
+		if id != OutputRead && p.grantReason(p.Tools, id) == "" {
 			return p.agent.Name
 		}
 	}
 	return ""
 }
 
-// categories lists the categories that the call may touch: those in the scope of the caller and of all its principals.
-func (c *caller) categories() []string {
+// allowedCategories lists the categories that are in the scope of the caller and of all its principals.
+func (c *caller) allowedCategories() []string {
 	have := c.view.agent.Categories
 	for _, p := range c.principals() {
 		have = slices.DeleteFunc(slices.Clone(have),
@@ -168,10 +167,10 @@ func (c *caller) categories() []string {
 	return have
 }
 
-// strictness orders the answers of policies. With several agents the strictest answer counts.
+// strictness orders the answers of policies. If several agents are involved, the strictest answer counts.
 var strictness = map[reeve.PolicyAnswer]int{reeve.Allow: 0, reeve.Ask: 1, reeve.Propose: 2, reeve.Deny: 3}
 
-// policyAnswer returns the strictest answer of the policies of the caller and its principals, and why.
+// policyAnswer returns the strictest answer of the policies of the caller and its principals, with its reason.
 func (c *caller) policyAnswer(t *reeve.Tool) (reeve.PolicyAnswer, string) {
 	answer, why := c.view.agent.Policy.Answer(t.ID, t.Tier)
 	for _, p := range c.principals() {
@@ -182,8 +181,8 @@ func (c *caller) policyAnswer(t *reeve.Tool) (reeve.PolicyAnswer, string) {
 	return answer, why
 }
 
-// forbidden returns the refusal of a call that a policy denies. It names the agent whose policy that is.
-func (c *caller) forbidden(t *reeve.Tool, why string) error {
+// policyDenial returns the error for a call that a policy denies. The hint names the agent with that policy.
+func (c *caller) policyDenial(t *reeve.Tool, why string) error {
 	who := c.view.agent
 	for _, p := range c.principals() {
 		if own, _ := who.Policy.Answer(t.ID, t.Tier); own != reeve.Deny {
@@ -191,11 +190,11 @@ func (c *caller) forbidden(t *reeve.Tool, why string) error {
 		}
 	}
 	return reeve.Errorf(reeve.Denied, "%s", why).
-		Hintf("a member can change the policy of %s: reeve agents get shows it, and --policy of reeve agents update "+
-			"sets the whole of it", who.Name)
+		Hintf("a member can change the policy of %s: reeve agents get shows it, reeve agents update --policy sets it",
+			who.Name)
 }
 
-// ancestors lists the ancestors of a run that this call starts: those of the call, and its own run.
+// ancestors lists the ancestors of a run that this call starts. These are the ancestors of the call and its own run.
 func (c *caller) ancestors() []reeve.Ancestor {
 	out := make([]reeve.Ancestor, 0, len(c.chain)+1)
 	for _, p := range c.chain {

@@ -12,29 +12,29 @@ import (
 	"reeve/internal/store"
 )
 
-// entry is a tool as calls see it: its row, its handler, its compiled schema.
+// entry is a tool that is ready to be called: its row, its handler and its compiled schemas.
 type entry struct {
-	tool        reeve.Tool
-	row         string // hash of the row it was made from
-	fingerprint string // what an approval is bound to
-	args        *schema
-	config      *schema
-	needs       bool // it cannot be called without settings
+	tool          reeve.Tool
+	rowHash       string // hash of the tool's row
+	fingerprint   string // identifies the behaviour of the tool; approvals are bound to it
+	args          *schema
+	config        *schema
+	needsSettings bool // the tool cannot be called without settings
 }
 
 func rowHash(t reeve.Tool) string {
 	return reeve.Hash(mustJSON(t))
 }
 
-// Catalogue holds the tools: those that are compiled in, and those that workspaces define.
+// Catalogue holds the tools: the compiled-in ones and those that workspaces define.
 type Catalogue struct {
 	db       *store.DB
 	builders map[reeve.ToolKind]Builder
-	handlers map[string]reeve.Tool // the compiled-in tools, by handler key
+	handlers map[string]reeve.Tool // the compiled-in tools, keyed by handler key
 	schemas  schemaCache
 }
 
-// AddTool registers a compiled-in tool. Two tools of one name are a mistake that stops the start.
+// AddTool registers a compiled-in tool. It fails if the tool is not valid or if its id is already registered.
 func (c *Catalogue) AddTool(t reeve.Tool) error {
 	t = t.WithDefaults()
 	if err := t.Validate(); err != nil {
@@ -53,23 +53,23 @@ func (c *Catalogue) AddTool(t reeve.Tool) error {
 	return nil
 }
 
-// Open writes the compiled-in tools into the catalogue and registers this process.
+// Open writes the compiled-in tools to the store and registers this process.
 func (g *Gate) Open(ctx context.Context) error {
 	var shadowed []reeve.Tool
 	err := g.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		if shadowed, err = g.Catalogue.sync(ctx, tx); err != nil {
 			return err
 		}
-		return tx.System().RegisterProcess(ctx, g.process)
+		return tx.System().RegisterProcess(ctx, g.processID)
 	})
 	for _, t := range shadowed {
-		g.Log.Warn("a stored tool cannot be called: "+takenID, "tool", t.ID, "workspace", t.WorkspaceID)
+		g.Log.Warn("stored tool cannot be called", "tool", t.ID, "workspace", t.WorkspaceID, "reason", idTakenReason)
 	}
 	return err
 }
 
-// sync writes the compiled-in tools that changed. It returns the tools of workspaces whose ids are now compiled-in
-// ones.
+// sync writes the compiled-in tools that have changed. It returns the workspaces' own tools whose ids are now those of
+// compiled-in tools.
 func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.Tool, err error) {
 	rows, err := tx.Agents().Catalogue(ctx, "")
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.To
 	return slices.DeleteFunc(shadowed, func(t reeve.Tool) bool { return !c.isBuiltin(t.ID) }), err
 }
 
-// takenID says why a stored tool is broken whose id a later build gave to a tool of its own.
-const takenID = "its id is now a built-in tool's; make it again under another id"
+// idTakenReason is why a workspace's tool is broken if a newer build has a compiled-in tool with the same id.
+const idTakenReason = "its id now belongs to a built-in tool; define it again under another id"
 
 func (c *Catalogue) isBuiltin(id string) bool {
 	for _, t := range c.handlers {
@@ -112,32 +112,32 @@ func (c *Catalogue) isBuiltin(id string) bool {
 	return false
 }
 
-// entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people
-// see it.
-func (c *Catalogue) entry(row reeve.Tool) *entry {
-	e := &entry{tool: row, row: rowHash(row)}
-	if err := c.equip(e); err != nil {
+// newEntry makes the row of a tool callable. If that fails, the entry holds the reason in Broken.
+func (c *Catalogue) newEntry(row reeve.Tool) *entry {
+	e := &entry{tool: row, rowHash: rowHash(row)}
+	if err := c.prepareEntry(e); err != nil {
 		e.tool.Broken = reeve.AsError(err).Message
 	}
 	e.fingerprint = e.tool.Fingerprint()
 	return e
 }
 
-func (c *Catalogue) equip(e *entry) (err error) {
+// prepareEntry compiles the schemas of an entry and sets its handler.
+func (c *Catalogue) prepareEntry(e *entry) (err error) {
 	row := e.tool
 	if row.WorkspaceID != "" && c.isBuiltin(row.ID) {
-		return reeve.Errorf(reeve.AlreadyExists, takenID)
+		return reeve.Errorf(reeve.AlreadyExists, idTakenReason)
 	}
-	// as it was when it was stored: a word that nobody knows may have stood for another
+	// check again, because the row may come from another version or may have been edited
 	if err := row.Validate(); err != nil {
 		return reeve.Errorf(reeve.Unsupported, "its row in the database is not valid: %s", reeve.AsError(err).Message)
 	}
-	// first: it also says which settings take an owner, of a tool that this machine cannot run too
+	// before the handler, because OwnerOnlySettings needs the schema even if this machine cannot run the tool
 	if len(row.ConfigSchema) > 0 {
 		if e.config, err = c.schemas.compile(row.ConfigSchema); err != nil {
 			return err
 		}
-		e.needs = len(e.config.check(map[string]any{}, "/config")) > 0
+		e.needsSettings = len(e.config.check(map[string]any{}, "/config")) > 0
 	}
 	if e.args, err = c.schemas.compile(row.Parameters); err != nil {
 		return err
@@ -147,8 +147,8 @@ func (c *Catalogue) equip(e *entry) (err error) {
 		if !ok {
 			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
 		}
-		e.tool.Settings = h.Settings // first, as above
-		if h.Broken != "" {          // this machine lacks what it needs
+		e.tool.Settings = h.Settings // before the check below, for the same reason
+		if h.Broken != "" {          // this machine cannot run the tool
 			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)
 		}
 		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads,
@@ -164,51 +164,51 @@ func (c *Catalogue) equip(e *entry) (err error) {
 	return err
 }
 
-// checkSchemas compiles a tool's schemas, naming the one that is wrong.
+// checkSchemas checks the schemas of a tool. The error names the field that is wrong.
 func (c *Catalogue) checkSchemas(t reeve.Tool) error {
 	if len(t.Parameters) == 0 {
-		return wrongField("/parameters", "a JSON Schema of type object", "the tool has no schema for its arguments")
+		return invalidField("/parameters", "a JSON Schema of type object", "the tool has no schema for its arguments")
 	}
 	s, err := c.schemas.compile(t.Parameters)
 	if err != nil {
-		return wrongField("/parameters", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+		return invalidField("/parameters", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
 	}
-	if kind, said := s.tree["type"]; s.tree == nil || said && kind != "object" {
-		return wrongField("/parameters/type", `"object"`, "arguments are always an object")
+	if kind, found := s.tree["type"]; s.tree == nil || found && kind != "object" {
+		return invalidField("/parameters/type", `"object"`, "arguments must be an object")
 	}
-	if s.circular() {
-		return wrongField("/parameters", "references that lead further",
-			"the schema refers to itself in a circle, so that what is checked there could never fit")
+	if s.isCircular() {
+		return invalidField("/parameters", "a schema without cycles",
+			"the schema refers to itself in a cycle, so no value can match it")
 	}
 	for i, name := range t.Identity {
-		if s.lacks(name) {
-			return wrongField("/identity/"+strconv.Itoa(i), "one of the tool's parameters",
+		if s.lacksProperty(name) {
+			return invalidField("/identity/"+strconv.Itoa(i), "one of the tool's parameters",
 				"the parameters do not define %q", name)
 		}
 	}
 	if len(t.ConfigSchema) > 0 {
 		config, err := c.schemas.compile(t.ConfigSchema)
 		if err != nil {
-			return wrongField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+			return invalidField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
 		}
-		if kind, said := config.tree["type"]; said && kind != "object" {
-			return wrongField("/config_schema/type", `"object"`, "settings are always an object")
+		if kind, found := config.tree["type"]; found && kind != "object" {
+			return invalidField("/config_schema/type", `"object"`, "settings must be an object")
 		}
-		if config.circular() {
-			return wrongField("/config_schema", "references that lead further",
-				"the schema refers to itself in a circle, so that what is checked there could never fit")
+		if config.isCircular() {
+			return invalidField("/config_schema", "a schema without cycles",
+				"the schema refers to itself in a cycle, so no value can match it")
 		}
 	}
 	return nil
 }
 
-func wrongField(path, expected, format string, args ...any) error {
+func invalidField(path, expected, format string, args ...any) error {
 	m := fmt.Sprintf(format, args...)
 	return &reeve.Error{Code: reeve.Validation, Message: m,
 		Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
 }
 
-// Tools lists a workspace's catalogue, broken ones marked.
+// Tools lists the tools of a workspace. The reason why a tool cannot be called is in Broken.
 func (c *Catalogue) Tools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
 	var list []reeve.Tool
 	err := c.db.View(ctx, func(s *store.Snap) (err error) {
@@ -219,35 +219,35 @@ func (c *Catalogue) Tools(ctx context.Context, workspace, category string) ([]re
 		return err
 	})
 	for i := range list {
-		list[i].Broken = c.entry(list[i]).tool.Broken
+		list[i].Broken = c.newEntry(list[i]).tool.Broken
 	}
 	return list, err
 }
 
-// Tool reads one tool of a workspace's catalogue.
+// Tool returns one tool of a workspace.
 func (c *Catalogue) Tool(ctx context.Context, workspace, id string) (t reeve.Tool, err error) {
 	err = c.db.View(ctx, func(s *store.Snap) error {
 		t, err = s.Agents().GetTool(ctx, workspace, id)
 		return err
 	})
 	if err == nil {
-		t.Broken = c.entry(t).tool.Broken
+		t.Broken = c.newEntry(t).tool.Broken
 	}
 	return t, err
 }
 
-// OwnerOnlySettings lists the settings in an agent's config for a tool that only an owner may make. One that opens
-// nothing is anybody's.
+// OwnerOnlySettings lists the settings in an agent's config for a tool that only an owner may set. Empty values are not
+// listed, because they grant nothing.
 func (c *Catalogue) OwnerOnlySettings(t reeve.Tool, config []byte) (names []string) {
 	var given map[string]any
-	e := c.entry(t)
+	e := c.newEntry(t)
 	if e.config == nil || json.Unmarshal(config, &given) != nil {
 		return nil
 	}
 	settings, _ := e.config.tree["properties"].(map[string]any)
 	for name, v := range given {
 		s, _ := settings[name].(map[string]any)
-		if marked, _ := s[reeve.OwnerKeyword].(bool); marked && !empty(v) {
+		if marked, _ := s[reeve.OwnerKeyword].(bool); marked && !isEmptySetting(v) {
 			names = append(names, name)
 		}
 	}
@@ -255,7 +255,8 @@ func (c *Catalogue) OwnerOnlySettings(t reeve.Tool, config []byte) (names []stri
 	return names
 }
 
-func empty(v any) bool {
+// isEmptySetting reports whether a setting has an empty value.
+func isEmptySetting(v any) bool {
 	switch v := v.(type) {
 	case []any:
 		return len(v) == 0
@@ -265,23 +266,24 @@ func empty(v any) bool {
 	return v == nil || v == ""
 }
 
-// CheckConfig validates an agent's settings for a tool, and gives them as the tool is to read them: 20.0 is 20. A tool
-// without a schema for its settings takes none, and what a schema requires cannot be left out.
+// CheckConfig validates an agent's settings for a tool and returns them in canonical form, in which 20.0 is 20. It
+// fails for a tool without a config schema unless the settings are empty.
 func (c *Catalogue) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error) {
-	return c.entry(t).settings(config)
+	return c.newEntry(t).checkSettings(config)
 }
 
-// CheckNames refuses settings, as CheckConfig gave them, that name what there is not in a workspace.
+// CheckNames runs the tool's own check on settings from CheckConfig. It refuses names that do not exist in the
+// workspace.
 func (c *Catalogue) CheckNames(ctx context.Context, workspace string, t reeve.Tool, config json.RawMessage) error {
-	check := c.entry(t).tool.Settings
+	check := c.newEntry(t).tool.Settings
 	if check == nil || config == nil {
 		return nil
 	}
 	return check(ctx, &reeve.Invocation{Workspace: workspace, Config: config})
 }
 
-// settings is CheckConfig of a tool that is ready to be called.
-func (e *entry) settings(config []byte) (json.RawMessage, error) {
+// checkSettings implements CheckConfig.
+func (e *entry) checkSettings(config []byte) (json.RawMessage, error) {
 	given := map[string]any{}
 	if len(config) > 0 && string(config) != "null" {
 		v, err := reeve.ParseJSON(config)
@@ -290,7 +292,7 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 		}
 		var ok bool
 		if given, ok = v.(map[string]any); !ok {
-			return nil, wrongField("/config", "an object", "the config of a tool is an object")
+			return nil, invalidField("/config", "an object", "the settings of a tool must be an object")
 		}
 	}
 	id := e.tool.ID
@@ -298,23 +300,22 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 	case e.config == nil && len(given) == 0:
 		return nil, nil
 	case e.config == nil && e.tool.Broken != "":
-		return nil, reeve.Errorf(reeve.Unsupported, "the settings for %s cannot be checked, for it is broken: %s", id,
-			e.tool.Broken).
-			Hintf("attach it without settings, or mend it first")
+		return nil, reeve.Errorf(reeve.Unsupported,
+			"the settings for %s cannot be checked because the tool is broken: %s", id,
+			e.tool.Broken).Hintf("attach the tool without settings or repair it first")
 	case e.config == nil:
 		fields := make([]reeve.Field, 0, len(given))
 		for _, name := range slices.Sorted(maps.Keys(given)) {
-			fields = append(fields, reeve.Field{Path: "/config/" + name, Message: "is no setting of " + id,
+			fields = append(fields, reeve.Field{Path: "/config/" + name, Message: "is not a setting of " + id,
 				Expected: "nothing"})
 		}
 		return nil, (&reeve.Error{Code: reeve.Validation, Message: "the tool " + id + " takes no settings",
-			Fields: fields}).
-			Hintf("attach it without settings; a tool takes settings if it is defined with a config_schema")
+			Fields: fields}).Hintf("attach the tool without settings, or define it with a config_schema")
 	}
 	if fields := e.config.check(given, "/config"); len(fields) > 0 {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " +
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the settings are not valid: " +
 			fields[0].Path + " " + fields[0].Message,
-			Fields: fields, Hint: "reeve tools get " + id + " shows the settings that it takes"}
+			Fields: fields, Hint: "reeve tools get " + id + " shows the valid settings"}
 	}
 	if len(given) == 0 {
 		return nil, nil
@@ -322,22 +323,22 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 	return reeve.CanonicalValue(given), nil
 }
 
-// WhyNotCallable says why an agent cannot call a tool with the settings that it has for it; empty means that it can.
+// WhyNotCallable returns why an agent with the given settings cannot call a tool, or an empty string if it can.
 func (c *Catalogue) WhyNotCallable(t reeve.Tool, config []byte) string {
-	return c.entry(t).unfit(config)
+	return c.newEntry(t).whyNotCallable(config)
 }
 
-func (e *entry) unfit(config []byte) string {
-	if _, err := e.settings(config); err != nil && e.tool.Broken == "" {
-		return "the agent's settings for it are not as the tool takes them: detach it and attach it again"
+func (e *entry) whyNotCallable(config []byte) string {
+	if _, err := e.checkSettings(config); err != nil && e.tool.Broken == "" {
+		return "the agent's settings for the tool are not valid; detach the tool and attach it again"
 	}
 	return ""
 }
 
-// WhyBroken says why a tool cannot be called; empty means that it can.
-func (c *Catalogue) WhyBroken(t reeve.Tool) string { return c.entry(t).tool.Broken }
+// WhyBroken returns why no agent can call a tool, or an empty string if the tool is not broken.
+func (c *Catalogue) WhyBroken(t reeve.Tool) string { return c.newEntry(t).tool.Broken }
 
-// Profiles lists the capability profiles in force: the workspace's own, and the built-in ones it has not replaced.
+// Profiles lists the capability profiles of a workspace: its own and the built-in ones that it has not replaced.
 func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace string) ([]reeve.Profile, error) {
 	list, err := s.Agents().ListProfiles(ctx, workspace)
 	if err != nil {
@@ -355,5 +356,5 @@ func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace strin
 	return list, nil
 }
 
-// Process is the name that Open announces this process under.
-func (g *Gate) Process() string { return g.process }
+// Process returns the id under which Open registers this process.
+func (g *Gate) Process() string { return g.processID }

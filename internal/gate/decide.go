@@ -12,42 +12,43 @@ import (
 // decider runs the steps of the gate on a call and fills in the Decision.
 type decider struct {
 	*Decision
-	withoutTool bool // the tool itself is not asked anything
+	skipToolChecks bool // do not run functions of the tool
 }
 
-// steps lists the steps of the gate in their order. A step returns why it lets a call pass, or refuses it with an
-// error. No step changes anything outside the Decision, so a call can be explained without being made. Records and
-// explanations use the names of the steps.
+// steps lists the steps of the gate in order. A step returns the reason why the call passes, or an error that refuses
+// the call. Steps change nothing except the Decision, so Preview can run them without making the call. The names appear
+// in records and explanations.
 var steps = []struct {
 	name string
 	run  func(*decider, context.Context) (why string, err error)
 }{
-	{"lookup", (*decider).lookup},
-	{"attachment", (*decider).attachment},
-	{"arguments", (*decider).validate},
-	{"capability", (*decider).capability},
-	{"scope", (*decider).scope},
-	{"item", (*decider).item},
-	{"approval", (*decider).tier},
-	{"security", (*decider).security},
-	{"preview", (*decider).previewStep},
-	{"idempotency", (*decider).idempotency},
-	{"budget", (*decider).budget},
+	{"lookup", (*decider).findTool},
+	{"attachment", (*decider).checkAttachment},
+	{"arguments", (*decider).checkArguments},
+	{"capability", (*decider).checkCapability},
+	{"scope", (*decider).checkScope},
+	{"item", (*decider).checkItem},
+	{"approval", (*decider).checkPolicy},
+	{"security", (*decider).checkSecurity},
+	{"preview", (*decider).computePreview},
+	{"idempotency", (*decider).checkIdempotency},
+	{"budget", (*decider).checkBudget},
 }
 
-// after lists the steps that follow once a call is let through.
-var after = []string{"timeout", "invoke", "scrub", "truncate", "record"}
+// stepsAfterDecision lists the names of the phases that follow when all steps pass.
+var stepsAfterDecision = []string{"timeout", "invoke", "scrub", "truncate", "record"}
 
-// decide runs the steps on a call, up to the one that refuses it.
+// decide runs the steps on a call until one of them refuses it.
 func (g *Gate) decide(ctx context.Context, req *request) *Decision {
 	d := &decider{Decision: newDecision(req)}
 	d.decide(ctx)
 	return d.Decision
 }
 
-// decideWithoutTool is decide for a person who may not call the tool: the tool's own answers would tell what is there.
+// decideWithoutTool is like decide but runs no function of the tool. It serves users who may not call the tool, because
+// what the tool's checks return can reveal data.
 func (g *Gate) decideWithoutTool(ctx context.Context, req *request) *Decision {
-	d := &decider{Decision: newDecision(req), withoutTool: true}
+	d := &decider{Decision: newDecision(req), skipToolChecks: true}
 	d.decide(ctx)
 	return d.Decision
 }
@@ -59,24 +60,24 @@ func newDecision(req *request) *Decision {
 func (d *decider) decide(ctx context.Context) {
 	d.refusal = d.runSteps(ctx)
 	if d.refusal == nil && d.existing == nil {
-		d.refusal = d.previewForPerson(ctx)
+		d.refusal = d.computePreviewForPerson(ctx)
 	}
 	if d.refusal == nil && d.leavesOperation() {
-		d.policy = d.policyHash()
+		d.policyHashAtDecision = d.policyHash()
 	}
 }
 
 func (d *decider) runSteps(ctx context.Context) error {
 	for _, s := range steps {
-		waited := d.waits
+		waited := d.waitReason
 		why, err := s.run(d, ctx)
 		step := reeve.Step{Name: s.name, Why: why}
 		switch {
-		case errors.Is(err, errUnasked):
-			step.Verdict, step.Why, err = reeve.NotReached, errUnasked.Error(), nil
+		case errors.Is(err, errToolNotAsked):
+			step.Verdict, step.Why, err = reeve.NotReached, errToolNotAsked.Error(), nil
 		case err != nil:
-			step.Verdict, step.Why = reeve.Refused, d.brief(reeve.AsError(err).Message)
-		case d.waits != waited:
+			step.Verdict, step.Why = reeve.Refused, d.redactAndTruncate(reeve.AsError(err).Message)
+		case d.waitReason != waited:
 			step.Verdict = reeve.Waits
 		}
 		d.steps = append(d.steps, step)
@@ -84,68 +85,68 @@ func (d *decider) runSteps(ctx context.Context) error {
 			return err
 		}
 		if d.existing != nil && s.name == "idempotency" {
-			return nil // the earlier call has been through the rest
+			return nil // the earlier call passed the remaining steps
 		}
 	}
 	return nil
 }
 
-// clip returns the beginning of a text.
-func clip(text string, most int) string {
-	if short := head(text, most); len(short) < len(text) {
+// truncateText returns the beginning of a text, sanitized, with an ellipsis if something was cut off.
+func truncateText(text string, most int) string {
+	if short := longestFittingPrefix(text, most); len(short) < len(text) {
 		return reeve.SanitizeText(short) + "…"
 	}
 	return reeve.SanitizeText(text)
 }
 
-// lookup finds the tool in the workspace's catalogue.
-func (d *decider) lookup(context.Context) (string, error) {
+// findTool looks the tool up in the catalogue of the workspace.
+func (d *decider) findTool(context.Context) (string, error) {
 	e, ok := d.view.workspace.tools[d.call.Tool]
 	if !ok {
-		return "", noTool(d.call.Tool)
+		return "", toolNotFound(d.call.Tool)
 	}
 	if d.entry = e; d.resumed != nil && d.resumed.Resolution == reeve.RunAgain &&
 		d.resumed.ToolVersion != e.fingerprint {
-		return "", errToolChanged // a person asked to repeat what was done, not to do another thing
+		return "", errToolChanged // the person asked to repeat the call as it was
 	}
 	return string(e.tool.Kind) + " tool, version " + strconv.Itoa(e.tool.Version), nil
 }
 
 var errToolChanged = reeve.Errorf(reeve.Stale,
-	"the tool has changed since the call was made, so that it was not run again; make the call anew")
+	"the tool has changed since the call was made, so the call was not run again").Hintf("make a new call")
 
-// noTool returns the one refusal for a tool that does not exist, is another workspace's, or is not the agent's.
-func noTool(id string) error {
+// toolNotFound returns the error for a tool that does not exist, belongs to another workspace or is not available to
+// the agent. The error is the same in all three cases, so that it reveals nothing about other workspaces.
+func toolNotFound(id string) error {
 	return reeve.Errorf(reeve.NotFound, "tool %q not found", id).
 		Hintf("list the agent's tools to see which it can call")
 }
 
-// attachment checks that the agent has the tool: by the call's own list, else by its attachments, else by default.
-func (d *decider) attachment(context.Context) (string, error) {
+// checkAttachment checks that the agent has the tool. The tools listed in the call count first, then the agent's
+// attachments, then the default tools.
+func (d *decider) checkAttachment(context.Context) (string, error) {
 	e := d.entry
 	d.config = d.view.attached[e.tool.ID]
-	why := d.view.granted(d.call.Tools, e.tool.ID)
-	if barred := d.view.barred[e.tool.ID]; barred != "" {
+	why := d.view.grantReason(d.call.Tools, e.tool.ID)
+	if disabled := d.view.disabledTools[e.tool.ID]; disabled != "" {
 		d.entry = nil
-		return "", reeve.Errorf(reeve.Unsupported, "the tool %q that the agent has cannot be called: %s", e.tool.ID,
-			barred).
-			Hintf("reeve doctor lists broken tools; to give the agent the one that is called %s now, detach it and "+
-				"attach it again", e.tool.ID)
+		return "", reeve.Errorf(reeve.Unsupported, "the agent cannot call its tool %q: %s", e.tool.ID, disabled).
+			Hintf("reeve doctor lists broken tools; to use the current tool %s, detach it and attach it again",
+				e.tool.ID)
 	}
 	if why == "" {
 		d.entry = nil
-		if e.needs && slices.Contains(d.call.Tools, e.tool.ID) {
+		if e.needsSettings && slices.Contains(d.call.Tools, e.tool.ID) {
 			return "", reeve.Errorf(reeve.Unsupported,
-				"the tool %q cannot be called without settings, and the agent has none for it", e.tool.ID).
-				Hintf("attach it to the agent with its settings")
+				"the tool %q needs settings and the agent has none for it", e.tool.ID).
+				Hintf("attach the tool to the agent with settings")
 		}
-		return "", noTool(d.call.Tool)
+		return "", toolNotFound(d.call.Tool)
 	}
-	if who := d.lacking(e.tool.ID); who != "" {
+	if who := d.findPrincipalWithout(e.tool.ID); who != "" {
 		d.entry = nil
 		return "", reeve.Errorf(reeve.NotFound, "tool %q not found: %s, on whose behalf this runs, does not have it",
-			d.call.Tool, who).
-			Hintf("an agent that another calls has only what both have")
+			d.call.Tool, who).Hintf("an agent that acts for another agent can call only tools that both have")
 	}
 	if e.tool.Broken != "" {
 		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot be called: %s", e.tool.ID, e.tool.Broken).
@@ -154,13 +155,14 @@ func (d *decider) attachment(context.Context) (string, error) {
 	return why, nil
 }
 
-// OutputRead is the tool that reads the rest of an output that was cut.
+// OutputRead is the id of the tool that reads the rest of a truncated output.
 const OutputRead = "output_read"
 
-// DefaultTools is what an agent has that no tool was ever attached to: tools that touch nothing but its own session.
+// DefaultTools lists the tools of an agent to which no tool was ever attached. They affect only the agent's own
+// session.
 func DefaultTools() []string { return []string{"list_files", OutputRead, "read_file", "write_file"} }
 
-func isDefault(id string) bool {
+func isDefaultTool(id string) bool {
 	for _, d := range DefaultTools() {
 		if d == id {
 			return true
@@ -169,8 +171,8 @@ func isDefault(id string) bool {
 	return false
 }
 
-// capability checks the profile of the agent's kind.
-func (d *decider) capability(context.Context) (string, error) {
+// checkCapability checks that the kinds of the caller and of its principals have the capability that the tool needs.
+func (d *decider) checkCapability(context.Context) (string, error) {
 	need := d.tool().Capability
 	if need == "" {
 		return "the tool needs no capability", nil
@@ -182,69 +184,68 @@ func (d *decider) capability(context.Context) (string, error) {
 	for _, v := range views {
 		if !slices.Contains(v.profile.Capabilities, need) && !slices.Contains(v.profile.Capabilities, "*") {
 			return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", v.agent.Kind,
-				need).
-				Hintf("an owner can add it to the profile of the kind")
+				need).Hintf("an owner can add the capability to the profile of the kind")
 		}
 	}
 	return "agents of kind " + d.view.agent.Kind + " have " + need, nil
 }
 
-// scope checks the categories the call touches against the agent's.
-func (d *decider) scope(ctx context.Context) (string, error) {
+// checkScope checks that every category that the call touches is in the agent's scope.
+func (d *decider) checkScope(ctx context.Context) (string, error) {
 	if d.tool().Categories == nil {
-		return "the tool is not bound to categories", nil
+		return "the tool does not use categories", nil
 	}
-	touched, err := ask(ctx, d, func(ctx context.Context, inv *reeve.Invocation) ([]string, error) {
+	touched, err := runToolCheck(ctx, d, func(ctx context.Context, inv *reeve.Invocation) ([]string, error) {
 		return d.tool().Categories(ctx, inv)
 	})
 	if err != nil {
 		return "", err
 	}
-	have := d.categories()
+	have := d.allowedCategories()
 	for _, c := range touched {
 		if !slices.Contains(have, c) {
 			return "", reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", c).
-				Hintf("the agent may touch %d categories", len(have))
+				Hintf("the agent may use %d categories; a member can change its scope", len(have))
 		}
 	}
-	return "every category touched is the agent's", nil
+	return "all categories are in the agent's scope", nil
 }
 
-// item asks the item rule about calls of scripts.
-func (d *decider) item(ctx context.Context) (string, error) {
+// checkItem applies the item rule to calls of scripts.
+func (d *decider) checkItem(ctx context.Context) (string, error) {
 	if d.call.Automation == "" {
-		return "not a script's call", nil
+		return "the call does not come from a script", nil
 	}
 	if d.g.ItemRule == nil {
-		return "", reeve.Errorf(reeve.Denied, "scripts cannot call tools here")
+		return "", reeve.Errorf(reeve.Denied, "scripts cannot call tools on this server")
 	}
 	op, err := d.g.ItemRule.CheckCall(ctx, d.call, *d.tool(), d.args)
 	if op != "" {
-		d.operation, d.chosen = op, true
+		d.operation, d.hasCallerID = op, true
 	}
 	return "allowed by the item rule", err
 }
 
-// tier applies the kill switch, the agent's lifecycle and its policy.
-func (d *decider) tier(ctx context.Context) (string, error) {
+// checkPolicy applies the kill switch, the agent's lifecycle, an earlier approval and the agent's policy.
+func (d *decider) checkPolicy(ctx context.Context) (string, error) {
 	mutates := d.tool().Effect.Mutates() && !d.call.PreviewOnly
 	if mutates {
-		if err := d.stopped(); err != nil {
+		if err := d.checkNotStopped(); err != nil {
 			return "", err
 		}
 	}
-	if err := d.inactive(mutates); err != nil {
+	if err := d.checkLifecycle(mutates); err != nil {
 		return "", err
 	}
-	if d.chosen && d.leavesOperation() {
+	if d.hasCallerID && d.leavesOperation() {
 		if err := d.findExisting(ctx); err != nil {
 			return "", err
 		}
 		if d.existing != nil {
-			return "the operation was let through before", nil
+			return "the operation already passed", nil
 		}
 	}
-	if why, err := d.approved(); why != "" || err != nil {
+	if why, err := d.checkApproved(); why != "" || err != nil {
 		return why, err
 	}
 	answer, why := d.policyAnswer(d.tool())
@@ -255,39 +256,39 @@ func (d *decider) tier(ctx context.Context) (string, error) {
 		if d.call.PreviewOnly {
 			return "a preview changes nothing", nil
 		}
-		d.waits = why
+		d.waitReason = why
 		return why, nil
 	case reeve.Propose:
-		return d.proposed(ctx, why)
+		return d.checkProposal(ctx, why)
 	case reeve.Deny:
 	}
-	return "", d.forbidden(d.tool(), why)
+	return "", d.policyDenial(d.tool(), why)
 }
 
-// security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is
-// over.
-func (d *decider) security(ctx context.Context) (string, error) {
+// checkSecurity refuses calls in a run that has ended or waits for a person, then runs the tool's own check on the
+// arguments. It repeats that check with the settings of each principal.
+func (d *decider) checkSecurity(ctx context.Context) (string, error) {
 	if d.call.Run != "" && d.existing == nil {
 		if err := d.checkRun(ctx); err != nil {
 			return "", err
 		}
 	}
 	if d.tool().Check == nil {
-		return "the tool has no policy of its own", nil
+		return "the tool has no check of its own", nil
 	}
 	check := func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
 		return struct{}{}, d.tool().Check(ctx, inv)
 	}
-	if _, err := ask(ctx, d, check); err != nil {
+	if _, err := runToolCheck(ctx, d, check); err != nil {
 		return "", err
 	}
-	for _, b := range d.principals() { // what its own settings forbid, it cannot have another do
-		if _, err := ask(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
+	for _, b := range d.principals() { // an agent must not do through another what its own settings forbid
+		if _, err := runToolCheck(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
 			inv.Config, inv.Behalf = b.attached[d.tool().ID], b.agent.ID
 			return check(ctx, inv)
 		}); err != nil {
 			return "", err
 		}
 	}
-	return "allowed by the tool's own policy", nil
+	return "allowed by the tool's own check", nil
 }

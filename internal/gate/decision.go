@@ -6,34 +6,35 @@ import (
 	"reeve"
 )
 
-// Decision is what the gate decided on a call, and what it was decided by. Nothing changes it once decide has returned
-// it.
+// Decision is the result of the gate's steps on a call, with the inputs that led to it. It does not change after decide
+// has returned it.
 type Decision struct {
 	*request
-	entry    *entry          // the tool; nil if the agent has no such tool
-	args     json.RawMessage // canonical; nil if they could not be read
-	argsHash string
-	config   json.RawMessage // the agent's settings for the tool
-	policy   string          // hash of the policy; see policyHash
-	steps    []reeve.Step    // what each step of the gate said
+	entry                *entry          // the tool; nil if the agent has no such tool
+	args                 json.RawMessage // canonical; nil if they are not valid JSON
+	argsHash             string
+	config               json.RawMessage // the agent's settings for the tool
+	policyHashAtDecision string          // see policyHash
+	steps                []reeve.Step    // the result of each step that ran
 
-	refusal    error            // why the call is refused; nil means that it is not
-	existing   *reeve.Operation // an earlier operation with the same id, whose result counts
-	othersID   bool             // that operation was made on behalf of another user
-	expired    string           // an operation in the way of this call, whose approval has expired
-	waits      string           // why a person must be asked; empty means that nobody is asked
-	overBudget bool             // the call waits because a budget ran out
-	proposes   bool             // the call becomes an item of a change set
-	inOpenRun  bool             // the run of the call must still be open when the call is written
+	refusal             error            // why the call is refused; nil if it passes
+	existing            *reeve.Operation // the earlier operation with the same id; its result is returned
+	existingOfOtherUser bool             // the existing operation belongs to another user
+	expiredOperation    string           // a parked operation that blocks this call and whose approval has expired
+	waitReason          string           // why a person must approve the call; empty if no approval is needed
+	overBudget          bool             // the call waits because a budget ran out
+	isProposal          bool             // the call becomes an item of a change set
+	requiresOpenRun     bool             // the run of the call must still be open when the call is written
 
-	preview   *reeve.Preview // what the call would change, where that was asked for or needed
-	forPerson bool           // the preview was made for a person who decides on the call
+	preview            *reeve.Preview // what the call would change; nil if no preview was needed
+	previewIsForPerson bool           // the preview was made for a person who decides on the call
 }
 
 func (d *Decision) tool() *reeve.Tool { return &d.entry.tool }
 
-// base returns the version that the change is based on, if the tool or the caller can tell.
-func (d *Decision) base() string {
+// baseVersion returns the version that the change is based on. It is empty if neither the caller nor the tool names
+// one.
+func (d *Decision) baseVersion() string {
 	switch {
 	case d.call.Base != "":
 		return d.call.Base
@@ -45,20 +46,20 @@ func (d *Decision) base() string {
 	return ""
 }
 
-// leavesOperation reports whether the call has an operation: it changes something, or goes on after its caller was
-// answered.
+// leavesOperation reports whether the call has an operation. It has one if it changes something or runs asynchronously.
 func (d *Decision) leavesOperation() bool {
 	return !d.call.PreviewOnly && (d.tool().Effect.Mutates() || d.tool().Async)
 }
 
 // runsAsRead reports whether the call runs now and leaves no operation.
 func (d *Decision) runsAsRead() bool {
-	return d.refusal == nil && d.expired == "" && d.existing == nil && !d.proposes && d.waits == "" &&
+	return d.refusal == nil && d.expiredOperation == "" && d.existing == nil && !d.isProposal && d.waitReason == "" &&
 		d.resumed == nil &&
 		!d.call.PreviewOnly && d.tool().Effect == reeve.Read && !d.tool().Async
 }
 
-// invocation returns the call as a tool sees it. Attempt 0 stands for a question to the tool, which is not an attempt.
+// invocation returns the call as the tool's functions see it. Attempt is 0 for the tool's checks and its preview, which
+// are not attempts.
 func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 	var lent []json.RawMessage
 	for _, p := range d.principals() {
@@ -66,50 +67,50 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: d.call.Workspace, Agent: d.call.Agent, User: d.call.User, Session: d.session,
 		Thread: d.thread, Run: d.call.Run, CallID: callID, Operation: d.operation, Attempt: attempt, Args: d.args,
-		Config: d.config, Base: d.base(), Categories: d.categories(), Ancestors: d.ancestors(), Lent: lent,
-		Redactor: d.redactor(), Fits: d.fits, Delegators: d.delegators}
+		Config: d.config, Base: d.baseVersion(), Categories: d.allowedCategories(), Ancestors: d.ancestors(),
+		Lent: lent, Redactor: d.redactor(), Fits: d.fitsOutputCap, Delegators: d.delegators}
 }
 
-// operationIn returns the operation of the call in a state. The empty state stands for a call that leaves no operation;
-// its row has no operation id.
+// operationIn returns the operation of the call in a state. With an empty state the row gets no operation id, which is
+// the form of a call that leaves no operation.
 func (d *Decision) operationIn(s reeve.State, callID string) reeve.Operation {
 	o := reeve.Operation{WorkspaceID: d.call.Workspace, AgentID: d.call.Agent, CallID: callID, ThreadID: d.thread,
-		RunID: d.call.Run, Tool: d.call.Tool, State: s, ArgsHash: d.argsHash, Base: d.base()}
+		RunID: d.call.Run, Tool: d.call.Tool, State: s, ArgsHash: d.argsHash, Base: d.baseVersion()}
 	if d.entry != nil {
 		o.Tool, o.ToolVersion, o.Effect = d.tool().ID, d.entry.fingerprint, d.tool().Effect
 	}
 	if s != "" {
-		o.ID, o.Policy = d.operation, d.policy
+		o.ID, o.Policy = d.operation, d.policyHashAtDecision
 	}
 	return o
 }
 
-// policyHash identifies the policy that decides on this agent's calls of this tool. An approval given under one policy
-// does not hold under another.
+// policyHash returns a hash of everything in the agent's policy and settings that affects calls of this tool. An
+// approval is valid only as long as this hash stays the same.
 func (d *Decision) policyHash() string {
 	answer, _ := d.policyAnswer(d.tool())
-	b, _ := json.Marshal([]any{answer, d.view.agent.Kind, d.categories(), d.view.profile.Capabilities, string(d.config),
+	b, _ := json.Marshal([]any{answer, d.view.agent.Kind, d.allowedCategories(), d.view.profile.Capabilities,
+		string(d.config),
 		d.call.Tools})
 	return reeve.Hash(b)[:16]
 }
 
-// settingsHash identifies the agent's settings for the tool.
+// settingsHash returns a hash of the agent's settings for the tool.
 func (d *Decision) settingsHash() string { return reeve.Hash(d.config)[:16] }
 
-// requestInfo returns the stored form of the request: who asked for the call, how and why, and what each step decided.
+// requestInfo returns the request as it is stored with the call: its origin, its reason and the result of each step.
 func (d *Decision) requestInfo() json.RawMessage {
-	info := reeve.ActionInfo{Type: "tool_call", Tool: d.call.Tool, ArgsHash: d.argsHash, Categories: d.categories(),
-		Via: d.call.Via, User: d.call.User, Session: d.call.Session, Reason: d.call.Reason, Ref: d.call.Ref,
-		Item:    d.call.Item,
-		Attempt: d.call.Attempt, Preview: d.call.PreviewOnly, Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes,
-		Trail: d.steps}
+	info := reeve.ActionInfo{Type: "tool_call", Tool: d.call.Tool, ArgsHash: d.argsHash,
+		Categories: d.allowedCategories(), Via: d.call.Via, User: d.call.User, Session: d.call.Session,
+		Reason: d.call.Reason, Ref: d.call.Ref, Item: d.call.Item, Attempt: d.call.Attempt, Preview: d.call.PreviewOnly,
+		Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes, Trail: d.steps}
 	if d.entry != nil {
 		info.ToolVersion = d.entry.fingerprint
 	}
 	return mustJSON(info)
 }
 
-// refusedBy returns the step that refused the call. The zero Step means that all let it pass.
+// refusedBy returns the step that refused the call, or the zero Step if all steps passed.
 func (d *Decision) refusedBy() reeve.Step {
 	if last := len(d.steps) - 1; last >= 0 && d.steps[last].Verdict == reeve.Refused {
 		return d.steps[last]
@@ -117,20 +118,20 @@ func (d *Decision) refusedBy() reeve.Step {
 	return reeve.Step{}
 }
 
-// announce reports that what the call changed is committed.
-func (d *Decision) announce() {
-	if d.view.workspace.watched && d.g.OnChange != nil {
+// notifyWatchers calls OnChange after a commit if the workspace has subscriptions.
+func (d *Decision) notifyWatchers() {
+	if d.view.workspace.isWatched && d.g.OnChange != nil {
 		d.g.OnChange()
 	}
 }
 
-// brief returns a text from outside in the form that records of steps hold: without secrets, and cut.
-func (d *Decision) brief(text string) string { return clip(d.redact(text), 1000) }
+// redactAndTruncate prepares a text for the record of a step. It removes secrets and cuts the text after 1000 bytes.
+func (d *Decision) redactAndTruncate(text string) string { return truncateText(d.redact(text), 1000) }
 
 func mustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("gate: " + err.Error()) // our own types marshal
+		panic("gate: " + err.Error()) // all callers pass types of this module, which can be encoded
 	}
 	return b
 }

@@ -12,7 +12,7 @@ import (
 func (a *Attempt) executeRead(ctx context.Context) (reeve.Result, error) {
 	o, err := a.runRead(ctx)
 	if err != nil {
-		return reeve.Result{}, asStale(err)
+		return reeve.Result{}, staleIfExhausted(err)
 	}
 	return a.recordRead(ctx, o)
 }
@@ -21,148 +21,149 @@ func (a *Attempt) runRead(ctx context.Context) (outcome, error) {
 	if err := a.rec.budget.claim(context.WithoutCancel(ctx)); err != nil {
 		return outcome{}, err
 	}
-	return a.repeatHandler(ctx, true), nil
+	return a.runWithRetries(ctx, true), nil
 }
 
-// recordRead writes the call with its result. If the workspace changed meanwhile, the answer is thrown away and the
-// call decided again: it had no effect.
+// recordRead writes the call with its result. If the workspace has changed since the decision, the write fails and the
+// caller decides again. The discarded result does no harm, because the call had no effect.
 func (a *Attempt) recordRead(ctx context.Context, o outcome) (reeve.Result, error) {
-	res, err := a.rec.record(ctx, o)
+	res, err := a.rec.recordCall(ctx, o)
 	if err != nil {
 		a.rec.budget.release(ctx)
 	}
 	return res, err
 }
 
-// executeLocal runs a call whose effect is in Reeve's own database. Effect and record are one transaction.
+// executeLocal runs a call whose effect is in Reeve's own database. The effect and the record are one transaction.
 func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error) {
-	keep, ran := context.WithoutCancel(ctx), false
-	o := a.repeat(ctx, false, func(n int) (o outcome) {
-		err = a.g.DB.Update(keep, func(tx *store.Tx) (err error) {
+	detached, ran := context.WithoutCancel(ctx), false
+	o := a.retry(ctx, false, func(n int) (o outcome) {
+		err = a.g.DB.Update(detached, func(tx *store.Tx) (err error) {
 			o, ran = outcome{}, false
-			if err := a.rec.admit(keep, tx); err != nil {
+			if err := a.rec.admit(detached, tx); err != nil {
 				return err
 			}
 			ran = true
-			o = a.run(store.WithTx(ctx, tx), n)
-			if o.ending == awaiting {
-				res, err = a.rec.recordAwaited(keep, tx, o)
+			o = a.runTraced(store.WithTx(ctx, tx), n)
+			if o.status == awaiting {
+				res, err = a.rec.recordAwaited(detached, tx, o)
 				return err
 			}
 			if o.err != nil {
 				return o.err // rolls back what the handler wrote
 			}
-			res, err = a.rec.recordLocal(keep, tx, o, reeve.Committed)
+			res, err = a.rec.recordLocal(detached, tx, o, reeve.Committed)
 			return err
 		})
 		return o
 	})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
-		a.began.RunAfterCommit()
+		a.successfulInvocation.RunAfterCommit()
 		return res, nil
-	case o.store != nil: // a fault of the store, though the tool reported it first
-		return reeve.Result{}, asStale(o.store)
-	case o.err != nil && o.ending != awaiting:
-	case !ran, overtaken(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // a fault of the store
-		return reeve.Result{}, asStale(err)
+	case o.storeErr != nil: // an error of the store that the tool returned
+		return reeve.Result{}, staleIfExhausted(o.storeErr)
+	case o.err != nil && o.status != awaiting:
+	case !ran, mustDecideAgain(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // an error of the store
+		return reeve.Result{}, staleIfExhausted(err)
 	default: // the handler ignored a failed statement of its own
 		spent, attempts := o.spent, o.attempts
-		o = a.failure(refused, reeve.Errorf(reeve.ToolFailed, "what the tool wrote could not be kept: %s",
+		o = a.newFailure(refused, reeve.Errorf(reeve.ToolFailed, "the tool's changes could not be committed: %s",
 			reeve.AsError(err).Message))
 		o.spent, o.attempts = spent, attempts
 	}
 	return a.rec.recordRolledBack(ctx, o)
 }
 
-// dispatch executes a call whose effect is outside: first the row, then the request, then the outcome. Once the row is
-// written, the call goes on even if its caller goes away.
+// dispatch executes a call with an effect outside of the database. It writes the call as dispatched, runs the handler,
+// then writes the outcome. Once the call is written, it is executed even if its caller cancels.
 func (a *Attempt) dispatch(ctx context.Context) (reeve.Result, error) {
-	keep := context.WithoutCancel(ctx)
-	a.g.live.Add(1)
-	defer a.g.live.Done()
-	op, err := a.rec.recordDispatched(keep)
+	detached := context.WithoutCancel(ctx)
+	a.g.inFlight.Add(1)
+	defer a.g.inFlight.Done()
+	op, err := a.rec.recordDispatched(detached)
 	if err != nil {
 		if reeve.CodeOf(err) == reeve.UnknownOutcome {
 			a.g.releaseLater(op)
 		}
-		return reeve.Result{}, asStale(err)
+		return reeve.Result{}, staleIfExhausted(err)
 	}
-	return a.send(keep, op)
+	return a.send(detached, op)
 }
 
-// send makes the request and records its outcome.
+// send runs the handler of a dispatched call and records the outcome.
 func (a *Attempt) send(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
-	if a.leaseLost() {
+	if a.hasLostLease() {
 		a.g.releaseLater(op)
 		return pendingResult(op), nil
 	}
 	if op.Effect != reeve.Verifiable {
-		return a.rec.conclude(ctx, op, a.repeatHandler(ctx, a.tool().Effect == reeve.Keyed))
+		return a.rec.recordOutcome(ctx, op, a.runWithRetries(ctx, a.tool().Effect == reeve.Keyed))
 	}
 	op, o := a.sendVerifiable(ctx, op)
-	if o.ending == ambiguous {
+	if o.status == ambiguous {
 		o = a.verify(ctx, op, o)
-		if o.ending == unsent {
-			o.ending = ambiguous // the request may still be on its way: the loop looks again, see resumeVerifiable
+		if o.status == unsent {
+			o.status = ambiguous // the request may still arrive; the worker verifies again in resumeVerifiable
 		}
 	}
-	return a.rec.conclude(ctx, op, o)
+	return a.rec.recordOutcome(ctx, op, o)
 }
 
-// verify asks a verifiable tool whether an attempt was applied. If the tool cannot tell, the outcome stays as it was.
-func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome) outcome {
-	inv := a.invocation(a.rec.callID, doubt.attempts)
+// verify calls the Verify function of a verifiable tool to find out whether an attempt took effect. If Verify fails or
+// cannot tell, verify returns the ambiguous outcome unchanged.
+func (a *Attempt) verify(ctx context.Context, op reeve.Operation, ambiguousOutcome outcome) outcome {
+	inv := a.invocation(a.rec.callID, ambiguousOutcome.attempts)
 	type answer struct {
 		what reeve.Outcome
 		text string
 	}
-	found, err := guard(ctx, a.limit(), func(ctx context.Context) (found answer, err error) {
+	found, err := runWithTimeout(ctx, a.timeLimit(), func(ctx context.Context) (found answer, err error) {
 		what, v, err := a.tool().Verify(ctx, inv)
-		return answer{what, a.g.text(v)}, err
+		return answer{what, a.g.renderValue(v)}, err
 	})
 	changed, undo, _ := inv.Close()
 	if err != nil {
-		a.g.Log.Warn("a tool could not look up what happened", "tool", a.tool().ID, "operation", op.ID, "error",
+		a.g.Log.Warn("tool failed to verify an operation", "tool", a.tool().ID, "operation", op.ID, "error",
 			a.redactForLog(err.Error()))
-		return doubt
+		return ambiguousOutcome
 	}
 	switch found.what {
 	case reeve.Applied:
-		return outcome{out: a.output(found.text), changed: a.recordable(changed), undo: undo, spent: doubt.spent,
-			attempts: doubt.attempts}
+		return outcome{out: a.output(found.text), changed: a.dropInvalidChanges(changed), undo: undo,
+			spent: ambiguousOutcome.spent, attempts: ambiguousOutcome.attempts}
 	case reeve.NotApplied:
-		doubt.ending = unsent
+		ambiguousOutcome.status = unsent
 	case reeve.CannotTell:
 	}
-	return doubt
+	return ambiguousOutcome
 }
 
-// limit returns how long the next attempt may take.
-func (a *Attempt) limit() time.Duration { return a.rec.budget.limit(a.took()) }
+// timeLimit returns how long the next attempt may take.
+func (a *Attempt) timeLimit() time.Duration { return a.rec.budget.timeLimit(a.elapsed()) }
 
-// pendingResult is the result of a call whose outcome is not recorded yet.
+// pendingResult returns the result of a call whose outcome is not recorded yet.
 func pendingResult(op reeve.Operation) reeve.Result {
 	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Spent: op.Spent, IsError: true}
 	switch op.State {
 	case reeve.Unknown:
-		res.Code, res.Message = reeve.UnknownOutcome, "it may or may not have happened: "+op.Message
-		res.Hint = "a person must say, in the inbox, whether it happened"
+		res.Code, res.Message = reeve.UnknownOutcome, "the call may or may not have taken effect: "+op.Message
+		res.Hint = "a person must resolve the operation in the inbox"
 	case reeve.Parked:
 		res.IsError, res.Code, res.Message = false, reeve.ApprovalRequired, "a person must approve this call first"
-		res.Hint = "it will run by itself, once, when it is approved"
+		res.Hint = "the call runs once, automatically, when it is approved"
 	case reeve.Prepared, reeve.Dispatched, reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 		if op.Deferred {
 			res.IsError, res.Deferred, res.Code, res.Message = false, true, reeve.InProgress,
-				"it has been started; its result comes later"
+				"the call has been started; its result follows"
 			return res
 		}
 		if res.IsError, res.Code = false, reeve.InProgress; op.Awaited() {
-			res.Message, res.Hint = "it has been started; its outcome comes later", "look at the operation later"
+			res.Message, res.Hint = "the call has been started; its outcome follows", "check the operation later"
 			return res
 		}
-		res.Message = "the outcome is not known yet; Reeve is finding out"
-		res.Hint = "look at the operation later"
+		res.Message = "the outcome is not known yet; Reeve is determining it"
+		res.Hint = "check the operation later"
 	}
 	return res
 }

@@ -10,7 +10,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Explain says what each step said of a past call. The id is the call's or its operation's.
+// Explain returns the result of each step for a past call. The id is that of the call or of its operation.
 func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Explanation, err error) {
 	err = g.DB.View(ctx, func(s *store.Snap) error {
 		op, found, err := s.Ledger().FindOperation(ctx, workspace, id)
@@ -32,7 +32,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		op = c.Operation
 		x = reeve.Explanation{CallID: op.CallID, OperationID: op.ID, Agent: op.AgentID, Tool: info.Tool,
 			Steps: info.Trail}
-		var asked []reeve.Approval
+		var approvals []reeve.Approval
 		if op.ID != "" {
 			shown, err := g.Redaction(ctx, s, workspace)
 			if err != nil {
@@ -40,11 +40,11 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 			}
 			shown.Operation(&op)
 			x.Operation = &op
-			if asked, err = s.Ledger().ApprovalsOf(ctx, op.ID); err != nil {
+			if approvals, err = s.Ledger().ApprovalsOf(ctx, op.ID); err != nil {
 				return err
 			}
-			if n := len(asked); n > 0 {
-				x.Approval = new(asked[n-1].AsOf(s.Now()))
+			if n := len(approvals); n > 0 {
+				x.Approval = new(approvals[n-1].AsOf(s.Now()))
 			}
 		}
 		var r reeve.ResultInfo
@@ -53,7 +53,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 				return err
 			}
 		}
-		complete(&x, info, r, c.Result, asked)
+		addExecution(&x, info, r, c.Result, approvals)
 		if id := cmp.Or(info.ProposalID, r.ProposalID); id != "" {
 			item, err := s.Ledger().GetProposal(ctx, workspace, id)
 			x.Proposal = &item
@@ -69,15 +69,15 @@ func (g *Gate) Preview(ctx context.Context, c reeve.Call) (reeve.Explanation, er
 	return g.explainDecision(ctx, c, g.decide)
 }
 
-// PreviewWithoutTool is Judge without the tool's own checks, for callers who may not call it: a tool looks at the data
-// that the call is about, and its answer would tell what is there.
+// PreviewWithoutTool is Preview without the tool's own checks. It serves users who may not call the tool, because the
+// checks read data and their results could reveal it.
 func (g *Gate) PreviewWithoutTool(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
 	return g.explainDecision(ctx, c, g.decideWithoutTool)
 }
 
 func (g *Gate) explainDecision(ctx context.Context, c reeve.Call,
 	decide func(context.Context, *request) *Decision) (reeve.Explanation, error) {
-	g.views.doubt(c.Workspace) // nothing is written that would find out that the view is old
+	g.viewCache.invalidateAgents(c.Workspace) // no write follows that would detect an outdated view
 	req, err := g.newRequest(ctx, c)
 	if err != nil {
 		return reeve.Explanation{}, err
@@ -87,32 +87,32 @@ func (g *Gate) explainDecision(ctx context.Context, c reeve.Call,
 	if reeve.CodeOf(refusal) == reeve.Internal && refusal != nil {
 		return reeve.Explanation{}, refusal
 	}
-	x := reeve.Explanation{Agent: d.call.Agent, Tool: c.Tool, Hypothetical: true, Steps: fill(d.steps)}
+	x := reeve.Explanation{Agent: d.call.Agent, Tool: c.Tool, Hypothetical: true, Steps: completeSteps(d.steps)}
 	switch {
 	case refusal != nil:
-		x.Outcome = "It would be refused: " + reeve.AsError(refusal).Message
+		x.Outcome = "The call would be refused: " + reeve.AsError(refusal).Message
 	case d.existing != nil:
-		x.Outcome = "The stored result of operation " + d.existing.ID + " would be given."
-	case d.proposes:
-		x.Outcome = "It would become an item of a change set, for a person to accept."
-	case d.waits != "":
-		x.Outcome = "It would wait for a person: " + d.waits
+		x.Outcome = "The stored result of operation " + d.existing.ID + " would be returned."
+	case d.isProposal:
+		x.Outcome = "The call would become a proposal for a person to accept."
+	case d.waitReason != "":
+		x.Outcome = "The call would wait for a person: " + d.waitReason
 	default:
-		x.Outcome = "It would run."
+		x.Outcome = "The call would run."
 	}
 	if refusal == nil && slices.ContainsFunc(d.steps,
 		func(s reeve.Step) bool { return s.Verdict == reeve.NotReached }) {
-		x.Outcome = "As far as the gate can tell without the tool: " + x.Outcome
+		x.Outcome = "Without the tool's own checks: " + x.Outcome
 	}
-	for _, name := range after {
+	for _, name := range stepsAfterDecision {
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: reeve.NotReached})
 	}
 	return x, nil
 }
 
-// fill adds the verdicts and steps that records leave out.
-func fill(trail []reeve.Step) []reeve.Step {
-	out := make([]reeve.Step, 0, len(steps)+len(after))
+// completeSteps adds the verdicts and steps that records leave out.
+func completeSteps(trail []reeve.Step) []reeve.Step {
+	out := make([]reeve.Step, 0, len(steps)+len(stepsAfterDecision))
 	for i, s := range steps {
 		if i < len(trail) {
 			t := trail[i]
@@ -127,53 +127,53 @@ func fill(trail []reeve.Step) []reeve.Step {
 	return out
 }
 
-// complete describes what came after the judgement.
-func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, result *store.CallResult,
-	asked []reeve.Approval) {
-	answered, content := result != nil, ""
-	if answered {
+// addExecution adds the steps after the decision, the decisions of people and the outcome to an explanation.
+func addExecution(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, result *store.CallResult,
+	approvals []reeve.Approval) {
+	hasResult, content := result != nil, ""
+	if hasResult {
 		content = result.Content
 	}
-	x.Steps = fill(info.Trail)
-	for _, a := range asked {
-		decided(x.Steps, a)
+	x.Steps = completeSteps(info.Trail)
+	for _, a := range approvals {
+		applyApproval(x.Steps, a)
 	}
 	add := func(name string, v reeve.Verdict, format string, args ...any) {
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: v, Why: fmt.Sprintf(format, args...)})
 	}
-	overrule(x.Steps, r.Step)
-	x.Outcome = outcomeOf(*x, info, r, content, answered)
+	applyRefusal(x.Steps, r.Step)
+	x.Outcome = describeOutcome(*x, info, r, content, hasResult)
 	switch {
-	case answered && r.Attempts > 0:
+	case hasResult && r.Attempts > 0:
 		add("timeout", reeve.Passed, "took %d ms", r.Spent.Millis)
 		add("invoke", reeve.Passed, "attempts: %d; %s", r.Attempts, r.Status)
 		add("scrub", reeve.Passed, "")
 		if r.Truncated {
-			add("truncate", reeve.Passed, "cut from %d bytes; the whole is kept as %s", r.Size, r.Hash)
+			add("truncate", reeve.Passed, "truncated from %d bytes; the full output is stored as %s", r.Size, r.Hash)
 		} else {
-			add("truncate", reeve.Passed, "%d bytes, not cut", r.Size)
+			add("truncate", reeve.Passed, "%d bytes, not truncated", r.Size)
 		}
 	case x.Operation != nil && (x.Operation.State == reeve.Dispatched || x.Operation.State == reeve.Unknown ||
 		x.Operation.Resolution == reeve.Happened):
 		add("timeout", reeve.Passed, "")
-		add("invoke", reeve.Waits, "it was sent, and what became of it is not recorded")
+		add("invoke", reeve.Waits, "the call was sent and its outcome is not recorded")
 		add("scrub", reeve.NotReached, "")
 		add("truncate", reeve.NotReached, "")
 	default:
-		for _, name := range after[:len(after)-1] {
+		for _, name := range stepsAfterDecision[:len(stepsAfterDecision)-1] {
 			add(name, reeve.NotReached, "")
 		}
 	}
-	if answered {
+	if hasResult {
 		add("record", reeve.Passed, "as %s", result.ID)
 	} else {
 		add("record", reeve.NotReached, "")
 	}
 }
 
-// decided brings the steps up to what a person was asked and has said. A call that is asked about while no step waits
-// was judged again when it was to run, and a budget had run out by then.
-func decided(list []reeve.Step, a reeve.Approval) {
+// applyApproval updates the steps with an approval and its decision. If there is an approval but no step waits, the
+// call was decided again when it was resumed and a budget was exhausted by then.
+func applyApproval(list []reeve.Step, a reeve.Approval) {
 	waits := func(s reeve.Step) bool { return s.Verdict == reeve.Waits }
 	if i := slices.IndexFunc(list, func(s reeve.Step) bool { return s.Name == "budget" }); i >= 0 &&
 		!slices.ContainsFunc(list, waits) {
@@ -186,40 +186,41 @@ func decided(list []reeve.Step, a reeve.Approval) {
 	}
 }
 
-// overrule marks the step that refused a call which had been let through at first, such as one that nobody approved.
-// What came after it when the call was first judged counts no more.
-func overrule(list []reeve.Step, by reeve.Step) {
-	over := false
+// applyRefusal marks the step that refused a call after the call had passed at first, for example because its approval
+// was denied. The steps after it count as not reached.
+func applyRefusal(list []reeve.Step, by reeve.Step) {
+	isAfter := false
 	for i, s := range list {
 		switch {
 		case s.Name == by.Name:
-			list[i], over = by, true
-		case over:
+			list[i], isAfter = by, true
+		case isAfter:
 			list[i] = reeve.Step{Name: s.Name, Verdict: reeve.NotReached}
 		}
 	}
 }
 
-// outcomeOf says in a sentence what became of a call.
-func outcomeOf(x reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, content string, answered bool) string {
+// describeOutcome returns a sentence about the outcome of a call.
+func describeOutcome(x reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, content string,
+	hasResult bool) string {
 	op := x.Operation
 	switch {
-	case !answered && x.Approval != nil && x.Approval.State == reeve.Expired:
-		return "Nobody approved it in time: it will not run."
-	case !answered && op != nil:
-		return "It is " + string(op.State) + ", and has no result yet."
-	case !answered:
-		return "It has no result yet."
+	case !hasResult && x.Approval != nil && x.Approval.State == reeve.Expired:
+		return "The approval expired. The call will not run."
+	case !hasResult && op != nil:
+		return "The operation is " + string(op.State) + " and has no result yet."
+	case !hasResult:
+		return "The call has no result yet."
 	case r.Attempts == 0 && op != nil && op.Resolution != "" && op.State != reeve.DeniedOp:
 		return content
 	case r.Attempts == 0 && r.Status == "error":
-		return "It was refused: " + r.Message
+		return "The call was refused: " + r.Message
 	case r.ProposalID != "":
 		return content
 	case info.Preview:
-		return "It showed what would change, and changed nothing."
+		return "The call previewed its change and changed nothing."
 	case r.Status == "error":
-		return "It ran and failed: " + r.Message
+		return "The call ran and failed: " + r.Message
 	}
-	return "It ran and succeeded."
+	return "The call ran and succeeded."
 }

@@ -20,36 +20,36 @@ import (
 type Config struct {
 	DB          *store.DB
 	Log         *slog.Logger
-	Builders    map[reeve.ToolKind]Builder // make handlers for user-defined tools. Default: none
+	Builders    map[reeve.ToolKind]Builder // build the handlers of user-defined tools. Default: none
 	ItemRule    ItemRule                   // decides on calls of scripts. Default: they are refused
-	Secrets     func() []string            // values never to show, besides stored ones; asked once, by the first call
-	OutputCap   int                        // bytes of output that a caller is shown. Default: 16 KiB
-	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
-	// between tries to settle an operation. Default: 10 s doubling to 10 min, 5 tries
-	Backoff    backoff.Policy
-	Patience   time.Duration       // silence after which another process counts as gone. Default: 20 s
-	OnChange   func()              // called after the commit of a change that may be watched. Default: nothing
-	RunBudgets bool                // whether runs have budgets of their own. Default: no
-	Window     time.Duration       // how long more changes may join before a watcher wakes. Default: 100 ms
-	Tracer     trace.Tracer        // gets a span for each attempt. Default: none
-	OnCall     func(AttemptRecord) // called after each attempt. Default: nothing
+	Secrets     func() []string            // values to redact besides stored secrets; called once. Default: none
+	OutputCap   int                        // bytes of output that a caller gets. Default: 16 KiB
+	ApprovalTTL time.Duration              // time until an approval expires. Default: 7 days
+	// delay between attempts to find the outcome of an operation. Default: 10 s doubling to 10 min, 5 tries
+	Backoff      backoff.Policy
+	LeaseTimeout time.Duration       // time without a heartbeat after which a process loses its lease. Default: 20 s
+	OnChange     func()              // called after the commit of a change that may be watched. Default: none
+	RunBudgets   bool                // runs have their own budgets. Default: false
+	Window       time.Duration       // time in which further changes join the same wake of a watcher. Default: 100 ms
+	Tracer       trace.Tracer        // gets a span for each attempt. Default: none
+	OnCall       func(AttemptRecord) // called after each attempt. Default: none
 }
 
-// ItemRule decides on calls of scripts and keeps the records of their items.
+// ItemRule decides on calls of scripts and writes the records of their items.
 type ItemRule interface {
-	// CheckCall refuses a call that the script may not make now. It returns the operation id of a call that changes
-	// something. The gate asks again when a call is decided again; a call with the same Ref gets the same operation id.
+	// CheckCall refuses a call that the script may not make now. For a call that changes something it returns the
+	// operation id. The gate calls it again when it decides again. Calls with the same Ref get the same operation id.
 	CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, err error)
-	// WriteItems writes the item's part of the transaction that lets a call go.
+	// WriteItems writes the state of the call's item in the transaction that admits the call.
 	WriteItems(ctx context.Context, tx *store.Tx, c reeve.Call) error
 }
 
-// Builder makes a handler from a user-defined tool's row.
+// Builder makes the handler of a user-defined tool from the row of the tool.
 type Builder interface {
 	Build(t reeve.Tool) (reeve.Tool, error)
 }
 
-// Definer is a Builder that also checks a row before it is stored. It checks all that Build does, and more.
+// Definer is a Builder that checks a row before it is stored. Define checks everything that Build checks, and more.
 type Definer interface {
 	Define(t reeve.Tool) error
 }
@@ -60,17 +60,17 @@ type Gate struct {
 	Catalogue *Catalogue
 	Inbox     *Inbox
 
-	process  string
-	secrets  func() []string
-	views    views
-	nudged   notify.Signal
-	live     sync.WaitGroup // calls that were sent and are not recorded yet
-	pending  pendingWrites
-	lease    lease
-	ancestry ancestryCache
+	processID  string
+	secrets    func() []string
+	viewCache  viewCache
+	wakeSignal notify.Signal
+	inFlight   sync.WaitGroup // dispatched calls whose outcome is not recorded yet
+	pending    pendingWrites
+	lease      lease
+	ancestry   ancestryCache
 }
 
-// New makes a gate. Add tools to it, then Open it.
+// New returns a gate without tools. Add tools to its Catalogue, then call Open.
 func New(cfg Config) *Gate {
 	if cfg.OutputCap == 0 {
 		cfg.OutputCap = 16 << 10
@@ -82,72 +82,72 @@ func New(cfg Config) *Gate {
 	if cfg.Window == 0 {
 		cfg.Window = store.Window
 	}
-	if cfg.Patience == 0 {
-		cfg.Patience = 20 * time.Second
+	if cfg.LeaseTimeout == 0 {
+		cfg.LeaseTimeout = 20 * time.Second
 	}
 	if cfg.Secrets == nil {
 		cfg.Secrets = func() []string { return nil }
 	}
-	g := &Gate{Config: cfg, process: new(reeve.IDs).New(reeve.PrefixProcess, reeve.Now()),
-		secrets: sync.OnceValue(cfg.Secrets), nudged: notify.New(), views: newViews()}
+	g := &Gate{Config: cfg, processID: new(reeve.IDs).New(reeve.PrefixProcess, reeve.Now()),
+		secrets: sync.OnceValue(cfg.Secrets), wakeSignal: notify.New(), viewCache: newViewCache()}
 	g.Catalogue = &Catalogue{db: cfg.DB, builders: cfg.Builders, handlers: map[string]reeve.Tool{}}
 	g.Inbox = &Inbox{g}
 	return g
 }
 
-// maxDecisions limits how often a call is decided again because something changed while it was under way.
+// maxDecisions limits how often the gate decides on one call again because its workspace changed meanwhile.
 const maxDecisions = 20
 
-// Call decides on a call, executes it and records it. A refusal is an error and is recorded too; the result then still
-// names the call. A tool's own failure is not an error: it is a result.
+// Call decides on a call, executes it and records it. A refusal is recorded too and returned as an error, with a result
+// that names the call. A failure of the tool itself is not an error but a result with IsError set.
 func (g *Gate) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 	return g.call(ctx, c, "")
 }
 
-// call is Call for a call that may undo an operation.
+// call is Call for a call that may undo an operation. The operation id is empty for other calls.
 func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve.Result, err error) {
-	keep, foreign := context.WithoutCancel(ctx), false // a caller that goes away still leaves a record
+	detached := context.WithoutCancel(ctx) // a call is recorded even if its caller cancels
+	idUsedElsewhere := false
 	for range maxDecisions {
-		req, err := g.newRequest(keep, c)
+		req, err := g.newRequest(detached, c)
 		if err != nil {
 			return reeve.Result{}, err
 		}
-		req.undoes, req.foreign = undoes, foreign
+		req.undoes, req.idUsedElsewhere = undoes, idUsedElsewhere
 		d := g.decide(ctx, req)
-		if d.expired != "" { // close the approval that is over, then decide again
-			if err := g.Inbox.expireOf(ctx, d.expired); err != nil {
+		if d.expiredOperation != "" { // close the expired approval, then decide again
+			if err := g.Inbox.expireApprovalOf(ctx, d.expiredOperation); err != nil {
 				return reeve.Result{}, err
 			}
 			continue
 		}
-		res, err = g.carryOut(ctx, d)
-		if !overtaken(err) {
-			d.announce()
+		res, err = g.execute(ctx, d)
+		if !mustDecideAgain(err) {
+			d.notifyWatchers()
 			return res, err
 		}
-		if foreign, err = d.catchUp(keep, err); err != nil {
+		if idUsedElsewhere, err = d.syncAfterConflict(detached, err); err != nil {
 			return res, err
 		}
 	}
 	return res, errKeepsChanging
 }
 
-// carryOut executes what was decided, and records it. The order of the cases is the order in which they take
-// precedence.
-func (g *Gate) carryOut(ctx context.Context, d *Decision) (reeve.Result, error) {
+// execute does what was decided and records it. If several cases apply, the first one counts.
+func (g *Gate) execute(ctx context.Context, d *Decision) (reeve.Result, error) {
 	rec := newRecorder(d)
 	switch {
 	case ctx.Err() != nil:
-		return rec.refuse(ctx, errCallerGone(ctx))
+		return rec.recordRefusal(ctx, cancellationError(ctx))
 	case d.refusal != nil:
-		return rec.refuse(ctx, d.refusal)
+		return rec.recordRefusal(ctx, d.refusal)
 	case d.call.PreviewOnly:
-		return rec.preview(ctx)
+		return rec.recordPreview(ctx)
 	case d.existing != nil:
 		return d.replay(ctx)
-	case d.proposes:
+	case d.isProposal:
 		return rec.propose(ctx)
-	case d.waits != "":
+	case d.waitReason != "":
 		return rec.park(ctx)
 	case d.tool().Async && d.resumed == nil:
 		return rec.enqueue(ctx)
@@ -160,18 +160,19 @@ func (g *Gate) carryOut(ctx context.Context, d *Decision) (reeve.Result, error) 
 	}
 }
 
-// overtaken reports whether a call must be decided again: its workspace changed, or its operation id was used
-// meanwhile.
-func overtaken(err error) bool {
+// mustDecideAgain reports whether a write failed because the decision is out of date. Either the workspace has changed
+// since the decision, or another call has used the operation id.
+func mustDecideAgain(err error) bool {
 	return errors.As(err, new(store.ErrStaleDecision)) || errors.As(err, new(store.ErrDuplicateOperation))
 }
 
-var errKeepsChanging = reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
+var errKeepsChanging = reeve.Errorf(reeve.Unavailable, "the workspace changed too often while the call was decided").
+	Hintf("try again")
 
-// errCallerGone returns why the caller of a call is not there any more.
-func errCallerGone(ctx context.Context) error {
+// cancellationError returns the error of a call whose context ended before the call was executed.
+func cancellationError(ctx context.Context) error {
 	if why := reeve.CancelCause(ctx); why != nil {
 		return why
 	}
-	return reeve.Errorf(reeve.Canceled, "the caller went away before anything was done")
+	return reeve.Errorf(reeve.Canceled, "the caller canceled the call before it was executed")
 }

@@ -9,9 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// findExisting looks up what the operation id was used for before, and on whose behalf. Ids that Reeve itself has made
-// are of the one thing they were made for, whoever it is done for: a script's items are done once, in whichever of its
-// runs that was, and so is an undo.
+// findExisting looks up an earlier operation with the same id and whether it belongs to another user. The ids of undos
+// and of calls by models and scripts are derived by Reeve from what they do, so the user does not matter for them.
 func (d *decider) findExisting(ctx context.Context) error {
 	return d.g.DB.View(ctx, func(s *store.Snap) error {
 		op, ok, err := s.Ledger().FindOperation(ctx, d.call.Workspace, d.operation)
@@ -20,70 +19,70 @@ func (d *decider) findExisting(ctx context.Context) error {
 		}
 		d.existing = &op
 		if op.State == reeve.Parked {
-			if err := d.inTime(ctx, s, op.ID); err != nil {
+			if err := d.findExpiredApproval(ctx, s, op.ID); err != nil {
 				return err
 			}
 		}
 		if d.call.Via.FromBrain() || d.undoes != "" {
 			return nil
 		}
-		info, err := askedAs(ctx, s, op)
-		d.othersID = info.User != d.call.User
+		info, err := getRequestInfo(ctx, s, op)
+		d.existingOfOtherUser = info.User != d.call.User
 		return err
 	})
 }
 
-// inTime notes an operation that waits for an approval whose time is over.
-func (d *decider) inTime(ctx context.Context, s *store.Snap, operation string) error {
+// findExpiredApproval sets expiredOperation if the approval of a parked operation has expired.
+func (d *decider) findExpiredApproval(ctx context.Context, s *store.Snap, operation string) error {
 	a, _, err := s.Ledger().LastApproval(ctx, operation)
 	if err == nil && a.HasExpired(s.Now()) {
-		d.expired = operation
+		d.expiredOperation = operation
 	}
 	return err
 }
 
-// idempotency lets an operation id be used for one call only: the same again gives the stored result, another is a
-// conflict.
-func (d *decider) idempotency(context.Context) (string, error) {
+// checkIdempotency makes sure that an operation id is used for one call only. Repeating the same call returns the
+// stored result. Any other call with the id is a conflict.
+func (d *decider) checkIdempotency(context.Context) (string, error) {
 	switch {
 	case !d.leavesOperation():
-		return "it changes nothing", nil
-	case d.foreign:
-		return "", errUsed
+		return "the call leaves no operation", nil
+	case d.idUsedElsewhere:
+		return "", errIDUsed
 	case d.resumed != nil:
-		return "the operation takes up where it was", nil
+		return "the operation is resumed", nil
 	case d.existing == nil:
 		return "the operation is new", nil
-	case d.othersID: // before all else: that the arguments differ, or not, tells of them
-		return "", errAnothers
+	case d.existingOfOtherUser: // first, so that the error does not reveal whether the arguments are the same
+		return "", errIDOfOtherUser
 	case d.existing.AgentID != d.call.Agent || d.existing.Tool != d.tool().ID || d.existing.ArgsHash != d.argsHash:
-		return "", errUsed
-	// a script's items are done once, in whichever of its runs that was
+		return "", errIDUsed
+	// an item of a script is processed once, in any of its runs
 	case !d.call.Via.FromBrain() && d.existing.ThreadID != d.thread:
-		return "", usedIn(d.existing.ThreadID, d.call.Agent)
+		return "", idUsedInThread(d.existing.ThreadID, d.call.Agent)
 	}
-	return "the same call was made before: its stored result counts", nil
+	return "the same call was made before; its stored result is returned", nil
 }
 
-var errUsed = reeve.Errorf(reeve.Conflict, "the operation id was used before, for another call").
-	Hintf("use a new Idempotency-Key for a new call; nothing was done")
+var errIDUsed = reeve.Errorf(reeve.Conflict, "the operation id was used before, for another call").
+	Hintf("nothing was executed; use a new Idempotency-Key for a new call")
 
-var errAnothers = reeve.Errorf(reeve.Conflict,
-	"the operation id was used before, for a call on behalf of somebody else").
-	Hintf("use a new Idempotency-Key for a call of your own; nothing was done")
+var errIDOfOtherUser = reeve.Errorf(reeve.Conflict,
+	"the operation id was used before, for a call of another user").
+	Hintf("nothing was executed; use a new Idempotency-Key for your own call")
 
-// usedIn refuses a call that was made before in another session or run: nothing was done in this one.
-func usedIn(thread, agent string) error {
+// idUsedInThread returns the conflict for an operation id that was used for the same call in another session or run.
+func idUsedInThread(thread, agent string) error {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(thread, agent+":"), ":")
 	return reeve.Errorf(reeve.Conflict, "the operation id was used before, for this call in the %s %q", kind, name).
-		Hintf("use a new Idempotency-Key to make it in another session or run; nothing was done")
+		Hintf("nothing was executed; use a new Idempotency-Key to make the call in another session or run")
 }
 
-// catchUp makes sure that what overtook a call can be seen when it is judged again: where commits are shared it may
-// have been written but not committed when we met it, and an update of our own returns only after it. It tells whether
-// the operation id was taken by another workspace, which no judging again would show.
-func (d *Decision) catchUp(ctx context.Context, by error) (elsewhere bool, err error) {
-	err = d.g.catchUp(ctx, d.call.Workspace, func(tx *store.Tx) error {
+// syncAfterConflict waits until the write that conflicted with this call is committed and visible, so that the next
+// decision takes it into account. It returns true if the operation id belongs to another workspace, which a new
+// decision cannot see.
+func (d *Decision) syncAfterConflict(ctx context.Context, by error) (elsewhere bool, err error) {
+	err = d.g.syncCommits(ctx, d.call.Workspace, func(tx *store.Tx) error {
 		if errors.As(by, new(store.ErrDuplicateOperation)) {
 			_, mine, err := tx.Ledger().FindOperation(ctx, d.call.Workspace, d.operation)
 			elsewhere = !mine
@@ -94,49 +93,51 @@ func (d *Decision) catchUp(ctx context.Context, by error) (elsewhere bool, err e
 	return elsewhere, err
 }
 
-func (g *Gate) catchUp(ctx context.Context, workspace string, look func(*store.Tx) error) error {
-	defer g.views.forget(workspace)
+// syncCommits runs look in an update and invalidates the cached views of the workspace. With group commit, a
+// conflicting write may not be committed yet when it is detected. An update of our own returns only after it.
+func (g *Gate) syncCommits(ctx context.Context, workspace string, look func(*store.Tx) error) error {
+	defer g.viewCache.invalidate(workspace)
 	return g.DB.Update(ctx, look)
 }
 
-// replay answers a call that was made before, without writing anything.
+// replay returns the current result of a call that was made before, without writing anything.
 func (d *Decision) replay(ctx context.Context) (res reeve.Result, err error) {
 	err = d.g.DB.View(ctx, func(s *store.Snap) error {
-		res, err = standsAs(ctx, s, *d.existing)
+		res, err = currentResult(ctx, s, *d.existing)
 		return err
 	})
 	return res, err
 }
 
-// CurrentResult is what whoever makes a call again is told: what has become of its operation. If nobody approved it in
-// time and the loop has not noticed yet, what it would have done counts.
+// CurrentResult returns the current result of an operation, as a repeated call with the same id would get it. It first
+// closes the operation's approval if that has expired.
 func (g *Gate) CurrentResult(ctx context.Context, workspace, operation string) (res reeve.Result, err error) {
-	if err := g.Inbox.expireOf(ctx, operation); err != nil {
+	if err := g.Inbox.expireApprovalOf(ctx, operation); err != nil {
 		return res, err
 	}
 	err = g.DB.View(ctx, func(s *store.Snap) error {
 		op, err := s.Ledger().GetOperation(ctx, workspace, operation)
 		if err == nil {
-			res, err = standsAs(ctx, s, op)
+			res, err = currentResult(ctx, s, op)
 		}
 		return err
 	})
 	return res, err
 }
 
-func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve.Result, err error) {
+func currentResult(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve.Result, err error) {
 	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return res, err
 	}
-	op = c.Operation // what is told is of one moment
+	op = c.Operation // consistent with c.Result
 	switch {
 	case c.Result != nil:
-		res, err = stored(c)
+		res, err = storedResult(c)
 		if err == nil && op.State == reeve.ProposedOp {
 			var item reeve.Proposal
 			item, err = s.Ledger().GetProposal(ctx, op.WorkspaceID, res.ProposalID)
-			if since := sinceProposed(item); err == nil && since != "" {
+			if since := describeSinceProposed(item); err == nil && since != "" {
 				res.Content += "\nSince then: " + since + "."
 			}
 		}
@@ -151,26 +152,25 @@ func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve
 	return res, err
 }
 
-// stored is the result of a call as its caller was shown it.
-func stored(c store.Call) (reeve.Result, error) {
+// storedResult returns the recorded result of a call.
+func storedResult(c store.Call) (reeve.Result, error) {
 	info, err := c.Result.ResultInfo()
 	if err != nil {
 		return reeve.Result{}, err
 	}
 	return reeve.Result{CallID: c.Operation.CallID, OperationID: c.Operation.ID, State: c.Operation.State,
-		Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code,
-		Message: info.Message, Hint: info.Hint, Fields: info.Fields, Truncated: info.Truncated, Size: info.Size,
-		Hash: info.Hash, Undo: info.Undo,
-		Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
+		Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code, Message: info.Message,
+		Hint: info.Hint, Fields: info.Fields, Truncated: info.Truncated, Size: info.Size, Hash: info.Hash,
+		Undo: info.Undo, Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
 }
 
-// checkRun refuses calls of a run that waits for a person, and new calls in one that has ended. That this still holds
-// is checked again when the call is written: see Recorder.insert.
+// checkRun refuses calls in a run that waits for a person, and new calls in a run that has ended. Recorder.insert
+// checks again that the run is open.
 func (d *decider) checkRun(ctx context.Context) error {
 	brain := d.call.Via.FromBrain()
 	return d.g.DB.View(ctx, func(s *store.Snap) error {
 		if brain || d.resumed == nil {
-			over, err := runEnded(ctx, s, d.call.Workspace, d.call.Run)
+			over, err := whyRunEnded(ctx, s, d.call.Workspace, d.call.Run)
 			if err != nil {
 				return err
 			}
@@ -181,10 +181,10 @@ func (d *decider) checkRun(ctx context.Context) error {
 		if d.resumed != nil {
 			return nil
 		}
-		d.inOpenRun = true
+		d.requiresOpenRun = true
 		parked, err := s.Ledger().RunIsParked(ctx, d.call.Workspace, d.call.Run)
 		if err == nil && parked != "" {
-			err = d.inTime(ctx, s, parked)
+			err = d.findExpiredApproval(ctx, s, parked)
 		}
 		if err == nil && parked != "" {
 			err = reeve.Errorf(reeve.Conflict, "the run waits for a person to decide on operation %s", parked).
@@ -194,12 +194,12 @@ func (d *decider) checkRun(ctx context.Context) error {
 	})
 }
 
-// runEnded returns the refusal of a call in a run that is over, or nil.
-func runEnded(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
+// whyRunEnded returns the refusal of a call in a run that has ended, or nil if the run is open.
+func whyRunEnded(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
 	state, err := s.Runs().RunState(ctx, workspace, run)
 	if err == nil && state != "" && state.Final() {
 		over = reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", state).
-			Hintf("nothing more is done in it; make the call in another run or in a session, or wake the agent again")
+			Hintf("make the call in another run or in a session, or wake the agent again")
 	}
 	return over, err
 }

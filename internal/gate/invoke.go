@@ -14,48 +14,49 @@ import (
 	"reeve"
 )
 
-// grace is how long a handler whose time is up may take to clean up and say what it did.
-const grace = 250 * time.Millisecond
+// cleanupTime is how long a handler may still run after its timeout, to clean up and return an error.
+const cleanupTime = 250 * time.Millisecond
 
-// invoke runs the tool's handler once, and reads its answer. It is the only place that does. It returns by the tool's
-// timeout whatever the handler does; one that stays behind finds its context ended, its transaction dead and its
-// invocation closed.
-func (a *Attempt) invoke(ctx context.Context, inv *reeve.Invocation) (string, error) {
-	return guard(ctx, a.limit(), func(ctx context.Context) (string, error) {
+// invokeHandler runs the tool's handler once and renders its result as text. No other function runs handlers. It
+// returns after the tool's timeout even if the handler does not. Such a handler finds its context canceled, its
+// transaction closed and its invocation closed.
+func (a *Attempt) invokeHandler(ctx context.Context, inv *reeve.Invocation) (string, error) {
+	return runWithTimeout(ctx, a.timeLimit(), func(ctx context.Context) (string, error) {
 		v, err := a.tool().Handler(ctx, inv)
 		if err != nil {
 			return "", err
 		}
-		return a.g.text(v), nil // here, because it may run code of the tool's own
+		return a.g.renderValue(v), nil // within the timeout, because it may run a MarshalJSON of the tool
 	})
 }
 
-// errUnasked stands for the word of a tool that is not asked. It has no code: errors are told apart by that, and a tool
-// may refuse a call by any.
-var errUnasked = errors.New("left out: the tool itself would have to be asked, which takes the role of a member")
+// errToolNotAsked is returned instead of the result of a tool's own check if such checks are skipped. It has no code,
+// so it cannot be confused with a refusal by a tool.
+var errToolNotAsked = errors.New("skipped: running the tool's own check requires the role member")
 
-// ask runs one of a tool's own checks. An error of the check counts as the tool's refusal and is recorded as one.
-func ask[T any](ctx context.Context, d *decider, f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {
-	if d.withoutTool {
-		return *new(T), errUnasked
+// runToolCheck runs one of a tool's own checks. An error of the check counts as a refusal by the tool.
+func runToolCheck[T any](ctx context.Context, d *decider,
+	f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {
+	if d.skipToolChecks {
+		return *new(T), errToolNotAsked
 	}
-	inv := d.invocation(d.draftID, 0) // made here: a check that hangs must not look at a decision that goes on
-	v, err := guard(ctx, d.tool().Timeout(), func(ctx context.Context) (T, error) { return f(ctx, inv) })
+	inv := d.invocation(d.draftID, 0) // built here, so that a check that hangs does not read the changing Decision
+	v, err := runWithTimeout(ctx, d.tool().Timeout(), func(ctx context.Context) (T, error) { return f(ctx, inv) })
 	if err == nil {
 		return v, nil
 	}
 	e := d.publicError(err)
-	if e.Code == reeve.Internal { // would be taken for a fault of the gate
+	if e.Code == reeve.Internal { // reserved for defects of the gate
 		e.Code = reeve.ToolFailed
 	}
 	return v, e
 }
 
-// guard runs a tool's function with a timeout, and survives its panics.
-func guard[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
+// runWithTimeout runs a function of a tool with a timeout and turns a panic into an error.
+func runWithTimeout[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	a := aside(ctx, f)
+	a := runInGoroutine(ctx, f)
 	if a.err == nil || ctx.Err() == nil {
 		return a.v, a.err
 	}
@@ -65,38 +66,39 @@ func guard[T any](ctx context.Context, limit time.Duration, f func(context.Conte
 	return a.v, reeve.Errorf(reeve.Timeout, "the tool did not finish within %s", limit)
 }
 
-// answer is what a tool's function came to.
-type answer[T any] struct {
+// funcResult is the return value of a tool's function.
+type funcResult[T any] struct {
 	v   T
 	err error
 }
 
-// survive runs a tool's function, and turns a panic into an error.
-func survive[T any](ctx context.Context, f func(context.Context) (T, error)) (a answer[T]) {
+// runRecovered runs a function of a tool and turns a panic into an error.
+func runRecovered[T any](ctx context.Context, f func(context.Context) (T, error)) (a funcResult[T]) {
 	defer func() {
 		if r := recover(); r != nil {
-			a.err = &crashed{what: fmt.Sprint(r), stack: debug.Stack()}
+			a.err = &toolCrash{what: fmt.Sprint(r), stack: debug.Stack()}
 		}
 	}()
 	a.v, a.err = f(ctx)
 	if a.err != nil {
-		_ = a.err.Error() // a nil *reeve.Error in an error panics here, where that does no harm
+		_ = a.err.Error() // panics for a nil *reeve.Error, which is recovered here
 	}
 	return a
 }
 
-// aside runs a tool's function on a goroutine of its own, and leaves it behind if it does not end with its context.
-func aside[T any](ctx context.Context, f func(context.Context) (T, error)) (a answer[T]) {
-	done := make(chan answer[T], 1)
+// runInGoroutine runs a function of a tool in its own goroutine and abandons the goroutine if it does not end with its
+// context.
+func runInGoroutine[T any](ctx context.Context, f func(context.Context) (T, error)) (a funcResult[T]) {
+	done := make(chan funcResult[T], 1)
 	go func() {
-		a := answer[T]{err: &crashed{what: "it ended its goroutine"}} // unless it returns
+		a := funcResult[T]{err: &toolCrash{what: "it called runtime.Goexit"}} // replaced if f returns
 		defer func() { done <- a }()
-		a = survive(ctx, f)
+		a = runRecovered(ctx, f)
 	}()
 	select {
 	case a = <-done:
 	case <-ctx.Done():
-		late := time.NewTimer(grace)
+		late := time.NewTimer(cleanupTime)
 		defer late.Stop()
 		select {
 		case a = <-done:
@@ -107,27 +109,27 @@ func aside[T any](ctx context.Context, f func(context.Context) (T, error)) (a an
 	return a
 }
 
-// crashed is a handler that panicked or vanished.
-type crashed struct {
+// toolCrash is the error of a tool's function that panicked or ended its goroutine.
+type toolCrash struct {
 	what  string
 	stack []byte
 }
 
-func (c *crashed) Error() string { return "the tool crashed: " + c.what }
+func (c *toolCrash) Error() string { return "the tool crashed: " + c.what }
 
-// ending is what an attempt proves.
-type ending int
+// attemptStatus is what an attempt proves about its effect.
+type attemptStatus int
 
 const (
-	succeeded ending = iota
-	refused          // the tool refused: it had no effect
-	unsent           // nothing was sent: trying again may help
-	ambiguous        // nobody can tell
-	awaiting         // it has been taken, and its outcome comes from outside
+	succeeded attemptStatus = iota
+	refused                 // the tool refused the call, which had no effect
+	unsent                  // nothing was sent, so another attempt may succeed
+	ambiguous               // the call may have taken effect
+	awaiting                // the call was accepted and its outcome arrives later from outside
 )
 
-// judgeError tells what an error proves, by its type and never by its text.
-func judgeError(err error) ending {
+// classifyError returns what an error of a handler proves. It looks at the type of the error and never at its text.
+func classifyError(err error) attemptStatus {
 	if err == nil {
 		return succeeded
 	}
@@ -147,7 +149,7 @@ func judgeError(err error) ending {
 		default:
 			return refused
 		}
-	case errors.As(err, new(*crashed)), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.As(err, new(*toolCrash)), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return ambiguous
 	case errors.As(err, &op) && op.Op == "dial", errors.As(err, &dns):
 		return unsent
@@ -155,16 +157,16 @@ func judgeError(err error) ending {
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE):
-		return ambiguous // a connection was there, and was lost
+		return ambiguous // the connection was lost after it was established
 	}
 	return refused
 }
 
-// publicError turns an attempt's error into one that callers may see. The details of a crash go to the log only.
+// publicError converts an error of a tool into one that callers may see. The details of a crash are only logged.
 func (d *Decision) publicError(err error) *reeve.Error {
-	var c *crashed
+	var c *toolCrash
 	if errors.As(err, &c) {
-		d.g.Log.Error("a tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.redactForLog(c.what),
+		d.g.Log.Error("tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.redactForLog(c.what),
 			"stack", d.redactForLog(string(c.stack)))
 		return reeve.Errorf(reeve.Internal, "the tool crashed")
 	}
@@ -180,7 +182,7 @@ func (d *Decision) publicError(err error) *reeve.Error {
 		return &c
 	}
 	code := reeve.ToolFailed
-	switch judgeError(err) {
+	switch classifyError(err) {
 	case unsent:
 		code = reeve.Unavailable
 	case ambiguous:

@@ -16,7 +16,7 @@ import (
 	"reeve"
 )
 
-func TestJudgeError(t *testing.T) {
+func TestClassifyError(t *testing.T) {
 	t.Parallel()
 	dropping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
@@ -35,7 +35,7 @@ func TestJudgeError(t *testing.T) {
 	_, noName := net.LookupHost("no-such-host.invalid")
 	for _, c := range []struct {
 		err  error
-		want ending
+		want attemptStatus
 	}{
 		{nil, succeeded},
 		{errors.New("timeout: connection reset, unexpected EOF"), refused},
@@ -55,7 +55,7 @@ func TestJudgeError(t *testing.T) {
 		{reeve.Errorf(reeve.Internal, "bug"), ambiguous},
 		{context.DeadlineExceeded, ambiguous},
 		{fmt.Errorf("x: %w", context.Canceled), ambiguous},
-		{&crashed{what: "boom"}, ambiguous},
+		{&toolCrash{what: "boom"}, ambiguous},
 		{dropped, ambiguous},
 		{late, ambiguous},
 		{io.EOF, ambiguous},
@@ -65,7 +65,7 @@ func TestJudgeError(t *testing.T) {
 		{net.ErrClosed, ambiguous},
 		{os.ErrDeadlineExceeded, ambiguous},
 	} {
-		if got := judgeError(c.err); got != c.want {
+		if got := classifyError(c.err); got != c.want {
 			t.Errorf("%T %v: %d, want %d", c.err, c.err, got, c.want)
 		}
 	}

@@ -7,26 +7,26 @@ import (
 	"reeve"
 )
 
-// lease is this process's hold on what is in its hands. Other servers take that over when they have not heard of it for
-// a while: then it must not be sent from here any more, even though this process was only stopped for that while, and
-// finds everything as it left it.
+// lease is this process's right to work on the operations that it owns. Other processes take the operations over if its
+// heartbeat is missing for too long. Then this process must not send them any more, even if it was only suspended and
+// its memory is intact.
 type lease struct {
-	heard  atomic.Int64 // when it last said that it lives, in milliseconds; 0 means that nobody says so
-	lapses atomic.Int64 // how often others have given it up
+	renewedAt  atomic.Int64 // time of the last heartbeat in milliseconds; 0 if there was none
+	lapseCount atomic.Int64 // how often other processes have taken the operations over
 }
 
-// renew notes that this process has said that it lives, and whether the others still knew it.
+// renew notes a heartbeat at a time. Known is false if other processes had declared this process gone.
 func (l *lease) renew(at time.Time, known bool) {
 	if !known {
-		l.lapses.Add(1)
+		l.lapseCount.Add(1)
 	}
-	l.heard.Store(reeve.Millis(at))
+	l.renewedAt.Store(reeve.Millis(at))
 }
 
-// leaseLost reports whether another server may have taken over the operation of this call.
-func (r *request) leaseLost() bool {
+// hasLostLease reports whether another process may have taken over the operation of this call.
+func (r *request) hasLostLease() bool {
 	l := &r.g.lease
-	heard := l.heard.Load()
-	return !r.g.DB.SingleProcess() && (l.lapses.Load() != r.lapses || heard != 0 && reeve.Now().
-		Sub(reeve.FromMillis(heard)) > r.g.Patience)
+	renewedAt := l.renewedAt.Load()
+	isOverdue := renewedAt != 0 && reeve.Now().Sub(reeve.FromMillis(renewedAt)) > r.g.LeaseTimeout
+	return !r.g.DB.SingleProcess() && (l.lapseCount.Load() != r.leaseLapses || isOverdue)
 }

@@ -11,21 +11,22 @@ import (
 	"reeve/internal/redact"
 )
 
-// output is what a tool returned, ready to be shown and stored.
+// output is a tool's result in the form in which it is shown and stored.
 type output struct {
-	content   string // redacted and cut
-	size      int    // bytes before the cut
-	full      []byte // redacted and whole; nil unless it was cut
+	content   string // redacted and truncated
+	size      int    // bytes before truncation
+	full      []byte // redacted and complete; nil unless truncated
 	truncated bool
 }
 
-// output redacts and cuts what a handler returned. Redaction comes first: a part of a secret is not recognised.
-func (d *Decision) output(text string) output { return d.g.cut(d.redactResult(text)) }
+// output redacts and truncates the text of a result. It redacts first, because a truncated secret would not be
+// recognised.
+func (d *Decision) output(text string) output { return d.g.truncateOutput(d.redactResult(text)) }
 
-// redactor removes the workspace's secrets from texts of the called tool.
+// redactor returns the redactor for texts of the called tool.
 func (d *Decision) redactor() *redact.Redactor { return d.view.workspace.redactorFor(d.call.Tool) }
 
-// redactorFor removes the workspace's secrets from texts of a tool.
+// redactorFor returns the redactor for texts of a tool.
 func (w *workspaceView) redactorFor(tool string) *redact.Redactor {
 	if e := w.tools[tool]; e != nil && e.tool.PassTokens {
 		return w.redactor.PassTokens()
@@ -41,19 +42,20 @@ func (d *Decision) redactResult(text string) string {
 	return d.redactor().Text(text, d.tool().Names...)
 }
 
-// redactForLog removes secrets from a text for the log or a trace, also values after words such as "password=".
+// redactForLog removes secrets from a text for the log or a trace. It also removes values after words such as
+// "password=".
 func (d *Decision) redactForLog(text string) string {
 	return d.view.workspace.redactor.MaskNamed().Text(text)
 }
 
-// fits tells whether callers would be shown all of what a handler returns.
-func (d *Decision) fits(v any) bool {
-	text := d.redactResult(d.g.text(v))
-	return len(head(text, d.g.OutputCap)) == len(text)
+// fitsOutputCap reports whether callers would get a handler's result without truncation.
+func (d *Decision) fitsOutputCap(v any) bool {
+	text := d.redactResult(d.g.renderValue(v))
+	return len(longestFittingPrefix(text, d.g.OutputCap)) == len(text)
 }
 
-// text is a handler's value as text: a string as it is, anything else as JSON.
-func (g *Gate) text(v any) string {
+// renderValue returns a handler's result as text. A string stays as it is. Other values become JSON.
+func (g *Gate) renderValue(v any) string {
 	switch t := v.(type) {
 	case nil:
 		return ""
@@ -68,12 +70,12 @@ func (g *Gate) text(v any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := encodeSafely(enc, v); err != nil {
-		return fmt.Sprintf("the tool's result, of type %T, cannot be shown as JSON", v)
+		return fmt.Sprintf("the tool's result of type %T cannot be encoded as JSON", v)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// encodeSafely survives a MarshalJSON that panics.
+// encodeSafely turns a panic in MarshalJSON into an error.
 func encodeSafely(enc *json.Encoder, v any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -83,16 +85,18 @@ func encodeSafely(enc *json.Encoder, v any) (err error) {
 	return enc.Encode(v)
 }
 
-// readable makes any bytes storable as text in both engines.
-func (g *Gate) readable(s string) string { return reeve.SanitizeText(head(s, g.OutputCap)) }
+// sanitizeAndTruncate turns any bytes into a text of at most OutputCap bytes that both database engines can store.
+func (g *Gate) sanitizeAndTruncate(s string) string {
+	return reeve.SanitizeText(longestFittingPrefix(s, g.OutputCap))
+}
 
-// cut bounds an output, keeping the whole of it aside.
-func (g *Gate) cut(s string) output { return cutAfter(s, g.OutputCap) }
+// truncateOutput truncates an output to OutputCap bytes and keeps the full text in the result.
+func (g *Gate) truncateOutput(s string) output { return truncateOutputTo(s, g.OutputCap) }
 
-// cutAfter is cut after so many bytes.
-func cutAfter(s string, most int) output {
+// truncateOutputTo truncates an output to the given number of bytes and adds a line on how to read the rest.
+func truncateOutputTo(s string, most int) output {
 	o := output{size: len(s)}
-	shown := head(s, most)
+	shown := longestFittingPrefix(s, most)
 	if o.content = reeve.SanitizeText(shown); len(shown) == len(s) {
 		return o
 	}
@@ -103,20 +107,21 @@ func cutAfter(s string, most int) output {
 	return o
 }
 
-// head gives as much from the front as fills at most n bytes once it is storable, which may take more room than it had.
-func head(s string, n int) string {
-	s = cutAt(s, n)
+// longestFittingPrefix returns the longest prefix of s that has at most n bytes after it is sanitized. Sanitizing can
+// make a text longer.
+func longestFittingPrefix(s string, n int) string {
+	s = truncateAtRune(s, n)
 	for {
 		over := len(reeve.SanitizeText(s)) - n
 		if over <= 0 {
 			return s
 		}
-		s = cutAt(s, len(s)-max(1, over/len("\uFFFD")))
+		s = truncateAtRune(s, len(s)-max(1, over/len("\uFFFD")))
 	}
 }
 
-// cutAt cuts on a character boundary.
-func cutAt(s string, n int) string {
+// truncateAtRune returns at most n bytes of s and does not split a character.
+func truncateAtRune(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

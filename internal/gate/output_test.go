@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestCut(t *testing.T) {
+func TestTruncateOutput(t *testing.T) {
 	t.Parallel()
 	g := New(Config{OutputCap: 10})
 	for text, want := range map[string]string{
@@ -19,10 +19,10 @@ func TestCut(t *testing.T) {
 		"éééééé":                  "ééééé",
 		"a\xffb":                  "a\uFFFDb",
 		"a\x00b":                  "a\uFFFDb",
-		strings.Repeat("\x00", 9): strings.Repeat("\uFFFD", 3), // which takes three times the room
+		strings.Repeat("\x00", 9): strings.Repeat("\uFFFD", 3), // three bytes each
 		"\xff\xff\xff\xff":        "\uFFFD",
 	} {
-		o := g.cut(text)
+		o := g.truncateOutput(text)
 		shown, note, was := strings.Cut(o.content, "\n[output truncated")
 		if shown != want || len(shown) > 10 || !utf8.ValidString(o.content) {
 			t.Errorf("%q became %q", text, o.content)
@@ -31,29 +31,29 @@ func TestCut(t *testing.T) {
 			t.Errorf("%q: size %d, truncated %v, note %q", text, o.size, o.truncated, note)
 		}
 		if o.truncated && string(o.full) != text {
-			t.Errorf("%q is kept as %q", text, o.full)
+			t.Errorf("%q is stored as %q", text, o.full)
 		}
 		if !o.truncated && o.full != nil {
-			t.Errorf("%q is kept although it was not cut", text)
+			t.Errorf("%q is stored although it was not truncated", text)
 		}
 	}
 }
 
-type evil struct{}
+type panickingMarshaler struct{}
 
-func (evil) MarshalJSON() ([]byte, error) { panic("no") }
+func (panickingMarshaler) MarshalJSON() ([]byte, error) { panic("no") }
 
-func TestText(t *testing.T) {
+func TestRenderValue(t *testing.T) {
 	t.Parallel()
 	g := New(Config{})
 	for want, v := range map[string]any{"": nil, "as it is": "as it is", "bytes": []byte("bytes"),
 		`{"a":"<b>"}`: map[string]string{"a": "<b>"}, `[1,2]`: []int{1, 2}, "7": 7} {
-		if got := g.text(v); got != want {
+		if got := g.renderValue(v); got != want {
 			t.Errorf("%v is %q", v, got)
 		}
 	}
-	for _, v := range []any{evil{}, make(chan int), func() {}} {
-		if got := g.text(v); !strings.Contains(got, "cannot be shown") {
+	for _, v := range []any{panickingMarshaler{}, make(chan int), func() {}} {
+		if got := g.renderValue(v); !strings.Contains(got, "cannot be encoded") {
 			t.Errorf("%T is %q", v, got)
 		}
 	}

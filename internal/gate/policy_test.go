@@ -9,12 +9,11 @@ import (
 	"reeve/internal/store"
 )
 
-// An approval holds under the policy that it was given under. Its hash is remembered, and is that of the call's own
-// list of tools all the same.
-func TestG15_EachCallHasThePolicyOfItsOwnTools(t *testing.T) {
+// The policy hash of a call depends on the call's own list of tools.
+func TestG15_PolicyHashDependsOnTools(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, _, _ := newTestGate(t, reeve.Keyed)
 	tool := reeve.Tool{ID: "note", Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
 		Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 1000,
 		Handler: func(context.Context, *reeve.Invocation) (any, error) { return "done", nil }}

@@ -9,30 +9,30 @@ import (
 	"reeve/internal/store"
 )
 
-// request is a call with all that is known of it before it is decided.
+// request is a call together with the data that the gate loads before it decides.
 type request struct {
 	caller
-	g         *Gate
-	draftID   string // id of the call until it is recorded; see Recorder.assignID
-	operation string // id of the operation that the call leaves if it changes something
-	chosen    bool   // the caller chose the operation id, so it may have been used before
-	foreign   bool   // the operation id is used in another workspace
-	undoes    string // id of the operation that the call takes back
-	session   string // key under which session-scoped tools keep their data
-	thread    string // the thread that the call is written to
-	lapses    int64  // how often this process had lost its lease when the call began
+	g               *Gate
+	draftID         string // id of the call until it is recorded; see Recorder.assignID
+	operation       string // id of the operation, if the call leaves one
+	hasCallerID     bool   // the caller chose the operation id, so it may have been used before
+	idUsedElsewhere bool   // another workspace uses the operation id
+	undoes          string // id of the operation that the call undoes
+	session         string // key under which session-scoped tools store their data
+	thread          string // the thread that the call is written to
+	leaseLapses     int64  // lease.lapseCount when the call began
 
-	resumed  *reeve.Operation // the stored operation, when a recorded call is taken up again
-	approval *reeve.Approval  // the approval that resumed it
-	proposal *reeve.Proposal  // the proposal that it applies
+	resumed  *reeve.Operation // the stored operation if a recorded call is resumed; nil for a new call
+	approval *reeve.Approval  // the latest approval of the resumed call
+	proposal *reeve.Proposal  // the proposal that the resumed call applies
 }
 
-// newRequest finds out who makes a call and on whose behalf. It fails only if the call cannot be recorded for anybody,
-// or cannot be decided.
+// newRequest loads the agent that makes a call and its principals. It fails if the agent does not exist or if the
+// session or run is not valid. Such a call cannot be recorded.
 func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
-	v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
-	if err == nil && v.runsFirst(c) {
-		v, err = g.views.current(ctx, g, v, c.Agent)
+	v, err := g.viewCache.getAgent(ctx, g, c.Workspace, c.Agent)
+	if err == nil && v.runsBeforeWrite(c) {
+		v, err = g.viewCache.refreshAgent(ctx, g, v, c.Agent)
 	}
 	if err != nil {
 		return nil, err
@@ -41,53 +41,53 @@ func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
 	if c.Session == "" && c.Run == "" {
 		c.Session = reeve.DefaultSession(c.User)
 	}
-	if err := checkName("session", c.Session); err != nil {
+	if err := checkThreadPart("session", c.Session); err != nil {
 		return nil, err
 	}
-	if err := checkName("run", c.Run); err != nil {
+	if err := checkThreadPart("run", c.Run); err != nil {
 		return nil, err
 	}
 	req := &request{caller: caller{call: c, view: v}, g: g, draftID: g.DB.NewID(reeve.PrefixMessage),
-		operation: c.Operation,
-		chosen:    c.Operation != "", session: sessionOf(c), lapses: g.lease.lapses.Load()}
+		operation:   c.Operation,
+		hasCallerID: c.Operation != "", session: sessionKey(c), leaseLapses: g.lease.lapseCount.Load()}
 	req.thread = req.session
-	if err := req.findPrincipals(ctx); err != nil {
+	if err := req.loadPrincipals(ctx); err != nil {
 		return nil, err
 	}
-	if !req.chosen {
+	if !req.hasCallerID {
 		req.operation = g.DB.NewID(reeve.PrefixOperation)
 	}
 	return req, nil
 }
 
-// checkName refuses a text that cannot be part of a thread's name.
-func checkName(what, s string) error {
+// checkThreadPart checks that a session or run can be part of a thread id.
+func checkThreadPart(what, s string) error {
 	if len(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
-		return &reeve.Error{Code: reeve.Validation, Message: "the " + what + " is not a name",
+		return &reeve.Error{Code: reeve.Validation, Message: "the " + what + " is not valid",
 			Fields: []reeve.Field{{Path: "/" + what,
-				Message: "too long, or holds control characters", Expected: "at most 128 printable characters"}}}
+				Message: "is too long or contains control characters", Expected: "at most 128 printable characters"}}}
 	}
 	return nil
 }
 
-// sessionOf returns the key under which session-scoped tools keep their data: one agent's, in one session or run.
-func sessionOf(c reeve.Call) string {
+// sessionKey returns the key under which session-scoped tools store the data of the call's agent in its session or run.
+func sessionKey(c reeve.Call) string {
 	if c.Run != "" && c.Session == "" {
 		return reeve.RunThread(c.Agent, c.Run)
 	}
 	return reeve.SessionThread(c.Agent, c.Session)
 }
 
-// findPrincipals reads the agents on whose behalf the call is made, all at one revision of the workspace, so that the
-// revision check when the call is written holds for all of them. It also finds the thread of a call in a run.
-func (r *request) findPrincipals(ctx context.Context) error {
+// loadPrincipals loads the principals of the call, all at one revision of the workspace. The revision check at the
+// write then covers all of them. It also sets the thread of a call in a run.
+func (r *request) loadPrincipals(ctx context.Context) error {
 	var a ancestry
 	if r.call.Run != "" {
 		var err error
-		if a, err = r.g.ancestry.of(ctx, r.g.DB, r.call.Workspace, r.call.Run); err != nil {
+		if a, err = r.g.ancestry.get(ctx, r.g.DB, r.call.Workspace, r.call.Run); err != nil {
 			return err
 		}
-		// in a conversation led by another agent the thread is that agent's
+		// in a conversation that another agent leads, the run's thread belongs to that agent
 		if r.call.Via.FromBrain() && a.agent == r.call.Agent {
 			r.thread = a.thread
 		}
@@ -96,29 +96,29 @@ func (r *request) findPrincipals(ctx context.Context) error {
 		}
 	}
 	r.delegated = slices.Concat(a.delegators, r.call.OnBehalfOf)
-	list := a.sources(r.call.OnBehalfOf)
+	list := a.principalRefs(r.call.OnBehalfOf)
 	for range maxDecisions {
-		same, err := r.readPrincipals(ctx, list)
+		same, err := r.tryLoadPrincipals(ctx, list)
 		if same || err != nil {
 			return err
 		}
-		r.g.views.forget(r.call.Workspace)
-		if r.view, err = r.g.views.agent(ctx, r.g, r.call.Workspace, r.call.Agent); err != nil {
+		r.g.viewCache.invalidate(r.call.Workspace)
+		if r.view, err = r.g.viewCache.getAgent(ctx, r.g, r.call.Workspace, r.call.Agent); err != nil {
 			return err
 		}
 	}
 	return errKeepsChanging
 }
 
-// readPrincipals reads the principals of the call. It returns false if one of them is at another revision than the
-// caller.
-func (r *request) readPrincipals(ctx context.Context, list []source) (same bool, err error) {
+// tryLoadPrincipals loads the principals of the call. It returns false if one of them was loaded at another revision
+// than the caller.
+func (r *request) tryLoadPrincipals(ctx context.Context, list []principalRef) (same bool, err error) {
 	r.chain = nil
 	for _, s := range list {
-		v, err := r.g.views.agent(ctx, r.g, r.call.Workspace, s.AgentID)
+		v, err := r.g.viewCache.getAgent(ctx, r.g, r.call.Workspace, s.AgentID)
 		if reeve.CodeOf(err) == reeve.NotFound {
-			return false, reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone").
-				Hintf("what was begun for it neither goes on nor is undone; an agent that is there must do it anew")
+			return false, reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs no longer exists").
+				Hintf("its calls can be neither continued nor undone; another agent must start over")
 		}
 		if err != nil {
 			return false, err
@@ -127,24 +127,24 @@ func (r *request) readPrincipals(ctx context.Context, list []source) (same bool,
 			return false, nil
 		}
 		r.chain = append(r.chain, principal{v, s.Ancestor, s.delegated})
-		if s.had != nil {
-			then, tools := v.withRights(*s.had)
+		if s.rights != nil {
+			then, tools := v.withRights(*s.rights)
 			r.chain = append(r.chain, principal{then, reeve.Ancestor{AgentID: s.AgentID, Tools: tools}, true})
 		}
 	}
 	return true, nil
 }
 
-// recall rebuilds the request of a recorded call from its rows.
-func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*request, error) {
+// loadRequest rebuilds the request of a recorded call from its rows.
+func (g *Gate) loadRequest(ctx context.Context, op reeve.Operation) (*request, error) {
 	var c store.Call
 	var a reeve.Approval
-	var asked bool
+	var found bool
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
 		if c, err = s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID); err != nil {
 			return err
 		}
-		a, asked, err = s.Ledger().LastApproval(ctx, op.ID)
+		a, found, err = s.Ledger().LastApproval(ctx, op.ID)
 		return err
 	})
 	if err != nil {
@@ -154,11 +154,11 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*request, error)
 	if err != nil {
 		return nil, err
 	}
-	item, err := g.itemOf(ctx, op, info)
+	item, err := g.getAppliedProposal(ctx, op, info)
 	if err != nil {
 		return nil, err
 	}
-	args, err := g.trueArgs(ctx, op, info, c.Args)
+	args, err := g.getOriginalArgs(ctx, op, info, c.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -170,14 +170,15 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*request, error)
 	}
 	req.draftID, req.operation, req.undoes, req.resumed = op.CallID, op.ID, info.Undoes, &op
 	req.thread, req.proposal = op.ThreadID, item
-	if asked {
+	if found {
 		req.approval = &a
 	}
 	return req, nil
 }
 
-// itemOf returns the proposal that an operation applies, or nil.
-func (g *Gate) itemOf(ctx context.Context, op reeve.Operation, info reeve.ActionInfo) (*reeve.Proposal, error) {
+// getAppliedProposal returns the proposal that an operation applies, or nil if it applies none.
+func (g *Gate) getAppliedProposal(ctx context.Context, op reeve.Operation,
+	info reeve.ActionInfo) (*reeve.Proposal, error) {
 	if info.ProposalID == "" {
 		return nil, nil
 	}

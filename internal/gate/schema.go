@@ -15,32 +15,33 @@ import (
 	"reeve"
 )
 
-// schema is a compiled JSON Schema and the text it was compiled from, as a tree.
+// schema is a compiled JSON Schema with its source as a tree.
 type schema struct {
 	compiled *jsonschema.Schema
 	tree     map[string]any
 	printer  *message.Printer
-	bound    bound
+	limit    stepLimit
 }
 
-// refuse answers every reference that leads out of the schema itself: the library's default would open files.
-type refuse struct{}
+// noExternalSchemas is a loader that refuses references to other documents. The default loader of the library opens
+// files.
+type noExternalSchemas struct{}
 
-func (refuse) Load(url string) (any, error) {
+func (noExternalSchemas) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the reference %q leads outside the schema", url)
 }
 
-// maxSchemas bounds how many compiled schemas are kept.
+// maxSchemas limits the number of cached schemas. A full cache is emptied.
 const maxSchemas = 2000
 
-// schemaCache keeps compiled schemas by their text. A tool's schema is compiled when the tool is declared, and again
-// each time its row is read; compiling takes a hundred times as long as a lookup.
+// schemaCache caches compiled schemas by their text. Each time a tool's row is read, its schema is needed. Compiling
+// takes a hundred times as long as a lookup.
 type schemaCache struct {
 	mu     sync.Mutex
 	byText map[string]*schema
 }
 
-// compile returns the compiled form of a schema. Several tools may share it.
+// compile returns the compiled schema for a text. Several tools may share it.
 func (c *schemaCache) compile(text []byte) (*schema, error) {
 	c.mu.Lock()
 	s, ok := c.byText[string(text)]
@@ -61,23 +62,23 @@ func (c *schemaCache) compile(text []byte) (*schema, error) {
 	return s, nil
 }
 
-// compile reads a schema. A format is a note to the caller, as the standard has it by default; a pattern is a check.
+// compile parses and compiles a schema. As the standard has it by default, a format is only an annotation.
 func compile(text []byte) (*schema, error) {
 	doc, err := reeve.ParseJSON(text)
 	if err != nil {
 		return nil, err
 	}
 	tree, ok := doc.(map[string]any)
-	if _, anything := doc.(bool); !ok && !anything {
-		return nil, reeve.Errorf(reeve.Validation, "a schema is an object, true or false")
+	if _, isBool := doc.(bool); !ok && !isBool {
+		return nil, reeve.Errorf(reeve.Validation, "a schema must be an object, true or false")
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(refuse{})
-	if err := onlyFragments(doc); err != nil {
+	c.UseLoader(noExternalSchemas{})
+	if err := checkReferences(doc); err != nil {
 		return nil, err
 	}
-	const here = "https://reeve.invalid/schema" // with a path, so that a relative reference means another document
+	const here = "https://reeve.invalid/schema" // has a path, so that a relative reference names another document
 	if err := c.AddResource(here, doc); err != nil {
 		return nil, reeve.Errorf(reeve.Validation, "the schema cannot be read: %v", err)
 	}
@@ -87,24 +88,24 @@ func compile(text []byte) (*schema, error) {
 			strings.ReplaceAll(err.Error(), here, ""))
 	}
 	out := &schema{compiled: s, tree: tree, printer: message.NewPrinter(language.English)}
-	out.bound.keep(s)
+	out.limit.install(s)
 	return out, nil
 }
 
-// CheckParameters says what is wrong with a JSON Schema that is to describe a tool's arguments; nil means nothing.
+// CheckParameters returns an error if a text is not a valid JSON Schema for the arguments of a tool.
 func CheckParameters(text []byte) error {
 	_, err := compile(text)
 	return err
 }
 
-// maxFields bounds how many wrong inputs one answer names.
+// maxFields limits how many wrong fields an error names.
 const maxFields = 50
 
-// check lists every failing path with what was expected there, below a prefix.
+// check validates a value and returns every path that is wrong, with prefix in front, and what is expected there.
 func (s *schema) check(v any, prefix string) []reeve.Field {
 	var err error
-	if s.bound.spent(v, func() { err = s.compiled.Validate(v) }) {
-		return []reeve.Field{{Path: prefix, Message: tangled, Expected: "less, or less deeply nested"}}
+	if s.limit.isExceeded(v, func() { err = s.compiled.Validate(v) }) {
+		return []reeve.Field{{Path: prefix, Message: messageTooComplex, Expected: "fewer or less deeply nested values"}}
 	}
 	if err == nil {
 		return nil
@@ -114,89 +115,90 @@ func (s *schema) check(v any, prefix string) []reeve.Field {
 		return []reeve.Field{{Path: prefix, Message: err.Error()}}
 	}
 	var out []reeve.Field
-	s.leaves(ve, prefix, &out)
+	s.collectFields(ve, prefix, &out)
 	if len(out) == 0 {
-		out = append(out, reeve.Field{Path: prefix, Message: endless, Expected: "a schema that leads further"})
+		out = append(out, reeve.Field{Path: prefix, Message: messageCircular, Expected: "a schema without cycles"})
 	}
 	return out
 }
 
-// endless is what is wrong where a value was checked in a circle and nothing else is. It is the schema's fault; what
-// else is wrong is the value's.
-const endless = "cannot be checked: the tool's schema refers to itself in a circle"
+// messageCircular is the message for a value that cannot be checked because of a cycle in the schema. It appears only
+// if nothing else is wrong with the value.
+const messageCircular = "cannot be checked: the tool's schema refers to itself in a cycle"
 
-// tangled is what is wrong where nobody knows whether a value fits, because finding out takes too long.
-const tangled = "takes too long to check: the tool's schema has too many ways through it"
+// messageTooComplex is the message for a value whose check exceeds the limit of steps.
+const messageTooComplex = "takes too long to check: the tool's schema has too many alternatives"
 
-func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]reeve.Field) {
+// collectFields appends a field for each leaf of a validation error.
+func (s *schema) collectFields(e *jsonschema.ValidationError, prefix string, out *[]reeve.Field) {
 	if len(*out) >= maxFields {
 		return
 	}
 	if len(e.Causes) > 0 {
 		for _, c := range e.Causes {
-			s.leaves(c, prefix, out)
+			s.collectFields(c, prefix, out)
 		}
 		return
 	}
-	path := prefix + pointer(e.InstanceLocation)
+	path := prefix + jsonPointer(e.InstanceLocation)
 	msg := e.ErrorKind.LocalizedString(s.printer)
 	add := func(path, msg, expected string) {
 		*out = append(*out, reeve.Field{Path: path, Message: msg, Expected: expected})
 	}
 	switch k := e.ErrorKind.(type) {
-	case *kind.RefCycle: // see endless
+	case *kind.RefCycle: // reported by check
 	case *kind.Required:
 		for _, m := range k.Missing {
-			add(path+pointer([]string{m}), "is missing", "a value")
+			add(path+jsonPointer([]string{m}), "is missing", "a value")
 		}
 	case *kind.AdditionalProperties:
 		for _, m := range k.Properties {
-			add(path+pointer([]string{m}), "is not known", "no such property")
+			add(path+jsonPointer([]string{m}), "is unknown", "no such property")
 		}
 	case *kind.FalseSchema:
 		if strings.HasSuffix(e.SchemaURL, "/unevaluatedItems") || strings.HasSuffix(e.SchemaURL, "/items") {
 			add(path, "is one item too many", "no such item")
 		} else {
-			add(path, "is not known", "no such property")
+			add(path, "is unknown", "no such property")
 		}
 	case *kind.Type:
-		add(path, "is "+article(k.Got), strings.Join(k.Want, " or "))
+		add(path, "is "+withArticle(k.Got), strings.Join(k.Want, " or "))
 	case *kind.Enum:
-		add(path, "is not one of the allowed values", "one of "+listed(k.Want))
+		add(path, "is not one of the allowed values", "one of "+formatValues(k.Want))
 	case *kind.Const:
-		add(path, "is not the only allowed value", listed([]any{k.Want}))
+		add(path, "is not the only allowed value", formatValues([]any{k.Want}))
 	case *kind.Minimum:
-		add(path, "is too small", "at least "+decimal(k.Want))
+		add(path, "is too small", "at least "+formatNumber(k.Want))
 	case *kind.ExclusiveMinimum:
-		add(path, "is too small", "more than "+decimal(k.Want))
+		add(path, "is too small", "more than "+formatNumber(k.Want))
 	case *kind.Maximum:
-		add(path, "is too large", "at most "+decimal(k.Want))
+		add(path, "is too large", "at most "+formatNumber(k.Want))
 	case *kind.ExclusiveMaximum:
-		add(path, "is too large", "less than "+decimal(k.Want))
+		add(path, "is too large", "less than "+formatNumber(k.Want))
 	case *kind.MultipleOf:
-		add(path, "is not a multiple", "a multiple of "+decimal(k.Want))
+		add(path, "is not a multiple", "a multiple of "+formatNumber(k.Want))
 	case *kind.MinItems:
 		add(path, "has too few items", fmt.Sprintf("at least %d", k.Want))
 	case *kind.MaxItems:
 		add(path, "has too many items", fmt.Sprintf("at most %d", k.Want))
 	case *kind.UniqueItems:
-		add(path, "holds an item twice", "every item once")
+		add(path, "contains an item twice", "unique items")
 	case *kind.Format:
 		add(path, "is not well formed", "a value of format "+k.Want)
 	case *kind.Pattern:
-		add(path, "does not match", k.Want)
+		add(path, "does not match the pattern", k.Want)
 	case *kind.MinLength:
 		add(path, "is too short", fmt.Sprintf("at least %d characters", k.Want))
 	case *kind.MaxLength:
 		add(path, "is too long", fmt.Sprintf("at most %d characters", k.Want))
 	default:
-		add(path, msg, "what the schema says here")
+		add(path, msg, "a value that matches the schema")
 	}
 }
 
-// lacks tells that a schema lists the properties that there can be, and that a name is none of them. Where some come
-// from elsewhere, nobody can tell.
-func (s *schema) lacks(name string) bool {
+// lacksProperty reports whether the schema defines its properties completely and name is not one of them. It returns
+// false for schemas whose properties may be defined by other keywords.
+func (s *schema) lacksProperty(name string) bool {
 	for _, elsewhere := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas",
 		"patternProperties"} {
 		if s.tree[elsewhere] != nil {
@@ -208,7 +210,7 @@ func (s *schema) lacks(name string) bool {
 	return !found && (ok || s.tree["additionalProperties"] == false)
 }
 
-func article(kind string) string {
+func withArticle(kind string) string {
 	switch kind {
 	case "null":
 		return "null"
@@ -218,7 +220,7 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-func decimal(r *big.Rat) string {
+func formatNumber(r *big.Rat) string {
 	if r.IsInt() {
 		return string(reeve.CanonicalValue(json.Number(r.Num().String())))
 	}
@@ -226,7 +228,7 @@ func decimal(r *big.Rat) string {
 	return string(reeve.CanonicalValue(f))
 }
 
-func listed(values []any) string {
+func formatValues(values []any) string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		b, err := json.Marshal(v)
@@ -238,7 +240,8 @@ func listed(values []any) string {
 	return strings.Join(out, ", ")
 }
 
-func pointer(parts []string) string {
+// jsonPointer returns a JSON Pointer with the given parts.
+func jsonPointer(parts []string) string {
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString("/" + reeve.EscapePointer(p))

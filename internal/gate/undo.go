@@ -8,9 +8,9 @@ import (
 	"reeve/internal/store"
 )
 
-// Undo makes the call that takes an operation back, through the gate like any other, on behalf of the one whom the
-// operation was for: whoever asks for it, it is their things that were changed. Doing it twice does it once; one that
-// came to nothing, or that was taken back in its turn, can be made again.
+// Undo makes the call that undoes an operation. The call passes the gate like any other and has the user of the
+// operation, not the user who requests the undo. Repeating an undo returns the first result. An undo that failed, was
+// refused or was itself undone can be made again.
 func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via) (reeve.Result, error) {
 	var op reeve.Operation
 	var info reeve.ActionInfo
@@ -19,13 +19,13 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 		if op, err = s.Ledger().GetOperation(ctx, workspace, id); err != nil {
 			return err
 		}
-		if key, err = unspent(ctx, s, workspace, undoKey(id)); err != nil {
+		if key, err = currentKey(ctx, s, workspace, undoKey(id)); err != nil {
 			return err
 		}
 		if op.State == reeve.ProposedOp {
-			return onlyProposed(ctx, s, op)
+			return explainOnlyProposed(ctx, s, op)
 		}
-		info, err = askedAs(ctx, s, op)
+		info, err = getRequestInfo(ctx, s, op)
 		return err
 	})
 	if err != nil {
@@ -33,61 +33,60 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 	}
 	if op.State != reeve.Committed || op.Undo == nil {
 		return reeve.Result{}, reeve.Errorf(reeve.Unsupported, "operation %s cannot be undone", id).
-			Hintf("only committed operations whose tool says how can be")
+			Hintf("only committed operations whose tool provides an undo can be undone")
 	}
 	return g.call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args,
 		Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
-		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", asked for by " + by}, op.ID)
+		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", requested by " + by}, op.ID)
 }
 
-// onlyProposed says why a call that was only proposed cannot be taken back, and what can.
-func onlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation) error {
-	item, err := proposalOf(ctx, s, op)
+// explainOnlyProposed returns the conflict for undoing a call that was only proposed. The hint says what to do instead.
+func explainOnlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation) error {
+	item, err := getProposalOf(ctx, s, op)
 	if err != nil {
 		return err
 	}
-	hint := "nothing was applied, and there is nothing to take back"
+	hint := "nothing was applied, so there is nothing to undo"
 	switch item.State {
 	case reeve.ProposalApplied:
-		hint = "take that one back: reeve operations undo " + item.OperationID
+		hint = "undo the applied operation: reeve operations undo " + item.OperationID
 	case reeve.ProposalPending:
 		hint = "reject it: reeve proposals reject " + item.ID
 	case reeve.ProposalAccepted, reeve.ProposalUnknown:
-		hint = "see what becomes of it: reeve operations get " + item.OperationID
+		hint = "check the operation that applies it: reeve operations get " + item.OperationID
 	case reeve.ProposalRejected, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale:
 	}
-	return reeve.Errorf(reeve.Conflict, "operation %s only proposed something, as %s: %s", op.ID, item.ID,
-		cmp.Or(sinceProposed(item), "it waits for a person")).Hintf("%s", hint)
+	return reeve.Errorf(reeve.Conflict, "operation %s is only the proposal %s: %s", op.ID, item.ID,
+		cmp.Or(describeSinceProposed(item), "it waits for a person")).Hintf("%s", hint)
 }
 
 func undoKey(operation string) string { return reeve.Key(reeve.PrefixOperation, "undo", operation) }
 
-// unspent gives an operation's id, or the next of those under which it is made again: the first that was not used, or
-// whose operation did not come to nothing.
-func unspent(ctx context.Context, s *store.Snap, workspace, first string) (string, error) {
+// currentKey returns the operation id to use for a repeatable action. It follows the sequence of ids that starts with
+// first and returns the first id that is unused or whose operation is not void.
+func currentKey(ctx context.Context, s *store.Snap, workspace, first string) (string, error) {
 	for again, key := 1, first; ; again++ {
 		op, used, err := s.Ledger().FindOperation(ctx, workspace, key)
 		if err != nil || !used {
 			return key, err
 		}
-		void, err := cameToNothing(ctx, s, op)
-		if err != nil || !void {
+		noEffect, err := isVoid(ctx, s, op)
+		if err != nil || !noEffect {
 			return key, err
 		}
 		key = reeve.RetryKey(first, again)
 	}
 }
 
-// cameToNothing tells whether an operation is over and nothing is left of it: it was refused, has failed, or was taken
-// back.
-func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
+// isVoid reports whether an operation has ended without a lasting effect, because it was refused, failed or was undone.
+func isVoid(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
 	switch op.State {
 	case reeve.DeniedOp, reeve.Failed:
 		return true, nil
 	case reeve.Committed:
 		return wasUndone(ctx, s, op)
 	case reeve.ProposedOp:
-		item, err := proposalOf(ctx, s, op)
+		item, err := getProposalOf(ctx, s, op)
 		if err != nil || item.State != reeve.ProposalApplied {
 			return item.State.IsVoid(), err
 		}
@@ -96,7 +95,7 @@ func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool
 			return false, err
 		}
 		return wasUndone(ctx, s, applied)
-	case reeve.Parked: // it is over if nobody has answered in time
+	case reeve.Parked: // void if its approval has expired
 		a, _, err := s.Ledger().LastApproval(ctx, op.ID)
 		return a.HasExpired(s.Now()), err
 	case reeve.Prepared, reeve.Dispatched, reeve.Unknown:
@@ -104,10 +103,9 @@ func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool
 	return false, nil
 }
 
-// wasUndone tells whether an operation that was committed has been taken back, and that has not been taken back in its
-// turn.
+// wasUndone reports whether a committed operation is undone at present. An undo that was itself undone does not count.
 func wasUndone(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
-	key, err := unspent(ctx, s, op.WorkspaceID, undoKey(op.ID))
+	key, err := currentKey(ctx, s, op.WorkspaceID, undoKey(op.ID))
 	if err != nil {
 		return false, err
 	}
@@ -115,6 +113,6 @@ func wasUndone(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, er
 	if err != nil || !made || undo.State != reeve.ProposedOp {
 		return made && undo.State == reeve.Committed, err
 	}
-	item, err := proposalOf(ctx, s, undo)
+	item, err := getProposalOf(ctx, s, undo)
 	return item.State == reeve.ProposalApplied, err
 }

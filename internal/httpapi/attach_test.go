@@ -32,7 +32,7 @@ func TestI04_Attach(t *testing.T) {
 	r := h.Do("POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 0}})
 	refusedAt(t, r, "/config/default_limit")
 	if p := decode[api.Problem](t, r); !strings.HasPrefix(p.Detail,
-		"the config does not fit the tool: /config/default_limit is ") {
+		"the settings are not valid: /config/default_limit is ") {
 		t.Errorf("detail %q", p.Detail)
 	}
 	if v := decode[api.ToolView](t,

@@ -43,7 +43,7 @@ func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 		said := &bytes.Buffer{}
 		w.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
 		h = w.start(t, trick("extra", reeve.Read, "", says("built in", nil)))
-		const why = "its id is now a built-in tool's; make it again under another id"
+		const why = "its id now belongs to a built-in tool; define it again under another id"
 		var served, broken int
 		for _, v := range tools(t, h, "") {
 			switch {

@@ -303,7 +303,7 @@ func TestI10_BadDefinitions(t *testing.T) {
 		{"type": "object", "properties": object{"place": object{"$ref": "#/properties/place"}}},
 		{"type": "object", "dependentSchemas": object{"a": object{"$ref": "#"}}}} {
 		if p := refused(t, h.Do("POST", "/api/tools", weather(object{"parameters": schema})), 400,
-			reeve.Validation); !strings.Contains(p.Detail, "circle") {
+			reeve.Validation); !strings.Contains(p.Detail, "cycle") {
 			t.Errorf("%v: %+v", schema, p)
 		}
 	}

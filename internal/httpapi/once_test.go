@@ -270,7 +270,7 @@ func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
 	}{{"k", `session "default"`, object{"session": "s2"}}, {"k", `session "default"`, object{"run": "r1"}},
 		{"in a run", `run "r1"`, object{"run": "r2"}}, {"in a run", `run "r1"`, object{}}} {
 		p := refused(t, h.Do("POST", "/api/agents/coach/calls", write(c.other), key, c.key), 409, reeve.Conflict)
-		if !strings.Contains(p.Detail, c.where) || !strings.Contains(p.Hint, "nothing was done") {
+		if !strings.Contains(p.Detail, c.where) || !strings.Contains(p.Hint, "nothing was executed") {
 			t.Errorf("%v: %+v", c, p)
 		}
 	}

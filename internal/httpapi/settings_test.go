@@ -54,7 +54,7 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "other"})
 		call["tools"] = []string{"confined"}
 		if p := refused(t, h.Do("POST", "/api/agents/other/calls", call), 501,
-			reeve.Unsupported); !strings.Contains(p.Detail, "without settings") {
+			reeve.Unsupported); !strings.Contains(p.Detail, "needs settings") {
 			t.Errorf("%+v", p)
 		}
 		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call) // which has it, with settings

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestG21_InnocentCorpusIsNotDamaged redacts at least 500 real and faithfully shaped outputs of tools. Each must pass
-// to the byte: as text, inside a JSON result, and through a Writer.
+// TestG21_InnocentCorpusIsNotDamaged redacts at least 500 real or realistic outputs of tools without secrets. Each must
+// stay unchanged to the byte: as text, inside a JSON result and through a Writer.
 func TestG21_InnocentCorpusIsNotDamaged(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"a stored value of this test", "another-Stored_value/77+x"})
@@ -58,8 +58,8 @@ func TestG21_InnocentCorpusIsNotDamaged(t *testing.T) {
 	}
 }
 
-// innocentCorpus returns texts without secrets by name: the collected files in testdata, the sources of this module,
-// and outputs that are generated with fixed seeds in the shapes of well-known programs and services.
+// innocentCorpus returns texts without secrets by name: the files in testdata, the sources of this module, and outputs
+// that are generated with fixed seeds in the format of well-known programs and services.
 func innocentCorpus(t *testing.T) map[string]string {
 	t.Helper()
 	corpus := map[string]string{}
@@ -111,7 +111,7 @@ func ownSources(t *testing.T) map[string]string {
 	return files
 }
 
-// sampler draws the values that outputs consist of.
+// sampler generates random values for the outputs.
 type sampler struct{ *rand.Rand }
 
 func (s *sampler) bytes(n int) []byte {
@@ -275,7 +275,8 @@ var shapes = map[string]func(s *sampler) string{
 	},
 	"yarn.lock": func(s *sampler) string {
 		return s.lines(10, func() string {
-			return "\"@scope/a@npm:^1.0.0\":\n  version: 1.0.0\n  resolution: \"@scope/a@npm:1.0.0\"\n  checksum: 10c0/" +
+			return "\"@scope/a@npm:^1.0.0\":\n  version: 1.0.0\n" +
+				"  resolution: \"@scope/a@npm:1.0.0\"\n  checksum: 10c0/" +
 				s.hex(64)
 		})
 	},

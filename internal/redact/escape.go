@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// escape is one escaped character: its place in the source and in the decoded text.
+// escape is one escaped character: its range in the source and in the decoded text.
 type escape struct{ source, plain Range }
 
-// decodeEscapes decodes the escapes of JSON and JavaScript, URLs and HTML in text.
+// decodeEscapes decodes the escapes of JSON, JavaScript, URLs and HTML in text. It returns the decoded text and the
+// escapes.
 func decodeEscapes(text string) (string, []escape) {
 	if !strings.ContainsAny(text, `\%&`) {
 		return text, nil
@@ -37,7 +38,7 @@ func decodeEscapes(text string) (string, []escape) {
 	return out.String(), escapes
 }
 
-// escapeAt decodes the escape that s begins with. It returns n = 0 if there is none.
+// escapeAt decodes the escape at the start of s. It returns n = 0 if there is none.
 func escapeAt(s string) (plain string, n int) {
 	switch s[0] {
 	case '\\':
@@ -89,7 +90,7 @@ func backslashEscape(s string) (plain string, n int) {
 	return "", 0
 }
 
-// utf16Unit reads \uXXXX.
+// utf16Unit parses \uXXXX.
 func utf16Unit(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false
@@ -139,7 +140,8 @@ func trimPartialEscape(text string) string {
 	return text[:i-1]
 }
 
-// endsEscape reports whether text ends in an escape: \n, \u003d, \x3d, %3D or a terminal's colour code.
+// endsEscape reports whether text ends with an escape such as \n, \u003d, \x3d or %3D, or with a terminal's colour
+// code.
 func endsEscape(text string) bool {
 	tail := func(n int) string { return text[max(0, len(text)-n):] }
 	if _, ok := utf16Unit(tail(6)); ok { // also the second half of a surrogate pair
@@ -161,7 +163,7 @@ func endsEscape(text string) bool {
 	return strings.HasSuffix(s, "[")
 }
 
-// sourceThrough returns the place in the source of a range in a text that was decoded in several layers.
+// sourceThrough maps a range in a text that was decoded in several layers to a range in the source.
 func sourceThrough(r Range, layers [][]escape) Range {
 	for _, escapes := range slices.Backward(layers) {
 		r = Range{From: sourceOf(r.From, escapes, false), To: sourceOf(r.To, escapes, true)}
@@ -169,10 +171,10 @@ func sourceThrough(r Range, layers [][]escape) Range {
 	return r
 }
 
-// sourceOf returns the place in the source of a place in the decoded text. A place within an escape is moved to the
-// escape's beginning or, if it ends a range, to its end.
+// sourceOf maps an offset in the decoded text to an offset in the source. An offset within an escape is mapped to the
+// start of the escape or, if end is set, to its end.
 func sourceOf(place int, escapes []escape, end bool) int {
-	// the first that begins behind place
+	// n is the first escape that starts after place
 	n, _ := slices.BinarySearchFunc(escapes, place, func(e escape, place int) int {
 		if e.plain.From < place || e.plain.From == place && !end {
 			return -1

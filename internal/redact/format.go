@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// charset is a set of the classes of bytes that the bodies of keys consist of.
+// charset is a set of character classes.
 type charset uint8
 
 const (
@@ -46,8 +46,8 @@ var classes = func() (c [256]charset) {
 func isAlnum(b byte) bool { return classes[b]&alnum != 0 }
 func isDigit(b byte) bool { return classes[b]&digit != 0 }
 
-// run returns how many bytes s begins with that are in the set.
-func run(s string, set charset) int {
+// prefixLen returns the length of the longest prefix of s whose bytes are all in the set.
+func prefixLen(s string, set charset) int {
 	for i := range len(s) {
 		if classes[s[i]]&set == 0 {
 			return i
@@ -56,7 +56,7 @@ func run(s string, set charset) int {
 	return len(s)
 }
 
-// format describes one kind of key: a prefix and a body of min to max bytes of a set.
+// format describes one kind of key: a prefix and a body of min to max bytes from a set.
 type format struct {
 	prefix   string
 	set      charset
@@ -64,12 +64,12 @@ type format struct {
 	check    func(body string) bool
 }
 
-// unbounded is the most that a body without a fixed length may have.
+// unbounded is the maximum length of a body without a fixed length.
 const unbounded = 4096
 
-// formats are the key formats that their issuers publish. A kind belongs here only if its prefix, alphabet and length
-// distinguish it from ids and words. Left out on purpose: ids (AWS AKIA, Twilio SK and AC), publishable keys (Stripe
-// pk_), and prefixes that binary data in base64 begins with (Square EAAA, Facebook EAA).
+// formats are the key formats that their issuers publish. A format belongs here only if its prefix, alphabet and length
+// distinguish it from ids and words. The list intentionally omits ids (AWS AKIA, Twilio SK and AC), publishable keys
+// (Stripe pk_) and prefixes that also occur in binary data in base64 (Square EAAA, Facebook EAA).
 var formats = []format{
 	// GitHub
 	{"ghp_", alnum, 36, 36, crcBase62}, {"gho_", alnum, 36, 36, crcBase62}, {"ghu_", alnum, 36, 36, crcBase62},
@@ -152,7 +152,7 @@ var formats = []format{
 	{"reeve_tok_", url64, 30, 100, varied},
 }
 
-// infixFormats are the key formats that a part in their middle identifies: Telegram bots, HashiCorp Terraform and
+// infixFormats are the key formats with a characteristic part in the middle: Telegram bots, HashiCorp Terraform and
 // Azure clients.
 var infixFormats = []struct {
 	part string
@@ -163,11 +163,11 @@ var infixFormats = []struct {
 	{"Q~", regexp.MustCompile(`(?:^|[^A-Za-z0-9_.~-])([A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34})`)},
 }
 
-// formatIndex selects the formats that may begin at a position by its first two bytes.
+// formatIndex selects the formats that may start at a position by its first two bytes.
 var formatIndex = indexFormats(formats)
 
 type prefixIndex struct {
-	group  [1 << 16]uint8 // 0 means that no format begins with these two bytes
+	group  [1 << 16]uint8 // index into groups; 0 if no format starts with these two bytes
 	groups [][]format
 }
 
@@ -188,7 +188,7 @@ func indexFormats(all []format) *prefixIndex {
 
 func firstTwo(s string) uint16 { return uint16(s[0])<<8 | uint16(s[1]) }
 
-// findFormats finds keys of known formats and, if asked to, the signatures of JSON Web Tokens.
+// findFormats finds keys of known formats and, if jwt is set, the signatures of JSON Web Tokens.
 func findFormats(text string, jwt bool) (found []Range) {
 	for i := 0; i+2 <= len(text); i++ {
 		g := formatIndex.group[firstTwo(text[i:])]
@@ -197,8 +197,8 @@ func findFormats(text string, jwt bool) (found []Range) {
 		}
 		r := formatAt(text, i, formatIndex.groups[g])
 		if r.To == 0 && jwt && strings.HasPrefix(text[i:], "eyJ") {
-			if n := signatureAt(text[i:]); n > 0 { // the claims stay readable, but the token is useless
-				r = Range{From: i + n, To: i + n + run(text[i+n:], url64)}
+			if n := signatureAt(text[i:]); n > 0 { // keep the claims; without its signature the token is useless
+				r = Range{From: i + n, To: i + n + prefixLen(text[i+n:], url64)}
 			}
 		}
 		if r.To > 0 {
@@ -220,15 +220,15 @@ func findFormats(text string, jwt bool) (found []Range) {
 	return found
 }
 
-// formatAt returns the place of the key that begins at i, or an empty range. The body ends where its alphabet does,
-// whatever follows; a body that is too long is none.
+// formatAt returns the range of the key that starts at i, or an empty range. The body ends with the first byte outside
+// of its alphabet. A body that is too long does not match.
 func formatAt(text string, i int, candidates []format) Range {
 	for _, f := range candidates {
 		if !strings.HasPrefix(text[i:], f.prefix) {
 			continue
 		}
 		body := text[i+len(f.prefix):]
-		n := run(body[:min(len(body), f.max+2)], f.set)
+		n := prefixLen(body[:min(len(body), f.max+2)], f.set)
 		for n > 0 && (body[n-1] == '.' || n > f.max && body[n-1] == '-') { // the end of a sentence
 			n--
 		}
@@ -239,12 +239,12 @@ func formatAt(text string, i int, candidates []format) Range {
 	return Range{}
 }
 
-// minOpen is how many bytes of a key of a known format, prefix included, identify it where a text breaks off. A prefix
-// of three bytes needs more: identifiers begin with re_ too.
+// minOpen and minOpenShort are how many bytes of a cut-off key, including its prefix, identify it. The larger one
+// applies to prefixes of three bytes, because identifiers start with prefixes such as re_ too.
 const minOpen, minOpenShort = 7, 12
 
-// openFormat returns where a key of a known format begins that text breaks off in, or len(text).
-func openFormat(text string) int {
+// findPartialFormat returns the offset of a key of a known format that is cut off by the end of text, or len(text).
+func findPartialFormat(text string) int {
 	start := len(text)
 	for start > 0 && classes[text[start-1]] != 0 {
 		start--
@@ -257,7 +257,7 @@ func openFormat(text string) int {
 		for _, f := range formatIndex.groups[g] {
 			body, ok := strings.CutPrefix(text[i:], f.prefix)
 			long := len(f.prefix) > 3 || len(text)-i >= minOpenShort
-			if ok && body != "" && long && len(body) <= f.max && run(body, f.set) == len(body) {
+			if ok && body != "" && long && len(body) <= f.max && prefixLen(body, f.set) == len(body) {
 				return i
 			}
 		}
@@ -265,12 +265,12 @@ func openFormat(text string) int {
 	return len(text)
 }
 
-// beginsWord reports whether no letter or digit stands before i, except for those of an escape.
+// beginsWord reports whether no letter or digit precedes i. Letters and digits of an escape do not count.
 func beginsWord(text string, i int) bool {
 	return i == 0 || !isAlnum(text[i-1]) || endsEscape(text[:i])
 }
 
-// varied rejects what people write in the place of a key, such as xxxx or 0000: it wants eight different bytes.
+// varied reports whether a body has at least eight different bytes. Placeholders such as xxxx or 0000 do not.
 func varied(body string) bool {
 	var seen [256]bool
 	n := 0
@@ -283,12 +283,12 @@ func varied(body string) bool {
 	return n >= 8
 }
 
-// withDigit wants a varied body with a digit, for prefixes that words begin with.
+// withDigit reports whether a body is varied and contains a digit. It is used for prefixes that words start with.
 func withDigit(body string) bool { return varied(body) && strings.ContainsAny(body, "0123456789") }
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// crcBase62 checks the last six bytes of GitHub and npm tokens: the CRC-32 of the others in base 62.
+// crcBase62 checks the last six bytes of GitHub and npm tokens, which are the CRC-32 of the others in base 62.
 func crcBase62(body string) bool {
 	rest, sum := body[:len(body)-6], body[len(body)-6:]
 	n := crc32.ChecksumIEEE([]byte(rest))
@@ -301,7 +301,7 @@ func crcBase62(body string) bool {
 	return true
 }
 
-// appToken checks the token of a GitHub app: its id and a JSON Web Token.
+// appToken checks the token of a GitHub app, which consists of its id and a JSON Web Token.
 func appToken(body string) bool {
 	_, token, ok := strings.Cut(body, "_")
 	return ok && signatureAt(token) > 0
@@ -313,7 +313,7 @@ func sendGrid(body string) bool { return body[22] == '.' && varied(body) }
 
 func resend(body string) bool { return body[8] == '_' && withDigit(body) }
 
-func airtable(body string) bool { return body[14] == '.' && run(body[15:], hexDigits) == 64 }
+func airtable(body string) bool { return body[14] == '.' && prefixLen(body[15:], hexDigits) == 64 }
 
 func onePassword(body string) bool { return body[6] == '-' && withDigit(body) }
 
@@ -328,14 +328,14 @@ func grafanaKey(body string) bool {
 	return err == nil && json.Unmarshal(raw, &key) == nil && len(key.K) == 32 && key.N != nil && key.ID != nil
 }
 
-// signatureAt returns where the signature begins of the JSON Web Token that s begins with, or 0.
+// signatureAt returns the offset of the signature in the JSON Web Token at the start of s, or 0.
 func signatureAt(s string) int {
-	header := run(s, url64)
+	header := prefixLen(s, url64)
 	if header < 16 || header+1 >= len(s) || s[header] != '.' {
 		return 0
 	}
-	payload := header + 1 + run(s[header+1:], url64)
-	if payload >= len(s) || s[payload] != '.' || run(s[payload+1:], url64) < 20 {
+	payload := header + 1 + prefixLen(s[header+1:], url64)
+	if payload >= len(s) || s[payload] != '.' || prefixLen(s[payload+1:], url64) < 20 {
 		return 0
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(s[:header])

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// fragmentLen is how many characters of a secret in a row a diff does not show.
+// fragmentLen is the number of characters of a fragment.
 const fragmentLen = 4
 
-// Fragments are the runs of four characters that secrets consist of. A diff shows a secret before and after a change:
-// what the change leaves of it is not recognised by itself, but by its fragments.
+// Fragments is the set of all sequences of four characters in secrets. If a change edits a secret, the remains in a
+// diff are not recognised as a secret, but they contain its fragments.
 type Fragments map[string]struct{}
 
 // Add adds the fragments of a secret.
 func (f Fragments) Add(secret string) {
 	eachFragment(secret, func(from, to int) {
-		if s := secret[from:to]; strings.Trim(s, " \t\r\n-=") != "" { // margins and rules tell nothing
+		if s := secret[from:to]; strings.Trim(s, " \t\r\n-=") != "" { // margins and rulers are no part of the secret
 			f[s] = struct{}{}
 		}
 	})
 }
 
-// Find returns the places of fragments in a line, in order and without overlap.
+// Find returns the ranges of fragments in a line, in order and without overlap.
 func (f Fragments) Find(line string) (found []Range) {
 	if len(f) == 0 {
 		return nil
@@ -40,9 +40,9 @@ func (f Fragments) Find(line string) (found []Range) {
 	return found
 }
 
-// eachFragment calls each with the place of every run of four characters.
+// eachFragment calls each with the range of every sequence of four characters.
 func eachFragment(text string, each func(from, to int)) {
-	var begins [fragmentLen]int // of the last characters
+	var begins [fragmentLen]int // offsets of the last characters
 	n := 0
 	for i := range text {
 		if n >= fragmentLen {
@@ -56,8 +56,7 @@ func eachFragment(text string, each func(from, to int)) {
 	}
 }
 
-// Line returns a line with a mark in the place of each of the hidden ranges, which may overlap, and the text that was
-// hidden.
+// Line returns a line with a mark instead of each hidden range, and the text that was hidden. The ranges may overlap.
 func Line(line string, hidden []Range) (shown, secret string) {
 	slices.SortFunc(hidden, func(a, b Range) int { return cmp.Compare(a.From, b.From) })
 	var seen, unseen strings.Builder

@@ -17,15 +17,15 @@ func isJSON(text string) bool {
 type document struct {
 	*Redactor
 	text      string
-	fileNames []string // members of which only stored values are removed
-	spanning  []Range  // stored values in the source: one may be JSON itself and reach over several strings
+	fileNames []string // members from which only stored values are removed
+	spanning  []Range  // stored values in the source, which may be JSON and span several strings
 	out       strings.Builder
-	done      int // how much of text is written or dropped
+	done      int // offset up to which text is processed
 	member    string
 	key       keyLines
 }
 
-// keyLines is how far a private key is read whose lines are strings of their own.
+// keyLines is the state of reading a private key whose lines are separate JSON strings.
 type keyLines int
 
 const (
@@ -34,7 +34,7 @@ const (
 	inKey
 )
 
-// json redacts a JSON text string by string and number by number.
+// json redacts each string and each number of a JSON text.
 func (r *Redactor) json(text string, fileNames []string) string {
 	d := &document{Redactor: r, text: text, fileNames: fileNames, spanning: r.stored.find(text)}
 	for i := 0; i < len(text); {
@@ -54,14 +54,14 @@ func (r *Redactor) json(text string, fileNames []string) string {
 	return d.out.String()
 }
 
-// replace writes a string in the place of a value of the source.
+// replace writes a string instead of a value of the source.
 func (d *document) replace(from, to int, content string) {
 	d.out.WriteString(d.text[d.done:from])
 	d.out.WriteString(`"` + jsonContent(content) + `"`)
 	d.done = to
 }
 
-// redactString redacts the string at i and returns where it ends.
+// redactString redacts the string at i and returns the offset of its end.
 func (d *document) redactString(i int) int {
 	end := i + 1
 	for d.text[end] != '"' {
@@ -75,7 +75,7 @@ func (d *document) redactString(i int) int {
 	isName := strings.HasPrefix(strings.TrimLeft(d.text[end:], " \t\r\n"), ":")
 	var found []Range
 	switch {
-	case d.spans(i+1, end-1):
+	case d.isSpanned(i+1, end-1):
 		found = []Range{{From: 0, To: len(content)}}
 	case isName:
 		found = d.Find(content)
@@ -93,7 +93,7 @@ func (d *document) redactString(i int) int {
 	return end
 }
 
-// findValue finds the secrets in a string that is the value of the current member, or an element of an array.
+// findValue finds the secrets in the value of the current member or in an element of an array.
 func (d *document) findValue(content string) []Range {
 	found := d.Find(content)
 	if d.formats {
@@ -103,10 +103,10 @@ func (d *document) findValue(content string) []Range {
 	if d.named {
 		found = append(found, findNamedMember(d.member, content)...)
 	}
-	return merge(found)
+	return mergeRanges(found)
 }
 
-// find finds the lines of a private key that are strings of their own.
+// find returns the range of a line of a private key, if content is one.
 func (k *keyLines) find(content string) []Range {
 	line := strings.TrimSpace(content)
 	i := strings.LastIndex(line, pemBegin)
@@ -114,7 +114,7 @@ func (k *keyLines) find(content string) []Range {
 	case i >= 0 && strings.HasSuffix(line, "PRIVATE KEY"+pemDashes):
 		*k = keyBegun
 	case *k == keyBegun && (line == "" || keyHeader.MatchString(line)):
-	case *k != noKey && run(line, std64) == len(line) && (*k == inKey || len(line) >= minKeyRun):
+	case *k != noKey && prefixLen(line, std64) == len(line) && (*k == inKey || len(line) >= minKeyRun):
 		*k = inKey
 		return []Range{{From: 0, To: len(content)}}
 	default:
@@ -123,21 +123,21 @@ func (k *keyLines) find(content string) []Range {
 	return nil
 }
 
-// redactNumber replaces a number that holds a stored value by a string, and returns where the number ends.
+// redactNumber replaces a number that contains a stored value by a string. It returns the offset of the number's end.
 func (d *document) redactNumber(i int) int {
 	end := i
 	for end < len(d.text) && strings.IndexByte("+-.eE0123456789", d.text[end]) >= 0 {
 		end++
 	}
-	if len(d.stored.find(d.text[i:end])) > 0 || d.spans(i, end) {
+	if len(d.stored.find(d.text[i:end])) > 0 || d.isSpanned(i, end) {
 		d.replace(i, end, Mark)
 	}
 	d.member = ""
 	return end
 }
 
-// spans reports whether a stored value that reaches over several strings or numbers takes in a part of this one.
-func (d *document) spans(from, to int) bool {
+// isSpanned reports whether a stored value that spans several strings or numbers covers a part of this one.
+func (d *document) isSpanned(from, to int) bool {
 	for len(d.spanning) > 0 && d.spanning[0].To <= from {
 		d.spanning = d.spanning[1:]
 	}
@@ -148,7 +148,7 @@ func (d *document) spans(from, to int) bool {
 	return r.From < to && r.To > from && (r.From < from || r.To > to)
 }
 
-// jsonContent returns a string as it stands between the quotes of a JSON string.
+// jsonContent encodes a string as JSON, without the quotes.
 func jsonContent(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -159,7 +159,7 @@ func jsonContent(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }
 
-// decodeJSONString decodes what stands between the quotes of a valid JSON string.
+// decodeJSONString decodes a valid JSON string, given without its quotes.
 func decodeJSONString(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

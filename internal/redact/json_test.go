@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestG21_JSONStaysJSON redacts strings next to whatever may stand there: nothing but the secret is lost.
+// TestG21_JSONStaysJSON redacts strings in all kinds of JSON. The result is valid JSON that lacks only the secret.
 func TestG21_JSONStaysJSON(t *testing.T) {
 	t.Parallel()
 	key := "sk_" + "live_iK2ZWeqhFWCEPyYnaB3dEfGh1JkLmN0pQrSt"
@@ -53,7 +53,7 @@ func TestG21_JSONStaysJSON(t *testing.T) {
 	}
 }
 
-// TestFileNamesKeepWhatLooksLikeAKey leaves members that name files alone, except for stored values.
+// TestFileNamesKeepWhatLooksLikeAKey checks that only stored values are removed from members that name files.
 func TestFileNamesKeepWhatLooksLikeAKey(t *testing.T) {
 	t.Parallel()
 	key := "sk_" + "live_iK2ZWeqhFWCEPyYnaB3dEfGh1JkLmN0pQrSt"
@@ -104,8 +104,8 @@ func value(t *testing.T, doc string) (v any) {
 	return v
 }
 
-// sameShape reports whether two values have the same arrays and objects with no more members. Any value may have become
-// a mark.
+// sameShape reports whether two values have the same arrays and objects without additional members. Any value may be
+// replaced by a mark.
 func sameShape(a, b any) bool {
 	switch a := a.(type) {
 	case []any:

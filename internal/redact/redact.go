@@ -1,7 +1,3 @@
-// Package redact removes secrets from text. It recognises stored values in the encodings they come back in, keys of
-// well-known formats, and the secrets that protocols mark: private keys in PEM, passwords in URLs, Authorization
-// headers and AWS secret keys beside their name. It never guesses by randomness, so ids, hashes, page tokens,
-// certificates and lock files pass unchanged.
 package redact
 
 import (
@@ -13,23 +9,23 @@ import (
 // Mark replaces a secret in redacted text.
 const Mark = "[REDACTED]"
 
-// Window is how many bytes on either side of a part of a text Slice and Head need to see. A secret of half that
-// length is recognised wherever the part begins or ends.
+// Window is how many bytes of context Slice and Head need on both sides of a part. They recognise every secret of up to
+// half that length.
 const Window = 8 << 10
 
-// Range is a part of a text, in bytes.
+// Range is a part of a text, given by byte offsets.
 type Range struct{ From, To int }
 
 // Redactor finds and removes secrets. It is immutable and safe for concurrent use. A nil Redactor finds nothing.
 type Redactor struct {
 	stored  *matcher
-	formats bool // also find known formats and what protocols mark
-	jwt     bool // remove the signatures of JSON Web Tokens
+	formats bool // also find keys of known formats and credentials
+	jwt     bool // also find the signatures of JSON Web Tokens
 	named   bool // also find values after words such as "password="
 }
 
-// New returns a Redactor that removes the given values, keys of well-known formats and what protocols mark as secret.
-// It ignores values shorter than MinStored.
+// New returns a Redactor that removes the given values, keys of well-known formats and credentials. It ignores values
+// shorter than MinStored.
 func New(values []string) *Redactor {
 	var encoded []string
 	for _, v := range values {
@@ -50,7 +46,7 @@ func (r *Redactor) StoredOnly() *Redactor {
 	return &Redactor{stored: r.stored}
 }
 
-// PassTokens returns a Redactor like r that leaves JSON Web Tokens whole.
+// PassTokens returns a Redactor like r that does not change JSON Web Tokens.
 func (r *Redactor) PassTokens() *Redactor {
 	if r == nil {
 		return nil
@@ -60,8 +56,8 @@ func (r *Redactor) PassTokens() *Redactor {
 	return &c
 }
 
-// MaskNamed returns a Redactor like r that also masks values after words such as "password=". It suits the output of
-// commands and logs; in data that programs pass on it would mask too much.
+// MaskNamed returns a Redactor like r that also removes values after words such as "password=". Use it for logs and the
+// output of commands. For data that programs process further it would remove too much.
 func (r *Redactor) MaskNamed() *Redactor {
 	if r == nil {
 		return nil
@@ -71,7 +67,7 @@ func (r *Redactor) MaskNamed() *Redactor {
 	return &c
 }
 
-// Find returns the places of secrets in text, in order and without overlap.
+// Find returns the ranges of secrets in text, in order and without overlap.
 func (r *Redactor) Find(text string) []Range {
 	if r == nil {
 		return nil
@@ -87,12 +83,12 @@ func (r *Redactor) Find(text string) []Range {
 	if r.named {
 		found = append(found, findNamed(text)...)
 	}
-	return merge(found)
+	return mergeRanges(found)
 }
 
-// Text returns text without its secrets. A text that is JSON stays valid JSON: it is redacted string by string, and
-// what holds no secret keeps its bytes. Of the members of JSON objects called one of fileNames only stored values are
-// removed: a file must be found under its name, whatever that looks like.
+// Text returns text without its secrets. JSON stays valid JSON, because each string is redacted separately and the rest
+// keeps its bytes. From the values of JSON members named in fileNames only stored values are removed, so that a file
+// name stays usable even if it looks like a key.
 func (r *Redactor) Text(text string, fileNames ...string) string {
 	if r == nil {
 		return text
@@ -103,21 +99,21 @@ func (r *Redactor) Text(text string, fileNames ...string) string {
 	return Replace(text, r.Find(text))
 }
 
-// Open returns where a secret begins that a text breaks off in: a stored value from its fourth byte on, a key of a
-// known format, or a private key. It returns len(text) if there is none.
-func (r *Redactor) Open(text string) int {
+// PartialSecretAt returns the offset of a secret that is cut off by the end of text, or len(text) if there is none. It
+// recognises at least four bytes of a stored value, a key of a known format and a private key.
+func (r *Redactor) PartialSecretAt(text string) int {
 	if r == nil {
 		return len(text)
 	}
 	far := max(0, len(text)-Window)
-	at := far + r.stored.open(text[far:])
+	at := far + r.stored.findPartial(text[far:])
 	if r.formats {
-		at = min(at, far+openFormat(text[far:]), openPrivateKey(text))
+		at = min(at, far+findPartialFormat(text[far:]), findPartialPrivateKey(text))
 	}
 	return at
 }
 
-// Replace puts Mark in the place of each range of text. The ranges are in order and do not overlap.
+// Replace returns text with Mark instead of each range. The ranges must be in order and must not overlap.
 func Replace(text string, ranges []Range) string {
 	if len(ranges) == 0 {
 		return text
@@ -133,8 +129,8 @@ func Replace(text string, ranges []Range) string {
 	return out.String()
 }
 
-// merge sorts ranges and joins those that overlap.
-func merge(all []Range) []Range {
+// mergeRanges sorts ranges and joins those that overlap.
+func mergeRanges(all []Range) []Range {
 	slices.SortFunc(all, func(a, b Range) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To))
 	})

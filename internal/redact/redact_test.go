@@ -15,7 +15,7 @@ const sampleSignature = "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 
 var sampleKeyLine = strings.Repeat("MIIEvQIBADANBgkq", 4)
 
-// marked splits a text in which one secret stands between « and ».
+// marked splits a text in which one secret is between « and ».
 func marked(text string) (plain, want string) {
 	before, rest, _ := strings.Cut(text, "«")
 	secret, after, closed := strings.Cut(rest, "»")
@@ -25,7 +25,8 @@ func marked(text string) (plain, want string) {
 	return before + secret + after, before + Mark + after
 }
 
-// TestG21_ProtocolSecretsAreRemoved checks what protocols mark as secret. Each text holds one secret between « and ».
+// TestG21_ProtocolSecretsAreRemoved checks credentials that their context marks. Each text contains one secret between
+// « and ».
 func TestG21_ProtocolSecretsAreRemoved(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -61,8 +62,8 @@ func TestG21_ProtocolSecretsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestG21_TextThatOnlyLooksRandomPasses lists what earlier versions took for secrets by randomness or by the word
-// before it.
+// TestG21_TextThatOnlyLooksRandomPasses checks texts that only look like secrets because of random characters or the
+// word before them.
 func TestG21_TextThatOnlyLooksRandomPasses(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"another stored value"})
@@ -137,7 +138,7 @@ func TestStoredValues(t *testing.T) {
 	}
 }
 
-// TestG21_EverySpellingOfASecret spells values as other programs do.
+// TestG21_EverySpellingOfASecret checks values in the spelling of other programs.
 func TestG21_EverySpellingOfASecret(t *testing.T) {
 	t.Parallel()
 	for secret, spelt := range map[string][]string{
@@ -171,7 +172,7 @@ func TestG21_EverySpellingOfASecret(t *testing.T) {
 	}
 }
 
-// TestRedactedTextStays redacts twice: results are read back and shown again.
+// TestRedactedTextStays redacts twice, because results are read back and shown again.
 func TestRedactedTextStays(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"hunter22"}).MaskNamed()
@@ -184,14 +185,14 @@ func TestRedactedTextStays(t *testing.T) {
 	}
 }
 
-// TestLongTextIsLinear would not end if a long text cost the square of its length.
+// TestLongTextIsLinear would not end if the cost of a text were quadratic in its length.
 func TestLongTextIsLinear(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"stored value"}).MaskNamed()
 	for _, s := range []string{"token secret password ", "sk-sk-sk-", "://a:b", "-----BEGIN PRIVATE KEY-----\n",
 		"eyJ.eyJ.", "Authorization: Bearer ", "%25", "&amp;", `\\`} {
 		r.Text(strings.Repeat(s, 400_000/len(s)))
-		r.Open(strings.Repeat(s, 200_000/len(s)))
+		r.PartialSecretAt(strings.Repeat(s, 200_000/len(s)))
 	}
 }
 
@@ -199,7 +200,7 @@ func TestNilRedactorFindsNothing(t *testing.T) {
 	t.Parallel()
 	var r *Redactor
 	const text = "postgres://me:hunter2@db"
-	if got := r.MaskNamed().PassTokens().StoredOnly().Text(text); got != text || r.Open(text) != len(text) ||
+	if got := r.MaskNamed().PassTokens().StoredOnly().Text(text); got != text || r.PartialSecretAt(text) != len(text) ||
 		r.Head(text, 8) != "postgres" || len(r.Find(text)) > 0 {
 		t.Errorf("%q", got)
 	}

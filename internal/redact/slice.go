@@ -2,25 +2,25 @@ package redact
 
 import "unicode/utf8"
 
-// Slice returns the part of text between from and to without secrets, and where that part then begins and ends. A
-// slice never holds a part of a secret: one that would begin within a secret begins before it; one that would end
-// within a secret ends before it, or behind it if the slice holds nothing else. The text should reach Window bytes
-// beyond the part on both sides.
+// Slice returns the part of text between from and to without secrets, and the offsets of the part that it covers. A
+// slice never contains a part of a secret. If from is within a secret, the slice begins before the secret. If to is
+// within a secret, the slice ends before the secret, or after it if the slice would be empty otherwise. The text should
+// include Window bytes of context on both sides of the part.
 func (r *Redactor) Slice(text string, from, to int) (begin, end int, shown string) {
 	return r.Slices(text)(from, to)
 }
 
-// Slices is Slice for several parts of one text, which it searches once.
+// Slices is like Slice for several parts of one text. It searches the text for secrets only once.
 func (r *Redactor) Slices(text string) func(from, to int) (begin, end int, shown string) {
 	secrets := r.Find(text)
 	return func(from, to int) (begin, end int, shown string) { return slice(text, secrets, from, to) }
 }
 
-// Head returns at most the first n bytes of a text that is incomplete, without secrets. Where there is more, the text
-// should reach Window bytes beyond n. Where it breaks off, the beginning of a secret at its end is removed as well.
+// Head returns at most the first n bytes of an incomplete text, without secrets. The text should include Window bytes
+// of context after n, if there are as many. Head also removes a secret that is cut off by the end of the text.
 func (r *Redactor) Head(text string, n int) string {
 	secrets := r.Find(text)
-	if at := r.Open(text); at < len(text) {
+	if at := r.PartialSecretAt(text); at < len(text) {
 		for k := len(secrets) - 1; k >= 0 && secrets[k].To > at; k-- {
 			at, secrets = min(at, secrets[k].From), secrets[:k]
 		}

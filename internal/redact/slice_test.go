@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestG21_NoSliceShowsAPartOfASecret cuts texts anywhere: no slice shows a part of a secret, and nothing else is lost.
+// TestG21_NoSliceShowsAPartOfASecret cuts texts anywhere. No slice shows a part of a secret, and nothing else is lost.
 func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +64,7 @@ func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
 	})
 }
 
-// drawSecret draws a secret of about n characters, and the words that tell of it if it needs any.
+// drawSecret generates a secret of about n characters, and the words that must precede it.
 func drawSecret(t *rapid.T, kind string, n int) (secret, before string) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	seed := rapid.Uint64().Draw(t, "seed")
@@ -102,7 +102,7 @@ func drawSecret(t *rapid.T, kind string, n int) (secret, before string) {
 	return "", ""
 }
 
-// sliced reads a text as tools do, and shows it as the gate does.
+// sliced reads a text like tools do and shows it like the gate does.
 type sliced struct {
 	text string
 	r    *Redactor
@@ -129,7 +129,7 @@ func (w sliced) slice(t *rapid.T, at, limit int) (from, next int, shown string) 
 	return lo + from, lo + next, back.Text
 }
 
-// noneOf fails if eight characters in a row of a secret are in a text, or all of a shorter one.
+// noneOf fails if a text contains eight consecutive characters of a secret, or all of a shorter one.
 func noneOf(t *rapid.T, secret, text string) {
 	n := min(8, len(secret))
 	for i := 0; n > 0 && i+n <= len(secret); i++ {
