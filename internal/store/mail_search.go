@@ -80,13 +80,13 @@ func (s Mail) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err 
 	}
 	var list []rankedMail
 	walk := !q.Query.hasTerms() || q.After != nil && q.After.Walk
-	page.Backlogged = walk && q.Query.hasTerms()
+	page.Crowded = walk && q.Query.hasTerms()
 	if !walk {
 		if list, err = s.rankMail(ctx, w, q); err != nil {
 			return page, err
 		}
 		if q.After == nil && len(list) > 0 && list[0].of > q.Most {
-			page.Backlogged, walk = true, true
+			page.Crowded, walk = true, true
 		}
 	}
 	if walk {
