@@ -19,9 +19,9 @@ type serverAddress struct {
 	PID int    `json:"pid"`
 }
 
-// announce leaves the address where the CLI looks for it, until the function it gives is called. That is called while
+// publishAddress leaves the address where the CLI looks for it, until the function it gives is called. That is called while
 // the address is still ours: the CLI would send the owner's token to whoever has it next.
-func announce(dir, url string) (withdraw func() error, err error) {
+func publishAddress(dir, url string) (withdraw func() error, err error) {
 	b, err := json.Marshal(serverAddress{URL: url, PID: os.Getpid()})
 	if err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 	"reeve/internal/store/sqlite"
 )
 
-// snapshot gives a whole copy of the database, in a file that has no name any more and is gone when it is closed.
-func (h *Host) snapshot(ctx context.Context) (copied io.ReadCloser, err error) {
-	dir, err := os.MkdirTemp(h.cfg.Dir, copyFolder)
+// openBackup gives a whole copy of the database, in a file that has no name any more and is gone when it is closed.
+func (h *Host) openBackup(ctx context.Context) (copied io.ReadCloser, err error) {
+	dir, err := os.MkdirTemp(h.cfg.Dir, backupPrefix)
 	if err != nil {
 		return nil, reeve.Errorf(reeve.Unavailable, "the copy cannot be written to the data directory: %w", err).
 			Hintf("check its permissions and free space")
@@ -58,7 +58,7 @@ func CheckTarget(file string, dirs ...string) error {
 			s, err := os.Stat(filepath.Join(dir, own))
 			same := err == nil && missing == nil && os.SameFile(s, there)
 			// one that is not there may be next: SQLite's own come and go, and folders are made when they are needed
-			if (same || name == own && sameDir(dir, beside)) && isDataDir(dir) {
+			if (same || name == own && isSameDir(dir, beside)) && isDataDir(dir) {
 				return reeve.Errorf(reeve.Validation,
 					"%s is %s of the data directory %s, which a backup must not replace; nothing was written", file,
 					own, dir).
@@ -67,28 +67,28 @@ func CheckTarget(file string, dirs ...string) error {
 			}
 		}
 	}
-	if what := notAFile(file); what != "" {
+	if what := describeNonFile(file); what != "" {
 		return reeve.Errorf(reeve.Validation, "%s is %s, which a backup must not replace; nothing was written", file,
-			what).Hintf("name a file, such as %s", filepath.Join(folderOf(file), "reeve-monday.db"))
+			what).Hintf("name a file, such as %s", filepath.Join(getFolder(file), "reeve-monday.db"))
 	}
-	if s, err := os.Stat(folderOf(file)); err != nil || !s.IsDir() {
+	if s, err := os.Stat(getFolder(file)); err != nil || !s.IsDir() {
 		return reeve.Errorf(reeve.Validation, "there is no folder %s for the backup; nothing was written",
-			folderOf(file)).Hintf("make it first, or name a file in another")
+			getFolder(file)).Hintf("make it first, or name a file in another")
 	}
 	return nil
 }
 
-// folderOf gives the folder that a name says: itself, if it is one or ends like one.
-func folderOf(file string) string {
+// getFolder gives the folder that a name says: itself, if it is one or ends like one.
+func getFolder(file string) string {
 	if s, err := os.Stat(file); err == nil && s.IsDir() || os.IsPathSeparator(file[len(file)-1]) {
 		return filepath.Clean(file)
 	}
 	return filepath.Dir(file)
 }
 
-// notAFile says what has a name, if it is something and no file, or a link to such a thing. Renaming a file over a
+// describeNonFile says what has a name, if it is something and no file, or a link to such a thing. Renaming a file over a
 // device or a pipe takes it away from all who use it.
-func notAFile(name string) string {
+func describeNonFile(name string) string {
 	s, err := os.Stat(name)
 	switch {
 	case err != nil || s.Mode().IsRegular():
@@ -103,7 +103,7 @@ func notAFile(name string) string {
 	return "a device"
 }
 
-func sameDir(a, b string) bool {
+func isSameDir(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
 		return false
@@ -120,7 +120,7 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 		return "", err
 	}
 	if cfg.Database != "" {
-		return "", byHand("a PostgreSQL database is not restored by Reeve")
+		return "", newManualRestoreError("a PostgreSQL database is not restored by Reeve")
 	}
 	unlock, err := lockDir(cfg.Dir)
 	if err != nil {
@@ -128,7 +128,7 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if isDump(file) {
-		return "", byHand("%s is a backup of a PostgreSQL database", file)
+		return "", newManualRestoreError("%s is a backup of a PostgreSQL database", file)
 	}
 	if err := checkBackup(ctx, file); err != nil {
 		return "", err
@@ -140,7 +140,7 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 			Hintf("check the permissions of the data directory and its disk")
 	}
 	for _, name := range []string{target, part} {
-		if what := notAFile(name); what != "" {
+		if what := describeNonFile(name); what != "" {
 			return "", reeve.Errorf(reeve.Conflict, "%s is %s, and not a database; nothing was changed", name, what).
 				Hintf("look whose it is, and move it away")
 		}
@@ -165,7 +165,7 @@ func checkBackup(ctx context.Context, file string) error {
 		return reeve.Errorf(reeve.Validation, "%s is not a backup of Reeve: %s; nothing was changed", file, why).
 			Hintf("reeve backup FILE makes one, of a server that runs")
 	}
-	if what := notAFile(file); what != "" { // to open a pipe waits for who writes into it
+	if what := describeNonFile(file); what != "" { // to open a pipe waits for who writes into it
 		return bad("it is " + what)
 	}
 	f, err := os.Open(file)
@@ -221,16 +221,16 @@ func checkBackup(ctx context.Context, file string) error {
 	return err
 }
 
-// byHand says how a PostgreSQL database is restored. The database must be empty: a table that a newer Reeve made would
+// newManualRestoreError says how a PostgreSQL database is restored. The database must be empty: a table that a newer Reeve made would
 // be in the way of the one that upgrades the copy.
-func byHand(format string, args ...any) error {
+func newManualRestoreError(format string, args ...any) error {
 	return reeve.Errorf(reeve.Unsupported, format+"; nothing was changed", args...).
 		Hintf("make an empty database, pg_restore --no-owner --dbname=URL FILE, then reeve serve --database URL")
 }
 
 // isDump tells whether a file is one that pg_dump wrote for us.
 func isDump(file string) bool {
-	if notAFile(file) != "" {
+	if describeNonFile(file) != "" {
 		return false
 	}
 	f, err := os.Open(file)

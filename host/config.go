@@ -45,7 +45,7 @@ type Config struct {
 	Origins     []string     `yaml:"origins" json:"origins,omitempty" doc:"Web origins that may call the server, besides its own. Default: none"`
 	Shell       string       `yaml:"shell" json:"shell,omitempty" enum:"host,session,disabled" doc:"Backend of shell_exec for agents whose settings do not say; disabled is for all. Default: host"`
 	ShellEnv    []string     `yaml:"shell_env" json:"shell_env,omitempty" doc:"names of the server's variables that an agent's settings may pass to its commands. Default: none"`
-	ShellDisk   int          `yaml:"shell_disk_mb" json:"shell_disk_mb,omitempty" minimum:"16" maximum:"1048576" doc:"What /shared of a workspace, or the folder of a branch, may hold in MiB before commands are refused. Default: 10240"`
+	ShellDiskMB   int          `yaml:"shell_disk_mb" json:"shell_disk_mb,omitempty" minimum:"16" maximum:"1048576" doc:"What /shared of a workspace, or the folder of a branch, may hold in MiB before commands are refused. Default: 10240"`
 	Python      PythonConfig `yaml:"python" json:"python,omitzero" doc:"Whether and how Python is run; see docs/python.md"`
 	HTTPAllow   []string     `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
 	OutputCap   int          `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
@@ -56,12 +56,12 @@ type Config struct {
 	RetryTries  int          `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
 	Runs        int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 128"`
 	RunAttempts int          `yaml:"run_attempts" json:"run_attempts,omitempty" minimum:"1" maximum:"1000" doc:"How often a run is begun, the first time and after crashes, before it fails. Default: 5"`
-	Depth       int          `yaml:"delegation_depth" json:"delegation_depth,omitempty" minimum:"1" maximum:"16" doc:"How deep calls of agents by agents may lie within each other. Default: 3"`
+	DelegationDepth       int          `yaml:"delegation_depth" json:"delegation_depth,omitempty" minimum:"1" maximum:"16" doc:"How deep calls of agents by agents may lie within each other. Default: 3"`
 	ScriptTime  Duration     `yaml:"script_time" json:"script_time,omitempty" doc:"How long one run of a script may take, waiting included. Default: 1h"`
-	PerUser     int          `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Schedules one user may have. Default: 50"`
+	SchedulesPerUser     int          `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Schedules one user may have. Default: 50"`
 	MinInterval Duration     `yaml:"min_interval" json:"min_interval,omitempty" doc:"Shortest time between two firings of a schedule. Default: 1m"`
 	AlertAfter  int          `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule's user is told, whatever its policy. Default: 3"`
-	GiveUpAfter int          `yaml:"disable_after" json:"disable_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule is disabled. Default: 5"`
+	DisableAfter int          `yaml:"disable_after" json:"disable_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule is disabled. Default: 5"`
 	RunCalls    int          `yaml:"run_calls" json:"run_calls,omitempty" minimum:"0" doc:"Calls that one scheduled run may make. Default: no limit"`
 	RunTokens   int          `yaml:"run_tokens" json:"run_tokens,omitempty" minimum:"0" doc:"Tokens that one scheduled run may spend. Default: no limit"`
 	RunMicros   int          `yaml:"run_micros" json:"run_micros,omitempty" minimum:"0" doc:"Millionths of the currency that one scheduled run may spend. Default: no limit"`
@@ -79,14 +79,14 @@ type Config struct {
 
 	MetricsToken string `yaml:"metrics_token" json:"metrics_token,omitempty" minLength:"16" doc:"A bearer token that reads /metrics and nothing else. Default: only server tokens read it"`
 
-	from *source // the file that it was read from, if it was
+	source *configSource // the file that it was read from, if it was
 
 	Log     *slog.Logger     `yaml:"-" json:"-"` // where to log. Default: standard error
 	LogTo   io.Writer        `yaml:"-" json:"-"` // where the default logger writes. Default: standard error
 	OnFault store.CommitHook `yaml:"-" json:"-"` // for fault tests. Default: nothing
-	Pulse   time.Duration    `yaml:"-" json:"-"` // between looks at whether who listens still may. Default: 15 s
+	Heartbeat   time.Duration    `yaml:"-" json:"-"` // between looks at whether who listens still may. Default: 15 s
 
-	Mind     model.Model     `yaml:"-" json:"-"` // thinks for agents. Default: the providers that are configured
+	Model     model.Model     `yaml:"-" json:"-"` // thinks for agents. Default: the providers that are configured
 	Assemble agent.Assembler `yaml:"-" json:"-"` // makes the request that a turn begins with. Default: the built-in one
 	// takes notes of turns that are over. Default: the model, of agents whose config says so
 	Extract agent.Extractor `yaml:"-" json:"-"`
@@ -107,21 +107,21 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_SCRIPT_TIME": &c.ScriptTime, "REEVE_PYTHON_TIME": &c.Python.Time}
 	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries,
 		"REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
-		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter,
-		"REEVE_DISABLE_AFTER": &c.GiveUpAfter,
+		"REEVE_DELEGATION_DEPTH": &c.DelegationDepth, "REEVE_SCHEDULES_PER_USER": &c.SchedulesPerUser, "REEVE_ALERT_AFTER": &c.AlertAfter,
+		"REEVE_DISABLE_AFTER": &c.DisableAfter,
 		"REEVE_RUN_CALLS":     &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros,
 		"REEVE_RUN_MILLIS":       &c.RunMillis,
 		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB,
 		"REEVE_PYTHON_RUNS":   &c.Python.Runs,
-		"REEVE_SHELL_DISK_MB": &c.ShellDisk}
+		"REEVE_SHELL_DISK_MB": &c.ShellDiskMB}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v
 		}
 	}
 	for name, setting := range map[string]string{"REEVE_MODEL": "model.default", "REEVE_MODEL_SCRIPT": "model.script"} {
-		if _, ok := lookup(name); ok && c.from != nil {
-			delete(c.from.lines, setting) // the file is not to blame
+		if _, ok := lookup(name); ok && c.source != nil {
+			delete(c.source.lines, setting) // the file is not to blame
 		}
 	}
 	for name, p := range lists {
@@ -187,7 +187,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Listen == "" {
 		c.Listen = "127.0.0.1:7410"
 	}
-	if name, reason := c.check(); name != "" {
+	if name, reason := c.findInvalidSetting(); name != "" {
 		return c, reeve.Errorf(reeve.Validation, "setting %s: %s", name, reason).
 			Hintf("docs/configuration.md lists every setting")
 	}
@@ -195,8 +195,8 @@ func (c Config) withDefaults() (Config, error) {
 		if c.LogTo == nil {
 			c.LogTo = os.Stderr
 		}
-		level, _ := c.level()
-		to := redact.New(knownSecrets(c)).MaskNamed().NewWriter(c.LogTo) // holds nothing back: records are whole lines
+		level, _ := c.parseLogLevel()
+		to := redact.New(listKnownSecrets(c)).MaskNamed().NewWriter(c.LogTo) // holds nothing back: records are whole lines
 		c.Log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
 	}
 	return c, nil
@@ -208,8 +208,8 @@ func (c Config) backoff() backoff.Policy {
 
 // limits is what operators allow schedules to be.
 func (c Config) limits() wake.Limits {
-	return wake.Limits{PerUser: c.PerUser, MinInterval: time.Duration(c.MinInterval), AlertAfter: c.AlertAfter,
-		DisableAfter: c.GiveUpAfter,
+	return wake.Limits{PerUser: c.SchedulesPerUser, MinInterval: time.Duration(c.MinInterval), AlertAfter: c.AlertAfter,
+		DisableAfter: c.DisableAfter,
 		Budget: reeve.Amount{Calls: int64(c.RunCalls), Tokens: int64(c.RunTokens), Micros: int64(c.RunMicros),
 			Millis: int64(c.RunMillis)}}
 }

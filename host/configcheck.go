@@ -22,19 +22,19 @@ import (
 	"reeve/toolbox/web"
 )
 
-// check says which setting cannot be, and why. One that is 0 or empty has its default.
-func (c Config) check() (name, reason string) {
-	if name, reason = outOfRange(reflect.ValueOf(c), ""); name != "" {
+// findInvalidSetting says which setting cannot be, and why. One that is 0 or empty has its default.
+func (c Config) findInvalidSetting() (name, reason string) {
+	if name, reason = findOutOfRange(reflect.ValueOf(c), ""); name != "" {
 		return name, reason
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); c.Listen != "" && (err != nil || !isPort(port)) {
 		return "listen", fmt.Sprintf("%q is not host:port", c.Listen)
 	}
-	if name, reason = c.wrongEntry(); name != "" {
+	if name, reason = c.findInvalidEntry(); name != "" {
 		return name, reason
 	}
 	for _, v := range []struct{ name, url string }{{"database", c.Database}, {"database_direct", c.DirectDB}} {
-		if reason = wrongDatabase(v.url); reason != "" {
+		if reason = explainInvalidURL(v.url); reason != "" {
 			return v.name, reason
 		}
 	}
@@ -55,16 +55,16 @@ func (c Config) check() (name, reason string) {
 	case c.RetryMax > 0 && c.RetryFirst > c.RetryMax:
 		return "retry_first", fmt.Sprintf("%s is more than retry_max, which is %s", time.Duration(c.RetryFirst),
 			time.Duration(c.RetryMax))
-	case c.GiveUpAfter > 0 && c.AlertAfter > c.GiveUpAfter:
+	case c.DisableAfter > 0 && c.AlertAfter > c.DisableAfter:
 		return "alert_after", fmt.Sprintf("%d is more than disable_after, which is %d: nobody would be told before",
-			c.AlertAfter, c.GiveUpAfter)
+			c.AlertAfter, c.DisableAfter)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Models.Names)) {
 		if c.Models.Names[name] == "" {
 			return "model.names." + name, "it names no model"
 		}
 	}
-	if reason := c.Python.wrong(); reason != "" {
+	if reason := c.Python.explainInvalidTime(); reason != "" {
 		return "python.time", reason
 	}
 	for _, a := range []struct{ name, url string }{{"webhook", c.Webhook}, {"weather_url", c.WeatherURL},
@@ -80,14 +80,14 @@ func (c Config) check() (name, reason string) {
 	if n := len(c.MetricsToken); n > 0 && n < 16 {
 		return "metrics_token", "it must have at least 16 characters"
 	}
-	if _, ok := c.level(); !ok {
+	if _, ok := c.parseLogLevel(); !ok {
 		return "log_level", fmt.Sprintf("%q is not debug, info, warn or error", c.LogLevel)
 	}
 	return "", ""
 }
 
-// wrongDatabase says what is wrong with the URL of a database. It does not show the URL, which may hold the password.
-func wrongDatabase(s string) string {
+// explainInvalidURL says what is wrong with the URL of a database. It does not show the URL, which may hold the password.
+func explainInvalidURL(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case s == "":
@@ -103,8 +103,8 @@ func wrongDatabase(s string) string {
 	return ""
 }
 
-// wrongEntry finds an entry of a list that can be none.
-func (c Config) wrongEntry() (name, reason string) {
+// findInvalidEntry finds an entry of a list that can be none.
+func (c Config) findInvalidEntry() (name, reason string) {
 	for _, list := range []struct {
 		name, want string
 		entries    []string
@@ -135,7 +135,7 @@ var (
 	varName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	hostName = regexp.MustCompile(
 		`^([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?$`)
-	numeric = regexp.MustCompile(`(^|\.)[0-9]+$`) // the end of an address, and of no name
+	numericEnd = regexp.MustCompile(`(^|\.)[0-9]+$`) // the end of an address, and of no name
 )
 
 // isHost tells whether a browser can ask for it. An address stands for itself, as ::1, or as [::1] where a port may
@@ -152,36 +152,36 @@ func isHost(s string) bool {
 		return false
 	}
 	_, err = netip.ParseAddr(u.Hostname())
-	return err == nil || hostName.MatchString(u.Hostname()) && !numeric.MatchString(u.Hostname())
+	return err == nil || hostName.MatchString(u.Hostname()) && !numericEnd.MatchString(u.Hostname())
 }
 
-// noPages are the schemes of addresses that no page is at.
-var noPages = []string{"", "ftp", "ws", "wss", "file"}
+// nonPageSchemes are the schemes of addresses that no page is at.
+var nonPageSchemes = []string{"", "ftp", "ws", "wss", "file"}
 
 // isOrigin tells whether it is spelt as browsers spell theirs: nothing behind the host and the port, which is left out
 // where the scheme says it.
 func isOrigin(s string) bool {
 	u, err := url.Parse(s)
-	if err != nil || slices.Contains(noPages, u.Scheme) || u.Scheme == "http" && u.Port() == "80" ||
+	if err != nil || slices.Contains(nonPageSchemes, u.Scheme) || u.Scheme == "http" && u.Port() == "80" ||
 		u.Scheme == "https" && u.Port() == "443" {
 		return false
 	}
 	return u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s && isHost(u.Host)
 }
 
-// level is how much is logged.
-func (c Config) level() (l slog.Level, ok bool) {
+// parseLogLevel is how much is logged.
+func (c Config) parseLogLevel() (l slog.Level, ok bool) {
 	return l, c.LogLevel == "" || l.UnmarshalText([]byte(c.LogLevel)) == nil
 }
 
-// outOfRange finds a number outside the range that its field declares, for the server as for the schema.
-func outOfRange(section reflect.Value, path string) (name, reason string) {
+// findOutOfRange finds a number outside the range that its field declares, for the server as for the schema.
+func findOutOfRange(section reflect.Value, path string) (name, reason string) {
 	for i := range section.NumField() {
 		f, v := section.Type().Field(i), section.Field(i)
 		at, n := path+f.Tag.Get("yaml"), 0.0
 		switch v.Kind() {
 		case reflect.Struct:
-			if name, reason = outOfRange(v, at+"."); name != "" {
+			if name, reason = findOutOfRange(v, at+"."); name != "" {
 				return name, reason
 			}
 			continue

@@ -10,27 +10,27 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var variablePattern = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // While the file is parsed a variable is a word between these, which mean nothing to YAML; the braces would, in a list
 // like [${A}].
 const (
-	opens  = "\uE000"
-	closes = "\uE001"
+	openMark  = "\uE000"
+	closeMark = "\uE001"
 )
 
-var hidden = regexp.MustCompile(opens + `([A-Za-z_][A-Za-z0-9_]*)` + closes)
+var markedPattern = regexp.MustCompile(openMark + `([A-Za-z_][A-Za-z0-9_]*)` + closeMark)
 
-// hide makes words of the variables in a file, which stays on its lines.
-func hide(b []byte) []byte { return variable.ReplaceAll(b, []byte(opens+"$1"+closes)) }
+// markVariables makes words of the variables in a file, which stays on its lines.
+func markVariables(b []byte) []byte { return variablePattern.ReplaceAll(b, []byte(openMark+"$1"+closeMark)) }
 
-// shown is a text with its variables as they were written.
-func shown(s string) string { return hidden.ReplaceAllString(s, "$${$1}") }
+// unmarkVariables is a text with its variables as they were written.
+func unmarkVariables(s string) string { return markedPattern.ReplaceAllString(s, "$${$1}") }
 
-// fill puts variables into a single value: they are text in it, whatever they hold, and never more than that. It fails
+// expandVariables puts variables into a single value: they are text in it, whatever they hold, and never more than that. It fails
 // on one that is not set: a half-configured server is worse than none. A value that is nothing but a variable, without
 // quotes, is a number or a truth where that belongs. One that is left empty is unsaid, unless it is a text.
-func (s *source) fill(slot *ast.Node, t reflect.Type) error {
+func (s *configSource) expandVariables(slot *ast.Node, t reflect.Type) error {
 	text, plain := (*ast.StringNode)(nil), false
 	switch n := (*slot).(type) {
 	case *ast.LiteralNode:
@@ -42,30 +42,30 @@ func (s *source) fill(slot *ast.Node, t reflect.Type) error {
 	}
 	var missing string
 	put := func(v string) string {
-		return hidden.ReplaceAllStringFunc(v, func(m string) string {
-			v, ok := os.LookupEnv(hidden.FindStringSubmatch(m)[1])
+		return markedPattern.ReplaceAllStringFunc(v, func(m string) string {
+			v, ok := os.LookupEnv(markedPattern.FindStringSubmatch(m)[1])
 			if !ok {
-				missing = shown(m)
+				missing = unmarkVariables(m)
 			}
 			return v
 		})
 	}
-	alone := plain && hidden.FindString(text.Value) == text.Value
+	alone := plain && markedPattern.FindString(text.Value) == text.Value
 	if text.Value, text.Token.Value = put(text.Value), put(text.Token.Value); missing != "" {
-		return s.wrong(text.Token.Position.Line, "the variable in %s is not set", missing)
+		return s.errorAt(text.Token.Position.Line, "the variable in %s is not set", missing)
 	}
 	switch {
 	case t.Kind() == reflect.String:
 	case strings.TrimSpace(text.Value) == "":
 		*slot = ast.Null(token.New("null", "null", text.Token.Position))
 	case alone:
-		*slot = single(token.New(text.Value, text.Value, text.Token.Position))
+		*slot = newScalarNode(token.New(text.Value, text.Value, text.Token.Position))
 	}
 	return nil
 }
 
-// single is the value that a token is by itself.
-func single(t *token.Token) ast.Node {
+// newScalarNode is the value that a token is by itself.
+func newScalarNode(t *token.Token) ast.Node {
 	switch t.Type {
 	case token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType:
 		return ast.Integer(t)

@@ -24,9 +24,9 @@ const (
 	addressFile  = "server.json"
 	configFile   = "reeve.yaml"
 
-	probeFile = ".doctor-" // a file that shows that files can be written
+	probePrefix = ".doctor-" // a file that shows that files can be written
 
-	copyFolder      = ".backup-" // a copy that is being sent
+	backupPrefix      = ".backup-" // a copy that is being sent
 	pythonFolder    = "python"
 	branchFolder    = "branches"
 	workspaceFolder = "workspaces"
@@ -68,14 +68,14 @@ func lockDir(dir string) (func() error, error) {
 	return func() error { return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close()) }, nil
 }
 
-// sweep removes what a process left that was killed while it copied the database: nobody else holds the lock.
-func (h *Host) sweep() {
+// removeLeftovers removes what a process left that was killed while it copied the database: nobody else holds the lock.
+func (h *Host) removeLeftovers() {
 	confine.Sweep()
 	entries, err := os.ReadDir(h.cfg.Dir)
 	for _, e := range entries {
 		name := e.Name()
-		if e.Type().IsRegular() && (strings.HasPrefix(name, partFile) || strings.HasPrefix(name, probeFile)) ||
-			e.IsDir() && strings.HasPrefix(name, copyFolder) {
+		if e.Type().IsRegular() && (strings.HasPrefix(name, partFile) || strings.HasPrefix(name, probePrefix)) ||
+			e.IsDir() && strings.HasPrefix(name, backupPrefix) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(h.cfg.Dir, name)))
 		}
 	}
@@ -84,8 +84,8 @@ func (h *Host) sweep() {
 	}
 }
 
-// secretKey gives the key that seals secrets: the configured one, or one of our own making.
-func secretKey(cfg Config) ([]byte, error) {
+// loadSecretKey gives the key that seals secrets: the configured one, or one of our own making.
+func loadSecretKey(cfg Config) ([]byte, error) {
 	if cfg.SecretKey != "" {
 		return hex.DecodeString(cfg.SecretKey)
 	}
@@ -93,7 +93,7 @@ func secretKey(cfg Config) ([]byte, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		key := reeve.RandomBytes(32)
-		return key, writePrivate(file, hex.EncodeToString(key)+"\n")
+		return key, writePrivateFile(file, hex.EncodeToString(key)+"\n")
 	}
 	if err != nil {
 		return nil, reeve.Errorf(reeve.Unavailable, "the key that seals secrets cannot be read: %w", err).
@@ -108,9 +108,9 @@ func secretKey(cfg Config) ([]byte, error) {
 	return key, nil
 }
 
-// writePrivate writes a whole file that only we can read. It outlives a machine that goes down, as the database does
+// writePrivateFile writes a whole file that only we can read. It outlives a machine that goes down, as the database does
 // that needs it: what was sealed with a lost key cannot be opened.
-func writePrivate(file, text string) error {
+func writePrivateFile(file, text string) error {
 	part := file + ".part"
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -130,8 +130,8 @@ func writePrivate(file, text string) error {
 	return nil
 }
 
-// ownerToken reads the token in the data directory; false means that there is none.
-func ownerToken(cfg Config) (text string, there bool, err error) {
+// readOwnerToken reads the token in the data directory; false means that there is none.
+func readOwnerToken(cfg Config) (text string, there bool, err error) {
 	b, err := os.ReadFile(filepath.Join(cfg.Dir, tokenFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return "", false, nil
@@ -144,7 +144,7 @@ func ownerToken(cfg Config) (text string, there bool, err error) {
 // likewise, and one whose token is worthless, because another database was put in place or the token was revoked:
 // whoever can write the data directory owns the server anyway.
 func (h *Host) bootstrap(ctx context.Context) error {
-	old, there, err := ownerToken(h.cfg)
+	old, there, err := readOwnerToken(h.cfg)
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "the owner's token cannot be read: %w", err).
 			Hintf("check the permissions of %s in the data directory", tokenFile)
@@ -157,12 +157,12 @@ func (h *Host) bootstrap(ctx context.Context) error {
 			return err
 		}
 		if len(list) == 0 {
-			if err := firstWorkspace(ctx, tx); err != nil {
+			if err := insertFirstWorkspace(ctx, tx); err != nil {
 				return err
 			}
 		}
 		if there {
-			known, err := adopt(ctx, tx, old)
+			known, err := adoptToken(ctx, tx, old)
 			if err != nil || known {
 				return err
 			}
@@ -175,17 +175,17 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		return err
 	}
 	file := filepath.Join(h.cfg.Dir, tokenFile)
-	if err := writePrivate(file, token+"\n"); err != nil {
+	if err := writePrivateFile(file, token+"\n"); err != nil {
 		return err
 	}
-	if h.renewed = there; there {
+	if h.isTokenRenewed = there; there {
 		h.log.Warn("the owner's token was not valid in this database, and a new one was made", "file", file)
 	}
 	return nil
 }
 
-// firstWorkspace makes the first workspace, unless another server does so in the same moment.
-func firstWorkspace(ctx context.Context, tx *store.Tx) error {
+// insertFirstWorkspace makes the first workspace, unless another server does so in the same moment.
+func insertFirstWorkspace(ctx context.Context, tx *store.Tx) error {
 	_, err := tx.Agents().InsertWorkspace(ctx, "default", "Default")
 	if reeve.CodeOf(err) == reeve.AlreadyExists {
 		return nil
@@ -193,10 +193,10 @@ func firstWorkspace(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// adopt makes the token in the data directory a server token, as one from before server tokens were marked is not yet.
+// adoptToken makes the token in the data directory a server token, as one from before server tokens were marked is not yet.
 // False means that the token is not valid in this database, or is not an owner's. Holding the file is the proof:
 // whoever can write the data directory owns the server, and no API can.
-func adopt(ctx context.Context, tx *store.Tx, text string) (known bool, err error) {
+func adoptToken(ctx context.Context, tx *store.Tx, text string) (known bool, err error) {
 	c, err := httpapi.Recognize(ctx, &tx.Snap, text)
 	switch {
 	case reeve.CodeOf(err) == reeve.Unauthenticated:
@@ -213,4 +213,4 @@ func adopt(ctx context.Context, tx *store.Tx, text string) (known bool, err erro
 
 // TokenRenewed tells whether this start has put a new owner's token in the place of one that its database does not
 // know, or no longer takes.
-func (h *Host) TokenRenewed() bool { return h.renewed }
+func (h *Host) TokenRenewed() bool { return h.isTokenRenewed }

@@ -17,8 +17,8 @@ import (
 	"reeve/internal/store"
 )
 
-// ready tells whether the store answers.
-func (h *Host) ready(ctx context.Context) error {
+// checkReady tells whether the store answers.
+func (h *Host) checkReady(ctx context.Context) error {
 	if err := h.db.CheckPresent(); err != nil {
 		return err
 	}
@@ -28,13 +28,13 @@ func (h *Host) ready(ctx context.Context) error {
 	})
 }
 
-// doctor looks at each part and says what is wrong with it, and what to do.
-func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
+// checkHealth looks at each part and says what is wrong with it, and what to do.
+func (h *Host) checkHealth(ctx context.Context) []reeve.PartHealth {
 	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkHold(ctx), h.checkRows(ctx),
 		h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
-func health(name string, err error, good, hint string) reeve.PartHealth {
+func newPartHealth(name string, err error, good, hint string) reeve.PartHealth {
 	if err != nil {
 		return reeve.PartHealth{Name: name, Detail: reeve.AsError(err).Message + errorDetail(err),
 			Hint: cmp.Or(reeve.AsError(err).Hint, hint)}
@@ -50,17 +50,17 @@ func errorDetail(err error) string {
 }
 
 func (h *Host) checkDir() reeve.PartHealth {
-	err := scarce(h.cfg.Dir)
+	err := checkFreeSpace(h.cfg.Dir)
 	if err == nil {
-		err = probe(h.cfg.Dir)
+		err = checkWritable(h.cfg.Dir)
 	}
-	return health("data directory", err, h.cfg.Dir+" can be written", "check its permissions and free space")
+	return newPartHealth("data directory", err, h.cfg.Dir+" can be written", "check its permissions and free space")
 }
 
-// probe writes a file to a directory, about as much as a call does, and removes it: a full disk takes an empty one, and
+// checkWritable writes a file to a directory, about as much as a call does, and removes it: a full disk takes an empty one, and
 // a quota shows nowhere else.
-func probe(dir string) error {
-	f, err := os.CreateTemp(dir, probeFile)
+func checkWritable(dir string) error {
+	f, err := os.CreateTemp(dir, probePrefix)
 	if errors.Is(err, os.ErrNotExist) {
 		return reeve.Errorf(reeve.Unavailable, "%s is not there: it was moved or removed while the server runs", dir).
 			Hintf("put it back, or stop the server and start it with --dir and the place where it is now")
@@ -68,24 +68,24 @@ func probe(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(make([]byte, oneCall))
+	_, err = f.Write(make([]byte, callBytes))
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 const (
-	oneCall    = 64 << 10 // what a call may write to the database and its log
-	enoughRoom = 32 << 20 // SQLite's log takes 16 MB before it is copied into the database, which may grow by as much
+	callBytes    = 64 << 10 // what a call may write to the database and its log
+	minFreeBytes = 32 << 20 // SQLite's log takes 16 MB before it is copied into the database, which may grow by as much
 )
 
-// scarce refuses a disk on which so little is left that calls are refused for it, or soon will be. A small write tells
+// checkFreeSpace refuses a disk on which so little is left that calls are refused for it, or soon will be. A small write tells
 // nothing of it: there may be room for that inside of SQLite's log.
-func scarce(file string) error {
-	left, known := room(file)
-	if !known || left >= enoughRoom {
+func checkFreeSpace(file string) error {
+	left, known := freeBytes(file)
+	if !known || left >= minFreeBytes {
 		return nil
 	}
 	how := "nearly full"
-	if left < oneCall {
+	if left < callBytes {
 		how = "full"
 	}
 	return reeve.Errorf(reeve.Unavailable,
@@ -96,15 +96,15 @@ func scarce(file string) error {
 func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	start := reeve.Monotonic()
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.System().Heartbeat(ctx, h.parts.gate.Process(), time.Hour) // a real write
+		_, err := tx.System().Heartbeat(ctx, h.services.gate.Process(), time.Hour) // a real write
 		return err
 	})
 	if err == nil && h.cfg.Database == "" {
-		err = scarce(filepath.Join(h.cfg.Dir, databaseFile))
+		err = checkFreeSpace(filepath.Join(h.cfg.Dir, databaseFile))
 	}
-	part := health("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).
+	part := newPartHealth("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).
 		Round(10*time.Microsecond)), "see the server's log")
-	if h.pooler {
+	if h.hasPooler {
 		part.Detail += "; it is reached through a connection pooler"
 		if h.cfg.DirectDB == "" {
 			part.Detail += ", so reeve backup needs database_direct, which is not set"
@@ -116,17 +116,17 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	return part
 }
 
-// corruptShown is how many rows the doctor names.
-const corruptShown = 100
+// maxCorruptShown is how many rows the doctor names.
+const maxCorruptShown = 100
 
 // checkRows reads every row of every table, and names those that cannot be decoded.
 func (h *Host) checkRows(ctx context.Context) reeve.PartHealth {
 	rows, err := h.db.CorruptRows(ctx)
 	if err != nil {
-		return health("rows", err, "", "see the server's log")
+		return newPartHealth("rows", err, "", "see the server's log")
 	}
 	var said []string
-	for _, row := range rows[:min(len(rows), corruptShown)] {
+	for _, row := range rows[:min(len(rows), maxCorruptShown)] {
 		said = append(said, row.Error())
 	}
 	if more := len(rows) - len(said); more > 0 {
@@ -145,8 +145,8 @@ func (h *Host) checkRows(ctx context.Context) reeve.PartHealth {
 // checkSecrets tells whether this server's key opens what is stored: a lost key was made anew, and servers that share a
 // database may each have made one.
 func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
-	if err := h.private(keyFile); err != nil && h.cfg.SecretKey == "" {
-		return health("secrets", err, "",
+	if err := h.checkPrivate(keyFile); err != nil && h.cfg.SecretKey == "" {
+		return newPartHealth("secrets", err, "",
 			"chmod 600 the key file; if others may have read it and the database, or a backup, replace what the "+
 				"secrets open")
 	}
@@ -158,13 +158,13 @@ func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
 	if err == nil && shut > 0 {
 		err = reeve.Errorf(reeve.Unavailable, "%d of %d secrets cannot be opened with this server's key", shut, total)
 	}
-	return health("secrets", err, fmt.Sprintf("this server's key opens all %d", total),
+	return newPartHealth("secrets", err, fmt.Sprintf("this server's key opens all %d", total),
 		"start it with the secret.key they were stored with, which servers that share a database must have in "+
 			"common, or store them again")
 }
 
-// private refuses a file of the data directory that others can read. One that is not there is fine.
-func (h *Host) private(name string) error {
+// checkPrivate refuses a file of the data directory that others can read. One that is not there is fine.
+func (h *Host) checkPrivate(name string) error {
 	info, err := os.Stat(filepath.Join(h.cfg.Dir, name))
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		return reeve.Errorf(reeve.Forbidden, "others can read %s", name)
@@ -173,13 +173,13 @@ func (h *Host) private(name string) error {
 }
 
 func (h *Host) checkToken(ctx context.Context) reeve.PartHealth {
-	if err := h.private(tokenFile); err != nil {
-		return health("tokens", err, "", "chmod 600 the token file; make a new token if others may have read it")
+	if err := h.checkPrivate(tokenFile); err != nil {
+		return newPartHealth("tokens", err, "", "chmod 600 the token file; make a new token if others may have read it")
 	}
 	_, err := os.Stat(filepath.Join(h.cfg.Dir, tokenFile))
 	text := ""
 	if err == nil {
-		text, _, err = ownerToken(h.cfg)
+		text, _, err = readOwnerToken(h.cfg)
 	}
 	if err == nil {
 		err = h.db.View(ctx, func(s *store.Snap) error {
@@ -190,7 +190,7 @@ func (h *Host) checkToken(ctx context.Context) reeve.PartHealth {
 	if reeve.CodeOf(err) == reeve.Unauthenticated {
 		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid in this database", tokenFile)
 	}
-	return health("tokens", err, "the owner's token is private, and valid",
+	return newPartHealth("tokens", err, "the owner's token is private, and valid",
 		"start the server again: it makes a new token in place of one that is lost or not valid")
 }
 
@@ -226,12 +226,12 @@ func (h *Host) checkSandbox() reeve.PartHealth {
 
 func (h *Host) checkModels() reeve.PartHealth {
 	if h.runs.models == nil {
-		return health("models", nil, "the program brings its own", "")
+		return newPartHealth("models", nil, "the program brings its own", "")
 	}
 	detail := "agents are driven by " + h.runs.models.Default() + " unless they say otherwise"
 	if h.runs.models.Default() == "rehearsal" {
 		detail = "no key is set, so agents are driven by the rehearsal model, which needs none; set " +
 			"ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY for a real one"
 	}
-	return health("models", nil, detail, "")
+	return newPartHealth("models", nil, detail, "")
 }

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// garbage is how much of it may gather before it is collected, in percent of what is in use. With many
+	// gcPercent is how much of it may gather before it is collected, in percent of what is in use. With many
 	// conversations open a server holds a tenth less than by Go's own 100, and is no slower: most of its time is the
 	// store's.
-	garbage = 60
-	// roomy is what the heap may always grow to. A server that has little in use would by its percents alone collect a
+	gcPercent = 60
+	// minHeapBytes is what the heap may always grow to. A server that has little in use would by its percents alone collect a
 	// hundred times a second while it is called, which takes a fifth of its time.
-	roomy = 20 << 20
+	minHeapBytes = 20 << 20
 )
 
 // CollectGarbage has this process collect its garbage as reeve serve does. It is for programs that are nothing but a
@@ -23,7 +23,7 @@ func CollectGarbage() {
 	set := 0
 	adjust := func() {
 		heap.Read(live)
-		if percent := pace(live[0].Value.Uint64()); percent != set {
+		if percent := computeGCPercent(live[0].Value.Uint64()); percent != set {
 			debug.SetGCPercent(percent)
 			set = percent
 		}
@@ -37,10 +37,10 @@ func CollectGarbage() {
 	next()
 }
 
-// pace is how much garbage may gather, in percent of what is in use.
-func pace(live uint64) int {
+// computeGCPercent is how much garbage may gather, in percent of what is in use.
+func computeGCPercent(live uint64) int {
 	if live == 0 { // nobody has looked yet
-		return garbage
+		return gcPercent
 	}
-	return max(garbage, int(roomy*100/live)-100)
+	return max(gcPercent, int(minHeapBytes*100/live)-100)
 }

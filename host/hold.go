@@ -7,9 +7,9 @@ import (
 	"reeve/internal/store"
 )
 
-// adopt finds out, before anything is done, whether the database is the one that the last server used. One that was
+// adoptDatabase finds out, before anything is done, whether the database is the one that the last server used. One that was
 // restored from a backup is held.
-func (h *Host) adopt(ctx context.Context) error {
+func (h *Host) adoptDatabase(ctx context.Context) error {
 	reason := ""
 	if h.cfg.Held {
 		reason = "it was started with --held or REEVE_HELD"
@@ -22,8 +22,8 @@ func (h *Host) adopt(ctx context.Context) error {
 	return err
 }
 
-// held tells whether the server is held. A store that does not answer is told of by ready.
-func (h *Host) held(ctx context.Context) (held bool) {
+// isHeld tells whether the server is held. A store that does not answer is told of by ready.
+func (h *Host) isHeld(ctx context.Context) (held bool) {
 	_ = h.db.View(ctx, func(s *store.Snap) (err error) { held, err = s.System().Held(ctx); return err })
 	return held
 }
@@ -46,5 +46,5 @@ func (h *Host) checkHold(ctx context.Context) reeve.PartHealth {
 			hold.Reason).
 			Hintf("look at what would go on with reeve held, then let it go on with reeve resume")
 	}
-	return health("hold", err, "the server is not held", "see the server's log")
+	return newPartHealth("hold", err, "the server is not held", "see the server's log")
 }

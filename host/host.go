@@ -58,35 +58,35 @@ type Host struct {
 	log     *slog.Logger
 	db      *store.DB
 	started time.Time
-	pooler  bool // the database is reached through a connection pooler
-	added   bool // the program has brought tools of its own
-	renewed bool // the owner's token was of no use, and made anew
+	hasPooler  bool // the database is reached through a connection pooler
+	hasOwnTools   bool // the program has brought tools of its own
+	isTokenRenewed bool // the owner's token was of no use, and made anew
 	unlock  func() error
 
 	telemetry telemetry
 	streams   *httpapi.Streams
 	sandboxes sandboxes
-	parts     parts
+	services     services
 
-	opening sync.Mutex // one caller opens the Host; others wait
-	runs    *runs      // made by open
-	closed  bool
+	openMu sync.Mutex // one caller opens the Host; others wait
+	runs    *runServices      // made by open
+	isClosed  bool
 }
 
-// parts are what calls pass through and what asks for runs. None of them needs a model.
-type parts struct {
+// services are what calls pass through and what asks for runs. None of them needs a model.
+type services struct {
 	queue       *wake.Queue
 	planner     *wake.Planner
 	gate        *gate.Gate
-	hub         *chat.Broadcaster
-	desk        *chat.Service
+	broadcaster         *chat.Broadcaster
+	chat        *chat.Service
 	delegation  *agent.Delegation
 	automations *automation.Runner
 	branches    *branch.Service
 }
 
-// runs are what serves runs, with a model.
-type runs struct {
+// runServices are what serves runs, with a model.
+type runServices struct {
 	models    *model.Providers // nil when the program brought its own model
 	memory    *memory.Summarizer
 	scheduler *wake.Scheduler
@@ -130,8 +130,8 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 			err = errors.Join(err, unlock())
 		}
 	}()
-	h.sweep()
-	key, err := secretKey(cfg)
+	h.removeLeftovers()
+	key, err := loadSecretKey(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 		return nil, err
 	}
 	if pg, ok := engine.(*postgres.Engine); ok {
-		h.pooler = pg.Pooler()
+		h.hasPooler = pg.Pooler()
 	}
 	if h.db, err = store.Open(ctx, engine, key); err != nil {
 		return nil, errors.Join(err, engine.Close())
@@ -172,20 +172,20 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 func (h *Host) assemble() (err error) {
 	cfg, guard, webhook := h.cfg, web.Guard{Allow: h.cfg.HTTPAllow}, h.cfg.Webhook != ""
 	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.ConfineWorker}), python: newPython(cfg)}
-	p := &h.parts
+	p := &h.services
 	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
 	items := automation.NewItems()
 	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, OnChange: p.queue.Wakeup,
-		Secrets: func() []string { return knownSecrets(cfg) }, OutputCap: cfg.OutputCap,
+		Secrets: func() []string { return listKnownSecrets(cfg) }, OutputCap: cfg.OutputCap,
 		ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), Tracer: h.telemetry.tracer(),
-		OnCall: h.telemetry.metrics.called, RunBudgets: !cfg.limits().Budget.IsZero(),
+		OnCall: h.telemetry.metrics.recordCall, RunBudgets: !cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{
-			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.secret},
+			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.getSecret},
 			reeve.ScriptTool: &automation.Builder{Pool: h.sandboxes.scripts}}})
-	p.hub = chat.NewBroadcaster(h.db, h.log)
-	p.desk = &chat.Service{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue,
+	p.broadcaster = chat.NewBroadcaster(h.db, h.log)
+	p.chat = &chat.Service{DB: h.db, Broadcaster: p.broadcaster, Process: p.gate.Process(), Queue: p.queue,
 		Fetcher: web.NewFetcher(guard)}
-	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
+	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.chat, Gate: p.gate, Depth: cfg.DelegationDepth})
 	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
 		Items: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
@@ -193,7 +193,7 @@ func (h *Host) assemble() (err error) {
 	if p.branches, err = branch.Open(h.db, filepath.Join(cfg.Dir, branchFolder)); err != nil {
 		return err
 	}
-	packs, err := h.packs(guard)
+	packs, err := h.listBuiltinTools(guard)
 	for _, t := range packs {
 		if err := p.gate.Catalogue.AddTool(t); err != nil {
 			return err
@@ -203,21 +203,21 @@ func (h *Host) assemble() (err error) {
 	return err
 }
 
-// packs returns the built-in tools.
-func (h *Host) packs(guard web.Guard) ([]reeve.Tool, error) {
-	cfg, p := h.cfg, h.parts
-	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Keep: keeper{h.db},
-		Projects: worktrees{p.branches}, Made: confine.KeepServerFile})
+// listBuiltinTools returns the built-in tools.
+func (h *Host) listBuiltinTools(guard web.Guard) ([]reeve.Tool, error) {
+	cfg, p := h.cfg, h.services
+	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Keep: payloadStore{h.db},
+		Projects: fileProjects{p.branches}, Made: confine.KeepServerFile})
 	if err != nil {
 		return nil, err
 	}
-	off, _ := pythonOff(cfg)
+	off, _ := explainPythonOff(cfg)
 	return slices.Concat(
 		roots.Tools(),
 		(&files.Session{DB: h.db}).Tools(),
 		(&output.Pack{DB: h.db}).Tools(),
 		(&media.Pack{Files: roots}).Tools(),
-		h.shell(roots).Tools(),
+		h.newShellPack(roots).Tools(),
 		(&python.Pack{Pool: h.sandboxes.python, Limits: cfg.Python.limits(), Off: off}).Tools(),
 		(&schedules.Pack{DB: h.db, Planner: p.planner}).Tools(),
 		(&scratchpad.Pack{DB: h.db}).Tools(),
@@ -232,25 +232,25 @@ func (h *Host) packs(guard web.Guard) ([]reeve.Tool, error) {
 
 // AddTool registers a tool of your own. Do it before Handler, Call or Run.
 func (h *Host) AddTool(t reeve.Tool) error {
-	h.added = true
-	return h.parts.gate.Catalogue.AddTool(t)
+	h.hasOwnTools = true
+	return h.services.gate.Catalogue.AddTool(t)
 }
 
 // open writes the catalogue, makes the first workspace and token, and makes what serves runs, once. When it fails, the
 // next caller tries again from the beginning.
 func (h *Host) open(ctx context.Context) error {
-	h.opening.Lock()
-	defer h.opening.Unlock()
+	h.openMu.Lock()
+	defer h.openMu.Unlock()
 	if h.runs != nil {
 		return nil
 	}
-	if h.closed {
+	if h.isClosed {
 		return errors.New("closed")
 	}
-	if err := h.adopt(ctx); err != nil {
+	if err := h.adoptDatabase(ctx); err != nil {
 		return err
 	}
-	if err := h.parts.gate.Open(ctx); err != nil {
+	if err := h.services.gate.Open(ctx); err != nil {
 		return err
 	}
 	if err := h.bootstrap(ctx); err != nil {
@@ -268,37 +268,37 @@ func (h *Host) open(ctx context.Context) error {
 }
 
 // newRuns makes what serves runs: the model, the brains, and the scheduler that hands runs to them.
-func (h *Host) newRuns() (_ *runs, err error) {
-	cfg, p, metrics := h.cfg, h.parts, h.telemetry.metrics
-	r := &runs{}
-	mind, resolve, known := cfg.Mind, agent.Resolver(nil), modelNamer(nil)
+func (h *Host) newRuns() (_ *runServices, err error) {
+	cfg, p, metrics := h.cfg, h.services, h.telemetry.metrics
+	r := &runServices{}
+	mind, resolve, known := cfg.Model, agent.Resolver(nil), modelNamer(nil)
 	if mind == nil {
 		if r.models, err = model.Open(cfg.modelConfig()); err != nil {
-			return nil, cfg.place(err)
+			return nil, cfg.addLine(err)
 		}
 		mind, resolve, known = r.models, r.models.Resolve, r.models.CanonicalName
 	} else {
 		mind = model.CountUsage(mind, h.log)
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: mind, Log: h.log, Process: p.gate.Process()})
-	thinker := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble,
+	thinker := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: mind, Stage: p.broadcaster, Assemble: cfg.Assemble,
 		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
 		Resolve:  resolve,
-		OnAnswer: func(a agent.ModelCall) { metrics.answered(a, known) }, Log: h.log}
+		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, known) }, Log: h.log}
 	brain := &agent.Brain{DB: h.db, Script: p.automations, Thinker: thinker,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
-		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts,
+		Planner: p.planner, Brain: brain, MaxRuns: cfg.Runs, MaxAttempts: cfg.RunAttempts,
 		Entities: &journal.Pack{DB: h.db},
 		Webhook:  cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
 		OnEnd: []wake.EndHandler{
 			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun), // answers to callers, and calls that nobody needs
 			// what clients are told, once all that came of the calls is written
-			wake.EachRun(p.desk.OnRunEnd),
+			wake.EachRun(p.chat.OnRunEnd),
 			p.automations.OnRunsEnd, // retries, repairs and stops
 		},
 		OnSkip:   []wake.SkipHandler{p.automations.OnWakesSkipped},
-		AfterEnd: []func(reeve.Run){p.desk.AfterRunEnd, metrics.ended}})
+		AfterEnd: []func(reeve.Run){p.chat.AfterRunEnd, metrics.recordRunEnd}})
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +314,7 @@ func (h *Host) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 	if c.Via == "" {
 		c.Via = reeve.ViaGo
 	}
-	return h.parts.gate.Call(ctx, c)
+	return h.services.gate.Call(ctx, c)
 }
 
 // Handler is the HTTP API.
@@ -322,13 +322,13 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	cfg, p := h.cfg, h.parts
+	cfg, p := h.cfg, h.services
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
-		Planner: p.planner, Desk: p.desk, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
+		Planner: p.planner, Desk: p.chat, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
-		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held,
-		Backup: h.snapshot, Metrics: h.telemetry.metrics.handler(),
-		MetricsToken: cfg.MetricsToken, OpenTokens: h.added}), nil
+		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady, Held: h.isHeld,
+		Backup: h.openBackup, Metrics: h.telemetry.metrics.handler(),
+		MetricsToken: cfg.MetricsToken, OpenTokens: h.hasOwnTools}), nil
 }
 
 // Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what
@@ -338,7 +338,7 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 	if err := h.open(ctx); err != nil {
 		return 0, err
 	}
-	n, err := h.parts.gate.Step(ctx)
+	n, err := h.services.gate.Step(ctx)
 	if err != nil {
 		return n, err
 	}
@@ -346,7 +346,7 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 	if n += settled; err != nil {
 		return n, err
 	}
-	begun, _, err := h.runs.scheduler.Step(ctx, together)
+	begun, _, err := h.runs.scheduler.Step(ctx, maxRunsPerStep)
 	for _, run := range begun {
 		h.runs.scheduler.Serve(ctx, run)
 	}
@@ -363,12 +363,12 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 	if err != nil {
 		return n + sent, err
 	}
-	forgot, err := h.forget(ctx)
+	forgot, err := h.deleteExpired(ctx)
 	return n + sent + forgot, err
 }
 
-// together is how many runs one Step takes up.
-const together = 16
+// maxRunsPerStep is how many runs one Step takes up.
+const maxRunsPerStep = 16
 
 // Run serves until ctx ends, then lets what is under way finish, for a while, and closes. Ready, when it is not nil,
 // is told the address once requests are answered.
@@ -384,7 +384,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 			Hintf("stop what uses it, or choose another address with --listen")
 	}
 	url := "http://" + l.Addr().String()
-	withdraw, err := announce(h.cfg.Dir, url)
+	withdraw, err := publishAddress(h.cfg.Dir, url)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -392,13 +392,13 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(h.log.Handler(), slog.LevelWarn)}
 	group, inner := errgroup.WithContext(ctx)
-	group.Go(func() error { return h.parts.gate.Run(inner) })
+	group.Go(func() error { return h.services.gate.Run(inner) })
 	group.Go(func() error { return h.runs.scheduler.Run(inner) })
 	group.Go(func() error { return h.runs.scheduler.RunDeliveries(inner) })
 	group.Go(func() error { return h.runs.deadlines.Run(inner) })
-	group.Go(func() error { return h.parts.hub.Run(inner) })
+	group.Go(func() error { return h.services.broadcaster.Run(inner) })
 	group.Go(func() error { return h.runs.memory.Run(inner) })
-	group.Go(func() error { return h.keepForgetting(inner) })
+	group.Go(func() error { return h.runCleanup(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -411,7 +411,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	})
 	group.Go(func() error {
 		<-inner.Done()
-		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		return errors.Join(withdraw(), h.streams.Close(quiet), srv.Shutdown(quiet))
 	})
@@ -425,28 +425,28 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 // closeSilentDatabase closes a database server that does not answer any more, so that nothing waits for it during
 // shutdown.
 func (h *Host) closeSilentDatabase(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience/2)
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout/2)
 	defer cancel()
-	if h.db.SingleProcess() || h.ready(ctx) == nil {
+	if h.db.SingleProcess() || h.checkReady(ctx) == nil {
 		return nil
 	}
 	h.log.Warn("the database does not answer; what is under way is taken up after the next start")
 	return h.db.Close()
 }
 
-// patience is how long calls under way may take to finish when the server is asked to stop.
-const patience = 10 * time.Second
+// shutdownTimeout is how long calls under way may take to finish when the server is asked to stop.
+const shutdownTimeout = 10 * time.Second
 
 // Close ends it.
 func (h *Host) Close() error {
-	quiet, cancel := context.WithTimeout(context.Background(), patience)
+	quiet, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	errs := []error{h.streams.Close(quiet)}
-	h.opening.Lock()
-	h.closed = true
-	h.opening.Unlock()
+	h.openMu.Lock()
+	h.isClosed = true
+	h.openMu.Unlock()
 	if h.runs != nil {
-		errs = append(errs, h.parts.gate.Close(quiet))
+		errs = append(errs, h.services.gate.Close(quiet))
 	}
 	if h.telemetry.tracing != nil {
 		errs = append(errs, h.telemetry.tracing.Shutdown(quiet))
@@ -455,8 +455,8 @@ func (h *Host) Close() error {
 		h.unlock())...)
 }
 
-// secret reads a stored secret for a tool's request.
-func (h *Host) secret(ctx context.Context, workspace, name string) (value string, err error) {
+// getSecret reads a stored secret for a tool's request.
+func (h *Host) getSecret(ctx context.Context, workspace, name string) (value string, err error) {
 	err = h.db.View(ctx, func(s *store.Snap) error {
 		value, err = s.Agents().GetSecret(ctx, workspace, name)
 		return err
@@ -464,9 +464,9 @@ func (h *Host) secret(ctx context.Context, workspace, name string) (value string
 	return value, err
 }
 
-// knownSecrets returns the values that are redacted besides stored secrets: provider keys in the environment and in the
+// listKnownSecrets returns the values that are redacted besides stored secrets: provider keys in the environment and in the
 // configuration, and the keys and tokens of the server itself.
-func knownSecrets(cfg Config) []string {
+func listKnownSecrets(cfg Config) []string {
 	var out []string
 	for _, kv := range os.Environ() {
 		name, v, _ := strings.Cut(kv, "=")

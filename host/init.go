@@ -30,7 +30,7 @@ func Init(ctx context.Context, cfg Config, sample bool) (dir string, put bool, e
 	if _, err := os.Stat(file); err == nil {
 		return h.cfg.Dir, put, nil
 	}
-	return h.cfg.Dir, put, writePrivate(file, sampleConfig())
+	return h.cfg.Dir, put, writePrivateFile(file, sampleConfig())
 }
 
 // sampleConfig is a config with every setting in it, commented out, made from the settings' own words.

@@ -8,10 +8,10 @@ import (
 	"reeve/internal/store"
 )
 
-// keeper keeps bytes that a tool is about to replace.
-type keeper struct{ db *store.DB }
+// payloadStore keeps bytes that a tool is about to replace.
+type payloadStore struct{ db *store.DB }
 
-func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash string, err error) {
+func (k payloadStore) Put(ctx context.Context, workspace string, b []byte) (hash string, err error) {
 	err = k.db.Update(ctx, func(tx *store.Tx) error {
 		hash, err = tx.Ledger().PutPayload(ctx, workspace, store.Undo, b)
 		return err
@@ -19,7 +19,7 @@ func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash strin
 	return hash, err
 }
 
-func (k keeper) Get(ctx context.Context, workspace, hash string) (b []byte, err error) {
+func (k payloadStore) Get(ctx context.Context, workspace, hash string) (b []byte, err error) {
 	err = k.db.View(ctx, func(s *store.Snap) error {
 		got, err := s.Ledger().GetPayload(ctx, workspace, store.Undo, hash, 0, -1)
 		b = got.Body
@@ -28,17 +28,17 @@ func (k keeper) Get(ctx context.Context, workspace, hash string) (b []byte, err 
 	return b, err
 }
 
-// forgetEvery is how often a server looks for what was kept for long enough, and atOnce how much of it one transaction
+// cleanupInterval is how often a server looks for what was kept for long enough, and atOnce how much of it one transaction
 // removes: others wait for it meanwhile.
 const (
-	forgetEvery = time.Hour
-	atOnce      = 20
+	cleanupInterval = time.Hour
+	cleanupBatch      = 20
 )
 
-// keepForgetting forgets, as long as the server runs, what was kept for longer than the configuration says.
-func (h *Host) keepForgetting(ctx context.Context) error {
+// runCleanup forgets, as long as the server runs, what was kept for longer than the configuration says.
+func (h *Host) runCleanup(ctx context.Context) error {
 	for {
-		n, err := h.forget(ctx)
+		n, err := h.deleteExpired(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -48,14 +48,14 @@ func (h *Host) keepForgetting(ctx context.Context) error {
 		if n > 0 && err == nil {
 			continue
 		}
-		if !notify.Sleep(ctx, forgetEvery) {
+		if !notify.Sleep(ctx, cleanupInterval) {
 			return nil
 		}
 	}
 }
 
-// forget removes some of what was kept for longer than the configuration says, and tells how much.
-func (h *Host) forget(ctx context.Context) (n int, err error) {
+// deleteExpired removes some of what was kept for longer than the configuration says, and tells how much.
+func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
 	if h.cfg.Retention == 0 {
 		return 0, nil
 	}
@@ -74,7 +74,7 @@ func (h *Host) forget(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
-		gone, err := tx.Ledger().DeleteExpiredPayloads(ctx, before, atOnce)
+		gone, err := tx.Ledger().DeleteExpiredPayloads(ctx, before, cleanupBatch)
 		n = int(gone)
 		return err
 	})

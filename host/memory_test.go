@@ -49,7 +49,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 - {when: {system: /keep the memory/}, text: FIRST}
 - {when: {said: /./}, text: answered}
 `)}
-		cfg.Mind = heard
+		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
@@ -104,7 +104,7 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 - {when: {system: /keep the memory/}, fail: {status: 400, message: I will not}}
 - {when: {said: /./}, text: answered}
 `)}
-		cfg.Mind = heard
+		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
@@ -131,7 +131,7 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	cfg.Mind = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
+	cfg.Model = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
 		"text: answered}\n")
 	h := reevetest.StartWith(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",

@@ -20,8 +20,8 @@ type PythonConfig struct {
 	Cache    string   `yaml:"cache" json:"cache,omitempty" doc:"Directory for the unpacked interpreter and its machine code, private to the server. Default: python in the data directory"`
 }
 
-// wrong says why the time cannot be; the other limits are numbers in a range.
-func (c PythonConfig) wrong() string {
+// explainInvalidTime says why the time cannot be; the other limits are numbers in a range.
+func (c PythonConfig) explainInvalidTime() string {
 	if time.Duration(c.Time) > py.MaxTime {
 		return "it is more than " + py.MaxTime.String()
 	}
@@ -41,8 +41,8 @@ func newPython(cfg Config) *py.Pool {
 	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.ConfineWorker})
 }
 
-// pythonOff returns why there is no Python, and what to do. An empty reason means that there is Python.
-func pythonOff(cfg Config) (reason, hint string) {
+// explainPythonOff returns why there is no Python, and what to do. An empty reason means that there is Python.
+func explainPythonOff(cfg Config) (reason, hint string) {
 	if cfg.Python.Disabled {
 		return "the server's configuration switches it off", "set python.disabled to false in it"
 	}
@@ -55,7 +55,7 @@ func pythonOff(cfg Config) (reason, hint string) {
 
 // checkPython says whether this server can run Python.
 func (h *Host) checkPython() reeve.PartHealth {
-	reason, hint := pythonOff(h.cfg)
+	reason, hint := explainPythonOff(h.cfg)
 	if h.cfg.Python.Disabled {
 		return reeve.PartHealth{Name: "python", OK: true, Detail: "execute_python is off: " + reason}
 	}

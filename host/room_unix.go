@@ -4,9 +4,9 @@ package host
 
 import "golang.org/x/sys/unix"
 
-// room is how many bytes are left on the disk that holds a file, without what is kept for root. False means that nobody
+// freeBytes is how many bytes are left on the disk that holds a file, without what is kept for root. False means that nobody
 // can tell, as of a disk without a size.
-func room(file string) (left int64, known bool) {
+func freeBytes(file string) (left int64, known bool) {
 	var s unix.Statfs_t
 	if unix.Statfs(file, &s) != nil || s.Blocks == 0 {
 		return 0, false

@@ -35,7 +35,7 @@ func (h *Host) InstallSample(ctx context.Context) (put bool, err error) {
 	}
 	agent := reeve.Agent{WorkspaceID: workspace, Name: SampleName, Kind: "assistant", Lifecycle: reeve.AgentActive,
 		Mode: reeve.Hybrid, Categories: []string{}, Config: json.RawMessage("{}")}
-	_, err = h.parts.automations.Create(ctx, workspace, "owner", agent, reeve.AutomationRequest{Name: SampleName,
+	_, err = h.services.automations.Create(ctx, workspace, "owner", agent, reeve.AutomationRequest{Name: SampleName,
 		Tools:         []string{"email_get", "email_search", "file_write"},
 		ScriptRequest: reeve.ScriptRequest{Source: sampleScript, Comment: "the sample: sorts the sample mailbox"}})
 	if reeve.CodeOf(err) == reeve.AlreadyExists { // another server on the same database was faster

@@ -13,10 +13,10 @@ import (
 	"reeve/toolbox/shell"
 )
 
-// shell is the pack of commands: in the workspace's /shared, or on a project's branch.
-func (h *Host) shell(roots *files.Pack) *shell.Pack {
-	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell, Projects: projects{h.parts.branches},
-		Shells: shells{h.db}, Total: int64(h.cfg.ShellDisk) << 20}
+// newShellPack is the pack of commands: in the workspace's /shared, or on a project's branch.
+func (h *Host) newShellPack(roots *files.Pack) *shell.Pack {
+	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell, Projects: shellProjects{h.services.branches},
+		Shells: shellStore{h.db}, Total: int64(h.cfg.ShellDiskMB) << 20}
 }
 
 // shellEnv gives a variable that the operator lets commands have.
@@ -27,11 +27,11 @@ func (h *Host) shellEnv(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// projects lets commands work on branches.
-type projects struct{ *branch.Service }
+// shellProjects lets commands work on branches.
+type shellProjects struct{ *branch.Service }
 
 // OpenWork gives a call its place.
-func (p projects) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (shell.WorkingTree, error) {
+func (p shellProjects) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (shell.WorkingTree, error) {
 	w, err := p.Service.OpenWork(ctx, inv, project)
 	if err != nil {
 		return shell.WorkingTree{}, err
@@ -44,15 +44,15 @@ func (p projects) OpenWork(ctx context.Context, inv *reeve.Invocation, project s
 }
 
 // ReadFolder returns the folder that a call would work in.
-func (p projects) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string) (string, error) {
+func (p shellProjects) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string) (string, error) {
 	return p.Service.ReadFolder(ctx, inv, project, false)
 }
 
-// worktrees shows branches to the file tools.
-type worktrees struct{ *branch.Service }
+// fileProjects shows branches to the file tools.
+type fileProjects struct{ *branch.Service }
 
 // Of gives the project that an agent's commands work on.
-func (w worktrees) Of(ctx context.Context, workspace, agent string) (project string, err error) {
+func (w fileProjects) Of(ctx context.Context, workspace, agent string) (project string, err error) {
 	err = w.DB.View(ctx, func(s *store.Snap) error {
 		a, err := s.Agents().GetAgent(ctx, workspace, agent)
 		if err != nil {
@@ -68,7 +68,7 @@ func (w worktrees) Of(ctx context.Context, workspace, agent string) (project str
 }
 
 // OpenWork gives a call its place.
-func (w worktrees) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (files.WorkingTree, error) {
+func (w fileProjects) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (files.WorkingTree, error) {
 	at, err := w.Service.OpenWork(ctx, inv, project)
 	if err != nil {
 		return files.WorkingTree{}, err
@@ -80,11 +80,11 @@ func (w worktrees) OpenWork(ctx context.Context, inv *reeve.Invocation, project 
 	}}, nil
 }
 
-// shells keeps shells in the store.
-type shells struct{ db *store.DB }
+// shellStore keeps shells in the store.
+type shellStore struct{ db *store.DB }
 
 // Load reads one.
-func (s shells) Load(ctx context.Context, workspace, thread string) (state []byte, err error) {
+func (s shellStore) Load(ctx context.Context, workspace, thread string) (state []byte, err error) {
 	err = s.db.View(ctx, func(snap *store.Snap) error {
 		state, err = snap.Chat().GetShell(ctx, workspace, thread)
 		return err
@@ -93,6 +93,6 @@ func (s shells) Load(ctx context.Context, workspace, thread string) (state []byt
 }
 
 // Save writes one.
-func (s shells) Save(ctx context.Context, workspace, thread string, state []byte) error {
+func (s shellStore) Save(ctx context.Context, workspace, thread string, state []byte) error {
 	return s.db.Update(ctx, func(tx *store.Tx) error { return tx.Chat().PutShell(ctx, workspace, thread, state) })
 }

@@ -18,8 +18,8 @@ type folder struct {
 	branch reeve.Branch
 }
 
-// whole tells whether the folder is there and looks like a repository. Nothing in it is followed or run.
-func (f folder) whole() bool {
+// isIntact tells whether the folder is there and looks like a repository. Nothing in it is followed or run.
+func (f folder) isIntact() bool {
 	root, err := os.OpenRoot(f.path)
 	if err != nil {
 		return false
@@ -34,16 +34,16 @@ func (f folder) whole() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// make makes the folder with the files of the branch's head, beside it first: what a crash leaves is made again.
-func (f folder) make(ctx context.Context) error {
+// create makes the folder with the files of the branch's head, beside it first: what a crash leaves is made again.
+func (f folder) create(ctx context.Context) error {
 	fresh := f.path + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
-		return unwritable(err)
+		return newWriteError(err)
 	}
-	if err := skeleton(fresh, f.branch.Name, f.repository, len(f.branch.Head)); err != nil {
-		return unwritable(err)
+	if err := writeEmptyRepository(fresh, f.branch.Name, f.repository, len(f.branch.Head)); err != nil {
+		return newWriteError(err)
 	}
-	res, err := task{root: fresh, readOnly: []string{f.objects()},
+	res, err := gitTask{root: fresh, readOnly: []string{f.objectsDir()},
 		script: `export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"; git update-ref "refs/remotes/origin/$DEFAULT" "$BASE" && git update-ref "refs/heads/$BRANCH" "$TIP" && git reset -q --hard`,
 		env: []string{"BRANCH=" + f.branch.Name, "TIP=" + f.branch.Head, "DEFAULT=" + f.DefaultBranch,
 			"BASE=" + f.branch.Base}}.run(ctx)
@@ -52,17 +52,17 @@ func (f folder) make(ctx context.Context) error {
 	}
 	if res.ExitCode != 0 {
 		return reeve.Errorf(reeve.Unavailable, "the files of branch %s cannot be laid out: %s", f.branch.Name,
-			said(res, f.objects()+"/", fresh+"/", f.Path+"/")).
+			renderStderr(res, f.objectsDir()+"/", fresh+"/", f.Path+"/")).
 			Hintf("commands must be able to read the repository, and the branch's commits must still be in it; " +
 				"discarding the branch begins it anew")
 	}
 	if err := os.RemoveAll(f.path); err != nil {
-		return unwritable(err)
+		return newWriteError(err)
 	}
 	return os.Rename(fresh, f.path)
 }
 
-func unwritable(err error) error {
+func newWriteError(err error) error {
 	return reeve.Errorf(reeve.Unavailable, "the branch's folder cannot be written: %v", err)
 }
 
@@ -94,41 +94,41 @@ tip=$(git rev-parse -q --verify "$ref^{commit}") || tip=$KNOWN
 printf '%s %s\n' "$state" "$tip" >&3
 [ "$tip" = "$KNOWN" ] || printf '%s\n^%s\n^%s\n' "$tip" "$KNOWN" "$BASE" | git pack-objects -q --revs --thin --stdout >&3`
 
-// saved is what became of what a command left behind.
-type saved struct {
+// saveOutcome is what became of what a command left behind.
+type saveOutcome struct {
 	tip  string
 	note string // what an agent should know
 }
 
-// by tells git whose a commit is.
-func by(name, mailbox string) []string {
+// authorEnv tells git whose a commit is.
+func authorEnv(name, mailbox string) []string {
 	mailbox += "@reeve.invalid"
 	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + mailbox, "GIT_COMMITTER_NAME=" + name,
 		"GIT_COMMITTER_EMAIL=" + mailbox}
 }
 
 // save commits what is in the folder, and brings it into the repository.
-func (f folder) save(ctx context.Context, message string, author []string) (s saved, err error) {
+func (f folder) save(ctx context.Context, message string, author []string) (s saveOutcome, err error) {
 	pack, err := os.CreateTemp(filepath.Dir(f.path), "pack-")
 	if err != nil {
-		return s, unwritable(err)
+		return s, newWriteError(err)
 	}
 	defer pack.Close()
 	if err := os.Remove(pack.Name()); err != nil {
-		return s, unwritable(err)
+		return s, newWriteError(err)
 	}
-	res, err := task{root: f.path, readOnly: []string{f.objects()}, script: saveScript, to: pack,
+	res, err := gitTask{root: f.path, readOnly: []string{f.objectsDir()}, script: saveScript, to: pack,
 		env: append([]string{"BRANCH=" + f.branch.Name, "KNOWN=" + f.branch.Head, "BASE=" + f.branch.Base,
-			"MESSAGE=" + message, "OBJECTS=" + f.objects(), "CONFIG=" + f.config(len(f.branch.Base))},
+			"MESSAGE=" + message, "OBJECTS=" + f.objectsDir(), "CONFIG=" + f.renderConfig(len(f.branch.Base))},
 			author...)}.run(ctx)
 	if err != nil {
 		return s, err
 	}
 	if res.ExitCode != 0 {
 		return s, reeve.Errorf(reeve.ToolFailed, "what is in the folder could not be committed: %s",
-			said(res, f.objects()+"/", f.path+"/"))
+			renderStderr(res, f.objectsDir()+"/", f.path+"/"))
 	}
-	state, tip, err := header(pack)
+	state, tip, err := readHeader(pack)
 	if err != nil {
 		return s, err
 	}
@@ -144,17 +144,17 @@ func (f folder) save(ctx context.Context, message string, author []string) (s sa
 	if tip == f.branch.Head {
 		return s, nil
 	}
-	facts, err := f.look(ctx, f.branch.Name)
+	facts, err := f.readState(ctx, f.branch.Name)
 	if err != nil {
 		return s, err
 	}
-	if facts.checked {
+	if facts.isCheckedOut {
 		s.tip, s.note = f.branch.Head,
 			"somebody has this branch checked out in the repository; what was committed is brought there once they "+
 				"do not"
 		return s, nil
 	}
-	brought, err := f.point(ctx, pack, f.branch.Name, f.branch.Base, f.branch.Head, facts.branch, tip)
+	brought, err := f.importAndUpdateBranch(ctx, pack, f.branch.Name, f.branch.Base, f.branch.Head, facts.branch, tip)
 	if err == nil && !brought {
 		s.tip, s.note = f.branch.Head,
 			"somebody has committed to this branch in the repository; what was committed here is brought there once "+
@@ -163,8 +163,8 @@ func (f folder) save(ctx context.Context, message string, author []string) (s sa
 	return s, err
 }
 
-// header reads the line before the pack, which code of the agent's may have written, and leaves the file at its end.
-func header(f *os.File) (state, tip string, err error) {
+// readHeader reads the line before the pack, which code of the agent's may have written, and leaves the file at its end.
+func readHeader(f *os.File) (state, tip string, err error) {
 	if _, err = f.Seek(0, io.SeekStart); err != nil {
 		return "", "", err
 	}

@@ -17,17 +17,17 @@ import (
 var gitLimits = confine.Limits{Time: 3 * time.Minute, CPU: 3 * time.Minute, Memory: 2 << 30, FileSize: 1 << 30,
 	Disk: 8 << 30, Files: 5_000_000, Output: 1 << 20}
 
-// settings hold for every git that we run, whatever a repository's own say: nothing that it could start is started.
-var settings = []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false",
+// gitSettings hold for every git that we run, whatever a repository's own say: nothing that it could start is started.
+var gitSettings = []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false",
 	"core.alternateRefsCommand=", "core.editor=true", "core.pager=cat", "gc.auto=0",
 	"maintenance.auto=false", "commit.gpgSign=false", "merge.verifySignatures=false", "merge.autoStash=false",
 	"submodule.recurse=false", "protocol.allow=never", "safe.directory=*",
 	"advice.addEmbeddedRepo=false", "core.quotePath=false"}
 
-// task is a script of ours that runs git.
-type task struct {
+// gitTask is a script of ours that runs git.
+type gitTask struct {
 	root     string // the folder it may write, in which it starts
-	owner    bool   // it runs as who owns root
+	asOwner    bool   // it runs as who owns root
 	readOnly []string
 	script   string
 	env      []string
@@ -36,15 +36,15 @@ type task struct {
 }
 
 // run runs a task. That git refuses is a result.
-func (t task) run(ctx context.Context) (confine.Result, error) {
+func (t gitTask) run(ctx context.Context) (confine.Result, error) {
 	env := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C", "TZ=UTC",
-		"GIT_CONFIG_COUNT=" + itoa(len(settings))}
-	for i, s := range settings {
+		"GIT_CONFIG_COUNT=" + itoa(len(gitSettings))}
+	for i, s := range gitSettings {
 		key, v, _ := strings.Cut(s, "=")
 		env = append(env, "GIT_CONFIG_KEY_"+itoa(i)+"="+key, "GIT_CONFIG_VALUE_"+itoa(i)+"="+v)
 	}
-	r, err := confine.Run(ctx, confine.Command{Args: []string{"/bin/sh", "-c", t.script}, Root: t.root, Owner: t.owner,
+	r, err := confine.Run(ctx, confine.Command{Args: []string{"/bin/sh", "-c", t.script}, Root: t.root, Owner: t.asOwner,
 		ReadOnly: t.readOnly, Env: append(env, t.env...),
 		From: t.from, To: t.to, Mode: t.mode}, gitLimits)
 	switch {
@@ -61,8 +61,8 @@ func (t task) run(ctx context.Context) (confine.Result, error) {
 	return r, nil
 }
 
-// said is the end of what git said of its failure, without the server's paths.
-func said(r confine.Result, paths ...string) string {
+// renderStderr is the end of what git said of its failure, without the server's paths.
+func renderStderr(r confine.Result, paths ...string) string {
 	s := strings.TrimSpace(string(r.Stderr))
 	for _, p := range paths {
 		s = strings.ReplaceAll(s, p, "")
@@ -89,17 +89,17 @@ func isCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// skeleton writes an empty repository that reads the objects of another, for a folder that no agent has seen yet. It is
+// writeEmptyRepository writes an empty repository that reads the objects of another, for a folder that no agent has seen yet. It is
 // written without git.
-func skeleton(dir, head string, of repository, hexes int) error {
+func writeEmptyRepository(dir, head string, of repository, hexes int) error {
 	git := filepath.Join(dir, ".git")
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "info"} {
 		if err := os.MkdirAll(filepath.Join(git, d), 0o700); err != nil {
 			return err
 		}
 	}
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/" + head + "\n", "config": of.config(hexes),
-		"objects/info/alternates": of.objects() + "\n"} {
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/" + head + "\n", "config": of.renderConfig(hexes),
+		"objects/info/alternates": of.objectsDir() + "\n"} {
 		if err := os.WriteFile(filepath.Join(git, name), []byte(text), 0o600); err != nil {
 			return err
 		}
@@ -107,13 +107,13 @@ func skeleton(dir, head string, of repository, hexes int) error {
 	return nil
 }
 
-// config is the settings of a new repository for ids of so many hex digits, with the project's as its origin.
-func (r repository) config(hexes int) string {
+// renderConfig is the settings of a new repository for ids of so many hex digits, with the project's as its origin.
+func (r repository) renderConfig(hexes int) string {
 	version, format := "0", ""
 	if hexes == 64 {
 		version, format = "1", "[extensions]\n\tobjectformat = sha256\n"
 	}
 	return "[core]\n\trepositoryformatversion = " + version +
 		"\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" + format +
-		"[remote \"origin\"]\n\turl = " + strconv.Quote(r.git) + "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+		"[remote \"origin\"]\n\turl = " + strconv.Quote(r.gitDir) + "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
 }

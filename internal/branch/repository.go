@@ -18,11 +18,11 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // repository is a project's own, on which git runs as its owner and with nothing of an agent's but data.
 type repository struct {
 	reeve.Project
-	git string // its git folder
+	gitDir string // its git folder
 }
 
-// open finds a project's repository on the disk.
-func open(p reeve.Project) (repository, error) {
+// openRepository finds a project's repository on the disk.
+func openRepository(p reeve.Project) (repository, error) {
 	for _, dir := range []string{filepath.Join(p.Path, ".git"), p.Path} {
 		if isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs")) {
 			return repository{p, dir}, nil
@@ -37,13 +37,13 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (r repository) objects() string { return filepath.Join(r.git, "objects") }
+func (r repository) objectsDir() string { return filepath.Join(r.gitDir, "objects") }
 
-// readable is what agents may read of the repository: enough to fetch from, and not its settings, which may hold
+// listReadablePaths is what agents may read of the repository: enough to fetch from, and not its settings, which may hold
 // passwords.
-func (r repository) readable() (list []string) {
+func (r repository) listReadablePaths() (list []string) {
 	for _, name := range []string{"objects", "refs", "HEAD", "packed-refs"} {
-		p := filepath.Join(r.git, name)
+		p := filepath.Join(r.gitDir, name)
 		if _, err := os.Stat(p); err == nil {
 			list = append(list, p)
 		}
@@ -51,31 +51,31 @@ func (r repository) readable() (list []string) {
 	return list
 }
 
-// do runs a script in the repository.
-func (r repository) do(ctx context.Context, script string, from *os.File, env ...string) (confine.Result, error) {
-	dir := "GIT_DIR=" + r.git
-	return task{root: r.Path, owner: true, script: script, env: append(env, dir, "DEFAULT="+r.DefaultBranch),
+// runScript runs a script in the repository.
+func (r repository) runScript(ctx context.Context, script string, from *os.File, env ...string) (confine.Result, error) {
+	dir := "GIT_DIR=" + r.gitDir
+	return gitTask{root: r.Path, asOwner: true, script: script, env: append(env, dir, "DEFAULT="+r.DefaultBranch),
 		from: from}.run(ctx)
 }
 
-// refuse is what git refused, for people.
-func (r repository) refuse(res confine.Result, what string) error {
-	return reeve.Errorf(reeve.Conflict, "%s in project %q: %s", what, r.Name, said(res, r.Path+"/", r.Path))
+// newGitError is what git refused, for people.
+func (r repository) newGitError(res confine.Result, what string) error {
+	return reeve.Errorf(reeve.Conflict, "%s in project %q: %s", what, r.Name, renderStderr(res, r.Path+"/", r.Path))
 }
 
-// facts is how a repository stands.
-type facts struct {
+// repositoryState is how a repository stands.
+type repositoryState struct {
 	head      string // the branch it has checked out, in full; empty when its head is detached
-	bare      bool
-	empty     bool   // there is no commit in it
+	isBare      bool
+	isEmpty     bool   // there is no commit in it
 	tip       string // of the default branch
 	branch    string // the tip of the branch that was asked for; empty when there is none
-	checked   bool   // somebody has the branch checked out
-	elsewhere bool   // the default branch is checked out in another worktree than the repository's own
-	filters   bool   // it runs programs of its own over files
+	isCheckedOut   bool   // somebody has the branch checked out
+	isDefaultElsewhere bool   // the default branch is checked out in another worktree than the repository's own
+	hasFilters   bool   // it runs programs of its own over files
 }
 
-const factsScript = `set -u
+const stateScript = `set -u
 printf 'head %s\n' "$(git symbolic-ref -q HEAD)"
 printf 'bare %s\n' "$(git rev-parse --is-bare-repository)" || exit 1
 printf 'any %s\n' "$(git rev-list -n 1 --all)"
@@ -85,15 +85,15 @@ git worktree list --porcelain | sed -n 's/^branch /checked /p'
 git config --name-only --get-regexp '^filter\.' | sed 's/^/filter /'
 git rev-parse --git-dir >/dev/null`
 
-// look asks how the repository stands, and a branch in it.
-func (r repository) look(ctx context.Context, branch string) (f facts, err error) {
-	res, err := r.do(ctx, factsScript, nil, "BRANCH="+branch)
+// readState asks how the repository stands, and a branch in it.
+func (r repository) readState(ctx context.Context, branch string) (f repositoryState, err error) {
+	res, err := r.runScript(ctx, stateScript, nil, "BRANCH="+branch)
 	if err != nil {
 		return f, err
 	}
 	if res.ExitCode != 0 {
 		return f, reeve.Errorf(reeve.Unavailable, "the repository of project %q cannot be read: %s", r.Name,
-			said(res, r.Path+"/", r.Path))
+			renderStderr(res, r.Path+"/", r.Path))
 	}
 	any := false
 	checked := map[string]int{}
@@ -103,7 +103,7 @@ func (r repository) look(ctx context.Context, branch string) (f facts, err error
 		case "head":
 			f.head = v
 		case "bare":
-			f.bare = v == "true"
+			f.isBare = v == "true"
 		case "any":
 			any = v != ""
 		case "tip":
@@ -113,19 +113,19 @@ func (r repository) look(ctx context.Context, branch string) (f facts, err error
 		case "checked":
 			checked[v]++
 		case "filter":
-			f.filters = true
+			f.hasFilters = true
 		}
 	}
-	f.empty = !any
-	f.checked = checked["refs/heads/"+branch] > 0
-	f.elsewhere = checked["refs/heads/"+r.DefaultBranch] > 0 && (f.bare || f.head != "refs/heads/"+r.DefaultBranch)
+	f.isEmpty = !any
+	f.isCheckedOut = checked["refs/heads/"+branch] > 0
+	f.isDefaultElsewhere = checked["refs/heads/"+r.DefaultBranch] > 0 && (f.isBare || f.head != "refs/heads/"+r.DefaultBranch)
 	return f, nil
 }
 
-// start is the commit at which a new branch begins.
-func (r repository) start(f facts) (string, error) {
+// getStartCommit is the commit at which a new branch begins.
+func (r repository) getStartCommit(f repositoryState) (string, error) {
 	switch {
-	case f.empty:
+	case f.isEmpty:
 		return "", reeve.Errorf(reeve.Conflict,
 			"the repository of project %q has no commits yet, so there is nothing to begin a branch at", r.Name).
 			Hintf("make a first commit in it")
@@ -136,7 +136,7 @@ func (r repository) start(f facts) (string, error) {
 	return f.tip, nil
 }
 
-const bringScript = `set -u
+const importScript = `set -u
 case $COUNT in
 0) ;;
 ?|??) git unpack-objects -q --strict || exit 1 ;;
@@ -148,32 +148,32 @@ git rev-list --objects --quiet "$TIP" "^$BASE" || exit 1
 [ -z "$OLD" ] || [ "$OLD" = "$KNOWN" ] || git merge-base --is-ancestor "$OLD" "$TIP" || exit 8
 git update-ref -m "$WHY" "refs/heads/$BRANCH" "$TIP" "$OLD"`
 
-// apart is how bringScript ends when the branch has commits of somebody else's in the repository.
-const apart = 8
+// exitDiverged is how bringScript ends when the branch has commits of somebody else's in the repository.
+const exitDiverged = 8
 
-// bring takes in a pack of objects, checked like a stranger's.
-func (r repository) bring(ctx context.Context, pack *os.File, base, tip string) error {
-	_, err := r.point(ctx, pack, "", base, "", "", tip)
+// importPack takes in a pack of objects, checked like a stranger's.
+func (r repository) importPack(ctx context.Context, pack *os.File, base, tip string) error {
+	_, err := r.importAndUpdateBranch(ctx, pack, "", base, "", "", tip)
 	return err
 }
 
-// point is bring that also points a branch at one of the objects, from where it is, if that is where it was known to
+// importAndUpdateBranch is bring that also points a branch at one of the objects, from where it is, if that is where it was known to
 // be, or is part of what it is pointed at. False means that it is not: somebody else has committed there.
-func (r repository) point(ctx context.Context, pack *os.File, branch, base, known, is, tip string) (bool, error) {
-	count, err := objectsIn(pack)
+func (r repository) importAndUpdateBranch(ctx context.Context, pack *os.File, branch, base, known, is, tip string) (bool, error) {
+	count, err := countObjects(pack)
 	if err != nil {
 		return false, err
 	}
-	res, err := r.do(ctx, bringScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip, "WHY=brought by Reeve",
+	res, err := r.runScript(ctx, importScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip, "WHY=brought by Reeve",
 		"COUNT="+itoa(count), "KNOWN="+known, "OLD="+is)
-	if err == nil && res.ExitCode != 0 && res.ExitCode != apart {
-		err = r.refuse(res, "what was committed cannot be taken in")
+	if err == nil && res.ExitCode != 0 && res.ExitCode != exitDiverged {
+		err = r.newGitError(res, "what was committed cannot be taken in")
 	}
 	return res.ExitCode == 0, err
 }
 
-// objectsIn counts the objects of a pack, which begins where the file stands, and leaves it there. No pack is none.
-func objectsIn(f *os.File) (int, error) {
+// countObjects counts the objects of a pack, which begins where the file stands, and leaves it there. No pack is none.
+func countObjects(f *os.File) (int, error) {
 	at, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return 0, err
@@ -185,8 +185,8 @@ func objectsIn(f *os.File) (int, error) {
 	return int(binary.BigEndian.Uint32(b[8:]) & (1<<31 - 1)), nil
 }
 
-// create makes a branch at a commit. One that is there already, at that commit, is the same one, made before a crash.
-func (r repository) create(ctx context.Context, f facts, branch, at string) error {
+// createBranch makes a branch at a commit. One that is there already, at that commit, is the same one, made before a crash.
+func (r repository) createBranch(ctx context.Context, f repositoryState, branch, at string) error {
 	if f.branch == at {
 		return nil
 	}
@@ -195,49 +195,49 @@ func (r repository) create(ctx context.Context, f facts, branch, at string) erro
 			"the repository of project %q already has a branch %s, which Reeve did not make", r.Name, branch).
 			Hintf("rename or delete it there; then try again")
 	}
-	res, err := r.do(ctx, `git update-ref -m "begun by Reeve" "refs/heads/$BRANCH" "$TIP" ""`, nil, "BRANCH="+branch,
+	res, err := r.runScript(ctx, `git update-ref -m "begun by Reeve" "refs/heads/$BRANCH" "$TIP" ""`, nil, "BRANCH="+branch,
 		"TIP="+at)
 	if err == nil && res.ExitCode != 0 {
-		err = r.refuse(res, "the branch cannot be made")
+		err = r.newGitError(res, "the branch cannot be made")
 	}
 	return err
 }
 
-// remove deletes a branch.
-func (r repository) remove(ctx context.Context, branch string) error {
-	res, err := r.do(ctx, `git update-ref -m "discarded" -d "refs/heads/$BRANCH"`, nil, "BRANCH="+branch)
+// deleteBranch deletes a branch.
+func (r repository) deleteBranch(ctx context.Context, branch string) error {
+	res, err := r.runScript(ctx, `git update-ref -m "discarded" -d "refs/heads/$BRANCH"`, nil, "BRANCH="+branch)
 	if err == nil && res.ExitCode != 0 {
-		err = r.refuse(res, "the branch cannot be deleted")
+		err = r.newGitError(res, "the branch cannot be deleted")
 	}
 	return err
 }
 
-// stillScript refuses if the repository's owner has checked out another branch since it was looked at, or the default
+// unchangedScript refuses if the repository's owner has checked out another branch since it was looked at, or the default
 // branch has moved.
-const stillScript = `[ "$(git symbolic-ref -q HEAD)" = "$HEAD" ] && [ "$(git rev-parse "refs/heads/$DEFAULT")" = "$OLD" ] || { echo "somebody has checked out another branch or moved it meanwhile" >&2; exit 1; }
+const unchangedScript = `[ "$(git symbolic-ref -q HEAD)" = "$HEAD" ] && [ "$(git rev-parse "refs/heads/$DEFAULT")" = "$OLD" ] || { echo "somebody has checked out another branch or moved it meanwhile" >&2; exit 1; }
 `
 
-// advance moves the default branch from one commit to a later one. If the repository has it checked out, its files come
+// advanceDefaultBranch moves the default branch from one commit to a later one. If the repository has it checked out, its files come
 // along, unless that would overwrite what somebody has changed there.
-func (r repository) advance(ctx context.Context, f facts, to string) error {
+func (r repository) advanceDefaultBranch(ctx context.Context, f repositoryState, to string) error {
 	const hand = "merge the branch by hand, in the repository"
-	by := stillScript + `git update-ref -m "merged by Reeve" "refs/heads/$DEFAULT" "$TIP" "$OLD"`
-	switch here := !f.bare && f.head == "refs/heads/"+r.DefaultBranch; {
-	case f.elsewhere:
+	by := unchangedScript + `git update-ref -m "merged by Reeve" "refs/heads/$DEFAULT" "$TIP" "$OLD"`
+	switch here := !f.isBare && f.head == "refs/heads/"+r.DefaultBranch; {
+	case f.isDefaultElsewhere:
 		return reeve.Errorf(reeve.Conflict, "%s is checked out in another worktree of project %q", r.DefaultBranch,
 			r.Name).Hintf("%s", hand)
-	case here && f.filters:
+	case here && f.hasFilters:
 		return reeve.Errorf(reeve.Conflict, "project %q has %s checked out, and programs of its own that filter files",
 			r.Name, r.DefaultBranch).Hintf("%s", hand)
 	case here:
 		// Somebody else's git, or one that a server left behind when it died, may have the index for a moment.
 		by = `i=0; while [ -e "$GIT_DIR/index.lock" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
-` + stillScript + `export GIT_WORK_TREE="$PWD"; git update-index -q --refresh; git merge -q --ff-only --no-stat "$TIP"`
+` + unchangedScript + `export GIT_WORK_TREE="$PWD"; git update-index -q --refresh; git merge -q --ff-only --no-stat "$TIP"`
 	}
-	res, err := r.do(ctx, by, nil, "HEAD="+f.head, "OLD="+f.tip, "TIP="+to)
+	res, err := r.runScript(ctx, by, nil, "HEAD="+f.head, "OLD="+f.tip, "TIP="+to)
 	if err == nil && res.ExitCode != 0 {
 		e := reeve.Errorf(reeve.Conflict, "%s of project %q was not moved, and is as it was: %s", r.DefaultBranch,
-			r.Name, said(res, r.Path+"/", r.Path))
+			r.Name, renderStderr(res, r.Path+"/", r.Path))
 		err = e.Hintf("commit or put away what is changed in the repository's folder, or try again if somebody else " +
 			"is at work there")
 	}

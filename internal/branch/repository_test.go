@@ -46,21 +46,21 @@ func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
 			one := git("rev-parse", "main")
 			two := git("commit-tree", "-p", one, "-m", "two", one+"^{tree}")
 			git("switch", "-q", was)
-			r, err := open(reeve.Project{Name: "site", Path: dir, DefaultBranch: "main"})
+			r, err := openRepository(reeve.Project{Name: "site", Path: dir, DefaultBranch: "main"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, err := r.look(t.Context(), "none")
+			seen, err := r.readState(t.Context(), "none")
 			if err != nil {
 				t.Fatal(err)
 			}
 			git("switch", "-q", is)
-			if err := r.advance(t.Context(), seen, two); reeve.CodeOf(err) != reeve.Conflict ||
+			if err := r.advanceDefaultBranch(t.Context(), seen, two); reeve.CodeOf(err) != reeve.Conflict ||
 				git("rev-parse", "main") != one || git("rev-parse", "feature") != one {
 				t.Errorf("%v; main is at %s, feature at %s", err, git("rev-parse", "main"), git("rev-parse", "feature"))
 			}
 			git("switch", "-q", was)
-			if err := r.advance(t.Context(), seen, two); err != nil || git("rev-parse", "main") != two {
+			if err := r.advanceDefaultBranch(t.Context(), seen, two); err != nil || git("rev-parse", "main") != two {
 				t.Errorf("%v; main is at %s", err, git("rev-parse", "main"))
 			}
 		})

@@ -22,18 +22,18 @@ type Service struct {
 	Dir string // holds the folder of each branch. No default
 
 	locks keylock.Map // by branch or project: who has its turn works there
-	doing sync.Map    // by branch: what is being done with it on a person's word, such as "merged"
+	exclusiveOps sync.Map    // by branch: what is being done with it on a person's word, such as "merged"
 }
 
 // Open makes a desk and its folder for branches, and removes what servers that died left in the folder. What is not old
 // may be another server's.
 func Open(db *store.DB, dir string) (*Service, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, unwritable(err)
+		return nil, newWriteError(err)
 	}
 	list, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, unwritable(err)
+		return nil, newWriteError(err)
 	}
 	for _, e := range list {
 		info, err := e.Info()
@@ -42,7 +42,7 @@ func Open(db *store.DB, dir string) (*Service, error) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return nil, unwritable(err)
+			return nil, newWriteError(err)
 		}
 	}
 	return &Service{DB: db, Dir: dir}, nil
@@ -55,7 +55,7 @@ type WorkingTree struct {
 	Env      []string // for git: who commits, and where from it may fetch
 	Leave    func()
 
-	desk    *Service
+	service    *Service
 	folder  folder
 	author  []string
 	message string
@@ -63,11 +63,11 @@ type WorkingTree struct {
 
 // Check tells whether commands could work on a project now.
 func (d *Service) Check(ctx context.Context, workspace, project string) error {
-	_, err := d.find(ctx, workspace, project)
+	_, err := d.getRepository(ctx, workspace, project)
 	return err
 }
 
-func (d *Service) find(ctx context.Context, workspace, project string) (r repository, err error) {
+func (d *Service) getRepository(ctx context.Context, workspace, project string) (r repository, err error) {
 	err = d.DB.View(ctx, func(s *store.Snap) error {
 		p, err := s.Agents().GetProject(ctx, workspace, project)
 		r.Project = p
@@ -81,16 +81,16 @@ func (d *Service) find(ctx context.Context, workspace, project string) (r reposi
 	if err != nil {
 		return r, err
 	}
-	return open(r.Project)
+	return openRepository(r.Project)
 }
 
 // OpenWork gives a call the branch that it works on, made if this is the first need of it.
 func (d *Service) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (*WorkingTree, error) {
-	r, err := d.find(ctx, inv.Workspace, project)
+	r, err := d.getRepository(ctx, inv.Workspace, project)
 	if err != nil {
 		return nil, err
 	}
-	b, agent, err := d.row(ctx, inv, r.Project)
+	b, agent, err := d.openBranch(ctx, inv, r.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func (d *Service) OpenWork(ctx context.Context, inv *reeve.Invocation, project s
 		return nil, err
 	}
 	f := folder{path: filepath.Join(d.Dir, b.ID), repository: r}
-	if f.branch, err = d.ready(ctx, r, b.ID); err == nil && !f.whole() {
-		err = f.mend(ctx, d)
+	if f.branch, err = d.prepareBranch(ctx, r, b.ID); err == nil && !f.isIntact() {
+		err = f.repair(ctx, d)
 	}
 	if err != nil {
 		leave()
@@ -112,18 +112,18 @@ func (d *Service) OpenWork(ctx context.Context, inv *reeve.Invocation, project s
 		}
 		return r
 	}, agent.Name)
-	who := by(name, agent.ID)
+	who := authorEnv(name, agent.ID)
 	// The repository is its owner's, whoever commands are: git is told that it may be fetched from.
 	env := append(slices.Clone(who), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
-	return &WorkingTree{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f,
-		message: trailers(inv, f.branch)}, nil
+	return &WorkingTree{Root: f.path, ReadOnly: f.listReadablePaths(), Env: env, author: who, Leave: leave, service: d, folder: f,
+		message: renderTrailers(inv, f.branch)}, nil
 }
 
 // ReadFolder gives the folder of the branch that a call works on, for those who only read. One that is not there yet,
 // or is broken, is made if create is set. It waits for nobody: what it shows is what the branch's commands leave there
 // at that moment.
 func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string, create bool) (string, error) {
-	r, err := d.find(ctx, inv.Workspace, project)
+	r, err := d.getRepository(ctx, inv.Workspace, project)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project
 		if err != nil {
 			return err
 		}
-		kind, subject, err := whose(ctx, s, inv, agent.ID)
+		kind, subject, err := findBranchOwner(ctx, s, inv, agent.ID)
 		if err == nil {
 			b, ready, err = s.Agents().FindBranch(ctx, r.ID, kind, subject)
 		}
@@ -144,7 +144,7 @@ func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project
 		return "", err
 	}
 	if f := (folder{path: filepath.Join(d.Dir, b.ID), repository: r, branch: b}); ready &&
-		b.State == reeve.BranchReady && f.whole() {
+		b.State == reeve.BranchReady && f.isIntact() {
 		return f.path, nil
 	}
 	if !create {
@@ -159,28 +159,28 @@ func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project
 	return w.Root, nil
 }
 
-// row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or
+// openBranch finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or
 // the agent's own.
-func (d *Service) row(ctx context.Context, inv *reeve.Invocation,
+func (d *Service) openBranch(ctx context.Context, inv *reeve.Invocation,
 	p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
 		if agent, err = tx.Agents().GetAgent(ctx, inv.Workspace, inv.Agent); err != nil {
 			return err
 		}
 		b = reeve.Branch{ID: tx.NewID(reeve.PrefixBranch), WorkspaceID: inv.Workspace, ProjectID: p.ID}
-		if b.Kind, b.Subject, err = whose(ctx, &tx.Snap, inv, agent.ID); err != nil {
+		if b.Kind, b.Subject, err = findBranchOwner(ctx, &tx.Snap, inv, agent.ID); err != nil {
 			return err
 		}
-		b.Name = name(b.Kind, b.Subject)
+		b.Name = renderBranchName(b.Kind, b.Subject)
 		b, err = tx.Agents().OpenBranch(ctx, b)
 		return err
 	})
 	return b, agent, err
 }
 
-// whose tells whose branch a call works on: that of whoever it all began with. An agent that another calls works where
+// findBranchOwner tells whose branch a call works on: that of whoever it all began with. An agent that another calls works where
 // its caller does.
-func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent string) (reeve.BranchKind, string, error) {
+func findBranchOwner(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent string) (reeve.BranchKind, string, error) {
 	session, ok := strings.CutPrefix(inv.Thread, reeve.SessionThread(inv.Agent, ""))
 	if !ok {
 		session = ""
@@ -208,8 +208,8 @@ func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent stri
 	return reeve.AgentBranch, agent, nil
 }
 
-// name is what git calls a branch.
-func name(kind reeve.BranchKind, subject string) string {
+// renderBranchName is what git calls a branch.
+func renderBranchName(kind reeve.BranchKind, subject string) string {
 	_, id, found := strings.Cut(subject, "_")
 	if !found || id == "" || strings.Trim(id,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
@@ -225,48 +225,48 @@ func name(kind reeve.BranchKind, subject string) string {
 	return "reeve/agent-" + id
 }
 
-// ready brings a branch's row and reference to where commands can work: what a crash left undone is finished first.
-func (d *Service) ready(ctx context.Context, r repository, id string) (b reeve.Branch, err error) {
-	b, err = d.read(ctx, r.WorkspaceID, id)
+// prepareBranch brings a branch's row and reference to where commands can work: what a crash left undone is finished first.
+func (d *Service) prepareBranch(ctx context.Context, r repository, id string) (b reeve.Branch, err error) {
+	b, err = d.getBranch(ctx, r.WorkspaceID, id)
 	if err != nil || b.State == reeve.BranchReady {
 		return b, err
 	}
 	if b.State == reeve.BranchDiscarding {
-		if b, err = d.drop(ctx, r, b); err != nil {
+		if b, err = d.finishDiscard(ctx, r, b); err != nil {
 			return b, err
 		}
 	}
 	if b.State == reeve.BranchDiscarded {
 		b.Base, b.Head, b.State = "", "", reeve.BranchMaking
 	}
-	f, err := r.look(ctx, b.Name)
+	f, err := r.readState(ctx, b.Name)
 	if err != nil {
 		return b, err
 	}
 	if b.Base == "" { // it is noted where it begins before it is made, so that after a crash we know our own
-		if b.Base, err = r.start(f); err != nil {
+		if b.Base, err = r.getStartCommit(f); err != nil {
 			return b, err
 		}
 		if f.branch != "" {
-			return b, r.create(ctx, f, b.Name, "")
+			return b, r.createBranch(ctx, f, b.Name, "")
 		}
 		b.Head = b.Base
-		if b, err = d.write(ctx, b); err != nil {
+		if b, err = d.updateBranch(ctx, b); err != nil {
 			return b, err
 		}
 	}
-	if err := r.create(ctx, f, b.Name, b.Base); err != nil {
+	if err := r.createBranch(ctx, f, b.Name, b.Base); err != nil {
 		return b, err
 	}
-	if err := (folder{filepath.Join(d.Dir, b.ID), r, b}).make(ctx); err != nil {
+	if err := (folder{filepath.Join(d.Dir, b.ID), r, b}).create(ctx); err != nil {
 		return b, err
 	}
 	b.State = reeve.BranchReady
-	return d.write(ctx, b)
+	return d.updateBranch(ctx, b)
 }
 
-// read gives a branch as it stands now.
-func (d *Service) read(ctx context.Context, workspace, id string) (b reeve.Branch, err error) {
+// getBranch gives a branch as it stands now.
+func (d *Service) getBranch(ctx context.Context, workspace, id string) (b reeve.Branch, err error) {
 	err = d.DB.View(ctx, func(s *store.Snap) error {
 		b, err = s.Agents().GetBranch(ctx, workspace, "", id)
 		return err
@@ -274,44 +274,44 @@ func (d *Service) read(ctx context.Context, workspace, id string) (b reeve.Branc
 	return b, err
 }
 
-func (d *Service) write(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+func (d *Service) updateBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
 	return b, d.DB.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateBranch(ctx, b) })
 }
 
-// mend makes a folder again that is gone or broken. Of one that is broken the files stay.
-func (f *folder) mend(ctx context.Context, d *Service) error {
+// repair makes a folder again that is gone or broken. Of one that is broken the files stay.
+func (f *folder) repair(ctx context.Context, d *Service) error {
 	if info, err := os.Lstat(f.path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return f.make(ctx)
+		return f.create(ctx)
 	}
-	s, err := f.save(ctx, "What was there when .git was made anew", by("Reeve", "reeve"))
+	s, err := f.save(ctx, "What was there when .git was made anew", authorEnv("Reeve", "reeve"))
 	if err != nil {
 		return err
 	}
 	f.branch.Head = s.tip
-	f.branch, err = d.write(ctx, f.branch)
+	f.branch, err = d.updateBranch(ctx, f.branch)
 	return err
 }
 
-// trailers name what a commit belongs to.
-func trailers(inv *reeve.Invocation, b reeve.Branch) string {
+// renderTrailers name what a commit belongs to.
+func renderTrailers(inv *reeve.Invocation, b reeve.Branch) string {
 	var out strings.Builder
-	for _, l := range [][2]string{{"Reeve-Conversation", conversation(b)}, {"Reeve-Run", inv.Run},
+	for _, l := range [][2]string{{"Reeve-Conversation", getConversationID(b)}, {"Reeve-Run", inv.Run},
 		{"Reeve-Agent", inv.Agent}, {"Reeve-User", inv.User}, {"Reeve-Operation", inv.Operation}} {
 		if l[1] != "" {
-			out.WriteString("\n" + l[0] + ": " + strings.Map(plain, l[1]))
+			out.WriteString("\n" + l[0] + ": " + strings.Map(replaceControl, l[1]))
 		}
 	}
 	return out.String()
 }
 
-func conversation(b reeve.Branch) string {
+func getConversationID(b reeve.Branch) string {
 	if b.Kind == reeve.ConversationBranch {
 		return b.Subject
 	}
 	return ""
 }
 
-func plain(r rune) rune {
+func replaceControl(r rune) rune {
 	if r < ' ' || r == 0x7f {
 		return ' '
 	}
@@ -329,7 +329,7 @@ type SaveResult struct {
 // what cannot be saved is said in the note, and stays in the folder for the next time.
 func (w *WorkingTree) Save(ctx context.Context, title string) SaveResult {
 	out := SaveResult{Branch: w.folder.branch.Name}
-	s, err := w.folder.save(ctx, subject(title)+"\n"+w.message, w.author)
+	s, err := w.folder.save(ctx, renderSubject(title)+"\n"+w.message, w.author)
 	if err != nil {
 		out.Note = reeve.AsError(err).Message
 		return out
@@ -338,16 +338,16 @@ func (w *WorkingTree) Save(ctx context.Context, title string) SaveResult {
 		return out
 	}
 	w.folder.branch.Head, out.Commit = s.tip, s.tip
-	if w.folder.branch, err = w.desk.write(ctx, w.folder.branch); err != nil {
+	if w.folder.branch, err = w.service.updateBranch(ctx, w.folder.branch); err != nil {
 		out.Note = "the commit is in the repository, but could not be noted: " + reeve.AsError(err).Message
 	}
 	return out
 }
 
-// subject is the first line of a commit: the title, cut.
-func subject(title string) string {
+// renderSubject is the first line of a commit: the title, cut.
+func renderSubject(title string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(title), "\n")
-	line = strings.Map(plain, line)
+	line = strings.Map(replaceControl, line)
 	if r := []rune(line); len(r) > 72 {
 		line, more = string(r[:72]), true
 	}

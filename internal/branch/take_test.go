@@ -13,12 +13,12 @@ func TestWhoHasABranch(t *testing.T) {
 	b := reeve.Branch{ID: "brn_1", Name: "reeve/one"}
 	refused := func(want string) {
 		t.Helper()
-		if _, err := d.take(b, "merged"); reeve.CodeOf(err) != reeve.Conflict || reeve.AsError(err).Message != want {
+		if _, err := d.tryLockBranch(b, "merged"); reeve.CodeOf(err) != reeve.Conflict || reeve.AsError(err).Message != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	for _, what := range []string{"merged", "discarded"} {
-		leave, err := d.take(b, what)
+		leave, err := d.tryLockBranch(b, what)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestWhoHasABranch(t *testing.T) {
 	}
 	refused("a command is running on branch reeve/one")
 	leave()
-	leave, err = d.take(b, "merged")
+	leave, err = d.tryLockBranch(b, "merged")
 	if err != nil {
 		t.Fatal(err)
 	}

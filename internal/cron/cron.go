@@ -19,10 +19,10 @@ type Schedule struct {
 	// do.
 	anyDay, anyWeekday bool
 
-	// elapsed says that the hour field has a star, a step or a range: such an expression means "every so often" and
+	// followsWallClock says that the hour field has a star, a step or a range: such an expression means "every so often" and
 	// follows the clock on the wall through gaps and repeats. One of single hours names times of day, each of which
 	// happens once a day.
-	elapsed bool
+	followsWallClock bool
 }
 
 // field says what one of the five fields may hold.
@@ -54,33 +54,33 @@ var monthDays = [13]int{0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
 const maxLength = 500 // characters; every real expression is far shorter
 
-// horizon bounds the search for a firing, in years. The rarest date there is, 29 February, is at most 8 years away.
-const horizon = 40
+// horizonYears bounds the search for a firing, in years. The rarest date there is, 29 February, is at most 8 years away.
+const horizonYears = 40
 
 // Parse reads an expression of five fields, or a macro such as @daily.
 func Parse(s string) (c Schedule, err error) {
 	const example = "five fields: minute hour day-of-month month day-of-week, such as 0 7 * * 1-5"
 	if len(s) > maxLength {
-		return c, invalid("/value", example, "the cron expression is longer than %d characters", maxLength)
+		return c, newFieldError("/value", example, "the cron expression is longer than %d characters", maxLength)
 	}
 	fields := strings.Fields(s)
 	if len(fields) > 0 && strings.HasPrefix(fields[0], "@") {
 		name := strings.ToLower(fields[0])
 		switch {
 		case name == "@every":
-			return c, invalid("/value", example, "@every is not a cron expression").Hintf("use an interval instead")
+			return c, newFieldError("/value", example, "@every is not a cron expression").Hintf("use an interval instead")
 		case len(fields) > 1 || macros[name] == "":
-			return c, invalid("/value", "@yearly, @monthly, @weekly, @daily or @hourly, or "+example,
-				"there is no cron macro %q", brief(s))
+			return c, newFieldError("/value", "@yearly, @monthly, @weekly, @daily or @hourly, or "+example,
+				"there is no cron macro %q", truncate(s))
 		}
 		fields = strings.Fields(macros[name])
 	}
 	if len(fields) > 0 && strings.Contains(fields[0], "TZ=") {
-		return c, invalid("/value", example, "the cron expression names a zone").
+		return c, newFieldError("/value", example, "the cron expression names a zone").
 			Hintf("give the zone apart from the expression")
 	}
 	if len(fields) != len(fieldRules) {
-		e := invalid("/value", example, "a cron expression has five fields, and this has %d", len(fields))
+		e := newFieldError("/value", example, "a cron expression has five fields, and this has %d", len(fields))
 		if len(fields) > len(fieldRules) {
 			e = e.Hintf("leave out seconds and years")
 		}
@@ -95,16 +95,16 @@ func Parse(s string) (c Schedule, err error) {
 	}
 	c = Schedule{minute: sets[0], hour: sets[1], day: sets[2], month: sets[3], weekday: sets[4], anyDay: free[2],
 		anyWeekday: free[4],
-		elapsed:    strings.ContainsAny(fields[1], "*/-")}
-	if c.anyWeekday && !c.possible() {
-		return c, invalid("/value", "a day that one of the months has", "day of month: no month of %q has a day of %q",
-			brief(fields[3]), brief(fields[2]))
+		followsWallClock:    strings.ContainsAny(fields[1], "*/-")}
+	if c.anyWeekday && !c.hasValidDate() {
+		return c, newFieldError("/value", "a day that one of the months has", "day of month: no month of %q has a day of %q",
+			truncate(fields[3]), truncate(fields[2]))
 	}
 	return c, nil
 }
 
-// possible tells whether any of the months is long enough for any of the days.
-func (c Schedule) possible() bool {
+// hasValidDate tells whether any of the months is long enough for any of the days.
+func (c Schedule) hasValidDate() bool {
 	for m := nextBit(c.month, 1); m > 0; m = nextBit(c.month, m+1) {
 		if bits.TrailingZeros64(c.day) <= monthDays[m] {
 			return true
@@ -123,14 +123,14 @@ func (f field) parse(s string) (set uint64, free bool, err error) {
 		low, high := f.low, f.high
 		first, last, isRange := strings.Cut(span, "-")
 		switch {
-		case span == "*", span == "?" && f.mayBeOpen() && step == 0:
+		case span == "*", span == "?" && f.allowsQuestionMark() && step == 0:
 			free = free || step <= 1
 		case isRange:
-			if low, high, err = f.span(first, last); err != nil {
+			if low, high, err = f.parseRange(first, last); err != nil {
 				return 0, false, err
 			}
 		default:
-			if low, err = f.number(span); err != nil {
+			if low, err = f.parseNumber(span); err != nil {
 				return 0, false, err
 			}
 			if step == 0 { // with a step, a number means "from here to the end"
@@ -157,32 +157,32 @@ func (f field) cutStep(part string) (span string, step int, err error) {
 	if !has {
 		return span, 0, nil
 	}
-	step, ok := digits(after)
+	step, ok := parseDigits(after)
 	if size := f.high - f.low + 1; !ok || step < 1 || step > size {
-		return "", 0, f.wrong("step %q of %q is not a number from 1 to %d", brief(after), brief(part), size)
+		return "", 0, f.newError("step %q of %q is not a number from 1 to %d", truncate(after), truncate(part), size)
 	}
 	return span, step, nil
 }
 
-// span reads a-b. Backward ranges are refused, as in every crontab: 17-9 is more often a slip than a night shift.
-func (f field) span(first, last string) (low, high int, err error) {
-	if low, err = f.number(first); err != nil {
+// parseRange reads a-b. Backward ranges are refused, as in every crontab: 17-9 is more often a slip than a night shift.
+func (f field) parseRange(first, last string) (low, high int, err error) {
+	if low, err = f.parseNumber(first); err != nil {
 		return 0, 0, err
 	}
-	if high, err = f.number(last); err != nil {
+	if high, err = f.parseNumber(last); err != nil {
 		return 0, 0, err
 	}
 	if f.isWeekday() && high == 0 && low > 0 { // sat-sun: a week that ends on Sunday
 		high = 7
 	}
 	if low > high {
-		return 0, 0, f.wrong("the range %s-%s runs backward", brief(first), brief(last)).
+		return 0, 0, f.newError("the range %s-%s runs backward", truncate(first), truncate(last)).
 			Hintf("to go round the end, write %d-%d,%d-%d", low, f.high, f.low, high)
 	}
 	return low, high, nil
 }
 
-func (f field) number(s string) (int, error) {
+func (f field) parseNumber(s string) (int, error) {
 	for i, name := range f.names {
 		if strings.EqualFold(s, name) {
 			return f.low + i, nil
@@ -192,29 +192,29 @@ func (f field) number(s string) (int, error) {
 	if f.isWeekday() {
 		high = 7
 	}
-	n, ok := digits(s)
+	n, ok := parseDigits(s)
 	switch {
 	case s == "":
-		return 0, f.wrong("a value is missing")
+		return 0, f.newError("a value is missing")
 	case !ok:
-		return 0, f.wrong("%q is not understood", brief(s))
+		return 0, f.newError("%q is not understood", truncate(s))
 	case n < f.low || n > high:
-		return 0, f.wrong("%d is not from %d to %d", n, f.low, high)
+		return 0, f.newError("%d is not from %d to %d", n, f.low, high)
 	}
 	return n, nil
 }
 
 func (f field) isWeekday() bool { return f.low == 0 && f.high == 6 }
 
-// mayBeOpen tells whether Quartz's ? is allowed here; it says the same as a star.
-func (f field) mayBeOpen() bool { return f.isWeekday() || f.high == 31 }
+// allowsQuestionMark tells whether Quartz's ? is allowed here; it says the same as a star.
+func (f field) allowsQuestionMark() bool { return f.isWeekday() || f.high == 31 }
 
-func (f field) wrong(format string, args ...any) *reeve.Error {
-	return invalid("/value", f.name+": "+f.expected, "%s: %s", f.name, fmt.Sprintf(format, args...))
+func (f field) newError(format string, args ...any) *reeve.Error {
+	return newFieldError("/value", f.name+": "+f.expected, "%s: %s", f.name, fmt.Sprintf(format, args...))
 }
 
-// digits reads a number of plain digits: no sign, no space.
-func digits(s string) (int, bool) {
+// parseDigits reads a number of plain digits: no sign, no space.
+func parseDigits(s string) (int, bool) {
 	for _, r := range s {
 		if r < '0' || r > '9' {
 			return 0, false
@@ -228,12 +228,12 @@ func digits(s string) (int, bool) {
 //
 // A wall time is written as the Unix seconds that it would be in UTC, so that the calendar knows nothing of zones.
 func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
-	if c.elapsed {
+	if c.followsWallClock {
 		return c.nextElapsed(after, zone)
 	}
 	// firstAt never goes back as the wall time goes on, so what comes at or before after's own wall time is in the
 	// past. In the second pass of a repeated hour some more has happened already, in the first: the loop walks over it.
-	for wall := after.Unix() + offset(after, zone); ; {
+	for wall := after.Unix() + getOffset(after, zone); ; {
 		var ok bool
 		if wall, ok = c.nextWall(wall); !ok {
 			return time.Time{}, false
@@ -248,18 +248,18 @@ func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
 // looks through one stretch of unchanging offset after the other.
 func (c Schedule) nextElapsed(after time.Time, zone *time.Location) (time.Time, bool) {
 	at := after.In(zone)
-	off := offset(at, zone)
+	off := getOffset(at, zone)
 	wall := after.Unix() + off
-	for limit := at.Year() + horizon; at.Year() <= limit; {
+	for limit := at.Year() + horizonYears; at.Year() <= limit; {
 		next, ok := c.nextWall(wall)
 		if !ok {
 			break
 		}
-		end := stretchEnd(at)
+		end := findOffsetEnd(at)
 		if t := next - off; end.IsZero() || t < end.Unix() {
 			return time.Unix(t, 0).UTC(), true
 		}
-		at, off = end, offset(end, zone)
+		at, off = end, getOffset(end, zone)
 		wall = end.Unix() + off - 1 // the first instant of the new stretch counts
 	}
 	return time.Time{}, false
@@ -271,7 +271,7 @@ func (c Schedule) nextWall(after int64) (int64, bool) {
 	t = t.Add(time.Duration(60-t.Second()) * time.Second)
 	year, mon, day := t.Date()
 	month, hour, minute := int(mon), t.Hour(), t.Minute()
-	for limit := year + horizon; year <= limit; {
+	for limit := year + horizonYears; year <= limit; {
 		m := nextBit(c.month, month)
 		if m < 0 {
 			year, month, day, hour, minute = year+1, 1, 1, 0, 0
@@ -315,14 +315,14 @@ func (c Schedule) nextDay(year, month, day int) int {
 		length = 28
 	}
 	for weekday := (int(t.Weekday()) + day - 1) % 7; day <= length; day, weekday = day+1, (weekday+1)%7 {
-		if c.matchDay(day, weekday) {
+		if c.matchesDay(day, weekday) {
 			return day
 		}
 	}
 	return -1
 }
 
-func (c Schedule) matchDay(day, weekday int) bool {
+func (c Schedule) matchesDay(day, weekday int) bool {
 	d, w := c.day&(1<<day) != 0, c.weekday&(1<<weekday) != 0
 	if c.anyDay || c.anyWeekday {
 		return d && w
@@ -335,8 +335,8 @@ func (c Schedule) matchDay(day, weekday int) bool {
 // the last rule).
 func (c Schedule) MinGap(zone *time.Location) time.Duration {
 	from, to := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2066, 1, 1, 0, 0, 0, 0, time.UTC)
-	times := c.timesOfDay()
-	days := c.minDays()
+	times := c.listTimesOfDay()
+	days := c.minDaysBetween()
 	if len(times) == 1 && days > 1 { // rare enough to look at each
 		return c.minGapBetween(from, to, zone)
 	}
@@ -345,15 +345,15 @@ func (c Schedule) MinGap(zone *time.Location) time.Duration {
 		gap = min(gap, times[i]-times[i-1])
 	}
 	least := time.Duration(gap) * time.Minute
-	for end := stretchEnd(from.In(zone)); !end.IsZero() && end.Before(to); end = stretchEnd(end) {
-		if offset(end, zone) == offset(end.Add(-time.Second), zone) {
+	for end := findOffsetEnd(from.In(zone)); !end.IsZero() && end.Before(to); end = findOffsetEnd(end) {
+		if getOffset(end, zone) == getOffset(end.Add(-time.Second), zone) {
 			continue
 		}
 		if least == time.Minute { // as small as can be
 			break
 		}
 		next := func(t time.Time) (time.Time, bool) { return c.Next(t, zone) }
-		last, ok := Latest(next, end.AddDate(-horizon, 0, 0), end.Add(-time.Second))
+		last, ok := Latest(next, end.AddDate(-horizonYears, 0, 0), end.Add(-time.Second))
 		for range 2 { // over the change, and from a firing that the change put off to the next
 			if !ok {
 				break
@@ -379,8 +379,8 @@ func (c Schedule) minGapBetween(from, to time.Time, zone *time.Location) time.Du
 	return least
 }
 
-// timesOfDay lists the minutes of the day at which it fires.
-func (c Schedule) timesOfDay() (out []int) {
+// listTimesOfDay lists the minutes of the day at which it fires.
+func (c Schedule) listTimesOfDay() (out []int) {
 	for h := nextBit(c.hour, 0); h >= 0; h = nextBit(c.hour, h+1) {
 		for m := nextBit(c.minute, 0); m >= 0; m = nextBit(c.minute, m+1) {
 			out = append(out, h*60+m)
@@ -389,9 +389,9 @@ func (c Schedule) timesOfDay() (out []int) {
 	return out
 }
 
-// minDays gives the smallest number of days between two dates of the expression, over the 400 years after which dates
+// minDaysBetween gives the smallest number of days between two dates of the expression, over the 400 years after which dates
 // repeat.
-func (c Schedule) minDays() int {
+func (c Schedule) minDaysBetween() int {
 	least, last := 1<<30, -1
 	for year := 2000; year <= 2408 && least > 1; year++ { // and 8 years for 29 February to come round
 		for month := 1; month <= 12; month++ {
@@ -418,16 +418,16 @@ func nextBit(set uint64, from int) int {
 	return bits.TrailingZeros64(set)
 }
 
-// offset gives how far a zone's wall clock is ahead of UTC, in seconds.
-func offset(t time.Time, zone *time.Location) int64 {
+// getOffset gives how far a zone's wall clock is ahead of UTC, in seconds.
+func getOffset(t time.Time, zone *time.Location) int64 {
 	_, off := t.In(zone).Zone()
 	return int64(off)
 }
 
-// stretchEnd gives an instant after at up to which its zone's offset stays the same; zero means for ever. Go's
+// findOffsetEnd gives an instant after at up to which its zone's offset stays the same; zero means for ever. Go's
 // ZoneBounds, past the changes that the zone's file lists, may end a stretch early, at the turn of a year, and on 31
 // December of a leap year even before at itself: then an hour will do.
-func stretchEnd(at time.Time) time.Time {
+func findOffsetEnd(at time.Time) time.Time {
 	_, end := at.ZoneBounds()
 	if !end.IsZero() && !end.After(at) {
 		return at.Truncate(time.Hour).Add(time.Hour)
@@ -440,11 +440,11 @@ func stretchEnd(at time.Time) time.Time {
 func FirstAt(wall int64, zone *time.Location) time.Time {
 	// No zone was ever a day from UTC, so a day and a bit before, the clock shows less.
 	for at := time.Unix(wall-26*60*60, 0).In(zone); ; {
-		off := offset(at, zone)
+		off := getOffset(at, zone)
 		if at.Unix()+off >= wall {
 			return at.UTC()
 		}
-		end := stretchEnd(at)
+		end := findOffsetEnd(at)
 		if t := wall - off; end.IsZero() || t < end.Unix() {
 			return time.Unix(t, 0).UTC()
 		}
@@ -480,9 +480,9 @@ func Latest(next func(time.Time) (time.Time, bool), floor, now time.Time) (time.
 	}
 }
 
-func brief(s string) string { return reeve.Truncate(s, 60) }
+func truncate(s string) string { return reeve.Truncate(s, 60) }
 
-func invalid(path, expected, format string, args ...any) *reeve.Error {
+func newFieldError(path, expected, format string, args ...any) *reeve.Error {
 	m := fmt.Sprintf(format, args...)
 	return &reeve.Error{Code: reeve.Validation, Message: m,
 		Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}

@@ -13,35 +13,35 @@ type Map struct {
 }
 
 type slot struct {
-	taken chan struct{}
+	lock chan struct{}
 	users int // that hold the lock or wait for it; a slot without users is removed
 }
 
 // Wait locks a name, or fails when ctx ends. Call unlock when done.
 func (l *Map) Wait(ctx context.Context, name string) (unlock func(), err error) {
-	s := l.join(name)
+	s := l.addUser(name)
 	select {
-	case s.taken <- struct{}{}:
-		return func() { <-s.taken; l.leave(name, s) }, nil
+	case s.lock <- struct{}{}:
+		return func() { <-s.lock; l.removeUser(name, s) }, nil
 	case <-ctx.Done():
-		l.leave(name, s)
+		l.removeUser(name, s)
 		return nil, ctx.Err()
 	}
 }
 
 // Try locks a name if it is free. It returns nil if it is not. Call unlock when done.
 func (l *Map) Try(name string) (unlock func()) {
-	s := l.join(name)
+	s := l.addUser(name)
 	select {
-	case s.taken <- struct{}{}:
-		return func() { <-s.taken; l.leave(name, s) }
+	case s.lock <- struct{}{}:
+		return func() { <-s.lock; l.removeUser(name, s) }
 	default:
-		l.leave(name, s)
+		l.removeUser(name, s)
 		return nil
 	}
 }
 
-func (l *Map) join(name string) *slot {
+func (l *Map) addUser(name string) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.slots[name]
@@ -49,14 +49,14 @@ func (l *Map) join(name string) *slot {
 		if l.slots == nil {
 			l.slots = map[string]*slot{}
 		}
-		s = &slot{taken: make(chan struct{}, 1)}
+		s = &slot{lock: make(chan struct{}, 1)}
 		l.slots[name] = s
 	}
 	s.users++
 	return s
 }
 
-func (l *Map) leave(name string, s *slot) {
+func (l *Map) removeUser(name string, s *slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.users--; s.users == 0 {

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	poll  = 15 * time.Second // between looks for work that nobody told of
-	first = 30 * time.Second // before a summary is tried again; doubles each time
-	tries = 5
-	pause = time.Second // after a look that failed
+	pollInterval  = 15 * time.Second // between looks for work that nobody told of
+	firstRetryDelay = 30 * time.Second // before a summary is tried again; doubles each time
+	maxAttempts = 5
+	errorDelay = time.Second // after a look that failed
 )
 
 // Gate is what the room needs of the gate: questions are asked within budgets.
@@ -37,15 +37,15 @@ type Config struct {
 // Summarizer makes summaries.
 type Summarizer struct {
 	Config
-	nudged notify.Signal
-	making sync.Mutex // one at a time: what else is ours by the store was dropped
+	summaryQueued notify.Signal
+	stepMu sync.Mutex // one at a time: what else is ours by the store was dropped
 }
 
 // New makes the room.
-func New(cfg Config) *Summarizer { return &Summarizer{Config: cfg, nudged: notify.New()} }
+func New(cfg Config) *Summarizer { return &Summarizer{Config: cfg, summaryQueued: notify.New()} }
 
 // Wakeup makes the loop look now.
-func (r *Summarizer) Wakeup() { r.nudged.Notify() }
+func (r *Summarizer) Wakeup() { r.summaryQueued.Notify() }
 
 // Run makes summaries until ctx ends.
 func (r *Summarizer) Run(ctx context.Context) error {
@@ -53,10 +53,10 @@ func (r *Summarizer) Run(ctx context.Context) error {
 		did, next, err := r.Step(ctx)
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("could not look for turns to put into a few words", "error", err)
-			next = pause
+			next = errorDelay
 		}
 		if !did || err != nil {
-			r.nudged.Wait(ctx, next)
+			r.summaryQueued.Wait(ctx, next)
 		}
 	}
 	return nil
@@ -64,11 +64,11 @@ func (r *Summarizer) Run(ctx context.Context) error {
 
 // Step makes one summary that is due. It tells whether there was one, and how long until the next is.
 func (r *Summarizer) Step(ctx context.Context) (bool, time.Duration, error) {
-	next := poll
-	if !r.making.TryLock() {
+	next := pollInterval
+	if !r.stepMu.TryLock() {
 		return false, next, nil
 	}
-	defer r.making.Unlock()
+	defer r.stepMu.Unlock()
 	var due bool
 	err := r.DB.View(ctx, func(s *store.Snap) error { // most looks find nothing, and should not wait for the writer
 		held, err := s.System().Held(ctx)
@@ -92,26 +92,26 @@ func (r *Summarizer) Step(ctx context.Context) (bool, time.Duration, error) {
 		return err
 	})
 	if err != nil || !ok {
-		return false, poll, err
+		return false, pollInterval, err
 	}
-	if err := r.make(ctx, job); err != nil {
-		return true, 0, r.delay(context.WithoutCancel(ctx), job, err)
+	if err := r.summarize(ctx, job); err != nil {
+		return true, 0, r.delayRetry(context.WithoutCancel(ctx), job, err)
 	}
 	return true, 0, nil
 }
 
-// delay writes down why a summary was not made, and when it is tried again. A server that stops has not tried.
-func (r *Summarizer) delay(ctx context.Context, job store.Summary, why error) error {
+// delayRetry writes down why a summary was not made, and when it is tried again. A server that stops has not tried.
+func (r *Summarizer) delayRetry(ctx context.Context, job store.Summary, why error) error {
 	e := reeve.AsError(why)
 	if e.Code == reeve.Conflict { // somebody else has it
 		return nil
 	}
 	return r.DB.Update(ctx, func(tx *store.Tx) error {
-		again := tx.Now().Add(first << (job.Attempts - 1))
+		again := tx.Now().Add(firstRetryDelay << (job.Attempts - 1))
 		switch {
 		case e.Code == reeve.Canceled: // the server stops
 			again = tx.Now()
-		case job.Attempts >= tries || e.Code == reeve.NotFound || e.Code == reeve.Validation:
+		case job.Attempts >= maxAttempts || e.Code == reeve.NotFound || e.Code == reeve.Validation:
 			again = time.Time{}
 			r.Log.Warn("a conversation's older turns were not put into a few words", "conversation", job.ConversationID,
 				"error", why)
