@@ -15,7 +15,7 @@ import (
 	"reeve/reevetest"
 )
 
-const keeper = "You keep the memory"
+const keeper = "You maintain the memory"
 
 // recall waits until a conversation has so many summaries, and gives them.
 func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message) {
@@ -65,7 +65,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		if list := recall(h, c.ID, 1); list[0].Content != "FIRST" || list[0].RunID != "" {
 			t.Errorf("%+v", list)
 		}
-		if got := heard.last(keeper); got != "user: The turns that followed:\n\nPerson: q0\nAgent: "+
+		if got := heard.last(keeper); got != "user: Later turns:\n\nPerson: q0\nAgent: "+
 			"answered\n\nPerson: q1\nAgent: answered\n\nPerson: q2\nAgent: answered\n\nPerson: q3\nAgent: answered\n" {
 			t.Errorf("it was made of %q", got)
 		}
@@ -83,7 +83,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		if got := heard.last(keeper); !strings.Contains(got,
-			"What was said before, in short:\nFIRST\n\nThe turns that followed:\n\nPerson: q4\n") ||
+			"Summary of earlier turns:\nFIRST\n\nLater turns:\n\nPerson: q4\n") ||
 			strings.Contains(got, "q3") {
 			t.Errorf("the second was made of %q", got)
 		}

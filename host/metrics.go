@@ -15,18 +15,18 @@ import (
 	"reeve/internal/store"
 )
 
-// metrics is what /metrics shows. It says nothing of anybody's data: tools that people define are counted together, and
-// so are models that nobody knows.
+// metrics are the Prometheus metrics of /metrics. They reveal no user data: tools that users define share one label,
+// and so do unknown models.
 type metrics struct {
-	registry *prometheus.Registry
-	calls    *prometheus.CounterVec
-	callSeconds     *prometheus.HistogramVec
-	modelCalls    *prometheus.CounterVec
-	modelSeconds  *prometheus.HistogramVec
-	modelTokens   *prometheus.CounterVec
-	modelMicros   *prometheus.CounterVec
-	runs     *prometheus.CounterVec
-	builtin    map[string]bool // the tools that every workspace has
+	registry     *prometheus.Registry
+	calls        *prometheus.CounterVec
+	callSeconds  *prometheus.HistogramVec
+	modelCalls   *prometheus.CounterVec
+	modelSeconds *prometheus.HistogramVec
+	modelTokens  *prometheus.CounterVec
+	modelMicros  *prometheus.CounterVec
+	runs         *prometheus.CounterVec
+	builtin      map[string]bool // ids of built-in tools
 }
 
 var secondBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
@@ -42,22 +42,23 @@ func newMetrics(db *store.DB) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry(), builtin: map[string]bool{},
 		calls: counter("tool_attempts_total", "Attempts of tool calls, by tool and code; no code means success.",
 			"tool", "code"),
-		callSeconds: histogram("tool_seconds", "How long attempts of tool calls took.", "tool"),
+		callSeconds: histogram("tool_seconds", "Duration of attempts of tool calls.", "tool"),
 		modelCalls: counter("model_answers_total",
-			"Questions to models, by model and code; no code means that it answered.", "model", "code"),
-		modelSeconds: histogram("model_seconds", "How long models took to answer.", "model"),
+			"Model calls, by model and code; no code means success.", "model", "code"),
+		modelSeconds: histogram("model_seconds", "Duration of model calls.", "model"),
 		modelTokens:  counter("model_tokens_total", "Tokens read and written by models.", "model", "kind"),
-		modelMicros:  counter("model_micros_total", "What models cost, in millionths of a dollar.", "model"),
-		runs:    counter("runs_ended_total", "Runs that ended, by reason and state.", "reason", "state")}
-	m.registry.MustRegister(queueCollector{db}, m.calls, m.callSeconds, m.modelCalls, m.modelSeconds, m.modelTokens, m.modelMicros, m.runs,
+		modelMicros:  counter("model_micros_total", "Cost of model calls, in millionths of a dollar.", "model"),
+		runs:         counter("runs_ended_total", "Runs that ended, by reason and state.", "reason", "state")}
+	m.registry.MustRegister(queueCollector{db}, m.calls, m.callSeconds, m.modelCalls, m.modelSeconds, m.modelTokens,
+		m.modelMicros, m.runs,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// addBuiltin counts a tool under its own name.
+// addBuiltin registers a tool that is counted under its own name.
 func (m *metrics) addBuiltin(id string) { m.builtin[id] = true }
 
-// handler serves them.
+// handler returns the handler of /metrics.
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
@@ -71,14 +72,14 @@ func (m *metrics) recordCall(s gate.AttemptRecord) {
 	m.callSeconds.WithLabelValues(name).Observe(float64(s.Spent.Millis) / 1000)
 }
 
-// modelNamer names the model that answered.
+// modelNamer returns the canonical name of the model that answered.
 type modelNamer func(asked, provider, answered string) string
 
-// recordModelCall counts a question to a model. Without a namer, all models are counted together.
-func (m *metrics) recordModelCall(a agent.ModelCall, known modelNamer) {
+// recordModelCall counts a model call. Without a modelNamer, all models are counted as other.
+func (m *metrics) recordModelCall(a agent.ModelCall, canonicalName modelNamer) {
 	name := "other"
-	if known != nil {
-		name = known(a.For, a.Provider, a.Model)
+	if canonicalName != nil {
+		name = canonicalName(a.For, a.Provider, a.Model)
 	}
 	m.modelCalls.WithLabelValues(name, string(a.Code)).Inc()
 	m.modelSeconds.WithLabelValues(name).Observe(float64(a.Spent.Millis) / 1000)
@@ -93,17 +94,17 @@ func (m *metrics) recordRunEnd(run reeve.Run) {
 	}
 }
 
-// queueCollector reads what waits when it is asked.
+// queueCollector reads the number of waiting items from the store on each scrape.
 type queueCollector struct{ db *store.DB }
 
 var waitingDesc = prometheus.NewDesc("reeve_waiting",
-	"What waits or is under way: wakes queued, runs running and parked, operations for a person, operations open, "+
-		"approvals.", []string{"what"}, nil)
+	"Items that wait or are in progress: queued wakes, running and parked runs, operations that need a person, open "+
+		"operations, approvals.", []string{"what"}, nil)
 
-// Describe says what there is to collect.
+// Describe implements prometheus.Collector.
 func (queueCollector) Describe(c chan<- *prometheus.Desc) { c <- waitingDesc }
 
-// Collect reads it.
+// Collect implements prometheus.Collector.
 func (g queueCollector) Collect(c chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

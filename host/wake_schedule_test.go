@@ -259,7 +259,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 		// What is over makes room for another, and takes its place again only where there is room.
 		fifth := use("schedule_create", object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"})
 		again := object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
-		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "4 are allowed") {
+		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "the limit is 4") {
 			t.Errorf("one too many lives again: %+v", res)
 		}
 		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID,

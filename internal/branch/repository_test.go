@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Whoever checks out another branch while a merge is worked out finds it, and the default one, as they were.
+// If a person checks out another branch while a merge is computed, that branch and the default branch stay unchanged.
 func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
 	t.Parallel()
 	if mode, reason := confine.Available(); mode == confine.Off {

@@ -1,4 +1,4 @@
-// Package keylock is a lock for each of many names.
+// Package keylock provides a mutex for each of many names, such as ids. Locks exist only while they are in use.
 package keylock
 
 import (
@@ -6,18 +6,19 @@ import (
 	"sync"
 )
 
-// Map holds a lock for each name in use. The zero value is ready to use.
+// Map is a set of locks, one for each name in use. The zero value is ready to use.
 type Map struct {
 	mu    sync.Mutex
 	slots map[string]*slot
 }
 
+// slot is the lock of one name.
 type slot struct {
-	lock chan struct{}
-	users int // that hold the lock or wait for it; a slot without users is removed
+	lock  chan struct{} // holds an element while the name is locked
+	users int           // goroutines that hold the lock or wait for it; a slot without users is removed
 }
 
-// Wait locks a name, or fails when ctx ends. Call unlock when done.
+// Wait locks a name. It fails if ctx ends first. The caller must call unlock.
 func (l *Map) Wait(ctx context.Context, name string) (unlock func(), err error) {
 	s := l.addUser(name)
 	select {
@@ -29,7 +30,7 @@ func (l *Map) Wait(ctx context.Context, name string) (unlock func(), err error) 
 	}
 }
 
-// Try locks a name if it is free. It returns nil if it is not. Call unlock when done.
+// Try locks a name if it is free, and otherwise returns nil. The caller must call unlock.
 func (l *Map) Try(name string) (unlock func()) {
 	s := l.addUser(name)
 	select {
@@ -41,6 +42,7 @@ func (l *Map) Try(name string) (unlock func()) {
 	}
 }
 
+// addUser returns the slot of a name and counts a user.
 func (l *Map) addUser(name string) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,6 +58,7 @@ func (l *Map) addUser(name string) *slot {
 	return s
 }
 
+// removeUser removes a user, and the slot after its last user.
 func (l *Map) removeUser(name string, s *slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -97,9 +97,9 @@ func TestCronFields(t *testing.T) {
 func TestCronRefused(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct{ expr, message string }{
-		{"", "five fields, and this has 0"},
-		{"* * * *", "five fields, and this has 4"},
-		{"0 * * * * *", "five fields, and this has 6"},
+		{"", "five fields, but this one has 0"},
+		{"* * * *", "five fields, but this one has 4"},
+		{"0 * * * * *", "five fields, but this one has 6"},
 		{"60 * * * *", "minute: 60 is not from 0 to 59"},
 		{"* 24 * * *", "hour: 24 is not from 0 to 23"},
 		{"* * 0 * *", "day of month: 0 is not from 1 to 31"},
@@ -108,36 +108,36 @@ func TestCronRefused(t *testing.T) {
 		{"* * * 13 *", "month: 13 is not from 1 to 12"},
 		{"* * * * 8", "day of week: 8 is not from 0 to 7"},
 		{"-1 * * * *", "minute: a value is missing"},
-		{"+1 * * * *", `minute: "+1" is not understood`},
-		{"1.5 * * * *", `minute: "1.5" is not understood`},
+		{"+1 * * * *", `minute: "+1" is not a valid value`},
+		{"1.5 * * * *", `minute: "1.5" is not a valid value`},
 		{"1, * * * *", "minute: a value is missing"},
 		{",1 * * * *", "minute: a value is missing"},
 		{"1- * * * *", "minute: a value is missing"},
-		{"1-2-3 * * * *", `minute: "2-3" is not understood`},
-		{"**  * * * *", `minute: "**" is not understood`},
-		{"*-5 * * * *", `minute: "*" is not understood`},
-		{"? * * * *", `minute: "?" is not understood`},
-		{"* * ?/2 * *", `day of month: "?" is not understood`},
+		{"1-2-3 * * * *", `minute: "2-3" is not a valid value`},
+		{"**  * * * *", `minute: "**" is not a valid value`},
+		{"*-5 * * * *", `minute: "*" is not a valid value`},
+		{"? * * * *", `minute: "?" is not a valid value`},
+		{"* * ?/2 * *", `day of month: "?" is not a valid value`},
 		{"*/0 * * * *", `minute: step "0" of "*/0" is not a number from 1 to 60`},
 		{"*/90 * * * *", `minute: step "90" of "*/90" is not a number from 1 to 60`},
 		{"*/ * * * *", `minute: step "" of "*/" is not a number from 1 to 60`},
 		{"*/5/2 * * * *", `minute: step "5/2" of "*/5/2" is not a number from 1 to 60`},
 		{"* 22-2 * * *", "hour: the range 22-2 runs backward"},
 		{"* * * * fri-mon", "day of week: the range fri-mon runs backward"},
-		{"* * * monday *", `month: "monday" is not understood`},
-		{"* * * * monday", `day of week: "monday" is not understood`},
-		{"mon * * * *", `minute: "mon" is not understood`},
-		{"* * L * *", `day of month: "L" is not understood`},
-		{"* * 15W * *", `day of month: "15W" is not understood`},
-		{"* * * * 5#2", `day of week: "5#2" is not understood`},
-		{"99999999999999999999 * * * *", `minute: "99999999999999999999" is not understood`},
+		{"* * * monday *", `month: "monday" is not a valid value`},
+		{"* * * * monday", `day of week: "monday" is not a valid value`},
+		{"mon * * * *", `minute: "mon" is not a valid value`},
+		{"* * L * *", `day of month: "L" is not a valid value`},
+		{"* * 15W * *", `day of month: "15W" is not a valid value`},
+		{"* * * * 5#2", `day of week: "5#2" is not a valid value`},
+		{"99999999999999999999 * * * *", `minute: "99999999999999999999" is not a valid value`},
 		{"0 0 30 2 *", `day of month: no month of "2" has a day of "30"`},
 		{"0 0 31 feb,4,jun,9,11 *", "day of month: no month of"},
 		{"0 0 30-31 2 ?", "day of month: no month of"},
-		{"@reboot", "there is no cron macro"},
-		{"@daily x", "there is no cron macro"},
+		{"@reboot", "unknown cron macro"},
+		{"@daily x", "unknown cron macro"},
 		{"@every 5m", "@every is not a cron expression"},
-		{"CRON_TZ=UTC * * * * *", "names a zone"},
+		{"CRON_TZ=UTC * * * * *", "contains a time zone"},
 		{strings.Repeat("1,", 400) + "1 * * * *", "longer than 500"},
 	} {
 		_, err := new(Zones).ParseCadence(KindCron, k.expr, "")
@@ -151,7 +151,7 @@ func TestCronRefused(t *testing.T) {
 		}
 	}
 	_, err := new(Zones).ParseCadence(KindCron, "* 22-2 * * *", "")
-	if hint := reeve.AsError(err).Hint; hint != "to go round the end, write 22-23,0-2" {
+	if hint := reeve.AsError(err).Hint; hint != "to wrap around, write 22-23,0-2" {
 		t.Errorf("hint %q", hint)
 	}
 }

@@ -17,27 +17,27 @@ import (
 
 const (
 	databaseFile = "reeve.db"
-	partFile     = databaseFile + ".part" // a copy that is being restored
+	partFile     = databaseFile + ".part" // the copy of a restore in progress
 	tokenFile    = "owner.token"
 	keyFile      = "secret.key"
 	lockFile     = "reeve.lock"
 	addressFile  = "server.json"
 	configFile   = "reeve.yaml"
 
-	probePrefix = ".doctor-" // a file that shows that files can be written
+	probePrefix = ".doctor-" // temporary file of a write test
 
-	backupPrefix      = ".backup-" // a copy that is being sent
+	backupPrefix    = ".backup-" // temporary folder of a backup download
 	pythonFolder    = "python"
 	branchFolder    = "branches"
 	workspaceFolder = "workspaces"
 )
 
-// ownFiles are those that a server lives on, and its folders.
+// ownFiles are the files and folders of a data directory that a server needs.
 var ownFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", databaseFile + "-journal",
 	tokenFile, keyFile, lockFile, addressFile, configFile, pythonFolder, branchFolder, workspaceFolder}
 
-// isDataDir tells whether a directory is a server's, by what no backup brings along: a directory of backups may well
-// hold a reeve.db.
+// isDataDir reports whether a directory is the data directory of a server. It looks for files that no backup contains,
+// because a directory of backups may contain a reeve.db.
 func isDataDir(dir string) bool {
 	for _, name := range []string{lockFile, tokenFile, keyFile, addressFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -47,28 +47,29 @@ func isDataDir(dir string) bool {
 	return false
 }
 
-// lockDir makes the data directory and keeps a second server out of it, also where the database is elsewhere: the
-// address that the CLI looks for is one server's.
+// lockDir creates the data directory and locks it against a second server. It does so for PostgreSQL too, because the
+// directory contains the address of one server. The returned function releases the lock.
 func lockDir(dir string) (func() error, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "the data directory %s cannot be made: %v", dir, err).
+		return nil, reeve.Errorf(reeve.Unavailable, "cannot create the data directory %s: %v", dir, err).
 			Hintf("choose another with --dir")
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "the data directory %s cannot be written: %v", dir, err).
+		return nil, reeve.Errorf(reeve.Unavailable, "cannot write to the data directory %s: %v", dir, err).
 			Hintf("check its permissions")
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(reeve.Errorf(reeve.Unavailable, "another Reeve is using the data directory %s", dir).
-			Hintf("stop it, or choose another directory with --dir; servers that share a PostgreSQL have one each"),
+			Hintf("stop it, or choose another directory with --dir; servers that share a database need one directory "+
+				"each"),
 			f.Close())
 	}
-	// Closing the file alone is not enough: a child process that is being started holds it open until it has begun.
+	// Unlock explicitly: a child process that is just starting may still have the file open.
 	return func() error { return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close()) }, nil
 }
 
-// removeLeftovers removes what a process left that was killed while it copied the database: nobody else holds the lock.
+// removeLeftovers removes temporary files of a server that was killed. The caller holds the lock of the directory.
 func (h *Host) removeLeftovers() {
 	confine.Sweep()
 	entries, err := os.ReadDir(h.cfg.Dir)
@@ -80,11 +81,12 @@ func (h *Host) removeLeftovers() {
 		}
 	}
 	if err != nil {
-		h.log.Warn("what an interrupted copy left cannot be removed", "error", err)
+		h.log.Warn("cannot remove temporary files", "error", err)
 	}
 }
 
-// loadSecretKey gives the key that seals secrets: the configured one, or one of our own making.
+// loadSecretKey returns the key that encrypts secrets: the configured key, or the key in the data directory. If there
+// is none, it generates one.
 func loadSecretKey(cfg Config) ([]byte, error) {
 	if cfg.SecretKey != "" {
 		return hex.DecodeString(cfg.SecretKey)
@@ -96,9 +98,8 @@ func loadSecretKey(cfg Config) ([]byte, error) {
 		return key, writePrivateFile(file, hex.EncodeToString(key)+"\n")
 	}
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "the key that seals secrets cannot be read: %w", err).
-			Hintf("%s in the data directory must be a file that the server may read; restore it from a backup if it "+
-				"is not", keyFile)
+		return nil, reeve.Errorf(reeve.Unavailable, "cannot read the key that encrypts secrets: %w", err).
+			Hintf("make %s in the data directory readable for the server, or restore it from a backup", keyFile)
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(b)))
 	if err != nil || len(key) != 32 {
@@ -108,8 +109,8 @@ func loadSecretKey(cfg Config) ([]byte, error) {
 	return key, nil
 }
 
-// writePrivateFile writes a whole file that only we can read. It outlives a machine that goes down, as the database does
-// that needs it: what was sealed with a lost key cannot be opened.
+// writePrivateFile atomically writes a file with mode 0600. It syncs the file and its directory, because secrets cannot
+// be decrypted if a crash of the machine loses the key file.
 func writePrivateFile(file, text string) error {
 	part := file + ".part"
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -124,14 +125,14 @@ func writePrivateFile(file, text string) error {
 		return err
 	}
 	if dir, err := os.Open(filepath.Dir(file)); err == nil {
-		_ = dir.Sync() // not every system can
+		_ = dir.Sync() // not supported on every system
 		_ = dir.Close()
 	}
 	return nil
 }
 
-// readOwnerToken reads the token in the data directory; false means that there is none.
-func readOwnerToken(cfg Config) (text string, there bool, err error) {
+// readOwnerToken reads the token in the data directory. It returns false if there is none.
+func readOwnerToken(cfg Config) (text string, exists bool, err error) {
 	b, err := os.ReadFile(filepath.Join(cfg.Dir, tokenFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return "", false, nil
@@ -139,19 +140,21 @@ func readOwnerToken(cfg Config) (text string, there bool, err error) {
 	return strings.TrimSpace(string(b)), true, err
 }
 
-// bootstrap makes the first workspace and its owner's token. The file is written once the token is in the database: a
-// crash between the two leaves a token nobody knows, and the next start makes another. A file that is lost is made anew
-// likewise, and one whose token is worthless, because another database was put in place or the token was revoked:
-// whoever can write the data directory owns the server anyway.
+// bootstrap inserts the first workspace and the owner's token, and writes the token file. It also replaces a token file
+// that is lost, or whose token is not valid because the token was revoked or the database was replaced. This gives away
+// no rights: anyone who can write to the data directory owns the server anyway.
+//
+// The file is written after the commit. A crash in between leaves a token in the database that no one knows, and the
+// next start inserts another.
 func (h *Host) bootstrap(ctx context.Context) error {
-	old, there, err := readOwnerToken(h.cfg)
+	old, exists, err := readOwnerToken(h.cfg)
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "the owner's token cannot be read: %w", err).
+		return reeve.Errorf(reeve.Unavailable, "cannot read the owner's token: %w", err).
 			Hintf("check the permissions of %s in the data directory", tokenFile)
 	}
 	token := ""
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
-		token = "" // it may be run again
+		token = "" // the transaction may be repeated
 		list, err := tx.Agents().WorkspaceIDs(ctx)
 		if err != nil {
 			return err
@@ -161,9 +164,9 @@ func (h *Host) bootstrap(ctx context.Context) error {
 				return err
 			}
 		}
-		if there {
-			known, err := adoptToken(ctx, tx, old)
-			if err != nil || known {
+		if exists {
+			isValid, err := adoptToken(ctx, tx, old)
+			if err != nil || isValid {
 				return err
 			}
 		}
@@ -178,13 +181,13 @@ func (h *Host) bootstrap(ctx context.Context) error {
 	if err := writePrivateFile(file, token+"\n"); err != nil {
 		return err
 	}
-	if h.isTokenRenewed = there; there {
-		h.log.Warn("the owner's token was not valid in this database, and a new one was made", "file", file)
+	if h.isTokenRenewed = exists; exists {
+		h.log.Warn("owner's token was not valid in this database; created a new one", "file", file)
 	}
 	return nil
 }
 
-// insertFirstWorkspace makes the first workspace, unless another server does so in the same moment.
+// insertFirstWorkspace inserts the first workspace, unless another server does so at the same time.
 func insertFirstWorkspace(ctx context.Context, tx *store.Tx) error {
 	_, err := tx.Agents().InsertWorkspace(ctx, "default", "Default")
 	if reeve.CodeOf(err) == reeve.AlreadyExists {
@@ -193,10 +196,10 @@ func insertFirstWorkspace(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// adoptToken makes the token in the data directory a server token, as one from before server tokens were marked is not yet.
-// False means that the token is not valid in this database, or is not an owner's. Holding the file is the proof:
-// whoever can write the data directory owns the server, and no API can.
-func adoptToken(ctx context.Context, tx *store.Tx, text string) (known bool, err error) {
+// adoptToken marks the token in the data directory as a server token. (Tokens of old versions are not marked yet.) It
+// returns false if the token is not valid in this database, or is not an owner's. The file is sufficient proof: anyone
+// who can write to the data directory owns the server, and the API cannot write there.
+func adoptToken(ctx context.Context, tx *store.Tx, text string) (isValid bool, err error) {
 	c, err := httpapi.Recognize(ctx, &tx.Snap, text)
 	switch {
 	case reeve.CodeOf(err) == reeve.Unauthenticated:
@@ -211,6 +214,6 @@ func adoptToken(ctx context.Context, tx *store.Tx, text string) (known bool, err
 	return true, nil
 }
 
-// TokenRenewed tells whether this start has put a new owner's token in the place of one that its database does not
-// know, or no longer takes.
+// TokenRenewed reports whether this start has replaced the owner's token, because the old one was not valid in the
+// database.
 func (h *Host) TokenRenewed() bool { return h.isTokenRenewed }

@@ -6,14 +6,15 @@ import (
 	"reeve"
 )
 
-// Who cannot have a branch is told who has it: a command, or another request.
-func TestWhoHasABranch(t *testing.T) {
+// The error for a locked branch names the holder: a command, or another request.
+func TestTryLockBranchNamesHolder(t *testing.T) {
 	t.Parallel()
 	var d Service
 	b := reeve.Branch{ID: "brn_1", Name: "reeve/one"}
 	refused := func(want string) {
 		t.Helper()
-		if _, err := d.tryLockBranch(b, "merged"); reeve.CodeOf(err) != reeve.Conflict || reeve.AsError(err).Message != want {
+		if _, err := d.tryLockBranch(b, "merged"); reeve.CodeOf(err) != reeve.Conflict || reeve.AsError(err).
+			Message != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -22,7 +23,7 @@ func TestWhoHasABranch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refused("branch reeve/one is just being " + what + ", by another request")
+		refused("branch reeve/one is being " + what + " by another request")
 		leave()
 	}
 	leave, err := d.locks.Wait(t.Context(), b.ID) // as a command does
