@@ -82,14 +82,19 @@ type Config struct {
 
 	source *configSource // the file that the settings were read from, if any
 
-	Log     *slog.Logger     `yaml:"-" json:"-"` // receives log messages. Default: a text logger that writes to LogTo
-	LogTo   io.Writer        `yaml:"-" json:"-"` // output of the default logger. Default: standard error
-	OnFault store.CommitHook `yaml:"-" json:"-"` // injects faults, for tests. Default: none
-	// interval of checks whether clients of streams may still listen. Default: 15 s
-	Heartbeat time.Duration `yaml:"-" json:"-"`
+	// The fields below can be set by a Go program only.
 
-	Model model.Model `yaml:"-" json:"-"` // answers for agents. Default: the configured providers
-	// assembles the model request of a turn. Default: the built-in assembler
+	// Log receives log messages. Default: a text logger that writes to LogTo
+	Log *slog.Logger `yaml:"-" json:"-"`
+	// LogTo is the output of the default logger. Default: standard error
+	LogTo io.Writer `yaml:"-" json:"-"`
+	// OnFault injects faults, for tests. Default: none
+	OnFault store.CommitHook `yaml:"-" json:"-"`
+	// Heartbeat is the interval of checks whether clients of streams may still listen. Default: 15 s
+	Heartbeat time.Duration `yaml:"-" json:"-"`
+	// Model answers for all agents. Default: the configured providers
+	Model model.Model `yaml:"-" json:"-"`
+	// Assemble assembles the model request of a turn. Default: the built-in assembler
 	Assemble agent.Assembler `yaml:"-" json:"-"`
 	// Extract takes notes from completed turns. Default: the model does, for agents whose config enables it
 	Extract agent.Extractor `yaml:"-" json:"-"`

@@ -292,10 +292,10 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
 		Planner: p.planner, Brain: brain, MaxRuns: cfg.Runs, MaxAttempts: cfg.RunAttempts,
-		Entities: &journal.Pack{DB: h.db},
-		Webhook:  cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
+		Entities: &journal.Pack{DB: h.db}, Webhook: cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
 		OnEnd: []wake.EndHandler{
-			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun), // answer calling agents, cancel pending calls
+			// Answer the calling agent, and cancel pending calls.
+			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun),
 			// Frames of the turn. They come after the handlers above, which may append frames of calls.
 			wake.EachRun(p.chat.OnRunEnd),
 			p.automations.OnRunsEnd, // retries, repairs and stops

@@ -81,9 +81,9 @@ exec 3>&1 1>&2
 find . -type p \( -path './.git/*' -o -name '.git*' \) -delete 2>/dev/null
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
 ref="refs/heads/$BRANCH"
-state=kept
+state=ok
 if ! git rev-parse -q --verify HEAD >/dev/null 2>&1 && ! git rev-parse -q --verify "$ref" >/dev/null 2>&1; then
-	state=mended
+	state=repaired
 	chmod -R u+rwX .git 2>/dev/null
 	rm -rf .git && mkdir -p .git/objects/info .git/refs/heads &&
 		printf 'ref: %s\n' "$ref" >.git/HEAD && printf '%s' "$CONFIG" >.git/config &&
@@ -93,7 +93,7 @@ fi
 find .git -name '*.lock' -type f -exec rm -f {} + 2>/dev/null
 for f in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply; do [ ! -e ".git/$f" ] || state=busy; done
 if [ "$(git symbolic-ref -q HEAD)" != "$ref" ]; then
-	state=away
+	state=other_branch
 elif [ $state != busy ]; then
 	git add -A --ignore-errors -- . ':(exclude,glob)**/.reeve-*'
 	git diff --cached --quiet || git commit -q --no-verify -m "$MESSAGE" || exit 1
@@ -142,11 +142,11 @@ func (f folder) save(ctx context.Context, message string, author []string) (s sa
 		return s, err
 	}
 	switch s.tip = tip; state {
-	case "mended":
+	case "repaired":
 		s.note = "the folder's .git was broken and has been created again; all saved commits are there"
 	case "busy":
 		s.note = "nothing was committed, because a merge or rebase is in progress; finish or abort it"
-	case "away":
+	case "other_branch":
 		s.note = "nothing was committed, because another branch is checked out; people see only " + f.branch.Name +
 			", so run: git switch " + f.branch.Name
 	}

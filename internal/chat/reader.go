@@ -48,10 +48,9 @@ func CheckPosition(after, last int64) error {
 	if after == 0 || last > 0 && after < last+store.FrameStep {
 		return nil
 	}
-	return reeve.Errorf(reeve.Stale, "position %d is beyond the end of the conversation; its last frame is %d", after,
-		last).
-		Hintf("the database may have been restored from a backup; discard your frames and start with " +
-			"after=0")
+	return reeve.Errorf(reeve.Stale, "position %d is beyond the end of the conversation; its last frame is %d",
+		after, last).
+		Hintf("the database may have been restored from a backup; discard your frames and start with after=0")
 }
 
 // Last returns the highest sequence number in use in the conversation.
