@@ -11,17 +11,17 @@ import (
 	"reeve"
 )
 
-// serverAddress is what a running server leaves in its data directory for the commands on its machine. It keeps the
-// file locked while it serves: one that nobody locks was left by a server that was killed, and whoever listens there
-// now is somebody else.
+// serverAddress is the content of the file in the data directory that tells CLI commands the address of the running
+// server. The server keeps the file locked. An unlocked file was left behind by a server that was killed, and another
+// program may use the address now.
 type serverAddress struct {
 	URL string `json:"url"`
 	PID int    `json:"pid"`
 }
 
-// announce leaves the address where the CLI looks for it, until the function it gives is called. That is called while
-// the address is still ours: the CLI would send the owner's token to whoever has it next.
-func announce(dir, url string) (withdraw func() error, err error) {
+// publishAddress writes the address file and locks it. The returned function removes it. It must be called while the
+// server still listens, because the CLI sends the owner's token to that address.
+func publishAddress(dir, url string) (remove func() error, err error) {
 	b, err := json.Marshal(serverAddress{URL: url, PID: os.Getpid()})
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func announce(dir, url string) (withdraw func() error, err error) {
 		return nil, err
 	}
 	_, err = f.Write(b)
-	// nobody looks for it by this name
+	// The lock is free, because no other process opens the temporary name.
 	if err := errors.Join(err, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -49,27 +49,27 @@ func announce(dir, url string) (withdraw func() error, err error) {
 	}, nil
 }
 
-// Address is where the server of a data directory is to be found, while it runs.
+// Address returns the URL of the running server of a data directory. It fails with Unavailable if no server is running.
 func Address(dir string) (url string, err error) {
 	name := filepath.Join(dir, addressFile)
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return "", reeve.Errorf(reeve.Unavailable, "no Reeve server has left its address in %s", dir).
-			Hintf("start one with: reeve serve; or give --url")
+		return "", reeve.Errorf(reeve.Unavailable, "no Reeve server is running in %s", dir).
+			Hintf("start one with: reeve serve; or set --url")
 	}
 	if err != nil {
-		return "", reeve.Errorf(reeve.Unavailable, "the server's address cannot be read: %w", err)
+		return "", reeve.Errorf(reeve.Unavailable, "cannot read the address of the server: %w", err)
 	}
 	defer f.Close()
-	var at serverAddress
-	if err := json.NewDecoder(f).Decode(&at); err != nil || at.URL == "" {
-		return "", reeve.Errorf(reeve.Unavailable, "%s holds no address", name).
-			Hintf("start the server again, or give --url")
+	var address serverAddress
+	if err := json.NewDecoder(f).Decode(&address); err != nil || address.URL == "" {
+		return "", reeve.Errorf(reeve.Unavailable, "%s does not contain an address", name).
+			Hintf("restart the server, or set --url")
 	}
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
-		return "", reeve.Errorf(reeve.Unavailable, "the server that left its address (%s) in %s does not run any more",
-			at.URL, dir).
-			Hintf("start it again with: reeve serve; or give --url and --token")
+		return "", reeve.Errorf(reeve.Unavailable, "the server at %s with data directory %s is no longer running",
+			address.URL, dir).
+			Hintf("start it with: reeve serve; or set --url and --token")
 	}
-	return strings.TrimRight(at.URL, "/"), nil
+	return strings.TrimRight(address.URL, "/"), nil
 }

@@ -65,7 +65,7 @@ func (l *eavesdropper) picture() (list []model.Part) {
 func visitor(t *testing.T) (*reevetest.Host, *eavesdropper, *gallery) {
 	t.Helper()
 	g, heard := newGallery(t), &eavesdropper{Model: script(t, "answers:\n- {text: seen, when: {said: /./}}\n")}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard,
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard,
 		HTTPAllow: []string{strings.TrimPrefix(g.URL, "http://")}})
 	h.Agent("bot")
 	return h, heard, g

@@ -129,7 +129,7 @@ func TestK13_QuestionsAreInTheInbox(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
-		cfg.Mind = script(t, plannerScript)
+		cfg.Model = script(t, plannerScript)
 		a, _ := planning(t, cfg)
 		k := a.plan("answer my letters")
 		var box api.Inbox

@@ -240,7 +240,7 @@ func TestK18_ThreeFixesThenAPerson(t *testing.T) {
 	t.Parallel()
 	source := `await Items.withItem('a', 'A', () => { undefinedFunction() })`
 	cfg := quick(t)
-	cfg.Mind = script(t, `
+	cfg.Model = script(t, `
 answers:
   - {when: {said: "/Version 1\\.\\d of the automation .*failed/"}, calls: [{name: scripts_fix, args: {source: "await Items.withItem('a', 'A', () => { stillUndefined() })", comment: tried}}]}
   - {when: {tool: scripts_fix}, text: "I tried."}`)

@@ -12,11 +12,12 @@ import (
 	"reeve/internal/store/sqlite"
 )
 
-// snapshot gives a whole copy of the database, in a file that has no name any more and is gone when it is closed.
-func (h *Host) snapshot(ctx context.Context) (copied io.ReadCloser, err error) {
-	dir, err := os.MkdirTemp(h.cfg.Dir, copyFolder)
+// openBackup makes a copy of the database and returns it as a file. The file has no name, so it disappears when it is
+// closed.
+func (h *Host) openBackup(ctx context.Context) (backup io.ReadCloser, err error) {
+	dir, err := os.MkdirTemp(h.cfg.Dir, backupPrefix)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "the copy cannot be written to the data directory: %w", err).
+		return nil, reeve.Errorf(reeve.Unavailable, "cannot write the copy to the data directory: %w", err).
 			Hintf("check its permissions and free space")
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
@@ -27,7 +28,7 @@ func (h *Host) snapshot(ctx context.Context) (copied io.ReadCloser, err error) {
 	return os.Open(file)
 }
 
-// Backup writes a copy of the store to a new file while it is in use.
+// Backup writes a copy of the database to a file while the server runs.
 func (h *Host) Backup(ctx context.Context, file string) error {
 	if err := CheckTarget(file, h.cfg.Dir); err != nil {
 		return err
@@ -35,60 +36,62 @@ func (h *Host) Backup(ctx context.Context, file string) error {
 	return h.db.Backup(ctx, file)
 }
 
-// CheckTarget refuses a name that a backup must not take: one that a server lives on, in its own directory or in one of
-// dirs, under whatever name, and one of what is no file. A server whose database is replaced under it goes on writing
-// to the one that is gone.
+// CheckTarget fails with Validation if a backup must not be written to a file: the name is that of a file that a server
+// needs (in its own directory or in one of dirs, also through a link), or of something other than a regular file. A
+// server whose database file is replaced would continue to write to the old file.
 func CheckTarget(file string, dirs ...string) error {
 	if file == "" {
-		return reeve.Errorf(reeve.Validation, "the backup has an empty name; nothing was written").
-			Hintf("name the file that it is written to, such as reeve-monday.db")
+		return reeve.Errorf(reeve.Validation, "the file name of the backup is empty; nothing was written").
+			Hintf("set a file name such as reeve-monday.db")
 	}
-	whole, err := filepath.Abs(file)
+	target, err := filepath.Abs(file)
 	if err != nil {
 		return err
 	}
-	beside, name := filepath.Split(whole)
-	dirs = append(dirs, filepath.Clean(beside))
-	if linked, err := filepath.EvalSymlinks(whole); err == nil {
+	parent, name := filepath.Split(target)
+	dirs = append(dirs, filepath.Clean(parent))
+	if linked, err := filepath.EvalSymlinks(target); err == nil {
 		dirs = append(dirs, filepath.Dir(linked))
 	}
-	there, missing := os.Stat(whole)
+	info, statErr := os.Stat(target)
 	for _, dir := range dirs {
 		for _, own := range ownFiles {
 			s, err := os.Stat(filepath.Join(dir, own))
-			same := err == nil && missing == nil && os.SameFile(s, there)
-			// one that is not there may be next: SQLite's own come and go, and folders are made when they are needed
-			if (same || name == own && sameDir(dir, beside)) && isDataDir(dir) {
+			isSame := err == nil && statErr == nil && os.SameFile(s, info)
+			// The name counts even if there is no such file: SQLite creates and removes its files, and folders are
+			// created on demand.
+			if (isSame || name == own && isSameDir(dir, parent)) && isDataDir(dir) {
 				return reeve.Errorf(reeve.Validation,
-					"%s is %s of the data directory %s, which a backup must not replace; nothing was written", file,
+					"%s is the file %s of the data directory %s, which a backup must not replace; nothing was written",
+					file,
 					own, dir).
-					Hintf("name another file; to put a backup in place, stop the server, then: reeve restore FILE "+
-						"--dir %s", dir)
+					Hintf("choose another file name; to restore a backup, stop the server, then run "+
+						"reeve restore FILE --dir %s", dir)
 			}
 		}
 	}
-	if what := notAFile(file); what != "" {
+	if what := describeNonFile(file); what != "" {
 		return reeve.Errorf(reeve.Validation, "%s is %s, which a backup must not replace; nothing was written", file,
-			what).Hintf("name a file, such as %s", filepath.Join(folderOf(file), "reeve-monday.db"))
+			what).Hintf("choose a file name such as %s", filepath.Join(getFolder(file), "reeve-monday.db"))
 	}
-	if s, err := os.Stat(folderOf(file)); err != nil || !s.IsDir() {
-		return reeve.Errorf(reeve.Validation, "there is no folder %s for the backup; nothing was written",
-			folderOf(file)).Hintf("make it first, or name a file in another")
+	if s, err := os.Stat(getFolder(file)); err != nil || !s.IsDir() {
+		return reeve.Errorf(reeve.Validation, "the directory %s does not exist; nothing was written",
+			getFolder(file)).Hintf("create the directory, or choose another")
 	}
 	return nil
 }
 
-// folderOf gives the folder that a name says: itself, if it is one or ends like one.
-func folderOf(file string) string {
+// getFolder returns the directory of a path, or the path itself if it is a directory or ends with a separator.
+func getFolder(file string) string {
 	if s, err := os.Stat(file); err == nil && s.IsDir() || os.IsPathSeparator(file[len(file)-1]) {
 		return filepath.Clean(file)
 	}
 	return filepath.Dir(file)
 }
 
-// notAFile says what has a name, if it is something and no file, or a link to such a thing. Renaming a file over a
-// device or a pipe takes it away from all who use it.
-func notAFile(name string) string {
+// describeNonFile returns what a path is if it exists and is not a regular file, after following links. Otherwise it
+// returns an empty string. Renaming a file over a device or a pipe would remove it for all its users.
+func describeNonFile(name string) string {
 	s, err := os.Stat(name)
 	switch {
 	case err != nil || s.Mode().IsRegular():
@@ -103,7 +106,7 @@ func notAFile(name string) string {
 	return "a device"
 }
 
-func sameDir(a, b string) bool {
+func isSameDir(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
 		return false
@@ -112,15 +115,15 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Restore puts a copy made by Backup in the place of the SQLite database of a stopped server. The replaced file, if
-// there was one, is kept beside it, under the name that is given back. A server that starts on it is held until a
-// person resumes it.
+// Restore replaces the SQLite database of a stopped server by a copy made with Backup. It returns the name under which
+// it has kept the replaced file, if there was one. A server that starts on the restored database is held until a person
+// resumes it.
 func Restore(ctx context.Context, cfg Config, file string) (kept string, err error) {
 	if cfg, err = cfg.withDefaults(); err != nil {
 		return "", err
 	}
 	if cfg.Database != "" {
-		return "", byHand("a PostgreSQL database is not restored by Reeve")
+		return "", newManualRestoreError("Reeve cannot restore a PostgreSQL database")
 	}
 	unlock, err := lockDir(cfg.Dir)
 	if err != nil {
@@ -128,7 +131,7 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if isDump(file) {
-		return "", byHand("%s is a backup of a PostgreSQL database", file)
+		return "", newManualRestoreError("%s is a backup of a PostgreSQL database", file)
 	}
 	if err := checkBackup(ctx, file); err != nil {
 		return "", err
@@ -136,22 +139,22 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	target := filepath.Join(cfg.Dir, databaseFile)
 	part := filepath.Join(cfg.Dir, partFile)
 	if err := sqlite.FinishReplace(target); err != nil {
-		return "", reeve.Errorf(reeve.Unavailable, "an earlier restore that was interrupted cannot be ended: %w", err).
-			Hintf("check the permissions of the data directory and its disk")
+		return "", reeve.Errorf(reeve.Unavailable, "an earlier, interrupted restore cannot be completed: %w", err).
+			Hintf("check the permissions and the disk of the data directory")
 	}
 	for _, name := range []string{target, part} {
-		if what := notAFile(name); what != "" {
-			return "", reeve.Errorf(reeve.Conflict, "%s is %s, and not a database; nothing was changed", name, what).
-				Hintf("look whose it is, and move it away")
+		if what := describeNonFile(name); what != "" {
+			return "", reeve.Errorf(reeve.Conflict, "%s is %s, not a database; nothing was changed", name, what).
+				Hintf("move it away")
 		}
 	}
 	if err := copyFile(file, part); err != nil {
-		_ = os.Remove(part) // the next start does, if this cannot
+		_ = os.Remove(part) // otherwise the next start removes it
 		return "", reeve.Errorf(reeve.Unavailable,
-			"the backup cannot be copied into the data directory: %w; nothing was changed", err).
-			Hintf("check its permissions, its free space and the limit on the size of files (ulimit -f)")
+			"cannot copy the backup into the data directory: %w; nothing was changed", err).
+			Hintf("check the permissions, the free space and the file size limit (ulimit -f)")
 	}
-	// so that the server that opens it knows that it was restored
+	// The new identity tells the server that opens the database that it was restored.
 	if err := sqlite.AssignIdentity(ctx, part); err != nil {
 		_ = os.Remove(part)
 		return "", store.UserError(err)
@@ -159,45 +162,45 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	return sqlite.Replace(target, part, cfg.OnFault.Before)
 }
 
-// checkBackup refuses what is no whole backup of a SQLite database, and one that this Reeve could not start with.
+// checkBackup fails if a file is not a complete backup of a SQLite database, or if this version of Reeve cannot use it.
 func checkBackup(ctx context.Context, file string) error {
-	bad := func(why string) error {
-		return reeve.Errorf(reeve.Validation, "%s is not a backup of Reeve: %s; nothing was changed", file, why).
-			Hintf("reeve backup FILE makes one, of a server that runs")
+	invalid := func(reason string) error {
+		return reeve.Errorf(reeve.Validation, "%s is not a backup of Reeve: %s; nothing was changed", file, reason).
+			Hintf("create one with reeve backup FILE while the server is running")
 	}
-	if what := notAFile(file); what != "" { // to open a pipe waits for who writes into it
-		return bad("it is " + what)
+	if what := describeNonFile(file); what != "" { // checked first, because opening a pipe blocks until it has a writer
+		return invalid("it is " + what)
 	}
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return reeve.Errorf(reeve.NotFound, "there is no file %s; nothing was changed", file)
+		return reeve.Errorf(reeve.NotFound, "the file %s does not exist; nothing was changed", file)
 	} else if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "%s cannot be read: %w; nothing was changed", file, errors.Unwrap(err))
+		return reeve.Errorf(reeve.Unavailable, "cannot read %s: %w; nothing was changed", file, errors.Unwrap(err))
 	}
 	info, err := f.Stat()
-	whole, cut := sqlite.IsComplete(f)
-	if err := errors.Join(err, cut, f.Close()); err != nil {
+	isComplete, readErr := sqlite.IsComplete(f)
+	if err := errors.Join(err, readErr, f.Close()); err != nil {
 		return err
 	}
-	if info.Size() == 0 { // which SQLite takes for a database that holds nothing
-		return bad("it is empty")
+	if info.Size() == 0 { // SQLite accepts an empty file as an empty database
+		return invalid("it is empty")
 	}
-	var broken store.Fault
+	var fault store.Fault
 	version, err := sqlite.Check(ctx, file)
-	switch told := reeve.AsError(err); {
+	switch e := reeve.AsError(err); {
 	case err == nil:
-	case told.Code == reeve.Validation:
-		return bad("it is a database, but not one of Reeve's")
-	case errors.As(err, &broken) && broken.Kind == store.FaultCorrupt:
-		return bad(told.Message)
+	case e.Code == reeve.Validation:
+		return invalid("it is the database of another program")
+	case errors.As(err, &fault) && fault.Kind == store.FaultCorrupt:
+		return invalid(e.Message)
 	default:
 		return err
 	}
-	if s, err := os.Stat(file + "-wal"); err == nil && s.Size() > 0 { // and would be left behind
-		return bad("a server has it open, and its latest changes are in " + file + "-wal")
+	if s, err := os.Stat(file + "-wal"); err == nil && s.Size() > 0 { // the copy would lack these changes
+		return invalid("a server has it open, and its latest changes are in " + file + "-wal")
 	}
-	if !whole {
-		return bad("it is damaged: its size is not what its header says, as of a file that was cut off")
+	if !isComplete {
+		return invalid("it is damaged: its size differs from the size in its header, so it may be truncated")
 	}
 	oldest, newest, err := store.Versions()
 	switch {
@@ -207,35 +210,36 @@ func checkBackup(ctx context.Context, file string) error {
 		return reeve.Errorf(reeve.Unsupported,
 			"%s cannot be restored: its schema version %d is from before the first release; nothing was changed", file,
 			version).
-			Hintf("restore it with the Reeve that made it")
+			Hintf("restore it with the version of Reeve that made it")
 	case version > newest:
 		return reeve.Errorf(reeve.Unsupported,
-			"%s cannot be restored: its schema version %d is of a newer Reeve; this one knows up to %d; nothing was "+
+			"%s cannot be restored: its schema version %d is newer than the latest of this Reeve, which is %d; "+
+				"nothing was "+
 				"changed", file, version, newest).
-			Hintf("restore it with the Reeve that made it, or a newer one")
+			Hintf("restore it with the version of Reeve that made it, or a newer one")
 	}
-	why, err := sqlite.CheckSchema(ctx, file, version)
-	if err == nil && why != "" {
-		return bad(why)
+	reason, err := sqlite.CheckSchema(ctx, file, version)
+	if err == nil && reason != "" {
+		return invalid(reason)
 	}
 	return err
 }
 
-// byHand says how a PostgreSQL database is restored. The database must be empty: a table that a newer Reeve made would
-// be in the way of the one that upgrades the copy.
-func byHand(format string, args ...any) error {
+// newManualRestoreError returns an error with instructions for restoring a PostgreSQL database. The target database
+// must be empty, because a table of a newer version would conflict with the migration of the restored copy.
+func newManualRestoreError(format string, args ...any) error {
 	return reeve.Errorf(reeve.Unsupported, format+"; nothing was changed", args...).
-		Hintf("make an empty database, pg_restore --no-owner --dbname=URL FILE, then reeve serve --database URL")
+		Hintf("create an empty database, run pg_restore --no-owner --dbname=URL FILE, then reeve serve --database URL")
 }
 
-// isDump tells whether a file is one that pg_dump wrote for us.
+// isDump reports whether a file is a dump of pg_dump.
 func isDump(file string) bool {
-	if notAFile(file) != "" {
+	if describeNonFile(file) != "" {
 		return false
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return false // whoever reads it next says why
+		return false // the next read of the file reports the error
 	}
 	defer f.Close()
 	head := make([]byte, len("PGDMP"))

@@ -32,7 +32,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "pg_dump") || !strings.Contains(p.Hint, "PATH") {
 		t.Errorf("%+v", p)
 	}
-	if d := part(h, "database"); !d.OK || !strings.Contains(d.Detail, "there is no pg_dump") {
+	if d := part(h, "database"); !d.OK || !strings.Contains(d.Detail, "pg_dump is not in") {
 		t.Errorf("the doctor says %+v", d)
 	}
 }
@@ -98,7 +98,7 @@ func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 		err := h.Backup(t.Context(), file)
 		told := reeve.AsError(err)
 		if told.Code != reeve.Validation || !strings.Contains(told.Message, "nothing was written") ||
-			!strings.Contains(told.Hint, "name another file") || !strings.Contains(told.Hint, "reeve restore FILE") {
+			!strings.Contains(told.Hint, "choose another file name") || !strings.Contains(told.Hint, "reeve restore FILE") {
 			t.Errorf("%s: %v; %s", file, told, told.Hint)
 		}
 	}
@@ -163,14 +163,14 @@ func TestBackup_ReplacesFilesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string][2]string{
-		"":                   {"an empty name", "name the file"},
+		"":                   {"name of the backup is empty", "set a file name"},
 		in("pipe"):           {"is a pipe", in("reeve-monday.db")},
 		in("to-pipe"):        {"is a pipe", in("reeve-monday.db")},
 		in("folder"):         {"is a folder", in("folder/reeve-monday.db")},
 		in("to-folder"):      {"is a folder", in("to-folder/reeve-monday.db")},
-		in("missing/x.db"):   {"there is no folder " + in("missing"), "make it first"},
-		in("missing") + "/":  {"there is no folder " + in("missing"), "make it first"},
-		in("file.db/inside"): {"there is no folder " + file, "make it first"},
+		in("missing/x.db"):   {"the directory " + in("missing") + " does not exist", "create the directory"},
+		in("missing") + "/":  {"the directory " + in("missing") + " does not exist", "create the directory"},
+		in("file.db/inside"): {"the directory " + file + " does not exist", "create the directory"},
 	}
 	if err := syscall.Mknod(in("device"), syscall.S_IFCHR|0o600, 1<<8|3); err == nil { // which takes root
 		cases[in("device")] = [2]string{"is a device", in("reeve-monday.db")}

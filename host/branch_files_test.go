@@ -118,7 +118,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	// What is there can be sent to the people, once there is a branch.
 	w.h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "send_media"})
 	if got, res := w.file(second, "send_media", call{"path": "/project/page.txt"}); res.Code != reeve.Conflict ||
-		!strings.Contains(got, "nothing in /project yet") {
+		!strings.Contains(got, "/project is empty") {
 		t.Errorf("without a branch: %s", got)
 	}
 	if got, res := w.file(first, "send_media", call{"path": "/project/src/new.txt"}); res.IsError ||

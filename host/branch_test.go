@@ -115,7 +115,7 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 	}
 	main := r.git("rev-parse", "main")
 	_, p, status = w.merge(second)
-	if status != 409 || p.Code != reeve.Conflict || len(p.Errors) != 1 || !strings.Contains(p.Detail, "as it was") {
+	if status != 409 || p.Code != reeve.Conflict || len(p.Errors) != 1 || !strings.Contains(p.Detail, "is unchanged") {
 		t.Fatalf("%d %+v", status, p)
 	}
 	if p.Errors[0].Path != "page.txt" {
@@ -127,7 +127,7 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 
 	// The agent settles it; then it can be merged.
 	if got := w.run(second, "git fetch -q && git merge -q origin/main"); got.ExitCode == 0 ||
-		!strings.Contains(got.Note, "under way") || got.Commit != "" {
+		!strings.Contains(got.Note, "in progress") || got.Commit != "" {
 		t.Errorf("%+v", got)
 	}
 	w.run(second, "git push origin HEAD:main && exit 1; (echo both > page.txt; git add page.txt; git commit -q "+
@@ -441,7 +441,7 @@ func TestW16_NoRepository(t *testing.T) {
 	w.h.Want(204, nil, "DELETE", "/api/projects/nowhere", nil)
 	conversation := w.talk()
 	if _, p, status := w.try(conversation, "ls"); status != 404 || p.Code != reeve.NotFound ||
-		!strings.Contains(p.Detail, `no project "nowhere"`) || !strings.Contains(p.Hint, "reeve projects add") {
+		!strings.Contains(p.Detail, `project "nowhere" does not exist`) || !strings.Contains(p.Hint, "reeve projects add") {
 		t.Errorf("%d %+v", status, p)
 	}
 	if res := w.h.Call("dev", "file_list", map[string]any{"path": "/"}); res.IsError {
@@ -458,7 +458,7 @@ func TestW16_NoRepository(t *testing.T) {
 	}
 	for range 2 {
 		if _, p, status := w.try(conversation, "ls"); status != 503 || p.Code != reeve.Unavailable ||
-			!strings.Contains(p.Detail, "not there") || strings.Contains(p.Detail, r.dir) {
+			!strings.Contains(p.Detail, "does not exist") || strings.Contains(p.Detail, r.dir) {
 			t.Errorf("%d %+v", status, p)
 		}
 	}

@@ -378,7 +378,7 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 			})
 			send.Async, send.Cost = c.async, reeve.Amount{Micros: 5}
 			cfg := quick(t)
-			cfg.RetryTries, cfg.Mind = 2,
+			cfg.RetryTries, cfg.Model = 2,
 				script(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
 			h = reevetest.Run(t, cfg, send)
 			h.Agent("bot")

@@ -22,56 +22,57 @@ import (
 	"reeve/toolbox/web"
 )
 
-// check says which setting cannot be, and why. One that is 0 or empty has its default.
-func (c Config) check() (name, reason string) {
-	if name, reason = outOfRange(reflect.ValueOf(c), ""); name != "" {
+// findInvalidSetting returns the name of the first invalid setting and the reason. The name is empty if all are valid.
+// A setting that is 0 or empty has its default.
+func (c Config) findInvalidSetting() (name, reason string) {
+	if name, reason = findOutOfRange(reflect.ValueOf(c), ""); name != "" {
 		return name, reason
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); c.Listen != "" && (err != nil || !isPort(port)) {
 		return "listen", fmt.Sprintf("%q is not host:port", c.Listen)
 	}
-	if name, reason = c.wrongEntry(); name != "" {
+	if name, reason = c.findInvalidEntry(); name != "" {
 		return name, reason
 	}
 	for _, v := range []struct{ name, url string }{{"database", c.Database}, {"database_direct", c.DirectDB}} {
-		if reason = wrongDatabase(v.url); reason != "" {
+		if reason = explainInvalidURL(v.url); reason != "" {
 			return v.name, reason
 		}
 	}
 	if c.Database == "" && c.DirectDB != "" {
-		return "database_direct", "there is no database beside it, and SQLite needs none"
+		return "database_direct", "it requires database, which is not set"
 	}
 	if c.Shell != "" && !slices.Contains(shell.Backends(), c.Shell) {
-		return "shell", fmt.Sprintf("%q is not %s", c.Shell, strings.Join(shell.Backends(), ", "))
+		return "shell", fmt.Sprintf("%q is not one of %s", c.Shell, strings.Join(shell.Backends(), ", "))
 	}
 	switch {
 	case c.ApprovalTTL > 0 && time.Duration(c.ApprovalTTL) < time.Second:
-		return "approval_ttl", fmt.Sprintf("%s is less than a second, in which nobody can answer",
+		return "approval_ttl", fmt.Sprintf("%s is less than the minimum of one second",
 			time.Duration(c.ApprovalTTL))
 	case c.Retention > 0 && time.Duration(c.Retention) < store.MinPayloadAge:
 		return "retention", fmt.Sprintf(
-			"%s is less than %s, in which an undo may still be wanted; leave it out to keep everything",
+			"%s is less than the minimum of %s; remove the setting to keep everything",
 			time.Duration(c.Retention), store.MinPayloadAge)
 	case c.RetryMax > 0 && c.RetryFirst > c.RetryMax:
-		return "retry_first", fmt.Sprintf("%s is more than retry_max, which is %s", time.Duration(c.RetryFirst),
+		return "retry_first", fmt.Sprintf("%s is more than retry_max (%s)", time.Duration(c.RetryFirst),
 			time.Duration(c.RetryMax))
-	case c.GiveUpAfter > 0 && c.AlertAfter > c.GiveUpAfter:
-		return "alert_after", fmt.Sprintf("%d is more than disable_after, which is %d: nobody would be told before",
-			c.AlertAfter, c.GiveUpAfter)
+	case c.DisableAfter > 0 && c.AlertAfter > c.DisableAfter:
+		return "alert_after", fmt.Sprintf("%d is more than disable_after (%d), so the alert would never be sent",
+			c.AlertAfter, c.DisableAfter)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Models.Names)) {
 		if c.Models.Names[name] == "" {
-			return "model.names." + name, "it names no model"
+			return "model.names." + name, "the model is empty"
 		}
 	}
-	if reason := c.Python.wrong(); reason != "" {
+	if reason := c.Python.explainInvalidTime(); reason != "" {
 		return "python.time", reason
 	}
 	for _, a := range []struct{ name, url string }{{"webhook", c.Webhook}, {"weather_url", c.WeatherURL},
 		{"places_url", c.PlacesURL}} {
 		if u, err := url.Parse(a.url); a.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" &&
 			u.Scheme != "https") {
-			return a.name, "it must be an http or https URL" // which may hold a secret, and is not shown
+			return a.name, "it must be an http or https URL" // the URL is not shown, because it may contain a secret
 		}
 	}
 	if b, err := hex.DecodeString(c.SecretKey); c.SecretKey != "" && (err != nil || len(b) != 32) {
@@ -80,14 +81,15 @@ func (c Config) check() (name, reason string) {
 	if n := len(c.MetricsToken); n > 0 && n < 16 {
 		return "metrics_token", "it must have at least 16 characters"
 	}
-	if _, ok := c.level(); !ok {
+	if _, ok := c.parseLogLevel(); !ok {
 		return "log_level", fmt.Sprintf("%q is not debug, info, warn or error", c.LogLevel)
 	}
 	return "", ""
 }
 
-// wrongDatabase says what is wrong with the URL of a database. It does not show the URL, which may hold the password.
-func wrongDatabase(s string) string {
+// explainInvalidURL returns what is wrong with a database URL, or an empty string. The text does not contain the URL,
+// which may contain a password.
+func explainInvalidURL(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case s == "":
@@ -95,29 +97,29 @@ func wrongDatabase(s string) string {
 	case !strings.HasPrefix(s, "postgres://") && !strings.HasPrefix(s, "postgresql://"):
 		return "it must begin with postgres://"
 	case err != nil:
-		return "it is no URL like postgres://user:password@host:5432/database"
+		return "it is not a URL of the form postgres://user:password@host:5432/database"
 	}
 	if n := u.Query()["pool_max_conns"]; len(n) > 0 && !postgres.IsConns(n[0]) {
-		return fmt.Sprintf("pool_max_conns is %q, and not how many connections the server may open", n[0])
+		return fmt.Sprintf("pool_max_conns is %q, which is not a valid number of connections", n[0])
 	}
 	return ""
 }
 
-// wrongEntry finds an entry of a list that can be none.
-func (c Config) wrongEntry() (name, reason string) {
+// findInvalidEntry returns the name of the first invalid entry of a list setting and the reason.
+func (c Config) findInvalidEntry() (name, reason string) {
 	for _, list := range []struct {
 		name, want string
 		entries    []string
-		is         func(string) bool
+		isValid    func(string) bool
 	}{
-		{"hosts", "a name, name:port, address or address:port, in ASCII", c.Hosts, isHost},
-		{"origins", "an origin like https://app.example.com", c.Origins, isOrigin},
-		{"http_allow", "a name, name:port, address, address:port or CIDR", c.HTTPAllow,
+		{"hosts", "a host name or IP address in ASCII, with an optional port", c.Hosts, isHost},
+		{"origins", "an origin such as https://app.example.com", c.Origins, isOrigin},
+		{"http_allow", "a host name, an IP address (each with an optional port) or a CIDR", c.HTTPAllow,
 			func(s string) bool { return web.Guard{Allow: []string{s}}.Validate() == nil }},
-		{"shell_env", "the name of a variable", c.ShellEnv, varName.MatchString},
+		{"shell_env", "the name of an environment variable", c.ShellEnv, varName.MatchString},
 	} {
 		for i, entry := range list.entries {
-			if !list.is(entry) {
+			if !list.isValid(entry) {
 				return list.name + "." + strconv.Itoa(i), fmt.Sprintf("%q is not %s", entry, list.want)
 			}
 		}
@@ -125,7 +127,7 @@ func (c Config) wrongEntry() (name, reason string) {
 	return "", ""
 }
 
-// isPort tells whether a server can listen on it: a number, or a name that the system knows.
+// isPort reports whether s is a port number, or a service name that the system knows.
 func isPort(s string) bool {
 	_, err := net.LookupPort("tcp", s)
 	return s != "" && err == nil
@@ -135,11 +137,11 @@ var (
 	varName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	hostName = regexp.MustCompile(
 		`^([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?$`)
-	numeric = regexp.MustCompile(`(^|\.)[0-9]+$`) // the end of an address, and of no name
+	numericEnd = regexp.MustCompile(`(^|\.)[0-9]+$`) // the last label of an IP address; no host name ends like this
 )
 
-// isHost tells whether a browser can ask for it. An address stands for itself, as ::1, or as [::1] where a port may
-// follow.
+// isHost reports whether s is a valid value of a Host header. An IPv6 address may be written as ::1, or as [::1] with
+// an optional port.
 func isHost(s string) bool {
 	if _, err := netip.ParseAddr(s); err == nil {
 		return true
@@ -152,36 +154,37 @@ func isHost(s string) bool {
 		return false
 	}
 	_, err = netip.ParseAddr(u.Hostname())
-	return err == nil || hostName.MatchString(u.Hostname()) && !numeric.MatchString(u.Hostname())
+	return err == nil || hostName.MatchString(u.Hostname()) && !numericEnd.MatchString(u.Hostname())
 }
 
-// noPages are the schemes of addresses that no page is at.
-var noPages = []string{"", "ftp", "ws", "wss", "file"}
+// nonPageSchemes are URL schemes that no web page has.
+var nonPageSchemes = []string{"", "ftp", "ws", "wss", "file"}
 
-// isOrigin tells whether it is spelt as browsers spell theirs: nothing behind the host and the port, which is left out
-// where the scheme says it.
+// isOrigin reports whether s is an origin as browsers write it: scheme, host, and the port unless it is the default of
+// the scheme.
 func isOrigin(s string) bool {
 	u, err := url.Parse(s)
-	if err != nil || slices.Contains(noPages, u.Scheme) || u.Scheme == "http" && u.Port() == "80" ||
+	if err != nil || slices.Contains(nonPageSchemes, u.Scheme) || u.Scheme == "http" && u.Port() == "80" ||
 		u.Scheme == "https" && u.Port() == "443" {
 		return false
 	}
 	return u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s && isHost(u.Host)
 }
 
-// level is how much is logged.
-func (c Config) level() (l slog.Level, ok bool) {
+// parseLogLevel returns the log level.
+func (c Config) parseLogLevel() (l slog.Level, ok bool) {
 	return l, c.LogLevel == "" || l.UnmarshalText([]byte(c.LogLevel)) == nil
 }
 
-// outOfRange finds a number outside the range that its field declares, for the server as for the schema.
-func outOfRange(section reflect.Value, path string) (name, reason string) {
+// findOutOfRange returns the name of the first number outside the range that the tags of its field declare, and the
+// reason. The schema of the configuration has the same ranges.
+func findOutOfRange(section reflect.Value, path string) (name, reason string) {
 	for i := range section.NumField() {
 		f, v := section.Type().Field(i), section.Field(i)
-		at, n := path+f.Tag.Get("yaml"), 0.0
+		fullName, n := path+f.Tag.Get("yaml"), 0.0
 		switch v.Kind() {
 		case reflect.Struct:
-			if name, reason = outOfRange(v, at+"."); name != "" {
+			if name, reason = findOutOfRange(v, fullName+"."); name != "" {
 				return name, reason
 			}
 			continue
@@ -192,17 +195,17 @@ func outOfRange(section reflect.Value, path string) (name, reason string) {
 		default:
 			continue
 		}
-		least, err := strconv.ParseFloat(f.Tag.Get("minimum"), 64)
+		minimum, err := strconv.ParseFloat(f.Tag.Get("minimum"), 64)
 		if n == 0 || err != nil {
 			continue
 		}
-		most, err := strconv.ParseFloat(f.Tag.Get("maximum"), 64)
-		switch limited := err == nil; {
-		case limited && (n < least || n > most):
-			return at, fmt.Sprintf("%v is not between %s and %s", v.Interface(), f.Tag.Get("minimum"),
+		maximum, err := strconv.ParseFloat(f.Tag.Get("maximum"), 64)
+		switch hasMaximum := err == nil; {
+		case hasMaximum && (n < minimum || n > maximum):
+			return fullName, fmt.Sprintf("%v is not between %s and %s", v.Interface(), f.Tag.Get("minimum"),
 				f.Tag.Get("maximum"))
-		case !(n >= least) || math.IsInf(n, 0): // which NaN is not either
-			return at, fmt.Sprintf("%v is not %s or more", v.Interface(), f.Tag.Get("minimum"))
+		case !(n >= minimum) || math.IsInf(n, 0): // the negation covers NaN
+			return fullName, fmt.Sprintf("%v is not %s or more", v.Interface(), f.Tag.Get("minimum"))
 		}
 	}
 	return "", ""

@@ -19,59 +19,60 @@ import (
 	"reeve"
 )
 
-// LoadConfig reads a reeve.yaml. A mistake is reported with its line.
+// LoadConfig reads a reeve.yaml. Errors contain the line of the mistake. Relative paths in the file are relative to its
+// directory.
 func LoadConfig(file string) (cfg Config, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return cfg, reeve.Errorf(reeve.Validation, "the config file cannot be read: %v", err)
+		return cfg, reeve.Errorf(reeve.Validation, "cannot read the config file: %v", err)
 	}
-	from := &source{file: file, lines: map[string]int{}, anchors: map[string]ast.Node{}}
-	body, err := from.parse(hide(bytes.TrimPrefix(b, []byte("\uFEFF")))) // a mark that some editors put before UTF-8
+	source := &configSource{file: file, lines: map[string]int{}, anchors: map[string]ast.Node{}}
+	body, err := source.parse(markVariables(bytes.TrimPrefix(b, []byte("\uFEFF")))) // without the byte order mark
 	if err != nil || body == nil {
 		return cfg, err
 	}
-	if err := from.walk(&body, reflect.TypeFor[Config](), ""); err != nil {
+	if err := source.checkNode(&body, reflect.TypeFor[Config](), ""); err != nil {
 		return cfg, err
 	}
 	if err := yaml.NodeToValue(body, &cfg, yaml.Strict()); err != nil {
-		return cfg, from.unread(err)
+		return cfg, source.wrapDecodeError(err)
 	}
-	if setting, reason := cfg.check(); setting != "" {
-		return cfg, from.wrong(from.line(setting), "%s: %s", setting, reason)
+	if setting, reason := cfg.findInvalidSetting(); setting != "" {
+		return cfg, source.errorAt(source.findLine(setting), "%s: %s", setting, reason)
 	}
-	// files are beside the config that names them
 	for _, path := range []*string{&cfg.Models.Script, &cfg.Models.Prices} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(filepath.Dir(file), *path)
 		}
 	}
-	cfg.from = from
+	cfg.source = source
 	return cfg, nil
 }
 
-// place says where in the config file a mistake is that was found later, if it is the file's.
-func (c Config) place(err error) error {
+// addLine adds the file and line of a setting to an error that was found after the file was read. It changes only
+// errors about one setting, which the file must contain.
+func (c Config) addLine(err error) error {
 	e := reeve.AsError(err)
 	if len(e.Fields) != 1 {
 		return err
 	}
-	told := *e
-	told.Fields = nil
-	if c.from != nil && c.from.lines[e.Fields[0].Path] > 0 {
-		told.Message = fmt.Sprintf("%s, line %d: %s", c.from.file, c.from.lines[e.Fields[0].Path], e.Message)
+	located := *e
+	located.Fields = nil
+	if c.source != nil && c.source.lines[e.Fields[0].Path] > 0 {
+		located.Message = fmt.Sprintf("%s, line %d: %s", c.source.file, c.source.lines[e.Fields[0].Path], e.Message)
 	}
-	return &told
+	return &located
 }
 
-// source is a config file, and knows where its settings are.
-type source struct {
+// configSource is a config file and the positions of its settings.
+type configSource struct {
 	file    string
-	lines   map[string]int      // by setting, as python.memory_mb or http_allow.0
-	anchors map[string]ast.Node // what an alias stands for
+	lines   map[string]int      // by setting, such as python.memory_mb or http_allow.0
+	anchors map[string]ast.Node // the values of YAML aliases
 }
 
-// line is that of a setting, or of what it is part of.
-func (s *source) line(setting string) int {
+// findLine returns the line of a setting, or of the section that contains it.
+func (s *configSource) findLine(setting string) int {
 	for {
 		if n, ok := s.lines[setting]; ok {
 			return n
@@ -83,25 +84,26 @@ func (s *source) line(setting string) int {
 	}
 }
 
-// wrong says where a mistake is. It does not show the lines around it: they may hold a key.
-func (s *source) wrong(line int, format string, args ...any) error {
-	return reeve.Errorf(reeve.Validation, "%s, line %d: %s", s.file, line, shown(fmt.Sprintf(format, args...))).
-		Hintf("docs/configuration.md lists every setting")
+// errorAt returns a Validation error for a line. It does not quote the file, which may contain a key.
+func (s *configSource) errorAt(line int, format string, args ...any) error {
+	return reeve.Errorf(reeve.Validation, "%s, line %d: %s", s.file, line,
+		unmarkVariables(fmt.Sprintf(format, args...))).
+		Hintf("see docs/configuration.md for all settings")
 }
 
-// unread says what the YAML decoder could not read.
-func (s *source) unread(err error) error {
+// wrapDecodeError adds the file and line to an error of the YAML decoder.
+func (s *configSource) wrapDecodeError(err error) error {
 	if e := yaml.Error(nil); errors.As(err, &e) {
-		return s.wrong(e.GetToken().Position.Line, "%s", e.GetMessage())
+		return s.errorAt(e.GetToken().Position.Line, "%s", e.GetMessage())
 	}
-	return s.wrong(1, "%v", err)
+	return s.errorAt(1, "%v", err)
 }
 
-// parse gives the one document that a file holds; nil when it says nothing.
-func (s *source) parse(b []byte) (body ast.Node, err error) {
+// parse returns the only YAML document of a file, or nil if the file is empty.
+func (s *configSource) parse(b []byte) (body ast.Node, err error) {
 	f, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		return nil, s.unread(err)
+		return nil, s.wrapDecodeError(err)
 	}
 	for _, d := range f.Docs {
 		switch d.Body.(type) {
@@ -110,139 +112,142 @@ func (s *source) parse(b []byte) (body ast.Node, err error) {
 		}
 		if body != nil {
 			first := d.Start
-			if first == nil { // it comes after the ... that ends the first
+			if first == nil { // the first document ends with ..., and no --- follows
 				first = d.Body.GetToken()
 			}
-			return nil, s.wrong(first.Position.Line,
-				"a second document begins here, which nobody would read; a config is one")
+			return nil, s.errorAt(first.Position.Line,
+				"a second YAML document begins here; a config file must have one")
 		}
 		body = d.Body
 	}
 	return body, nil
 }
 
-// walk notes where settings are, puts variables in, and refuses what is no setting, or is of the wrong kind.
-func (s *source) walk(slot *ast.Node, t reflect.Type, path string) error {
+// checkNode records the lines of settings and expands variables. It fails if a setting is unknown or has the wrong
+// type.
+func (s *configSource) checkNode(slot *ast.Node, t reflect.Type, path string) error {
 	node := *slot
 	switch n := node.(type) {
 	case *ast.AnchorNode:
-		err := s.walk(&n.Value, t, path)
-		s.anchors[n.Name.String()] = n.Value // from here on: it cannot hold itself
+		err := s.checkNode(&n.Value, t, path)
+		s.anchors[n.Name.String()] = n.Value // set after the value is checked, so an anchor cannot contain itself
 		return err
-	case *ast.TagNode: // of which kind a value is, its setting says
+	case *ast.TagNode: // ignored: the setting determines the type
 		*slot = n.Value
-		return s.walk(slot, t, path)
+		return s.checkNode(slot, t, path)
 	case *ast.AliasNode:
 		if node = s.anchors[n.Value.String()]; node == nil {
-			return s.wrong(n.Start.Position.Line, "nothing before it is called &%s", n.Value)
+			return s.errorAt(n.Start.Position.Line, "the anchor &%s is not defined above", n.Value)
 		}
 	default:
-		if err := s.fill(slot, t); err != nil {
+		if err := s.expandVariables(slot, t); err != nil {
 			return err
 		}
 		node = *slot
 	}
-	if _, unsaid := node.(*ast.NullNode); unsaid || node == nil {
+	if _, isNull := node.(*ast.NullNode); isNull || node == nil {
 		return nil
 	}
-	of := func(kind string) error { return s.wrong(s.line(path), "%s%s", prefix(path, ": "), kind) }
+	typeError := func(reason string) error {
+		return s.errorAt(s.findLine(path), "%s%s", pathPrefix(path, ": "), reason)
+	}
 	switch m, isMap := node.(ast.MapNode); {
 	case t.Kind() == reflect.Struct || t.Kind() == reflect.Map:
 		if !isMap {
-			return of("here belong settings, each like name: value")
+			return typeError("expected settings of the form name: value")
 		}
-		return s.entries(m.MapRange(), t, path)
+		return s.checkEntries(m.MapRange(), t, path)
 	case t.Kind() == reflect.Slice:
 		list, ok := node.(*ast.SequenceNode)
 		if !ok {
-			return of("here belongs a list, like [a, b]")
+			return typeError("expected a list such as [a, b]")
 		}
 		for i, v := range list.Values {
-			at := prefix(path, ".") + strconv.Itoa(i)
+			at := pathPrefix(path, ".") + strconv.Itoa(i)
 			s.lines[at] = v.GetToken().Position.Line
-			if err := s.walk(&list.Values[i], t.Elem(), at); err != nil {
+			if err := s.checkNode(&list.Values[i], t.Elem(), at); err != nil {
 				return err
 			}
 		}
 	default:
-		if reason := misread(node, t); reason != "" {
-			return of(reason)
+		if reason := explainMismatch(node, t); reason != "" {
+			return typeError(reason)
 		}
 	}
 	return nil
 }
 
-// entries walks the settings of a section.
-func (s *source) entries(m *ast.MapNodeIter, t reflect.Type, path string) error {
+// checkEntries checks the settings of a section.
+func (s *configSource) checkEntries(m *ast.MapNodeIter, t reflect.Type, path string) error {
 	for m.Next() {
 		key, line := m.Key(), m.Key().GetToken().Position.Line
 		if _, ok := key.(*ast.MergeKeyNode); ok {
-			if err := s.walk(&m.KeyValue().Value, t, path); err != nil {
+			if err := s.checkNode(&m.KeyValue().Value, t, path); err != nil {
 				return err
 			}
 			continue
 		}
 		name := key.GetToken().Value
-		if hidden.MatchString(name) {
-			return s.wrong(line, "a variable cannot stand in a name: %s", name)
+		if markedPattern.MatchString(name) {
+			return s.errorAt(line, "the name of a setting cannot contain a variable: %s", name)
 		}
-		at := prefix(path, ".") + name
+		at := pathPrefix(path, ".") + name
 		s.lines[at] = line
 		inner := t
 		if t.Kind() == reflect.Map {
 			inner = t.Elem()
-		} else if f, ok := setting(t, name); ok {
+		} else if f, ok := findField(t, name); ok {
 			inner = f.Type
 		} else {
-			return s.wrong(line, "there is no setting %s", at)
+			return s.errorAt(line, "unknown setting %s", at)
 		}
-		if err := s.walk(&m.KeyValue().Value, inner, at); err != nil {
+		if err := s.checkNode(&m.KeyValue().Value, inner, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// misread says in words why a value is not of a setting's kind, or nothing.
-func misread(node ast.Node, t reflect.Type) string {
-	scalar, single := node.(ast.ScalarNode)
+// explainMismatch returns why a value does not have the type of its setting, or an empty string.
+func explainMismatch(node ast.Node, t reflect.Type) string {
+	scalar, isScalar := node.(ast.ScalarNode)
 	v := reflect.New(t)
-	text, spelt := v.Interface().(encoding.TextUnmarshaler)
+	text, isText := v.Interface().(encoding.TextUnmarshaler)
 	var err error
-	if spelt && single {
-		if err = text.UnmarshalText([]byte(written(node))); err != nil {
+	if isText && isScalar {
+		if err = text.UnmarshalText([]byte(getScalarText(node))); err != nil {
 			return err.Error()
 		}
 		return ""
 	}
-	kind := map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Float64: "a number",
-		reflect.Bool: "true or false", reflect.String: "a text"}[t.Kind()]
-	if err = yaml.NodeToValue(node, v.Interface()); err == nil && single && t.Kind() == reflect.Int {
-		if f, ok := scalar.GetValue().(float64); ok && f != math.Trunc(f) { // which the decoder would cut off
+	kind := map[reflect.Kind]string{reflect.Int: "an integer", reflect.Float64: "a number",
+		reflect.Bool: "true or false", reflect.String: "a string"}[t.Kind()]
+	if err = yaml.NodeToValue(node, v.Interface()); err == nil && isScalar && t.Kind() == reflect.Int {
+		if f, ok := scalar.GetValue().(float64); ok && f != math.Trunc(f) { // the decoder would truncate it
 			err = errors.New("a fraction")
 		}
 	}
 	switch {
 	case err == nil:
 		return ""
-	case spelt:
-		return "here belongs a time span like 30s, 5m or 24h"
-	case !single:
-		return "here belongs one value: " + kind
+	case isText:
+		return "expected a duration such as 30s, 5m or 24h"
+	case !isScalar:
+		return "expected " + kind
 	}
-	return fmt.Sprintf("%q is not %s", written(node), kind)
+	return fmt.Sprintf("%q is not %s", getScalarText(node), kind)
 }
 
-// written is the text of a single value.
-func written(node ast.Node) string {
+// getScalarText returns the text of a scalar value.
+func getScalarText(node ast.Node) string {
 	if block, ok := node.(*ast.LiteralNode); ok {
 		return strings.TrimRight(block.Value.Value, "\n")
 	}
 	return node.GetToken().Value
 }
 
-// setting is a section's field by its name in the file.
-func setting(t reflect.Type, name string) (reflect.StructField, bool) {
+// findField returns the field of a section by its name in the file.
+func findField(t reflect.Type, name string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Tag.Get("yaml") == name && name != "-" {
 			return f, true
@@ -251,10 +256,10 @@ func setting(t reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// prefix is a path with what parts it from what follows; of the whole file it is empty.
-func prefix(path, part string) string {
+// pathPrefix returns a path followed by a separator, or an empty string for the whole file.
+func pathPrefix(path, separator string) string {
 	if path == "" {
 		return ""
 	}
-	return path + part
+	return path + separator
 }

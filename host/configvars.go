@@ -10,62 +10,64 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var variablePattern = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// While the file is parsed a variable is a word between these, which mean nothing to YAML; the braces would, in a list
-// like [${A}].
+// While the file is parsed, the name of a variable stands between these two marks instead of ${ and }. YAML gives no
+// meaning to the marks, but braces have one in a list such as [${A}].
 const (
-	opens  = "\uE000"
-	closes = "\uE001"
+	openMark  = "\uE000"
+	closeMark = "\uE001"
 )
 
-var hidden = regexp.MustCompile(opens + `([A-Za-z_][A-Za-z0-9_]*)` + closes)
+var markedPattern = regexp.MustCompile(openMark + `([A-Za-z_][A-Za-z0-9_]*)` + closeMark)
 
-// hide makes words of the variables in a file, which stays on its lines.
-func hide(b []byte) []byte { return variable.ReplaceAll(b, []byte(opens+"$1"+closes)) }
+// markVariables replaces ${NAME} in a file by the marked name. Lines stay the same.
+func markVariables(b []byte) []byte {
+	return variablePattern.ReplaceAll(b, []byte(openMark+"$1"+closeMark))
+}
 
-// shown is a text with its variables as they were written.
-func shown(s string) string { return hidden.ReplaceAllString(s, "$${$1}") }
+// unmarkVariables turns marked names in an error message back into ${NAME}.
+func unmarkVariables(s string) string { return markedPattern.ReplaceAllString(s, "$${$1}") }
 
-// fill puts variables into a single value: they are text in it, whatever they hold, and never more than that. It fails
-// on one that is not set: a half-configured server is worse than none. A value that is nothing but a variable, without
-// quotes, is a number or a truth where that belongs. One that is left empty is unsaid, unless it is a text.
-func (s *source) fill(slot *ast.Node, t reflect.Type) error {
-	text, plain := (*ast.StringNode)(nil), false
+// expandVariables replaces the variables in a scalar value. It fails if one is not set. The value of a variable is
+// plain text that can never add settings. If the whole value is one unquoted variable, its text may also be a number or
+// a bool. If the expanded value is empty, the setting has its default, unless it is a string.
+func (s *configSource) expandVariables(slot *ast.Node, t reflect.Type) error {
+	text, isPlain := (*ast.StringNode)(nil), false
 	switch n := (*slot).(type) {
 	case *ast.LiteralNode:
 		text = n.Value
 	case *ast.StringNode:
-		text, plain = n, n.Token.Type == token.StringType
+		text, isPlain = n, n.Token.Type == token.StringType
 	default:
 		return nil
 	}
 	var missing string
-	put := func(v string) string {
-		return hidden.ReplaceAllStringFunc(v, func(m string) string {
-			v, ok := os.LookupEnv(hidden.FindStringSubmatch(m)[1])
+	expand := func(v string) string {
+		return markedPattern.ReplaceAllStringFunc(v, func(m string) string {
+			v, ok := os.LookupEnv(markedPattern.FindStringSubmatch(m)[1])
 			if !ok {
-				missing = shown(m)
+				missing = unmarkVariables(m)
 			}
 			return v
 		})
 	}
-	alone := plain && hidden.FindString(text.Value) == text.Value
-	if text.Value, text.Token.Value = put(text.Value), put(text.Token.Value); missing != "" {
-		return s.wrong(text.Token.Position.Line, "the variable in %s is not set", missing)
+	isOnlyVariable := isPlain && markedPattern.FindString(text.Value) == text.Value
+	if text.Value, text.Token.Value = expand(text.Value), expand(text.Token.Value); missing != "" {
+		return s.errorAt(text.Token.Position.Line, "the environment variable %s is not set", missing)
 	}
 	switch {
 	case t.Kind() == reflect.String:
 	case strings.TrimSpace(text.Value) == "":
 		*slot = ast.Null(token.New("null", "null", text.Token.Position))
-	case alone:
-		*slot = single(token.New(text.Value, text.Value, text.Token.Position))
+	case isOnlyVariable:
+		*slot = newScalarNode(token.New(text.Value, text.Value, text.Token.Position))
 	}
 	return nil
 }
 
-// single is the value that a token is by itself.
-func single(t *token.Token) ast.Node {
+// newScalarNode returns the YAML node of a token.
+func newScalarNode(t *token.Token) ast.Node {
 	switch t.Type {
 	case token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType:
 		return ast.Integer(t)

@@ -2,7 +2,7 @@ package host
 
 import "reeve/internal/agent"
 
-// The contracts of the steps of a turn that a program can replace: see Config.Assemble and Config.Extract.
+// Types for programs that replace steps of a turn with Config.Assemble and Config.Extract.
 type (
 	Assembler       = agent.Assembler
 	AssemblyInput   = agent.AssemblyInput

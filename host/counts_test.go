@@ -81,7 +81,7 @@ func (panics) Answer(context.Context, model.Request, func(model.Delta)) (model.A
 func TestG17_APanicKeepsNothingReserved(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
-		cfg.Mind = panics{}
+		cfg.Model = panics{}
 		h := reevetest.Run(t, cfg)
 		a := h.Agent("bot")
 		budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 50_000}})

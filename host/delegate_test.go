@@ -301,7 +301,7 @@ func TestO20_DepthIsLimited(t *testing.T) {
 	for i := range 4 {
 		script += fmt.Sprintf("- {when: {system: I am a%d}, calls: [{name: delegate, args: {agent: a%d, input: on}}]}\n", i, i+1)
 	}
-	cfg := host.Config{Dir: t.TempDir(), Depth: 2}
+	cfg := host.Config{Dir: t.TempDir(), DelegationDepth: 2}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, script)
 	h := reevetest.Run(t, cfg)
 	for i := range 5 {
@@ -470,7 +470,7 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		servers[i] = reevetest.Run(t, host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32),
-			Mind: &interrupted{model.Rehearsal(parsed), stopped}})
+			Model: &interrupted{model.Rehearsal(parsed), stopped}})
 	}
 	h := servers[0]
 	persona(h, "boss", nil, "delegate")

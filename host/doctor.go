@@ -17,8 +17,8 @@ import (
 	"reeve/internal/store"
 )
 
-// ready tells whether the store answers.
-func (h *Host) ready(ctx context.Context) error {
+// checkReady fails if the database does not respond.
+func (h *Host) checkReady(ctx context.Context) error {
 	if err := h.db.CheckPresent(); err != nil {
 		return err
 	}
@@ -28,18 +28,18 @@ func (h *Host) ready(ctx context.Context) error {
 	})
 }
 
-// doctor looks at each part and says what is wrong with it, and what to do.
-func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
+// checkHealth checks all parts of the server. For each it returns what is wrong and what to do.
+func (h *Host) checkHealth(ctx context.Context) []reeve.PartHealth {
 	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkHold(ctx), h.checkRows(ctx),
 		h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
-func health(name string, err error, good, hint string) reeve.PartHealth {
+func newPartHealth(name string, err error, okDetail, hint string) reeve.PartHealth {
 	if err != nil {
 		return reeve.PartHealth{Name: name, Detail: reeve.AsError(err).Message + errorDetail(err),
 			Hint: cmp.Or(reeve.AsError(err).Hint, hint)}
 	}
-	return reeve.PartHealth{Name: name, OK: true, Detail: good}
+	return reeve.PartHealth{Name: name, OK: true, Detail: okDetail}
 }
 
 func errorDetail(err error) string {
@@ -50,136 +50,141 @@ func errorDetail(err error) string {
 }
 
 func (h *Host) checkDir() reeve.PartHealth {
-	err := scarce(h.cfg.Dir)
+	err := checkFreeSpace(h.cfg.Dir)
 	if err == nil {
-		err = probe(h.cfg.Dir)
+		err = checkWritable(h.cfg.Dir)
 	}
-	return health("data directory", err, h.cfg.Dir+" can be written", "check its permissions and free space")
+	return newPartHealth("data directory", err, h.cfg.Dir+" is writable", "check its permissions and free space")
 }
 
-// probe writes a file to a directory, about as much as a call does, and removes it: a full disk takes an empty one, and
-// a quota shows nowhere else.
-func probe(dir string) error {
-	f, err := os.CreateTemp(dir, probeFile)
+// checkWritable writes a file to a directory and removes it. The file has the size of a typical call, because an empty
+// file fits on a full disk, and because a quota shows only when it is exceeded.
+func checkWritable(dir string) error {
+	f, err := os.CreateTemp(dir, probePrefix)
 	if errors.Is(err, os.ErrNotExist) {
-		return reeve.Errorf(reeve.Unavailable, "%s is not there: it was moved or removed while the server runs", dir).
-			Hintf("put it back, or stop the server and start it with --dir and the place where it is now")
+		return reeve.Errorf(reeve.Unavailable,
+			"%s does not exist: it was moved or removed while the server was running", dir).
+			Hintf("move it back, or restart the server with --dir and the new location")
 	}
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(make([]byte, oneCall))
+	_, err = f.Write(make([]byte, callBytes))
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 const (
-	oneCall    = 64 << 10 // what a call may write to the database and its log
-	enoughRoom = 32 << 20 // SQLite's log takes 16 MB before it is copied into the database, which may grow by as much
+	callBytes = 64 << 10 // size of the writes of one call to the database and its WAL
+	// the WAL of SQLite grows to 16 MB before it is copied into the database, which may grow by as much
+	minFreeBytes = 32 << 20
 )
 
-// scarce refuses a disk on which so little is left that calls are refused for it, or soon will be. A small write tells
-// nothing of it: there may be room for that inside of SQLite's log.
-func scarce(file string) error {
-	left, known := room(file)
-	if !known || left >= enoughRoom {
+// checkFreeSpace fails if the disk of a file is so full that calls fail, or soon will. A small test write does not show
+// this, because it may fit into the existing WAL of SQLite.
+func checkFreeSpace(file string) error {
+	free, isKnown := freeBytes(file)
+	if !isKnown || free >= minFreeBytes {
 		return nil
 	}
-	how := "nearly full"
-	if left < oneCall {
-		how = "full"
+	state := "nearly full"
+	if free < callBytes {
+		state = "full"
 	}
 	return reeve.Errorf(reeve.Unavailable,
-		"the disk that holds %s is %s: %d kB are left, and calls that need more are refused", file, how, left>>10).
-		Hintf("free some space on it, or make it larger; the server goes on by itself")
+		"the disk of %s is %s: %d kB are free, and calls that need more are refused", file, state, free>>10).
+		Hintf("free some space or enlarge the disk; the server then continues without a restart")
 }
 
 func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	start := reeve.Monotonic()
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.System().Heartbeat(ctx, h.parts.gate.Process(), time.Hour) // a real write
+		_, err := tx.System().Heartbeat(ctx, h.services.gate.Process(), time.Hour) // a write
 		return err
 	})
 	if err == nil && h.cfg.Database == "" {
-		err = scarce(filepath.Join(h.cfg.Dir, databaseFile))
+		err = checkFreeSpace(filepath.Join(h.cfg.Dir, databaseFile))
 	}
-	part := health("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).
-		Round(10*time.Microsecond)), "see the server's log")
-	if h.pooler {
-		part.Detail += "; it is reached through a connection pooler"
+	part := newPartHealth("database", err, fmt.Sprintf("%s responds and is writable (%s)", h.db.Engine(),
+		reeve.Since(start).
+			Round(10*time.Microsecond)), "see the server's log")
+	if h.hasPooler {
+		part.Detail += "; the connection uses a pooler"
 		if h.cfg.DirectDB == "" {
-			part.Detail += ", so reeve backup needs database_direct, which is not set"
+			part.Detail += ", so reeve backup requires database_direct, which is not set"
 		}
 	}
 	if _, err := exec.LookPath("pg_dump"); err != nil && h.cfg.Database != "" {
-		part.Detail += "; there is no pg_dump in the server's PATH, so it cannot be backed up with reeve backup"
+		part.Detail += "; reeve backup does not work, because pg_dump is not in the server's PATH"
 	}
 	return part
 }
 
-// corruptShown is how many rows the doctor names.
-const corruptShown = 100
+// maxCorruptShown is the number of corrupt rows that checkRows lists.
+const maxCorruptShown = 100
 
-// checkRows reads every row of every table, and names those that cannot be decoded.
+// checkRows reads every row of every table and lists the rows that cannot be decoded.
 func (h *Host) checkRows(ctx context.Context) reeve.PartHealth {
 	rows, err := h.db.CorruptRows(ctx)
 	if err != nil {
-		return health("rows", err, "", "see the server's log")
+		return newPartHealth("rows", err, "", "see the server's log")
 	}
-	var said []string
-	for _, row := range rows[:min(len(rows), corruptShown)] {
-		said = append(said, row.Error())
+	var details []string
+	for _, row := range rows[:min(len(rows), maxCorruptShown)] {
+		details = append(details, row.Error())
 	}
-	if more := len(rows) - len(said); more > 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
+	if more := len(rows) - len(details); more > 0 {
+		details = append(details, fmt.Sprintf("and %d more", more))
 	}
-	if len(said) == 0 {
-		return reeve.PartHealth{Name: "rows", OK: true, Detail: "every row of every table can be read"}
+	if len(details) == 0 {
+		return reeve.PartHealth{Name: "rows", OK: true, Detail: "all rows of all tables are readable"}
 	}
-	return reeve.PartHealth{Name: "rows", Detail: strings.Join(said, "; "),
+	return reeve.PartHealth{Name: "rows", Detail: strings.Join(details, "; "),
 		Hint: "nothing was changed. Stop the server, copy the database, then correct or delete each row with sqlite3 " +
 			"or psql, or restore a " +
 			"backup with reeve restore; resume corrected schedules with reeve schedules resume. What does not need " +
 			"these rows goes on"}
 }
 
-// checkSecrets tells whether this server's key opens what is stored: a lost key was made anew, and servers that share a
-// database may each have made one.
+// checkSecrets checks that the server's key decrypts all stored secrets. It does not if a lost key was generated again,
+// or if servers with a common database have different keys.
 func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
-	if err := h.private(keyFile); err != nil && h.cfg.SecretKey == "" {
-		return health("secrets", err, "",
-			"chmod 600 the key file; if others may have read it and the database, or a backup, replace what the "+
-				"secrets open")
+	if err := h.checkPrivate(keyFile); err != nil && h.cfg.SecretKey == "" {
+		return newPartHealth("secrets", err, "",
+			"run chmod 600 on the key file; if others may have read it together with the database or a backup, "+
+				"replace all stored secrets")
 	}
-	total, shut := 0, 0
+	total, undecryptable := 0, 0
 	err := h.db.View(ctx, func(s *store.Snap) (err error) {
-		total, shut, err = s.Agents().CountSecrets(ctx)
+		total, undecryptable, err = s.Agents().CountSecrets(ctx)
 		return err
 	})
-	if err == nil && shut > 0 {
-		err = reeve.Errorf(reeve.Unavailable, "%d of %d secrets cannot be opened with this server's key", shut, total)
+	if err == nil && undecryptable > 0 {
+		err = reeve.Errorf(reeve.Unavailable, "%d of %d secrets cannot be decrypted with this server's key",
+			undecryptable, total)
 	}
-	return health("secrets", err, fmt.Sprintf("this server's key opens all %d", total),
-		"start it with the secret.key they were stored with, which servers that share a database must have in "+
-			"common, or store them again")
+	return newPartHealth("secrets", err, fmt.Sprintf("this server's key decrypts all %d", total),
+		"start the server with the secret.key that encrypted them (servers with a common database need the same key), "+
+			"or store the secrets again")
 }
 
-// private refuses a file of the data directory that others can read. One that is not there is fine.
-func (h *Host) private(name string) error {
+// checkPrivate fails if other users can read a file of the data directory. A missing file is fine.
+func (h *Host) checkPrivate(name string) error {
 	info, err := os.Stat(filepath.Join(h.cfg.Dir, name))
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		return reeve.Errorf(reeve.Forbidden, "others can read %s", name)
+		return reeve.Errorf(reeve.Forbidden, "other users can read %s", name)
 	}
 	return nil
 }
 
 func (h *Host) checkToken(ctx context.Context) reeve.PartHealth {
-	if err := h.private(tokenFile); err != nil {
-		return health("tokens", err, "", "chmod 600 the token file; make a new token if others may have read it")
+	if err := h.checkPrivate(tokenFile); err != nil {
+		return newPartHealth("tokens", err, "",
+			"run chmod 600 on the token file; create a new token if others may have read it")
 	}
 	_, err := os.Stat(filepath.Join(h.cfg.Dir, tokenFile))
 	text := ""
 	if err == nil {
-		text, _, err = ownerToken(h.cfg)
+		text, _, err = readOwnerToken(h.cfg)
 	}
 	if err == nil {
 		err = h.db.View(ctx, func(s *store.Snap) error {
@@ -190,48 +195,48 @@ func (h *Host) checkToken(ctx context.Context) reeve.PartHealth {
 	if reeve.CodeOf(err) == reeve.Unauthenticated {
 		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid in this database", tokenFile)
 	}
-	return health("tokens", err, "the owner's token is private, and valid",
-		"start the server again: it makes a new token in place of one that is lost or not valid")
+	return newPartHealth("tokens", err, "the owner's token is private and valid",
+		"restart the server, which replaces a lost or invalid token")
 }
 
 func (h *Host) checkClock(context.Context) reeve.PartHealth {
 	now := reeve.Now()
 	if now.Year() < 2025 || reeve.Now().Before(now) {
-		return reeve.PartHealth{Name: "clock", Detail: "the clock says " + now.Format(time.RFC3339),
-			Hint: "set the clock; timers and leases depend on it"}
+		return reeve.PartHealth{Name: "clock", Detail: "the clock is wrong: it shows " + now.Format(time.RFC3339),
+			Hint: "set the clock of the machine; timers and leases depend on it"}
 	}
 	return reeve.PartHealth{Name: "clock", OK: true, Detail: now.Format(time.RFC3339)}
 }
 
-// checkSandbox says how this machine confines commands.
+// checkSandbox reports how this machine confines commands.
 func (h *Host) checkSandbox() reeve.PartHealth {
 	mode, reason := confine.Available()
 	if mode == confine.Off {
 		return reeve.PartHealth{Name: "sandbox", Detail: "shell_exec is off: " + reason,
-			Hint: "docs/shell.md says what confinement needs; everything else works without"}
+			Hint: "see docs/shell.md for the requirements of confinement; everything else works without it"}
 	}
 	part := reeve.PartHealth{Name: "sandbox", OK: true, Detail: "commands are confined by " + reason}
 	if mode == confine.Landlock {
-		part.Hint = "it holds, but user namespaces would hide the machine's paths and processes too; docs/shell.md " +
-			"says what they need"
+		part.Hint = "this is sufficient; user namespaces would also hide the paths and processes of the machine, see " +
+			"docs/shell.md"
 	}
 	if !confine.HasSmallWorker() {
-		part.Detail += "; they start slowly, because this binary was not built with make build"
+		part.Detail += "; commands start slowly, because this binary was not built with make build"
 	}
 	if _, err := exec.LookPath("git"); err != nil {
-		part.Detail += "; there is no git, so agents cannot work on projects"
+		part.Detail += "; git is not installed, so agents cannot work on projects"
 	}
 	return part
 }
 
 func (h *Host) checkModels() reeve.PartHealth {
 	if h.runs.models == nil {
-		return health("models", nil, "the program brings its own", "")
+		return newPartHealth("models", nil, "the program provides its own model", "")
 	}
-	detail := "agents are driven by " + h.runs.models.Default() + " unless they say otherwise"
+	detail := "the default model is " + h.runs.models.Default()
 	if h.runs.models.Default() == "rehearsal" {
-		detail = "no key is set, so agents are driven by the rehearsal model, which needs none; set " +
-			"ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY for a real one"
+		detail = "no API key is set, so agents use the rehearsal model; set ANTHROPIC_API_KEY, OPENAI_API_KEY or " +
+			"GEMINI_API_KEY to use a real model"
 	}
-	return health("models", nil, detail, "")
+	return newPartHealth("models", nil, detail, "")
 }

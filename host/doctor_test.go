@@ -23,8 +23,8 @@ func TestDoctor_TheDataDirectoryIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := part(h, "data directory")
-	if d.OK || d.Detail != dir+" is not there: it was moved or removed while the server runs" ||
-		!strings.Contains(d.Hint, "put it back") {
+	if d.OK || d.Detail != dir+" does not exist: it was moved or removed while the server was running" ||
+		!strings.Contains(d.Hint, "move it back") {
 		t.Errorf("the doctor says %+v", d)
 	}
 	if err := os.Rename(dir+".away", dir); err != nil {

@@ -36,7 +36,7 @@ func eachTalker(t *testing.T, answers string, tools []reeve.Tool, f func(t *test
 		t.Run(name, func(t *testing.T) {
 			heard := &eavesdropper{Model: script(t, "answers:\n"+answers)}
 			cfg := quick(t)
-			cfg.Mind = heard
+			cfg.Model = heard
 			if name == "postgres" {
 				cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 			}

@@ -30,7 +30,7 @@ func (l *scribe) Answer(_ context.Context, r model.Request, _ func(model.Delta))
 func TestW23_AnAnswerInJSON(t *testing.T) {
 	t.Parallel()
 	l := &scribe{}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: l})
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: l})
 	h.Agent("bot")
 	shape := object{"type": "object", "properties": object{"city": object{"type": "string"}}}
 	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "which city?"}}}
@@ -88,7 +88,7 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 func TestW23_BoundsOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	l := &scribe{}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: l})
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: l})
 	h.Agent("bot")
 	for name, c := range map[string]struct {
 		path, field string
@@ -132,7 +132,7 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 // for a token.
 func TestW23_AnAnswerIsNobodyElses(t *testing.T) {
 	t.Parallel()
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: &scribe{}})
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: &scribe{}})
 	h.Agent("bot")
 	for path, body := range map[string]object{
 		"/v1/chat/completions": {"model": "bot", "messages": []object{{"role": "user", "content": "which city?"}}},

@@ -11,12 +11,12 @@ import (
 func TestGarbageGathers(t *testing.T) {
 	t.Parallel()
 	for _, live := range []uint64{1 << 20, 5 << 20, 12 << 20, 13 << 20, 20 << 20, 200 << 20} {
-		goal := live + live*uint64(pace(live))/100
-		if goal < roomy-live/50 || goal > max(roomy, live*8/5) {
+		goal := live + live*uint64(computeGCPercent(live))/100
+		if goal < minHeapBytes-live/50 || goal > max(minHeapBytes, live*8/5) {
 			t.Errorf("with %d MB in use the heap may grow to %d MB", live>>20, goal>>20)
 		}
 	}
-	if pace(0) != garbage {
+	if computeGCPercent(0) != gcPercent {
 		t.Error("the first guess is not the least")
 	}
 }
@@ -28,7 +28,7 @@ func TestGarbageKeepsPace(t *testing.T) { //nolint:paralleltest // it is about t
 	for end := time.Now().Add(10 * time.Second); ; {
 		runtime.GC()
 		heap.Read(is)
-		if int(is[0].Value.Uint64()) == pace(is[1].Value.Uint64()) {
+		if int(is[0].Value.Uint64()) == computeGCPercent(is[1].Value.Uint64()) {
 			break
 		}
 		if time.Now().After(end) {

@@ -44,7 +44,7 @@ func hearing(t *testing.T, script string) (*reevetest.Host, *eavesdropper) {
 		t.Fatal(err)
 	}
 	heard := &eavesdropper{Model: model.Rehearsal(parsed)}
-	return reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard}), heard
+	return reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard}), heard
 }
 
 // TestW17_AttachmentsGoAlong: what was attached to a turn reaches whoever its agent hands a task to, and whoever that

@@ -49,63 +49,64 @@ import (
 	"reeve/toolbox/web"
 )
 
-// Version is what this build calls itself.
+// Version is the version of this build.
 const Version = "0.1.0"
 
-// Host is an assembled Reeve. New makes everything but what needs a model: that is made when the Host is opened.
+// Host is an assembled Reeve server. New creates the services that need no model. The first call that needs the others
+// opens the Host, which creates them.
 type Host struct {
-	cfg     Config
-	log     *slog.Logger
-	db      *store.DB
-	started time.Time
-	pooler  bool // the database is reached through a connection pooler
-	added   bool // the program has brought tools of its own
-	renewed bool // the owner's token was of no use, and made anew
-	unlock  func() error
+	cfg            Config
+	log            *slog.Logger
+	db             *store.DB
+	started        time.Time
+	hasPooler      bool // the database URL leads to a connection pooler
+	hasOwnTools    bool // the program has added tools
+	isTokenRenewed bool // the owner's token was not valid and was replaced
+	unlock         func() error
 
 	telemetry telemetry
 	streams   *httpapi.Streams
 	sandboxes sandboxes
-	parts     parts
+	services  services
 
-	opening sync.Mutex // one caller opens the Host; others wait
-	runs    *runs      // made by open
-	closed  bool
+	openMu   sync.Mutex   // serializes open
+	runs     *runServices // created by open
+	isClosed bool
 }
 
-// parts are what calls pass through and what asks for runs. None of them needs a model.
-type parts struct {
+// services are the services that calls and requests for runs pass through. None of them needs a model.
+type services struct {
 	queue       *wake.Queue
 	planner     *wake.Planner
 	gate        *gate.Gate
-	hub         *chat.Broadcaster
-	desk        *chat.Service
+	broadcaster *chat.Broadcaster
+	chat        *chat.Service
 	delegation  *agent.Delegation
 	automations *automation.Runner
 	branches    *branch.Service
 }
 
-// runs are what serves runs, with a model.
-type runs struct {
-	models    *model.Providers // nil when the program brought its own model
+// runServices are the services that serve runs. They need a model.
+type runServices struct {
+	models    *model.Providers // nil if the program sets Config.Model
 	memory    *memory.Summarizer
 	scheduler *wake.Scheduler
 	deadlines *agent.Deadlines
 }
 
-// sandboxes are the pools of processes that run code nobody vouches for.
+// sandboxes are the pools of processes that run untrusted code.
 type sandboxes struct {
 	scripts *js.Pool
 	python  *py.Pool
 }
 
-// telemetry is what is measured and traced.
+// telemetry holds metrics and traces.
 type telemetry struct {
 	metrics *metrics
-	tracing *trace.TracerProvider // nil when spans go nowhere
+	tracing *trace.TracerProvider // nil if spans are not exported
 }
 
-// tracer makes spans. Nil means that there are none.
+// tracer returns a tracer, or nil if spans are not exported.
 func (t telemetry) tracer() oteltrace.Tracer {
 	if t.tracing == nil {
 		return nil
@@ -113,7 +114,8 @@ func (t telemetry) tracer() oteltrace.Tracer {
 	return t.tracing.Tracer("reeve")
 }
 
-// New opens the data directory and the store, and registers the built-in tools. Close it, or let Run do so.
+// New opens the data directory and the store, and registers the built-in tools. The caller must call Close, or Run,
+// which closes the Host when it returns.
 func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
@@ -130,8 +132,8 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 			err = errors.Join(err, unlock())
 		}
 	}()
-	h.sweep()
-	key, err := secretKey(cfg)
+	h.removeLeftovers()
+	key, err := loadSecretKey(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 		return nil, err
 	}
 	if pg, ok := engine.(*postgres.Engine); ok {
-		h.pooler = pg.Pooler()
+		h.hasPooler = pg.Pooler()
 	}
 	if h.db, err = store.Open(ctx, engine, key); err != nil {
 		return nil, errors.Join(err, engine.Close())
@@ -162,30 +164,31 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 	}
 	file := filepath.Join(cfg.Dir, databaseFile)
 	if err := sqlite.FinishReplace(file); err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "a restore that was interrupted cannot be ended: %w", err).
-			Hintf("check the permissions of the data directory and its disk, then start again")
+		return nil, reeve.Errorf(reeve.Unavailable, "an interrupted restore cannot be completed: %w", err).
+			Hintf("check the permissions and the disk of the data directory, then start again")
 	}
 	return sqlite.Open(ctx, sqlite.Config{File: file, Hook: cfg.OnFault})
 }
 
-// assemble makes the parts, each from those before it, and registers the built-in tools.
+// assemble creates the services in the order of their dependencies, and registers the built-in tools.
 func (h *Host) assemble() (err error) {
 	cfg, guard, webhook := h.cfg, web.Guard{Allow: h.cfg.HTTPAllow}, h.cfg.Webhook != ""
 	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.ConfineWorker}), python: newPython(cfg)}
-	p := &h.parts
+	p := &h.services
 	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
 	items := automation.NewItems()
 	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, OnChange: p.queue.Wakeup,
-		Secrets: func() []string { return knownSecrets(cfg) }, OutputCap: cfg.OutputCap,
+		Secrets: func() []string { return listKnownSecrets(cfg) }, OutputCap: cfg.OutputCap,
 		ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), Tracer: h.telemetry.tracer(),
-		OnCall: h.telemetry.metrics.called, RunBudgets: !cfg.limits().Budget.IsZero(),
+		OnCall: h.telemetry.metrics.recordCall, RunBudgets: !cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{
-			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.secret},
+			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.getSecret},
 			reeve.ScriptTool: &automation.Builder{Pool: h.sandboxes.scripts}}})
-	p.hub = chat.NewBroadcaster(h.db, h.log)
-	p.desk = &chat.Service{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue,
+	p.broadcaster = chat.NewBroadcaster(h.db, h.log)
+	p.chat = &chat.Service{DB: h.db, Broadcaster: p.broadcaster, Process: p.gate.Process(), Queue: p.queue,
 		Fetcher: web.NewFetcher(guard)}
-	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
+	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.chat, Gate: p.gate,
+		Depth: cfg.DelegationDepth})
 	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
 		Items: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
@@ -193,7 +196,7 @@ func (h *Host) assemble() (err error) {
 	if p.branches, err = branch.Open(h.db, filepath.Join(cfg.Dir, branchFolder)); err != nil {
 		return err
 	}
-	packs, err := h.packs(guard)
+	packs, err := h.listBuiltinTools(guard)
 	for _, t := range packs {
 		if err := p.gate.Catalogue.AddTool(t); err != nil {
 			return err
@@ -203,21 +206,21 @@ func (h *Host) assemble() (err error) {
 	return err
 }
 
-// packs returns the built-in tools.
-func (h *Host) packs(guard web.Guard) ([]reeve.Tool, error) {
-	cfg, p := h.cfg, h.parts
-	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Keep: keeper{h.db},
-		Projects: worktrees{p.branches}, Made: confine.KeepServerFile})
+// listBuiltinTools returns the built-in tools.
+func (h *Host) listBuiltinTools(guard web.Guard) ([]reeve.Tool, error) {
+	cfg, p := h.cfg, h.services
+	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Keep: payloadStore{h.db},
+		Projects: fileProjects{p.branches}, Made: confine.KeepServerFile})
 	if err != nil {
 		return nil, err
 	}
-	off, _ := pythonOff(cfg)
+	off, _ := explainPythonOff(cfg)
 	return slices.Concat(
 		roots.Tools(),
 		(&files.Session{DB: h.db}).Tools(),
 		(&output.Pack{DB: h.db}).Tools(),
 		(&media.Pack{Files: roots}).Tools(),
-		h.shell(roots).Tools(),
+		h.newShellPack(roots).Tools(),
 		(&python.Pack{Pool: h.sandboxes.python, Limits: cfg.Python.limits(), Off: off}).Tools(),
 		(&schedules.Pack{DB: h.db, Planner: p.planner}).Tools(),
 		(&scratchpad.Pack{DB: h.db}).Tools(),
@@ -230,27 +233,27 @@ func (h *Host) packs(guard web.Guard) ([]reeve.Tool, error) {
 	), nil
 }
 
-// AddTool registers a tool of your own. Do it before Handler, Call or Run.
+// AddTool registers a tool of the program. Call it before Handler, Call or Run.
 func (h *Host) AddTool(t reeve.Tool) error {
-	h.added = true
-	return h.parts.gate.Catalogue.AddTool(t)
+	h.hasOwnTools = true
+	return h.services.gate.Catalogue.AddTool(t)
 }
 
-// open writes the catalogue, makes the first workspace and token, and makes what serves runs, once. When it fails, the
-// next caller tries again from the beginning.
+// open writes the catalogue, inserts the first workspace and token, and creates the services that serve runs. It does
+// so once. If it fails, the next call starts over.
 func (h *Host) open(ctx context.Context) error {
-	h.opening.Lock()
-	defer h.opening.Unlock()
+	h.openMu.Lock()
+	defer h.openMu.Unlock()
 	if h.runs != nil {
 		return nil
 	}
-	if h.closed {
-		return errors.New("closed")
+	if h.isClosed {
+		return errors.New("the host is closed")
 	}
-	if err := h.adopt(ctx); err != nil {
+	if err := h.adoptDatabase(ctx); err != nil {
 		return err
 	}
-	if err := h.parts.gate.Open(ctx); err != nil {
+	if err := h.services.gate.Open(ctx); err != nil {
 		return err
 	}
 	if err := h.bootstrap(ctx); err != nil {
@@ -267,38 +270,38 @@ func (h *Host) open(ctx context.Context) error {
 	return nil
 }
 
-// newRuns makes what serves runs: the model, the brains, and the scheduler that hands runs to them.
-func (h *Host) newRuns() (_ *runs, err error) {
-	cfg, p, metrics := h.cfg, h.parts, h.telemetry.metrics
-	r := &runs{}
-	mind, resolve, known := cfg.Mind, agent.Resolver(nil), modelNamer(nil)
-	if mind == nil {
+// newRuns creates the model, the brains, and the scheduler that passes runs to them.
+func (h *Host) newRuns() (_ *runServices, err error) {
+	cfg, p, metrics := h.cfg, h.services, h.telemetry.metrics
+	r := &runServices{}
+	llm, resolve, canonicalName := cfg.Model, agent.Resolver(nil), modelNamer(nil)
+	if llm == nil {
 		if r.models, err = model.Open(cfg.modelConfig()); err != nil {
-			return nil, cfg.place(err)
+			return nil, cfg.addLine(err)
 		}
-		mind, resolve, known = r.models, r.models.Resolve, r.models.CanonicalName
+		llm, resolve, canonicalName = r.models, r.models.Resolve, r.models.CanonicalName
 	} else {
-		mind = model.CountUsage(mind, h.log)
+		llm = model.CountUsage(llm, h.log)
 	}
-	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: mind, Log: h.log, Process: p.gate.Process()})
-	thinker := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble,
+	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: llm, Log: h.log, Process: p.gate.Process()})
+	modelRunner := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: llm, Stage: p.broadcaster, Assemble: cfg.Assemble,
 		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
 		Resolve:  resolve,
-		OnAnswer: func(a agent.ModelCall) { metrics.answered(a, known) }, Log: h.log}
-	brain := &agent.Brain{DB: h.db, Script: p.automations, Thinker: thinker,
+		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, canonicalName) }, Log: h.log}
+	brain := &agent.Brain{DB: h.db, Script: p.automations, Thinker: modelRunner,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
-		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts,
-		Entities: &journal.Pack{DB: h.db},
-		Webhook:  cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
+		Planner: p.planner, Brain: brain, MaxRuns: cfg.Runs, MaxAttempts: cfg.RunAttempts,
+		Entities: &journal.Pack{DB: h.db}, Webhook: cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
 		OnEnd: []wake.EndHandler{
-			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun), // answers to callers, and calls that nobody needs
-			// what clients are told, once all that came of the calls is written
-			wake.EachRun(p.desk.OnRunEnd),
+			// Answer the calling agent, and cancel pending calls.
+			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun),
+			// Frames of the turn. They come after the handlers above, which may append frames of calls.
+			wake.EachRun(p.chat.OnRunEnd),
 			p.automations.OnRunsEnd, // retries, repairs and stops
 		},
 		OnSkip:   []wake.SkipHandler{p.automations.OnWakesSkipped},
-		AfterEnd: []func(reeve.Run){p.desk.AfterRunEnd, metrics.ended}})
+		AfterEnd: []func(reeve.Run){p.chat.AfterRunEnd, metrics.recordRunEnd}})
 	if err != nil {
 		return nil, err
 	}
@@ -306,7 +309,7 @@ func (h *Host) newRuns() (_ *runs, err error) {
 	return r, nil
 }
 
-// Call makes a call as a Go program, through the same gate as everybody.
+// Call makes a call for the Go program that embeds the Host. It passes the same gate as all other calls.
 func (h *Host) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 	if err := h.open(ctx); err != nil {
 		return reeve.Result{}, err
@@ -314,46 +317,47 @@ func (h *Host) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 	if c.Via == "" {
 		c.Via = reeve.ViaGo
 	}
-	return h.parts.gate.Call(ctx, c)
+	return h.services.gate.Call(ctx, c)
 }
 
-// Handler is the HTTP API.
+// Handler returns the HTTP API.
 func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	cfg, p := h.cfg, h.parts
+	cfg, p := h.cfg, h.services
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
-		Planner: p.planner, Desk: p.desk, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
+		Planner: p.planner, Desk: p.chat, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
-		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held,
-		Backup: h.snapshot, Metrics: h.telemetry.metrics.handler(),
-		MetricsToken: cfg.MetricsToken, OpenTokens: h.added}), nil
+		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady,
+		Held:   h.isHeld,
+		Backup: h.openBackup, Metrics: h.telemetry.metrics.handler(),
+		MetricsToken: cfg.MetricsToken, OpenTokens: h.hasOwnTools}), nil
 }
 
-// Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what
-// was kept for long enough, once; a program that does not Run can drive Reeve with it. It returns how much it found to
-// do.
+// Step executes due work once: operations, delegation deadlines, runs, summaries, notifications and the removal of
+// expired payloads. A program that does not call Run can drive Reeve with it. It returns the number of items that it
+// processed.
 func (h *Host) Step(ctx context.Context) (int, error) {
 	if err := h.open(ctx); err != nil {
 		return 0, err
 	}
-	n, err := h.parts.gate.Step(ctx)
+	n, err := h.services.gate.Step(ctx)
 	if err != nil {
 		return n, err
 	}
-	settled, _, err := h.runs.deadlines.Step(ctx)
-	if n += settled; err != nil {
+	expired, _, err := h.runs.deadlines.Step(ctx)
+	if n += expired; err != nil {
 		return n, err
 	}
-	begun, _, err := h.runs.scheduler.Step(ctx, together)
-	for _, run := range begun {
+	started, _, err := h.runs.scheduler.Step(ctx, maxRunsPerStep)
+	for _, run := range started {
 		h.runs.scheduler.Serve(ctx, run)
 	}
 	if err != nil {
 		return n, err
 	}
-	n += len(begun)
+	n += len(started)
 	if did, _, err := h.runs.memory.Step(ctx); err != nil {
 		return n, err
 	} else if did {
@@ -363,15 +367,15 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 	if err != nil {
 		return n + sent, err
 	}
-	forgot, err := h.forget(ctx)
-	return n + sent + forgot, err
+	deleted, err := h.deleteExpired(ctx)
+	return n + sent + deleted, err
 }
 
-// together is how many runs one Step takes up.
-const together = 16
+// maxRunsPerStep is the number of runs that one Step serves at most.
+const maxRunsPerStep = 16
 
-// Run serves until ctx ends, then lets what is under way finish, for a while, and closes. Ready, when it is not nil,
-// is told the address once requests are answered.
+// Run serves until ctx ends. It then waits for requests in progress, for shutdownTimeout at most, and closes the Host.
+// If ready is not nil, Run calls it with the server's URL once the server accepts requests.
 func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	defer func() { err = errors.Join(err, h.Close()) }()
 	handler, err := h.Handler(ctx)
@@ -381,10 +385,10 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	l, err := net.Listen("tcp", h.cfg.Listen)
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "cannot listen on %s: %v", h.cfg.Listen, err).
-			Hintf("stop what uses it, or choose another address with --listen")
+			Hintf("stop the process that uses the address, or choose another with --listen")
 	}
 	url := "http://" + l.Addr().String()
-	withdraw, err := announce(h.cfg.Dir, url)
+	removeAddress, err := publishAddress(h.cfg.Dir, url)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -392,13 +396,13 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(h.log.Handler(), slog.LevelWarn)}
 	group, inner := errgroup.WithContext(ctx)
-	group.Go(func() error { return h.parts.gate.Run(inner) })
+	group.Go(func() error { return h.services.gate.Run(inner) })
 	group.Go(func() error { return h.runs.scheduler.Run(inner) })
 	group.Go(func() error { return h.runs.scheduler.RunDeliveries(inner) })
 	group.Go(func() error { return h.runs.deadlines.Run(inner) })
-	group.Go(func() error { return h.parts.hub.Run(inner) })
+	group.Go(func() error { return h.services.broadcaster.Run(inner) })
 	group.Go(func() error { return h.runs.memory.Run(inner) })
-	group.Go(func() error { return h.keepForgetting(inner) })
+	group.Go(func() error { return h.runCleanup(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -411,52 +415,52 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	})
 	group.Go(func() error {
 		<-inner.Done()
-		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
-		return errors.Join(withdraw(), h.streams.Close(quiet), srv.Shutdown(quiet))
+		return errors.Join(removeAddress(), h.streams.Close(shutdown), srv.Shutdown(shutdown))
 	})
 	if ready != nil {
 		ready(url)
 	}
-	debug.FreeOSMemory() // what only the start needed
+	debug.FreeOSMemory() // returns the memory that only the start needed
 	return group.Wait()
 }
 
-// closeSilentDatabase closes a database server that does not answer any more, so that nothing waits for it during
-// shutdown.
+// closeSilentDatabase closes the connections to a database server that does not respond, so that nothing waits for it
+// during shutdown.
 func (h *Host) closeSilentDatabase(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience/2)
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout/2)
 	defer cancel()
-	if h.db.SingleProcess() || h.ready(ctx) == nil {
+	if h.db.SingleProcess() || h.checkReady(ctx) == nil {
 		return nil
 	}
-	h.log.Warn("the database does not answer; what is under way is taken up after the next start")
+	h.log.Warn("database does not respond; unfinished work is resumed after the next start")
 	return h.db.Close()
 }
 
-// patience is how long calls under way may take to finish when the server is asked to stop.
-const patience = 10 * time.Second
+// shutdownTimeout is the time that requests in progress have to finish when the server stops.
+const shutdownTimeout = 10 * time.Second
 
-// Close ends it.
+// Close closes the Host and releases the data directory.
 func (h *Host) Close() error {
-	quiet, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	errs := []error{h.streams.Close(quiet)}
-	h.opening.Lock()
-	h.closed = true
-	h.opening.Unlock()
+	errs := []error{h.streams.Close(ctx)}
+	h.openMu.Lock()
+	h.isClosed = true
+	h.openMu.Unlock()
 	if h.runs != nil {
-		errs = append(errs, h.parts.gate.Close(quiet))
+		errs = append(errs, h.services.gate.Close(ctx))
 	}
 	if h.telemetry.tracing != nil {
-		errs = append(errs, h.telemetry.tracing.Shutdown(quiet))
+		errs = append(errs, h.telemetry.tracing.Shutdown(ctx))
 	}
 	return errors.Join(append(errs, h.sandboxes.scripts.Close(), h.sandboxes.python.Close(), h.db.Close(),
 		h.unlock())...)
 }
 
-// secret reads a stored secret for a tool's request.
-func (h *Host) secret(ctx context.Context, workspace, name string) (value string, err error) {
+// getSecret returns a stored secret for an HTTP tool.
+func (h *Host) getSecret(ctx context.Context, workspace, name string) (value string, err error) {
 	err = h.db.View(ctx, func(s *store.Snap) error {
 		value, err = s.Agents().GetSecret(ctx, workspace, name)
 		return err
@@ -464,9 +468,9 @@ func (h *Host) secret(ctx context.Context, workspace, name string) (value string
 	return value, err
 }
 
-// knownSecrets returns the values that are redacted besides stored secrets: provider keys in the environment and in the
-// configuration, and the keys and tokens of the server itself.
-func knownSecrets(cfg Config) []string {
+// listKnownSecrets returns the values that are redacted in addition to stored secrets: provider keys in the environment
+// and in the configuration, and the keys and tokens of the server.
+func listKnownSecrets(cfg Config) []string {
 	var out []string
 	for _, kv := range os.Environ() {
 		name, v, _ := strings.Cut(kv, "=")
@@ -475,10 +479,10 @@ func knownSecrets(cfg Config) []string {
 			out = append(out, v)
 		}
 	}
-	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Webhook} // the address of a webhook is its password
+	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Webhook} // a webhook URL often contains a secret
 	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI,
 		cfg.Models.Gemini, cfg.Models.Ollama) {
-		if len(e.Key) >= 16 { // a server of one's own may go by a word
+		if len(e.Key) >= 16 { // local servers often use a dummy key, which may be an ordinary word
 			own = append(own, e.Key)
 		}
 	}
@@ -495,5 +499,5 @@ func knownSecrets(cfg Config) []string {
 	return append(out, slices.DeleteFunc(own, func(v string) bool { return v == "" })...)
 }
 
-// Dir is the data directory.
+// Dir returns the data directory.
 func (h *Host) Dir() string { return h.cfg.Dir }

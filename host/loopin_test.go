@@ -72,7 +72,7 @@ func TestW18_LoopIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := &eavesdropper{Model: model.Rehearsal(script)}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard})
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	boss := persona(h, "boss", nil, "loop_in")
 	lawyer := persona(h, "lawyer", nil)
 	c := h.Talk("boss")

@@ -15,7 +15,7 @@ import (
 	"reeve/reevetest"
 )
 
-const keeper = "You keep the memory"
+const keeper = "You maintain the memory"
 
 // recall waits until a conversation has so many summaries, and gives them.
 func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message) {
@@ -49,7 +49,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 - {when: {system: /keep the memory/}, text: FIRST}
 - {when: {said: /./}, text: answered}
 `)}
-		cfg.Mind = heard
+		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
@@ -65,7 +65,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		if list := recall(h, c.ID, 1); list[0].Content != "FIRST" || list[0].RunID != "" {
 			t.Errorf("%+v", list)
 		}
-		if got := heard.last(keeper); got != "user: The turns that followed:\n\nPerson: q0\nAgent: "+
+		if got := heard.last(keeper); got != "user: Later turns:\n\nPerson: q0\nAgent: "+
 			"answered\n\nPerson: q1\nAgent: answered\n\nPerson: q2\nAgent: answered\n\nPerson: q3\nAgent: answered\n" {
 			t.Errorf("it was made of %q", got)
 		}
@@ -83,7 +83,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		if got := heard.last(keeper); !strings.Contains(got,
-			"What was said before, in short:\nFIRST\n\nThe turns that followed:\n\nPerson: q4\n") ||
+			"Summary of earlier turns:\nFIRST\n\nLater turns:\n\nPerson: q4\n") ||
 			strings.Contains(got, "q3") {
 			t.Errorf("the second was made of %q", got)
 		}
@@ -104,7 +104,7 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 - {when: {system: /keep the memory/}, fail: {status: 400, message: I will not}}
 - {when: {said: /./}, text: answered}
 `)}
-		cfg.Mind = heard
+		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
@@ -131,7 +131,7 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	cfg.Mind = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
+	cfg.Model = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
 		"text: answered}\n")
 	h := reevetest.StartWith(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",

@@ -15,21 +15,21 @@ import (
 	"reeve/internal/store"
 )
 
-// metrics is what /metrics shows. It says nothing of anybody's data: tools that people define are counted together, and
-// so are models that nobody knows.
+// metrics are the Prometheus metrics of /metrics. They reveal no user data: tools that users define share one label,
+// and so do unknown models.
 type metrics struct {
-	registry *prometheus.Registry
-	calls    *prometheus.CounterVec
-	took     *prometheus.HistogramVec
-	asked    *prometheus.CounterVec
-	thought  *prometheus.HistogramVec
-	tokens   *prometheus.CounterVec
-	micros   *prometheus.CounterVec
-	runs     *prometheus.CounterVec
-	built    map[string]bool // the tools that every workspace has
+	registry     *prometheus.Registry
+	calls        *prometheus.CounterVec
+	callSeconds  *prometheus.HistogramVec
+	modelCalls   *prometheus.CounterVec
+	modelSeconds *prometheus.HistogramVec
+	modelTokens  *prometheus.CounterVec
+	modelMicros  *prometheus.CounterVec
+	runs         *prometheus.CounterVec
+	builtin      map[string]bool // ids of built-in tools
 }
 
-var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+var secondBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 func newMetrics(db *store.DB) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -37,74 +37,75 @@ func newMetrics(db *store.DB) *metrics {
 	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "reeve", Name: name, Help: help,
-			Buckets: seconds}, labels)
+			Buckets: secondBuckets}, labels)
 	}
-	m := &metrics{registry: prometheus.NewRegistry(), built: map[string]bool{},
+	m := &metrics{registry: prometheus.NewRegistry(), builtin: map[string]bool{},
 		calls: counter("tool_attempts_total", "Attempts of tool calls, by tool and code; no code means success.",
 			"tool", "code"),
-		took: histogram("tool_seconds", "How long attempts of tool calls took.", "tool"),
-		asked: counter("model_answers_total",
-			"Questions to models, by model and code; no code means that it answered.", "model", "code"),
-		thought: histogram("model_seconds", "How long models took to answer.", "model"),
-		tokens:  counter("model_tokens_total", "Tokens read and written by models.", "model", "kind"),
-		micros:  counter("model_micros_total", "What models cost, in millionths of a dollar.", "model"),
-		runs:    counter("runs_ended_total", "Runs that ended, by reason and state.", "reason", "state")}
-	m.registry.MustRegister(gauges{db}, m.calls, m.took, m.asked, m.thought, m.tokens, m.micros, m.runs,
+		callSeconds: histogram("tool_seconds", "Duration of attempts of tool calls.", "tool"),
+		modelCalls: counter("model_answers_total",
+			"Model calls, by model and code; no code means success.", "model", "code"),
+		modelSeconds: histogram("model_seconds", "Duration of model calls.", "model"),
+		modelTokens:  counter("model_tokens_total", "Tokens read and written by models.", "model", "kind"),
+		modelMicros:  counter("model_micros_total", "Cost of model calls, in millionths of a dollar.", "model"),
+		runs:         counter("runs_ended_total", "Runs that ended, by reason and state.", "reason", "state")}
+	m.registry.MustRegister(queueCollector{db}, m.calls, m.callSeconds, m.modelCalls, m.modelSeconds, m.modelTokens,
+		m.modelMicros, m.runs,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// addBuiltin counts a tool under its own name.
-func (m *metrics) addBuiltin(id string) { m.built[id] = true }
+// addBuiltin registers a tool that is counted under its own name.
+func (m *metrics) addBuiltin(id string) { m.builtin[id] = true }
 
-// handler serves them.
+// handler returns the handler of /metrics.
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-func (m *metrics) called(s gate.AttemptRecord) {
+func (m *metrics) recordCall(s gate.AttemptRecord) {
 	name := s.Tool
-	if !m.built[name] {
+	if !m.builtin[name] {
 		name = "user_defined"
 	}
 	m.calls.WithLabelValues(name, string(s.Code)).Inc()
-	m.took.WithLabelValues(name).Observe(float64(s.Spent.Millis) / 1000)
+	m.callSeconds.WithLabelValues(name).Observe(float64(s.Spent.Millis) / 1000)
 }
 
-// modelNamer names the model that answered.
+// modelNamer returns the canonical name of the model that answered.
 type modelNamer func(asked, provider, answered string) string
 
-// answered counts a question to a model. Without a namer, all models are counted together.
-func (m *metrics) answered(a agent.ModelCall, known modelNamer) {
+// recordModelCall counts a model call. Without a modelNamer, all models are counted as other.
+func (m *metrics) recordModelCall(a agent.ModelCall, canonicalName modelNamer) {
 	name := "other"
-	if known != nil {
-		name = known(a.For, a.Provider, a.Model)
+	if canonicalName != nil {
+		name = canonicalName(a.For, a.Provider, a.Model)
 	}
-	m.asked.WithLabelValues(name, string(a.Code)).Inc()
-	m.thought.WithLabelValues(name).Observe(float64(a.Spent.Millis) / 1000)
-	m.tokens.WithLabelValues(name, "input").Add(float64(a.Usage.Input))
-	m.tokens.WithLabelValues(name, "output").Add(float64(a.Usage.Output))
-	m.micros.WithLabelValues(name).Add(float64(a.Usage.Micros))
+	m.modelCalls.WithLabelValues(name, string(a.Code)).Inc()
+	m.modelSeconds.WithLabelValues(name).Observe(float64(a.Spent.Millis) / 1000)
+	m.modelTokens.WithLabelValues(name, "input").Add(float64(a.Usage.Input))
+	m.modelTokens.WithLabelValues(name, "output").Add(float64(a.Usage.Output))
+	m.modelMicros.WithLabelValues(name).Add(float64(a.Usage.Micros))
 }
 
-func (m *metrics) ended(run reeve.Run) {
+func (m *metrics) recordRunEnd(run reeve.Run) {
 	if run.State.Final() {
 		m.runs.WithLabelValues(string(run.Reason), string(run.State)).Inc()
 	}
 }
 
-// gauges reads what waits when it is asked.
-type gauges struct{ db *store.DB }
+// queueCollector reads the number of waiting items from the store on each scrape.
+type queueCollector struct{ db *store.DB }
 
-var waiting = prometheus.NewDesc("reeve_waiting",
-	"What waits or is under way: wakes queued, runs running and parked, operations for a person, operations open, "+
-		"approvals.", []string{"what"}, nil)
+var waitingDesc = prometheus.NewDesc("reeve_waiting",
+	"Items that wait or are in progress: queued wakes, running and parked runs, operations that need a person, open "+
+		"operations, approvals.", []string{"what"}, nil)
 
-// Describe says what there is to collect.
-func (gauges) Describe(c chan<- *prometheus.Desc) { c <- waiting }
+// Describe implements prometheus.Collector.
+func (queueCollector) Describe(c chan<- *prometheus.Desc) { c <- waitingDesc }
 
-// Collect reads it.
-func (g gauges) Collect(c chan<- prometheus.Metric) {
+// Collect implements prometheus.Collector.
+func (g queueCollector) Collect(c chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	var v store.Gauges
@@ -112,12 +113,12 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 		v, err = s.System().Gauges(ctx)
 		return err
 	}); err != nil {
-		c <- prometheus.NewInvalidMetric(waiting, err)
+		c <- prometheus.NewInvalidMetric(waitingDesc, err)
 		return
 	}
 	for what, n := range map[string]int64{"wakes": v.Wakes, "runs": v.Runs, "runs_parked": v.Parked,
 		"operations_for_a_person": v.Waiting, "operations_open": v.Open,
 		"approvals": v.Approval} {
-		c <- prometheus.MustNewConstMetric(waiting, prometheus.GaugeValue, float64(n), what)
+		c <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(n), what)
 	}
 }

@@ -33,7 +33,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 - {when: {system: /take notes/}, text: '{"notes": []}'}
 - {when: {said: /./}, text: fine}
 `)}
-		cfg.Mind = heard
+		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
@@ -69,7 +69,7 @@ func TestW02_NotesThatFitAmongMany(t *testing.T) {
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		heard := &eavesdropper{Model: script(t,
 			"answers:\n- {when: {system: /take notes/}, text: '{\"notes\": []}'}\n- {when: {said: /./}, text: fine}\n")}
-		cfg.Mind = heard
+		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
@@ -139,7 +139,7 @@ func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	heard := &eavesdropper{Model: script(t,
 		"answers:\n- {when: {system: /take notes/}, text: 'I would rather not'}\n- {when: {said: /./}, text: fine}\n")}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard})
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
 	d := over(h, speak(h, h.Talk("bot").ID, "hello").ID)
@@ -155,14 +155,14 @@ func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 	heard := &eavesdropper{Model: script(t,
 		"answers:\n- {when: {system: /take notes/}, text: wait, fail: {hang: true}}\n- {when: {said: /./}, text: "+
 			"fine}\n")}
-	cfg := host.Config{Dir: t.TempDir(), Mind: heard}
+	cfg := host.Config{Dir: t.TempDir(), Model: heard}
 	h := reevetest.Run(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
 	turn := speak(h, h.Talk("bot").ID, "hello")
 	eventually(t, "notes are being taken", func() bool { return heard.last("take notes") != "" })
 	h.Stop()
-	cfg.Mind = script(t, "answers:\n- {when: {system: /take notes/}, text: '{\"notes\": [\"They said hello.\"]}'}\n- "+
+	cfg.Model = script(t, "answers:\n- {when: {system: /take notes/}, text: '{\"notes\": [\"They said hello.\"]}'}\n- "+
 		"{when: {said: /./}, text: again}\n")
 	h = reevetest.Run(t, cfg)
 	d := over(h, turn.ID)

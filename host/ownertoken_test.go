@@ -39,7 +39,7 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	var list api.AgentList
 	h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
 	if len(list.Agents) != 1 || h.Token == old || !h.TokenRenewed() ||
-		!strings.Contains(said.String(), "a new one was made") {
+		!strings.Contains(said.String(), "created a new one") {
 		t.Errorf("%+v, %v, %s", list.Agents, h.TokenRenewed(), said.String())
 	}
 	h.Want(http.StatusOK, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+other.Token)
@@ -73,7 +73,7 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 	}
 	h.Token = strings.TrimPrefix(spare[1], "Bearer ")
 	if p := part(h, "tokens"); p.OK || !strings.Contains(p.Detail, "not valid") ||
-		!strings.Contains(p.Hint, "start the server again") {
+		!strings.Contains(p.Hint, "restart the server") {
 		t.Errorf("%+v", p)
 	}
 	h.Stop()

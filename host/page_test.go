@@ -81,7 +81,7 @@ func TestO13_PagesOfOutputJoinWhateverTheCharacters(t *testing.T) {
 func TestO13_SchedulesInPages(t *testing.T) {
 	for _, most := range caps {
 		synctest.Test(t, func(t *testing.T) {
-			b := inBubble(t, host.Config{OutputCap: most, PerUser: 100})
+			b := inBubble(t, host.Config{OutputCap: most, SchedulesPerUser: 100})
 			a := b.agent("aide", nil)
 			b.attach("aide", scheduleTools...)
 			want := map[string]bool{}

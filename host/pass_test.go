@@ -129,7 +129,7 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 	url := storetest.PostgresURL(t)
 	for i := range servers {
 		cfg := host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32),
-			Pulse: 50 * time.Millisecond}
+			Heartbeat: 50 * time.Millisecond}
 		cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, chatter)
 		servers[i] = reevetest.Run(t, cfg)
 	}

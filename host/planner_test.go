@@ -85,7 +85,7 @@ func (a *auto) watched(keys ...string) func() string {
 func TestK27_PlannerWritesAScript(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
-		cfg.Mind = script(t, plannerScript)
+		cfg.Model = script(t, plannerScript)
 		a, d := planning(t, cfg)
 		watched := a.watched("SCHEDULE", "NOTIFICATION")
 		k := a.plan("answer my letters")
@@ -139,7 +139,7 @@ func TestK27_MaintainerMends(t *testing.T) {
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		broken := strings.Replace(goodScript, "await Mail.send", "if (id === 'b') ctx.nothing.there(); await Mail.send",
 			1)
-		cfg.Mind = script(t, `
+		cfg.Model = script(t, `
 answers:
   - {when: {said: "/Version 1.0 of the automation \"letters\" failed/", system: You are the maintainer}, calls: [{name: scripts_get, args: {}}, {name: scripts_history, args: {}}, {name: scripts_runs, args: {}}]}
   - {when: {tool: scripts_runs, result: "/of undefined.*1.0/"}, calls: [{name: scripts_eval, args: {source: "`+goodScript+`"}}]}
@@ -184,7 +184,7 @@ func TestK27_AFixThatChangesIdentityIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := quick(t)
-			cfg.Mind = script(t, `
+			cfg.Model = script(t, `
 answers:
   - {when: {said: failed}, calls: [{name: scripts_fix, args: {source: "`+c.fix+`", comment: "It is the same, I promise."}}]}
   - {when: {tool: scripts_fix}, text: "{{results}}"}`)
@@ -245,7 +245,7 @@ func TestK27_AMendedRunThatIsNotMade(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		var a *auto
-		cfg.Mind = interposed{script(t, `
+		cfg.Model = interposed{script(t, `
 answers:
   - {when: {said: "/Version 1.0/", system: You are the maintainer}, calls: [{name: scripts_fix, args: {source: "`+goodScript+`", comment: "oops is not there"}}]}
   - {when: {tool: scripts_fix, result: '"applied":true'}, text: "Mended."}`), func(r model.Request) {
@@ -292,7 +292,7 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, cfg host.Config) {
 				var a *auto
-				cfg.Mind = interposed{script(t, plannerScript), func(model.Request) {
+				cfg.Model = interposed{script(t, plannerScript), func(model.Request) {
 					if during := c.during; during != nil {
 						c.during = nil
 						during(a)
@@ -328,7 +328,7 @@ func TestK27_APlanOfAnAutomationThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{true, false} {
 		everywhere(t, func(t *testing.T, cfg host.Config) {
-			cfg.Mind = script(t, `
+			cfg.Model = script(t, `
 answers:
   - {when: {said: "/The person answered/", system: You are the planner}, text: "It is saved."}
   - {when: {said: answer my letters, system: You are the planner}, calls: [{name: scripts_save, args: {source: "'hello'", comment: "Says hello."}}, {name: scripts_ask, args: {question: "How often?"}}]}
@@ -352,7 +352,7 @@ answers:
 func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
-		cfg.Mind = script(t, plannerScript)
+		cfg.Model = script(t, plannerScript)
 		a, _ := planning(t, cfg)
 		k := a.plan("answer my letters")
 		was := k.WorkerID
@@ -459,7 +459,7 @@ answers:
 		t.Run(name, func(t *testing.T) {
 			var a *auto
 			cfg := quick(t)
-			cfg.Mind = interposed{mind, func(r model.Request) {
+			cfg.Model = interposed{mind, func(r model.Request) {
 				for _, p := range r.Messages[len(r.Messages)-1].Parts {
 					if p.Type == model.Result && p.Name == "scripts_get" {
 						c.meanwhile(a)
@@ -500,7 +500,7 @@ answers:
 func TestK27_ScriptsAreForTasksOnly(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
-	cfg.Mind = script(t, `
+	cfg.Model = script(t, `
 answers:
   - {when: {said: begin}, calls: [{name: scripts_fix, args: {source: "1", comment: "not mine"}}]}
   - {when: {tool: scripts_fix}, text: "{{results}}"}`)

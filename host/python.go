@@ -10,18 +10,19 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// PythonConfig is what an operator can set about execute_python.
+// PythonConfig contains the settings of execute_python.
 type PythonConfig struct {
-	Disabled bool     `yaml:"disabled" json:"disabled,omitempty" doc:"True switches execute_python off. Default: false"`
-	Time     Duration `yaml:"time" json:"time,omitempty" doc:"When to end a run. Default: 5s"`
-	MemoryMB int      `yaml:"memory_mb" json:"memory_mb,omitempty" minimum:"16" maximum:"1024" doc:"Memory of a run, the interpreter's own 11 MiB included, in MiB. Default: 50"`
-	OutputKB int      `yaml:"output_kb" json:"output_kb,omitempty" minimum:"1" maximum:"4096" doc:"How much is kept of each of stdout and stderr, in KiB. Default: 256"`
-	Runs     int      `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"64" doc:"Runs at once; others wait. Default: 4"`
-	Cache    string   `yaml:"cache" json:"cache,omitempty" doc:"Directory for the unpacked interpreter and its machine code, private to the server. Default: python in the data directory"`
+	Disabled bool     `yaml:"disabled" json:"disabled,omitempty" doc:"Disables execute_python. Default: false"`
+	Time     Duration `yaml:"time" json:"time,omitempty" doc:"Time limit of a run. Default: 5s"`
+	MemoryMB int      `yaml:"memory_mb" json:"memory_mb,omitempty" minimum:"16" maximum:"1024" doc:"Memory limit of a run in MiB, including 11 MiB for the interpreter. Default: 50"`
+	OutputKB int      `yaml:"output_kb" json:"output_kb,omitempty" minimum:"1" maximum:"4096" doc:"Kept size of stdout and of stderr, in KiB each. Default: 256"`
+	Runs     int      `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"64" doc:"Maximum number of concurrent runs; others wait. Default: 4"`
+	Cache    string   `yaml:"cache" json:"cache,omitempty" doc:"Private directory for the unpacked interpreter and its machine code. Default: python in the data directory"`
 }
 
-// wrong says why the time cannot be; the other limits are numbers in a range.
-func (c PythonConfig) wrong() string {
+// explainInvalidTime returns why the time limit is not valid, or an empty string. The ranges of the other settings are
+// in their tags.
+func (c PythonConfig) explainInvalidTime() string {
 	if time.Duration(c.Time) > py.MaxTime {
 		return "it is more than " + py.MaxTime.String()
 	}
@@ -32,7 +33,7 @@ func (c PythonConfig) limits() py.Limits {
 	return py.Limits{Time: time.Duration(c.Time), Memory: int64(c.MemoryMB) << 20, Output: int64(c.OutputKB) << 10}
 }
 
-// newPython makes the pool that runs Python. It starts nothing before there is something to run.
+// newPython returns the pool that runs Python. It starts no process until there is code to run.
 func newPython(cfg Config) *py.Pool {
 	c := cfg.Python
 	if c.Cache == "" {
@@ -41,27 +42,27 @@ func newPython(cfg Config) *py.Pool {
 	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.ConfineWorker})
 }
 
-// pythonOff returns why there is no Python, and what to do. An empty reason means that there is Python.
-func pythonOff(cfg Config) (reason, hint string) {
+// explainPythonOff returns why Python is not available, and what to do. The reason is empty if Python is available.
+func explainPythonOff(cfg Config) (reason, hint string) {
 	if cfg.Python.Disabled {
-		return "the server's configuration switches it off", "set python.disabled to false in it"
+		return "it is disabled in the server's configuration", "set python.disabled to false"
 	}
 	if err := lock.Available(); err != nil {
-		return "this kernel takes no filter for system calls, without which the interpreter would not be confined (" +
-			err.Error() + ")", "use a kernel with seccomp filters, or a container that permits them"
+		return "the kernel does not support the system call filters that confine the interpreter (" +
+			err.Error() + ")", "use a kernel with seccomp filters, or a container that allows them"
 	}
 	return py.Available()
 }
 
-// checkPython says whether this server can run Python.
+// checkPython reports whether this server can run Python.
 func (h *Host) checkPython() reeve.PartHealth {
-	reason, hint := pythonOff(h.cfg)
+	reason, hint := explainPythonOff(h.cfg)
 	if h.cfg.Python.Disabled {
 		return reeve.PartHealth{Name: "python", OK: true, Detail: "execute_python is off: " + reason}
 	}
 	if reason != "" {
 		return reeve.PartHealth{Name: "python", Detail: "execute_python is off: " + reason,
-			Hint: hint + "; or set python.disabled to true if it is meant to be off"}
+			Hint: hint + "; or set python.disabled to true if you do not need it"}
 	}
-	return reeve.PartHealth{Name: "python", OK: true, Detail: "the interpreter is part of this program"}
+	return reeve.PartHealth{Name: "python", OK: true, Detail: "the interpreter is built in"}
 }

@@ -133,7 +133,7 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Disabled: true}})
 	h.Agent("calc", "execute_python")
 	_, p, _ := do(h, "calc", call{"tool": "execute_python", "args": map[string]any{"code": "1"}})
-	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "switches it off") {
+	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "disabled in the server's configuration") {
 		t.Errorf("%+v", p)
 	}
 	var up api.DoctorReport

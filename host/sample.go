@@ -12,13 +12,13 @@ import (
 //go:embed sample/triage.js
 var sampleScript string
 
-// SampleName is what the sample automation is called.
+// SampleName is the name of the sample automation.
 const SampleName = "triage"
 
-// InstallSample puts something to try things with into the workspace default, if no agent was ever made there: a small
-// mailbox, and an automation that sorts it, ready to run without any key. It tells whether it did. Nothing calls it but
-// a program that wants to: "reeve serve --sample" and "reeve init --sample".
-func (h *Host) InstallSample(ctx context.Context) (put bool, err error) {
+// InstallSample adds a small mailbox, and an automation that sorts it without an API key, to the workspace default. It
+// does nothing if the workspace has agents. It reports whether it installed the sample. Only "reeve serve --sample",
+// "reeve init --sample" and programs that want a sample call it.
+func (h *Host) InstallSample(ctx context.Context) (isInstalled bool, err error) {
 	if err := h.open(ctx); err != nil {
 		return false, err
 	}
@@ -35,10 +35,10 @@ func (h *Host) InstallSample(ctx context.Context) (put bool, err error) {
 	}
 	agent := reeve.Agent{WorkspaceID: workspace, Name: SampleName, Kind: "assistant", Lifecycle: reeve.AgentActive,
 		Mode: reeve.Hybrid, Categories: []string{}, Config: json.RawMessage("{}")}
-	_, err = h.parts.automations.Create(ctx, workspace, "owner", agent, reeve.AutomationRequest{Name: SampleName,
+	_, err = h.services.automations.Create(ctx, workspace, "owner", agent, reeve.AutomationRequest{Name: SampleName,
 		Tools:         []string{"email_get", "email_search", "file_write"},
 		ScriptRequest: reeve.ScriptRequest{Source: sampleScript, Comment: "the sample: sorts the sample mailbox"}})
-	if reeve.CodeOf(err) == reeve.AlreadyExists { // another server on the same database was faster
+	if reeve.CodeOf(err) == reeve.AlreadyExists { // another server has installed it at the same time
 		return false, nil
 	}
 	return err == nil, err

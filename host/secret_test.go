@@ -21,7 +21,7 @@ func TestSharedDatabase_NeedsTheSameKey(t *testing.T) {
 		cfg.Database, cfg.SecretKey, cfg.Log = url, strings.Repeat(key, 32), slog.New(slog.NewTextHandler(log, nil))
 		return reevetest.StartWith(t, cfg), log
 	}
-	const complaint = "1 of 1 secrets cannot be opened with this server's key"
+	const complaint = "1 of 1 secrets cannot be decrypted with this server's key"
 	one, _ := start("ab")
 	one.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/KK", map[string]any{"value": "topsecret-value"})
 	define(one, "look", reeve.Read, map[string]any{"method": "GET", "url": far.URL + "/look",

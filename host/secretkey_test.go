@@ -22,7 +22,7 @@ func TestSecretKey_IsPrivateAndAFile(t *testing.T) {
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if p := part(h, "secrets"); p.OK || !strings.Contains(p.Detail, "others can read secret.key") ||
+	if p := part(h, "secrets"); p.OK || !strings.Contains(p.Detail, "other users can read secret.key") ||
 		!strings.Contains(p.Hint, "chmod 600") {
 		t.Errorf("%+v", p)
 	}

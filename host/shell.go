@@ -13,13 +13,14 @@ import (
 	"reeve/toolbox/shell"
 )
 
-// shell is the pack of commands: in the workspace's /shared, or on a project's branch.
-func (h *Host) shell(roots *files.Pack) *shell.Pack {
-	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell, Projects: projects{h.parts.branches},
-		Shells: shells{h.db}, Total: int64(h.cfg.ShellDisk) << 20}
+// newShellPack returns the pack of shell tools. Commands run in the workspace's /shared, or on the branch of a project.
+func (h *Host) newShellPack(roots *files.Pack) *shell.Pack {
+	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell,
+		Projects: shellProjects{h.services.branches},
+		Shells:   shellStore{h.db}, Total: int64(h.cfg.ShellDiskMB) << 20}
 }
 
-// shellEnv gives a variable that the operator lets commands have.
+// shellEnv returns an environment variable that the operator lets commands have.
 func (h *Host) shellEnv(name string) (string, bool) {
 	if !slices.Contains(h.cfg.ShellEnv, name) {
 		return "", false
@@ -27,11 +28,11 @@ func (h *Host) shellEnv(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// projects lets commands work on branches.
-type projects struct{ *branch.Service }
+// shellProjects adapts branches for the shell tools.
+type shellProjects struct{ *branch.Service }
 
-// OpenWork gives a call its place.
-func (p projects) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (shell.WorkingTree, error) {
+// OpenWork opens the working tree of a call.
+func (p shellProjects) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (shell.WorkingTree, error) {
 	w, err := p.Service.OpenWork(ctx, inv, project)
 	if err != nil {
 		return shell.WorkingTree{}, err
@@ -44,15 +45,15 @@ func (p projects) OpenWork(ctx context.Context, inv *reeve.Invocation, project s
 }
 
 // ReadFolder returns the folder that a call would work in.
-func (p projects) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string) (string, error) {
+func (p shellProjects) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string) (string, error) {
 	return p.Service.ReadFolder(ctx, inv, project, false)
 }
 
-// worktrees shows branches to the file tools.
-type worktrees struct{ *branch.Service }
+// fileProjects adapts branches for the file tools.
+type fileProjects struct{ *branch.Service }
 
-// Of gives the project that an agent's commands work on.
-func (w worktrees) Of(ctx context.Context, workspace, agent string) (project string, err error) {
+// Of returns the project that an agent's commands work on.
+func (w fileProjects) Of(ctx context.Context, workspace, agent string) (project string, err error) {
 	err = w.DB.View(ctx, func(s *store.Snap) error {
 		a, err := s.Agents().GetAgent(ctx, workspace, agent)
 		if err != nil {
@@ -67,24 +68,24 @@ func (w worktrees) Of(ctx context.Context, workspace, agent string) (project str
 	return project, err
 }
 
-// OpenWork gives a call its place.
-func (w worktrees) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (files.WorkingTree, error) {
-	at, err := w.Service.OpenWork(ctx, inv, project)
+// OpenWork opens the working tree of a call.
+func (w fileProjects) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (files.WorkingTree, error) {
+	tree, err := w.Service.OpenWork(ctx, inv, project)
 	if err != nil {
 		return files.WorkingTree{}, err
 	}
-	return files.WorkingTree{Dir: at.Root, Leave: at.Leave, Save: func(ctx context.Context, title string) (branch,
+	return files.WorkingTree{Dir: tree.Root, Leave: tree.Leave, Save: func(ctx context.Context, title string) (branch,
 		commit, note string) {
-		s := at.Save(ctx, title)
+		s := tree.Save(ctx, title)
 		return s.Branch, s.Commit, s.Note
 	}}, nil
 }
 
-// shells keeps shells in the store.
-type shells struct{ db *store.DB }
+// shellStore stores the state of shells.
+type shellStore struct{ db *store.DB }
 
-// Load reads one.
-func (s shells) Load(ctx context.Context, workspace, thread string) (state []byte, err error) {
+// Load returns the state of the shell of a thread.
+func (s shellStore) Load(ctx context.Context, workspace, thread string) (state []byte, err error) {
 	err = s.db.View(ctx, func(snap *store.Snap) error {
 		state, err = snap.Chat().GetShell(ctx, workspace, thread)
 		return err
@@ -92,7 +93,7 @@ func (s shells) Load(ctx context.Context, workspace, thread string) (state []byt
 	return state, err
 }
 
-// Save writes one.
-func (s shells) Save(ctx context.Context, workspace, thread string, state []byte) error {
+// Save stores the state of the shell of a thread.
+func (s shellStore) Save(ctx context.Context, workspace, thread string, state []byte) error {
 	return s.db.Update(ctx, func(tx *store.Tx) error { return tx.Chat().PutShell(ctx, workspace, thread, state) })
 }

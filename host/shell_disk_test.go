@@ -25,7 +25,7 @@ func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 func TestO06_AWorkspaceHasATotal(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
-	cfg.ShellDisk = 64
+	cfg.ShellDiskMB = 64
 	h := reevetest.StartWith(t, cfg)
 	free(h, "ops", "file_delete")
 	if reason := shellBroken(h); reason != "" {

@@ -197,15 +197,15 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		filepath.Join(files, "other.db"):   "it is a database, but not one of Reeve's",
-		filepath.Join(files, "empty.db"):   "it is a database, but not one of Reeve's",
+		filepath.Join(files, "other.db"):   "it is the database of another program",
+		filepath.Join(files, "empty.db"):   "it is the database of another program",
 		filepath.Join(files, "nothing.db"): "nothing.db is not a backup of Reeve: it is empty",
-		filepath.Join(files, "goose.db"):   "it is a database, but not one of Reeve's",
+		filepath.Join(files, "goose.db"):   "it is the database of another program",
 		filepath.Join(files, "100%d.txt"): "100%d.txt is not a backup of Reeve: database file is damaged or is " +
 			"not a database",
 		files:                              "it is a folder",
 		filepath.Join(h.Dir(), "reeve.db"): "a server has it open",
-		filepath.Join(files, "none"):       "there is no file",
+		filepath.Join(files, "none"):       "does not exist",
 	} {
 		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, file)
 		told := reeve.AsError(err)
@@ -240,7 +240,7 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		code             reeve.Code
 	}{
 		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)",
-			"schema version 99999 is of a newer Reeve; this one knows up to ", reeve.Unsupported},
+			"schema version 99999 is newer than the latest of this Reeve, which is ", reeve.Unsupported},
 		{"DROP TABLE session_files; DROP TABLE notes", lacks + "notes, session_files", reeve.Validation},
 		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool",
 			lacks + "agent_tools.agent_tools_tool, agents.config", reeve.Validation},
@@ -248,7 +248,7 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		{"UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100",
 			"schema version 43 is from before the first release", reeve.Unsupported},
 		{"DROP INDEX calls_inbox; CREATE UNIQUE INDEX calls_inbox ON calls (id)",
-			"these parts differ from its schema version ", reeve.Validation},
+			"these are not as in its schema version ", reeve.Validation},
 		// without its primary key
 		{"CREATE TABLE other AS SELECT * FROM secrets; DROP TABLE secrets; ALTER TABLE other RENAME TO secrets",
 			": secrets; nothing", reeve.Validation},

@@ -22,7 +22,7 @@ func stepper(t *testing.T, config object, scripts map[string]string) (*reevetest
 		t.Fatal(err)
 	}
 	d, heard := newDeeds(), &eavesdropper{Model: model.Rehearsal(script)}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard}, d.tools()...)
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard}, d.tools()...)
 	for name, source := range scripts {
 		h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": name, "source": source,
 			"tools": mailTools})

@@ -12,8 +12,8 @@ import (
 	"reeve"
 )
 
-// newTracing exports spans when the standard variables name somewhere to send them (OTEL_EXPORTER_OTLP_ENDPOINT and its
-// kin); nil means that they do not.
+// newTracing returns a provider that exports spans, or nil if no exporter is configured. It uses the standard OTEL_*
+// variables, such as OTEL_EXPORTER_OTLP_ENDPOINT.
 func newTracing(ctx context.Context) (*trace.TracerProvider, error) {
 	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" ||
 		os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
@@ -21,12 +21,12 @@ func newTracing(ctx context.Context) (*trace.TracerProvider, error) {
 	}
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "spans cannot be exported: %v", err).
+		return nil, reeve.Errorf(reeve.Validation, "cannot export spans: %v", err).
 			Hintf("check the OTEL_EXPORTER_OTLP_* variables, or set OTEL_SDK_DISABLED=true")
 	}
 	name, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "OTEL_RESOURCE_ATTRIBUTES is not right: %v", err)
+		return nil, reeve.Errorf(reeve.Validation, "OTEL_RESOURCE_ATTRIBUTES is not valid: %v", err)
 	}
 	if os.Getenv("OTEL_SERVICE_NAME") == "" {
 		if name, err = resource.Merge(name, resource.NewSchemaless(attribute.String("service.name", "reeve"),

@@ -574,7 +574,7 @@ func (s *watcher) Answer(_ context.Context, r model.Request, _ func(model.Delta)
 func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 	t.Parallel()
 	s := &watcher{seen: map[string][]string{}}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: s, Assemble: s, Extract: s},
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: s, Assemble: s, Extract: s},
 		tool("good", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }),
 		tool("bad", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil, reeve.Errorf(reeve.ToolFailed, "no")
@@ -661,7 +661,7 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 	heard := &eavesdropper{Model: script(t,
 		"answers:\n- {when: {said: tell}, text: 'Once upon a time there was a reeve who', fail: {hang: true, after: "+
 			"4}}\n- {when: {said: /./}, text: fine}\n")}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard})
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Agent("bot")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, 0)
@@ -698,7 +698,7 @@ func TestW12_ParticipantsAreUsers(t *testing.T) {
 	}
 	if r := h.Do("POST", "/api/conversations/"+c.ID+"/participants",
 		object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest ||
-		!strings.Contains(string(r.Body), "names nobody") {
+		!strings.Contains(string(r.Body), "is unknown") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
 }

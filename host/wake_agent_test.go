@@ -338,7 +338,7 @@ func TestL06_PredicatesSeeTheEntityAfterTheBatch(t *testing.T) {
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/journal/tasks/"+press.ID, nil)
 	ran("made and gone within the window", 1)
 	for _, w := range wakesOf(h, "coach") {
-		if w.State == reeve.WakeSkipped && !strings.HasPrefix(w.Why, "the predicate does not hold") {
+		if w.State == reeve.WakeSkipped && !strings.HasPrefix(w.Why, "the predicate is false") {
 			t.Errorf("%+v", w)
 		}
 	}

@@ -139,7 +139,7 @@ func TestO12_Scratchpad(t *testing.T) {
 // All six tools, and pages of output that join to the original.
 func TestO13_ScheduleTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{PerUser: 4})
+		b := inBubble(t, host.Config{SchedulesPerUser: 4})
 		whole := strings.Repeat("añ日🎉e\u0301\r\n", 700)
 		a := b.agent("aide", object{"config": plan(whole)})
 		b.attach("aide", scheduleTools...)
@@ -259,7 +259,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 		// What is over makes room for another, and takes its place again only where there is room.
 		fifth := use("schedule_create", object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"})
 		again := object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
-		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "4 are allowed") {
+		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "the limit is 4") {
 			t.Errorf("one too many lives again: %+v", res)
 		}
 		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID,
@@ -680,7 +680,7 @@ func TestO18_SettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]host.Config{
 		"webhook": {Webhook: "ftp://secret.example/x"}, "run_calls": {RunCalls: -1},
-		"schedules_per_user": {PerUser: -1}, "alert_after": {AlertAfter: -2},
+		"schedules_per_user": {SchedulesPerUser: -1}, "alert_after": {AlertAfter: -2},
 	} {
 		cfg.Dir = t.TempDir()
 		h, err := host.New(t.Context(), cfg)
@@ -699,7 +699,7 @@ func TestO18_SettingsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg.RunCalls != 7 || cfg.MinInterval != host.Duration(5*time.Minute) || cfg.Webhook != "https://x" ||
-		cfg.PerUser != 2 || cfg.AlertAfter != 1 || cfg.GiveUpAfter != 2 ||
+		cfg.SchedulesPerUser != 2 || cfg.AlertAfter != 1 || cfg.DisableAfter != 2 ||
 		cfg.RunTokens != 3 || cfg.RunMicros != 4 || cfg.RunMillis != 5 {
 		t.Errorf("%+v", cfg)
 	}

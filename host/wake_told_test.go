@@ -27,7 +27,7 @@ func (b *bubble) watcher(name, class, what string) (woken func() int) {
 // Every change of a schedule is told, by whomever it is made, and what changes nothing is not.
 func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{GiveUpAfter: 2})
+		b := inBubble(t, host.Config{DisableAfter: 2})
 		a := b.agent("aide", nil)
 		b.attach("aide", scheduleTools...)
 		woken := b.watcher("w", "key", "SCHEDULE")

@@ -5,10 +5,9 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// ServeWorker turns this process into a worker that runs one script, or into the sandbox of one command, if a host
-// started it to be one; then it does not return. A program that embeds Reeve calls it first thing in main: scripts and
-// commands run in processes of their own, which are this program started again. Without it the program works, but runs
-// neither.
+// ServeWorker turns this process into a sandbox worker if a Host has started it as one. In that case it does not
+// return. Scripts and commands run in worker processes, which are the same program started again. A program that embeds
+// Reeve calls ServeWorker first in main. Without it, scripts and commands do not work.
 func ServeWorker() {
 	confine.Serve()
 	js.ServeWorker()

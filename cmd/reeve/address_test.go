@@ -169,7 +169,7 @@ func TestOwnersTokenGoesToNobodyInItsServersPlace(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	defer stranger.Close()
 	dir := leftDir(t, stranger.URL, "owner-secret")
-	for want, args := range map[string][]string{"does not run any more": {"tools"},
+	for want, args := range map[string][]string{"is no longer running": {"tools"},
 		"there is no token for": {"--url", stranger.URL, "tools"}} {
 		var out strings.Builder
 		code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out,

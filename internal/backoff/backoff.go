@@ -1,4 +1,4 @@
-// Package backoff says how long to wait before trying again.
+// Package backoff computes delays before retries.
 package backoff
 
 import (
@@ -10,11 +10,11 @@ import (
 	"reeve"
 )
 
-// Policy is a delay that doubles with each try.
+// Policy is a delay that doubles with each attempt.
 type Policy struct {
-	First time.Duration // Default: 10 s, or Max if that is less
-	Max   time.Duration // Default: 10 min, or First if that is more
-	Tries int           // Default: 5
+	First time.Duration // delay after the first attempt. Default: 10 s, or Max if that is less
+	Max   time.Duration // longest delay. Default: 10 min, or First if that is more
+	Tries int           // number of attempts. Default: 5
 }
 
 // WithDefaults fills unset fields, keeping First <= Max.
@@ -34,7 +34,7 @@ func (b Policy) WithDefaults() Policy {
 	return b
 }
 
-// After is how long to wait after a number of tries.
+// After returns the delay after a number of attempts.
 func (b Policy) After(tries int) time.Duration {
 	d := b.First
 	for range tries - 1 {
@@ -45,21 +45,22 @@ func (b Policy) After(tries int) time.Duration {
 	return min(d, b.Max)
 }
 
-// RetryAfter reads a server's Retry-After: a number of units, or an HTTP date. It returns 0 for what cannot be read or
-// lies in the past, and at most an hour.
-func RetryAfter(said string, unit time.Duration) time.Duration {
+// RetryAfter parses the value of a Retry-After header: a number of units, or an HTTP date. It returns at most one hour,
+// and 0 if the value is not valid or in the past.
+func RetryAfter(value string, unit time.Duration) time.Duration {
 	const most = time.Hour
-	said = strings.TrimSpace(said)
-	n, err := strconv.ParseFloat(said, 64)
+	value = strings.TrimSpace(value)
+	n, err := strconv.ParseFloat(value, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		for _, form := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} { // those of HTTP
-			if at, err := time.Parse(form, said); err == nil {
+		// formats of RFC 9110
+		for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
+			if at, err := time.Parse(layout, value); err == nil {
 				return min(max(at.Sub(reeve.Now()), 0), most)
 			}
 		}
 		return 0
 	}
-	if !(n > 0) { // NaN too
+	if !(n > 0) { // the negation covers NaN
 		return 0
 	}
 	return time.Duration(min(n*float64(unit), float64(most)))

@@ -1,15 +1,19 @@
-// Package branch lets agents work on a repository, each conversation on a branch and in a folder of its own.
+// Package branch lets agents work on git repositories. Each conversation has a branch and a folder of its own.
 //
-// An agent that can write where git runs can make git run anything: hooks, filters, a monitor, another repository
-// altogether. So git never runs outside package confine, and three places are kept apart:
+// [Service] creates branches, opens a [WorkingTree] for a call, and merges or discards branches at the request of a
+// person. A call works in three steps: OpenWork prepares the branch and its folder and locks the branch, the command
+// runs in the folder, and WorkingTree.Save commits the changes and imports the commit into the project's repository.
 //
-//   - The folder of a branch is a repository of its own. The agent may do there what it likes, to its .git too; git there is as
-//     confined as the agent's commands, and no setting of it counts anywhere else. What the project has it reads through git's
-//     alternates, which it cannot write.
-//   - The project's repository is written by git with no hooks, monitors or settings but its own, and only with data: objects,
-//     which are checked as those of a stranger's push are, and one reference.
-//   - Diffs and merges are worked out in an empty repository made for the purpose, so that no driver or filter takes part.
+// An agent that can write to a place where git runs can make git run any program, through hooks, filters, monitors or
+// another repository. So git runs only inside package confine, and three places are kept apart:
 //
-// What is committed in the folder is brought into the repository after each command, where people find it under the
-// branch's name. The folder can therefore be lost, or broken by its agent, and is made again from there.
+//   - The folder of a branch is a repository of its own. The agent may change everything in it, including .git. Git is
+//     confined there like the agent's commands, and its settings apply nowhere else. Objects of the project are read
+//     through git's alternates, which the agent cannot write.
+//   - In the project's repository, git runs without hooks and monitors, and with the repository's own settings. It
+//     imports nothing but data: objects, which are checked like those of an untrusted push, and one reference.
+//   - Diffs and merges are computed in an empty temporary repository, so that no driver or filter takes part.
+//
+// After each command, the commits of the folder are imported into the repository, where people find them under the
+// name of the branch. Therefore a folder that is lost, or broken by its agent, can be created again.
 package branch

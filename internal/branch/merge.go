@@ -11,14 +11,15 @@ import (
 	"reeve"
 )
 
-// mergeScript works a merge out, without any files: it names the files in conflict, or gives the commit and a pack.
-// Where there is nothing to merge, it tells of the last merge that Reeve made of the branch: the commit, when, and who
-// said so.
+// mergeScript computes a merge without a working tree. It prints the id of the merge commit and a pack, or exits with
+// exitConflict and the names of conflicting files on stderr. If the branch is merged already, it prints the last merge
+// of the branch by Reeve: commit, time and user.
 const mergeScript = `set -u
 exec 3>&1
 if git merge-base --is-ancestor "$TIP" "$INTO"; then
 	echo "uptodate $INTO" >&3
-	git log --first-parent --merges -n 1 --grep "^Reeve-Branch: $ID\$" --format='%H %ct %(trailers:key=Reeve-Merged-By,valueonly)' "$INTO" "^$TIP" >&3
+	git log --first-parent --merges -n 1 --grep "^Reeve-Branch: $ID\$" \
+		--format='%H %ct %(trailers:key=Reeve-Merged-By,valueonly)' "$INTO" "^$TIP" >&3
 	exit
 fi
 tree=$(git merge-tree --write-tree --name-only --no-messages "$INTO" "$TIP" 2>.git/why); code=$?
@@ -31,30 +32,30 @@ commit=$(git commit-tree "$tree" -p "$INTO" -p "$TIP" -m "$MESSAGE") || exit 1
 printf 'merged %s\n' "$commit" >&3
 printf '%s\n^%s\n^%s\n' "$commit" "$INTO" "$TIP" | git pack-objects -q --revs --stdout >&3`
 
-// conflicted is how mergeScript ends when the two sides disagree.
-const conflicted = 9
+// exitConflict is the exit code of mergeScript if the branches conflict.
+const exitConflict = 9
 
-// Merge merges a branch into its project's default branch, on a person's word. If it cannot, the default branch is as
-// it was.
+// Merge merges a branch into the default branch of its project, at the request of a person. If it fails, the default
+// branch is unchanged.
 func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch,
 	message string) (out reeve.MergeResult, err error) {
-	leave, err := d.take(b, "merged")
+	unlock, err := d.tryLockBranch(b, "merged")
 	if err != nil {
 		return out, err
 	}
-	defer leave()
-	done, err := d.locks.Wait(ctx, b.ProjectID)
+	defer unlock()
+	unlockProject, err := d.locks.Wait(ctx, b.ProjectID)
 	if err != nil {
 		return out, err
 	}
-	defer done()
-	if b, err = d.read(ctx, b.WorkspaceID, b.ID); err != nil {
+	defer unlockProject()
+	if b, err = d.getBranch(ctx, b.WorkspaceID, b.ID); err != nil {
 		return out, err
 	}
-	if b, err = d.caughtUp(ctx, b); err != nil {
+	if b, err = d.saveLeftovers(ctx, b); err != nil {
 		return out, err
 	}
-	a, err := d.compare(ctx, b)
+	a, err := d.openComparison(ctx, b)
 	if err != nil {
 		return out, err
 	}
@@ -64,53 +65,53 @@ func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch
 	}
 	pack, err := os.CreateTemp(d.Dir, "pack-")
 	if err != nil {
-		return out, unwritable(err)
+		return out, newWriteError(err)
 	}
 	defer pack.Close()
 	if err := os.Remove(pack.Name()); err != nil {
-		return out, unwritable(err)
+		return out, newWriteError(err)
 	}
-	user := strings.Map(plain, who.User)
+	user := strings.Map(replaceControl, who.User)
 	if user == "" {
 		user = "reeve"
 	}
-	res, err := a.do(ctx, mergeScript, pack, append(append(a.env, by(user, b.WorkspaceID)...), "ID="+b.ID,
+	res, err := a.runScript(ctx, mergeScript, pack, append(append(a.env, authorEnv(user, b.WorkspaceID)...), "ID="+b.ID,
 		"MESSAGE="+message+"\n\nReeve-Branch: "+b.ID+"\nReeve-Merged-By: "+user)...)
 	switch {
 	case err != nil:
 		return out, err
-	case res.ExitCode == conflicted:
-		return out, conflict(b, a.DefaultBranch, string(res.Stderr))
+	case res.ExitCode == exitConflict:
+		return out, newConflictError(b, a.DefaultBranch, string(res.Stderr))
 	case res.ExitCode != 0:
-		return out, a.refuse(res, "the branch cannot be merged")
+		return out, a.newGitError(res, "cannot merge the branch")
 	}
-	state, commit, err := header(pack)
+	state, commit, err := readHeader(pack)
 	if err != nil {
 		return out, err
 	}
 	out = reeve.MergeResult{Branch: b, Into: a.DefaultBranch, UpToDate: state == "uptodate"}
-	// git is not stopped halfway, and what it has done is noted, though nobody waits for it
-	keep := context.WithoutCancel(ctx)
+	// From here on, the merge is completed and recorded even if the request is cancelled.
+	detached := context.WithoutCancel(ctx)
 	if out.UpToDate {
-		out.Branch, err = d.noted(keep, b, pack)
+		out.Branch, err = d.recordFoundMerge(detached, b, pack)
 		return out, err
 	}
-	if err := a.bring(ctx, pack, a.facts.tip, commit); err != nil {
+	if err := a.importPack(ctx, pack, a.facts.tip, commit); err != nil {
 		return out, err
 	}
-	if err := a.advance(keep, a.facts, commit); err != nil {
+	if err := a.advanceDefaultBranch(detached, a.facts, commit); err != nil {
 		return out, err
 	}
 	now := reeve.Now()
 	b.Merged, b.MergedBy, b.MergedAt = commit, who.User, &now
-	out.Branch, err = d.write(keep, b)
+	out.Branch, err = d.updateBranch(detached, b)
 	out.Commit = commit
 	return out, err
 }
 
-// noted notes a merge that was made and not noted, because the server stopped in between. What is left to read says
-// which.
-func (d *Service) noted(ctx context.Context, b reeve.Branch, rest io.Reader) (reeve.Branch, error) {
+// recordFoundMerge records a merge that was made but not recorded, because the server stopped in between. The rest of
+// the output of mergeScript names the merge.
+func (d *Service) recordFoundMerge(ctx context.Context, b reeve.Branch, rest io.Reader) (reeve.Branch, error) {
 	line, err := io.ReadAll(io.LimitReader(rest, 4096))
 	last := strings.SplitN(strings.TrimSpace(string(line)), " ", 3)
 	if err != nil || len(last) < 3 || !isCommit(last[0]) || last[0] == b.Merged {
@@ -122,33 +123,33 @@ func (d *Service) noted(ctx context.Context, b reeve.Branch, rest io.Reader) (re
 	}
 	at := reeve.FromMillis(1000 * seconds)
 	b.Merged, b.MergedBy, b.MergedAt = last[0], last[2], &at
-	return d.write(ctx, b)
+	return d.updateBranch(ctx, b)
 }
 
-// take has nobody else work on a branch while a person's word is done, and refuses if somebody does. What is done is
-// told those who come meanwhile.
-func (d *Service) take(b reeve.Branch, what string) (leave func(), err error) {
-	free := d.locks.Try(b.ID)
-	if free == nil {
-		return nil, d.busy(b)
+// tryLockBranch locks a branch for an operation of a person. It fails with Conflict if the branch is locked. The
+// operation is named in the errors of later callers.
+func (d *Service) tryLockBranch(b reeve.Branch, operation string) (unlock func(), err error) {
+	release := d.locks.Try(b.ID)
+	if release == nil {
+		return nil, d.newBusyError(b)
 	}
-	d.doing.Store(b.ID, what)
-	return func() { d.doing.Delete(b.ID); free() }, nil
+	d.exclusiveOps.Store(b.ID, operation)
+	return func() { d.exclusiveOps.Delete(b.ID); release() }, nil
 }
 
-func (d *Service) busy(b reeve.Branch) error {
-	if what, ok := d.doing.Load(b.ID); ok {
-		return reeve.Errorf(reeve.Conflict, "branch %s is just being %s, by another request", b.Name, what).
-			Hintf("look at it when that has ended")
+func (d *Service) newBusyError(b reeve.Branch) error {
+	if operation, ok := d.exclusiveOps.Load(b.ID); ok {
+		return reeve.Errorf(reeve.Conflict, "branch %s is being %s by another request", b.Name, operation).
+			Hintf("try again when that request has ended")
 	}
 	return reeve.Errorf(reeve.Conflict, "a command is running on branch %s", b.Name).
-		Hintf("try again when it has ended")
+		Hintf("try again when the command has ended")
 }
 
-// conflict names the files on which a branch and the default branch disagree.
-func conflict(b reeve.Branch, into, list string) error {
-	e := reeve.Errorf(reeve.Conflict, "branch %s and %s changed the same places; %s is as it was", b.Name, into, into).
-		Hintf("let the agent settle them (git fetch, then git merge origin/%s), or merge the branch by hand in the "+
+// newConflictError returns an error that names the conflicting files.
+func newConflictError(b reeve.Branch, into, list string) error {
+	e := reeve.Errorf(reeve.Conflict, "branch %s and %s have conflicting changes; %s is unchanged", b.Name, into, into).
+		Hintf("let the agent resolve them (git fetch, then git merge origin/%s), or merge the branch by hand in the "+
 			"repository", into)
 	for line := range strings.Lines(list) {
 		if p := reeve.SanitizeText(strings.TrimSuffix(line, "\n")); p != "" && len(e.Fields) < 100 {
@@ -158,42 +159,43 @@ func conflict(b reeve.Branch, into, list string) error {
 	return e
 }
 
-// caughtUp commits what a command that was killed left in the branch's folder, and brings it in.
-func (d *Service) caughtUp(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+// saveLeftovers commits and imports changes that a killed command has left in the folder of a branch.
+func (d *Service) saveLeftovers(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
 	if b.State != reeve.BranchReady {
 		return b, nil
 	}
-	r, err := d.find(ctx, b.WorkspaceID, b.ProjectID)
+	r, err := d.getRepository(ctx, b.WorkspaceID, b.ProjectID)
 	if err != nil {
 		return b, err
 	}
 	f := folder{filepath.Join(d.Dir, b.ID), r, b}
-	if !f.whole() {
-		return b, nil // what the repository has is all there is
+	if !f.isIntact() {
+		return b, nil // the folder has no changes to save
 	}
-	s, err := f.save(ctx, "What an interrupted command left", by("Reeve", "reeve"))
+	s, err := f.save(ctx, "Save changes of an interrupted command", authorEnv("Reeve", "reeve"))
 	if err != nil || s.tip == b.Head {
 		return b, err
 	}
 	b.Head = s.tip
-	return d.write(ctx, b)
+	return d.updateBranch(ctx, b)
 }
 
-// Discard deletes a branch and its folder, on a person's word. The next command of whose it was begins it anew.
+// Discard deletes a branch and its folder, at the request of a person. The next command of the branch's owner creates
+// the branch again.
 func (d *Service) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
-	leave, err := d.take(b, "discarded")
+	unlock, err := d.tryLockBranch(b, "discarded")
 	if err != nil {
 		return b, err
 	}
-	defer leave()
-	b, err = d.read(ctx, b.WorkspaceID, b.ID)
+	defer unlock()
+	b, err = d.getBranch(ctx, b.WorkspaceID, b.ID)
 	if err != nil {
 		return b, err
 	}
 	if b.State == reeve.BranchDiscarded {
-		return b, reeve.Errorf(reeve.Conflict, "branch %s is discarded already", b.Name)
+		return b, reeve.Errorf(reeve.Conflict, "branch %s has been discarded already", b.Name)
 	}
-	r, err := d.find(ctx, b.WorkspaceID, b.ProjectID)
+	r, err := d.getRepository(ctx, b.WorkspaceID, b.ProjectID)
 	if reeve.CodeOf(err) == reeve.Unavailable { // the repository is gone, and its branch with it
 		r, err = repository{}, nil
 	}
@@ -201,99 +203,102 @@ func (d *Service) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, er
 		return b, err
 	}
 	if r.Path != "" {
-		f, err := r.look(ctx, b.Name)
+		f, err := r.readState(ctx, b.Name)
 		if err != nil {
 			return b, err
 		}
-		if f.checked {
-			return b, reeve.Errorf(reeve.Conflict, "somebody has %s checked out in the repository of project %q",
-				b.Name, b.Project).Hintf("check something else out there first")
+		if f.isCheckedOut {
+			return b, reeve.Errorf(reeve.Conflict, "branch %s is checked out in the repository of project %q",
+				b.Name, b.Project).Hintf("check out another branch there first")
 		}
 	}
 	b.State = reeve.BranchDiscarding
-	keep := context.WithoutCancel(ctx) // what is begun is finished, though nobody waits for it
-	if b, err = d.write(keep, b); err != nil {
+	detached := context.WithoutCancel(ctx) // the discard is completed even if the request is cancelled
+	if b, err = d.updateBranch(detached, b); err != nil {
 		return b, err
 	}
-	return d.drop(keep, r, b)
+	return d.finishDiscard(detached, r, b)
 }
 
-// drop finishes a discard.
-func (d *Service) drop(ctx context.Context, r repository, b reeve.Branch) (reeve.Branch, error) {
-	if r.Path != "" && b.Base != "" { // one that was never begun is not ours to delete
-		if err := r.remove(ctx, b.Name); err != nil {
+// finishDiscard deletes the reference and the folder of a branch in state discarding.
+func (d *Service) finishDiscard(ctx context.Context, r repository, b reeve.Branch) (reeve.Branch, error) {
+	if r.Path != "" && b.Base != "" { // without a base, Reeve did not create the reference
+		if err := r.deleteBranch(ctx, b.Name); err != nil {
 			return b, err
 		}
 	}
 	if err := os.RemoveAll(filepath.Join(d.Dir, b.ID)); err != nil {
-		return b, unwritable(err)
+		return b, newWriteError(err)
 	}
 	b.State = reeve.BranchDiscarded
-	return d.write(ctx, b)
+	return d.updateBranch(ctx, b)
 }
 
-// NewProject checks that a folder is a repository on which agents can work, and gives the project that it would be.
+// NewProject returns a project for a repository on the server's disk. It fails with Validation if agents cannot work on
+// the repository.
 func (d *Service) NewProject(ctx context.Context, who reeve.Principal,
 	q reeve.ProjectRequest) (p reeve.Project, err error) {
 	p = reeve.Project{WorkspaceID: who.Workspace, Name: q.Name, DefaultBranch: q.DefaultBranch, CreatedBy: who.User}
-	wrong := func(message, expected string) error { return reeve.InvalidField("/path", message, expected) }
+	invalidPath := func(message, expected string) error { return reeve.InvalidField("/path", message, expected) }
 	if !filepath.IsAbs(q.Path) || strings.ContainsAny(q.Path, "\x00\n") {
-		return p, wrong("is not an absolute path", "the repository's folder on the server's disk, such as /srv/site")
+		return p, invalidPath("is not an absolute path",
+			"the folder of the repository on the server's disk, such as /srv/site")
 	}
 	if p.Path, err = filepath.EvalSymlinks(q.Path); err != nil || !isDir(p.Path) {
-		return p, wrong("is not a folder on the server's disk", "a git repository")
+		return p, invalidPath("is not a folder on the server's disk", "a git repository")
 	}
 	if filepath.Base(p.Path) == ".git" {
-		return p, wrong("is the inside of a repository that has its files checked out", "the folder that it is in: "+
+		return p, invalidPath("is the .git folder of a repository", "its parent folder: "+
 			filepath.Dir(q.Path))
 	}
 	data, err := filepath.EvalSymlinks(filepath.Dir(d.Dir))
 	if err != nil {
-		return p, unwritable(err)
+		return p, newWriteError(err)
 	}
-	if within(p.Path, data) || within(data, p.Path) {
-		return p, wrong("is in Reeve's own data directory, or around it", "a repository that no agent can write")
+	if isWithin(p.Path, data) || isWithin(data, p.Path) {
+		return p, invalidPath("is inside Reeve's data directory or contains it",
+			"a repository that no agent can write to")
 	}
-	r, err := open(p)
+	r, err := openRepository(p)
 	if err != nil {
 		if _, e := os.Stat(filepath.Join(p.Path, ".git")); e == nil {
-			return p, wrong("is a worktree of another repository", "the folder of the repository itself")
+			return p, invalidPath("is a worktree of another repository", "the folder of the repository itself")
 		}
-		return p, wrong("is not a git repository", "a folder with a .git in it, or a bare repository")
+		return p, invalidPath("is not a git repository", "a folder with a .git in it, or a bare repository")
 	}
-	if _, err := os.Stat(filepath.Join(r.objects(), "info", "alternates")); err == nil {
-		return p, wrong("is a repository that borrows objects from another",
-			"one of its own: git repack -a -d, then remove .git/objects/info/alternates")
+	if _, err := os.Stat(filepath.Join(r.objectsDir(), "info", "alternates")); err == nil {
+		return p, invalidPath("is a repository with alternates",
+			"a complete repository: run git repack -a -d, then remove .git/objects/info/alternates")
 	}
-	f, err := r.look(ctx, "none")
+	f, err := r.readState(ctx, "none")
 	if err != nil {
 		return p, err
 	}
 	head, onBranch := strings.CutPrefix(f.head, "refs/heads/")
 	switch {
 	case p.DefaultBranch == "" && !onBranch:
-		return p, reeve.InvalidField("/default_branch", "is missing, and the repository's head is detached",
-			"the branch that others begin at and are merged into")
+		return p, reeve.InvalidField("/default_branch", "is required, because the repository's HEAD is detached",
+			"the branch that new branches start at and are merged into")
 	case p.DefaultBranch == "":
 		p.DefaultBranch = head
-	case badBranch(p.DefaultBranch):
-		return p, reeve.InvalidField("/default_branch", "is not the name of a branch", "a name such as main")
-	case f.tip == "" && !f.empty:
+	case isInvalidBranchName(p.DefaultBranch):
+		return p, reeve.InvalidField("/default_branch", "is not a valid branch name", "a name such as main")
+	case f.tip == "" && !f.isEmpty:
 		return p, reeve.InvalidField("/default_branch", "is not in the repository", "one of its branches")
 	}
 	return p, nil
 }
 
-// badBranch refuses what git would, and what is ours.
-func badBranch(s string) bool {
+// isInvalidBranchName reports whether git would refuse a branch name, or the name is reserved for Reeve.
+func isInvalidBranchName(s string) bool {
 	return strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "reeve/") ||
 		strings.HasSuffix(s, ".lock") || strings.HasSuffix(s, "/") || strings.Contains(s, "..") ||
 		strings.Contains(s, "//") || strings.Contains(s, "@{") || strings.ContainsAny(s, " ~^:?*[\\\x7f") ||
-		strings.Map(plain, s) != s
+		strings.Map(replaceControl, s) != s
 }
 
-// within tells whether a path is another, or below it.
-func within(path, dir string) bool {
+// isWithin reports whether a path is dir, or below it.
+func isWithin(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }

@@ -15,21 +15,21 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// repository is a project's own, on which git runs as its owner and with nothing of an agent's but data.
+// repository is the git repository of a project. Git runs there as its owner, and gets nothing from agents but data.
 type repository struct {
 	reeve.Project
-	git string // its git folder
+	gitDir string // the .git folder, or the folder of a bare repository
 }
 
-// open finds a project's repository on the disk.
-func open(p reeve.Project) (repository, error) {
+// openRepository finds the repository of a project on the disk.
+func openRepository(p reeve.Project) (repository, error) {
 	for _, dir := range []string{filepath.Join(p.Path, ".git"), p.Path} {
 		if isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs")) {
 			return repository{p, dir}, nil
 		}
 	}
-	return repository{}, reeve.Errorf(reeve.Unavailable, "the repository of project %q is not there", p.Name).
-		Hintf("its folder was moved or removed: bring it back, or delete the project and make it again")
+	return repository{}, reeve.Errorf(reeve.Unavailable, "the repository of project %q does not exist", p.Name).
+		Hintf("its folder was moved or removed; restore it, or delete the project and create it again")
 }
 
 func isDir(path string) bool {
@@ -37,13 +37,13 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (r repository) objects() string { return filepath.Join(r.git, "objects") }
+func (r repository) objectsDir() string { return filepath.Join(r.gitDir, "objects") }
 
-// readable is what agents may read of the repository: enough to fetch from, and not its settings, which may hold
-// passwords.
-func (r repository) readable() (list []string) {
+// listReadablePaths returns the paths of the repository that agents may read. They suffice for a fetch. The config is
+// not among them, because it may contain passwords.
+func (r repository) listReadablePaths() (list []string) {
 	for _, name := range []string{"objects", "refs", "HEAD", "packed-refs"} {
-		p := filepath.Join(r.git, name)
+		p := filepath.Join(r.gitDir, name)
 		if _, err := os.Stat(p); err == nil {
 			list = append(list, p)
 		}
@@ -51,31 +51,32 @@ func (r repository) readable() (list []string) {
 	return list
 }
 
-// do runs a script in the repository.
-func (r repository) do(ctx context.Context, script string, from *os.File, env ...string) (confine.Result, error) {
-	dir := "GIT_DIR=" + r.git
-	return task{root: r.Path, owner: true, script: script, env: append(env, dir, "DEFAULT="+r.DefaultBranch),
+// runScript runs a script in the repository.
+func (r repository) runScript(ctx context.Context, script string, from *os.File,
+	env ...string) (confine.Result, error) {
+	dir := "GIT_DIR=" + r.gitDir
+	return gitTask{root: r.Path, asOwner: true, script: script, env: append(env, dir, "DEFAULT="+r.DefaultBranch),
 		from: from}.run(ctx)
 }
 
-// refuse is what git refused, for people.
-func (r repository) refuse(res confine.Result, what string) error {
-	return reeve.Errorf(reeve.Conflict, "%s in project %q: %s", what, r.Name, said(res, r.Path+"/", r.Path))
+// newGitError returns a Conflict error with the messages of git.
+func (r repository) newGitError(res confine.Result, problem string) error {
+	return reeve.Errorf(reeve.Conflict, "%s in project %q: %s", problem, r.Name, renderStderr(res, r.Path+"/", r.Path))
 }
 
-// facts is how a repository stands.
-type facts struct {
-	head      string // the branch it has checked out, in full; empty when its head is detached
-	bare      bool
-	empty     bool   // there is no commit in it
-	tip       string // of the default branch
-	branch    string // the tip of the branch that was asked for; empty when there is none
-	checked   bool   // somebody has the branch checked out
-	elsewhere bool   // the default branch is checked out in another worktree than the repository's own
-	filters   bool   // it runs programs of its own over files
+// repositoryState is the state of a repository and of one branch in it.
+type repositoryState struct {
+	head               string // full name of the checked-out branch; empty if HEAD is detached
+	isBare             bool
+	isEmpty            bool   // the repository has no commits
+	tip                string // commit of the default branch
+	branch             string // commit of the requested branch; empty if it does not exist
+	isCheckedOut       bool   // the requested branch is checked out in a worktree
+	isDefaultElsewhere bool   // the default branch is checked out in another worktree than the main one
+	hasFilters         bool   // the repository configures filter programs
 }
 
-const factsScript = `set -u
+const stateScript = `set -u
 printf 'head %s\n' "$(git symbolic-ref -q HEAD)"
 printf 'bare %s\n' "$(git rev-parse --is-bare-repository)" || exit 1
 printf 'any %s\n' "$(git rev-list -n 1 --all)"
@@ -85,58 +86,59 @@ git worktree list --porcelain | sed -n 's/^branch /checked /p'
 git config --name-only --get-regexp '^filter\.' | sed 's/^/filter /'
 git rev-parse --git-dir >/dev/null`
 
-// look asks how the repository stands, and a branch in it.
-func (r repository) look(ctx context.Context, branch string) (f facts, err error) {
-	res, err := r.do(ctx, factsScript, nil, "BRANCH="+branch)
+// readState reads the state of the repository and of a branch.
+func (r repository) readState(ctx context.Context, branch string) (f repositoryState, err error) {
+	res, err := r.runScript(ctx, stateScript, nil, "BRANCH="+branch)
 	if err != nil {
 		return f, err
 	}
 	if res.ExitCode != 0 {
-		return f, reeve.Errorf(reeve.Unavailable, "the repository of project %q cannot be read: %s", r.Name,
-			said(res, r.Path+"/", r.Path))
+		return f, reeve.Errorf(reeve.Unavailable, "cannot read the repository of project %q: %s", r.Name,
+			renderStderr(res, r.Path+"/", r.Path))
 	}
-	any := false
-	checked := map[string]int{}
+	hasCommits := false
+	checkouts := map[string]int{}
 	for line := range strings.Lines(string(res.Stdout)) {
 		key, v, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch key {
 		case "head":
 			f.head = v
 		case "bare":
-			f.bare = v == "true"
+			f.isBare = v == "true"
 		case "any":
-			any = v != ""
+			hasCommits = v != ""
 		case "tip":
 			f.tip = v
 		case "branch":
 			f.branch = v
 		case "checked":
-			checked[v]++
+			checkouts[v]++
 		case "filter":
-			f.filters = true
+			f.hasFilters = true
 		}
 	}
-	f.empty = !any
-	f.checked = checked["refs/heads/"+branch] > 0
-	f.elsewhere = checked["refs/heads/"+r.DefaultBranch] > 0 && (f.bare || f.head != "refs/heads/"+r.DefaultBranch)
+	f.isEmpty = !hasCommits
+	f.isCheckedOut = checkouts["refs/heads/"+branch] > 0
+	f.isDefaultElsewhere = checkouts["refs/heads/"+r.DefaultBranch] > 0 &&
+		(f.isBare || f.head != "refs/heads/"+r.DefaultBranch)
 	return f, nil
 }
 
-// start is the commit at which a new branch begins.
-func (r repository) start(f facts) (string, error) {
+// getStartCommit returns the commit at which a new branch starts.
+func (r repository) getStartCommit(f repositoryState) (string, error) {
 	switch {
-	case f.empty:
+	case f.isEmpty:
 		return "", reeve.Errorf(reeve.Conflict,
-			"the repository of project %q has no commits yet, so there is nothing to begin a branch at", r.Name).
-			Hintf("make a first commit in it")
+			"the repository of project %q has no commits", r.Name).
+			Hintf("create a first commit")
 	case f.tip == "":
 		return "", reeve.Errorf(reeve.Conflict, "the repository of project %q has no branch %q", r.Name,
-			r.DefaultBranch).Hintf("make the branch, or make the project again with another default branch")
+			r.DefaultBranch).Hintf("create the branch, or create the project again with another default branch")
 	}
 	return f.tip, nil
 }
 
-const bringScript = `set -u
+const importScript = `set -u
 case $COUNT in
 0) ;;
 ?|??) git unpack-objects -q --strict || exit 1 ;;
@@ -148,32 +150,36 @@ git rev-list --objects --quiet "$TIP" "^$BASE" || exit 1
 [ -z "$OLD" ] || [ "$OLD" = "$KNOWN" ] || git merge-base --is-ancestor "$OLD" "$TIP" || exit 8
 git update-ref -m "$WHY" "refs/heads/$BRANCH" "$TIP" "$OLD"`
 
-// apart is how bringScript ends when the branch has commits of somebody else's in the repository.
-const apart = 8
+// exitDiverged is the exit code of importScript if the branch has commits in the repository that the new tip does not
+// contain.
+const exitDiverged = 8
 
-// bring takes in a pack of objects, checked like a stranger's.
-func (r repository) bring(ctx context.Context, pack *os.File, base, tip string) error {
-	_, err := r.point(ctx, pack, "", base, "", "", tip)
+// importPack imports a pack of objects, with the checks for an untrusted push.
+func (r repository) importPack(ctx context.Context, pack *os.File, base, tip string) error {
+	_, err := r.importAndUpdateBranch(ctx, pack, "", base, "", "", tip)
 	return err
 }
 
-// point is bring that also points a branch at one of the objects, from where it is, if that is where it was known to
-// be, or is part of what it is pointed at. False means that it is not: somebody else has committed there.
-func (r repository) point(ctx context.Context, pack *os.File, branch, base, known, is, tip string) (bool, error) {
-	count, err := objectsIn(pack)
+// importAndUpdateBranch imports a pack and points a branch at one of its commits. The branch must be at the commit
+// known, or at a commit that tip contains. It returns false if it is not, because a person has committed to the branch.
+func (r repository) importAndUpdateBranch(ctx context.Context, pack *os.File,
+	branch, base, known, current, tip string) (bool, error) {
+	count, err := countObjects(pack)
 	if err != nil {
 		return false, err
 	}
-	res, err := r.do(ctx, bringScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip, "WHY=brought by Reeve",
-		"COUNT="+itoa(count), "KNOWN="+known, "OLD="+is)
-	if err == nil && res.ExitCode != 0 && res.ExitCode != apart {
-		err = r.refuse(res, "what was committed cannot be taken in")
+	res, err := r.runScript(ctx, importScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip,
+		"WHY=imported by Reeve",
+		"COUNT="+itoa(count), "KNOWN="+known, "OLD="+current)
+	if err == nil && res.ExitCode != 0 && res.ExitCode != exitDiverged {
+		err = r.newGitError(res, "cannot import the commits")
 	}
 	return res.ExitCode == 0, err
 }
 
-// objectsIn counts the objects of a pack, which begins where the file stands, and leaves it there. No pack is none.
-func objectsIn(f *os.File) (int, error) {
+// countObjects returns the number of objects in the pack at the current position of a file, which it does not change.
+// It returns 0 if there is no pack.
+func countObjects(f *os.File) (int, error) {
 	at, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return 0, err
@@ -185,61 +191,66 @@ func objectsIn(f *os.File) (int, error) {
 	return int(binary.BigEndian.Uint32(b[8:]) & (1<<31 - 1)), nil
 }
 
-// create makes a branch at a commit. One that is there already, at that commit, is the same one, made before a crash.
-func (r repository) create(ctx context.Context, f facts, branch, at string) error {
-	if f.branch == at {
+// createBranch creates a branch at a commit. If the branch exists at that commit, a previous attempt has created it,
+// and createBranch succeeds. If it exists elsewhere, createBranch fails with Conflict.
+func (r repository) createBranch(ctx context.Context, state repositoryState, branch, commit string) error {
+	if state.branch == commit {
 		return nil
 	}
-	if f.branch != "" {
+	if state.branch != "" {
 		return reeve.Errorf(reeve.Conflict,
-			"the repository of project %q already has a branch %s, which Reeve did not make", r.Name, branch).
-			Hintf("rename or delete it there; then try again")
+			"the repository of project %q already has a branch %s that Reeve did not create", r.Name, branch).
+			Hintf("rename or delete the branch, then try again")
 	}
-	res, err := r.do(ctx, `git update-ref -m "begun by Reeve" "refs/heads/$BRANCH" "$TIP" ""`, nil, "BRANCH="+branch,
-		"TIP="+at)
+	res, err := r.runScript(ctx, `git update-ref -m "created by Reeve" "refs/heads/$BRANCH" "$TIP" ""`, nil,
+		"BRANCH="+branch,
+		"TIP="+commit)
 	if err == nil && res.ExitCode != 0 {
-		err = r.refuse(res, "the branch cannot be made")
+		err = r.newGitError(res, "cannot create the branch")
 	}
 	return err
 }
 
-// remove deletes a branch.
-func (r repository) remove(ctx context.Context, branch string) error {
-	res, err := r.do(ctx, `git update-ref -m "discarded" -d "refs/heads/$BRANCH"`, nil, "BRANCH="+branch)
+func (r repository) deleteBranch(ctx context.Context, branch string) error {
+	res, err := r.runScript(ctx, `git update-ref -m "discarded" -d "refs/heads/$BRANCH"`, nil, "BRANCH="+branch)
 	if err == nil && res.ExitCode != 0 {
-		err = r.refuse(res, "the branch cannot be deleted")
+		err = r.newGitError(res, "cannot delete the branch")
 	}
 	return err
 }
 
-// stillScript refuses if the repository's owner has checked out another branch since it was looked at, or the default
-// branch has moved.
-const stillScript = `[ "$(git symbolic-ref -q HEAD)" = "$HEAD" ] && [ "$(git rev-parse "refs/heads/$DEFAULT")" = "$OLD" ] || { echo "somebody has checked out another branch or moved it meanwhile" >&2; exit 1; }
+// unchangedScript fails if HEAD or the default branch has changed since readState.
+const unchangedScript = `[ "$(git symbolic-ref -q HEAD)" = "$HEAD" ] &&
+	[ "$(git rev-parse "refs/heads/$DEFAULT")" = "$OLD" ] || {
+	echo "the checked-out branch or the default branch has changed meanwhile" >&2
+	exit 1
+}
 `
 
-// advance moves the default branch from one commit to a later one. If the repository has it checked out, its files come
-// along, unless that would overwrite what somebody has changed there.
-func (r repository) advance(ctx context.Context, f facts, to string) error {
-	const hand = "merge the branch by hand, in the repository"
-	by := stillScript + `git update-ref -m "merged by Reeve" "refs/heads/$DEFAULT" "$TIP" "$OLD"`
-	switch here := !f.bare && f.head == "refs/heads/"+r.DefaultBranch; {
-	case f.elsewhere:
+// advanceDefaultBranch moves the default branch forward to a later commit. If the branch is checked out in the
+// repository, the files are updated too, unless that would overwrite local changes.
+func (r repository) advanceDefaultBranch(ctx context.Context, f repositoryState, to string) error {
+	const hint = "merge the branch by hand in the repository"
+	script := unchangedScript + `git update-ref -m "merged by Reeve" "refs/heads/$DEFAULT" "$TIP" "$OLD"`
+	switch isCheckedOut := !f.isBare && f.head == "refs/heads/"+r.DefaultBranch; {
+	case f.isDefaultElsewhere:
 		return reeve.Errorf(reeve.Conflict, "%s is checked out in another worktree of project %q", r.DefaultBranch,
-			r.Name).Hintf("%s", hand)
-	case here && f.filters:
-		return reeve.Errorf(reeve.Conflict, "project %q has %s checked out, and programs of its own that filter files",
-			r.Name, r.DefaultBranch).Hintf("%s", hand)
-	case here:
-		// Somebody else's git, or one that a server left behind when it died, may have the index for a moment.
-		by = `i=0; while [ -e "$GIT_DIR/index.lock" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
-` + stillScript + `export GIT_WORK_TREE="$PWD"; git update-index -q --refresh; git merge -q --ff-only --no-stat "$TIP"`
+			r.Name).Hintf("%s", hint)
+	case isCheckedOut && f.hasFilters:
+		return reeve.Errorf(reeve.Conflict, "project %q has %s checked out and configures filter programs",
+			r.Name, r.DefaultBranch).Hintf("%s", hint)
+	case isCheckedOut:
+		// Wait for another git process that uses the index, for example one of a server that was killed.
+		script = `i=0; while [ -e "$GIT_DIR/index.lock" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
+` + unchangedScript + `export GIT_WORK_TREE="$PWD"; git update-index -q --refresh
+git merge -q --ff-only --no-stat "$TIP"`
 	}
-	res, err := r.do(ctx, by, nil, "HEAD="+f.head, "OLD="+f.tip, "TIP="+to)
+	res, err := r.runScript(ctx, script, nil, "HEAD="+f.head, "OLD="+f.tip, "TIP="+to)
 	if err == nil && res.ExitCode != 0 {
-		e := reeve.Errorf(reeve.Conflict, "%s of project %q was not moved, and is as it was: %s", r.DefaultBranch,
-			r.Name, said(res, r.Path+"/", r.Path))
-		err = e.Hintf("commit or put away what is changed in the repository's folder, or try again if somebody else " +
-			"is at work there")
+		e := reeve.Errorf(reeve.Conflict, "%s of project %q is unchanged: %s", r.DefaultBranch,
+			r.Name, renderStderr(res, r.Path+"/", r.Path))
+		err = e.Hintf("commit or stash local changes in the repository, or try again if another process is working " +
+			"there")
 	}
 	return err
 }

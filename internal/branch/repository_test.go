@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Whoever checks out another branch while a merge is worked out finds it, and the default one, as they were.
+// If a person checks out another branch while a merge is computed, that branch and the default branch stay unchanged.
 func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
 	t.Parallel()
 	if mode, reason := confine.Available(); mode == confine.Off {
@@ -46,21 +46,21 @@ func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
 			one := git("rev-parse", "main")
 			two := git("commit-tree", "-p", one, "-m", "two", one+"^{tree}")
 			git("switch", "-q", was)
-			r, err := open(reeve.Project{Name: "site", Path: dir, DefaultBranch: "main"})
+			r, err := openRepository(reeve.Project{Name: "site", Path: dir, DefaultBranch: "main"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, err := r.look(t.Context(), "none")
+			seen, err := r.readState(t.Context(), "none")
 			if err != nil {
 				t.Fatal(err)
 			}
 			git("switch", "-q", is)
-			if err := r.advance(t.Context(), seen, two); reeve.CodeOf(err) != reeve.Conflict ||
+			if err := r.advanceDefaultBranch(t.Context(), seen, two); reeve.CodeOf(err) != reeve.Conflict ||
 				git("rev-parse", "main") != one || git("rev-parse", "feature") != one {
 				t.Errorf("%v; main is at %s, feature at %s", err, git("rev-parse", "main"), git("rev-parse", "feature"))
 			}
 			git("switch", "-q", was)
-			if err := r.advance(t.Context(), seen, two); err != nil || git("rev-parse", "main") != two {
+			if err := r.advanceDefaultBranch(t.Context(), seen, two); err != nil || git("rev-parse", "main") != two {
 				t.Errorf("%v; main is at %s", err, git("rev-parse", "main"))
 			}
 		})

@@ -12,76 +12,78 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// scratch is an empty repository that reads a project's objects, for one question. No setting of anybody's is in it.
+// scratch is an empty temporary repository that reads the objects of a project. It has no settings of users or agents.
 type scratch struct {
 	dir string
 	repository
 }
 
-func (d *Service) scratch(r repository, hexes int) (scratch, error) {
+func (d *Service) newScratch(r repository, idLength int) (scratch, error) {
 	dir, err := os.MkdirTemp(d.Dir, "scratch-")
 	if err != nil {
-		return scratch{}, unwritable(err)
+		return scratch{}, newWriteError(err)
 	}
-	if err := skeleton(dir, "none", r, hexes); err != nil {
+	if err := writeEmptyRepository(dir, "none", r, idLength); err != nil {
 		_ = os.RemoveAll(dir)
-		return scratch{}, unwritable(err)
+		return scratch{}, newWriteError(err)
 	}
 	return scratch{dir, r}, nil
 }
 
 func (s scratch) close() { _ = os.RemoveAll(s.dir) }
 
-func (s scratch) do(ctx context.Context, script string, to *os.File, env ...string) (confine.Result, error) {
-	return task{root: s.dir, readOnly: []string{s.objects()}, script: `export GIT_DIR="$PWD/.git"; ` + script, env: env,
-		to: to}.run(ctx)
+func (s scratch) runScript(ctx context.Context, script string, to *os.File, env ...string) (confine.Result, error) {
+	return gitTask{root: s.dir, readOnly: []string{s.objectsDir()}, script: `export GIT_DIR="$PWD/.git"; ` + script,
+		env: env,
+		to:  to}.run(ctx)
 }
 
-// against is a branch beside the default branch, ready to be compared.
-type against struct {
+// comparison is a scratch repository for comparing a branch with the default branch.
+type comparison struct {
 	scratch
-	facts facts
+	facts repositoryState
 	env   []string
 }
 
-// compare opens a branch for comparison with the default branch. Close it.
-func (d *Service) compare(ctx context.Context, b reeve.Branch) (a against, err error) {
-	r, err := d.find(ctx, b.WorkspaceID, b.ProjectID)
+// openComparison prepares a comparison of a branch with the default branch. The caller must close it.
+func (d *Service) openComparison(ctx context.Context, b reeve.Branch) (a comparison, err error) {
+	r, err := d.getRepository(ctx, b.WorkspaceID, b.ProjectID)
 	if err != nil {
 		return a, err
 	}
 	if b.State != reeve.BranchReady {
 		return a, reeve.Errorf(reeve.Conflict, "branch %s is %s", b.Name, b.State).
-			Hintf("it is there again after the next command on it")
+			Hintf("the next command on the branch creates it again")
 	}
-	if a.facts, err = r.look(ctx, b.Name); err != nil {
+	if a.facts, err = r.readState(ctx, b.Name); err != nil {
 		return a, err
 	}
-	if _, err := r.start(a.facts); err != nil {
+	if _, err := r.getStartCommit(a.facts); err != nil {
 		return a, err
 	}
 	if a.facts.branch == "" {
-		return a, reeve.Errorf(reeve.Conflict, "the repository of project %q has no branch %s any more", r.Name,
-			b.Name).Hintf("discard it here too, or let the agent go on: the next commit brings it back")
+		return a, reeve.Errorf(reeve.Conflict, "the repository of project %q no longer has the branch %s", r.Name,
+			b.Name).Hintf("discard the branch, or let the agent continue: its next commit creates the branch again")
 	}
-	a.scratch, err = d.scratch(r, len(a.facts.tip))
+	a.scratch, err = d.newScratch(r, len(a.facts.tip))
 	a.env = []string{"INTO=" + a.facts.tip, "TIP=" + a.facts.branch}
 	return a, err
 }
 
-// span is the range of what a branch changed: since it left the default branch, or, if they have nothing in common,
-// all.
-const span = `base=$(git merge-base "$INTO" "$TIP") || base=$INTO; `
+// rangeScript sets base to the commit where a branch left the default branch, or to the default branch if they have no
+// common history.
+const rangeScript = `base=$(git merge-base "$INTO" "$TIP") || base=$INTO; `
 
-// Diff gives what a branch would change.
+// Diff returns the changes of a branch.
 func (d *Service) Diff(ctx context.Context, b reeve.Branch) (out reeve.BranchDiff, err error) {
-	a, err := d.compare(ctx, b)
+	a, err := d.openComparison(ctx, b)
 	if err != nil {
 		return out, err
 	}
 	defer a.close()
 	out = reeve.BranchDiff{Branch: b, Into: a.facts.tip, Files: []reeve.FileChange{}}
-	stat, err := a.ask(ctx, span+`git diff --no-ext-diff --no-textconv --no-renames --numstat -z "$base" "$TIP"`)
+	stat, err := a.runGit(ctx,
+		rangeScript+`git diff --no-ext-diff --no-textconv --no-renames --numstat -z "$base" "$TIP"`)
 	if err != nil {
 		return out, err
 	}
@@ -95,31 +97,32 @@ func (d *Service) Diff(ctx context.Context, b reeve.Branch) (out reeve.BranchDif
 		c.Removed, _ = strconv.Atoi(f[1])
 		out.Files = append(out.Files, c)
 	}
-	patch, err := a.ask(ctx, span+`git diff --no-ext-diff --no-textconv --no-renames --no-color "$base" "$TIP"`)
+	patch, err := a.runGit(ctx,
+		rangeScript+`git diff --no-ext-diff --no-textconv --no-renames --no-color "$base" "$TIP"`)
 	out.Patch, out.Truncated = reeve.SanitizeText(string(patch.Stdout)), patch.Truncated || stat.Truncated
 	return out, err
 }
 
-func (a against) ask(ctx context.Context, script string) (confine.Result, error) {
-	r, err := a.do(ctx, script, nil, a.env...)
+func (a comparison) runGit(ctx context.Context, script string) (confine.Result, error) {
+	r, err := a.runScript(ctx, script, nil, a.env...)
 	if err == nil && r.ExitCode != 0 {
-		err = a.refuse(r, "git cannot tell")
+		err = a.newGitError(r, "git failed")
 	}
 	return r, err
 }
 
-// mostCommits is how many commits a log shows.
-const mostCommits = 200
+// maxLogCommits is the number of commits that Log returns at most.
+const maxLogCommits = 200
 
-// Log gives the commits that a branch has and the default branch has not, newest first.
+// Log returns the commits of a branch that the default branch does not have, newest first.
 func (d *Service) Log(ctx context.Context, b reeve.Branch) (out reeve.BranchLog, err error) {
-	a, err := d.compare(ctx, b)
+	a, err := d.openComparison(ctx, b)
 	if err != nil {
 		return out, err
 	}
 	defer a.close()
-	r, err := a.ask(ctx, `git log -z --no-show-signature --format='%H%x1f%an%x1f%ct%x1f%B' -n `+
-		strconv.Itoa(mostCommits)+` "$INTO..$TIP"`)
+	r, err := a.runGit(ctx, `git log -z --no-show-signature --format='%H%x1f%an%x1f%ct%x1f%B' -n `+
+		strconv.Itoa(maxLogCommits)+` "$INTO..$TIP"`)
 	if err != nil {
 		return out, err
 	}

@@ -16,24 +16,24 @@ import (
 	"reeve/internal/store"
 )
 
-// Service makes branches, lets calls work on them, and merges or discards them on a person's word.
+// Service creates branches, opens them for calls, and merges or discards them at the request of a person.
 type Service struct {
 	DB  *store.DB
-	Dir string // holds the folder of each branch. No default
+	Dir string // contains the folder of each branch. Required
 
-	locks keylock.Map // by branch or project: who has its turn works there
-	doing sync.Map    // by branch: what is being done with it on a person's word, such as "merged"
+	locks        keylock.Map // by branch or project id; the holder works there
+	exclusiveOps sync.Map    // by branch id: the operation of a person that holds the lock, such as "merged"
 }
 
-// Open makes a desk and its folder for branches, and removes what servers that died left in the folder. What is not old
-// may be another server's.
+// Open returns a service. It creates dir and removes temporary files of servers that were killed. It keeps files
+// younger than an hour, which another server may be using.
 func Open(db *store.DB, dir string) (*Service, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, unwritable(err)
+		return nil, newWriteError(err)
 	}
 	list, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, unwritable(err)
+		return nil, newWriteError(err)
 	}
 	for _, e := range list {
 		info, err := e.Info()
@@ -42,68 +42,70 @@ func Open(db *store.DB, dir string) (*Service, error) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return nil, unwritable(err)
+			return nil, newWriteError(err)
 		}
 	}
 	return &Service{DB: db, Dir: dir}, nil
 }
 
-// WorkingTree is a call's place on its branch, which is the call's alone until it leaves.
+// WorkingTree is the folder of a branch, opened for one call. The branch is locked until Leave is called.
 type WorkingTree struct {
 	Root     string   // the folder to work in
-	ReadOnly []string // what git reads besides
-	Env      []string // for git: who commits, and where from it may fetch
+	ReadOnly []string // other paths that git reads
+	Env      []string // variables for git: the author of commits, and permission to fetch from the repository
 	Leave    func()
 
-	desk    *Service
+	service *Service
 	folder  folder
 	author  []string
 	message string
 }
 
-// Check tells whether commands could work on a project now.
+// Check fails if commands cannot work on a project now.
 func (d *Service) Check(ctx context.Context, workspace, project string) error {
-	_, err := d.find(ctx, workspace, project)
+	_, err := d.getRepository(ctx, workspace, project)
 	return err
 }
 
-func (d *Service) find(ctx context.Context, workspace, project string) (r repository, err error) {
+// getRepository returns the repository of a project.
+func (d *Service) getRepository(ctx context.Context, workspace, project string) (r repository, err error) {
 	err = d.DB.View(ctx, func(s *store.Snap) error {
 		p, err := s.Agents().GetProject(ctx, workspace, project)
 		r.Project = p
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return r, reeve.Errorf(reeve.NotFound, "there is no project %q, so there is no repository to work on", project).
-			Hintf("an owner makes it with: reeve projects add %s PATH; or take it out of the agent's settings for "+
-				"shell_exec", project)
+		return r, reeve.Errorf(reeve.NotFound, "project %q does not exist", project).
+			Hintf("an owner can create it with: reeve projects add %s PATH; or remove it from the agent's "+
+				"settings for shell_exec", project)
 	}
 	if err != nil {
 		return r, err
 	}
-	return open(r.Project)
+	return openRepository(r.Project)
 }
 
-// OpenWork gives a call the branch that it works on, made if this is the first need of it.
+// OpenWork opens the branch that a call works on. It creates the branch and its folder if they do not exist, and waits
+// until other commands on the branch have finished.
 func (d *Service) OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (*WorkingTree, error) {
-	r, err := d.find(ctx, inv.Workspace, project)
+	r, err := d.getRepository(ctx, inv.Workspace, project)
 	if err != nil {
 		return nil, err
 	}
-	b, agent, err := d.row(ctx, inv, r.Project)
+	b, agent, err := d.openBranch(ctx, inv, r.Project)
 	if err != nil {
 		return nil, err
 	}
-	leave, err := d.locks.Wait(ctx, b.ID)
+	unlock, err := d.locks.Wait(ctx, b.ID)
 	if err != nil {
 		return nil, err
 	}
 	f := folder{path: filepath.Join(d.Dir, b.ID), repository: r}
-	if f.branch, err = d.ready(ctx, r, b.ID); err == nil && !f.whole() {
-		err = f.mend(ctx, d)
+	if f.branch, err = d.prepareBranch(ctx, r, b.ID); err == nil && !f.isIntact() {
+		err = f.repair(ctx, d)
 	}
 	if err != nil {
-		leave()
+		unlock()
 		return nil, err
 	}
 	name := strings.Map(func(r rune) rune {
@@ -112,44 +114,45 @@ func (d *Service) OpenWork(ctx context.Context, inv *reeve.Invocation, project s
 		}
 		return r
 	}, agent.Name)
-	who := by(name, agent.ID)
-	// The repository is its owner's, whoever commands are: git is told that it may be fetched from.
-	env := append(slices.Clone(who), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
-	return &WorkingTree{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f,
-		message: trailers(inv, f.branch)}, nil
+	author := authorEnv(name, agent.ID)
+	// Git is told that it may fetch from the repository although another user owns it.
+	env := append(slices.Clone(author), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
+	return &WorkingTree{Root: f.path, ReadOnly: f.listReadablePaths(), Env: env, author: author, Leave: unlock,
+		service: d, folder: f,
+		message: renderTrailers(inv, f.branch)}, nil
 }
 
-// ReadFolder gives the folder of the branch that a call works on, for those who only read. One that is not there yet,
-// or is broken, is made if create is set. It waits for nobody: what it shows is what the branch's commands leave there
-// at that moment.
+// ReadFolder returns the folder of the branch that a call works on, for reading. If the folder is missing or broken,
+// ReadFolder creates it if create is set, and otherwise fails with Conflict. It does not wait for commands on the
+// branch, so the content may change at any time.
 func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project string, create bool) (string, error) {
-	r, err := d.find(ctx, inv.Workspace, project)
+	r, err := d.getRepository(ctx, inv.Workspace, project)
 	if err != nil {
 		return "", err
 	}
 	var b reeve.Branch
-	var ready bool
+	var exists bool
 	err = d.DB.View(ctx, func(s *store.Snap) error {
 		agent, err := s.Agents().GetAgent(ctx, inv.Workspace, inv.Agent)
 		if err != nil {
 			return err
 		}
-		kind, subject, err := whose(ctx, s, inv, agent.ID)
+		kind, subject, err := findBranchOwner(ctx, s, inv, agent.ID)
 		if err == nil {
-			b, ready, err = s.Agents().FindBranch(ctx, r.ID, kind, subject)
+			b, exists, err = s.Agents().FindBranch(ctx, r.ID, kind, subject)
 		}
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
-	if f := (folder{path: filepath.Join(d.Dir, b.ID), repository: r, branch: b}); ready &&
-		b.State == reeve.BranchReady && f.whole() {
+	if f := (folder{path: filepath.Join(d.Dir, b.ID), repository: r, branch: b}); exists &&
+		b.State == reeve.BranchReady && f.isIntact() {
 		return f.path, nil
 	}
 	if !create {
-		return "", reeve.Errorf(reeve.Conflict, "there is nothing in /project yet").
-			Hintf("it is made by the first command or file tool that works there")
+		return "", reeve.Errorf(reeve.Conflict, "/project is empty").
+			Hintf("the first command or file tool that uses /project fills it")
 	}
 	w, err := d.OpenWork(ctx, inv, project)
 	if err != nil {
@@ -159,44 +162,44 @@ func (d *Service) ReadFolder(ctx context.Context, inv *reeve.Invocation, project
 	return w.Root, nil
 }
 
-// row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or
-// the agent's own.
-func (d *Service) row(ctx context.Context, inv *reeve.Invocation,
+// openBranch returns the branch that a call works on, and inserts it if it does not exist.
+func (d *Service) openBranch(ctx context.Context, inv *reeve.Invocation,
 	p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
 		if agent, err = tx.Agents().GetAgent(ctx, inv.Workspace, inv.Agent); err != nil {
 			return err
 		}
 		b = reeve.Branch{ID: tx.NewID(reeve.PrefixBranch), WorkspaceID: inv.Workspace, ProjectID: p.ID}
-		if b.Kind, b.Subject, err = whose(ctx, &tx.Snap, inv, agent.ID); err != nil {
+		if b.Kind, b.Subject, err = findBranchOwner(ctx, &tx.Snap, inv, agent.ID); err != nil {
 			return err
 		}
-		b.Name = name(b.Kind, b.Subject)
+		b.Name = renderBranchName(b.Kind, b.Subject)
 		b, err = tx.Agents().OpenBranch(ctx, b)
 		return err
 	})
 	return b, agent, err
 }
 
-// whose tells whose branch a call works on: that of whoever it all began with. An agent that another calls works where
-// its caller does.
-func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent string) (reeve.BranchKind, string, error) {
+// findBranchOwner returns the owner of the branch that a call works on: an automation, a conversation or an agent. A
+// delegated call works on the branch of the agent that started the chain of delegation.
+func findBranchOwner(ctx context.Context, s *store.Snap, inv *reeve.Invocation,
+	agent string) (reeve.BranchKind, string, error) {
 	session, ok := strings.CutPrefix(inv.Thread, reeve.SessionThread(inv.Agent, ""))
 	if !ok {
 		session = ""
 	}
-	began := inv.Run
+	rootRun := inv.Run
 	if len(inv.Ancestors) > 1 {
-		agent, began, session = inv.Ancestors[0].AgentID, inv.Ancestors[0].RunID, ""
+		agent, rootRun, session = inv.Ancestors[0].AgentID, inv.Ancestors[0].RunID, ""
 	}
-	if began != "" { // whichever agent answers in a conversation, it is the conversation's
-		run, err := s.Runs().GetRun(ctx, inv.Workspace, began)
-		if err != nil && reeve.CodeOf(err) != reeve.NotFound { // a script that is only tried has no run
+	if rootRun != "" { // all agents of a conversation work on its branch
+		run, err := s.Runs().GetRun(ctx, inv.Workspace, rootRun)
+		if err != nil && reeve.CodeOf(err) != reeve.NotFound { // the test of a script has no run
 			return "", "", err
 		}
 		session = run.SessionID
 	}
-	if auto, err := s.Automations().IsAutomation(ctx, agent); err != nil || auto {
+	if isAutomation, err := s.Automations().IsAutomation(ctx, agent); err != nil || isAutomation {
 		return reeve.AutomationBranch, agent, err
 	}
 	if session != "" {
@@ -208,8 +211,8 @@ func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent stri
 	return reeve.AgentBranch, agent, nil
 }
 
-// name is what git calls a branch.
-func name(kind reeve.BranchKind, subject string) string {
+// renderBranchName returns the git name of a branch.
+func renderBranchName(kind reeve.BranchKind, subject string) string {
 	_, id, found := strings.Cut(subject, "_")
 	if !found || id == "" || strings.Trim(id,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
@@ -225,48 +228,48 @@ func name(kind reeve.BranchKind, subject string) string {
 	return "reeve/agent-" + id
 }
 
-// ready brings a branch's row and reference to where commands can work: what a crash left undone is finished first.
-func (d *Service) ready(ctx context.Context, r repository, id string) (b reeve.Branch, err error) {
-	b, err = d.read(ctx, r.WorkspaceID, id)
+// prepareBranch creates the reference and the folder of a branch if necessary, and returns the branch in state ready.
+// It first completes steps that a crash has interrupted.
+func (d *Service) prepareBranch(ctx context.Context, r repository, id string) (b reeve.Branch, err error) {
+	b, err = d.getBranch(ctx, r.WorkspaceID, id)
 	if err != nil || b.State == reeve.BranchReady {
 		return b, err
 	}
 	if b.State == reeve.BranchDiscarding {
-		if b, err = d.drop(ctx, r, b); err != nil {
+		if b, err = d.finishDiscard(ctx, r, b); err != nil {
 			return b, err
 		}
 	}
 	if b.State == reeve.BranchDiscarded {
 		b.Base, b.Head, b.State = "", "", reeve.BranchMaking
 	}
-	f, err := r.look(ctx, b.Name)
+	state, err := r.readState(ctx, b.Name)
 	if err != nil {
 		return b, err
 	}
-	if b.Base == "" { // it is noted where it begins before it is made, so that after a crash we know our own
-		if b.Base, err = r.start(f); err != nil {
+	if b.Base == "" { // stored before the reference is created, so that a later attempt recognizes the reference
+		if b.Base, err = r.getStartCommit(state); err != nil {
 			return b, err
 		}
-		if f.branch != "" {
-			return b, r.create(ctx, f, b.Name, "")
+		if state.branch != "" {
+			return b, r.createBranch(ctx, state, b.Name, "") // fails: the branch is not ours
 		}
 		b.Head = b.Base
-		if b, err = d.write(ctx, b); err != nil {
+		if b, err = d.updateBranch(ctx, b); err != nil {
 			return b, err
 		}
 	}
-	if err := r.create(ctx, f, b.Name, b.Base); err != nil {
+	if err := r.createBranch(ctx, state, b.Name, b.Base); err != nil {
 		return b, err
 	}
-	if err := (folder{filepath.Join(d.Dir, b.ID), r, b}).make(ctx); err != nil {
+	if err := (folder{filepath.Join(d.Dir, b.ID), r, b}).create(ctx); err != nil {
 		return b, err
 	}
 	b.State = reeve.BranchReady
-	return d.write(ctx, b)
+	return d.updateBranch(ctx, b)
 }
 
-// read gives a branch as it stands now.
-func (d *Service) read(ctx context.Context, workspace, id string) (b reeve.Branch, err error) {
+func (d *Service) getBranch(ctx context.Context, workspace, id string) (b reeve.Branch, err error) {
 	err = d.DB.View(ctx, func(s *store.Snap) error {
 		b, err = s.Agents().GetBranch(ctx, workspace, "", id)
 		return err
@@ -274,62 +277,63 @@ func (d *Service) read(ctx context.Context, workspace, id string) (b reeve.Branc
 	return b, err
 }
 
-func (d *Service) write(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+func (d *Service) updateBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
 	return b, d.DB.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateBranch(ctx, b) })
 }
 
-// mend makes a folder again that is gone or broken. Of one that is broken the files stay.
-func (f *folder) mend(ctx context.Context, d *Service) error {
+// repair creates a folder again that is missing or broken. The files of a broken folder stay.
+func (f *folder) repair(ctx context.Context, d *Service) error {
 	if info, err := os.Lstat(f.path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return f.make(ctx)
+		return f.create(ctx)
 	}
-	s, err := f.save(ctx, "What was there when .git was made anew", by("Reeve", "reeve"))
+	s, err := f.save(ctx, "Save files after repairing .git", authorEnv("Reeve", "reeve"))
 	if err != nil {
 		return err
 	}
 	f.branch.Head = s.tip
-	f.branch, err = d.write(ctx, f.branch)
+	f.branch, err = d.updateBranch(ctx, f.branch)
 	return err
 }
 
-// trailers name what a commit belongs to.
-func trailers(inv *reeve.Invocation, b reeve.Branch) string {
+// renderTrailers returns the commit trailers that name the conversation, run, agent, user and operation of a call.
+func renderTrailers(inv *reeve.Invocation, b reeve.Branch) string {
 	var out strings.Builder
-	for _, l := range [][2]string{{"Reeve-Conversation", conversation(b)}, {"Reeve-Run", inv.Run},
+	for _, t := range [][2]string{{"Reeve-Conversation", getConversationID(b)}, {"Reeve-Run", inv.Run},
 		{"Reeve-Agent", inv.Agent}, {"Reeve-User", inv.User}, {"Reeve-Operation", inv.Operation}} {
-		if l[1] != "" {
-			out.WriteString("\n" + l[0] + ": " + strings.Map(plain, l[1]))
+		if t[1] != "" {
+			out.WriteString("\n" + t[0] + ": " + strings.Map(replaceControl, t[1]))
 		}
 	}
 	return out.String()
 }
 
-func conversation(b reeve.Branch) string {
+func getConversationID(b reeve.Branch) string {
 	if b.Kind == reeve.ConversationBranch {
 		return b.Subject
 	}
 	return ""
 }
 
-func plain(r rune) rune {
+func replaceControl(r rune) rune {
 	if r < ' ' || r == 0x7f {
 		return ' '
 	}
 	return r
 }
 
-// SaveResult is what became of what a command left behind.
+// SaveResult is the result of WorkingTree.Save.
 type SaveResult struct {
 	Branch string
-	Commit string // the commit that holds it; empty when there was nothing new
-	Note   string // what an agent should know
+	Commit string // the new commit; empty if there were no changes
+	Note   string // a message for the agent, such as why nothing was saved
 }
 
-// Save commits what a call has changed, under a title, and brings it into the repository. The change is made by then:
-// what cannot be saved is said in the note, and stays in the folder for the next time.
+// Save commits the changes of a call under a title and imports the commit into the repository. It does not fail,
+// because the call has already made its changes. If it cannot save them, it says so in the note, and they stay in the
+// folder for the next Save.
 func (w *WorkingTree) Save(ctx context.Context, title string) SaveResult {
 	out := SaveResult{Branch: w.folder.branch.Name}
-	s, err := w.folder.save(ctx, subject(title)+"\n"+w.message, w.author)
+	s, err := w.folder.save(ctx, renderSubject(title)+"\n"+w.message, w.author)
 	if err != nil {
 		out.Note = reeve.AsError(err).Message
 		return out
@@ -338,20 +342,20 @@ func (w *WorkingTree) Save(ctx context.Context, title string) SaveResult {
 		return out
 	}
 	w.folder.branch.Head, out.Commit = s.tip, s.tip
-	if w.folder.branch, err = w.desk.write(ctx, w.folder.branch); err != nil {
-		out.Note = "the commit is in the repository, but could not be noted: " + reeve.AsError(err).Message
+	if w.folder.branch, err = w.service.updateBranch(ctx, w.folder.branch); err != nil {
+		out.Note = "the commit is in the repository, but could not be recorded: " + reeve.AsError(err).Message
 	}
 	return out
 }
 
-// subject is the first line of a commit: the title, cut.
-func subject(title string) string {
-	line, _, more := strings.Cut(strings.TrimSpace(title), "\n")
-	line = strings.Map(plain, line)
+// renderSubject returns the first line of a commit message: the title, cut to 72 characters.
+func renderSubject(title string) string {
+	line, _, isCut := strings.Cut(strings.TrimSpace(title), "\n")
+	line = strings.Map(replaceControl, line)
 	if r := []rune(line); len(r) > 72 {
-		line, more = string(r[:72]), true
+		line, isCut = string(r[:72]), true
 	}
-	if more {
+	if isCut {
 		line += " ..."
 	}
 	return line + "\n"

@@ -12,125 +12,124 @@ import (
 )
 
 const (
-	pollEvery  = 250 * time.Millisecond // how soon what another server committed is seen here
-	idleAfter  = 30 * time.Second       // a conversation that nobody listens to leaves memory after that
-	sweepEvery = 10 * time.Second
-	mostIdle   = 4096 // conversations in memory that nobody listens to
-	// bytes for the frames of all conversations: a thousand that stream have some seconds each
-	memory   = 32 << 20
-	patience = 5 * time.Second // for a read of the store that no client waits for
+	pollInterval   = 250 * time.Millisecond // delay until frames of other servers are published here
+	idleTimeout    = 30 * time.Second       // time after which a conversation without readers leaves memory
+	sweepInterval  = 10 * time.Second
+	maxIdleStreams = 4096 // conversations without readers in memory
+	// memory for the frames of all conversations, enough for some seconds of a thousand busy ones
+	frameMemory = 32 << 20
+	readTimeout = 5 * time.Second // limit for a read of the store that no client waits for
 )
 
-// Broadcaster tells the clients of conversations what happens in them.
+// Broadcaster sends the frames of conversations to their readers.
 type Broadcaster struct {
 	db  *store.DB
 	log *slog.Logger
 
-	share   atomic.Int64 // bytes for each conversation
-	memory  int          // bytes for all
-	mu      sync.Mutex
-	streams map[string]*stream
-	swept   time.Time
-	most    int // how many make it sweep at once
+	streamShare atomic.Int64 // memory limit of each conversation in bytes
+	memory      int          // memory limit of all conversations in bytes
+	mu          sync.Mutex
+	streams     map[string]*stream
+	sweptAt     time.Time
+	sweepAt     int // number of streams that triggers a sweep
 }
 
-// NewBroadcaster makes a hub. Without Run it works, and does not notice what other servers commit.
+// NewBroadcaster returns a broadcaster. Unless Run is active, it does not notice frames that other servers commit.
 func NewBroadcaster(db *store.DB, log *slog.Logger) *Broadcaster {
-	h := &Broadcaster{db: db, log: log, memory: memory, streams: map[string]*stream{}, swept: reeve.Monotonic(),
-		most: mostIdle}
-	h.divide()
+	h := &Broadcaster{db: db, log: log, memory: frameMemory, streams: map[string]*stream{}, sweptAt: reeve.Monotonic(),
+		sweepAt: maxIdleStreams}
+	h.updateShare()
 	return h
 }
 
-// Token tells a piece of an answer. It is not kept: clients that come later find it in the message_complete.
+// Token publishes a piece of an answer. Tokens are not stored. Clients that miss them get the text in message_complete.
 func (h *Broadcaster) Token(conversation string, f reeve.Frame) {
 	f.Type, f.ConversationID = reeve.FrameToken, conversation
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	s := h.stream(conversation, 0)
-	if err := s.settle(ctx); err != nil {
-		h.log.Warn("a piece of an answer was not told", "conversation", conversation, "error", err)
+	s := h.getStream(conversation, 0)
+	if err := s.flush(ctx); err != nil {
+		h.log.Warn("token dropped: cannot read earlier frames", "conversation", conversation, "error", err)
 		return
 	}
-	s.token(f)
+	s.publishToken(f)
 }
 
-// MarkPending says that frames were committed which Settle will tell: a Token that is faster tells them first. So a
-// turn need not wait until its clients know that it began.
-func (h *Broadcaster) MarkPending(conversation string) { h.stream(conversation, 0).expect() }
+// MarkPending records that frames were committed which Flush will publish. A Token that comes before Flush publishes
+// them first. So a run can start before its clients know about the turn.
+func (h *Broadcaster) MarkPending(conversation string) { h.getStream(conversation, 0).markPending() }
 
-// Flush tells what was expected, unless that is done.
+// Flush publishes the frames announced by MarkPending, unless a Token has done so.
 func (h *Broadcaster) Flush(conversation string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	if s := h.stream(conversation, 0); s.owes() {
-		h.refresh(ctx, s)
+	if s := h.getStream(conversation, 0); s.hasPending() {
+		h.refreshStream(ctx, s)
 	}
 }
 
-// Changed tells what was committed since it was called last. The caller's next Token comes after it.
+// Changed publishes the frames that were committed before the call. A Token after it has a higher sequence number.
 func (h *Broadcaster) Changed(conversation string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	h.refresh(ctx, h.stream(conversation, 0))
+	h.refreshStream(ctx, h.getStream(conversation, 0))
 }
 
-// refresh brings a conversation up to date. When that fails, its clients try again.
-func (h *Broadcaster) refresh(ctx context.Context, s *stream) {
+// refreshStream publishes the committed frames of a conversation. If the read fails, the stream becomes stale and its
+// readers try again.
+func (h *Broadcaster) refreshStream(ctx context.Context, s *stream) {
 	if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
-		h.log.Warn("what happened in a conversation could not be read", "conversation", s.id, "error", err)
+		h.log.Warn("cannot read the frames of a conversation", "conversation", s.id, "error", err)
 	}
 }
 
-// stream gives a conversation's stream, with so many more readers.
-func (h *Broadcaster) stream(conversation string, readers int) *stream {
+// getStream returns the stream of a conversation and adds to its number of readers.
+func (h *Broadcaster) getStream(conversation string, readers int) *stream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := reeve.Monotonic()
 	s, ok := h.streams[conversation]
 	if !ok {
-		if now.Sub(h.swept) > sweepEvery || len(h.streams) >= h.most {
+		if now.Sub(h.sweptAt) > sweepInterval || len(h.streams) >= h.sweepAt {
 			h.sweep(now)
 		}
-		s = &stream{id: conversation, db: h.db, share: &h.share, tail: map[string]int64{}}
+		s = &stream{id: conversation, db: h.db, share: &h.streamShare, lastToken: map[string]int64{}}
 		h.streams[conversation] = s
-		h.divide()
+		h.updateShare()
 	}
-	s.used = now
+	s.usedAt = now
 	s.readers += readers
 	return s
 }
 
-// divide gives every conversation its share of the memory: bursts are held for slow readers as long as there is room.
-// The caller holds the lock.
-func (h *Broadcaster) divide() {
-	h.share.Store(int64(min(mostShare, max(leastShare, h.memory/max(1, len(h.streams))))))
+// updateShare divides the memory among the streams. The caller holds mu.
+func (h *Broadcaster) updateShare() {
+	h.streamShare.Store(int64(min(maxShare, max(minShare, h.memory/max(1, len(h.streams))))))
 }
 
-// leave ends a reader.
-func (h *Broadcaster) leave(s *stream) {
+func (h *Broadcaster) removeReader(s *stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.readers--
 }
 
-// sweep forgets conversations that nobody listens to and that are quiet, or, when there are too many, all that nobody
-// listens to. The caller holds the lock.
+// sweep drops streams that have no readers and are idle. If too many without readers remain, it drops all of those. The
+// caller holds mu.
 func (h *Broadcaster) sweep(now time.Time) {
-	h.swept = now
-	defer h.divide()
-	defer func() { h.most = max(mostIdle, 2*len(h.streams)) }()
+	h.sweptAt = now
+	defer h.updateShare()
+	defer func() { h.sweepAt = max(maxIdleStreams, 2*len(h.streams)) }()
 	idle := 0
 	for id, s := range h.streams {
 		switch {
 		case s.readers > 0:
-		case now.Sub(s.used) > idleAfter && !s.midway():
+		case now.Sub(s.usedAt) > idleTimeout && !s.hasOpenMessage():
 			delete(h.streams, id)
 		default:
 			idle++
 		}
 	}
-	if idle < mostIdle {
+	if idle < maxIdleStreams {
 		return
 	}
 	for id, s := range h.streams {
@@ -140,9 +139,9 @@ func (h *Broadcaster) sweep(now time.Time) {
 	}
 }
 
-// Run notices what was committed without its being told, here or by other servers, until ctx ends.
+// Run publishes frames of other servers until ctx ends.
 func (h *Broadcaster) Run(ctx context.Context) error {
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -150,20 +149,20 @@ func (h *Broadcaster) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if err := h.Step(ctx); err != nil && ctx.Err() == nil {
-				h.log.Warn("conversations could not be looked at", "error", err)
+				h.log.Warn("cannot check conversations for new frames", "error", err)
 			}
 		}
 	}
 }
 
-// Step looks once whether other servers have committed frames of conversations that somebody listens to here.
+// Step checks once for new frames of all conversations that have readers, and publishes them.
 func (h *Broadcaster) Step(ctx context.Context) error {
 	h.mu.Lock()
-	heard := make(map[string]*stream, len(h.streams))
+	streams := make(map[string]*stream, len(h.streams))
 	ids := make([]string, 0, len(h.streams))
 	for id, s := range h.streams {
 		if s.readers > 0 {
-			heard[id], ids = s, append(ids, id)
+			streams[id], ids = s, append(ids, id)
 		}
 	}
 	h.mu.Unlock()
@@ -179,8 +178,8 @@ func (h *Broadcaster) Step(ctx context.Context) error {
 		return err
 	}
 	for id, seq := range last {
-		if heard[id].behind(seq) {
-			h.refresh(ctx, heard[id])
+		if streams[id].isBehind(seq) {
+			h.refreshStream(ctx, streams[id])
 		}
 	}
 	return nil

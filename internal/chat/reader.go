@@ -8,157 +8,160 @@ import (
 	"reeve/internal/store"
 )
 
-// most is how many lines a reader is given at once.
-const most = 128
+// maxFramesPerRead is the number of frames that Next returns at most.
+const maxFramesPerRead = 128
 
-// Reader is one client's place in a conversation. It is used by one goroutine.
+// Reader is the position of one client in a conversation. It is not safe for concurrent use.
 type Reader struct {
-	hub    *Broadcaster
-	stream *stream
-	at     int64
+	broadcaster *Broadcaster
+	stream      *stream
+	position    int64
 
-	// Tokens in (from, to] were not told to this client, so neither are those of the same messages that follow.
-	from, to int64
-	lost     map[string]bool // by turn: the rest of its message is not told
+	// The client did not get the tokens in (skippedFrom, skippedTo]. So it does not get later tokens of the same
+	// messages either. A negative skippedFrom means that the client has missed no tokens.
+	skippedFrom, skippedTo int64
+	incomplete             map[string]bool // by turn: the client has missed tokens of the current message
 }
 
-// Subscribe reads a conversation after a sequence number; 0 means from its beginning, below 0 from now on. Close it.
-// What is committed by now counts as there, whichever server did it: a client must not be told again what it saw
-// elsewhere, nor be told that there is no more.
+// Subscribe returns a reader of the frames after a sequence number. 0 means from the beginning, and a negative number
+// means from now on. The caller must close the reader.
+//
+// Subscribe reads the store first, so that frames that the client has seen on another server count as published here.
 func (h *Broadcaster) Subscribe(ctx context.Context, conversation string, after int64) (*Reader, error) {
-	s := h.stream(conversation, 1)
+	s := h.getStream(conversation, 1)
 	err := s.refresh(ctx)
-	r := &Reader{hub: h, stream: s, lost: map[string]bool{}}
+	r := &Reader{broadcaster: h, stream: s, incomplete: map[string]bool{}}
 	if err == nil {
-		r.at, r.from, err = s.place(after)
-		r.to = r.at
+		r.position, r.skippedFrom, err = s.resolvePosition(after)
+		r.skippedTo = r.position
 	}
 	if err != nil {
-		h.leave(s)
+		h.removeReader(s)
 		return nil, err
 	}
 	return r, nil
 }
 
-// CheckPosition refuses a place in a conversation that nobody can have come to: it is beyond the last kept frame and
-// all tokens that may follow that. None comes before the first frame.
+// CheckPosition fails with Stale if no client can have reached a position: it is beyond the last stored frame and all
+// tokens that may follow it. Before the first frame, only 0 is valid.
 func CheckPosition(after, last int64) error {
 	if after == 0 || last > 0 && after < last+store.FrameStep {
 		return nil
 	}
-	return reeve.Errorf(reeve.Stale, "the conversation has not come to %d: its last frame is %d", after, last).
-		Hintf("its database may have been restored from a backup: forget the frames that you have, and begin with " +
-			"after=0")
+	return reeve.Errorf(reeve.Stale, "position %d is beyond the end of the conversation; its last frame is %d",
+		after, last).
+		Hintf("the database may have been restored from a backup; discard your frames and start with after=0")
 }
 
-// Last is the last sequence number that was given in the conversation.
+// Last returns the highest sequence number in use in the conversation.
 func (r *Reader) Last() int64 {
-	n, _, _ := r.stream.state()
+	n, _, _ := r.stream.getState()
 	return n
 }
 
-// Idle tells whether there is nothing to read now.
+// Idle reports whether Next would wait.
 func (r *Reader) Idle() bool {
-	lines, _, here := r.stream.after(r.at, 1)
-	return here && len(lines) == 0
+	frames, _, inMemory := r.stream.listAfter(r.position, 1)
+	return inMemory && len(frames) == 0
 }
 
-// Close ends it.
-func (r *Reader) Close() { r.hub.leave(r.stream) }
+// Close releases the reader.
+func (r *Reader) Close() { r.broadcaster.removeReader(r.stream) }
 
-// Next gives what comes next, in order, and waits for it. The lines belong to everybody: do not change them.
+// Next returns the next frames in order. It waits if there are none. The frames are shared with other readers and must
+// not be modified.
 func (r *Reader) Next(ctx context.Context) ([]EncodedFrame, error) {
 	for {
-		lines, more, err := r.now(ctx)
+		frames, more, err := r.readAvailable(ctx)
 		if err == nil && more != nil {
-			err = r.rest(ctx, more)
+			err = r.waitForMore(ctx, more)
 		}
-		if err != nil || len(lines) > 0 {
-			return lines, err
+		if err != nil || len(frames) > 0 {
+			return frames, err
 		}
 	}
 }
 
-// now gives what can be told at once, or where to wait when nothing is left. It may give neither, and then wants to be
-// asked again.
-func (r *Reader) now(ctx context.Context) (lines []EncodedFrame, more <-chan struct{}, err error) {
-	if _, _, stale := r.stream.state(); stale {
-		r.hub.refresh(ctx, r.stream)
+// readAvailable returns the frames that are available without waiting. If there are none, it may return a channel to
+// wait on. If it returns neither, the caller calls it again.
+func (r *Reader) readAvailable(ctx context.Context) (frames []EncodedFrame, more <-chan struct{}, err error) {
+	if _, _, isStale := r.stream.getState(); isStale {
+		r.broadcaster.refreshStream(ctx, r.stream)
 	}
-	lines, more, here := r.stream.after(r.at, most)
+	frames, more, inMemory := r.stream.listAfter(r.position, maxFramesPerRead)
 	switch {
-	case !here:
-		lines, err = r.catchUp(ctx)
-	case len(lines) > 0:
-		r.at = lines[len(lines)-1].Seq
-		lines = r.whole(lines)
+	case !inMemory:
+		frames, err = r.readStored(ctx)
+	case len(frames) > 0:
+		r.position = frames[len(frames)-1].Seq
+		frames = r.dropPartialMessages(frames)
 	}
-	return lines, more, err
+	return frames, more, err
 }
 
-// rest waits until there is more. While the store cannot be read, it does not wait to be told.
-func (r *Reader) rest(ctx context.Context, more <-chan struct{}) error {
-	var again <-chan time.Time
-	if _, _, stale := r.stream.state(); stale {
-		t := time.NewTimer(pollEvery)
+// waitForMore waits until there are new frames. If the stream is stale, it waits for pollInterval at most.
+func (r *Reader) waitForMore(ctx context.Context, more <-chan struct{}) error {
+	var retry <-chan time.Time
+	if _, _, isStale := r.stream.getState(); isStale {
+		t := time.NewTimer(pollInterval)
 		defer t.Stop()
-		again = t.C
+		retry = t.C
 	}
 	select {
 	case <-more:
-	case <-again:
+	case <-retry:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	return nil
 }
 
-// catchUp gives the kept frames that are no longer in memory.
-func (r *Reader) catchUp(ctx context.Context) ([]EncodedFrame, error) {
-	_, floor, _ := r.stream.state()
-	frames, err := kept(ctx, r.hub.db, r.stream.id, r.at)
+// readStored reads frames that are no longer in memory from the store.
+func (r *Reader) readStored(ctx context.Context) ([]EncodedFrame, error) {
+	_, floor, _ := r.stream.getState()
+	frames, err := listStoredFrames(ctx, r.broadcaster.db, r.stream.id, r.position)
 	if err != nil {
 		return nil, err
 	}
-	return r.caughtUp(frames, floor)
+	return r.acceptStored(frames, floor)
 }
 
-// caughtUp gives frames that were read up to where memory began before that: what it has let go since is for the next
-// time.
-func (r *Reader) caughtUp(frames []reeve.Frame, floor int64) ([]EncodedFrame, error) {
-	if r.from < 0 {
-		r.from = r.at
+// acceptStored advances the reader over stored frames up to floor, and encodes them. The floor must have been read
+// before the frames. Frames beyond it are in memory, or are read the next time.
+func (r *Reader) acceptStored(frames []reeve.Frame, floor int64) ([]EncodedFrame, error) {
+	if r.skippedFrom < 0 {
+		r.skippedFrom = r.position
 	}
-	done := len(frames) < page
+	reachesFloor := len(frames) < pageSize
 	for i, f := range frames {
 		if f.Seq > floor {
-			frames, done = frames[:i], true
+			frames, reachesFloor = frames[:i], true
 			break
 		}
-		r.at = f.Seq
+		r.position = f.Seq
 	}
-	if done {
-		r.at = max(r.at, floor)
+	if reachesFloor {
+		r.position = max(r.position, floor)
 	}
-	r.to = r.at
-	return encodeAll(r.stream.id, frames)
+	r.skippedTo = r.position
+	return encodeFrames(r.stream.id, frames)
 }
 
-// whole leaves out the tokens of messages whose earlier ones this client has not been told.
-func (r *Reader) whole(lines []EncodedFrame) []EncodedFrame {
-	if r.from < 0 {
-		return lines
+// dropPartialMessages removes the tokens of messages whose earlier tokens the client did not get.
+func (r *Reader) dropPartialMessages(frames []EncodedFrame) []EncodedFrame {
+	if r.skippedFrom < 0 {
+		return frames
 	}
-	out := lines[:0]
-	for _, l := range lines {
+	out := frames[:0]
+	for _, f := range frames {
 		switch {
-		case l.Type == reeve.FrameToken && l.prev == 0, endsMessage(l.Type):
-			delete(r.lost, l.Turn)
-		case l.prev > r.from && l.prev <= r.to:
-			r.lost[l.Turn] = true
+		case f.Type == reeve.FrameToken && f.prevToken == 0, endsMessage(f.Type):
+			delete(r.incomplete, f.Turn)
+		case f.prevToken > r.skippedFrom && f.prevToken <= r.skippedTo:
+			r.incomplete[f.Turn] = true
 		}
-		if l.Type != reeve.FrameToken || !r.lost[l.Turn] {
-			out = append(out, l)
+		if f.Type != reeve.FrameToken || !r.incomplete[f.Turn] {
+			out = append(out, f)
 		}
 	}
 	return out

@@ -13,59 +13,60 @@ import (
 )
 
 const (
-	leastShare = 32 << 10 // bytes of frames that a conversation may have in memory, when there are many
-	mostShare  = 1 << 20  // and when there are few; a single larger frame is still held
-	lineCost   = 96       // what a line costs besides its bytes
-	page       = 200      // kept frames that are read at once
+	minShare      = 32 << 10 // minimum memory of a conversation's frames in bytes, when there are many conversations
+	maxShare      = 1 << 20  // maximum, when there are few; a single larger frame is still kept
+	frameOverhead = 96       // memory of a frame besides its data
+	pageSize      = 200      // stored frames that are read at once
 )
 
-// EncodedFrame is a frame as it is sent: encoded once, for every client.
+// EncodedFrame is a frame in the form in which it is sent. It is encoded once for all clients.
 type EncodedFrame struct {
 	Seq  int64
 	Type reeve.FrameType
 	Turn string
 	Data json.RawMessage
 
-	prev int64 // of a token: the one before it of the same message; 0 means that it is the first
+	prevToken int64 // for a token: the previous token of the same message; 0 if it is the first
 }
 
-func encode(f reeve.Frame) (EncodedFrame, error) {
+func encodeFrame(f reeve.Frame) (EncodedFrame, error) {
 	b, err := json.Marshal(f)
 	return EncodedFrame{Seq: f.Seq, Type: f.Type, Turn: f.TurnID, Data: b}, err
 }
 
-// stream is the latest of one conversation.
+// stream holds the latest frames of one conversation.
 type stream struct {
 	id      string
 	db      *store.DB
-	share   *atomic.Int64 // bytes that it may have in memory: the hub's to say
-	used    time.Time     // with readers: guarded by the hub
+	share   *atomic.Int64 // limit of frameBytes, set by the Broadcaster
+	usedAt  time.Time     // usedAt and readers are guarded by Broadcaster.mu
 	readers int
 
-	loading sync.Mutex // one at a time reads the store, and publishes what it read
+	loadMu sync.Mutex // serializes reads of the store and the publication of their results
 
-	mu     sync.Mutex
-	opened bool
-	stale  bool           // what was committed could not be read
-	owed   int            // how often somebody said that there is something to read
-	paid   int            // up to which of those it was read
-	asked  int            // how often somebody wanted to know what is committed
-	known  int            // up to which of those it was read
-	last   int64          // number of the last kept frame that was told
-	number int64          // the last number that was given
-	floor  int64          // everything after it is in lines
-	lines  []EncodedFrame // in order
-	bytes  int
-	tail   map[string]int64 // by turn: the number of the last token of the message that is being made
-	wait   chan struct{}    // closed when there is more
+	mu              sync.Mutex
+	isOpened        bool           // lastStored has been read
+	isStale         bool           // the last read of the store failed
+	pendingMarks    int            // calls of markPending
+	flushedMarks    int            // calls of markPending whose frames are published
+	refreshRequests int            // calls of requestRefresh
+	servedRequests  int            // calls of requestRefresh that a read has served
+	lastStored      int64          // sequence number of the last stored frame that was published
+	lastSeq         int64          // the highest sequence number in use
+	floor           int64          // frames contains every frame after this number
+	frames          []EncodedFrame // in order
+	frameBytes      int
+	lastToken       map[string]int64 // by turn: number of the last token of the unfinished message
+	changed         chan struct{}    // closed when there are new frames; nil if nobody waits
 }
 
-// first learns where the conversation stands, once; false means that it is known already. The caller holds loading.
-func (s *stream) first(ctx context.Context) (bool, error) {
+// openOnce reads the number of the last stored frame. It returns false if that was done before. The caller holds
+// loadMu.
+func (s *stream) openOnce(ctx context.Context) (bool, error) {
 	s.mu.Lock()
-	opened := s.opened
+	isOpened := s.isOpened
 	s.mu.Unlock()
-	if opened {
+	if isOpened {
 		return false, nil
 	}
 	var last int64
@@ -78,228 +79,236 @@ func (s *stream) first(ctx context.Context) (bool, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opened, s.last, s.number, s.floor = true, last, last, last
+	s.isOpened, s.lastStored, s.lastSeq, s.floor = true, last, last, last
 	return true, nil
 }
 
-// expect notes that there is something to read.
-func (s *stream) expect() {
+// markPending records that frames were committed which are not published yet.
+func (s *stream) markPending() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owed++
+	s.pendingMarks++
 }
 
-// owes tells whether there is something to read before anything else is told.
-func (s *stream) owes() bool {
+// hasPending reports whether there are frames that must be published before anything else.
+func (s *stream) hasPending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.opened || s.owed > s.paid
+	return !s.isOpened || s.pendingMarks > s.flushedMarks
 }
 
-// settle tells what somebody said there is to read, if that has not been told yet.
-func (s *stream) settle(ctx context.Context) error {
-	if !s.owes() {
+// flush publishes pending frames.
+func (s *stream) flush(ctx context.Context) error {
+	if !s.hasPending() {
 		return nil
 	}
-	s.loading.Lock()
-	defer s.loading.Unlock()
-	if !s.owes() {
+	s.loadMu.Lock()
+	defer s.loadMu.Unlock()
+	if !s.hasPending() {
 		return nil
 	}
-	return s.load(ctx)
+	return s.loadNew(ctx)
 }
 
-// refresh tells what was committed before it was called.
-func (s *stream) refresh(ctx context.Context) error { return s.answer(ctx, s.ask()) }
+// refresh publishes all frames that were committed before the call.
+func (s *stream) refresh(ctx context.Context) error { return s.serveRefresh(ctx, s.requestRefresh()) }
 
-// ask notes that somebody wants to know what is committed by now.
-func (s *stream) ask() int {
+// requestRefresh returns a ticket for serveRefresh.
+func (s *stream) requestRefresh() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
-	return s.asked
+	s.refreshRequests++
+	return s.refreshRequests
 }
 
-// answer tells it, unless that is done: of many who ask at once, nobody waits for more than two readings.
-func (s *stream) answer(ctx context.Context, asked int) error {
-	s.loading.Lock()
-	defer s.loading.Unlock()
+// serveRefresh publishes the frames that were committed before the request, unless another read has done so. However
+// many goroutines call it, each waits for at most two reads.
+func (s *stream) serveRefresh(ctx context.Context, request int) error {
+	s.loadMu.Lock()
+	defer s.loadMu.Unlock()
 	s.mu.Lock()
-	known := s.known >= asked
+	isServed := s.servedRequests >= request
 	s.mu.Unlock()
-	if known {
+	if isServed {
 		return nil
 	}
-	return s.load(ctx)
+	return s.loadNew(ctx)
 }
 
-// load reads what was committed since, and tells it. The caller holds loading.
-func (s *stream) load(ctx context.Context) (err error) {
+// loadNew reads the stored frames since the last read and publishes them. The caller holds loadMu.
+func (s *stream) loadNew(ctx context.Context) (err error) {
 	s.mu.Lock()
-	owed, asked := s.owed, s.asked
+	marks, requests := s.pendingMarks, s.refreshRequests
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.stale = err != nil; err == nil {
-			s.paid, s.known = owed, asked
+		if s.isStale = err != nil; err == nil {
+			s.flushedMarks, s.servedRequests = marks, requests
 		}
 	}()
-	if fresh, err := s.first(ctx); err != nil || fresh {
-		return err // one who begins to listen has it from the store
+	if isFirst, err := s.openOnce(ctx); err != nil || isFirst {
+		return err // new readers get earlier frames from the store
 	}
 	for {
 		s.mu.Lock()
-		after := s.last
+		after := s.lastStored
 		s.mu.Unlock()
-		frames, err := kept(ctx, s.db, s.id, after)
+		stored, err := listStoredFrames(ctx, s.db, s.id, after)
 		if err != nil {
 			return err
 		}
-		lines, err := encodeAll(s.id, frames)
+		frames, err := encodeFrames(s.id, stored)
 		if err != nil {
 			return err
 		}
-		s.tell(lines)
-		if len(lines) < page {
+		s.publish(frames)
+		if len(frames) < pageSize {
 			return nil
 		}
 	}
 }
 
-// kept reads a page of the kept frames after a number.
-func kept(ctx context.Context, db *store.DB, conversation string, after int64) (list []reeve.Frame, err error) {
+// listStoredFrames returns up to pageSize stored frames after a sequence number.
+func listStoredFrames(ctx context.Context, db *store.DB, conversation string,
+	after int64) (list []reeve.Frame, err error) {
 	err = db.View(ctx, func(snap *store.Snap) (err error) {
-		list, err = snap.Chat().ListFrames(ctx, conversation, after, page)
+		list, err = snap.Chat().ListFrames(ctx, conversation, after, pageSize)
 		return err
 	})
 	return list, err
 }
 
-func encodeAll(conversation string, frames []reeve.Frame) ([]EncodedFrame, error) {
-	lines := make([]EncodedFrame, len(frames))
+func encodeFrames(conversation string, frames []reeve.Frame) ([]EncodedFrame, error) {
+	encoded := make([]EncodedFrame, len(frames))
 	for i, f := range frames {
 		f.ConversationID = conversation
 		var err error
-		if lines[i], err = encode(f); err != nil {
+		if encoded[i], err = encodeFrame(f); err != nil {
 			return nil, err
 		}
 	}
-	return lines, nil
+	return encoded, nil
 }
 
-// tell publishes kept frames.
-func (s *stream) tell(lines []EncodedFrame) {
-	if len(lines) == 0 {
+// publish makes stored frames available to readers.
+func (s *stream) publish(frames []EncodedFrame) {
+	if len(frames) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range lines {
-		s.last, s.number = l.Seq, l.Seq
-		if endsMessage(l.Type) {
-			delete(s.tail, l.Turn)
+	for _, f := range frames {
+		s.lastStored, s.lastSeq = f.Seq, f.Seq
+		if endsMessage(f.Type) {
+			delete(s.lastToken, f.Turn)
 		}
-		s.push(l)
+		s.appendFrame(f)
 	}
-	s.call()
+	s.notifyReaders()
 }
 
-// endsMessage tells whether the tokens of a turn that come after such a frame are of another message.
+// endsMessage reports whether later tokens of the turn belong to another message.
 func endsMessage(t reeve.FrameType) bool {
 	return t == reeve.FrameMessage || t == reeve.FrameTool || t == reeve.FrameComplete
 }
 
-// token publishes a piece of an answer. More than there are numbers for, between two kept frames, are not told.
-func (s *stream) token(f reeve.Frame) {
+// publishToken makes a token available to readers. It drops the token if there are no sequence numbers left before the
+// next stored frame.
+func (s *stream) publishToken(f reeve.Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.number+1 >= s.last+store.FrameStep {
+	if s.lastSeq+1 >= s.lastStored+store.FrameStep {
 		return
 	}
-	f.Seq = s.number + 1
-	l, err := encode(f)
+	f.Seq = s.lastSeq + 1
+	encoded, err := encodeFrame(f)
 	if err != nil {
-		return // it has arguments that are not JSON, which a token never has
+		return // impossible: only tool arguments can fail to encode, and tokens have none
 	}
 	if !f.Discard {
-		l.prev = s.tail[f.TurnID]
+		encoded.prevToken = s.lastToken[f.TurnID]
 	}
-	s.number, s.tail[f.TurnID] = f.Seq, f.Seq
-	s.push(l)
-	s.call()
+	s.lastSeq, s.lastToken[f.TurnID] = f.Seq, f.Seq
+	s.appendFrame(encoded)
+	s.notifyReaders()
 }
 
-// push adds a line, and lets the oldest go when there are too many. The caller holds the lock.
-func (s *stream) push(l EncodedFrame) {
-	s.lines = append(s.lines, l)
-	s.bytes += len(l.Data) + lineCost
-	for most := int(s.share.Load()); len(s.lines) > 1 && s.bytes > most; {
-		old := s.lines[0]
-		s.floor, s.bytes = old.Seq, s.bytes-len(old.Data)-lineCost
-		s.lines[0] = EncodedFrame{}
-		s.lines = s.lines[1:]
-	}
-}
-
-// call wakes who waits. The caller holds the lock.
-func (s *stream) call() {
-	if s.wait != nil {
-		close(s.wait)
-		s.wait = nil
+// appendFrame appends a frame and drops the oldest frames over the memory limit. The caller holds mu.
+func (s *stream) appendFrame(f EncodedFrame) {
+	s.frames = append(s.frames, f)
+	s.frameBytes += len(f.Data) + frameOverhead
+	for limit := int(s.share.Load()); len(s.frames) > 1 && s.frameBytes > limit; {
+		old := s.frames[0]
+		s.floor, s.frameBytes = old.Seq, s.frameBytes-len(old.Data)-frameOverhead
+		s.frames[0] = EncodedFrame{}
+		s.frames = s.frames[1:]
 	}
 }
 
-// after gives up to most lines after a number, and where to wait when there is none. False means that they are no
-// longer all here.
-func (s *stream) after(number int64, most int) (lines []EncodedFrame, more <-chan struct{}, here bool) {
+// notifyReaders wakes the readers that wait for frames. The caller holds mu.
+func (s *stream) notifyReaders() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// listAfter returns up to limit frames after a sequence number. If there are none, it returns a channel that is closed
+// when there are. It returns false if some frames after the number are no longer in memory.
+func (s *stream) listAfter(seq int64, limit int) (frames []EncodedFrame, more <-chan struct{}, inMemory bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if number < s.floor {
+	if seq < s.floor {
 		return nil, nil, false
 	}
-	i, _ := slices.BinarySearchFunc(s.lines, number+1, func(l EncodedFrame, n int64) int { return int(l.Seq - n) })
-	if i < len(s.lines) {
-		return slices.Clone(s.lines[i:min(len(s.lines), i+most)]), nil, true
+	i, _ := slices.BinarySearchFunc(s.frames, seq+1, func(f EncodedFrame, n int64) int { return int(f.Seq - n) })
+	if i < len(s.frames) {
+		return slices.Clone(s.frames[i:min(len(s.frames), i+limit)]), nil, true
 	}
-	if s.wait == nil {
-		s.wait = make(chan struct{})
+	if s.changed == nil {
+		s.changed = make(chan struct{})
 	}
-	return nil, s.wait, true
+	return nil, s.changed, true
 }
 
-// place is where a client goes on that has seen everything up to a number; below 0 means that it wants what comes from
-// now on. It is not told the tokens after from, unless that is below 0. The stream must have been refreshed since the
-// client came: it may have seen on another server what was not known here. A number that was not given here may be that
-// of a token which was told there: it counts for this client alone, which is told no token with a smaller one.
-func (s *stream) place(after int64) (at, from int64, err error) {
+// resolvePosition returns the position from which a client reads that has seen every frame up to after. A negative
+// after means the current end. If skippedFrom is not negative, the client gets no tokens of messages that have tokens
+// after skippedFrom and up to the position.
+//
+// The stream must have been refreshed after the client connected, because the client may have seen frames on another
+// server that were unknown here. A number that was not assigned here can be that of a token of another server. Such a
+// number is valid for this client only, which gets no token with a smaller number. Any higher number is refused by
+// CheckPosition.
+func (s *stream) resolvePosition(after int64) (position, skippedFrom int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case after < 0:
-		return s.number, 0, nil
-	case after <= s.number:
+		return s.lastSeq, 0, nil
+	case after <= s.lastSeq:
 		return after, -1, nil
 	}
-	return after, s.last, CheckPosition(after, s.last)
+	return after, s.lastStored, CheckPosition(after, s.lastStored)
 }
 
-func (s *stream) behind(seq int64) bool {
+// isBehind reports whether the stream lacks the stored frame seq, or could not read it.
+func (s *stream) isBehind(seq int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last < seq || s.stale
+	return s.lastStored < seq || s.isStale
 }
 
-// midway tells whether a message is being made.
-func (s *stream) midway() bool {
+// hasOpenMessage reports whether a message has tokens but is not complete.
+func (s *stream) hasOpenMessage() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.tail) > 0
+	return len(s.lastToken) > 0
 }
 
-// state gives the last number, up to where the store must be asked, and whether it must be read again.
-func (s *stream) state() (number, floor int64, stale bool) {
+// getState returns the highest sequence number, the floor, and whether the stream must be read again.
+func (s *stream) getState() (lastSeq, floor int64, isStale bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.number, s.floor, s.stale
+	return s.lastSeq, s.floor, s.isStale
 }

@@ -1,4 +1,5 @@
-// Package cron parses cron expressions and finds their times, in any time zone and through its clock changes.
+// Package cron parses cron expressions and computes their firings in any time zone, including clock changes. See
+// wake.Cadence for the syntax and the rules.
 package cron
 
 import (
@@ -11,24 +12,23 @@ import (
 	"reeve"
 )
 
-// Schedule is a parsed expression: one bit for each value that a field allows.
+// Schedule is a parsed cron expression. Each field is a bit set of the allowed values.
 type Schedule struct {
 	minute, hour, day, month, weekday uint64
 
-	// anyDay and anyWeekday say that the field restricts nothing. When both restrict, a date that either allows will
-	// do.
+	// anyDay and anyWeekday are set if the field restricts nothing. If both fields restrict, a date that either allows
+	// matches.
 	anyDay, anyWeekday bool
 
-	// elapsed says that the hour field has a star, a step or a range: such an expression means "every so often" and
-	// follows the clock on the wall through gaps and repeats. One of single hours names times of day, each of which
-	// happens once a day.
-	elapsed bool
+	// followsWallClock is set if the hour field has a star, a step or a range. Such an expression fires whenever the
+	// wall clock shows a matching time. Otherwise the expression names times of day, each of which fires once a day.
+	followsWallClock bool
 }
 
-// field says what one of the five fields may hold.
+// field describes one of the five fields.
 type field struct {
 	name      string
-	low, high int      // the values that a star stands for
+	low, high int      // low and high are the values that a star stands for
 	names     []string // names of low, low+1, ...
 	expected  string
 }
@@ -54,57 +54,59 @@ var monthDays = [13]int{0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
 const maxLength = 500 // characters; every real expression is far shorter
 
-// horizon bounds the search for a firing, in years. The rarest date there is, 29 February, is at most 8 years away.
-const horizon = 40
+// horizonYears limits the search for a firing. The rarest date, 29 February, is at most 8 years away.
+const horizonYears = 40
 
-// Parse reads an expression of five fields, or a macro such as @daily.
+// Parse parses an expression of five fields, or a macro such as @daily.
 func Parse(s string) (c Schedule, err error) {
 	const example = "five fields: minute hour day-of-month month day-of-week, such as 0 7 * * 1-5"
 	if len(s) > maxLength {
-		return c, invalid("/value", example, "the cron expression is longer than %d characters", maxLength)
+		return c, newFieldError("/value", example, "the cron expression is longer than %d characters", maxLength)
 	}
 	fields := strings.Fields(s)
 	if len(fields) > 0 && strings.HasPrefix(fields[0], "@") {
 		name := strings.ToLower(fields[0])
 		switch {
 		case name == "@every":
-			return c, invalid("/value", example, "@every is not a cron expression").Hintf("use an interval instead")
+			return c, newFieldError("/value", example, "@every is not a cron expression").
+				Hintf("use an interval instead")
 		case len(fields) > 1 || macros[name] == "":
-			return c, invalid("/value", "@yearly, @monthly, @weekly, @daily or @hourly, or "+example,
-				"there is no cron macro %q", brief(s))
+			return c, newFieldError("/value", "@yearly, @monthly, @weekly, @daily or @hourly, or "+example,
+				"unknown cron macro %q", truncate(s))
 		}
 		fields = strings.Fields(macros[name])
 	}
 	if len(fields) > 0 && strings.Contains(fields[0], "TZ=") {
-		return c, invalid("/value", example, "the cron expression names a zone").
-			Hintf("give the zone apart from the expression")
+		return c, newFieldError("/value", example, "the cron expression contains a time zone").
+			Hintf("set the time zone separately")
 	}
 	if len(fields) != len(fieldRules) {
-		e := invalid("/value", example, "a cron expression has five fields, and this has %d", len(fields))
+		e := newFieldError("/value", example, "a cron expression has five fields, but this one has %d", len(fields))
 		if len(fields) > len(fieldRules) {
-			e = e.Hintf("leave out seconds and years")
+			e = e.Hintf("remove seconds and years")
 		}
 		return c, e
 	}
 	var sets [5]uint64
-	var free [5]bool
+	var isFree [5]bool
 	for i, f := range fieldRules {
-		if sets[i], free[i], err = f.parse(fields[i]); err != nil {
+		if sets[i], isFree[i], err = f.parse(fields[i]); err != nil {
 			return c, err
 		}
 	}
-	c = Schedule{minute: sets[0], hour: sets[1], day: sets[2], month: sets[3], weekday: sets[4], anyDay: free[2],
-		anyWeekday: free[4],
-		elapsed:    strings.ContainsAny(fields[1], "*/-")}
-	if c.anyWeekday && !c.possible() {
-		return c, invalid("/value", "a day that one of the months has", "day of month: no month of %q has a day of %q",
-			brief(fields[3]), brief(fields[2]))
+	c = Schedule{minute: sets[0], hour: sets[1], day: sets[2], month: sets[3], weekday: sets[4], anyDay: isFree[2],
+		anyWeekday:       isFree[4],
+		followsWallClock: strings.ContainsAny(fields[1], "*/-")}
+	if c.anyWeekday && !c.hasValidDate() {
+		return c, newFieldError("/value", "a day that one of the months has",
+			"day of month: no month of %q has a day of %q",
+			truncate(fields[3]), truncate(fields[2]))
 	}
 	return c, nil
 }
 
-// possible tells whether any of the months is long enough for any of the days.
-func (c Schedule) possible() bool {
+// hasValidDate reports whether one of the months is long enough for one of the days.
+func (c Schedule) hasValidDate() bool {
 	for m := nextBit(c.month, 1); m > 0; m = nextBit(c.month, m+1) {
 		if bits.TrailingZeros64(c.day) <= monthDays[m] {
 			return true
@@ -113,8 +115,8 @@ func (c Schedule) possible() bool {
 	return false
 }
 
-// parse reads one field. Free means that it restricts nothing, as written: a star (or ?, or */1) does not, 1-31 does.
-func (f field) parse(s string) (set uint64, free bool, err error) {
+// parse parses one field. It reports whether the field restricts nothing: a star, ? or */1 does not, but 1-31 does.
+func (f field) parse(s string) (set uint64, isFree bool, err error) {
 	for part := range strings.SplitSeq(s, ",") {
 		span, step, err := f.cutStep(part)
 		if err != nil {
@@ -123,66 +125,66 @@ func (f field) parse(s string) (set uint64, free bool, err error) {
 		low, high := f.low, f.high
 		first, last, isRange := strings.Cut(span, "-")
 		switch {
-		case span == "*", span == "?" && f.mayBeOpen() && step == 0:
-			free = free || step <= 1
+		case span == "*", span == "?" && f.allowsQuestionMark() && step == 0:
+			isFree = isFree || step <= 1
 		case isRange:
-			if low, high, err = f.span(first, last); err != nil {
+			if low, high, err = f.parseRange(first, last); err != nil {
 				return 0, false, err
 			}
 		default:
-			if low, err = f.number(span); err != nil {
+			if low, err = f.parseNumber(span); err != nil {
 				return 0, false, err
 			}
-			if step == 0 { // with a step, a number means "from here to the end"
+			if step == 0 { // with a step, a number means from that value to the end
 				high = low
 			}
 		}
 		for v := low; v <= high; v += max(step, 1) {
 			set |= 1 << v
 		}
-		if low > high { // 7/2: Sunday, and the week is over
+		if low > high { // 7/2 means Sunday only
 			set |= 1 << low
 		}
 	}
 	if sunday := uint64(1 << 7); f.isWeekday() && set&sunday != 0 {
 		set = set&^sunday | 1
 	}
-	return set, free, nil
+	return set, isFree, nil
 }
 
-// cutStep takes the step off a part; 0 means that there is none. A step as large as the field has values is harmless
-// (*/60 in the minutes is hourly); a larger one never means what its writer hoped, so it is refused.
+// cutStep splits the step off a part. The step is 0 if there is none. A step may be as large as the number of values
+// (*/60 in the minutes is hourly). A larger one is probably a mistake and is refused.
 func (f field) cutStep(part string) (span string, step int, err error) {
 	span, after, has := strings.Cut(part, "/")
 	if !has {
 		return span, 0, nil
 	}
-	step, ok := digits(after)
+	step, ok := parseDigits(after)
 	if size := f.high - f.low + 1; !ok || step < 1 || step > size {
-		return "", 0, f.wrong("step %q of %q is not a number from 1 to %d", brief(after), brief(part), size)
+		return "", 0, f.newError("step %q of %q is not a number from 1 to %d", truncate(after), truncate(part), size)
 	}
 	return span, step, nil
 }
 
-// span reads a-b. Backward ranges are refused, as in every crontab: 17-9 is more often a slip than a night shift.
-func (f field) span(first, last string) (low, high int, err error) {
-	if low, err = f.number(first); err != nil {
+// parseRange parses a-b. It refuses ranges that run backward, as every crontab does.
+func (f field) parseRange(first, last string) (low, high int, err error) {
+	if low, err = f.parseNumber(first); err != nil {
 		return 0, 0, err
 	}
-	if high, err = f.number(last); err != nil {
+	if high, err = f.parseNumber(last); err != nil {
 		return 0, 0, err
 	}
-	if f.isWeekday() && high == 0 && low > 0 { // sat-sun: a week that ends on Sunday
+	if f.isWeekday() && high == 0 && low > 0 { // sat-sun
 		high = 7
 	}
 	if low > high {
-		return 0, 0, f.wrong("the range %s-%s runs backward", brief(first), brief(last)).
-			Hintf("to go round the end, write %d-%d,%d-%d", low, f.high, f.low, high)
+		return 0, 0, f.newError("the range %s-%s runs backward", truncate(first), truncate(last)).
+			Hintf("to wrap around, write %d-%d,%d-%d", low, f.high, f.low, high)
 	}
 	return low, high, nil
 }
 
-func (f field) number(s string) (int, error) {
+func (f field) parseNumber(s string) (int, error) {
 	for i, name := range f.names {
 		if strings.EqualFold(s, name) {
 			return f.low + i, nil
@@ -192,29 +194,29 @@ func (f field) number(s string) (int, error) {
 	if f.isWeekday() {
 		high = 7
 	}
-	n, ok := digits(s)
+	n, ok := parseDigits(s)
 	switch {
 	case s == "":
-		return 0, f.wrong("a value is missing")
+		return 0, f.newError("a value is missing")
 	case !ok:
-		return 0, f.wrong("%q is not understood", brief(s))
+		return 0, f.newError("%q is not a valid value", truncate(s))
 	case n < f.low || n > high:
-		return 0, f.wrong("%d is not from %d to %d", n, f.low, high)
+		return 0, f.newError("%d is not from %d to %d", n, f.low, high)
 	}
 	return n, nil
 }
 
 func (f field) isWeekday() bool { return f.low == 0 && f.high == 6 }
 
-// mayBeOpen tells whether Quartz's ? is allowed here; it says the same as a star.
-func (f field) mayBeOpen() bool { return f.isWeekday() || f.high == 31 }
+// allowsQuestionMark reports whether the field accepts the ? of Quartz, which means the same as a star.
+func (f field) allowsQuestionMark() bool { return f.isWeekday() || f.high == 31 }
 
-func (f field) wrong(format string, args ...any) *reeve.Error {
-	return invalid("/value", f.name+": "+f.expected, "%s: %s", f.name, fmt.Sprintf(format, args...))
+func (f field) newError(format string, args ...any) *reeve.Error {
+	return newFieldError("/value", f.name+": "+f.expected, "%s: %s", f.name, fmt.Sprintf(format, args...))
 }
 
-// digits reads a number of plain digits: no sign, no space.
-func digits(s string) (int, bool) {
+// parseDigits parses a number that consists of digits only.
+func parseDigits(s string) (int, bool) {
 	for _, r := range s {
 		if r < '0' || r > '9' {
 			return 0, false
@@ -224,16 +226,17 @@ func digits(s string) (int, bool) {
 	return n, err == nil
 }
 
-// Next gives the first firing strictly after an instant.
+// Next returns the first firing strictly after an instant. It returns false if there is none.
 //
-// A wall time is written as the Unix seconds that it would be in UTC, so that the calendar knows nothing of zones.
+// Wall times are represented as the Unix seconds that they would have in UTC, so that calendar computations ignore
+// zones.
 func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
-	if c.elapsed {
+	if c.followsWallClock {
 		return c.nextElapsed(after, zone)
 	}
-	// firstAt never goes back as the wall time goes on, so what comes at or before after's own wall time is in the
-	// past. In the second pass of a repeated hour some more has happened already, in the first: the loop walks over it.
-	for wall := after.Unix() + offset(after, zone); ; {
+	// FirstAt is monotonic, so all wall times up to that of after are in the past. In the second pass of a repeated
+	// hour, some later wall times have occurred already, in the first pass. The loop skips them.
+	for wall := after.Unix() + getOffset(after, zone); ; {
 		var ok bool
 		if wall, ok = c.nextWall(wall); !ok {
 			return time.Time{}, false
@@ -244,34 +247,34 @@ func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
 	}
 }
 
-// nextElapsed gives the first instant after an instant at which a clock on the wall shows a time of the expression. It
-// looks through one stretch of unchanging offset after the other.
+// nextElapsed returns the first instant after another at which the wall clock shows a matching time. It searches one
+// period of constant offset after the other.
 func (c Schedule) nextElapsed(after time.Time, zone *time.Location) (time.Time, bool) {
 	at := after.In(zone)
-	off := offset(at, zone)
+	off := getOffset(at, zone)
 	wall := after.Unix() + off
-	for limit := at.Year() + horizon; at.Year() <= limit; {
+	for limit := at.Year() + horizonYears; at.Year() <= limit; {
 		next, ok := c.nextWall(wall)
 		if !ok {
 			break
 		}
-		end := stretchEnd(at)
+		end := findOffsetEnd(at)
 		if t := next - off; end.IsZero() || t < end.Unix() {
 			return time.Unix(t, 0).UTC(), true
 		}
-		at, off = end, offset(end, zone)
-		wall = end.Unix() + off - 1 // the first instant of the new stretch counts
+		at, off = end, getOffset(end, zone)
+		wall = end.Unix() + off - 1 // the first instant of the new period counts
 	}
 	return time.Time{}, false
 }
 
-// nextWall gives the first wall time after another that matches, field by field from the month down.
+// nextWall returns the first matching wall time after another. It searches field by field, from the month down.
 func (c Schedule) nextWall(after int64) (int64, bool) {
 	t := time.Unix(after, 0).UTC()
 	t = t.Add(time.Duration(60-t.Second()) * time.Second)
 	year, mon, day := t.Date()
 	month, hour, minute := int(mon), t.Hour(), t.Minute()
-	for limit := year + horizon; year <= limit; {
+	for limit := year + horizonYears; year <= limit; {
 		m := nextBit(c.month, month)
 		if m < 0 {
 			year, month, day, hour, minute = year+1, 1, 1, 0, 0
@@ -304,7 +307,7 @@ func (c Schedule) nextWall(after int64) (int64, bool) {
 	return 0, false
 }
 
-// nextDay gives the first matching day of a month from day on, or -1.
+// nextDay returns the first matching day of a month from day on, or -1.
 func (c Schedule) nextDay(year, month, day int) int {
 	if day > 31 {
 		return -1
@@ -315,14 +318,14 @@ func (c Schedule) nextDay(year, month, day int) int {
 		length = 28
 	}
 	for weekday := (int(t.Weekday()) + day - 1) % 7; day <= length; day, weekday = day+1, (weekday+1)%7 {
-		if c.matchDay(day, weekday) {
+		if c.matchesDay(day, weekday) {
 			return day
 		}
 	}
 	return -1
 }
 
-func (c Schedule) matchDay(day, weekday int) bool {
+func (c Schedule) matchesDay(day, weekday int) bool {
 	d, w := c.day&(1<<day) != 0, c.weekday&(1<<weekday) != 0
 	if c.anyDay || c.anyWeekday {
 		return d && w
@@ -330,57 +333,57 @@ func (c Schedule) matchDay(day, weekday int) bool {
 	return d || w
 }
 
-// MinGap gives the smallest time between two firings: over every date of the calendar, and around every change of the
-// zone's offset from 2026 to 2066 (what tzdata spells out, to 2037, and then each weekday of each kind of year under
-// the last rule).
+// MinGap returns the smallest time between two firings, over all dates of the calendar and all changes of the zone's
+// offset from 2026 to 2066. (Up to 2037, tzdata lists the changes. The years after that cover each weekday of each kind
+// of year under the last rule.)
 func (c Schedule) MinGap(zone *time.Location) time.Duration {
 	from, to := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2066, 1, 1, 0, 0, 0, 0, time.UTC)
-	times := c.timesOfDay()
-	days := c.minDays()
-	if len(times) == 1 && days > 1 { // rare enough to look at each
+	times := c.listTimesOfDay()
+	days := c.minDaysBetween()
+	if len(times) == 1 && days > 1 { // rare enough to check each firing
 		return c.minGapBetween(from, to, zone)
 	}
 	gap := days*24*60 - times[len(times)-1] + times[0]
 	for i := 1; i < len(times); i++ {
 		gap = min(gap, times[i]-times[i-1])
 	}
-	least := time.Duration(gap) * time.Minute
-	for end := stretchEnd(from.In(zone)); !end.IsZero() && end.Before(to); end = stretchEnd(end) {
-		if offset(end, zone) == offset(end.Add(-time.Second), zone) {
+	smallest := time.Duration(gap) * time.Minute
+	for end := findOffsetEnd(from.In(zone)); !end.IsZero() && end.Before(to); end = findOffsetEnd(end) {
+		if getOffset(end, zone) == getOffset(end.Add(-time.Second), zone) {
 			continue
 		}
-		if least == time.Minute { // as small as can be
+		if smallest == time.Minute { // no smaller gap is possible
 			break
 		}
 		next := func(t time.Time) (time.Time, bool) { return c.Next(t, zone) }
-		last, ok := Latest(next, end.AddDate(-horizon, 0, 0), end.Add(-time.Second))
-		for range 2 { // over the change, and from a firing that the change put off to the next
+		last, ok := Latest(next, end.AddDate(-horizonYears, 0, 0), end.Add(-time.Second))
+		for range 2 { // the gap across the change, and the one after it
 			if !ok {
 				break
 			}
 			var t time.Time
 			if t, ok = next(last); ok {
-				least, last = min(least, t.Sub(last)), t
+				smallest, last = min(smallest, t.Sub(last)), t
 			}
 		}
 	}
-	return least
+	return smallest
 }
 
 func (c Schedule) minGapBetween(from, to time.Time, zone *time.Location) time.Duration {
-	least := to.Sub(from)
+	smallest := to.Sub(from)
 	last, ok := c.Next(from, zone)
 	for ok && last.Before(to) {
 		var t time.Time
 		if t, ok = c.Next(last, zone); ok {
-			least, last = min(least, t.Sub(last)), t
+			smallest, last = min(smallest, t.Sub(last)), t
 		}
 	}
-	return least
+	return smallest
 }
 
-// timesOfDay lists the minutes of the day at which it fires.
-func (c Schedule) timesOfDay() (out []int) {
+// listTimesOfDay returns the matching minutes of a day.
+func (c Schedule) listTimesOfDay() (out []int) {
 	for h := nextBit(c.hour, 0); h >= 0; h = nextBit(c.hour, h+1) {
 		for m := nextBit(c.minute, 0); m >= 0; m = nextBit(c.minute, m+1) {
 			out = append(out, h*60+m)
@@ -389,11 +392,11 @@ func (c Schedule) timesOfDay() (out []int) {
 	return out
 }
 
-// minDays gives the smallest number of days between two dates of the expression, over the 400 years after which dates
-// repeat.
-func (c Schedule) minDays() int {
-	least, last := 1<<30, -1
-	for year := 2000; year <= 2408 && least > 1; year++ { // and 8 years for 29 February to come round
+// minDaysBetween returns the smallest number of days between two matching dates. It searches the 400 years after which
+// the calendar repeats.
+func (c Schedule) minDaysBetween() int {
+	smallest, last := 1<<30, -1
+	for year := 2000; year <= 2408 && smallest > 1; year++ { // 8 more years, until the next 29 February
 		for month := 1; month <= 12; month++ {
 			if c.month&(1<<month) == 0 {
 				continue
@@ -401,16 +404,16 @@ func (c Schedule) minDays() int {
 			n := int(time.Date(year, time.Month(month), 1, 0, 0, 0, 0, time.UTC).Unix()/86400) - 1
 			for d := c.nextDay(year, month, 1); d > 0; d = c.nextDay(year, month, d+1) {
 				if last >= 0 {
-					least = min(least, n+d-last)
+					smallest = min(smallest, n+d-last)
 				}
 				last = n + d
 			}
 		}
 	}
-	return least
+	return smallest
 }
 
-// nextBit gives the first bit of a set from a place on, or -1.
+// nextBit returns the position of the first bit of a set at or after from, or -1.
 func nextBit(set uint64, from int) int {
 	if set = set >> from << from; set == 0 {
 		return -1
@@ -418,16 +421,16 @@ func nextBit(set uint64, from int) int {
 	return bits.TrailingZeros64(set)
 }
 
-// offset gives how far a zone's wall clock is ahead of UTC, in seconds.
-func offset(t time.Time, zone *time.Location) int64 {
+// getOffset returns the offset of a zone from UTC in seconds.
+func getOffset(t time.Time, zone *time.Location) int64 {
 	_, off := t.In(zone).Zone()
 	return int64(off)
 }
 
-// stretchEnd gives an instant after at up to which its zone's offset stays the same; zero means for ever. Go's
-// ZoneBounds, past the changes that the zone's file lists, may end a stretch early, at the turn of a year, and on 31
-// December of a leap year even before at itself: then an hour will do.
-func stretchEnd(at time.Time) time.Time {
+// findOffsetEnd returns an instant after at up to which the offset of its zone stays the same. Zero means forever.
+// After the last change that the zone file lists, Go's ZoneBounds may return an end that is too early, at the turn of a
+// year. On 31 December of a leap year, that end may even be before at. Then findOffsetEnd returns the next full hour.
+func findOffsetEnd(at time.Time) time.Time {
 	_, end := at.ZoneBounds()
 	if !end.IsZero() && !end.After(at) {
 		return at.Truncate(time.Hour).Add(time.Hour)
@@ -435,16 +438,16 @@ func stretchEnd(at time.Time) time.Time {
 	return end
 }
 
-// FirstAt gives the first instant at which a zone's wall clock shows a time or a later one: the time itself, the first
-// of two when it is repeated, and the end of the gap when the clock jumps over it.
+// FirstAt returns the first instant at which the wall clock of a zone shows the given time or a later one. For a
+// repeated time that is its first occurrence, and for a skipped time the end of the gap.
 func FirstAt(wall int64, zone *time.Location) time.Time {
-	// No zone was ever a day from UTC, so a day and a bit before, the clock shows less.
+	// No offset was ever more than a day, so 26 hours earlier the wall clock shows an earlier time.
 	for at := time.Unix(wall-26*60*60, 0).In(zone); ; {
-		off := offset(at, zone)
+		off := getOffset(at, zone)
 		if at.Unix()+off >= wall {
 			return at.UTC()
 		}
-		end := stretchEnd(at)
+		end := findOffsetEnd(at)
 		if t := wall - off; end.IsZero() || t < end.Unix() {
 			return time.Unix(t, 0).UTC()
 		}
@@ -452,8 +455,8 @@ func FirstAt(wall int64, zone *time.Location) time.Time {
 	}
 }
 
-// Latest gives the last firing after floor and up to now, where next gives the first after an instant. It looks back in
-// strides that double until there is one, and then halves what is left.
+// Latest returns the last firing after floor and up to now. The function next returns the first firing after an
+// instant. Latest searches backward in steps that double until there is a firing, and then by bisection.
 func Latest(next func(time.Time) (time.Time, bool), floor, now time.Time) (time.Time, bool) {
 	hi := now
 	for stride := time.Minute; ; stride *= 2 {
@@ -480,9 +483,9 @@ func Latest(next func(time.Time) (time.Time, bool), floor, now time.Time) (time.
 	}
 }
 
-func brief(s string) string { return reeve.Truncate(s, 60) }
+func truncate(s string) string { return reeve.Truncate(s, 60) }
 
-func invalid(path, expected, format string, args ...any) *reeve.Error {
+func newFieldError(path, expected, format string, args ...any) *reeve.Error {
 	m := fmt.Sprintf(format, args...)
 	return &reeve.Error{Code: reeve.Validation, Message: m,
 		Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}

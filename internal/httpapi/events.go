@@ -42,7 +42,7 @@ func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Princ
 	if err := mayListen(ctx, h.db, who, in.ID); err != nil {
 		return nil, err
 	}
-	reader, err := h.desk.Hub.Subscribe(ctx, in.ID, after)
+	reader, err := h.desk.Broadcaster.Subscribe(ctx, in.ID, after)
 	if err != nil {
 		return nil, err
 	}

@@ -204,9 +204,9 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 				brought = append(brought, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, Data: p.Data})
 			}
 		}
-		if len(brought) > chat.MostAttachments {
+		if len(brought) > chat.MaxAttachments {
 			return wrongV1("messages", "a message has %d attachments, and at most %d are possible", len(brought),
-				chat.MostAttachments)
+				chat.MaxAttachments)
 		}
 		if err := chat.CheckAttachments(brought,
 			func(i int) string { return fmt.Sprintf("attachment %d", i+1) }); err != nil {
@@ -226,8 +226,8 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if len(list) > chat.MostAttachments {
-		return wrongV1("messages", "%d pictures are to be fetched, and at most %d are", len(list), chat.MostAttachments)
+	if len(list) > chat.MaxAttachments {
+		return wrongV1("messages", "%d pictures are to be fetched, and at most %d are", len(list), chat.MaxAttachments)
 	}
 	if err := h.desk.FetchAttachments(ctx, list,
 		func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {

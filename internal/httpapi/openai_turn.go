@@ -117,7 +117,7 @@ func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a ree
 	r reeve.TurnRequest, b chat.HistoryInput, offers []model.Tool) (*v1Turn, error) {
 	var err error
 	after := int64(0)
-	if b.With = a.ID; conversation != "" {
+	if b.Agent = a.ID; conversation != "" {
 		if err = h.db.View(ctx, func(snap *store.Snap) (err error) {
 			after, err = snap.Chat().LastFrame(ctx, conversation)
 			return err
@@ -140,7 +140,7 @@ func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a ree
 	if t.turn, err = h.desk.BeginTurnWithHistory(ctx, who, conversation, r, b); err != nil {
 		return nil, err
 	}
-	if t.reader, err = h.desk.Hub.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
+	if t.reader, err = h.desk.Broadcaster.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
 		return nil, t.left(ctx, err)
 	}
 	return t, nil

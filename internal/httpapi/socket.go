@@ -68,7 +68,7 @@ func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 		return
 	}
 	l.after = after
-	if l.reader, err = s.desk.Hub.Subscribe(r.Context(), l.conversation, after); err != nil {
+	if l.reader, err = s.desk.Broadcaster.Subscribe(r.Context(), l.conversation, after); err != nil {
 		s.errors.write(w, r, err)
 		return
 	}

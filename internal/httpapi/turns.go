@@ -92,7 +92,7 @@ func (h *turnHandlers) reply(c huma.Context, status int, v any) {
 func (h *turnHandlers) begin(ctx context.Context, who reeve.Principal, conversation, key string,
 	r reeve.TurnRequest) (*following, error) {
 	// so that a new turn is heard from its first frame on without looking for it
-	reader, err := h.desk.Hub.Subscribe(ctx, conversation, -1)
+	reader, err := h.desk.Broadcaster.Subscribe(ctx, conversation, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (h *turnHandlers) rejoin(ctx context.Context, conversation, turn string) (*
 	if err != nil {
 		return nil, err
 	}
-	return h.desk.Hub.Subscribe(ctx, conversation, max(0, first-1))
+	return h.desk.Broadcaster.Subscribe(ctx, conversation, max(0, first-1))
 }
 
 // seeTurn reads a turn of a conversation that somebody may see.

@@ -1,4 +1,4 @@
-// Package keylock is a lock for each of many names.
+// Package keylock provides a mutex for each of many names, such as ids. Locks exist only while they are in use.
 package keylock
 
 import (
@@ -6,42 +6,44 @@ import (
 	"sync"
 )
 
-// Map holds a lock for each name in use. The zero value is ready to use.
+// Map is a set of locks, one for each name in use. The zero value is ready to use.
 type Map struct {
 	mu    sync.Mutex
 	slots map[string]*slot
 }
 
+// slot is the lock of one name.
 type slot struct {
-	taken chan struct{}
-	users int // that hold the lock or wait for it; a slot without users is removed
+	lock  chan struct{} // holds an element while the name is locked
+	users int           // goroutines that hold the lock or wait for it; a slot without users is removed
 }
 
-// Wait locks a name, or fails when ctx ends. Call unlock when done.
+// Wait locks a name. It fails if ctx ends first. The caller must call unlock.
 func (l *Map) Wait(ctx context.Context, name string) (unlock func(), err error) {
-	s := l.join(name)
+	s := l.addUser(name)
 	select {
-	case s.taken <- struct{}{}:
-		return func() { <-s.taken; l.leave(name, s) }, nil
+	case s.lock <- struct{}{}:
+		return func() { <-s.lock; l.removeUser(name, s) }, nil
 	case <-ctx.Done():
-		l.leave(name, s)
+		l.removeUser(name, s)
 		return nil, ctx.Err()
 	}
 }
 
-// Try locks a name if it is free. It returns nil if it is not. Call unlock when done.
+// Try locks a name if it is free, and otherwise returns nil. The caller must call unlock.
 func (l *Map) Try(name string) (unlock func()) {
-	s := l.join(name)
+	s := l.addUser(name)
 	select {
-	case s.taken <- struct{}{}:
-		return func() { <-s.taken; l.leave(name, s) }
+	case s.lock <- struct{}{}:
+		return func() { <-s.lock; l.removeUser(name, s) }
 	default:
-		l.leave(name, s)
+		l.removeUser(name, s)
 		return nil
 	}
 }
 
-func (l *Map) join(name string) *slot {
+// addUser returns the slot of a name and counts a user.
+func (l *Map) addUser(name string) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.slots[name]
@@ -49,14 +51,15 @@ func (l *Map) join(name string) *slot {
 		if l.slots == nil {
 			l.slots = map[string]*slot{}
 		}
-		s = &slot{taken: make(chan struct{}, 1)}
+		s = &slot{lock: make(chan struct{}, 1)}
 		l.slots[name] = s
 	}
 	s.users++
 	return s
 }
 
-func (l *Map) leave(name string, s *slot) {
+// removeUser removes a user, and the slot after its last user.
+func (l *Map) removeUser(name string, s *slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.users--; s.users == 0 {

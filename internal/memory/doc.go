@@ -1,7 +1,7 @@
-// Package memory keeps what a model can no longer be shown: turns that are too old are put into a few words, in the
-// background, each stretch of them once.
+// Package memory summarizes old turns of conversations, so that models still know about turns that no longer fit into
+// their context.
 //
-// A summary is work that is a row: it is asked for in the transaction that stores an answer, claimed by a process
-// before the model is asked, and done in the one that keeps its words and charges what they cost. Nothing waits for it,
-// and if it fails the turns are as they were.
+// [Summarizer] makes one summary at a time in the background. A summary is a row. The transaction that stores an answer
+// inserts it, a process claims it before it calls the model, and the transaction that stores the summary charges its
+// cost. Nothing waits for a summary. If it fails, the turns stay as they are.
 package memory

@@ -13,64 +13,65 @@ import (
 )
 
 const (
-	poll  = 15 * time.Second // between looks for work that nobody told of
-	first = 30 * time.Second // before a summary is tried again; doubles each time
-	tries = 5
-	pause = time.Second // after a look that failed
+	pollInterval    = 15 * time.Second // time between checks for summaries queued by other servers
+	firstRetryDelay = 30 * time.Second // delay before a failed summary is tried again; doubles with each attempt
+	maxAttempts     = 5
+	errorDelay      = time.Second // delay after a failed step
 )
 
-// Gate is what the room needs of the gate: questions are asked within budgets.
+// Gate calls models within budgets.
 type Gate interface {
 	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
 		keep func(context.Context, *store.Tx) error) error
 }
 
-// Config is what the room works with.
+// Config configures a Summarizer.
 type Config struct {
 	DB      *store.DB
 	Gate    Gate
 	Model   model.Model
 	Log     *slog.Logger
-	Process string // who works; it must be announced in the store
+	Process string // id of this process; it must be registered in the store
 }
 
-// Summarizer makes summaries.
+// Summarizer makes summaries of old turns.
 type Summarizer struct {
 	Config
-	nudged notify.Signal
-	making sync.Mutex // one at a time: what else is ours by the store was dropped
+	summaryQueued notify.Signal
+	stepMu        sync.Mutex // serializes steps: other summaries that the store assigns to this process were abandoned
 }
 
-// New makes the room.
-func New(cfg Config) *Summarizer { return &Summarizer{Config: cfg, nudged: notify.New()} }
+// New returns a summarizer. It is passive until Run or Step is called.
+func New(cfg Config) *Summarizer { return &Summarizer{Config: cfg, summaryQueued: notify.New()} }
 
-// Wakeup makes the loop look now.
-func (r *Summarizer) Wakeup() { r.nudged.Notify() }
+// Wakeup makes Run look for due summaries now.
+func (r *Summarizer) Wakeup() { r.summaryQueued.Notify() }
 
 // Run makes summaries until ctx ends.
 func (r *Summarizer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		did, next, err := r.Step(ctx)
+		isDone, next, err := r.Step(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.Log.Error("could not look for turns to put into a few words", "error", err)
-			next = pause
+			r.Log.Error("cannot summarize turns", "error", err)
+			next = errorDelay
 		}
-		if !did || err != nil {
-			r.nudged.Wait(ctx, next)
+		if !isDone || err != nil {
+			r.summaryQueued.Wait(ctx, next)
 		}
 	}
 	return nil
 }
 
-// Step makes one summary that is due. It tells whether there was one, and how long until the next is.
+// Step makes one due summary. It reports whether there was one, and the time until the next is due.
 func (r *Summarizer) Step(ctx context.Context) (bool, time.Duration, error) {
-	next := poll
-	if !r.making.TryLock() {
+	next := pollInterval
+	if !r.stepMu.TryLock() {
 		return false, next, nil
 	}
-	defer r.making.Unlock()
+	defer r.stepMu.Unlock()
 	var due bool
-	err := r.DB.View(ctx, func(s *store.Snap) error { // most looks find nothing, and should not wait for the writer
+	// a read first: most steps find nothing and should not wait for the write lock
+	err := r.DB.View(ctx, func(s *store.Snap) error {
 		held, err := s.System().Held(ctx)
 		if err != nil || held {
 			return err
@@ -92,30 +93,31 @@ func (r *Summarizer) Step(ctx context.Context) (bool, time.Duration, error) {
 		return err
 	})
 	if err != nil || !ok {
-		return false, poll, err
+		return false, pollInterval, err
 	}
-	if err := r.make(ctx, job); err != nil {
-		return true, 0, r.delay(context.WithoutCancel(ctx), job, err)
+	if err := r.summarize(ctx, job); err != nil {
+		return true, 0, r.delayRetry(context.WithoutCancel(ctx), job, err)
 	}
 	return true, 0, nil
 }
 
-// delay writes down why a summary was not made, and when it is tried again. A server that stops has not tried.
-func (r *Summarizer) delay(ctx context.Context, job store.Summary, why error) error {
-	e := reeve.AsError(why)
-	if e.Code == reeve.Conflict { // somebody else has it
+// delayRetry records why a summary failed and when it is tried again. An attempt that the shutdown of the server
+// interrupts does not count.
+func (r *Summarizer) delayRetry(ctx context.Context, job store.Summary, cause error) error {
+	e := reeve.AsError(cause)
+	if e.Code == reeve.Conflict { // another process has claimed it
 		return nil
 	}
 	return r.DB.Update(ctx, func(tx *store.Tx) error {
-		again := tx.Now().Add(first << (job.Attempts - 1))
+		retryAt := tx.Now().Add(firstRetryDelay << (job.Attempts - 1))
 		switch {
 		case e.Code == reeve.Canceled: // the server stops
-			again = tx.Now()
-		case job.Attempts >= tries || e.Code == reeve.NotFound || e.Code == reeve.Validation:
-			again = time.Time{}
-			r.Log.Warn("a conversation's older turns were not put into a few words", "conversation", job.ConversationID,
-				"error", why)
+			retryAt = tx.Now()
+		case job.Attempts >= maxAttempts || e.Code == reeve.NotFound || e.Code == reeve.Validation:
+			retryAt = time.Time{}
+			r.Log.Warn("cannot summarize a conversation", "conversation", job.ConversationID,
+				"error", cause)
 		}
-		return tx.Chat().DelaySummary(ctx, job, again, e)
+		return tx.Chat().DelaySummary(ctx, job, retryAt, e)
 	})
 }

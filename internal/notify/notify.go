@@ -1,4 +1,5 @@
-// Package notify wakes loops that wait for work.
+// Package notify wakes goroutines that wait for work. Its type Signal replaces a condition variable in loops of the
+// form "do one step, then wait for a notification or a timeout".
 package notify
 
 import (
@@ -6,10 +7,10 @@ import (
 	"time"
 )
 
-// Signal wakes one loop. Notifications that come while the loop works are kept as one.
+// Signal wakes one loop. Several notifications before the next Wait count as one.
 type Signal chan struct{}
 
-// New makes a signal.
+// New returns a signal.
 func New() Signal { return make(Signal, 1) }
 
 // Notify ends the current or the next Wait. It never blocks.

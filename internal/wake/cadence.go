@@ -16,49 +16,50 @@ import (
 
 // The kinds of a [Cadence].
 const (
-	KindCron     = "cron"     // five fields, read in the zone
+	KindCron     = "cron"     // five fields, interpreted in the zone
 	KindOnce     = "once"     // one instant
-	KindInterval = "interval" // every so often, counted from the instant scheduled before
+	KindInterval = "interval" // fixed distance, counted from the previous scheduled instant
 )
 
-// Cadence says when a timer fires. It is a value: nothing in it changes, and it reads no clock.
+// Cadence says when a timer fires. It is an immutable value and reads no clock.
 //
 // A cron expression has five fields: minute, hour, day of month, month, day of week. Each is a star, or a list of
 // numbers, ranges a-b and steps a-b/n, */n, or a/n (from a to the end). Months and weekdays have names of three letters
-// in any case; 0 and 7 are Sunday, and a range may end on it (fri-sun). Ranges that run backward are refused. ? in a
+// in any case. 0 and 7 are Sunday, and a range may end on it (fri-sun). Ranges that run backward are refused. ? in a
 // day field is a star. @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly stand for their
-// expressions. When both day fields restrict, a day that either allows will do; only *, ? and */1 do not restrict (*/2
-// does). A date that never comes, such as 30 February, is refused.
+// expressions. If both day fields restrict, a day that either allows matches. Only *, ? and */1 do not restrict (*/2
+// does). A date that does not exist, such as 30 February, is refused.
 //
-// When the clocks change: an expression whose hour field is one hour or a list of hours names times of day. A time that
-// the clock jumps over fires at the first instant after the gap, several of them as one; a time that comes twice fires
-// the first time only. With a star, a step or a range in the hour field (every hour, every second hour, hourly from 0
-// to 5) the expression fires whenever the wall clock shows a matching minute: in both passes of a repeated hour, and
-// not at times that do not come.
+// When the clocks change, an expression whose hour field is one hour or a list of hours names times of day. A time that
+// the clock skips fires at the first instant after the gap, and several skipped times fire as one. A time that occurs
+// twice fires the first time only. An expression with a star, a step or a range in the hour field (every hour, every
+// second hour, hourly from 0 to 5) fires whenever the wall clock shows a matching minute. It fires in both passes of a
+// repeated hour, and not at skipped times.
 //
-// Once is an RFC 3339 instant, or a local time such as 2026-03-01T07:00 read in the zone by the first of these rules.
+// Once is an RFC 3339 instant, or a local time such as 2026-03-01T07:00. A local time is interpreted in the zone, with
+// the rules for times of day.
 //
 // An interval is a Go duration, with days and weeks (1d12h), or an ISO 8601 duration without years and months (PT15M,
-// P1D). A day is 24 hours, whatever the clocks do.
+// P1D). A day is always 24 hours.
 type Cadence struct {
 	kind   string
 	zone   *time.Location
 	cron   cron.Schedule
-	at     time.Time     // of once
-	every  time.Duration // of an interval
-	anchor time.Time     // what an interval counts from; zero: whatever Next is asked about
+	at     time.Time     // the instant of KindOnce
+	every  time.Duration // the duration of KindInterval
+	anchor time.Time     // start of KindInterval; zero means the instant passed to Next
 }
 
-// Zones parses cadences and keeps the zones that it has read, from the machine's zone files or the embedded ones. The
-// zero value is ready; it may be used by many at once.
+// Zones parses cadences and caches the time zones that it loads, from the machine's zone files or the embedded ones.
+// The zero value is ready to use. It is safe for concurrent use.
 type Zones struct {
-	known sync.Map // name to *time.Location; only real names enter, so it stays small
+	loaded sync.Map // name to *time.Location; holds valid names only, so it stays small
 }
 
-// ParseCadence reads a cadence. An empty zone is UTC. Errors are [reeve.Validation] errors whose fields are /kind,
-// /value and /zone. A once in the past is not an error here: its Next says that there is none.
+// ParseCadence parses a cadence. An empty zone means UTC. Errors have code [reeve.Validation] and the fields /kind,
+// /value and /zone. A once in the past is valid: its Next returns false.
 func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
-	loc, err := z.load(zone)
+	loc, err := z.getLocation(zone)
 	if err != nil {
 		return Cadence{}, err
 	}
@@ -71,7 +72,7 @@ func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
 	case KindInterval:
 		c.every, err = parseInterval(value)
 	default:
-		err = invalid("/kind", "cron, once or interval", "there is no kind of cadence %q", brief(kind))
+		err = newFieldError("/kind", "cron, once or interval", "%q is not a kind of cadence", truncate(kind))
 	}
 	if err != nil {
 		return Cadence{}, err
@@ -79,29 +80,29 @@ func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
 	return c, nil
 }
 
-// ParseStored reads a cadence that was good when it was kept. A zone that is not known any more matters only to those
-// that are read in it: an interval has none, and neither has an instant.
+// ParseStored parses a cadence from a stored timer. It accepts an unknown zone if the cadence does not depend on the
+// zone, as an interval or an instant with an offset. (Zone names can disappear in a newer tzdata.)
 func (z *Zones) ParseStored(kind, value, zone string) (Cadence, error) {
 	c, err := z.ParseCadence(kind, value, zone)
 	if err == nil || kind == KindCron {
 		return c, err
 	}
-	if kind == KindOnce && !zoneless(value) {
+	if kind == KindOnce && !isInstant(value) {
 		return c, err
 	}
 	return z.ParseCadence(kind, value, "")
 }
 
-// zoneless tells whether a once is the same in every zone.
-func zoneless(value string) bool {
+// isInstant reports whether a once value has an offset of its own, so that the zone does not matter.
+func isInstant(value string) bool {
 	_, err := reeve.ParseInstant(strings.ToUpper(strings.TrimSpace(value)))
 	return err == nil
 }
 
-// Kind gives cron, once or interval.
+// Kind returns KindCron, KindOnce or KindInterval.
 func (c Cadence) Kind() string { return c.kind }
 
-// Location gives the zone in which to show its firings.
+// Location returns the zone in which to display the firings.
 func (c Cadence) Location() *time.Location {
 	if c.zone == nil {
 		return time.UTC
@@ -109,16 +110,16 @@ func (c Cadence) Location() *time.Location {
 	return c.zone
 }
 
-// WithAnchor gives the cadence with intervals counted from an instant, the first firing one interval after it. Cron and
-// once know their instants and stay as they are.
+// WithAnchor returns the cadence with its interval counted from anchor. The first firing is one interval after it.
+// Other kinds ignore the anchor.
 func (c Cadence) WithAnchor(anchor time.Time) Cadence {
 	c.anchor = anchor
 	return c
 }
 
-// Next gives the first firing strictly after an instant, in UTC; false when there is none. An interval without
-// [Cadence.From] counts from after itself: give it the instant that was scheduled before, not the one at which it ran,
-// and nothing drifts.
+// Next returns the first firing strictly after an instant, in UTC. It returns false if there is none. An interval
+// without an anchor counts from after. To avoid drift, pass the instant that was scheduled before, not the time at
+// which it ran.
 func (c Cadence) Next(after time.Time) (time.Time, bool) {
 	switch c.kind {
 	case KindCron:
@@ -132,14 +133,15 @@ func (c Cadence) Next(after time.Time) (time.Time, bool) {
 			return after.Add(c.every).UTC(), true
 		}
 		n := max(after.Sub(c.anchor), 0)/c.every + 1
-		if next := c.anchor.Add(n * c.every).UTC(); next.After(after) { // not when centuries away, where durations end
+		// false if the duration overflows, centuries away
+		if next := c.anchor.Add(n * c.every).UTC(); next.After(after) {
 			return next, true
 		}
 	}
 	return time.Time{}, false
 }
 
-// Upcoming gives the next n firings after an instant, or as many as there are.
+// Upcoming returns up to n firings after an instant.
 func (c Cadence) Upcoming(after time.Time, n int) []time.Time {
 	var out []time.Time
 	if c.anchor.IsZero() {
@@ -155,9 +157,9 @@ func (c Cadence) Upcoming(after time.Time, n int) []time.Time {
 	return out
 }
 
-// same tells whether two cadences fire at the same instants, however they were written. An interval has no zone, and
-// neither has an instant.
-func (c Cadence) same(d Cadence) bool {
+// equal reports whether two cadences fire at the same instants, however they are written. The zone matters for cron
+// only.
+func (c Cadence) equal(d Cadence) bool {
 	switch {
 	case c.kind != d.kind:
 		return false
@@ -169,8 +171,8 @@ func (c Cadence) same(d Cadence) bool {
 	return c.every == d.every
 }
 
-// MinInterval gives the smallest time that ever passes between two firings, whatever the date: 0 5,6 1 1 * says one
-// hour all year. False means that it fires once at most.
+// MinInterval returns the smallest time between two firings on any date. For 0 5,6 1 1 * it is one hour. It returns
+// false if the cadence fires at most once.
 func (c Cadence) MinInterval() (time.Duration, bool) {
 	switch c.kind {
 	case KindCron:
@@ -182,27 +184,28 @@ func (c Cadence) MinInterval() (time.Duration, bool) {
 }
 
 const (
-	onTime   = time.Minute    // how late a firing still is on time
-	lookBack = 24 * time.Hour // how far back missed instants are run, where all are
-	mostDue  = 100            // instants that are run, and that are reported as missed
+	onTimeWindow = time.Minute    // delay up to which a firing counts as on time
+	maxLookback  = 24 * time.Hour // age up to which missed firings run under RunAll
+	maxDue       = 100            // limit for firings to run, and for missed firings to report
 )
 
-// Firing is one run to start.
+// Firing is a firing of a timer for which a run is to start.
 type Firing struct {
-	At      time.Time // the instant it was scheduled for
-	CatchUp bool      // it runs late, or for missed ones too
+	At      time.Time // the scheduled instant
+	CatchUp bool      // the firing is late, or stands for missed ones too
 }
 
-// Due is what to do about a timer now.
+// Due is the result of evaluating a timer at an instant.
 type Due struct {
-	Run    []Firing    // to start, oldest first
-	Missed []time.Time // passed and not run, oldest first, at most 100: the newest
-	More   bool        // there were missed ones before these
-	Next   time.Time   // the next regular firing; zero when there is none
+	Run    []Firing    // firings to run, oldest first
+	Missed []time.Time // the newest missed firings that do not run, oldest first, at most maxDue
+	More   bool        // there are missed firings older than Missed
+	Next   time.Time   // the next regular firing; zero if there is none
 }
 
-// Due says what has come due since the last instant that was dealt with (run or missed, or the timer's creation), and
-// what comes next. Next is later than last and now, and so a clock that is put back repeats nothing.
+// Due returns the firings after last and up to now, divided by the misfire policy m, and the next firing. The instant
+// last is the latest one that was run or missed, or the creation of the timer. Next is later than both last and now, so
+// setting the clock back repeats no firing.
 func (c Cadence) Due(last, now time.Time, m reeve.Misfire) (d Due) {
 	if c.anchor.IsZero() {
 		c.anchor = last
@@ -216,34 +219,34 @@ func (c Cadence) Due(last, now time.Time, m reeve.Misfire) (d Due) {
 	}
 	d.Next, _ = c.Next(now)
 
-	// Runs and missed ones together are never more than twice the limit, and one.
-	passed := c.passed(first, last, now, 2*mostDue+1)
+	// Firings to run and missed firings are at most maxDue each. One more shows that there are older ones.
+	passed := c.listPassed(first, last, now, 2*maxDue+1)
 	newest := passed[len(passed)-1]
-	run, forAll := len(passed), false // passed[run:] are run
+	firstRun, mergesAll := len(passed), false // passed[firstRun:] are run
 	switch m {
 	case reeve.RunAll:
-		for run > 0 && len(passed)-run < mostDue && now.Sub(passed[run-1]) <= lookBack {
-			run--
+		for firstRun > 0 && len(passed)-firstRun < maxDue && now.Sub(passed[firstRun-1]) <= maxLookback {
+			firstRun--
 		}
 	case reeve.SkipMissed:
-		if now.Sub(newest) <= onTime {
-			run--
+		if now.Sub(newest) <= onTimeWindow {
+			firstRun--
 		}
 	default:
-		run, forAll = run-1, true
+		firstRun, mergesAll = firstRun-1, true
 	}
-	for _, t := range passed[run:] {
-		late := now.Sub(t) > onTime
-		d.Run = append(d.Run, Firing{At: t, CatchUp: late || forAll && len(passed) > 1})
+	for _, t := range passed[firstRun:] {
+		isLate := now.Sub(t) > onTimeWindow
+		d.Run = append(d.Run, Firing{At: t, CatchUp: isLate || mergesAll && len(passed) > 1})
 	}
-	d.Missed = passed[max(0, run-mostDue):run]
+	d.Missed = passed[max(0, firstRun-maxDue):firstRun]
 	d.More = len(d.Missed) > 0 && d.Missed[0].After(first)
 	return d
 }
 
-// passed gives the newest n firings after last up to now, oldest first; first is the first of all. Going forward is
-// cheap, but a year of minutes is not: then it goes back from now.
-func (c Cadence) passed(first, last, now time.Time, n int) (out []time.Time) {
+// listPassed returns the newest n firings after last and up to now, oldest first. The instant first is the oldest of
+// all. It counts forward from first. If there are too many (a year of minutes), it searches backward from now.
+func (c Cadence) listPassed(first, last, now time.Time, n int) (out []time.Time) {
 	t, ok := first, true
 	for ; ok && !t.After(now) && len(out) <= 4*n; t, ok = c.Next(t) {
 		out = append(out, t)
@@ -259,7 +262,7 @@ func (c Cadence) passed(first, last, now time.Time, n int) (out []time.Time) {
 	return out
 }
 
-// parseOnce reads an instant, or a local time. It keeps milliseconds, as the store does.
+// parseOnce parses an instant or a local time. It truncates to milliseconds, the precision of the store.
 func parseOnce(s string, zone *time.Location) (time.Time, error) {
 	const expected = "an instant such as 2026-03-01T07:00:00Z, or a local time such as 2026-03-01T07:00"
 	text := strings.ToUpper(strings.TrimSpace(s))
@@ -277,9 +280,9 @@ func parseOnce(s string, zone *time.Location) (time.Time, error) {
 	t = t.UTC().Truncate(time.Millisecond)
 	switch {
 	case err != nil:
-		return t, invalid("/value", expected, "%q is not an instant or a local time", brief(s))
-	case t.Year() > 9998: // later ones have no name everywhere
-		return t, invalid("/value", expected+", up to the year 9998", "%q is too far away", brief(s))
+		return t, newFieldError("/value", expected, "%q is not an instant or a local time", truncate(s))
+	case t.Year() > 9998: // RFC 3339 in some zone would need five digits
+		return t, newFieldError("/value", expected+", up to the year 9998", "%q is too far in the future", truncate(s))
 	}
 	return t, nil
 }
@@ -292,14 +295,14 @@ var (
 
 const maxInterval = 3660 * 24 * time.Hour
 
-// parseInterval reads a duration of whole seconds: finer ones promise what no timer here keeps.
+// parseInterval parses a duration of whole seconds. Timers have no finer resolution.
 func parseInterval(s string) (time.Duration, error) {
 	const expected = "a duration such as 15m, 1h30m, 90s, 1d or PT15M: whole seconds, from 1s to 3660d"
 	s = strings.TrimSpace(s)
-	wrong := invalid("/value", expected, "%q is not an interval", brief(s))
+	wrong := newFieldError("/value", expected, "%q is not an interval", truncate(s))
 	var seconds int64
 	add := func(n string, unit int64) {
-		if v, err := strconv.ParseInt(n, 10, 64); err == nil { // empty: not given
+		if v, err := strconv.ParseInt(n, 10, 64); err == nil { // empty if the unit is absent
 			seconds += v * unit
 		}
 	}
@@ -307,7 +310,7 @@ func parseInterval(s string) (time.Duration, error) {
 	if upper := strings.ToUpper(s); strings.HasPrefix(upper, "P") {
 		g := isoInterval.FindStringSubmatch(upper)
 		if g == nil || strings.HasSuffix(upper, "T") {
-			return 0, wrong.Hintf("years and months have no fixed length: use cron for them")
+			return 0, wrong.Hintf("years and months have no fixed length; use cron instead")
 		}
 		for i, unit := range []int64{7 * 86400, 86400, 3600, 60, 1} {
 			add(g[i+1], unit)
@@ -324,41 +327,40 @@ func parseInterval(s string) (time.Duration, error) {
 		}
 	}
 	if seconds > int64(maxInterval/time.Second) || rest > maxInterval {
-		return 0, invalid("/value", expected, "the interval %q is too long", brief(s))
+		return 0, newFieldError("/value", expected, "the interval %q is too long", truncate(s))
 	}
 	d := time.Duration(seconds)*time.Second + rest
 	switch {
 	case d > maxInterval:
-		return 0, invalid("/value", expected, "the interval %q is too long", brief(s))
+		return 0, newFieldError("/value", expected, "the interval %q is too long", truncate(s))
 	case rest < 0 || d <= 0:
-		return 0, invalid("/value", expected, "the interval %q is not positive", brief(s))
+		return 0, newFieldError("/value", expected, "the interval %q is not positive", truncate(s))
 	case d%time.Second != 0:
-		return 0, invalid("/value", expected, "the interval %q is not in whole seconds", brief(s))
+		return 0, newFieldError("/value", expected, "the interval %q is not a whole number of seconds", truncate(s))
 	}
 	return d, nil
 }
 
-// load finds a zone. Names that mean this machine's own zone, or count leap seconds, are refused: a cadence means the
-// same everywhere.
-func (z *Zones) load(name string) (*time.Location, error) {
+// getLocation returns a zone by name. It refuses names that stand for the machine's own zone or that count leap
+// seconds, so that a cadence means the same on every server.
+func (z *Zones) getLocation(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
 	}
-	if loc, ok := z.known.Load(name); ok {
+	if loc, ok := z.loaded.Load(name); ok {
 		return loc.(*time.Location), nil
 	}
 	if loc, err := loadZone(name); err == nil {
-		z.known.Store(name, loc)
+		z.loaded.Store(name, loc)
 		return loc, nil
 	}
-	err := invalid("/zone", "an IANA zone such as Europe/Berlin", "there is no zone %q", brief(name))
-	if guess := titled(name); guess != name {
-		if _, no := loadZone(guess); no == nil {
+	err := newFieldError("/zone", "an IANA zone such as Europe/Berlin", "unknown time zone %q", truncate(name))
+	if guess := capitalizeZone(name); guess != name {
+		if _, guessErr := loadZone(guess); guessErr == nil {
 			return nil, err.Hintf("did you mean %s?", guess)
 		}
 	}
-	return nil, err.Hintf("use an IANA name such as America/New_York or UTC; a fixed offset is written Etc/GMT-2 for " +
-		"two hours ahead of UTC")
+	return nil, err.Hintf("use an IANA name such as America/New_York or UTC; the fixed offset UTC+2 is Etc/GMT-2")
 }
 
 func loadZone(name string) (*time.Location, error) {
@@ -369,9 +371,9 @@ func loadZone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// titled writes a name as zones are written: america/new york is America/New_York.
-func titled(name string) string {
-	b := []byte(strings.ToLower(brief(strings.TrimSpace(name))))
+// capitalizeZone spells a name in the manner of IANA zones: america/new york becomes America/New_York.
+func capitalizeZone(name string) string {
+	b := []byte(strings.ToLower(truncate(strings.TrimSpace(name))))
 	start := true
 	for i, c := range b {
 		if c == ' ' {
@@ -385,10 +387,10 @@ func titled(name string) string {
 	return string(b)
 }
 
-// brief shortens what an error shows of its input.
-func brief(s string) string { return reeve.Truncate(s, 60) }
+// truncate shortens an input for an error message.
+func truncate(s string) string { return reeve.Truncate(s, 60) }
 
-func invalid(path, expected, format string, args ...any) *reeve.Error {
+func newFieldError(path, expected, format string, args ...any) *reeve.Error {
 	m := fmt.Sprintf(format, args...)
 	return &reeve.Error{Code: reeve.Validation, Message: m,
 		Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}

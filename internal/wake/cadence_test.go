@@ -68,7 +68,7 @@ func TestCadenceInterval(t *testing.T) {
 	}
 }
 
-// An interval keeps to its grid however late it is asked.
+// An interval keeps its grid, however late Due is called.
 func TestCadenceIntervalDoesNotDrift(t *testing.T) {
 	t.Parallel()
 	anchor := time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC)
@@ -91,16 +91,16 @@ func TestCadenceIntervalDoesNotDrift(t *testing.T) {
 func TestCadenceRefused(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct{ kind, value, zone, path, message, hint string }{
-		{"", "x", "", "/kind", "there is no kind", ""},
-		{"CRON", "* * * * *", "", "/kind", "there is no kind", ""},
+		{"", "x", "", "/kind", "is not a kind of cadence", ""},
+		{"CRON", "* * * * *", "", "/kind", "is not a kind of cadence", ""},
 		{KindOnce, "", "", "/value", "not an instant", ""},
 		{KindOnce, "tomorrow", "", "/value", "not an instant", ""},
 		{KindOnce, "2026-02-30T07:00", "", "/value", "not an instant", ""},
 		{KindOnce, "2026-02-28T24:00", "", "/value", "not an instant", ""},
 		{KindOnce, "2026-02-28", "", "/value", "not an instant", ""},
 		{KindOnce, "2026-02-28T07:00:00+24:00", "", "/value", "not an instant", ""},
-		{KindOnce, "9999-12-31T23:59:59-05:00", "", "/value", "too far away", ""},
-		{KindOnce, "9999-12-31T23:59", "Pacific/Pago_Pago", "/value", "too far away", ""},
+		{KindOnce, "9999-12-31T23:59:59-05:00", "", "/value", "too far in the future", ""},
+		{KindOnce, "9999-12-31T23:59", "Pacific/Pago_Pago", "/value", "too far in the future", ""},
 		{KindInterval, "", "", "/value", "not an interval", ""},
 		{KindInterval, "15", "", "/value", "not an interval", ""},
 		{KindInterval, "1d1w", "", "/value", "not an interval", ""},
@@ -108,8 +108,8 @@ func TestCadenceRefused(t *testing.T) {
 		{KindInterval, "0d", "", "/value", "not positive", ""},
 		{KindInterval, "-5m", "", "/value", "not positive", ""},
 		{KindInterval, "1d-5m", "", "/value", "not positive", ""},
-		{KindInterval, "1500ms", "", "/value", "whole seconds", ""},
-		{KindInterval, "1ns", "", "/value", "whole seconds", ""},
+		{KindInterval, "1500ms", "", "/value", "whole number of seconds", ""},
+		{KindInterval, "1ns", "", "/value", "whole number of seconds", ""},
 		{KindInterval, "999999999w", "", "/value", "too long", ""},
 		{KindInterval, "3660d1s", "", "/value", "too long", ""},
 		{KindInterval, "99999999h", "", "/value", "not an interval", ""},
@@ -118,27 +118,27 @@ func TestCadenceRefused(t *testing.T) {
 		{KindInterval, "P1DT", "", "/value", "not an interval", ""},
 		{KindInterval, "P", "", "/value", "not positive", ""},
 		{KindInterval, "PT-5M", "", "/value", "not an interval", ""},
-		{KindCron, "* * * * *", "Mars/Olympus", "/zone", "there is no zone", "IANA"},
-		{KindCron, "* * * * *", "america/new york", "/zone", "there is no zone", "did you mean America/New_York?"},
-		{KindCron, "* * * * *", " Europe/Berlin", "/zone", "there is no zone", "did you mean Europe/Berlin?"},
-		{KindCron, "* * * * *", "+02:00", "/zone", "there is no zone", "Etc/GMT-2"},
-		{KindCron, "* * * * *", "Local", "/zone", "there is no zone", ""},
-		{KindCron, "* * * * *", "localtime", "/zone", "there is no zone", ""},
-		{KindCron, "* * * * *", "right/Europe/Berlin", "/zone", "there is no zone", ""},
-		{KindCron, "* * * * *", "../../etc/passwd", "/zone", "there is no zone", ""},
-		{KindCron, "* * * * *", "/etc/localtime", "/zone", "there is no zone", ""},
-		{KindCron, "* * * * *", strings.Repeat("é", 5000), "/zone", "there is no zone", ""},
-		{KindCron, "* * * * *", "\x00", "/zone", "there is no zone", ""},
+		{KindCron, "* * * * *", "Mars/Olympus", "/zone", "unknown time zone", "IANA"},
+		{KindCron, "* * * * *", "america/new york", "/zone", "unknown time zone", "did you mean America/New_York?"},
+		{KindCron, "* * * * *", " Europe/Berlin", "/zone", "unknown time zone", "did you mean Europe/Berlin?"},
+		{KindCron, "* * * * *", "+02:00", "/zone", "unknown time zone", "Etc/GMT-2"},
+		{KindCron, "* * * * *", "Local", "/zone", "unknown time zone", ""},
+		{KindCron, "* * * * *", "localtime", "/zone", "unknown time zone", ""},
+		{KindCron, "* * * * *", "right/Europe/Berlin", "/zone", "unknown time zone", ""},
+		{KindCron, "* * * * *", "../../etc/passwd", "/zone", "unknown time zone", ""},
+		{KindCron, "* * * * *", "/etc/localtime", "/zone", "unknown time zone", ""},
+		{KindCron, "* * * * *", strings.Repeat("é", 5000), "/zone", "unknown time zone", ""},
+		{KindCron, "* * * * *", "\x00", "/zone", "unknown time zone", ""},
 	} {
 		_, err := new(Zones).ParseCadence(k.kind, k.value, k.zone)
 		e := reeve.AsError(err)
 		if err == nil || e.Code != reeve.Validation || !strings.Contains(e.Message, k.message) ||
 			!strings.Contains(e.Hint, k.hint) {
-			t.Errorf("%s %q %q: %v (hint %q)", k.kind, k.value, brief(k.zone), err, e.Hint)
+			t.Errorf("%s %q %q: %v (hint %q)", k.kind, k.value, truncate(k.zone), err, e.Hint)
 			continue
 		}
 		if len(e.Fields) != 1 || e.Fields[0].Path != k.path || e.Fields[0].Expected == "" || len(e.Message) > 200 {
-			t.Errorf("%s %q %q: fields %+v", k.kind, k.value, brief(k.zone), e.Fields)
+			t.Errorf("%s %q %q: fields %+v", k.kind, k.value, truncate(k.zone), e.Fields)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestZonesKeepsZones(t *testing.T) {
 	}
 }
 
-// The same wall-clock time in another zone is another instant: changing the zone keeps what the person meant.
+// The same wall-clock time in another zone is another instant.
 func TestCadenceZoneChangeKeepsWallClock(t *testing.T) {
 	t.Parallel()
 	at := instant(t, "2026-06-01T12:00:00Z")
@@ -255,7 +255,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// Whatever the clock does, no instant runs twice, and a run is never for an instant that has not come.
+// No instant runs twice and none runs early, whatever the clock does.
 func TestDueNeverRepeats(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -277,7 +277,7 @@ func TestDueNeverRepeats(t *testing.T) {
 			for _, f := range d.Run {
 				dealt = append(dealt, f.At)
 			}
-			if len(d.Run) > mostDue || len(d.Missed) > mostDue {
+			if len(d.Run) > maxDue || len(d.Missed) > maxDue {
 				t.Fatalf("%d runs, %d missed", len(d.Run), len(d.Missed))
 			}
 			for _, at := range dealt {

@@ -14,7 +14,7 @@ import (
 	"reeve/internal/cron"
 )
 
-// cadence parses or ends the test.
+// cadence parses a cadence or fails the test.
 func cadence(t testing.TB, kind, value, zone string) Cadence {
 	t.Helper()
 	c, err := new(Zones).ParseCadence(kind, value, zone)
@@ -24,7 +24,7 @@ func cadence(t testing.TB, kind, value, zone string) Cadence {
 	return c
 }
 
-// instant reads an RFC 3339 instant.
+// instant parses an RFC 3339 instant.
 func instant(t testing.TB, s string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, s)
@@ -34,7 +34,7 @@ func instant(t testing.TB, s string) time.Time {
 	return at
 }
 
-// shown writes instants as the zone's people read them.
+// shown formats instants in a zone.
 func shown(c Cadence, times []time.Time) []string {
 	out := []string{}
 	for _, at := range times {
@@ -69,12 +69,12 @@ func TestCronFields(t *testing.T) {
 		{"0 0 29 2 *", "2028-02-29T00:00Z 2032-02-29T00:00Z 2036-02-29T00:00Z"},
 		{"0 0 31 * *", "2026-01-31T00:00Z 2026-03-31T00:00Z 2026-05-31T00:00Z"},
 		{"0 0 30 2,4 *", "2026-04-30T00:00Z 2027-04-30T00:00Z 2028-04-30T00:00Z"},
-		// Both day fields restrict: either will do, and so 30 February is no contradiction.
+		// If both day fields restrict, either matches, so 30 February is valid.
 		{"0 0 13 * 5", "2026-01-02T00:00Z 2026-01-09T00:00Z 2026-01-13T00:00Z"},
 		{"0 0 30 2 1", "2026-02-02T00:00Z 2026-02-09T00:00Z 2026-02-16T00:00Z"},
 		{"0 0 */15 * 1", "2026-01-05T00:00Z 2026-01-12T00:00Z 2026-01-16T00:00Z"},
 		{"0 0 1-31 * 1", "2026-01-02T00:00Z 2026-01-03T00:00Z 2026-01-04T00:00Z"},
-		// One restricts nothing: the other decides.
+		// If one day field restricts nothing, the other decides.
 		{"0 0 */1 * 1", "2026-01-05T00:00Z 2026-01-12T00:00Z 2026-01-19T00:00Z"},
 		{"0 0 ? * 1", "2026-01-05T00:00Z 2026-01-12T00:00Z 2026-01-19T00:00Z"},
 		{"0 0 5,* * 1", "2026-01-05T00:00Z 2026-01-12T00:00Z 2026-01-19T00:00Z"},
@@ -97,9 +97,9 @@ func TestCronFields(t *testing.T) {
 func TestCronRefused(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct{ expr, message string }{
-		{"", "five fields, and this has 0"},
-		{"* * * *", "five fields, and this has 4"},
-		{"0 * * * * *", "five fields, and this has 6"},
+		{"", "five fields, but this one has 0"},
+		{"* * * *", "five fields, but this one has 4"},
+		{"0 * * * * *", "five fields, but this one has 6"},
 		{"60 * * * *", "minute: 60 is not from 0 to 59"},
 		{"* 24 * * *", "hour: 24 is not from 0 to 23"},
 		{"* * 0 * *", "day of month: 0 is not from 1 to 31"},
@@ -108,36 +108,36 @@ func TestCronRefused(t *testing.T) {
 		{"* * * 13 *", "month: 13 is not from 1 to 12"},
 		{"* * * * 8", "day of week: 8 is not from 0 to 7"},
 		{"-1 * * * *", "minute: a value is missing"},
-		{"+1 * * * *", `minute: "+1" is not understood`},
-		{"1.5 * * * *", `minute: "1.5" is not understood`},
+		{"+1 * * * *", `minute: "+1" is not a valid value`},
+		{"1.5 * * * *", `minute: "1.5" is not a valid value`},
 		{"1, * * * *", "minute: a value is missing"},
 		{",1 * * * *", "minute: a value is missing"},
 		{"1- * * * *", "minute: a value is missing"},
-		{"1-2-3 * * * *", `minute: "2-3" is not understood`},
-		{"**  * * * *", `minute: "**" is not understood`},
-		{"*-5 * * * *", `minute: "*" is not understood`},
-		{"? * * * *", `minute: "?" is not understood`},
-		{"* * ?/2 * *", `day of month: "?" is not understood`},
+		{"1-2-3 * * * *", `minute: "2-3" is not a valid value`},
+		{"**  * * * *", `minute: "**" is not a valid value`},
+		{"*-5 * * * *", `minute: "*" is not a valid value`},
+		{"? * * * *", `minute: "?" is not a valid value`},
+		{"* * ?/2 * *", `day of month: "?" is not a valid value`},
 		{"*/0 * * * *", `minute: step "0" of "*/0" is not a number from 1 to 60`},
 		{"*/90 * * * *", `minute: step "90" of "*/90" is not a number from 1 to 60`},
 		{"*/ * * * *", `minute: step "" of "*/" is not a number from 1 to 60`},
 		{"*/5/2 * * * *", `minute: step "5/2" of "*/5/2" is not a number from 1 to 60`},
 		{"* 22-2 * * *", "hour: the range 22-2 runs backward"},
 		{"* * * * fri-mon", "day of week: the range fri-mon runs backward"},
-		{"* * * monday *", `month: "monday" is not understood`},
-		{"* * * * monday", `day of week: "monday" is not understood`},
-		{"mon * * * *", `minute: "mon" is not understood`},
-		{"* * L * *", `day of month: "L" is not understood`},
-		{"* * 15W * *", `day of month: "15W" is not understood`},
-		{"* * * * 5#2", `day of week: "5#2" is not understood`},
-		{"99999999999999999999 * * * *", `minute: "99999999999999999999" is not understood`},
+		{"* * * monday *", `month: "monday" is not a valid value`},
+		{"* * * * monday", `day of week: "monday" is not a valid value`},
+		{"mon * * * *", `minute: "mon" is not a valid value`},
+		{"* * L * *", `day of month: "L" is not a valid value`},
+		{"* * 15W * *", `day of month: "15W" is not a valid value`},
+		{"* * * * 5#2", `day of week: "5#2" is not a valid value`},
+		{"99999999999999999999 * * * *", `minute: "99999999999999999999" is not a valid value`},
 		{"0 0 30 2 *", `day of month: no month of "2" has a day of "30"`},
 		{"0 0 31 feb,4,jun,9,11 *", "day of month: no month of"},
 		{"0 0 30-31 2 ?", "day of month: no month of"},
-		{"@reboot", "there is no cron macro"},
-		{"@daily x", "there is no cron macro"},
+		{"@reboot", "unknown cron macro"},
+		{"@daily x", "unknown cron macro"},
 		{"@every 5m", "@every is not a cron expression"},
-		{"CRON_TZ=UTC * * * * *", "names a zone"},
+		{"CRON_TZ=UTC * * * * *", "contains a time zone"},
 		{strings.Repeat("1,", 400) + "1 * * * *", "longer than 500"},
 	} {
 		_, err := new(Zones).ParseCadence(KindCron, k.expr, "")
@@ -151,7 +151,7 @@ func TestCronRefused(t *testing.T) {
 		}
 	}
 	_, err := new(Zones).ParseCadence(KindCron, "* 22-2 * * *", "")
-	if hint := reeve.AsError(err).Hint; hint != "to go round the end, write 22-23,0-2" {
+	if hint := reeve.AsError(err).Hint; hint != "to wrap around, write 22-23,0-2" {
 		t.Errorf("hint %q", hint)
 	}
 }
@@ -233,7 +233,7 @@ func TestCronFarAway(t *testing.T) {
 	}
 }
 
-// On the last day of a leap year after 2037 Go's ZoneBounds ends before it begins.
+// On the last day of a leap year after 2037, the end that Go's ZoneBounds returns is before its start.
 func TestCronLastDayOfFarLeapYear(t *testing.T) {
 	t.Parallel()
 	for _, zone := range []string{"Europe/Berlin", "Australia/Lord_Howe", "America/Havana"} {
@@ -304,7 +304,7 @@ func TestCronMinInterval(t *testing.T) {
 	}
 }
 
-// field is a cron field as text and, apart from the parser, as the set that the text means.
+// field is a cron field as text, and the set of values that the text means.
 type field struct {
 	text string
 	set  map[int]bool
@@ -364,7 +364,7 @@ func (m model) String() string {
 	return strings.Join([]string{m[0].text, m[1].text, m[2].text, m[3].text, m[4].text}, " ")
 }
 
-// shows tells whether a clock on the wall that shows this shows a time of the expression.
+// shows reports whether a wall clock time matches the expression.
 func (m model) shows(wall time.Time) bool {
 	day, weekday := m[2].set[wall.Day()], m[4].set[int(wall.Weekday())]
 	date := day && weekday
@@ -374,8 +374,7 @@ func (m model) shows(wall time.Time) bool {
 	return date && m[0].set[wall.Minute()] && m[1].set[wall.Hour()] && m[3].set[int(wall.Month())]
 }
 
-// scan finds the first firing after an instant and before another, minute by minute: the rule, written once more
-// without cleverness.
+// scan finds the first firing between two instants by checking every minute.
 func (m model) scan(after, before time.Time, zone *time.Location) (time.Time, bool) {
 	wallOf := func(t time.Time) time.Time {
 		l := t.In(zone)
@@ -418,7 +417,7 @@ func TestCronNextIsTheScan(t *testing.T) {
 			}
 			t.Fatalf("%q: %v", m, err)
 		}
-		// From somewhere near a clock change, where the zone has any: that is where it is hard. Apia's is the lost day.
+		// Start near a clock change if the zone has one. Apia once skipped a whole day.
 		base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		if name == "Pacific/Apia" {
 			base = time.Date(2011, 12, 1, 0, 0, 0, 0, time.UTC)

@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	putOff      = 10 * time.Second // before a notification is sent again; doubles each time
-	sendTimeout = 9 * time.Second  // less than that, so that a notification is sent by one server at a time
-	mostSent    = 1                // notifications that one step sends: they wait for each other
+	redeliverAfter = 10 * time.Second // delay before a notification is sent again; doubles with each attempt
+	// less than redeliverAfter, so that two servers never send a notification at the same time
+	sendTimeout          = 9 * time.Second
+	maxDeliveriesPerStep = 1 // notifications are sent one after the other
 )
 
-// RunDeliveries sends notifications to the operator's webhook, until ctx ends. Each is a row that is claimed and put
-// off before it is sent, and sent under its id as the key: it arrives at least once, and who heeds the key sees it
-// once.
+// RunDeliveries posts notifications to the webhook until ctx ends. It claims each notification before sending it, and
+// sends the notification id as Idempotency-Key. Each notification arrives at least once. A receiver that honors the key
+// handles it once.
 func (r *Scheduler) RunDeliveries(ctx context.Context) error {
 	if r.Webhook == "" {
 		return nil
@@ -30,19 +31,20 @@ func (r *Scheduler) RunDeliveries(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, next, err := r.DeliverStep(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.Log.Error("could not look for notifications to send", "error", err)
+			r.Log.Error("cannot send notifications", "error", err)
 		}
-		if n < mostSent {
-			r.posted.Wait(ctx, next)
+		if n < maxDeliveriesPerStep {
+			r.deliveryQueued.Wait(ctx, next)
 		}
 	}
 	return nil
 }
 
-// DeliverStep sends what is due, once. It gives how many it tried, and how long until the next is due.
+// DeliverStep sends the notifications that are due. It returns the number of attempts and the time until the next
+// notification is due.
 func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error) {
 	if r.Webhook == "" {
-		return 0, poll, nil
+		return 0, pollInterval, nil
 	}
 	var due []reeve.Notification
 	err := r.DB.Update(ctx, func(tx *store.Tx) error {
@@ -50,28 +52,27 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 		if err != nil || held {
 			return err
 		}
-		due, err = tx.Queue().ClaimDeliveries(ctx, putOff, mostSent)
+		due, err = tx.Queue().ClaimDeliveries(ctx, redeliverAfter, maxDeliveriesPerStep)
 		return err
 	})
 	if err != nil {
-		return 0, poll, err
+		return 0, pollInterval, err
 	}
 	for _, n := range due {
-		if err := r.send(ctx, n); err != nil {
+		if err := r.postToWebhook(ctx, n); err != nil {
 			if ctx.Err() == nil {
-				r.Log.Warn("a notification could not be sent", "notification", n.ID, "error", err)
+				r.Log.Warn("cannot send a notification", "notification", n.ID, "error", err)
 			}
 			continue
 		}
-		keep := context.WithoutCancel(ctx)
-		if err := r.DB.Update(keep, func(tx *store.Tx) error {
-			return tx.Queue().
-				MarkDelivered(keep, n.ID)
+		detached := context.WithoutCancel(ctx)
+		if err := r.DB.Update(detached, func(tx *store.Tx) error {
+			return tx.Queue().MarkDelivered(detached, n.ID)
 		}); err != nil {
-			return len(due), poll, err
+			return len(due), pollInterval, err
 		}
 	}
-	next := poll
+	next := pollInterval
 	err = r.DB.View(ctx, func(s *store.Snap) error {
 		held, err := s.System().Held(ctx)
 		if err != nil || held {
@@ -86,7 +87,8 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 	return len(due), next, err
 }
 
-func (r *Scheduler) send(ctx context.Context, n reeve.Notification) error {
+// postToWebhook posts one notification. Any status other than 2xx is an error.
+func (r *Scheduler) postToWebhook(ctx context.Context, n reeve.Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	body, err := json.Marshal(n)
@@ -95,21 +97,21 @@ func (r *Scheduler) send(ctx context.Context, n reeve.Notification) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Webhook, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the webhook is not an address")
+		return errors.New("the webhook is not a valid URL")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", n.ID)
 	res, err := r.Client.Do(req)
 	if err != nil {
-		var where *url.Error
-		if errors.As(err, &where) { // its text holds the address, which may be a secret
-			err = where.Err
+		var urlErr *url.Error
+		if errors.As(err, &urlErr) { // its text contains the URL, which may be a secret
+			err = urlErr.Err
 		}
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return fmt.Errorf("the webhook answered %d", res.StatusCode)
+		return fmt.Errorf("the webhook returned status %d", res.StatusCode)
 	}
 	return nil
 }

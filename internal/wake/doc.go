@@ -1,24 +1,29 @@
-// Package wake decides when agents run. What wakes an agent is a row (store.Wake): a change it watches, a timer, a
-// person. The row's key is the run key, so the same demand is queued once, on however many servers.
+// Package wake decides when agents run.
 //
-// Other parts ask for runs through a Queue, and plan timers with a Planner. The Scheduler works the queue off. It is
-// made last, with the brain and with the handlers of what follows from the end of a run.
+// A wake is a row (store.Wake) that requests a run because of a change that the agent watches, a timer, or a person.
+// The key of the wake is the run key, so the same request is queued once, even by several servers.
 //
-// Step, in one transaction, fires the timers whose time has come, takes up runs that were left behind, and starts a run
-// for each agent that has due wakes and does not run: all its wakes that can be served together become one run, and end
-// as it does. An agent runs once at a time because a lane has one row of open_runs; that also holds between servers.
-// Run is a small loop around Step that hands runs to the brain; their ends are recorded beside it, all that are done in
-// one transaction. Deliver is one that sends notifications to a webhook.
+//   - Queue accepts requests for runs. Other packages use it without knowing the Scheduler.
+//   - Planner checks schedules against the operator's limits and computes when timers fire. Cadence is the time part
+//     of a timer.
+//   - Scheduler fires timers, starts runs for due wakes, passes each run to the Brain, and records how it ended.
 //
-// What is served together: all changes that an agent watches; all firings of one timer that queued up behind a run,
-// unless each is to run (misfire "all"). A person's demand is served alone. A schedule, which is a timer with a goal,
-// has its own lane: its runs wait for each other, and not for the agent's other runs, so that a slow schedule delays no
-// other. A throttle and a mode apply to the agent, whatever the lane.
+// A timer passes through these functions. Run calls Step. In one transaction, Step fires due timers, which queues their
+// wakes (fireTimers), claims runs that no process serves (claimRuns), and starts runs for due wakes (startRuns). Run
+// passes each run to serve, which calls the Brain and then recordEnd. In one transaction, endRuns stores the outcome,
+// frees the agent, counts failures of the schedule, queues the notification of its user (reportTimerRun) and calls the
+// OnEnd handlers. RunDeliveries sends notifications to the webhook.
 //
-// A run ends in one transaction with all that follows: its agent is free, its schedule's failures are counted, its
-// person is told and the conversation that made the schedule has the answer. Ending a run from outside (a person, the
-// agent's end) touches the workspace, so that no call that was judged before can be recorded after.
+// One run serves several wakes when possible: all changes that an agent watches, or all queued firings of a timer,
+// unless its misfire policy is RunAll. A manual wake is served alone.
 //
-// Nothing waits in memory. A debounce window, a throttle and a time zone are due times of rows. The instant that a
-// timer waits for is in its row: a clock that is put back repeats nothing.
+// Each agent has one run at a time, because a lane has at most one row in open_runs. A schedule (a timer with a goal)
+// has a lane of its own. Its runs wait for each other, but not for other runs of the agent. Throttle and mode apply to
+// the agent in every lane.
+//
+// When a run is ended from outside (by a person, or because its agent is destroyed), the transaction touches the
+// workspace. Therefore no call that the gate judged before can be recorded afterwards.
+//
+// Nothing waits in memory. Debounce windows, throttles and time zones are due times of rows. A timer row holds the
+// instant that the timer waits for, so setting the clock back repeats no firing.
 package wake

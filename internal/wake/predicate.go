@@ -9,26 +9,26 @@ import (
 	"reeve"
 )
 
-// predicates compiles and keeps the expressions that subscriptions ask. The language is CEL: it has no loops without
-// end, no side effects and no clock, and its cost is bounded.
-type predicates struct {
-	env *cel.Env
-	mu  sync.Mutex
-	by  map[string]cel.Program
+// predicateCache compiles and caches the predicates of subscriptions. Predicates are CEL expressions, which have no
+// unbounded loops, no side effects and no clock. Their cost is limited.
+type predicateCache struct {
+	env      *cel.Env
+	mu       sync.Mutex
+	programs map[string]cel.Program
 }
 
-// maxCost bounds what one evaluation may do.
-const maxCost = 100_000
+// maxEvalCost limits the cost of one evaluation.
+const maxEvalCost = 100_000
 
-// maxKept bounds how many compiled expressions are kept.
-const maxKept = 10_000
+// maxPrograms limits the number of cached programs.
+const maxPrograms = 10_000
 
-func newPredicates() (*predicates, error) {
+func newPredicates() (*predicateCache, error) {
 	env, err := cel.NewEnv(cel.Variable("entity", cel.MapType(cel.StringType, cel.DynType)))
-	return &predicates{env: env, by: map[string]cel.Program{}}, err
+	return &predicateCache{env: env, programs: map[string]cel.Program{}}, err
 }
 
-// CheckPredicate tells whether an expression can be a predicate.
+// CheckPredicate fails with Validation if an expression is not a valid predicate. An empty expression is valid.
 func (r *Scheduler) CheckPredicate(expression string) error {
 	if expression == "" {
 		return nil
@@ -37,73 +37,73 @@ func (r *Scheduler) CheckPredicate(expression string) error {
 	return err
 }
 
-func (p *predicates) compile(expression string) (cel.Program, error) {
+func (p *predicateCache) compile(expression string) (cel.Program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if prg, ok := p.by[expression]; ok {
+	if prg, ok := p.programs[expression]; ok {
 		return prg, nil
 	}
 	ast, issues := p.env.Compile(expression)
 	if issues.Err() != nil {
-		return nil, wrongPredicate(issues.Err().Error())
+		return nil, newPredicateError(issues.Err().Error())
 	}
 	if t := ast.OutputType(); t != cel.BoolType && t != cel.DynType {
-		return nil, wrongPredicate("it gives " + t.String() + ", not true or false")
+		return nil, newPredicateError("it returns " + t.String() + ", not a bool")
 	}
-	prg, err := p.env.Program(ast, cel.CostLimit(maxCost))
+	prg, err := p.env.Program(ast, cel.CostLimit(maxEvalCost))
 	if err != nil {
-		return nil, wrongPredicate(err.Error())
+		return nil, newPredicateError(err.Error())
 	}
-	if len(p.by) >= maxKept {
-		clear(p.by)
+	if len(p.programs) >= maxPrograms {
+		clear(p.programs)
 	}
-	p.by[expression] = prg
+	p.programs[expression] = prg
 	return prg, nil
 }
 
-func wrongPredicate(why string) error {
-	why = strings.TrimSpace(why)
-	return &reeve.Error{Code: reeve.Validation, Message: "the predicate is not valid: " + why,
+func newPredicateError(reason string) error {
+	reason = strings.TrimSpace(reason)
+	return &reeve.Error{Code: reeve.Validation, Message: "the predicate is not valid: " + reason,
 		Hint: `write CEL over entity, such as entity.category_id == "cat_gym"`,
-		Fields: []reeve.Field{{Path: "/predicate", Message: why,
-			Expected: "a CEL expression that gives true or false"}}}
+		Fields: []reeve.Field{{Path: "/predicate", Message: reason,
+			Expected: "a CEL expression that returns true or false"}}}
 }
 
-// fails asks the predicate about entities: it holds if it is true for one of them. A field that an entity does not have
-// makes it false for that entity. It says why the predicate does not hold, or nothing.
-func (p *predicates) fails(expression string, entities []map[string]any) (why string) {
+// explainMismatch evaluates a predicate. It returns an empty string if the predicate is true for one of the entities,
+// and otherwise the reason why it is not. A predicate that uses a field that an entity lacks is false for that entity.
+func (p *predicateCache) explainMismatch(expression string, entities []map[string]any) (reason string) {
 	prg, err := p.compile(expression)
 	if err != nil {
-		return "the predicate is not valid" // a subscription that cannot be asked must not stop the others
+		return "the predicate is not valid" // skip the wake: an error would block the other wakes
 	}
 	if len(entities) == 0 {
-		return "the predicate does not hold: nothing of what changed is there for the agent to see"
+		return "the predicate is false: the agent can see none of the changed entities"
 	}
-	answered := false
+	isEvaluated := false
 	for _, e := range entities {
 		out, _, err := prg.Eval(map[string]any{"entity": e})
 		switch {
 		case err != nil:
-			why = reason(expression, err)
+			reason = renderEvalError(expression, err)
 		case out.Value() == true:
 			return ""
 		default:
-			answered = true
+			isEvaluated = true
 		}
 	}
-	if answered {
-		return "the predicate does not hold"
+	if isEvaluated {
+		return "the predicate is false"
 	}
-	return "the predicate does not hold, as it cannot be asked: " + why
+	return "the predicate is false, because it cannot be evaluated: " + reason
 }
 
-// reason says why an expression could not be asked, without what is in the entity: others than its user read it. A key
-// that is not there is told if the expression itself names it.
-func reason(expression string, err error) string {
-	said := err.Error()
-	if _, key, ok := strings.Cut(said, "no such key: "); ok && key != "" && strings.Contains(expression, key) ||
-		strings.HasPrefix(said, "no such overload") {
-		return said
+// renderEvalError returns the message of an evaluation error without values of the entity, because users who may not
+// see the entity can read it. It names a missing key only if the expression contains the key.
+func renderEvalError(expression string, err error) string {
+	message := err.Error()
+	if _, key, ok := strings.Cut(message, "no such key: "); ok && key != "" && strings.Contains(expression, key) ||
+		strings.HasPrefix(message, "no such overload") {
+		return message
 	}
-	return "it fails on what changed"
+	return "it fails on the changed entity"
 }

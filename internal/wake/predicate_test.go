@@ -11,7 +11,7 @@ import (
 	"reeve"
 )
 
-// What docs/wakes.md says of predicates.
+// Predicates behave as docs/wakes.md describes.
 func TestL06_PredicatesAsDocumented(t *testing.T) {
 	t.Parallel()
 	p, err := newPredicates()
@@ -21,39 +21,39 @@ func TestL06_PredicatesAsDocumented(t *testing.T) {
 	task := map[string]any{"kind": "task", "priority": "high", "estimate_minutes": 45.0,
 		"created_at": "2026-03-01T07:00:00Z", "label_ids": []any{"lab_1"}}
 	category := map[string]any{"kind": "category", "name": "Gym"}
-	const no, missing = "the predicate does not hold",
-		"the predicate does not hold, as it cannot be asked: no such key: due_date"
+	const no, missing = "the predicate is false",
+		"the predicate is false, because it cannot be evaluated: no such key: due_date"
 	for expression, want := range map[string]string{
 		`entity.kind == "task" && entity.priority == "high"`: "",
-		`entity.name == "Gym"`:                               "", // of one of them
+		`entity.name == "Gym"`:                               "", // true for one entity
 		`entity.kind == "task" && entity.name == "Gym"`:      no,
 		`entity.due_date == "2026-03-01"`:                    missing,
 		`entity.due_date != "2026-03-01"`:                    missing,
 		`!has(entity.due_date)`:                              "",
-		// what it is about is not told
-		`{"a": true}[entity.kind]`: no + ", as it cannot be asked: it fails on what changed",
+		// values of the entity are not shown
+		`{"a": true}[entity.kind]`: no + ", because it cannot be evaluated: it fails on the changed entity",
 		`timestamp(entity.kind) == timestamp("2026-03-01T08:00:00Z")`: no +
-			", as it cannot be asked: it fails on what changed",
+			", because it cannot be evaluated: it fails on the changed entity",
 		`"x".matches(entity.kind + "(")`: no +
-			", as it cannot be asked: it fails on what changed",
+			", because it cannot be evaluated: it fails on the changed entity",
 		`entity.kind > 1`: no +
-			", as it cannot be asked: no such overload",
+			", because it cannot be evaluated: no such overload",
 		`entity.estimate_minutes > 30`:                                     "",
 		`entity.estimate_minutes > 30.5`:                                   "",
 		`entity.estimate_minutes == 45`:                                    "",
 		`"lab_1" in entity.label_ids`:                                      "",
 		`timestamp(entity.created_at) < timestamp("2026-03-01T08:00:00Z")`: "",
 	} {
-		if got := p.fails(expression, []map[string]any{task, category}); got != want {
+		if got := p.explainMismatch(expression, []map[string]any{task, category}); got != want {
 			t.Errorf("%s: %s", expression, got)
 		}
 	}
-	if got := p.fails("true", nil); got != no+": nothing of what changed is there for the agent to see" {
-		t.Errorf("about nothing: %s", got)
+	if got := p.explainMismatch("true", nil); got != no+": the agent can see none of the changed entities" {
+		t.Errorf("without entities: %s", got)
 	}
 }
 
-// The table of fields in docs/wakes.md is that of the types.
+// The table of fields in docs/wakes.md matches the types.
 func TestL06_FieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/wakes.md")

@@ -10,42 +10,43 @@ import (
 	"reeve/internal/store"
 )
 
-// report tells a schedule's person what its run came to, as the schedule's policy says, and counts failures. It belongs
-// to the transaction that ends the run, and a run tells at most once; so what was to be told is told once, whatever
-// crashes. What else has happened to the schedule meanwhile stays: its row is read, held and written in this
-// transaction.
-func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run reeve.Run,
-	notify bool) (told bool, err error) {
+// reportTimerRun notifies the user of a timer about a run that has ended, following the timer's notification policy. It
+// counts failures and disables the timer after too many. It reports whether it queued a notification.
+//
+// It is part of the transaction that ends the run, so a notification is queued exactly once. The timer row is locked,
+// so concurrent changes of the timer are not overwritten. A nil timer was deleted during the run.
+func (r *Scheduler) reportTimerRun(ctx context.Context, tx *store.Tx, t *reeve.Timer, run reeve.Run,
+	notify bool) (isNotified bool, err error) {
 	if t == nil {
-		return false, nil // deleted while it ran
+		return false, nil
 	}
-	was := *t
+	before := *t
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: t.UserID,
 		RunID: run.ID, TimerID: t.ID, AgentID: run.AgentID,
 		Session: t.Origin, Title: t.Name, Body: run.Output}
-	tell := t.Notify == reeve.NotifyAlways || t.Notify == reeve.NotifyConditional && notify
+	isWanted := t.Notify == reeve.NotifyAlways || t.Notify == reeve.NotifyConditional && notify
 	switch run.State {
 	case reeve.RunFailed:
-		// whose failures are dealt with one by one
-		if script, err := tx.Automations().IsAutomation(ctx, run.AgentID); err != nil || script {
+		// Package automation handles the failures of automations.
+		if isAutomation, err := tx.Automations().IsAutomation(ctx, run.AgentID); err != nil || isAutomation {
 			return false, err
 		}
 		t.Failures++
 		n.Title, n.Body = t.Name+" failed", run.Message
-		tell = t.Notify == reeve.NotifyAlways || run.Code == reeve.Crashed
+		isWanted = t.Notify == reeve.NotifyAlways || run.Code == reeve.Crashed
 		if t.Failures == r.Planner.limits.AlertAfter {
-			n.Title, tell = fmt.Sprintf("%s failed %d times in a row", t.Name, t.Failures), true
+			n.Title, isWanted = fmt.Sprintf("%s failed %d times in a row", t.Name, t.Failures), true
 		}
 		if t.Failures >= r.Planner.limits.DisableAfter && t.State == reeve.TimerActive {
 			t.State, t.NextAt = reeve.TimerDisabled, nil
-			n.Title, tell = fmt.Sprintf("%s is disabled after %d failures in a row", t.Name, t.Failures), true
+			n.Title, isWanted = fmt.Sprintf("%s is disabled after %d failures in a row", t.Name, t.Failures), true
 		}
 	case reeve.RunCompleted:
 		t.Failures = 0
 	case reeve.RunRunning, reeve.RunParked, reeve.RunSkipped, reeve.RunCancelled, reeve.RunPaused:
-		tell = false
+		isWanted = false
 	}
-	if t.State != was.State {
+	if t.State != before.State {
 		if err := tx.Queue().SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 			return false, err
 		}
@@ -54,23 +55,24 @@ func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, ru
 			return false, err
 		}
 	}
-	if t.Failures != was.Failures || t.State != was.State {
+	if t.Failures != before.Failures || t.State != before.State {
 		if err := tx.Queue().CountFailures(ctx, *t); err != nil {
 			return false, err
 		}
 	}
-	if !tell || t.UserID == "" {
+	if !isWanted || t.UserID == "" {
 		return false, nil
 	}
-	if told, err = tx.Queue().InsertNotificationAndEvents(ctx, n, r.Webhook != ""); err != nil || !told {
+	if isNotified, err = tx.Queue().InsertNotificationAndEvents(ctx, n, r.Webhook != ""); err != nil || !isNotified {
 		return false, err
 	}
-	return true, r.answer(ctx, tx, n)
+	return true, r.appendToThread(ctx, tx, n)
 }
 
-// disable tells who there is to tell that a timer, which is written by the caller, can fire no more.
-func (r *Scheduler) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, why *reeve.Error) error {
-	r.Log.Warn("a schedule is disabled: it cannot be read any more", "schedule", t.ID, "error", why.Message)
+// reportDisabledTimer skips the queued firings of a timer whose cadence cannot be read any more, and notifies its user.
+// The caller stores the timer.
+func (r *Scheduler) reportDisabledTimer(ctx context.Context, tx *store.Tx, t reeve.Timer, why *reeve.Error) error {
+	r.Log.Warn("schedule disabled: invalid cadence", "schedule", t.ID, "error", why.Message)
 	if err := tx.Queue().SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 		return err
 	}
@@ -82,15 +84,16 @@ func (r *Scheduler) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, wh
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: t.WorkspaceID, UserID: t.UserID,
 		TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,
 		Title: t.Name + " is disabled: " + why.Message,
-		Body:  "It fires again when it has a time that can be read: reeve schedules update " + t.ID + " --zone ZONE"}
+		Body:  "To enable it, set a valid time zone: reeve schedules update " + t.ID + " --zone ZONE"}
 	if _, err := tx.Queue().InsertNotificationAndEvents(ctx, n, r.Webhook != ""); err != nil {
 		return err
 	}
-	return r.answer(ctx, tx, n)
+	return r.appendToThread(ctx, tx, n)
 }
 
-// alarm tells the person on whose behalf a run was, if there is one, that it was given up.
-func (r *Scheduler) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
+// reportCrashedRun notifies the user of a run that was failed because it crashed too often. It reports whether it
+// queued a notification.
+func (r *Scheduler) reportCrashedRun(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
 	if run.UserID == "" {
 		return false, nil
 	}
@@ -104,14 +107,14 @@ func (r *Scheduler) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (boo
 	}
 	return tx.Queue().InsertNotificationAndEvents(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification),
 		WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
-		Title: "a run of " + name + " was given up", Body: run.Message}, r.Webhook != "")
+		Title: "A run of " + name + " failed after repeated crashes", Body: run.Message}, r.Webhook != "")
 }
 
-// answer puts what a person is told into the thread that asked for it.
-func (r *Scheduler) answer(ctx context.Context, tx *store.Tx, n reeve.Notification) error {
+// appendToThread appends a notification to the thread of the conversation that created the schedule, if there is one.
+func (r *Scheduler) appendToThread(ctx context.Context, tx *store.Tx, n reeve.Notification) error {
 	agent, _, ok := strings.Cut(n.Session, ":")
 	if !ok {
-		return nil // it was made outside any conversation
+		return nil // the schedule was not created in a conversation
 	}
 	info, err := json.Marshal(map[string]string{"type": "notification", "notification_id": n.ID, "run_id": n.RunID,
 		"schedule_id": n.TimerID, "title": n.Title})

@@ -12,55 +12,55 @@ import (
 	"reeve/internal/store"
 )
 
-// Brain runs an agent: it loops over thinking and calling, and says how it ended. It may be handed the same run again
-// after a crash, and then goes on from what is recorded.
+// Brain runs an agent and returns how the run ended. After a crash it may get the same run again and continues from the
+// log.
 //
-// The server serves and ends other runs: a brain may have some of its own served before it goes on.
+// A brain can use server to serve and end other runs, for example the runs that its own run waits for.
 type Brain interface {
 	Run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd
 }
 
-// Entities reads what predicates look at: the entities with these ids, as they are now. One that is gone, or that the
-// watcher may not see, is left out.
-type Entities interface {
-	Entities(ctx context.Context, s *store.Snap, who store.JournalScope, key string, ids []string) ([]map[string]any,
+// EntityReader reads the entities that predicates are evaluated on, in their current state. It leaves out entities that
+// do not exist or that the scope does not cover.
+type EntityReader interface {
+	Entities(ctx context.Context, s *store.Snap, scope store.JournalScope, key string, ids []string) ([]map[string]any,
 		error)
 }
 
-// Client sends requests. Who may be reached is its affair.
+// Client sends HTTP requests. The implementation decides which addresses it may reach.
 type Client interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
 // Config configures a Scheduler.
 type Config struct {
-	DB         *store.DB
-	Log        *slog.Logger
-	Process    string   // who owns the runs started here; it must be announced in the store
-	Queue      *Queue   // where runs are asked for
-	Planner    *Planner // knows when timers fire
-	Brain      Brain    // runs agents
-	Entities   Entities // for predicates
-	Concurrent int      // runs at once. Default: 128
-	Attempts   int      // how often a run is begun, the first time and after crashes, before it fails. Default: 5
-	Webhook    string   // where notifications are sent too. Default: nowhere
-	Client     Client   // sends them
-	Turns      int      // turns at once. Default: 1000
+	DB          *store.DB
+	Log         *slog.Logger
+	Process     string       // id of this process, which owns the runs started here; it must be registered in the store
+	Queue       *Queue       // source of wakes and turns
+	Planner     *Planner     // computes when timers fire
+	Brain       Brain        // runs agents
+	Entities    EntityReader // reads entities for predicates. Default: no entities
+	MaxRuns     int          // concurrent runs, not counting turns. Default: 128
+	MaxAttempts int          // attempts of a run, including the first, before crashes fail it. Default: 5
+	Webhook     string       // URL that notifications are also posted to. Default: none
+	Client      Client       // sends requests to the webhook
+	MaxTurns    int          // concurrent turns. Default: 1000
 
 	OnEnd    []EndHandler      // called in this order when runs end. Default: none
 	OnSkip   []SkipHandler     // called in this order when wakes are skipped. Default: none
-	AfterEnd []func(reeve.Run) // called in this order once the end of a run is committed. Default: none
+	AfterEnd []func(reeve.Run) // called in this order after the end of a run is committed. Default: none
 }
 
-// EndHandler writes what follows from the ends of runs, in the transaction that ends them. An error keeps the runs from
-// ending.
+// EndHandler performs follow-up writes in the transaction that ends runs. An error aborts the transaction, so the runs
+// do not end.
 type EndHandler func(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
 
-// SkipHandler writes what follows from wakes that no run will serve, in the transaction that skips them.
+// SkipHandler performs follow-up writes in the transaction that skips wakes.
 type SkipHandler func(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error
 
-// EachRun makes an EndHandler of functions that take one run: it calls all of them for a run before it goes on to the
-// next.
+// EachRun returns an EndHandler that calls the functions for each run, in order: all functions for the first run, then
+// all for the next.
 func EachRun(functions ...func(ctx context.Context, tx *store.Tx, run reeve.Run) error) EndHandler {
 	return func(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
 		for _, run := range runs {
@@ -74,63 +74,65 @@ func EachRun(functions ...func(ctx context.Context, tx *store.Tx, run reeve.Run)
 	}
 }
 
-// Scheduler starts runs for what is due and serves them.
+// Scheduler starts runs for due wakes and serves them.
 type Scheduler struct {
 	Config
-	predicates *predicates
-	posted     notify.Signal // a notification waits for the webhook
-	looping    atomic.Bool
-	stopping   atomic.Bool // the loop was told to end
+	predicates     *predicateCache
+	deliveryQueued notify.Signal // a notification waits for the webhook
+	isLooping      atomic.Bool   // Run is active
+	isStopping     atomic.Bool   // the context of Run has ended
 
-	stepping  sync.Mutex    // one Step at a time, so that what it starts is in our hands before another looks
-	mute      error         // the store did not answer when a run was to be let go of; under stepping
-	unsure    int64         // commits that nobody can tell of and that a step has heeded; under stepping
-	recording chan struct{} // taken by whoever records ends, for all that are done by then
-	mu        sync.Mutex
-	fresh     map[string]bool       // runs that were begun here, and no brain has seen
-	held      map[string]*activeRun // runs in our hands
-	found     []string              // those that the step under way has found in nobody's
-	stumbles  map[string]int        // how often the store failed one of them
-	doubt     bool                  // there may be runs that are ours by the store, and in nobody's hands
-	eager     bool                  // there may be wakes that wait for nothing but a place
-	closed    []*closing            // runs whose brains are done, and which nobody records yet
-	ending    int                   // those, and those that are being recorded
+	// serializes steps, so that runs of one step are active before the next looks for orphans
+	stepMu          sync.Mutex
+	releaseErr      error         // store failure of a release during shutdown; guarded by stepMu
+	uncertainSeen   int64         // count of uncertain commits that a step has handled; guarded by stepMu
+	recorderSlot    chan struct{} // held by the goroutine that records all pending ends
+	mu              sync.Mutex
+	neverServed     map[string]bool       // enqueued runs that no brain has seen
+	active          map[string]*activeRun // runs that this process serves, by id
+	claimedInStep   []string              // orphans that the current step has claimed
+	storeFailures   map[string]int        // store failures of active runs, by run id
+	mayHaveOrphans  bool                  // the store may assign runs to this process that are not active
+	mayHaveDueWakes bool                  // due wakes may be waiting for a free slot
+	pendingEnds     []*pendingEnd         // ends that no transaction has picked up yet
+	unrecordedEnds  int                   // pendingEnds, plus the ends that are being recorded
 }
 
-// activeRun is how a run is in our hands. One that was parked may be taken up again before whoever served it first has
-// let go: each has a grip of its own.
+// activeRun is a run that a goroutine of this process serves. A parked run can be resumed before its first goroutine
+// has returned. Then each goroutine has its own activeRun.
 type activeRun struct {
-	run    reeve.Run               // that a brain works on
-	cancel context.CancelCauseFunc // interrupts that; nil means that none does yet
+	run    reeve.Run               // the run of the brain
+	cancel context.CancelCauseFunc // interrupts the brain; nil if no brain has started
 }
 
-// NewScheduler makes a scheduler. It does nothing before Run or Step.
+// NewScheduler returns a scheduler. It is passive until Run or Step is called.
 func NewScheduler(cfg Config) (*Scheduler, error) {
-	if cfg.Concurrent == 0 {
-		cfg.Concurrent = 128
+	if cfg.MaxRuns == 0 {
+		cfg.MaxRuns = 128
 	}
-	if cfg.Turns == 0 {
-		cfg.Turns = 1000
+	if cfg.MaxTurns == 0 {
+		cfg.MaxTurns = 1000
 	}
-	if cfg.Attempts == 0 {
-		cfg.Attempts = 5
+	if cfg.MaxAttempts == 0 {
+		cfg.MaxAttempts = 5
 	}
 	p, err := newPredicates()
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{Config: cfg, predicates: p, posted: notify.New(), recording: make(chan struct{}, 1),
-		fresh: map[string]bool{}, held: map[string]*activeRun{}, stumbles: map[string]int{}}, nil
+	return &Scheduler{Config: cfg, predicates: p, deliveryQueued: notify.New(), recorderSlot: make(chan struct{}, 1),
+		neverServed: map[string]bool{}, active: map[string]*activeRun{}, storeFailures: map[string]int{}}, nil
 }
 
-// Cancel ends a run by a person's word. What it has begun is still recorded; nothing new of it is.
-func (r *Scheduler) Cancel(ctx context.Context, workspace, id string) (run reeve.Run, err error) {
-	return r.End(ctx, workspace, id, reeve.Errorf(reeve.Canceled, "a person ended it"))
+// Cancel ends a run at the request of a person. Calls that have started are still recorded, new calls are refused.
+func (r *Scheduler) Cancel(ctx context.Context, workspace, id string) (reeve.Run, error) {
+	return r.End(ctx, workspace, id, reeve.Errorf(reeve.Canceled, "canceled by a person"))
 }
 
-// End ends a run from outside, and the runs that its calls began, in one transaction.
+// End ends a run from outside, together with the runs that its calls started, in one transaction. It fails with
+// Conflict if the run has ended already.
 func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Error) (run reeve.Run, err error) {
-	var over []reeve.Run
+	var ended []reeve.Run
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.Runs().GetRun(ctx, workspace, id)
 		if err != nil {
@@ -139,50 +141,48 @@ func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Er
 		if was.State.Final() {
 			return reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", was.State)
 		}
-		if over, err = tx.Runs().CancelRun(ctx, was, why); err != nil {
+		if ended, err = tx.Runs().CancelRun(ctx, was, why); err != nil {
 			return err
 		}
-		if err := r.handleEnds(ctx, tx, over); err != nil {
+		if err := r.callEndHandlers(ctx, tx, ended); err != nil {
 			return err
 		}
-		return tx.Ledger().SaveResponse(ctx, over[0])
+		return tx.Ledger().SaveResponse(ctx, ended[0])
 	})
 	if err != nil {
 		return run, err
 	}
-	for _, run := range over {
-		r.afterEnd(run)
-		r.interrupt(run.ID)
+	for _, run := range ended {
+		r.callAfterEnd(run)
+		r.interruptRun(run.ID)
 	}
-	r.Queue.Wakeup() // its agent is free
-	return over[0], nil
+	r.Queue.Wakeup() // the agent is free for its next wake
+	return ended[0], nil
 }
 
-// Interrupt tells the brains of an agent's runs that are in our hands, and of those that its calls led to, or of a
-// workspace's if no agent is named, that they are over.
+// Interrupt cancels the brains of an agent's active runs, and of runs that act on behalf of the agent. If agent is
+// empty, it cancels all active runs of the workspace.
 func (r *Scheduler) Interrupt(workspace, agent string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, g := range r.held {
-		if g.cancel != nil && g.run.WorkspaceID == workspace && (agent == "" || g.run.AgentID == agent ||
-			g.run.ActsFor(agent)) {
-			g.cancel(why)
+	for _, a := range r.active {
+		if a.cancel != nil && a.run.WorkspaceID == workspace && (agent == "" || a.run.AgentID == agent ||
+			a.run.ActsFor(agent)) {
+			a.cancel(why)
 		}
 	}
 }
 
-// interrupt tells the brain of a run in our hands that it is over. One in another server's finds out when that looks;
-// see watch.
-func (r *Scheduler) interrupt(run string) {
+// interruptRun cancels the brain of an active run. Other servers interrupt theirs in watchEndedRuns.
+func (r *Scheduler) interruptRun(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if g := r.held[run]; g != nil && g.cancel != nil {
-		g.cancel(reeve.ErrEnded)
+	if a := r.active[run]; a != nil && a.cancel != nil {
+		a.cancel(reeve.ErrEnded)
 	}
 }
 
-// handleEnds calls the handlers of runs that end.
-func (r *Scheduler) handleEnds(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
+func (r *Scheduler) callEndHandlers(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -194,8 +194,7 @@ func (r *Scheduler) handleEnds(ctx context.Context, tx *store.Tx, runs []reeve.R
 	return nil
 }
 
-// handleSkips calls the handlers of wakes that no run will serve.
-func (r *Scheduler) handleSkips(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error {
+func (r *Scheduler) callSkipHandlers(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error {
 	if len(wakes) == 0 {
 		return nil
 	}
@@ -207,9 +206,9 @@ func (r *Scheduler) handleSkips(ctx context.Context, tx *store.Tx, wakes []reeve
 	return nil
 }
 
-// afterEnd tells of a run whose end is committed.
-func (r *Scheduler) afterEnd(run reeve.Run) {
-	for _, tell := range r.AfterEnd {
-		tell(run)
+// callAfterEnd calls the AfterEnd functions for a run whose end is committed.
+func (r *Scheduler) callAfterEnd(run reeve.Run) {
+	for _, f := range r.AfterEnd {
+		f(run)
 	}
 }

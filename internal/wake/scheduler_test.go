@@ -13,8 +13,8 @@ import (
 	"reeve/internal/store"
 )
 
-// sleepy is a brain that takes its time, by agent.
-func sleepy(times map[string]time.Duration) func(context.Context, reeve.Run) reeve.RunEnd {
+// sleepByAgent returns a brain that sleeps for a time that depends on the agent and the reason id.
+func sleepByAgent(times map[string]time.Duration) func(context.Context, reeve.Run) reeve.RunEnd {
 	return func(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		notify.Sleep(ctx, times[run.AgentID+run.ReasonID])
 		if ctx.Err() != nil {
@@ -24,98 +24,98 @@ func sleepy(times map[string]time.Duration) func(context.Context, reeve.Run) ree
 	}
 }
 
-// A burst within the window is one run; what comes during a run is one more; nothing else is.
+// Changes within the debounce window cause one run, and changes during that run cause one more.
 func TestL04_ABurstWakesOnceAndAChangeDuringARunOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("coach", 0, "TASK")
-		w.brain.do = sleepy(map[string]time.Duration{"coachsub_coach_TASK": time.Second})
-		stop := w.loop()
+		w := newHarness(t, Limits{})
+		w.insertAgent("coach", 0, "TASK")
+		w.brain.do = sleepByAgent(map[string]time.Duration{"coachsub_coach_TASK": time.Second})
+		stop := w.startLoop()
 		for i := range 50 {
-			w.change("TASK", fmt.Sprint("op_a", i), reeve.Run{})
+			w.recordChange("TASK", fmt.Sprint("op_a", i), reeve.Run{})
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(500 * time.Millisecond) // it runs
-		if n := len(w.runs("coach")); n != 1 {
+		if n := len(w.listRuns("coach")); n != 1 {
 			t.Fatalf("a burst gave %d runs", n)
 		}
 		for i := range 20 {
-			w.change("TASK", fmt.Sprint("op_b", i), reeve.Run{})
+			w.recordChange("TASK", fmt.Sprint("op_b", i), reeve.Run{})
 		}
 		time.Sleep(5 * time.Second)
 		stop()
-		list := w.runs("coach")
+		list := w.listRuns("coach")
 		if len(list) != 2 || list[1].Wakes != 50 || list[0].Wakes != 20 {
 			t.Fatalf("runs: %+v", list)
 		}
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// The window is 100 ms: not sooner, and not much later.
+// The debounce window is 100 ms.
 func TestL04_TheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("coach", 0, "TASK")
-		stop := w.loop()
+		w := newHarness(t, Limits{})
+		w.insertAgent("coach", 0, "TASK")
+		stop := w.startLoop()
 		start := time.Now()
-		w.change("TASK", "op_1", reeve.Run{})
+		w.recordChange("TASK", "op_1", reeve.Run{})
 		time.Sleep(time.Second)
 		stop()
-		list := w.runs("")
+		list := w.listRuns("")
 		if d := list[0].StartedAt.Sub(start); len(list) != 1 || d < 99*time.Millisecond || d > 110*time.Millisecond {
 			t.Errorf("it started after %s", d)
 		}
 	})
 }
 
-// One run at a time for each agent; others are not delayed.
+// An agent has one run at a time and does not delay other agents.
 func TestL11_OneRunAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("slow", 0, "TASK")
-		w.agent("quick", 0, "TASK")
-		w.brain.do = sleepy(map[string]time.Duration{"slowsub_slow_TASK": time.Minute, "slowann": time.Minute})
-		stop := w.loop()
+		w := newHarness(t, Limits{})
+		w.insertAgent("slow", 0, "TASK")
+		w.insertAgent("quick", 0, "TASK")
+		w.brain.do = sleepByAgent(map[string]time.Duration{"slowsub_slow_TASK": time.Minute, "slowann": time.Minute})
+		stop := w.startLoop()
 		start := time.Now()
-		w.change("TASK", "op_1", reeve.Run{})
+		w.recordChange("TASK", "op_1", reeve.Run{})
 		time.Sleep(time.Second)
-		for i := range 3 { // a person's demands are not mixed, and wait their turn
+		for i := range 3 { // manual wakes are not merged
 			if _, err := w.Wake(t.Context(), home, "slow", "ann", fmt.Sprint(i), "go"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		w.timer("tick", "slow", "once", start.Add(2*time.Second).Format(time.RFC3339), "")
-		w.change("TASK", "op_2", reeve.Run{})
+		w.insertTimer("tick", "slow", "once", start.Add(2*time.Second).Format(time.RFC3339), "")
+		w.recordChange("TASK", "op_2", reeve.Run{})
 		time.Sleep(7 * time.Minute)
 		stop()
 		if w.brain.most["slow"] != 1 {
 			t.Errorf("%d runs of one agent at once", w.brain.most["slow"])
 		}
-		if n := len(w.runs("slow")); n != 6 {
+		if n := len(w.listRuns("slow")); n != 6 {
 			t.Errorf("%d runs of the slow one, want 6: two by changes, three by hand, one by its timer", n)
 		}
-		for _, r := range w.runs("quick") {
+		for _, r := range w.listRuns("quick") {
 			if d := r.StartedAt.Sub(start); d > 2*time.Second {
 				t.Errorf("the quick one was delayed: %s", d)
 			}
 		}
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// However many are due, no more run at once than the operator allows.
+// At most MaxRuns runs are active at the same time.
 func TestL11_GlobalConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.Concurrent = 3
+		w := newHarness(t, Limits{})
+		w.MaxRuns = 3
 		times := map[string]time.Duration{}
 		for i := range 10 {
 			id := fmt.Sprint("a", i)
-			w.agent(id, 0, "TASK")
+			w.insertAgent(id, 0, "TASK")
 			times[id+"sub_"+id+"_TASK"] = time.Second
 		}
-		inner, at, most := sleepy(times), 0, 0
+		inner, at, most := sleepByAgent(times), 0, 0
 		w.brain.do = func(ctx context.Context, run reeve.Run) reeve.RunEnd {
 			w.brain.mu.Lock()
 			at++
@@ -124,22 +124,21 @@ func TestL11_GlobalConcurrency(t *testing.T) {
 			defer func() { w.brain.mu.Lock(); at--; w.brain.mu.Unlock() }()
 			return inner(ctx, run)
 		}
-		stop := w.loop()
-		w.change("TASK", "op_1", reeve.Run{})
+		stop := w.startLoop()
+		w.recordChange("TASK", "op_1", reeve.Run{})
 		time.Sleep(time.Minute)
 		stop()
 		if most != 3 {
 			t.Errorf("%d at once", most)
 		}
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// However fast brains are, no more runs are begun and not ended than twice as many as run at once: a crash has no more
-// taken up again.
+// At most 2*MaxRuns runs are started and not ended, however fast the brains are, so that a crash interrupts no more.
 func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
+		w := newHarness(t, Limits{})
 		begun, most := 0, 0
 		count := func(n int) {
 			w.brain.mu.Lock()
@@ -147,73 +146,73 @@ func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {
 			begun += n
 			most = max(most, begun)
 		}
-		w.Concurrent = 2
-		w.AfterEnd = []func(reeve.Run){func(reeve.Run) { time.Sleep(time.Second); count(-1) }} // slow to hear of ends
+		w.MaxRuns = 2
+		w.AfterEnd = []func(reeve.Run){func(reeve.Run) { time.Sleep(time.Second); count(-1) }} // slow
 		w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
 			count(1)
 			return reeve.RunEnd{State: reeve.RunCompleted}
 		}
 		for i := range 20 {
-			w.agent(fmt.Sprint("a", i), 0, "TASK")
+			w.insertAgent(fmt.Sprint("a", i), 0, "TASK")
 		}
-		stop := w.loop()
-		w.change("TASK", "op_1", reeve.Run{})
+		stop := w.startLoop()
+		w.recordChange("TASK", "op_1", reeve.Run{})
 		time.Sleep(time.Minute)
 		stop()
 		if most > 4 || begun != 0 {
 			t.Errorf("%d begun and not ended at once, and %d at the end", most, begun)
 		}
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// A throttle defers and merges and never drops; a person does not wait for it.
+// A throttle delays and merges wakes and drops none. Manual wakes are not throttled.
 func TestL11_Throttle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("coach", time.Minute, "TASK")
-		stop := w.loop()
+		w := newHarness(t, Limits{})
+		w.insertAgent("coach", time.Minute, "TASK")
+		stop := w.startLoop()
 		start := time.Now()
 		for i := range 30 {
-			w.change("TASK", fmt.Sprint("op_", i), reeve.Run{})
+			w.recordChange("TASK", fmt.Sprint("op_", i), reeve.Run{})
 			time.Sleep(time.Second)
 		}
-		if n := len(w.runs("coach")); n != 1 {
+		if n := len(w.listRuns("coach")); n != 1 {
 			t.Errorf("%d runs within the throttle", n)
 		}
 		if _, err := w.Wake(t.Context(), home, "coach", "ann", "", "now"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if n := len(w.runs("coach")); n != 2 {
+		if n := len(w.listRuns("coach")); n != 2 {
 			t.Errorf("%d runs after a person's wake", n)
 		}
 		time.Sleep(2 * time.Minute)
 		stop()
-		list := w.runs("coach")
+		list := w.listRuns("coach")
 		if len(list) != 3 || list[0].Wakes != 29 || list[0].StartedAt.Sub(start) < time.Minute {
 			t.Errorf("runs: %+v", list)
 		}
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// A slow run delays no other schedule, of the same agent or another, nor the agent itself; but a schedule does not
-// overtake itself.
+// A slow run of a schedule delays neither other schedules nor other runs of the agent. Two runs of one schedule do not
+// overlap.
 func TestO19_ASlowRunDelaysNoOtherSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("aide", 0, "TASK")
-		w.brain.do = sleepy(map[string]time.Duration{"aideslow": 150 * time.Second})
-		w.timer("slow", "aide", "interval", "1m", "take your time")
-		w.timer("quick", "aide", "interval", "1m", "hurry")
-		stop := w.loop()
+		w := newHarness(t, Limits{})
+		w.insertAgent("aide", 0, "TASK")
+		w.brain.do = sleepByAgent(map[string]time.Duration{"aideslow": 150 * time.Second})
+		w.insertTimer("slow", "aide", "interval", "1m", "take your time")
+		w.insertTimer("quick", "aide", "interval", "1m", "hurry")
+		stop := w.startLoop()
 		time.Sleep(10*time.Minute + 10*time.Second)
-		w.change("TASK", "op_1", reeve.Run{})
+		w.recordChange("TASK", "op_1", reeve.Run{})
 		time.Sleep(10 * time.Second)
 		quick, slow, own := 0, 0, 0
 		var last time.Time
-		for _, r := range w.runs("aide") {
+		for _, r := range w.listRuns("aide") {
 			switch r.ReasonID {
 			case "quick":
 				quick++
@@ -237,12 +236,12 @@ func TestO19_ASlowRunDelaysNoOtherSchedule(t *testing.T) {
 	})
 }
 
-// What a run of one agent changes wakes the other, and no more: two that watch each other settle.
+// Two agents that watch each other's changes do not wake each other endlessly.
 func TestL05_TwoThatWatchEachOtherSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
+		w := newHarness(t, Limits{})
 		for _, id := range []string{"ping", "pong"} {
-			w.agent(id, 0, "TASK")
+			w.insertAgent(id, 0, "TASK")
 		}
 		n := 0
 		w.brain.do = func(_ context.Context, run reeve.Run) reeve.RunEnd {
@@ -250,33 +249,33 @@ func TestL05_TwoThatWatchEachOtherSettle(t *testing.T) {
 			n++
 			op := fmt.Sprint("op_run", n)
 			w.brain.mu.Unlock()
-			w.change("TASK", op, run)
+			w.recordChange("TASK", op, run)
 			return reeve.RunEnd{State: reeve.RunCompleted}
 		}
-		stop := w.loop()
+		stop := w.startLoop()
 		if _, err := w.Wake(t.Context(), home, "ping", "ann", "", ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if a, b := len(w.runs("ping")), len(w.runs("pong")); a != 1 || b != 1 {
+		if a, b := len(w.listRuns("ping")), len(w.listRuns("pong")); a != 1 || b != 1 {
 			t.Errorf("ping ran %d times, pong %d", a, b)
 		}
-		w.change("TASK", "op_person", reeve.Run{}) // wakes both, and each wakes the other once at most
+		w.recordChange("TASK", "op_person", reeve.Run{}) // wakes both agents, and each wakes the other at most once
 		time.Sleep(time.Minute)
 		stop()
-		if a, b := len(w.runs("ping")), len(w.runs("pong")); a > 3 || b > 3 || a < 2 || b < 2 {
+		if a, b := len(w.listRuns("ping")), len(w.listRuns("pong")); a > 3 || b > 3 || a < 2 || b < 2 {
 			t.Errorf("ping ran %d times, pong %d", a, b)
 		}
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// A timer's row advances with the wake it queues, and catch-up is one run, marked so.
+// A timer advances together with the wake it queues. Missed firings are caught up in one run with reason catchup.
 func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("coach", 0)
-		w.timer("daily", "coach", "cron", "0 7 * * *", "good morning")
+		w := newHarness(t, Limits{})
+		w.insertAgent("coach", 0)
+		w.insertTimer("daily", "coach", "cron", "0 7 * * *", "good morning")
 		timer := func() (v reeve.Timer) {
 			w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
 				v, err = s.Queue().GetTimer(t.Context(), home, "", "daily")
@@ -285,7 +284,7 @@ func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 			return v
 		}
 		if timer().LastAt != nil {
-			t.Error("it has fired before it was made")
+			t.Error("a new timer has a last firing")
 		}
 		first := *timer().NextAt
 		time.Sleep(time.Until(first) + 30*time.Second)
@@ -304,24 +303,24 @@ func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 		w.Serve(t.Context(), runs[0])
 		time.Sleep(5 * 24 * time.Hour)
 		w.restart(w.DB, Limits{})
-		stop := w.loop()
+		stop := w.startLoop()
 		time.Sleep(time.Second)
 		stop()
-		list := w.runs("coach")
+		list := w.listRuns("coach")
 		if len(list) != 2 || list[0].Reason != reeve.ReasonCatchup || timer().Missed != 4 {
 			t.Errorf("runs %+v, timer %+v", list, timer())
 		}
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// Each firing of a timer that is to run for each, in order; with skip none.
+// RunAll runs each missed firing in order, CatchUpOnce runs one, SkipMissed runs none.
 func TestL10_MisfirePolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
+		w := newHarness(t, Limits{})
 		for _, m := range []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll} {
-			w.agent(string(m), 0)
-			w.timer("t_"+string(m), string(m), "interval", "1h", "go")
+			w.insertAgent(string(m), 0)
+			w.insertTimer("t_"+string(m), string(m), "interval", "1h", "go")
 			w.update(func(tx *store.Tx) error {
 				v, err := tx.Queue().GetTimer(t.Context(), home, "", "t_"+string(m))
 				if err != nil {
@@ -332,11 +331,11 @@ func TestL10_MisfirePolicies(t *testing.T) {
 			})
 		}
 		time.Sleep(5*time.Hour + 30*time.Minute)
-		stop := w.loop()
+		stop := w.startLoop()
 		time.Sleep(time.Second)
 		stop()
 		for m, want := range map[reeve.Misfire]int{reeve.CatchUpOnce: 1, reeve.SkipMissed: 0, reeve.RunAll: 5} {
-			list := w.runs(string(m))
+			list := w.listRuns(string(m))
 			if len(list) != want {
 				t.Errorf("%s: %d runs, want %d", m, len(list), want)
 			}
@@ -346,23 +345,23 @@ func TestL10_MisfirePolicies(t *testing.T) {
 				}
 			}
 		}
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// A brain that panics, a store that fails, and a step whose caller went away harm no other run, and lose none.
+// A brain that panics, a failing store and a cancelled step affect no other run and lose no run.
 func TestL08_NothingIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("bad", 0, "TASK")
-		w.agent("good", 0, "TASK")
+		w := newHarness(t, Limits{})
+		w.insertAgent("bad", 0, "TASK")
+		w.insertAgent("good", 0, "TASK")
 		w.brain.do = func(_ context.Context, run reeve.Run) reeve.RunEnd {
 			if run.AgentID == "bad" {
 				panic("boom")
 			}
 			return reeve.RunEnd{State: reeve.RunCompleted}
 		}
-		w.change("TASK", "op_1", reeve.Run{})
+		w.recordChange("TASK", "op_1", reeve.Run{})
 		time.Sleep(time.Second)
 		runs, _, err := w.Step(t.Context(), 10)
 		w.must(err)
@@ -371,18 +370,18 @@ func TestL08_NothingIsLeftBehind(t *testing.T) {
 		for _, r := range runs {
 			w.Serve(gone, r) // nothing is recorded
 		}
-		stop := w.loop() // the same room takes them up again
+		stop := w.startLoop() // the same scheduler resumes them
 		time.Sleep(time.Second)
 		stop()
-		for _, r := range w.runs("") {
+		for _, r := range w.listRuns("") {
 			want := map[string]reeve.RunState{"bad": reeve.RunFailed, "good": reeve.RunCompleted}[r.AgentID]
 			if r.State != want {
 				t.Errorf("%s: %s, want %s", r.AgentID, r.State, want)
 			}
 		}
-		w.settled()
+		w.checkAllEnded()
 
-		// What a step may have committed although it failed is found again.
+		// A run that a failed step may have committed is found again.
 		w.update(func(tx *store.Tx) error {
 			k := reeve.Wake{RunKey: "unsure", WorkspaceID: home, AgentID: "good", Reason: reeve.ReasonManual,
 				State: reeve.WakeTaken, DueAt: tx.Now()}
@@ -398,35 +397,35 @@ func TestL08_NothingIsLeftBehind(t *testing.T) {
 		if _, _, err := w.Step(gone, 10); err == nil {
 			t.Error("a step without a caller did not fail")
 		}
-		stop = w.loop()
+		stop = w.startLoop()
 		time.Sleep(time.Second)
 		stop()
-		if r := w.runs("good")[0]; r.ID != "run_unsure" || r.State != reeve.RunCompleted {
+		if r := w.listRuns("good")[0]; r.ID != "run_unsure" || r.State != reeve.RunCompleted {
 			t.Errorf("%+v", r)
 		}
 	})
 }
 
-// A nudge while nothing can be done changes nothing.
+// A step whose context has ended starts no runs.
 func TestL08_AGoneCallerChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("good", 0, "TASK")
+		w := newHarness(t, Limits{})
+		w.insertAgent("good", 0, "TASK")
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		w.change("TASK", "op_2", reeve.Run{})
+		w.recordChange("TASK", "op_2", reeve.Run{})
 		time.Sleep(time.Second)
 		if runs, _, err := w.Step(gone, 10); err == nil || len(runs) != 0 {
 			t.Errorf("a step that failed gave %d runs, %v", len(runs), err)
 		}
-		stop := w.loop()
+		stop := w.startLoop()
 		time.Sleep(time.Second)
 		stop()
-		w.settled()
+		w.checkAllEnded()
 	})
 }
 
-// A run's end does not overwrite what a person did to its schedule meanwhile.
+// The end of a run does not overwrite changes that a person made to the schedule during the run.
 func TestO15_AnEditDuringARunStays(t *testing.T) {
 	for name, do := range map[string]func(*reeve.Timer){
 		"paused":   func(v *reeve.Timer) { v.State, v.NextAt = reeve.TimerPaused, nil },
@@ -436,9 +435,9 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, Limits{DisableAfter: 1, AlertAfter: 1})
-				w.agent("aide", 0)
-				w.timer("it", "aide", "interval", "1h", "go")
+				w := newHarness(t, Limits{DisableAfter: 1, AlertAfter: 1})
+				w.insertAgent("aide", 0)
+				w.insertTimer("it", "aide", "interval", "1h", "go")
 				var want reeve.Timer
 				w.brain.do = func(ctx context.Context, _ reeve.Run) reeve.RunEnd {
 					w.update(func(tx *store.Tx) (err error) {
@@ -465,7 +464,7 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 				})
 				if do == nil {
 					if reeve.CodeOf(err) != reeve.NotFound {
-						t.Errorf("it is back: %+v", got)
+						t.Errorf("the deleted timer exists again: %+v", got)
 					}
 					return
 				}
@@ -480,8 +479,8 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 	}
 }
 
-// Random interleavings of changes, demands, timers, runs that park and fail, stops, cancels, destroys and restarts: no
-// wake is lost, no key runs twice, and in the end everything is terminal.
+// Random interleavings of changes, manual wakes, timers, parked and failed runs, stops, cancels, destroys and restarts
+// lose no wake, run no key twice, and leave everything final.
 func TestL07_NoInterleavingLosesOrRepeatsAKey(t *testing.T) {
 	rounds := 16
 	if testing.Short() {
@@ -496,14 +495,14 @@ func TestL07_NoInterleavingLosesOrRepeatsAKey(t *testing.T) {
 }
 
 func interleave(t *testing.T, rnd *rand.Rand) {
-	w := newWorld(t, Limits{})
+	w := newHarness(t, Limits{})
 	agents := []string{"a", "b", "c"}
-	w.agent("a", 0, "X", "Y")
-	w.agent("b", 3*time.Second, "X")
-	w.agent("c", 0, "Y")
-	queued := map[string]bool{} // run keys that were told to be queued
+	w.insertAgent("a", 0, "X", "Y")
+	w.insertAgent("b", 3*time.Second, "X")
+	w.insertAgent("c", 0, "Y")
+	queued := map[string]bool{} // run keys of all wakes seen so far
 	note := func() {
-		for _, k := range w.wakes("") {
+		for _, k := range w.listWakes("") {
 			queued[k.RunKey] = true
 		}
 	}
@@ -517,23 +516,23 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Canceled, "stopping")}
 		}
 		if tell {
-			w.change("Y", "op_"+run.Key, run)
+			w.recordChange("Y", "op_"+run.Key, run)
 		}
 		switch {
 		case how == 0:
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "no")}
 		case how == 1:
-			return reeve.RunEnd{State: reeve.RunParked} // with nothing to wait for: it is taken up again
+			return reeve.RunEnd{State: reeve.RunParked} // without a pending call, so it is resumed at once
 		}
 		return reeve.RunEnd{State: reeve.RunCompleted}
 	}
-	w.timer("tick", "a", "interval", "1m", "tick")
-	w.timer("tock", "c", "interval", "1m", "")
-	stop := w.loop()
+	w.insertTimer("tick", "a", "interval", "1m", "tick")
+	w.insertTimer("tock", "c", "interval", "1m", "")
+	stop := w.startLoop()
 	for i := range 60 {
 		switch rnd.IntN(9) {
 		case 0, 1, 2:
-			w.change([]string{"X", "Y"}[rnd.IntN(2)], fmt.Sprint("op_", i), reeve.Run{})
+			w.recordChange([]string{"X", "Y"}[rnd.IntN(2)], fmt.Sprint("op_", i), reeve.Run{})
 		case 3:
 			key := fmt.Sprint(rnd.IntN(5)) // sometimes one that was used
 			if _, err := w.Wake(t.Context(), home, agents[rnd.IntN(3)], "ann", key, ""); reeve.CodeOf(err) != "" &&
@@ -542,10 +541,10 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 			}
 		case 4:
 			time.Sleep(time.Duration(rnd.IntN(20_000)) * time.Millisecond)
-		case 5: // a restart: what runs is left as it is
+		case 5: // restart without ending active runs
 			stop()
 			w.restart(w.DB, Limits{})
-			stop = w.loop()
+			stop = w.startLoop()
 		case 6:
 			at := time.Time{}
 			if rnd.IntN(2) == 0 {
@@ -553,7 +552,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 			}
 			w.update(func(tx *store.Tx) error { return tx.Agents().StopWorkspace(t.Context(), home, at, "test") })
 		case 7:
-			for _, r := range w.runs("") {
+			for _, r := range w.listRuns("") {
 				if !r.State.Final() && rnd.IntN(3) == 0 {
 					if _, err := w.Cancel(t.Context(), home, r.ID); reeve.CodeOf(err) != "" &&
 						reeve.CodeOf(err) != reeve.Conflict {
@@ -587,7 +586,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 	time.Sleep(2 * time.Minute)
 	stop()
 	left := map[string]bool{}
-	for _, k := range w.wakes("") {
+	for _, k := range w.listWakes("") {
 		left[k.RunKey] = true
 	}
 	for k := range queued {
@@ -595,5 +594,5 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 			t.Errorf("the wake %s is gone", k)
 		}
 	}
-	w.settled()
+	w.checkAllEnded()
 }

@@ -9,9 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// fire queues a wake for each timer whose time has come, and sets its next time. It tells whether there may
-// be more of them.
-func (r *Scheduler) fire(ctx context.Context, tx *store.Tx, due []reeve.Timer) (more bool, err error) {
+// fireTimers queues wakes for due timers and sets their next firings. It reports whether more timers may be due.
+func (r *Scheduler) fireTimers(ctx context.Context, tx *store.Tx, due []reeve.Timer) (more bool, err error) {
 	if len(due) == 0 {
 		return false, nil
 	}
@@ -19,59 +18,62 @@ func (r *Scheduler) fire(ctx context.Context, tx *store.Tx, due []reeve.Timer) (
 	for i, t := range due {
 		agents[i] = t.AgentID
 	}
-	scripts, err := tx.Automations().ScriptAgents(ctx, agents)
+	automations, err := tx.Automations().ScriptAgents(ctx, agents)
 	if err != nil {
 		return false, err
 	}
 	var wakes []reeve.Wake
 	for i, t := range due {
-		var own []reeve.Wake
-		if due[i], own, err = r.fireOne(ctx, tx, t, scripts[t.AgentID]); err != nil {
+		var fired []reeve.Wake
+		if due[i], fired, err = r.fireTimer(ctx, tx, t, automations[t.AgentID]); err != nil {
 			return false, err
 		}
-		wakes = append(wakes, own...)
+		wakes = append(wakes, fired...)
 	}
 	if err := tx.Queue().InsertWakes(ctx, wakes); err != nil {
 		return false, err
 	}
-	return len(due) == mostTimers, tx.Queue().AdvanceTimers(ctx, due)
+	return len(due) == maxTimersPerStep, tx.Queue().AdvanceTimers(ctx, due)
 }
 
-// anchored counts an interval so that an instant is one of its firings; other cadences know theirs.
-func anchored(c Cadence, at time.Time) Cadence {
+// anchorAt returns a cadence whose interval, if it has one, fires at the given instant.
+func anchorAt(c Cadence, at time.Time) Cadence {
 	if gap, ok := c.MinInterval(); ok && c.Kind() == KindInterval {
 		return c.WithAnchor(at.Add(-gap))
 	}
 	return c
 }
 
-// fireOne deals with every instant from the one that the timer waits for up to now. That instant is in the row, and not
-// worked out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence. It gives
-// the timer as it is then, and the wakes. An automation never runs beside itself, whatever the schedule.
-func (r *Scheduler) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer,
-	script bool) (is reeve.Timer, wakes []reeve.Wake, err error) {
+// fireTimer handles all instants of a timer from NextAt up to now. It returns the updated timer and the wakes to queue.
+// NextAt comes from the row and not from the clock. Thus setting the clock back repeats no firing, and setting it
+// forward records the skipped firings as missed.
+//
+// An automation gets a wake in the lane of the agent even if the timer is a schedule, so that it never runs twice at
+// the same time.
+func (r *Scheduler) fireTimer(ctx context.Context, tx *store.Tx, t reeve.Timer,
+	isAutomation bool) (updated reeve.Timer, wakes []reeve.Wake, err error) {
 	c, err := r.Planner.zones.ParseStored(t.Kind, t.Value, t.Zone)
-	if err != nil { // a zone that was known when it was made
+	if err != nil { // for example a zone that a newer tzdata no longer has
 		t.State, t.NextAt = reeve.TimerDisabled, nil
-		return t, nil, r.disable(ctx, tx, t, reeve.AsError(err))
+		return t, nil, r.reportDisabledTimer(ctx, tx, t, reeve.AsError(err))
 	}
-	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), t.Misfire)
+	d := anchorAt(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), t.Misfire)
 	for _, f := range d.Run {
-		w := reeve.Wake{RunKey: timerKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID,
+		w := reeve.Wake{RunKey: firingKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID,
 			Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
 			SessionID: store.TimerLane + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At, State: reeve.WakeQueued,
 			OnBehalfOf: t.OnBehalfOf}
 		if f.CatchUp {
 			w.Reason = reeve.ReasonCatchup
 		}
-		if t.Goal != "" && !script {
+		if t.Goal != "" && !isAutomation {
 			w.SessionID = store.ScheduleLane + t.ID
 		}
 		wakes = append(wakes, w)
 		t.LastAt = &f.At
 	}
 	for _, at := range d.Missed {
-		if err := tx.Queue().InsertMissed(ctx, t.ID, reeve.Millis(at), timerKey(t, at)); err != nil {
+		if err := tx.Queue().InsertMissed(ctx, t.ID, reeve.Millis(at), firingKey(t, at)); err != nil {
 			return t, nil, err
 		}
 	}
@@ -82,7 +84,7 @@ func (r *Scheduler) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer,
 	return t, wakes, nil
 }
 
-// timerKey is the run key of a firing: the same on every server and after every crash.
-func timerKey(t reeve.Timer, at time.Time) string {
+// firingKey returns the run key of a firing. It is the same on every server and after every crash.
+func firingKey(t reeve.Timer, at time.Time) string {
 	return reeve.Key("wake", string(reeve.ReasonTimer), t.AgentID, t.ID, fmt.Sprint(reeve.Millis(at)))
 }

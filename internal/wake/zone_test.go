@@ -10,17 +10,17 @@ import (
 	"reeve/internal/store"
 )
 
-// TestO13_AZoneThatIsGone: what is read in a zone that nobody knows any more cannot fire, and its person is told why.
-// What needs no zone goes on.
+// A timer whose zone no longer exists is disabled, and its user is notified. A timer that does not depend on its zone
+// continues.
 func TestO13_AZoneThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("coach", 0)
+		w := newHarness(t, Limits{})
+		w.insertAgent("coach", 0)
 		soon := time.Now().Add(2 * time.Hour)
-		w.timer("cron", "coach", KindCron, "0 * * * *", "look")
-		w.timer("local", "coach", KindOnce, soon.Format("2006-01-02T15:04"), "look")
-		w.timer("instant", "coach", KindOnce, soon.Format(time.RFC3339), "look")
-		w.timer("every", "coach", KindInterval, "1h", "look")
+		w.insertTimer("cron", "coach", KindCron, "0 * * * *", "look")
+		w.insertTimer("local", "coach", KindOnce, soon.Format("2006-01-02T15:04"), "look")
+		w.insertTimer("instant", "coach", KindOnce, soon.Format(time.RFC3339), "look")
+		w.insertTimer("every", "coach", KindInterval, "1h", "look")
 		timer := func(id string) (v reeve.Timer) {
 			w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
 				v, err = s.Queue().GetTimer(t.Context(), home, "", id)
@@ -33,11 +33,11 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 			v.Zone, v.Notify = "Mars/Base", reeve.NotifyNever
 			w.update(func(tx *store.Tx) error { return tx.Queue().UpdateTimer(t.Context(), v) })
 		}
-		stop := w.loop()
+		stop := w.startLoop()
 		time.Sleep(150 * time.Minute)
 		stop()
 		ran := map[string]int{}
-		for _, run := range w.runs("coach") {
+		for _, run := range w.listRuns("coach") {
 			ran[run.ReasonID]++
 		}
 		if ran["every"] != 2 || ran["instant"] != 1 || len(ran) != 2 {

@@ -202,7 +202,7 @@ func (r *searchResult) show(inv *reeve.Invocation, in searchArgs, q store.MailSe
 	if page.Next != nil {
 		r.Next = in.cursor(*page.Next)
 	}
-	if page.Backlogged {
+	if page.Crowded {
 		r.Note = "So many mails match that the newest are given first, not the best. Add words or filters to have " +
 			"them ranked."
 	}

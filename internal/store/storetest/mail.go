@@ -59,7 +59,7 @@ var mail = map[string]func(*testing.T, *store.DB){
 				for _, m := range page.Mails {
 					got = append(got, m.Date.Format("02 ")+m.MessageID)
 				}
-				crowded = crowded || page.Backlogged
+				crowded = crowded || page.Crowded
 				if q.After = page.Next; q.After == nil {
 					return got, crowded
 				}

@@ -17,10 +17,10 @@ import (
 	"reeve/internal/store/sqlite"
 )
 
-// broken cannot read what some predicates look at.
-type broken struct{ looks int }
+// failingReader fails to read the entity "bad".
+type failingReader struct{ looks int }
 
-func (b *broken) Entities(_ context.Context, _ *store.Snap, _ store.JournalScope, _ string,
+func (b *failingReader) Entities(_ context.Context, _ *store.Snap, _ store.JournalScope, _ string,
 	ids []string) ([]map[string]any, error) {
 	if slices.Contains(ids, "bad") {
 		b.looks++
@@ -29,15 +29,15 @@ func (b *broken) Entities(_ context.Context, _ *store.Snap, _ store.JournalScope
 	return []map[string]any{{"fine": true}}, nil
 }
 
-// A wake whose entity cannot be read is looked at a few times and then skipped, with the reason; it holds up neither
-// other agents nor other wakes of its own. When it can be read in time, it is served.
+// A wake whose entities cannot be read is tried maxReadAttempts times and then skipped with a reason. It blocks neither
+// other agents nor other wakes of its agent. If a later attempt succeeds, the wake is served.
 func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		look := &broken{}
+		w := newHarness(t, Limits{})
+		look := &failingReader{}
 		w.Entities = look
-		w.agent("a", 0, "TASK")
-		w.agent("b", 0)
+		w.insertAgent("a", 0, "TASK")
+		w.insertAgent("b", 0)
 		w.update(func(tx *store.Tx) error {
 			return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home,
 				AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "true"})
@@ -61,50 +61,51 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 			}
 			w.Serve(t.Context(), r)
 		}
-		stop := w.loop()
+		stop := w.startLoop()
 		time.Sleep(time.Minute)
 		stop()
-		w.settled()
-		if look.looks != mostLooks {
-			t.Errorf("it was looked at %d times, want %d", look.looks, mostLooks)
+		w.checkAllEnded()
+		if look.looks != maxReadAttempts {
+			t.Errorf("%d attempts, want %d", look.looks, maxReadAttempts)
 		}
-		for _, k := range w.wakes("b") {
+		for _, k := range w.listWakes("b") {
 			if bad := k.OperationID == "op_1"; bad != (k.State == reeve.WakeSkipped) ||
 				bad != (k.Why == "what changed could not be read") {
 				t.Errorf("%+v", k)
 			}
 		}
 		change("op_3", "bad")
-		stop = w.loop()
+		stop = w.startLoop()
 		time.Sleep(time.Second / 2)
 		stop()
-		w.Entities = mended{}
-		stop = w.loop()
+		w.Entities = workingReader{}
+		stop = w.startLoop()
 		time.Sleep(10 * time.Second)
 		stop()
-		w.settled()
-		for _, k := range w.wakes("b") {
+		w.checkAllEnded()
+		for _, k := range w.listWakes("b") {
 			if k.OperationID == "op_3" && k.State != reeve.WakeTaken {
-				t.Errorf("it can be read by now: %+v", k)
+				t.Errorf("a readable wake is not served: %+v", k)
 			}
 		}
 	})
 }
 
-// mended reads everything.
-type mended struct{}
+// workingReader reads every entity.
+type workingReader struct{}
 
-func (mended) Entities(context.Context, *store.Snap, store.JournalScope, string, []string) ([]map[string]any, error) {
+func (workingReader) Entities(context.Context, *store.Snap, store.JournalScope,
+	string, []string) ([]map[string]any, error) {
 	return []map[string]any{{"fine": true}}, nil
 }
 
-// A run that takes its server with it is taken up a few times and then given up: with its code, and its person is told,
-// whatever the schedule's policy. An orderly stop is no crash.
+// A run that crashes its server is resumed MaxAttempts times and then fails with code Crashed. Its user is notified
+// whatever the notification policy. An orderly stop does not count as a crash.
 func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("a", 0, "TASK")
-		w.timer("sch", "a", "once", time.Now().Add(time.Minute).Format(time.RFC3339), "go")
+		w := newHarness(t, Limits{})
+		w.insertAgent("a", 0, "TASK")
+		w.insertTimer("sch", "a", "once", time.Now().Add(time.Minute).Format(time.RFC3339), "go")
 		w.update(func(tx *store.Tx) error {
 			s, err := tx.Queue().GetTimer(t.Context(), home, "", "sch")
 			s.Notify = reeve.NotifyNever
@@ -117,10 +118,10 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 		crash := func() int {
 			runs, _, err := w.Step(t.Context(), 10)
 			w.must(err)
-			w.restart(w.DB, Limits{}) // nobody serves them
+			w.restart(w.DB, Limits{}) // the runs are abandoned
 			return len(runs)
 		}
-		for range 3 { // stopped in order, as often as one likes
+		for range 3 { // orderly stops do not count
 			gone, cancel := context.WithCancel(t.Context())
 			runs, _, err := w.Step(t.Context(), 10)
 			w.must(err)
@@ -133,15 +134,15 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 				t.Fatalf("%+v", runs)
 			}
 		}
-		for i := range w.Attempts {
+		for i := range w.MaxAttempts {
 			if n := crash(); n != 2 {
 				t.Fatalf("%d runs at attempt %d", n, i+1)
 			}
 		}
 		if n := crash(); n != 0 {
-			t.Fatalf("%d runs are taken up once more", n)
+			t.Fatalf("%d runs are resumed once more", n)
 		}
-		w.settled()
+		w.checkAllEnded()
 		var told []reeve.Notification
 		w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
 			told, err = s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
@@ -150,30 +151,30 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 		if len(told) != 2 {
 			t.Errorf("told %+v", told)
 		}
-		for _, r := range w.runs("a") {
+		for _, r := range w.listRuns("a") {
 			if r.State != reeve.RunFailed || r.Code != reeve.Crashed || !strings.Contains(r.Message, "5 times") ||
 				r.Attempts != 5 || r.FinishedAt == nil {
 				t.Errorf("%+v", r)
 			}
 		}
 		w.brain.do = nil
-		w.change("TASK", "op_1", reeve.Run{}) // and the agent is free
-		stop := w.loop()
+		w.recordChange("TASK", "op_1", reeve.Run{}) // the agent is free
+		stop := w.startLoop()
 		time.Sleep(time.Second)
 		stop()
-		if r := w.runs("a")[0]; r.State != reeve.RunCompleted {
+		if r := w.listRuns("a")[0]; r.State != reeve.RunCompleted {
 			t.Errorf("%+v", r)
 		}
 	})
 }
 
-// eager takes up what was parked before whoever parked it has let go.
-type eager struct {
-	*world
+// stepOnPark steps when a run parks, before the goroutine that parked it has returned.
+type stepOnPark struct {
+	*harness
 	taken []reeve.Run
 }
 
-func (e *eager) step(run reeve.Run) {
+func (e *stepOnPark) step(run reeve.Run) {
 	if run.State == reeve.RunParked {
 		runs, _, err := e.Step(e.t.Context(), 10)
 		e.must(err)
@@ -181,25 +182,25 @@ func (e *eager) step(run reeve.Run) {
 	}
 }
 
-// A run ends whatever its brain says, also what no database can keep, and its person is told.
+// A run ends and notifies its user even if the brain returns bytes that a database cannot store.
 func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("says", 0)
-		w.agent("fails", 0)
+		w := newHarness(t, Limits{})
+		w.insertAgent("says", 0)
+		w.insertAgent("fails", 0)
 		w.brain.do = func(_ context.Context, run reeve.Run) reeve.RunEnd {
 			if run.AgentID == "says" {
 				return reeve.RunEnd{State: reeve.RunCompleted, Output: "a\x00b\xff"}
 			}
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "a\x00b")}
 		}
-		w.timer("t1", "says", "interval", "1h", "go")
-		w.timer("t2", "fails", "interval", "1h", "go")
-		stop := w.loop()
+		w.insertTimer("t1", "says", "interval", "1h", "go")
+		w.insertTimer("t2", "fails", "interval", "1h", "go")
+		stop := w.startLoop()
 		time.Sleep(time.Hour + time.Second)
 		stop()
 		for agent, want := range map[string]string{"says": "completed a\uFFFDb\uFFFD ", "fails": "failed  a\uFFFDb"} {
-			if list := w.runs(agent); len(list) != 1 || fmt.Sprint(list[0].State, " ", list[0].Output, " ",
+			if list := w.listRuns(agent); len(list) != 1 || fmt.Sprint(list[0].State, " ", list[0].Output, " ",
 				list[0].Message) != want {
 				t.Errorf("%s: %+v", agent, list)
 			}
@@ -214,14 +215,14 @@ func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
 	})
 }
 
-// A parked run may go on at once, and be in our hands again before whoever parked it has let go of it: it stays in
-// them, and nobody else gets it.
+// A parked run can become active again before its first goroutine has returned. It stays active and is not claimed
+// twice.
 func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, Limits{})
-	e := &eager{world: w}
+	w := newHarness(t, Limits{})
+	e := &stepOnPark{harness: w}
 	w.AfterEnd = []func(reeve.Run){e.step}
-	w.agent("a", 0)
+	w.insertAgent("a", 0)
 	if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
 		t.Fatal(err)
 	}
@@ -232,22 +233,22 @@ func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
 	w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd { return reeve.RunEnd{State: reeve.RunParked} }
 	w.Serve(t.Context(), runs[0])
 	if len(e.taken) != 1 || e.taken[0].ID != runs[0].ID {
-		t.Fatalf("taken up: %+v", e.taken)
+		t.Fatalf("resumed: %+v", e.taken)
 	}
-	w.doubt = true // the next step looks for what is ours and in nobody's hands
+	w.mayHaveOrphans = true // the next step looks for orphans
 	if again, _, err := w.Step(t.Context(), 10); err != nil || len(again) != 0 {
-		t.Errorf("it is begun twice: %+v %v", again, err)
+		t.Errorf("the run is claimed twice: %+v %v", again, err)
 	}
 }
 
-// A run that the store failed goes on when the store is there again, and one that it fails for ever ends.
+// A run that fails because of the store is resumed when the store works again. After maxStoreFailures it ends.
 func TestL08_TheStoreFailsARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("a", 0)
+		w := newHarness(t, Limits{})
+		w.insertAgent("a", 0)
 		down := store.UserError(store.Fault{Kind: store.FaultDown, Err: errors.New("the connection broke")})
-		for times, state := range map[int]reeve.RunState{1: reeve.RunCompleted, mostStumbles: reeve.RunCompleted,
-			mostStumbles + 1: reeve.RunFailed} {
+		for times, state := range map[int]reeve.RunState{1: reeve.RunCompleted, maxStoreFailures: reeve.RunCompleted,
+			maxStoreFailures + 1: reeve.RunFailed} {
 			if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
 				t.Fatal(err)
 			}
@@ -269,22 +270,22 @@ func TestL08_TheStoreFailsARun(t *testing.T) {
 					w.Serve(t.Context(), run)
 				}
 			}
-			if got := w.runs("a")[0]; got.ID != last.ID || got.State != state || got.Attempts != 1 {
+			if got := w.listRuns("a")[0]; got.ID != last.ID || got.State != state || got.Attempts != 1 {
 				t.Errorf("failed %d times: %s after %d attempts", times, got.State, got.Attempts)
 			}
-			if len(w.stumbles) != 0 {
-				t.Errorf("kept: %v", w.stumbles)
+			if len(w.storeFailures) != 0 {
+				t.Errorf("store failures are not cleared: %v", w.storeFailures)
 			}
 		}
 	})
 }
 
-// A schedule that is disabled runs nothing any more, also of what it has queued.
+// A disabled schedule runs nothing, not even firings that it has queued.
 func TestO17_DisabledWithAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("a", 0)
-		w.timer("t", "a", "interval", "1h", "look")
+		w := newHarness(t, Limits{})
+		w.insertAgent("a", 0)
+		w.insertTimer("t", "a", "interval", "1h", "look")
 		w.update(func(tx *store.Tx) error {
 			v, err := tx.Queue().GetTimer(t.Context(), home, "", "t")
 			if err != nil {
@@ -296,27 +297,27 @@ func TestO17_DisabledWithAQueue(t *testing.T) {
 		w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "no")}
 		}
-		time.Sleep(20*time.Hour + time.Minute) // nobody is there
-		stop := w.loop()
+		time.Sleep(20*time.Hour + time.Minute) // no scheduler is running
+		stop := w.startLoop()
 		time.Sleep(10 * time.Minute)
 		stop()
-		w.settled()
+		w.checkAllEnded()
 		skipped := 0
-		for _, v := range w.wakes("a") {
+		for _, v := range w.listWakes("a") {
 			if v.State == reeve.WakeSkipped && v.Why == "the schedule is disabled" {
 				skipped++
 			}
 		}
-		if n := len(w.runs("a")); n != 5 || skipped < 10 {
+		if n := len(w.listRuns("a")); n != 5 || skipped < 10 {
 			t.Errorf("%d runs, %d skipped", n, skipped)
 		}
 	})
 }
 
-// A schedule that is made paused has a zone like any other.
+// A schedule that is created paused has a default time zone.
 func TestO14_PausedFromTheStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, Limits{})
+	w := newHarness(t, Limits{})
 	got, _, err := w.Apply(reeve.Timer{ID: "t", State: reeve.TimerActive},
 		reeve.ScheduleRequest{Name: "n", CadenceType: "interval", CadenceValue: "1h",
 			Status: string(reeve.TimerPaused)}, reeve.Now())
@@ -325,21 +326,22 @@ func TestO14_PausedFromTheStart(t *testing.T) {
 	}
 }
 
-// doubter has somebody doubt while a step looks.
-type doubter struct{ w *world }
+// dropDuringStep deactivates a run as a possible orphan during a step.
+type dropDuringStep struct{ w *harness }
 
-func (d doubter) Entities(context.Context, *store.Snap, store.JournalScope,
+func (d dropDuringStep) Entities(context.Context, *store.Snap, store.JournalScope,
 	string, []string) ([]map[string]any, error) {
-	d.w.drop(&activeRun{}, true)
+	d.w.deactivate(&activeRun{}, true)
 	return []map[string]any{{"fine": true}}, nil
 }
 
-// Whoever drops a run while a step is under way is heard by the next one: that step has looked already.
+// A possible orphan that appears during a step is handled by the next step, because the current one has queried
+// already.
 func TestL08_DoubtWhileAStepLooks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, Limits{})
-	w.Entities = doubter{w}
-	w.agent("a", 0)
+	w := newHarness(t, Limits{})
+	w.Entities = dropDuringStep{w}
+	w.insertAgent("a", 0)
 	w.update(func(tx *store.Tx) error {
 		return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_a", WorkspaceID: home,
 			AgentID: "a", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
@@ -351,22 +353,23 @@ func TestL08_DoubtWhileAStepLooks(t *testing.T) {
 	if runs, _, err := w.Step(t.Context(), 10); err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
 	}
-	if !w.doubt {
-		t.Error("it is forgotten")
+	if !w.mayHaveOrphans {
+		t.Error("the possible orphan is forgotten")
 	}
-	if _, _, err := w.Step(t.Context(), 10); err != nil || w.doubt {
-		t.Errorf("it stays: %v", err)
+	if _, _, err := w.Step(t.Context(), 10); err != nil || w.mayHaveOrphans {
+		t.Errorf("mayHaveOrphans is not cleared: %v", err)
 	}
 }
 
-// taker has a run that was just begun taken while a step looks, which has found it. That step may come to nothing.
-type taker struct {
+// claimDuringStep starts serving a run during a step that has claimed the run as an orphan. The step may fail.
+type claimDuringStep struct {
 	take  func()
 	fails bool
 	looks int
 }
 
-func (t *taker) Entities(context.Context, *store.Snap, store.JournalScope, string, []string) ([]map[string]any, error) {
+func (t *claimDuringStep) Entities(context.Context, *store.Snap, store.JournalScope,
+	string, []string) ([]map[string]any, error) {
 	if t.looks++; t.looks == 1 {
 		t.take()
 		if t.fails {
@@ -376,12 +379,12 @@ func (t *taker) Entities(context.Context, *store.Snap, store.JournalScope, strin
 	return []map[string]any{{"fine": true}}, nil
 }
 
-// A run that was begun here is served once, though a step that doubts finds it before whoever began it has handed it
-// over, or serves it.
+// A run is served once, even if a step claims it as an orphan before the goroutine that inserted it enqueues or serves
+// it.
 func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
-	for name, take := range map[string]func(w *world, run reeve.Run, begun <-chan struct{}){
-		"a turn": func(w *world, run reeve.Run, _ <-chan struct{}) { w.Enqueue(run) },
-		"a step of another run": func(w *world, run reeve.Run, begun <-chan struct{}) {
+	for name, take := range map[string]func(w *harness, run reeve.Run, begun <-chan struct{}){
+		"a turn": func(w *harness, run reeve.Run, _ <-chan struct{}) { w.Enqueue(run) },
+		"a step of another run": func(w *harness, run reeve.Run, begun <-chan struct{}) {
 			left := make(chan struct{})
 			go func() { defer close(left); w.ServeBegun(w.t.Context(), run) }()
 			select {
@@ -393,9 +396,9 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 		for _, fails := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, fails), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t, Limits{})
-					w.agent("a", 0)
-					w.agent("b", 0)
+					w := newHarness(t, Limits{})
+					w.insertAgent("a", 0)
+					w.insertAgent("b", 0)
 					run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "turn", WorkspaceID: home, AgentID: "a",
 						Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "a:conv_1",
 						State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
@@ -406,16 +409,16 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 								Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
 					})
 					begun := make(chan struct{}, 10)
-					w.Entities = &taker{take: func() { take(w, run, begun) }, fails: fails}
+					w.Entities = &claimDuringStep{take: func() { take(w, run, begun) }, fails: fails}
 					w.brain.do = func(ctx context.Context, _ reeve.Run) reeve.RunEnd {
 						begun <- struct{}{}
 						notify.Sleep(ctx, time.Second)
 						return reeve.RunEnd{State: reeve.RunCompleted}
 					}
-					w.doubt = true
-					w.change("TASK", "op_1", reeve.Run{})
-					time.Sleep(time.Second) // the change is due when the loop first looks
-					stop := w.loop()
+					w.mayHaveOrphans = true
+					w.recordChange("TASK", "op_1", reeve.Run{})
+					time.Sleep(time.Second) // the change is due when the loop starts
+					stop := w.startLoop()
 					time.Sleep(10 * time.Second)
 					stop()
 					served := 0
@@ -424,8 +427,8 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 							served++
 						}
 					}
-					if served != 1 || len(w.found) > 0 {
-						t.Errorf("it was served %d times; %v are held for a step", served, w.found)
+					if served != 1 || len(w.claimedInStep) > 0 {
+						t.Errorf("served %d times; %v are still claimed", served, w.claimedInStep)
 					}
 				})
 			})
@@ -433,19 +436,19 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 	}
 }
 
-// Whoever serves a step of another run is not told to stop; when the server is, they do not wait for a store that takes
-// nothing.
+// ServeBegun with a context that does not end returns when the server stops, even if the store refuses the end of the
+// run.
 func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("a", 0)
+		w := newHarness(t, Limits{})
+		w.insertAgent("a", 0)
 		run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "step", WorkspaceID: home, AgentID: "a",
 			Reason: reeve.ReasonManual, State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
 		w.update(func(tx *store.Tx) error { _, err := tx.Runs().InsertRun(t.Context(), run); return err })
 		w.OnEnd = []EndHandler{func(context.Context, *store.Tx, []reeve.Run) error {
 			return reeve.Errorf(reeve.Unavailable, "no")
 		}}
-		stop := w.loop()
+		stop := w.startLoop()
 		served := make(chan struct{})
 		go func() { defer close(served); w.ServeBegun(context.WithoutCancel(t.Context()), run) }()
 		time.Sleep(time.Second)
@@ -453,18 +456,18 @@ func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 		select {
 		case <-served:
 		case <-time.After(time.Minute):
-			t.Fatal("it waits")
+			t.Fatal("ServeBegun did not return")
 		}
 	})
 }
 
-// forgetful makes a commit and does not say so, once it is told to.
-type forgetful struct {
+// lostCommitEngine commits one transaction and reports an unknown outcome.
+type lostCommitEngine struct {
 	store.Engine
 	now bool
 }
 
-func (f *forgetful) Update(ctx context.Context, g func(store.Conn) error) error {
+func (f *lostCommitEngine) Update(ctx context.Context, g func(store.Conn) error) error {
 	err := f.Engine.Update(ctx, g)
 	if err == nil && f.now {
 		f.now = false
@@ -473,17 +476,16 @@ func (f *forgetful) Update(ctx context.Context, g func(store.Conn) error) error 
 	return err
 }
 
-// A turn whose commit was made and never answered is in nobody's hands, as whoever began it was told of a failure: the
-// next step takes it up, once.
+// A turn whose commit succeeded but was reported as uncertain is claimed once by the next step.
 func TestL08_ACommitThatNobodyAnswered(t *testing.T) {
 	t.Parallel()
 	file, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &forgetful{Engine: file}
-	w := worldOn(t, e, Limits{})
-	w.agent("a", 0)
+	e := &lostCommitEngine{Engine: file}
+	w := newHarnessOn(t, e, Limits{})
+	w.insertAgent("a", 0)
 	e.now = true
 	err = w.DB.Update(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.Runs().InsertRun(t.Context(), reeve.Run{ID: "run_1", Key: "k", WorkspaceID: home, AgentID: "a",
@@ -497,13 +499,13 @@ func TestL08_ACommitThatNobodyAnswered(t *testing.T) {
 		runs, _, err := w.Step(t.Context(), 10)
 		w.must(err)
 		if len(runs) != want {
-			t.Fatalf("%d runs are taken up, want %d", len(runs), want)
+			t.Fatalf("%d runs are claimed, want %d", len(runs), want)
 		}
 		for _, run := range runs {
 			w.Serve(t.Context(), run)
 		}
 	}
-	if list := w.runs("a"); len(list) != 1 || list[0].State != reeve.RunCompleted {
+	if list := w.listRuns("a"); len(list) != 1 || list[0].State != reeve.RunCompleted {
 		t.Errorf("%+v", list)
 	}
 }

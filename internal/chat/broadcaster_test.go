@@ -15,19 +15,19 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// Kept frames and tokens come in the order in which they were told, to everybody.
-func TestHub_TokensComeBetweenKeptFrames(t *testing.T) {
+// All readers get stored frames and tokens in the order of publication.
+func TestBroadcaster_TokensComeBetweenKeptFrames(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
+	w := newHarness(t)
+	c := w.openConversation()
 	one, two := w.subscribe(c.ID, 0), w.subscribe(c.ID, 0)
-	w.keep(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
-	w.Hub.Changed(c.ID)
-	w.Hub.Token(c.ID, token("a", "Hel"))
-	w.Hub.Token(c.ID, token("a", "lo"))
-	w.keep(c.ID, message("a", "Hello"))
-	w.Hub.Changed(c.ID)
-	w.Hub.Token(c.ID, token("a", "again"))
+	w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
+	w.Broadcaster.Changed(c.ID)
+	w.Broadcaster.Token(c.ID, token("a", "Hel"))
+	w.Broadcaster.Token(c.ID, token("a", "lo"))
+	w.appendFrame(c.ID, message("a", "Hello"))
+	w.Broadcaster.Changed(c.ID)
+	w.Broadcaster.Token(c.ID, token("a", "again"))
 	for _, r := range []*Reader{one, two} {
 		list := w.read(r, withText("again"))
 		got := ""
@@ -43,16 +43,16 @@ func TestHub_TokensComeBetweenKeptFrames(t *testing.T) {
 	}
 }
 
-// Whatever a client saw last, it gets the rest exactly once: from memory, and after a restart from the store.
-func TestHub_ResumeIsExact(t *testing.T) {
+// A client that reconnects gets each later frame exactly once, from memory or, after a restart, from the store.
+func TestBroadcaster_ResumeIsExact(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
+	w := newHarness(t)
+	c := w.openConversation()
 	hold := w.subscribe(c.ID, 0)
 	for i := range 5 {
-		w.keep(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: fmt.Sprint(i)})
-		w.Hub.Changed(c.ID)
-		w.Hub.Token(c.ID, token(fmt.Sprint(i), "x"))
+		w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: fmt.Sprint(i)})
+		w.Broadcaster.Changed(c.ID)
+		w.Broadcaster.Token(c.ID, token(fmt.Sprint(i), "x"))
 	}
 	all := w.read(hold, func(f reeve.Frame) bool { return f.TurnID == "4" && f.Type == reeve.FrameToken })
 	if len(all) != 10 {
@@ -64,11 +64,11 @@ func TestHub_ResumeIsExact(t *testing.T) {
 			t.Errorf("after %d: %d frames, want %d", f.Seq, len(rest), 9-i)
 		}
 	}
-	w.Hub = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
+	w.Broadcaster = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
 	for i, f := range all {
 		r := w.subscribe(c.ID, f.Seq)
-		w.keep(c.ID, message("z", fmt.Sprint(i)))
-		w.Hub.Changed(c.ID)
+		w.appendFrame(c.ID, message("z", fmt.Sprint(i)))
+		w.Broadcaster.Changed(c.ID)
 		rest := w.read(r, withText(fmt.Sprint(i)))
 		kept := 5 - (i/2 + 1) + i + 1 // those of before, those of this loop
 		if len(rest) != kept {
@@ -77,45 +77,45 @@ func TestHub_ResumeIsExact(t *testing.T) {
 	}
 }
 
-// The numbers of tokens that a client saw before a restart are not given again.
-func TestHub_NumbersGrowAcrossARestart(t *testing.T) {
+// Sequence numbers of tokens are not used again after a restart.
+func TestBroadcaster_NumbersGrowAcrossARestart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
+	w := newHarness(t)
+	c := w.openConversation()
 	r := w.subscribe(c.ID, 0)
-	w.keep(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
-	w.Hub.Changed(c.ID)
+	w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
+	w.Broadcaster.Changed(c.ID)
 	for range 40 {
-		w.Hub.Token(c.ID, token("a", "x"))
+		w.Broadcaster.Token(c.ID, token("a", "x"))
 	}
-	w.Hub.Token(c.ID, token("a", "end"))
+	w.Broadcaster.Token(c.ID, token("a", "end"))
 	list := w.read(r, withText("end"))
 	last := list[len(list)-1].Seq
 
-	w.Hub = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
+	w.Broadcaster = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
 	r = w.subscribe(c.ID, last)
-	// which whoever takes up a turn says first
-	w.keep(c.ID, reeve.Frame{Type: reeve.FrameToken, TurnID: "a", Discard: true})
-	w.Hub.Changed(c.ID)
-	w.Hub.Token(c.ID, token("a", "anew"))
+	// a resumed turn begins with this frame
+	w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameToken, TurnID: "a", Discard: true})
+	w.Broadcaster.Changed(c.ID)
+	w.Broadcaster.Token(c.ID, token("a", "anew"))
 	if got := w.read(r, withText("anew")); len(got) != 2 || !got[0].Discard || got[0].Seq <= last ||
 		got[1].Seq <= got[0].Seq {
 		t.Errorf("after %d: %+v", last, got)
 	}
 }
 
-// A number that nobody was given does no harm to the others: one that may be a token's is taken for that, and counts
-// for its client alone; one beyond is refused, and so is any before the first frame.
+// An unassigned position that can be that of a token is accepted for its client alone. A higher position is refused,
+// and so is any position before the first frame.
 func TestW12_ANumberFromNowhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
+	w := newHarness(t)
+	c := w.openConversation()
 	for _, after := range []int64{1, 5000, store.FrameStep - 1} {
-		if _, err := w.Hub.Subscribe(t.Context(), c.ID, after); reeve.CodeOf(err) != reeve.Stale {
+		if _, err := w.Broadcaster.Subscribe(t.Context(), c.ID, after); reeve.CodeOf(err) != reeve.Stale {
 			t.Errorf("after %d where there is no frame: %v", after, err)
 		}
 	}
-	w.keep(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
+	w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
 	last := int64(store.FrameStep)
 	for _, beyond := range []int64{-1, 0, 1, store.FrameStep / 2, store.FrameStep - 1} {
 		r, other := w.subscribe(c.ID, last+beyond), w.subscribe(c.ID, 0)
@@ -123,13 +123,13 @@ func TestW12_ANumberFromNowhere(t *testing.T) {
 			t.Errorf("after %d: another is told that the last is %d, and it is %d", last+beyond, got, last)
 		}
 		say := fmt.Sprint("beyond ", beyond)
-		w.Hub.Token(c.ID, token(say, say))
-		w.Hub.Token(c.ID, token(say, "."))
-		w.keep(c.ID, message("b", "between"))
-		w.Hub.Changed(c.ID)
-		w.Hub.Token(c.ID, token(say, "!"))
-		w.keep(c.ID, message(say, say+".!"))
-		w.Hub.Changed(c.ID)
+		w.Broadcaster.Token(c.ID, token(say, say))
+		w.Broadcaster.Token(c.ID, token(say, "."))
+		w.appendFrame(c.ID, message("b", "between"))
+		w.Broadcaster.Changed(c.ID)
+		w.Broadcaster.Token(c.ID, token(say, "!"))
+		w.appendFrame(c.ID, message(say, say+".!"))
+		w.Broadcaster.Changed(c.ID)
 		if list := w.read(r, withText(say+".!")); !strings.HasPrefix(say+".!", said(list, say)) {
 			t.Errorf("%s: tokens with a hole: %q", say, said(list, say))
 		}
@@ -138,39 +138,39 @@ func TestW12_ANumberFromNowhere(t *testing.T) {
 		}
 		last += 2 * store.FrameStep
 		for _, after := range []int64{last + store.FrameStep, 1 << 62, math.MaxInt64} {
-			if _, err := w.Hub.Subscribe(t.Context(), c.ID, after); reeve.CodeOf(err) != reeve.Stale {
+			if _, err := w.Broadcaster.Subscribe(t.Context(), c.ID, after); reeve.CodeOf(err) != reeve.Stale {
 				t.Errorf("after %d of %d: %v", after, last, err)
 			}
 		}
 	}
-	if n := w.Hub.stream(c.ID, 0).readers; n != 10 {
+	if n := w.Broadcaster.getStream(c.ID, 0).readers; n != 10 {
 		t.Errorf("%d readers, want those that were let in", n)
 	}
 }
 
-// Of many who come at once, one reads the store for all who were there when it began.
-func TestHub_OneReadsForAll(t *testing.T) {
+// Concurrent subscribers share reads of the store.
+func TestBroadcaster_OneReadsForAll(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.Hub.stream(w.talk().ID, 0)
+	w := newHarness(t)
+	s := w.Broadcaster.getStream(w.openConversation().ID, 0)
 	over, cancel := context.WithCancel(t.Context())
 	cancel() // who has to read fails
-	one, two := s.ask(), s.ask()
-	w.must(s.answer(t.Context(), one))
-	w.must(s.answer(over, two))
-	if err := s.answer(over, s.ask()); err == nil {
+	one, two := s.requestRefresh(), s.requestRefresh()
+	w.must(s.serveRefresh(t.Context(), one))
+	w.must(s.serveRefresh(over, two))
+	if err := s.serveRefresh(over, s.requestRefresh()); err == nil {
 		t.Error("one who came later was not told what is there by now")
 	}
 	w.must(s.refresh(t.Context()))
 }
 
-// A client that reads nothing harms nobody, and gets every kept frame once when it does. Of messages whose beginning it
-// missed it gets no tokens.
-func TestHub_ASlowClient(t *testing.T) {
+// A client that does not read affects no other client. When it reads, it gets every stored frame once, and no tokens of
+// messages whose beginning it has missed.
+func TestBroadcaster_ASlowClient(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Hub.memory = 0 // the least that each conversation has
-	c := w.talk()
+	w := newHarness(t)
+	w.Broadcaster.memory = 0 // the least that each conversation has
+	c := w.openConversation()
 	slow, fast := w.subscribe(c.ID, 0), w.subscribe(c.ID, 0)
 	const messages, tokens = 20, 100
 	whole := map[string]string{}
@@ -179,15 +179,15 @@ func TestHub_ASlowClient(t *testing.T) {
 		for i := range tokens {
 			piece := fmt.Sprintf("%d.%d ", m, i)
 			whole[turn] += piece
-			w.Hub.Token(c.ID, token(turn, piece))
+			w.Broadcaster.Token(c.ID, token(turn, piece))
 		}
-		w.keep(c.ID, message(turn, whole[turn]))
-		w.Hub.Changed(c.ID)
+		w.appendFrame(c.ID, message(turn, whole[turn]))
+		w.Broadcaster.Changed(c.ID)
 		if got := said(w.read(fast, withText(whole[turn])), turn); got != whole[turn] {
 			t.Fatalf("the fast one got %d of %d bytes", len(got), len(whole[turn]))
 		}
 	}
-	w.Hub.Token(c.ID, token("last", "end"))
+	w.Broadcaster.Token(c.ID, token("last", "end"))
 	list := w.read(slow, withText("end"))
 	kept := 0
 	for _, f := range list {
@@ -203,11 +203,12 @@ func TestHub_ASlowClient(t *testing.T) {
 	}
 }
 
-// Turns that run together: every client sees the numbers grow, and each turn's pieces whole and in order.
+// With concurrent turns, sequence numbers increase for every client, and the tokens of each turn are complete and in
+// order.
 func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
+	w := newHarness(t)
+	c := w.openConversation()
 	const turns, pieces = 8, 200
 	var group sync.WaitGroup
 	readers := []*Reader{w.subscribe(c.ID, 0), w.subscribe(c.ID, 0)}
@@ -217,10 +218,10 @@ func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
 			for i := range pieces {
 				piece := fmt.Sprintf("%d:%d ", n, i)
 				text += piece
-				w.Hub.Token(c.ID, token(turn, piece))
+				w.Broadcaster.Token(c.ID, token(turn, piece))
 				if i%50 == 49 {
-					w.keep(c.ID, message(turn, text))
-					w.Hub.Changed(c.ID)
+					w.appendFrame(c.ID, message(turn, text))
+					w.Broadcaster.Changed(c.ID)
 					text = ""
 				}
 			}
@@ -261,67 +262,67 @@ func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
 	}
 }
 
-// What another server commits is told here too, in order.
-func TestHub_FramesOfAnotherServer(t *testing.T) {
+// Frames that another server commits are published in order.
+func TestBroadcaster_FramesOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.PostgresURL(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := worldOn(t, e)
-	c := w.talk()
+	w := newHarnessOn(t, e)
+	c := w.openConversation()
 	r := w.subscribe(c.ID, 0)
 	for i := range 250 { // more than are read at once
-		w.keep(c.ID, message("a", fmt.Sprint(i)))
+		w.appendFrame(c.ID, message("a", fmt.Sprint(i)))
 	}
-	w.must(w.Hub.Step(t.Context()))
+	w.must(w.Broadcaster.Step(t.Context()))
 	for i, f := range w.read(r, withText("249")) {
 		if f.Text != fmt.Sprint(i) {
 			t.Fatalf("frame %d is %q", i, f.Text)
 		}
 	}
-	w.must(w.Hub.Step(t.Context()))
+	w.must(w.Broadcaster.Step(t.Context()))
 }
 
-// Conversations that nobody listens to leave memory, and lose nothing by it.
-func TestHub_IdleConversationsLeaveMemory(t *testing.T) {
+// Conversations without readers leave memory without losing frames.
+func TestBroadcaster_IdleConversationsLeaveMemory(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
-	w.keep(c.ID, message("a", "kept"))
-	w.Hub.Changed(c.ID)
-	hold := w.subscribe(w.talk().ID, 0)
+	w := newHarness(t)
+	c := w.openConversation()
+	w.appendFrame(c.ID, message("a", "kept"))
+	w.Broadcaster.Changed(c.ID)
+	hold := w.subscribe(w.openConversation().ID, 0)
 	defer hold.Close()
-	w.Hub.mu.Lock()
-	w.Hub.sweep(reeve.Monotonic().Add(2 * idleAfter))
-	left := len(w.Hub.streams)
-	w.Hub.mu.Unlock()
+	w.Broadcaster.mu.Lock()
+	w.Broadcaster.sweep(reeve.Monotonic().Add(2 * idleTimeout))
+	left := len(w.Broadcaster.streams)
+	w.Broadcaster.mu.Unlock()
 	if left != 1 {
 		t.Errorf("%d conversations in memory, want the one that is listened to", left)
 	}
 	if list := w.read(w.subscribe(c.ID, 0), withText("kept")); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
-	for i := range 3 * mostIdle {
-		w.Hub.stream(fmt.Sprint("conv", i), 0)
+	for i := range 3 * maxIdleStreams {
+		w.Broadcaster.getStream(fmt.Sprint("conv", i), 0)
 	}
-	if n := len(w.Hub.streams); n > 2*mostIdle {
+	if n := len(w.Broadcaster.streams); n > 2*maxIdleStreams {
 		t.Errorf("%d conversations in memory", n)
 	}
 }
 
-// Memory is bounded by bytes too, and a frame larger than all of it is still told.
-func TestHub_LargeFrames(t *testing.T) {
+// The memory limit counts bytes. A frame over the limit is still published.
+func TestBroadcaster_LargeFrames(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
+	w := newHarness(t)
+	c := w.openConversation()
 	r := w.subscribe(c.ID, 0)
-	big := strings.Repeat("x", 2*mostShare)
+	big := strings.Repeat("x", 2*maxShare)
 	for i := range 3 {
-		w.keep(c.ID, message("a", fmt.Sprint(i, big)))
-		w.Hub.Changed(c.ID)
+		w.appendFrame(c.ID, message("a", fmt.Sprint(i, big)))
+		w.Broadcaster.Changed(c.ID)
 	}
-	if n := len(r.stream.lines); n != 1 {
+	if n := len(r.stream.frames); n != 1 {
 		t.Errorf("%d frames in memory", n)
 	}
 	if list := w.read(r, withText("2"+big)); len(list) != 3 {
@@ -329,10 +330,10 @@ func TestHub_LargeFrames(t *testing.T) {
 	}
 }
 
-func TestHub_ReadersEndWithTheirContext(t *testing.T) {
+func TestBroadcaster_ReadersEndWithTheirContext(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	r := w.subscribe(w.talk().ID, 0)
+	w := newHarness(t)
+	r := w.subscribe(w.openConversation().ID, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Next(ctx); err == nil {
@@ -340,17 +341,17 @@ func TestHub_ReadersEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// A turn's first token may be faster than whoever tells that the turn began: it still comes after that.
-func TestHub_TokensWaitForWhatIsExpected(t *testing.T) {
+// A token that arrives before the frame turn_started is published after it.
+func TestBroadcaster_TokensWaitForWhatIsExpected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
+	w := newHarness(t)
+	c := w.openConversation()
 	r := w.subscribe(c.ID, 0)
 	for i := range 3 {
-		w.keep(c.ID, message("a", fmt.Sprint("kept ", i)))
-		w.Hub.MarkPending(c.ID)
-		w.Hub.Token(c.ID, reeve.Frame{TurnID: "a", Text: fmt.Sprint("token ", i)})
-		w.Hub.Flush(c.ID) // has nothing left to tell
+		w.appendFrame(c.ID, message("a", fmt.Sprint("kept ", i)))
+		w.Broadcaster.MarkPending(c.ID)
+		w.Broadcaster.Token(c.ID, reeve.Frame{TurnID: "a", Text: fmt.Sprint("token ", i)})
+		w.Broadcaster.Flush(c.ID) // has nothing left to tell
 	}
 	var got []string
 	last := int64(0)

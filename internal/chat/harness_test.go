@@ -17,8 +17,8 @@ import (
 
 const home = "default"
 
-// world is a desk on a real store, with an agent and two people. Runs that are begun are only written down.
-type world struct {
+// harness is a service on a real store, with an agent and two users. It records enqueued runs and does not serve them.
+type harness struct {
 	*Service
 	t     testing.TB
 	mu    sync.Mutex
@@ -26,7 +26,7 @@ type world struct {
 	n     int
 }
 
-func (w *world) Enqueue(run reeve.Run) {
+func (w *harness) Enqueue(run reeve.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.taken = append(w.taken, run)
@@ -38,10 +38,10 @@ var (
 	eve = reeve.Principal{User: "eve", Role: reeve.Owner, Workspace: home}
 )
 
-// shelf is what can be fetched, by its address.
-type shelf map[string][]byte
+// fakeFetcher returns content by URL.
+type fakeFetcher map[string][]byte
 
-func (s shelf) Fetch(_ context.Context, address string, most int) ([]byte, error) {
+func (s fakeFetcher) Fetch(_ context.Context, address string, most int) ([]byte, error) {
 	b, ok := s[address]
 	if !ok || len(b) > most {
 		return nil, reeve.Errorf(reeve.Unavailable, "it is not there")
@@ -49,17 +49,17 @@ func (s shelf) Fetch(_ context.Context, address string, most int) ([]byte, error
 	return b, nil
 }
 
-func newWorld(t testing.TB) *world {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	ctx := t.Context()
 	e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return worldOn(t, e)
+	return newHarnessOn(t, e)
 }
 
-func worldOn(t testing.TB, e store.Engine) *world {
+func newHarnessOn(t testing.TB, e store.Engine) *harness {
 	t.Helper()
 	ctx := t.Context()
 	db, err := store.Open(ctx, e, []byte("0123456789abcdef0123456789abcdef"))
@@ -67,9 +67,10 @@ func worldOn(t testing.TB, e store.Engine) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	w := &world{t: t}
-	w.Service = &Service{DB: db, Hub: NewBroadcaster(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w,
-		Fetcher: shelf{"https://example.com/b.png": append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 40)...)}}
+	w := &harness{t: t}
+	w.Service = &Service{DB: db, Broadcaster: NewBroadcaster(db, slog.New(slog.DiscardHandler)), Process: "proc_1",
+		Queue:   w,
+		Fetcher: fakeFetcher{"https://example.com/b.png": append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 40)...)}}
 	w.update(func(tx *store.Tx) error {
 		if _, err := tx.Agents().InsertWorkspace(ctx, home, "Home"); err != nil {
 			return err
@@ -89,54 +90,53 @@ func worldOn(t testing.TB, e store.Engine) *world {
 	return w
 }
 
-func (w *world) must(err error) {
+func (w *harness) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) update(f func(*store.Tx) error) {
+func (w *harness) update(f func(*store.Tx) error) {
 	w.t.Helper()
 	w.must(w.DB.Update(w.t.Context(), f))
 }
 
-func (w *world) talk() reeve.Conversation {
+func (w *harness) openConversation() reeve.Conversation {
 	w.t.Helper()
 	c, err := w.Open(w.t.Context(), ada, "", "chat", reeve.ConversationRequest{Agent: "bot"})
 	w.must(err)
 	return c
 }
 
-// keep commits a frame, as a brain does, and tells nobody.
-func (w *world) keep(conversation string, f reeve.Frame) {
+// appendFrame commits a frame as a brain does, without publishing it.
+func (w *harness) appendFrame(conversation string, f reeve.Frame) {
 	w.t.Helper()
 	w.mu.Lock()
 	w.n++
 	key := fmt.Sprint("test:", w.n)
 	w.mu.Unlock()
 	if err := w.DB.Update(context.Background(), func(tx *store.Tx) error {
-		return tx.Chat().
-			AppendFrame(context.Background(), conversation, key, f)
+		return tx.Chat().AppendFrame(context.Background(), conversation, key, f)
 	}); err != nil {
 		w.t.Error(err)
 	}
 }
 
-func (w *world) subscribe(conversation string, after int64) *Reader {
+func (w *harness) subscribe(conversation string, after int64) *Reader {
 	w.t.Helper()
-	r, err := w.Hub.Subscribe(w.t.Context(), conversation, after)
+	r, err := w.Broadcaster.Subscribe(w.t.Context(), conversation, after)
 	w.must(err)
 	w.t.Cleanup(r.Close)
 	return r
 }
 
-// read takes frames until one fits, and checks that their numbers grow.
-func (w *world) read(r *Reader, until func(reeve.Frame) bool) (list []reeve.Frame) {
+// read returns frames up to the first one for which until is true. It checks that sequence numbers increase.
+func (w *harness) read(r *Reader, until func(reeve.Frame) bool) (list []reeve.Frame) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
-	before := r.at
+	before := r.position
 	for {
 		lines, err := r.Next(ctx)
 		if err != nil {
@@ -151,7 +151,7 @@ func (w *world) read(r *Reader, until func(reeve.Frame) bool) (list []reeve.Fram
 			before = f.Seq
 			if list = append(list, f); until(f) {
 				if i != len(lines)-1 {
-					r.at = f.Seq // the rest is for the next read
+					r.position = f.Seq // the rest is for the next read
 				}
 				return list
 			}

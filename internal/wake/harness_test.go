@@ -18,9 +18,9 @@ import (
 
 const home = "default"
 
-// world is a scheduler on a real store, with a brain that the test directs. It can be inside a bubble of
-// testing/synctest.
-type world struct {
+// harness is a scheduler on a real store, with a brain that the test controls. It works inside a testing/synctest
+// bubble.
+type harness struct {
 	*Scheduler
 	*Queue
 	*Planner
@@ -29,13 +29,13 @@ type world struct {
 	n     int
 }
 
-// brain does what it is told for each run, and keeps count.
+// brain calls do for each run, and counts runs.
 type brain struct {
 	mu    sync.Mutex
 	do    func(ctx context.Context, run reeve.Run) reeve.RunEnd // default: complete at once
 	busy  map[string]int                                        // runs under way, by agent
-	most  map[string]int                                        // the most at once, by agent
-	ends  map[string]int                                        // how often a run came to its end, by key
+	most  map[string]int                                        // maximum of busy, by agent
+	ends  map[string]int                                        // number of final ends, by run key
 	order []reeve.Run
 }
 
@@ -63,16 +63,16 @@ func newBrain() *brain {
 	return &brain{busy: map[string]int{}, most: map[string]int{}, ends: map[string]int{}}
 }
 
-func newWorld(t testing.TB, limits Limits) *world {
+func newHarness(t testing.TB, limits Limits) *harness {
 	t.Helper()
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return worldOn(t, e, limits)
+	return newHarnessOn(t, e, limits)
 }
 
-func worldOn(t testing.TB, e store.Engine, limits Limits) *world {
+func newHarnessOn(t testing.TB, e store.Engine, limits Limits) *harness {
 	t.Helper()
 	ctx := t.Context()
 	db, err := store.Open(ctx, e, []byte("0123456789abcdef0123456789abcdef"))
@@ -80,7 +80,7 @@ func worldOn(t testing.TB, e store.Engine, limits Limits) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	w := &world{t: t, brain: newBrain()}
+	w := &harness{t: t, brain: newBrain()}
 	w.must(db.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Agents().InsertWorkspace(ctx, home, "Home")
 		return err
@@ -89,8 +89,8 @@ func worldOn(t testing.TB, e store.Engine, limits Limits) *world {
 	return w
 }
 
-// restart makes a new scheduler on the store; whoever worked on it before is gone.
-func (w *world) restart(db *store.DB, limits Limits) {
+// restart replaces the scheduler with one of a new process. Runs of the old process are abandoned.
+func (w *harness) restart(db *store.DB, limits Limits) {
 	w.t.Helper()
 	w.n++
 	process := fmt.Sprint("proc_", w.n)
@@ -105,20 +105,20 @@ func (w *world) restart(db *store.DB, limits Limits) {
 	w.Scheduler = s
 }
 
-func (w *world) must(err error) {
+func (w *harness) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) update(f func(*store.Tx) error) {
+func (w *harness) update(f func(*store.Tx) error) {
 	w.t.Helper()
 	w.must(w.DB.Update(w.t.Context(), f))
 }
 
-// agent makes an agent that watches these keys.
-func (w *world) agent(id string, throttle time.Duration, watches ...string) {
+// insertAgent inserts an agent that watches semantic keys.
+func (w *harness) insertAgent(id string, throttle time.Duration, watches ...string) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	w.update(func(tx *store.Tx) error {
@@ -138,8 +138,8 @@ func (w *world) agent(id string, throttle time.Duration, watches ...string) {
 	})
 }
 
-// change tells of a change, by nobody or in a run.
-func (w *world) change(key, op string, by reeve.Run) {
+// recordChange records a change of a semantic key, by a run or, if the run is empty, by no agent.
+func (w *harness) recordChange(key, op string, by reeve.Run) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
 		return tx.Queue().RecordChange(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID,
@@ -149,8 +149,8 @@ func (w *world) change(key, op string, by reeve.Run) {
 	w.Wakeup()
 }
 
-// timer makes a timer; with a goal it is a schedule.
-func (w *world) timer(id, agent, kind, value, goal string) {
+// insertTimer inserts a timer. With a goal it is a schedule.
+func (w *harness) insertTimer(id, agent, kind, value, goal string) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
 		t, _, err := w.Plan(reeve.Timer{ID: id, WorkspaceID: home, AgentID: agent, UserID: "ann", Name: id, Goal: goal,
@@ -164,7 +164,7 @@ func (w *world) timer(id, agent, kind, value, goal string) {
 	w.Wakeup()
 }
 
-func (w *world) runs(agent string) (list []reeve.Run) {
+func (w *harness) listRuns(agent string) (list []reeve.Run) {
 	w.t.Helper()
 	w.must(w.DB.View(w.t.Context(), func(s *store.Snap) (err error) {
 		list, err = s.Runs().ListRuns(w.t.Context(), home, store.RunFilter{Agent: agent, Limit: 10_000})
@@ -173,7 +173,7 @@ func (w *world) runs(agent string) (list []reeve.Run) {
 	return list
 }
 
-func (w *world) wakes(agent string) (list []reeve.Wake) {
+func (w *harness) listWakes(agent string) (list []reeve.Wake) {
 	w.t.Helper()
 	w.must(w.DB.View(w.t.Context(), func(s *store.Snap) (err error) {
 		list, err = s.Queue().ListWakes(w.t.Context(), home, store.WakeFilter{Agent: agent, Limit: 10_000})
@@ -182,8 +182,8 @@ func (w *world) wakes(agent string) (list []reeve.Wake) {
 	return list
 }
 
-// loop runs the scheduler until the function it gives is called.
-func (w *world) loop() (stop func()) {
+// startLoop runs the scheduler until the returned function is called.
+func (w *harness) startLoop() (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
@@ -194,23 +194,23 @@ func (w *world) loop() (stop func()) {
 	}
 }
 
-// settled checks what holds when everything has come to an end: no wake waits, every run is terminal, every key was
-// served by one run or skipped, and no agent ran twice at once.
-func (w *world) settled() {
+// checkAllEnded checks that no wake is queued, that every run is final, that each run key was served once or skipped,
+// and that no lane had two runs at the same time.
+func (w *harness) checkAllEnded() {
 	w.t.Helper()
 	byID := map[string]reeve.Run{}
-	for _, r := range w.runs("") {
+	for _, r := range w.listRuns("") {
 		byID[r.ID] = r
 		if !r.State.Final() {
 			w.t.Errorf("run %s of %s is %s", r.ID, r.AgentID, r.State)
 		}
 	}
 	served := map[string]int{}
-	for _, k := range w.wakes("") {
+	for _, k := range w.listWakes("") {
 		switch k.State {
 		case reeve.WakeSkipped:
 			if k.Why == "" || k.RunID != "" {
-				w.t.Errorf("wake %s is skipped, and does not say why: %+v", k.RunKey, k)
+				w.t.Errorf("wake %s is skipped without a reason: %+v", k.RunKey, k)
 			}
 		case reeve.WakeTaken:
 			if r, ok := byID[k.RunID]; !ok || r.AgentID != k.AgentID {
@@ -218,22 +218,22 @@ func (w *world) settled() {
 			}
 			served[k.RunID]++
 		case reeve.WakeQueued:
-			w.t.Errorf("wake %s waits for ever", k.RunKey)
+			w.t.Errorf("wake %s is still queued", k.RunKey)
 		}
 	}
 	for id, r := range byID {
 		if served[id] != r.Wakes || served[id] == 0 {
-			w.t.Errorf("run %s says that it serves %d wakes; %d say that it serves them", id, r.Wakes, served[id])
+			w.t.Errorf("run %s records %d wakes, but %d wakes refer to it", id, r.Wakes, served[id])
 		}
 	}
-	until := map[string]time.Time{} // by agent, or schedule
-	for _, r := range slices.Backward(w.runs("")) {
+	until := map[string]time.Time{} // end of the latest run, by lane
+	for _, r := range slices.Backward(w.listRuns("")) {
 		lane := r.AgentID
 		if strings.HasPrefix(r.SessionID, store.ScheduleLane) {
 			lane += r.SessionID
 		}
 		if r.StartedAt.Before(until[lane]) {
-			w.t.Errorf("run %s began at %s, before the one before it ended at %s", r.ID, r.StartedAt, until[lane])
+			w.t.Errorf("run %s began at %s, before the previous run ended at %s", r.ID, r.StartedAt, until[lane])
 		}
 		if r.FinishedAt != nil {
 			until[lane] = *r.FinishedAt
@@ -243,7 +243,7 @@ func (w *world) settled() {
 	defer w.brain.mu.Unlock()
 	for key, n := range w.brain.ends {
 		if n > 1 {
-			w.t.Errorf("the key %s came to its end %d times", key, n)
+			w.t.Errorf("run key %s ended %d times", key, n)
 		}
 	}
 }

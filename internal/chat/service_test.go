@@ -17,12 +17,13 @@ func code(t *testing.T, err error, want reeve.Code) {
 	}
 }
 
-// A turn begins in one piece: what was said, the wake, the run, the frame; and its key makes it once.
-func TestDesk_Begin(t *testing.T) {
+// BeginTurn stores the message, the wake, the run and the frame in one transaction. A repeated key returns the same
+// turn.
+func TestService_Begin(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newHarness(t)
 	ctx := t.Context()
-	c := w.talk()
+	c := w.openConversation()
 	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 20)...)
 	say := reeve.TurnRequest{Content: "hello", Variables: map[string]string{"name": "{{x}}"},
 		Tools: []string{"file_list"}, Model: "m",
@@ -85,11 +86,11 @@ func TestDesk_Begin(t *testing.T) {
 	}))
 }
 
-func TestDesk_WhoMayNotSpeak(t *testing.T) {
+func TestService_WhoMayNotSpeak(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newHarness(t)
 	ctx := t.Context()
-	c := w.talk()
+	c := w.openConversation()
 	hello := reeve.TurnRequest{Content: "hello"}
 	try := func(who reeve.Principal) error {
 		_, _, err := w.BeginTurn(ctx, who, c.ID, "", hello)
@@ -142,15 +143,15 @@ func TestDesk_WhoMayNotSpeak(t *testing.T) {
 	code(t, try(ada), reeve.Conflict)
 }
 
-func TestDesk_WhatCannotBeSaid(t *testing.T) {
+func TestService_WhatCannotBeSaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := w.talk()
+	w := newHarness(t)
+	c := w.openConversation()
 	file := func(a reeve.Attachment) reeve.TurnRequest {
 		return reeve.TurnRequest{Content: "look", Attachments: []reeve.Attachment{a}}
 	}
 	many := map[string]string{}
-	for i := range mostVariables + 1 {
+	for i := range maxVariables + 1 {
 		many[strings.Repeat("v", i+1)] = ""
 	}
 	for name, c2 := range map[string]struct {
@@ -158,8 +159,8 @@ func TestDesk_WhatCannotBeSaid(t *testing.T) {
 		path string
 	}{
 		"nothing":  {reeve.TurnRequest{Content: " \n"}, "/content"},
-		"too much": {reeve.TurnRequest{Content: strings.Repeat("x", MostContent+1)}, "/content"},
-		"many files": {reeve.TurnRequest{Attachments: make([]reeve.Attachment, MostAttachments+1)},
+		"too much": {reeve.TurnRequest{Content: strings.Repeat("x", MaxContentBytes+1)}, "/content"},
+		"many files": {reeve.TurnRequest{Attachments: make([]reeve.Attachment, MaxAttachments+1)},
 			"/attachments"},
 		"many variables": {reeve.TurnRequest{Content: "x", Variables: many}, "/variables"},
 		"no type":        {file(reeve.Attachment{Data: []byte("x")}), "/attachments/0/media_type"},
@@ -186,19 +187,19 @@ func TestDesk_WhatCannotBeSaid(t *testing.T) {
 		}
 	}
 	_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "",
-		file(reeve.Attachment{MediaType: "audio/wav", Data: make([]byte, MostBytes+1)}))
+		file(reeve.Attachment{MediaType: "audio/wav", Data: make([]byte, MaxAttachmentBytes+1)}))
 	code(t, err, reeve.TooLarge)
 	if len(w.taken) != 0 {
 		t.Errorf("%d turns were begun", len(w.taken))
 	}
 }
 
-// The end of a turn is told once, with what went wrong; a turn that waits has not ended.
-func TestDesk_HowTurnsEnd(t *testing.T) {
+// The end of a turn is published once, with its error. A parked turn has not ended.
+func TestService_HowTurnsEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newHarness(t)
 	ctx := t.Context()
-	c := w.talk()
+	c := w.openConversation()
 	r := w.subscribe(c.ID, 0)
 	for range 3 {
 		_, _, err := w.BeginTurn(ctx, ada, c.ID, "", reeve.TurnRequest{Content: "hello"})
@@ -233,9 +234,9 @@ func TestDesk_HowTurnsEnd(t *testing.T) {
 	}
 }
 
-func TestDesk_Open(t *testing.T) {
+func TestService_Open(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newHarness(t)
 	ctx := t.Context()
 	c, err := w.Open(ctx, ada, "conv_mine", "playground", reeve.ConversationRequest{Agent: "bot", Title: "T",
 		Participants: []string{"bob", "ada"}})

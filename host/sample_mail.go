@@ -7,7 +7,7 @@ import (
 	mailsample "reeve/toolbox/mail/sample"
 )
 
-// InstallSampleMail puts a small mailbox to try things with into a workspace. Doing it twice is doing it once.
+// InstallSampleMail adds a small sample mailbox to a workspace. It is idempotent.
 func (h *Host) InstallSampleMail(ctx context.Context, workspace string) (reeve.MailImport, error) {
 	if err := h.open(ctx); err != nil {
 		return reeve.MailImport{}, err

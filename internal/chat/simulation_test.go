@@ -14,10 +14,9 @@ import (
 	"reeve/internal/store"
 )
 
-// crowd is a conversation on two servers, with clients that come, go, and move from one to the other. What happens next
-// is drawn.
-type crowd struct {
-	*world
+// simulation is a conversation on two servers, with clients that connect, disconnect and change the server at random.
+type simulation struct {
+	*harness
 	*rand.Rand
 	id      string
 	hubs    [2]*Broadcaster
@@ -25,7 +24,7 @@ type crowd struct {
 	clients []*listener
 }
 
-// listener is a client: what it has, and where it listens now.
+// listener is a client with the frames that it has received.
 type listener struct {
 	*Reader
 	begun int64   // it wants all after that
@@ -34,15 +33,15 @@ type listener struct {
 	busy  bool    // it is in the middle of catching up
 }
 
-func newCrowd(w *world, seed uint64) *crowd {
-	c := &crowd{world: w, Rand: rand.New(rand.NewPCG(seed, 12)), id: w.talk().ID}
+func newSimulation(w *harness, seed uint64) *simulation {
+	c := &simulation{harness: w, Rand: rand.New(rand.NewPCG(seed, 12)), id: w.openConversation().ID}
 	for i := range c.hubs {
 		c.hubs[i] = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
-		c.hubs[i].stream(c.id, 0)
-		c.hubs[i].share.Store(1000) // a few lines, so that many must catch up
+		c.hubs[i].getStream(c.id, 0)
+		c.hubs[i].streamShare.Store(1000) // a few lines, so that many must catch up
 	}
 	if c.IntN(4) == 0 { // more than are read at once
-		c.kept = page + 30
+		c.kept = pageSize + 30
 		w.update(func(tx *store.Tx) error {
 			for i := range c.kept {
 				if err := tx.Chat().AppendFrame(w.t.Context(), c.id, fmt.Sprint("before:", i),
@@ -56,10 +55,9 @@ func newCrowd(w *world, seed uint64) *crowd {
 	return c
 }
 
-func (c *crowd) hub() *Broadcaster { return c.hubs[c.IntN(len(c.hubs))] }
+func (c *simulation) hub() *Broadcaster { return c.hubs[c.IntN(len(c.hubs))] }
 
-// subscribe puts a client somewhere.
-func (c *crowd) subscribe(l *listener, after int64) {
+func (c *simulation) subscribe(l *listener, after int64) {
 	c.t.Helper()
 	var err error
 	if l.Reader, err = c.hub().Subscribe(c.t.Context(), c.id, after); err != nil {
@@ -67,8 +65,8 @@ func (c *crowd) subscribe(l *listener, after int64) {
 	}
 }
 
-// place is any that a client can have come to.
-func (c *crowd) place() int64 {
+// randomPosition returns a position that a client can have reached.
+func (c *simulation) randomPosition() int64 {
 	if c.kept == 0 { // tokens come after a frame
 		return 0
 	}
@@ -76,13 +74,13 @@ func (c *crowd) place() int64 {
 	return c.Int64N(c.kept+1)*store.FrameStep + tokens[c.IntN(len(tokens))]
 }
 
-// happen lets something happen, to others while a client catches up.
-func (c *crowd) happen() {
+// performStep performs a random action. It does not touch clients that are catching up.
+func (c *simulation) performStep() {
 	c.t.Helper()
 	turn := fmt.Sprint("turn", c.IntN(3))
 	switch c.IntN(10) {
 	case 0, 1, 2:
-		c.keep(c.id, message(turn, "some"))
+		c.appendFrame(c.id, message(turn, "some"))
 		c.kept++
 	case 3:
 		c.must(c.hub().Step(c.t.Context()))
@@ -94,7 +92,7 @@ func (c *crowd) happen() {
 		}
 	case 6:
 		l := &listener{}
-		if l.begun = c.place(); c.IntN(4) == 0 {
+		if l.begun = c.randomPosition(); c.IntN(4) == 0 {
 			c.subscribe(l, -1)
 			l.begun = c.kept * store.FrameStep
 		} else {
@@ -112,41 +110,41 @@ func (c *crowd) happen() {
 			l.Close()
 			c.subscribe(l, l.last)
 		} else {
-			c.hear(l)
+			c.readOnce(l)
 		}
 	}
 }
 
-// hear takes what there is for a client; false means that there was nothing. While it catches up other things happen.
-func (c *crowd) hear(l *listener) bool {
+// readOnce reads the available frames of a client, with random actions in between. It returns false if there are none.
+func (c *simulation) readOnce(l *listener) bool {
 	c.t.Helper()
-	if _, _, here := l.stream.after(l.at, 1); here {
-		lines, more, err := l.now(c.t.Context())
+	if _, _, here := l.stream.listAfter(l.position, 1); here {
+		lines, more, err := l.readAvailable(c.t.Context())
 		c.must(err)
-		l.take(c.t, lines)
+		l.receive(c.t, lines)
 		return more == nil
 	}
-	_, floor, _ := l.stream.state()
+	_, floor, _ := l.stream.getState()
 	c.meanwhile(l)
-	frames, err := kept(c.t.Context(), c.DB, c.id, l.at)
+	frames, err := listStoredFrames(c.t.Context(), c.DB, c.id, l.position)
 	c.must(err)
 	c.meanwhile(l)
-	lines, err := l.caughtUp(frames, floor)
+	lines, err := l.acceptStored(frames, floor)
 	c.must(err)
-	l.take(c.t, lines)
+	l.receive(c.t, lines)
 	return true
 }
 
-func (c *crowd) meanwhile(l *listener) {
+func (c *simulation) meanwhile(l *listener) {
 	l.busy = true
 	defer func() { l.busy = false }()
 	for range c.IntN(4) {
-		c.happen()
+		c.performStep()
 	}
 }
 
-// take is what a client does with what it is told.
-func (l *listener) take(t testing.TB, lines []EncodedFrame) {
+// receive checks that sequence numbers increase, and records stored frames.
+func (l *listener) receive(t testing.TB, lines []EncodedFrame) {
 	t.Helper()
 	for _, f := range lines {
 		if f.Seq <= l.last {
@@ -158,8 +156,8 @@ func (l *listener) take(t testing.TB, lines []EncodedFrame) {
 	}
 }
 
-// whole checks that a client has every kept frame after the one with which it began.
-func (l *listener) whole(t testing.TB, kept int64) {
+// checkComplete checks that a client has received every stored frame after its first position.
+func (l *listener) checkComplete(t testing.TB, kept int64) {
 	t.Helper()
 	var want []int64
 	for n := l.begun/store.FrameStep + 1; n <= kept; n++ {
@@ -170,43 +168,43 @@ func (l *listener) whole(t testing.TB, kept int64) {
 	}
 }
 
-// Whatever the order in which frames are committed, noticed and told, and clients catch up and move between servers:
-// each gets every kept frame after the one that it had, once, in order.
+// Each client gets every stored frame after its position once and in order, whatever the order in which frames are
+// committed and published and clients change servers.
 func TestW12_AnyOrderIsExact(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newHarness(t)
 	for seed := range uint64(24) {
-		c := newCrowd(w, seed)
+		c := newSimulation(w, seed)
 		for range 80 {
-			c.happen()
+			c.performStep()
 		}
 		for _, h := range c.hubs {
 			c.must(h.Step(t.Context()))
 		}
 		for _, l := range c.clients {
-			for c.hear(l) { // others may speak meanwhile
+			for c.readOnce(l) { // others may speak meanwhile
 			}
 		}
 		for _, h := range c.hubs {
 			c.must(h.Step(t.Context()))
 		}
 		for _, l := range c.clients {
-			for l.at < l.stream.last { // nobody speaks any more
-				lines, _, err := l.now(t.Context())
+			for l.position < l.stream.lastStored { // nobody speaks any more
+				lines, _, err := l.readAvailable(t.Context())
 				c.must(err)
-				l.take(t, lines)
+				l.receive(t, lines)
 			}
-			l.whole(t, c.kept)
+			l.checkComplete(t, c.kept)
 			l.Close()
 		}
 	}
 }
 
-// The same, with all of it at once.
+// The same with concurrent actions.
 func TestW12_AtOnceIsExact(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := newCrowd(w, 0)
+	w := newHarness(t)
+	c := newSimulation(w, 0)
 	first, total := c.kept, c.kept+120
 	ctx, done := context.WithTimeout(t.Context(), time.Minute) // who is told nothing must not wait for ever
 	defer done()
@@ -222,7 +220,7 @@ func TestW12_AtOnceIsExact(t *testing.T) {
 	}
 	group.Go(func() {
 		for i := first; i < total; i++ {
-			w.keep(c.id, message("a", "y"))
+			w.appendFrame(c.id, message("a", "y"))
 			if i%2 == 0 {
 				c.hubs[0].Changed(c.id)
 			}

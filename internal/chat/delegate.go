@@ -8,13 +8,13 @@ import (
 	"reeve/internal/store"
 )
 
-// OriginDelegate is the origin of conversations that agents begin among themselves.
+// OriginDelegate is the origin of conversations that agents open with each other.
 const OriginDelegate = "delegate"
 
-// BeginDelegatedTurn begins a turn that another agent asks for: in a conversation of its own, which holds nothing but
-// what is asked and what was attached to the turn that asks, or in the one in which it is asked, where the agent takes
-// part from then on and sees all that. It belongs to the caller's transaction; once that is committed, the run is
-// served by Serve.
+// BeginDelegatedTurn begins a turn at the request of another agent, in the caller's transaction. By default it opens a
+// new conversation, which contains the request and the attachments of the requesting turn. If the request names a
+// conversation, the agent becomes a participant there and sees all its messages. After the commit, the caller calls
+// ServeDelegatedTurn.
 func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx,
 	a reeve.DelegationRequest) (run reeve.Run, err error) {
 	by, task := a.Requester(), reeve.TurnRequest{Content: a.Input}
@@ -33,21 +33,21 @@ func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx,
 			c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: a.User, AddedBy: by.RunID})
 		}
 		if err = tx.Chat().InsertConversation(ctx, c); err == nil {
-			task.Attachments, err = attached(ctx, tx, a.Workspace, by.RunID)
+			task.Attachments, err = listAttachments(ctx, tx, a.Workspace, by.RunID)
 		}
 	}
 	if err != nil {
 		return run, err
 	}
-	asked := reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation,
+	delegated := reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation,
 		Ancestors:  a.Ancestors,
 		OnBehalfOf: a.OnBehalfOf}
-	run, _, err = d.begin(ctx, tx, c, asked, a.Operation, task, nil)
+	run, _, err = d.insertTurn(ctx, tx, c, delegated, a.Operation, task, nil)
 	return run, err
 }
 
-// attached is what came with what a run answers; of a run that answers nobody it is nothing.
-func attached(ctx context.Context, tx *store.Tx, workspace, run string) ([]reeve.Attachment, error) {
+// listAttachments returns the attachments of the user message that a run answers, if there is one.
+func listAttachments(ctx context.Context, tx *store.Tx, workspace, run string) ([]reeve.Attachment, error) {
 	if run == "" {
 		return nil, nil
 	}
@@ -60,14 +60,14 @@ func attached(ctx context.Context, tx *store.Tx, workspace, run string) ([]reeve
 	return info.Attachments, err
 }
 
-// ServeDelegatedTurn serves a run that Hand began.
+// ServeDelegatedTurn publishes the first frame of a delegated turn and passes its run to the queue.
 func (d *Service) ServeDelegatedTurn(run reeve.Run) {
-	d.Hub.Changed(run.SessionID)
-	d.Server.Enqueue(run)
+	d.Broadcaster.Changed(run.SessionID)
+	d.Queue.Enqueue(run)
 }
 
-// by is the agent that asks for a run; empty means that it is a person.
-func by(run reeve.Run) string {
+// getRequestingAgent returns the agent that requested a run. It is empty if a person did.
+func getRequestingAgent(run reeve.Run) string {
 	if n := len(run.Ancestors); n > 0 {
 		return run.Ancestors[n-1].AgentID
 	}

@@ -1,0 +1,60 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"reeve/internal/notify"
+	"reeve/internal/store"
+)
+
+const (
+	cleanupInterval = time.Hour // time between two cleanups
+	cleanupBatch    = 20        // payloads deleted in one transaction; small, because other writers wait meanwhile
+)
+
+// runCleanup deletes expired payloads until ctx ends.
+func (h *Host) runCleanup(ctx context.Context) error {
+	for {
+		n, err := h.deleteExpired(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			h.log.Error("cannot delete expired payloads", "error", err)
+		}
+		if n > 0 && err == nil {
+			continue
+		}
+		if !notify.Sleep(ctx, cleanupInterval) {
+			return nil
+		}
+	}
+}
+
+// deleteExpired deletes a batch of payloads older than Config.Retention and returns their number.
+func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
+	if h.cfg.Retention == 0 {
+		return 0, nil
+	}
+	var before time.Time
+	var hasExpired bool
+	err = h.db.View(ctx, func(s *store.Snap) error {
+		held, err := s.System().Held(ctx)
+		if err != nil || held {
+			return err
+		}
+		before = s.Now().Add(-time.Duration(h.cfg.Retention))
+		hasExpired, err = s.Ledger().HasExpiredPayloads(ctx, before)
+		return err
+	})
+	if err != nil || !hasExpired {
+		return 0, err
+	}
+	err = h.db.Update(ctx, func(tx *store.Tx) error {
+		deleted, err := tx.Ledger().DeleteExpiredPayloads(ctx, before, cleanupBatch)
+		n = int(deleted)
+		return err
+	})
+	return n, err
+}

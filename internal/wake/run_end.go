@@ -1,0 +1,205 @@
+package wake
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// pendingEnd is the end of a run that is not recorded yet.
+type pendingEnd struct {
+	run  reeve.Run
+	end  reeve.RunEnd
+	done chan error
+}
+
+// recordEnd records the end of a run and returns when the record is durable. It calls onPending as soon as the end is
+// queued. Concurrent callers share transactions: the caller that gets the recorder slot records all pending ends.
+func (r *Scheduler) recordEnd(ctx context.Context, run reeve.Run, end reeve.RunEnd, onPending func()) error {
+	own := &pendingEnd{run: run, end: end, done: make(chan error, 1)}
+	r.mu.Lock()
+	r.pendingEnds = append(r.pendingEnds, own)
+	r.unrecordedEnds++
+	r.mu.Unlock()
+	onPending()
+	select {
+	case err := <-own.done:
+		return err
+	case r.recorderSlot <- struct{}{}:
+	}
+	waitUntilStable(func() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.pendingEnds) })
+	r.mu.Lock()
+	batch := r.pendingEnds
+	r.pendingEnds = nil
+	r.mu.Unlock()
+	if r.recordEnds(ctx, batch) != nil && len(batch) > 1 {
+		for _, p := range batch { // one by one, so that one bad end does not affect the others
+			_ = r.recordEnds(ctx, []*pendingEnd{p})
+		}
+	}
+	<-r.recorderSlot
+	return <-own.done
+}
+
+// recordEnds records ends in one transaction and sends the result to each done channel. If the transaction of several
+// ends fails, it only returns the error, and the caller records the ends one by one.
+func (r *Scheduler) recordEnds(ctx context.Context, batch []*pendingEnd) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	var ended []committedEnd
+	err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		ended, err = r.endRuns(ctx, tx, batch)
+		return err
+	})
+	if err != nil && len(batch) > 1 {
+		return err
+	}
+	if err == nil {
+		r.publishEnds(ended)
+	}
+	r.mu.Lock()
+	r.unrecordedEnds -= len(batch)
+	r.mu.Unlock()
+	if err == nil {
+		r.Queue.Wakeup() // the agents are free for their next wakes
+	}
+	for _, p := range batch {
+		p.done <- err
+	}
+	return err
+}
+
+// committedEnd is a run whose end is recorded in the current transaction.
+type committedEnd struct {
+	run        reeve.Run
+	isNotified bool // the end has queued a notification
+}
+
+// publishEnds starts the delivery of notifications and calls the AfterEnd functions, once the ends are committed.
+func (r *Scheduler) publishEnds(ended []committedEnd) {
+	for _, e := range ended {
+		if e.isNotified {
+			r.deliveryQueued.Notify()
+		}
+		r.callAfterEnd(e.run)
+	}
+}
+
+// endRuns transitions runs to the states that their brains returned, calls the end handlers, and queues notifications.
+// It leaves out runs that a person has ended or that another server has claimed in the meantime.
+func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingEnd) (ended []committedEnd, err error) {
+	if len(batch) == 0 {
+		return nil, nil
+	}
+	transitions := make([]store.RunTransition, len(batch))
+	for i, p := range batch {
+		transitions[i] = store.RunTransition{Was: p.run, Is: applyEnd(tx, p.run, p.end)}
+	}
+	moved, err := tx.Runs().EndRuns(ctx, transitions)
+	if err != nil {
+		return nil, err
+	}
+	var unattended []reeve.Run // ended runs whose budgets are no longer needed
+	var timerIDs []string
+	causes := make([]reeve.Run, len(transitions))
+	for i, t := range transitions {
+		if causes[i] = t.Is; !moved[t.Is.ID] || !t.Is.State.Final() {
+			continue
+		}
+		if causes[i], err = r.withOriginalReason(ctx, tx, t.Is); err != nil {
+			return nil, err
+		}
+		if isUnattended(t.Is.Reason) {
+			unattended = append(unattended, t.Is)
+		}
+		if isTimerReason(causes[i].Reason) {
+			timerIDs = append(timerIDs, causes[i].ReasonID)
+		}
+	}
+	if err := tx.Runs().DropRunBudgets(ctx, unattended...); err != nil {
+		return nil, err
+	}
+	timers, err := tx.Queue().LockTimers(ctx, timerIDs)
+	if err != nil {
+		return nil, err
+	}
+	var runs []reeve.Run
+	for _, t := range transitions {
+		if moved[t.Is.ID] {
+			runs = append(runs, t.Is)
+		}
+	}
+	if err := r.callEndHandlers(ctx, tx, runs); err != nil {
+		return nil, err
+	}
+	for i, p := range batch {
+		if run := transitions[i].Is; moved[run.ID] {
+			isNotified, err := r.reportEnd(ctx, tx, timers, run, causes[i], p.end.Notify)
+			if err != nil {
+				return nil, err
+			}
+			ended = append(ended, committedEnd{run, isNotified})
+		}
+	}
+	return ended, nil
+}
+
+// applyEnd returns a run with the fields that its end sets. Texts are sanitized, because a brain may return bytes that
+// a database cannot store.
+func applyEnd(tx *store.Tx, run reeve.Run, end reeve.RunEnd) reeve.Run {
+	run.State, run.Output, run.Owner = end.State, reeve.SanitizeText(end.Output), ""
+	run.Moves, run.Issues, run.Results, run.Pending, run.Spent = end.Moves, end.Issues, end.Results, end.Pending,
+		end.Wasted
+	if end.Err != nil {
+		run.Code, run.Message, run.RetryAfter = end.Err.Code, reeve.SanitizeText(end.Err.Message), end.Err.RetryAfter
+	}
+	if run.State.Final() {
+		now := tx.Now()
+		run.FinishedAt = &now
+	}
+	return run
+}
+
+// reportEnd notifies the user of a run that has ended, if the run was scheduled or has crashed too often. It reports
+// whether it queued a notification. The timers are locked. The cause is the run with its original reason.
+func (r *Scheduler) reportEnd(ctx context.Context, tx *store.Tx, timers map[string]*reeve.Timer, run, cause reeve.Run,
+	notify bool) (isNotified bool, err error) {
+	switch {
+	case !run.State.Final():
+	case isTimerReason(cause.Reason):
+		return r.reportTimerRun(ctx, tx, timers[cause.ReasonID], cause, notify)
+	case run.Code == reeve.Crashed:
+		return r.reportCrashedRun(ctx, tx, run)
+	}
+	return false, nil
+}
+
+// withOriginalReason returns a run with the reason of the run that it retries. Thus the end of a retried run counts for
+// the schedule that started the first one.
+func (r *Scheduler) withOriginalReason(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Run, error) {
+	if run.Reason != reeve.ReasonRetry {
+		return run, nil
+	}
+	first, err := tx.Runs().GetRun(ctx, run.WorkspaceID, run.ReasonID)
+	if err == nil {
+		run.Reason, run.ReasonID = first.Reason, first.ReasonID
+	}
+	if reeve.CodeOf(err) == reeve.NotFound {
+		err = nil
+	}
+	return run, err
+}
+
+// failCrashedRun fails a run that has crashed its server too often. The last owner may still be alive but silent.
+// Therefore it touches the workspace, so that no call that the gate judged before can be recorded afterwards.
+func (r *Scheduler) failCrashedRun(ctx context.Context, tx *store.Tx, run reeve.Run) ([]committedEnd, error) {
+	if err := tx.Touch(ctx, run.WorkspaceID); err != nil {
+		return nil, err
+	}
+	run.Attempts-- // the claim has counted an attempt that does not take place
+	why := reeve.Errorf(reeve.Crashed, "the server stopped %d times during this run; it is not tried again",
+		r.MaxAttempts)
+	return r.endRuns(ctx, tx, []*pendingEnd{{run: run, end: reeve.RunEnd{State: reeve.RunFailed, Err: why}}})
+}
