@@ -66,7 +66,7 @@ func TestOracle_Notmuch(t *testing.T) {
 	var out, wrong bytes.Buffer
 	began := reeve.Monotonic()
 	if code := run(t.Context(), []string{"import", "mail", mail, "--url", h.URL, "--json"},
-		surroundings{in: strings.NewReader(""), out: &out, err: &wrong,
+		environment{in: strings.NewReader(""), out: &out, err: &wrong,
 			env:  func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] },
 			home: func() (string, error) { return dir, nil }}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &wrong)
@@ -150,7 +150,7 @@ func TestOracle_MailPrefixes(t *testing.T) {
 	var out, wrong bytes.Buffer
 	began := reeve.Monotonic()
 	if code := run(t.Context(), []string{"import", "mail", dir, "--url", h.URL, "--json"},
-		surroundings{in: strings.NewReader(""),
+		environment{in: strings.NewReader(""),
 			out: &out, err: &wrong, env: func(name string) string {
 				return map[string]string{"REEVE_TOKEN": h.Token}[name]
 			},

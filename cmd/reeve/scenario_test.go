@@ -44,7 +44,7 @@ func (o *output) String() string {
 func command(t *testing.T, h *reevetest.Host, out, errs io.Writer, args ...string) int {
 	t.Helper()
 	home := t.TempDir()
-	return run(t.Context(), append(args, "--url", h.URL), surroundings{in: strings.NewReader(""), out: out, err: errs,
+	return run(t.Context(), append(args, "--url", h.URL), environment{in: strings.NewReader(""), out: out, err: errs,
 		env:  func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] },
 		home: func() (string, error) { return home, nil }})
 }
