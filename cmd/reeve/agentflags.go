@@ -29,13 +29,13 @@ func (f *agentFlags) register(c *cobra.Command, lifecycles ...reeve.Lifecycle) {
 	c.Flags().StringVar(&f.lifecycle, "lifecycle", "", joinOr(lifecycles))
 	c.Flags().StringVar(&f.kind, "kind", "", "kind of agent, which selects its capability profile (see reeve profiles)")
 	c.Flags().StringVar(&f.mode, "mode", "",
-		"what may wake it: autonomous (changes and timers), interactive (a person) or hybrid (both)")
+		"what may wake it: autonomous (all but chat), interactive (only a person) or hybrid (all)")
 	c.Flags().DurationVar(&f.throttle, "throttle", 0,
 		"minimum time between a run and the next one that a change or a timer starts, such as 30s")
 	c.Flags().StringSliceVar(&f.categories, "category", nil,
 		"name or id of a journal category it may access; can be repeated")
 	c.Flags().StringArrayVar(&f.policy, "policy", nil,
-		"TOOL=ANSWER or tier:TIER=ANSWER with allow, ask, propose or deny; can be repeated; "+
+		"TOOL=RULE or tier:TIER=RULE; RULE is allow, ask, propose or deny; can be repeated; "+
 			"\"none\" removes the policy")
 	c.Flags().StringVar(&f.config, "config", "", "settings of the agent, a JSON object")
 	completeFlagValues(c, "lifecycle", lifecycles)

@@ -51,7 +51,8 @@ func notificationsCommand(a *app) *cobra.Command {
 		})
 	read.ValidArgsFunction = a.complete(unreadNotifications)
 	c := groupCommand("notifications", "List your notifications",
-		"A schedule notifies its user of the results of its runs, according to its --notify policy.", list, one, read)
+		"Schedules notify you of the results of their runs, as their --notify policy says. Automations notify you of\n"+
+			"new versions and failures.", list, one, read)
 	c.Example = "  reeve notifications --unread\n  reeve notifications read ntf_..."
 	return c
 }

@@ -27,8 +27,10 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Start the server",
-		Long: `Starts the server. Flags override REEVE_* environment variables, which override reeve.yaml. The first
-SIGINT or SIGTERM stops the server after the current calls; the second one stops it at once.`,
+		Long: `Starts the server. Flags override REEVE_* environment variables, which override reeve.yaml.
+
+The first SIGINT or SIGTERM stops the server, which waits a limited time for running calls. A second
+signal ends it at once.`,
 		Example: "  reeve serve\n  reeve serve --listen 127.0.0.1:8080 --dir ./data\n  " +
 			"REEVE_DATABASE=postgres://reeve@db/reeve reeve serve",
 		Args: cobra.NoArgs,

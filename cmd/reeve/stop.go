@@ -42,7 +42,7 @@ made get an unknown outcome; resolve them in "reeve inbox".
 
 If the server is not held, this command turns off the kill switch of an agent, or of the whole
 workspace.`,
-		Example: "  reeve resume\n  reeve resume --skip-all\n  reeve resume --skip run_... --skip tmr_...\n  reeve " +
+		Example: "  reeve resume\n  reeve resume --skip-all\n  reeve resume --skip run_... --skip sch_...\n  reeve " +
 			"resume --agent clerk",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
