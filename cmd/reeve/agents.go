@@ -62,12 +62,10 @@ func agentsList(a *app) *cobra.Command {
 
 func (a *app) printAgent(g reeve.Agent) error {
 	return a.print(g, func(w io.Writer) {
-		printDetails(w, "name", g.Name, "id", g.ID, "kind", g.Kind, "lifecycle", string(g.Lifecycle), "mode",
-			string(g.Mode),
-			"throttle", formatThrottle(g), "stopped", formatTimePtr(g.StoppedAt),
-			"categories", strings.Join(g.Categories, ", "), "policy", formatPolicy(g.Policy), "config",
-			indentJSON(g.Config),
-			"created", formatTime(g.CreatedAt), "updated", formatTime(g.UpdatedAt))
+		printDetails(w, "name", g.Name, "id", g.ID, "kind", g.Kind, "lifecycle", string(g.Lifecycle),
+			"mode", string(g.Mode), "throttle", formatThrottle(g), "stopped", formatTimePtr(g.StoppedAt),
+			"categories", strings.Join(g.Categories, ", "), "policy", formatPolicy(g.Policy),
+			"config", indentJSON(g.Config), "created", formatTime(g.CreatedAt), "updated", formatTime(g.UpdatedAt))
 	})
 }
 

@@ -106,8 +106,8 @@ func setOrDelete[V any](m map[string]V, key string, v V, remove bool) map[string
 
 func (a *app) printState(s reeve.AgentState) error {
 	return a.print(s, func(w io.Writer) {
-		pairs := []string{"agent", s.AgentID, "revision", strconv.FormatInt(s.Revision, 10), "goal",
-			s.Slots.PrimaryGoal, "active task", s.Slots.ActiveTaskID,
+		pairs := []string{"agent", s.AgentID, "revision", strconv.FormatInt(s.Revision, 10),
+			"goal", s.Slots.PrimaryGoal, "active task", s.Slots.ActiveTaskID,
 			"open loops", strings.Join(s.Slots.OpenLoopIDs, "\n")}
 		for _, k := range slices.Sorted(maps.Keys(s.Slots.Preferences)) {
 			pairs = append(pairs, "preference "+oneLine(k), s.Slots.Preferences[k])
@@ -119,8 +119,8 @@ func (a *app) printState(s reeve.AgentState) error {
 		for _, n := range slices.Sorted(maps.Keys(s.Processed)) {
 			processed = append(processed, fmt.Sprintf("%s %d", n, s.Processed[n]))
 		}
-		printDetails(w, append(pairs, "head message", s.Head, "processed", strings.Join(processed, "\n"), "updated",
-			formatTime(s.UpdatedAt))...)
+		printDetails(w, append(pairs, "head message", s.Head, "processed", strings.Join(processed, "\n"),
+			"updated", formatTime(s.UpdatedAt))...)
 	})
 }
 
@@ -133,8 +133,8 @@ func agentsRuntime(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(r, func(w io.Writer) {
-				printDetails(w, "agent", r.AgentID, "status", string(r.Status), "active run", r.ActiveRun, "open runs",
-					strconv.Itoa(r.Runs), "queued wakes", strconv.Itoa(r.Queued),
+				printDetails(w, "agent", r.AgentID, "status", string(r.Status), "active run", r.ActiveRun,
+					"open runs", strconv.Itoa(r.Runs), "queued wakes", strconv.Itoa(r.Queued),
 					"failures in a row", strconv.Itoa(r.Failures), "last run ended", formatTimePtr(r.LastRunAt))
 			})
 		})

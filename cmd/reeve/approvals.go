@@ -40,7 +40,7 @@ func approvalsList(a *app) *cobra.Command {
 					return err
 				}
 				defer a.noteNextPage(l.Next)
-				return a.print(l, func(w io.Writer) { a.approvalTable(w, l.Approvals) })
+				return a.print(l, func(w io.Writer) { a.printApprovalTable(w, l.Approvals) })
 			})
 		},
 	}
@@ -50,7 +50,7 @@ func approvalsList(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) approvalTable(w io.Writer, list []reeve.Approval) {
+func (a *app) printApprovalTable(w io.Writer, list []reeve.Approval) {
 	a.printTable(w, "ID STATE TOOL AGENT EXPIRES ARGUMENTS", rows(list, func(p reeve.Approval) []string {
 		return []string{p.ID, string(p.State), p.Tool, p.AgentID, formatTime(p.ExpiresAt), truncate(p.Args, 60)}
 	}))
@@ -59,14 +59,11 @@ func (a *app) approvalTable(w io.Writer, list []reeve.Approval) {
 // printApproval prints an approval with its full arguments and preview, because a person decides on them.
 func (a *app) printApproval(p reeve.Approval) error {
 	return a.print(p, func(w io.Writer) {
-		printDetails(w, "id", p.ID, "state", string(p.State), "agent", p.AgentID, "tool", p.Tool, "arguments",
-			indentJSON([]byte(p.Args)),
-			"required because", p.Why, "caller's reason", p.Reason, "would change", p.Preview, "decided by",
-			p.DecidedBy,
-			"decided", formatTimePtr(p.DecidedAt),
+		printDetails(w, "id", p.ID, "state", string(p.State), "agent", p.AgentID, "tool", p.Tool,
+			"arguments", indentJSON([]byte(p.Args)), "required because", p.Why, "caller's reason", p.Reason,
+			"would change", p.Preview, "decided by", p.DecidedBy, "decided", formatTimePtr(p.DecidedAt),
 			"comment", p.Comment, "call", p.CallID, "operation", p.OperationID, "created", formatTime(p.CreatedAt),
-			"expires",
-			formatTime(p.ExpiresAt))
+			"expires", formatTime(p.ExpiresAt))
 	})
 }
 

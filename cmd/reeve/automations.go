@@ -100,10 +100,10 @@ func automationsList(a *app) *cobra.Command {
 
 func (a *app) printAutomation(m reeve.Automation) error {
 	return a.print(m, func(w io.Writer) {
-		printDetails(w, append([]string{"name", m.Name, "agent", m.AgentID, "owner", m.Owner, "version", m.Version,
-			"status",
-			string(m.Status), "paused", formatTimePtr(m.PausedAt), "paused run", m.PausedRun,
-			"created", formatTime(m.CreatedAt), "updated", formatTime(m.UpdatedAt)}, failureDetails(m)...)...)
+		pairs := []string{"name", m.Name, "agent", m.AgentID, "owner", m.Owner, "version", m.Version,
+			"status", string(m.Status), "paused", formatTimePtr(m.PausedAt), "paused run", m.PausedRun,
+			"created", formatTime(m.CreatedAt), "updated", formatTime(m.UpdatedAt)}
+		printDetails(w, append(pairs, failureDetails(m)...)...)
 	})
 }
 
@@ -168,8 +168,7 @@ func automationsSave(a *app) *cobra.Command {
 			}
 			return a.print(v, func(w io.Writer) {
 				printDetails(w, "version", v.Version(), "id", v.ID, "language", v.Language, "comment", v.Comment,
-					"created",
-					formatTime(v.CreatedAt))
+					"created", formatTime(v.CreatedAt))
 			})
 		})
 	c.Flags().BoolVar(&q.Fix, "fix", false, "save as the next minor version, such as 1.1 after 1.0")

@@ -134,9 +134,8 @@ func branchesMerge(a *app) *cobra.Command {
 }
 
 func printBranch(w io.Writer, b reeve.Branch) {
-	printDetails(w, "id", b.ID, "project", b.Project, "name", b.Name, "subject", string(b.Kind)+" "+b.Subject, "state",
-		string(b.State), "base", b.Base, "head", b.Head,
-		"merged", b.Merged, "merged by", b.MergedBy, "merged at", formatTimePtr(b.MergedAt), "created",
-		formatTime(b.CreatedAt),
+	printDetails(w, "id", b.ID, "project", b.Project, "name", b.Name, "subject", string(b.Kind)+" "+b.Subject,
+		"state", string(b.State), "base", b.Base, "head", b.Head, "merged", b.Merged, "merged by", b.MergedBy,
+		"merged at", formatTimePtr(b.MergedAt), "created", formatTime(b.CreatedAt),
 		"updated", formatTime(b.UpdatedAt))
 }

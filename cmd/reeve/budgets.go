@@ -71,9 +71,8 @@ func budgetsSet(a *app) *cobra.Command {
 					return err
 				}
 				return a.print(b, func(w io.Writer) {
-					printDetails(w, "subject", b.Subject, "limit", formatAmount(b.Limit), "used", formatAmount(b.Used),
-						"reserved",
-						formatAmount(b.Reserved),
+					printDetails(w, "subject", b.Subject, "limit", formatAmount(b.Limit),
+						"used", formatAmount(b.Used), "reserved", formatAmount(b.Reserved),
 						"over", string(b.OnExceed), "parent", b.Parent)
 				})
 			})

@@ -103,8 +103,8 @@ func conversationsComplete(a *app) *cobra.Command {
 		Example: "  reeve conversations complete conv_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				v, err := c.Conversations().
-					Update(ctx, args[0], reeve.ConversationChange{State: reeve.ConversationCompleted})
+				change := reeve.ConversationChange{State: reeve.ConversationCompleted}
+				v, err := c.Conversations().Update(ctx, args[0], change)
 				if err != nil {
 					return err
 				}

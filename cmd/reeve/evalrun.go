@@ -224,8 +224,7 @@ func (x *evaluator) runTurn(ctx context.Context, t task, o *outcome) (turn api.T
 		return turn, err
 	}
 	if err = client.Insist(ctx, func() error {
-		turn, err = x.client.Turns().
-			Get(ctx, created.ID)
+		turn, err = x.client.Turns().Get(ctx, created.ID)
 		return err
 	}); err != nil {
 		return turn, err
@@ -250,9 +249,8 @@ func (x *evaluator) runTurn(ctx context.Context, t task, o *outcome) (turn api.T
 func (x *evaluator) openConversation(ctx context.Context, t task, key string) (c reeve.Conversation, err error) {
 	for n := range 10 {
 		if err = client.Insist(ctx, func() error {
-			c, err = x.client.Conversations().
-				CreateOnce(ctx, fmt.Sprintf("%s-%d", key, n), reeve.ConversationRequest{Agent: x.agent, Title: "task " +
-					truncate(t.ID, 100)})
+			r := reeve.ConversationRequest{Agent: x.agent, Title: "task " + truncate(t.ID, 100)}
+			c, err = x.client.Conversations().CreateOnce(ctx, fmt.Sprintf("%s-%d", key, n), r)
 			return err
 		}); reeve.CodeOf(err) != reeve.InProgress {
 			break
@@ -283,8 +281,7 @@ func (x *evaluator) waitForTurn(ctx context.Context, id string) (limit string, e
 			}
 			if limit != "" {
 				if err := client.Insist(ctx, func() error {
-					_, err := x.client.Turns().
-						Cancel(ctx, id)
+					_, err := x.client.Turns().Cancel(ctx, id)
 					return err
 				}); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 					return limit, err

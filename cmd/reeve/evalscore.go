@@ -145,9 +145,9 @@ func (e *evaluation) print(a *app, w io.Writer) {
 			if o.State != "done" {
 				answer = o.Error
 			}
+			took := time.Duration(o.Millis) * time.Millisecond
 			return []string{o.Task, o.State, yes(o.Exact), yes(o.Contains), recall, fmt.Sprint(o.Moves),
-				fmt.Sprint(o.Spent.Tokens), (time.Duration(o.Millis) * time.Millisecond).Round(time.Millisecond).
-					String(), truncate(answer, 60)}
+				fmt.Sprint(o.Spent.Tokens), took.String(), truncate(answer, 60)}
 		}))
 	fmt.Fprintln(w)
 	for _, s := range []struct {

@@ -40,8 +40,8 @@ func (a *app) printHeld(w io.Writer, h api.HoldReport) {
 		fmt.Fprintln(w, "The server is not held.")
 		return
 	}
-	printDetails(w, "held since", formatTime(h.Hold.HeldAt), "reason", h.Hold.Reason, "database ends at",
-		formatTimePtr(h.Hold.AsOf))
+	printDetails(w, "held since", formatTime(h.Hold.HeldAt), "reason", h.Hold.Reason,
+		"database ends at", formatTimePtr(h.Hold.AsOf))
 	if len(h.Work) == 0 {
 		fmt.Fprintln(w, "There is no work to resume. Release the server with: reeve resume")
 		return

@@ -21,7 +21,7 @@ func inboxCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				unread, err := a.unreadLine(ctx, c)
+				unread, err := a.formatUnread(ctx, c)
 				if err != nil {
 					return err
 				}
@@ -34,7 +34,7 @@ func inboxCommand(a *app) *cobra.Command {
 					}
 					if len(in.Approvals) > 0 {
 						fmt.Fprintln(w, "Calls to approve (reeve approvals get|approve|deny ID):")
-						a.approvalTable(w, in.Approvals)
+						a.printApprovalTable(w, in.Approvals)
 						for _, p := range in.Approvals {
 							printReason(w, p.ID, "reeve approvals get", p.Reason, p.Preview)
 						}
@@ -42,11 +42,11 @@ func inboxCommand(a *app) *cobra.Command {
 					if len(in.Unknown) > 0 {
 						fmt.Fprintln(w, "Operations with an unknown outcome (reeve operations resolve ID "+
 							"happened|retry|skip):")
-						a.operationTable(w, in.Unknown)
+						a.printOperationTable(w, in.Unknown)
 					}
 					if len(in.Proposals) > 0 {
 						fmt.Fprintln(w, "Proposed changes (reeve proposals show|accept|reject ID, or a whole SET):")
-						a.proposalTable(w, in.Proposals)
+						a.printProposalTable(w, in.Proposals)
 						for _, p := range in.Proposals {
 							printReason(w, p.ID, "reeve proposals show", p.Reason, p.Preview)
 						}

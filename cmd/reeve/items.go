@@ -66,9 +66,8 @@ skipped one.`, list, get,
 
 func printItem(w io.Writer, v reeve.Item) {
 	printDetails(w, "id", v.ID, "title", v.Title, "state", string(v.State), "attempt", strconv.Itoa(v.Attempt),
-		"first run",
-		v.FirstRun, "last run", v.LastRun, "code", string(v.Code),
-		"message", v.Message, "created", formatTime(v.CreatedAt), "updated", formatTime(v.UpdatedAt))
+		"first run", v.FirstRun, "last run", v.LastRun, "code", string(v.Code), "message", v.Message,
+		"created", formatTime(v.CreatedAt), "updated", formatTime(v.UpdatedAt))
 }
 
 func itemsList(a *app) *cobra.Command {

@@ -12,8 +12,7 @@ import (
 
 func (a *app) printCategory(v reeve.Category) error {
 	return a.print(v, func(w io.Writer) {
-		printDetails(w, "name", v.Name, "id", v.ID, "created",
-			formatTime(v.CreatedAt))
+		printDetails(w, "name", v.Name, "id", v.ID, "created", formatTime(v.CreatedAt))
 	})
 }
 

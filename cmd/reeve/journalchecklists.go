@@ -130,8 +130,8 @@ func checklistsSplit(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := c.Checklists().
-				SplitItems(ctx, reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id})
+			split := reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id}
+			v, err := c.Checklists().SplitItems(ctx, split)
 			if err != nil {
 				return err
 			}

@@ -26,8 +26,7 @@ func formatScores(m map[string]int64) string {
 func (a *app) printRating(v reeve.Rating) error {
 	return a.print(v, func(w io.Writer) {
 		printDetails(w, "target", string(v.Target)+" "+v.TargetID, "scores", formatScores(v.Scores), "note", v.Note,
-			"created",
-			formatTime(v.CreatedAt), "updated", formatTime(v.UpdatedAt))
+			"created", formatTime(v.CreatedAt), "updated", formatTime(v.UpdatedAt))
 	})
 }
 

@@ -69,10 +69,9 @@ func writeTask(w io.Writer, t reeve.Task) {
 	if t.EstimateMinutes > 0 {
 		estimate = strconv.FormatInt(t.EstimateMinutes, 10) + " min"
 	}
-	printDetails(w, "title", t.Title, "id", t.ID, "category", t.CategoryID, "status", string(t.Status), "priority",
-		string(t.Priority), "due", t.DueDate,
-		"estimate", estimate, "language", t.Language, "labels", strings.Join(t.LabelIDs, ", "), "description",
-		t.Description, "created by", t.CreatedBy,
+	printDetails(w, "title", t.Title, "id", t.ID, "category", t.CategoryID, "status", string(t.Status),
+		"priority", string(t.Priority), "due", t.DueDate, "estimate", estimate, "language", t.Language,
+		"labels", strings.Join(t.LabelIDs, ", "), "description", t.Description, "created by", t.CreatedBy,
 		"created", formatTime(t.CreatedAt), "updated", formatTime(t.UpdatedAt), "closed", formatTimePtr(t.ClosedAt))
 }
 
@@ -222,8 +221,8 @@ func (a *app) printTasks(v reeve.TasksChanged) error {
 		if v.Other != nil {
 			other = v.Other.Title + " (" + v.Other.ID + ")"
 		}
-		printDetails(w, "task", v.Task.Title+" ("+v.Task.ID+")", "status", string(v.Task.Status), "other task", other,
-			"moved items", strconv.Itoa(v.Moved))
+		printDetails(w, "task", v.Task.Title+" ("+v.Task.ID+")", "status", string(v.Task.Status),
+			"other task", other, "moved items", strconv.Itoa(v.Moved))
 	})
 }
 

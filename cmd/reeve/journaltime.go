@@ -25,9 +25,8 @@ func (a *app) printTime(e reeve.TimeEntry) error {
 		if e.EndedAt != nil {
 			end = formatClock(*e.EndedAt)
 		}
-		printDetails(w, "id", e.ID, "task", e.TaskID, "started", formatClock(e.StartedAt), "ended", end, "spent",
-			formatSpent(e), "note",
-			e.Note, "source", e.SourceID)
+		printDetails(w, "id", e.ID, "task", e.TaskID, "started", formatClock(e.StartedAt), "ended", end,
+			"spent", formatSpent(e), "note", e.Note, "source", e.SourceID)
 	})
 }
 
@@ -87,8 +86,8 @@ func timeAdd(a *app) *cobra.Command {
 			if start == "" || end == "" {
 				return usagef("set --from and --to")
 			}
-			e, err := c.TimeEntries().
-				Create(ctx, reeve.TimeDraft{TaskID: args[0], StartedAt: start, EndedAt: end, Note: note})
+			draft := reeve.TimeDraft{TaskID: args[0], StartedAt: start, EndedAt: end, Note: note}
+			e, err := c.TimeEntries().Create(ctx, draft)
 			if err != nil {
 				return err
 			}

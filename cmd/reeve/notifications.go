@@ -69,8 +69,8 @@ func printNotification(w io.Writer, n reeve.Notification) {
 	}
 }
 
-// unreadLine returns a line with the number of unread notifications, or "" if there are none or --json is set.
-func (a *app) unreadLine(ctx context.Context, c *client.Client) (string, error) {
+// formatUnread returns a line with the number of unread notifications, or "" if there are none or --json is set.
+func (a *app) formatUnread(ctx context.Context, c *client.Client) (string, error) {
 	if a.json {
 		return "", nil
 	}

@@ -42,7 +42,7 @@ func operationsList(a *app) *cobra.Command {
 					return err
 				}
 				defer a.noteNextPage(l.Next)
-				return a.print(l, func(w io.Writer) { a.operationTable(w, l.Operations) })
+				return a.print(l, func(w io.Writer) { a.printOperationTable(w, l.Operations) })
 			})
 		},
 	}
@@ -53,7 +53,7 @@ func operationsList(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) operationTable(w io.Writer, ops []reeve.Operation) {
+func (a *app) printOperationTable(w io.Writer, ops []reeve.Operation) {
 	a.printTable(w, "ID STATE TOOL EFFECT TRIES CREATED MESSAGE", rows(ops, func(o reeve.Operation) []string {
 		return []string{o.ID, string(o.State), o.Tool, string(o.Effect), strconv.Itoa(o.Tries), formatTime(o.CreatedAt),
 			truncate(o.Message, 50)}
@@ -66,15 +66,12 @@ func (a *app) printOperation(o reeve.Operation) error {
 		if o.Undo != nil {
 			undo = "reeve operations undo " + o.ID + "\n(" + o.Undo.Tool + " " + string(o.Undo.Args) + ")"
 		}
-		printDetails(w, "id", o.ID, "state", string(o.State), "tool", o.Tool, "effect", string(o.Effect), "agent",
-			o.AgentID,
-			"call", o.CallID,
-			"result", o.ResultID, "thread", o.ThreadID, "code", string(o.Code), "message", o.Message, "tries",
-			strconv.Itoa(o.Tries),
-			"next attempt", formatTimePtr(o.NextAttemptAt), "resolution", string(o.Resolution), "resolved by",
-			o.ResolvedBy,
-			"spent", formatAmount(o.Spent),
-			"undo", undo, "created", formatTime(o.CreatedAt), "updated", formatTime(o.UpdatedAt))
+		printDetails(w, "id", o.ID, "state", string(o.State), "tool", o.Tool, "effect", string(o.Effect),
+			"agent", o.AgentID, "call", o.CallID, "result", o.ResultID, "thread", o.ThreadID,
+			"code", string(o.Code), "message", o.Message, "tries", strconv.Itoa(o.Tries),
+			"next attempt", formatTimePtr(o.NextAttemptAt), "resolution", string(o.Resolution),
+			"resolved by", o.ResolvedBy, "spent", formatAmount(o.Spent), "undo", undo,
+			"created", formatTime(o.CreatedAt), "updated", formatTime(o.UpdatedAt))
 		if o.State == reeve.Unknown {
 			a.notef("check whether the change happened, then: reeve operations resolve %s happened|retry|skip", o.ID)
 		}
@@ -121,8 +118,8 @@ happened.
 				return usagef("invalid resolution %q; use happened, retry or skip", args[1])
 			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				o, err := c.Operations().
-					Resolve(ctx, args[0], reeve.ResolveRequest{Resolution: reeve.Resolution(args[1])})
+				r := reeve.ResolveRequest{Resolution: reeve.Resolution(args[1])}
+				o, err := c.Operations().Resolve(ctx, args[0], r)
 				if err != nil {
 					return err
 				}

@@ -40,8 +40,7 @@ require none.`,
 					return err
 				}
 				return a.print(p, func(w io.Writer) {
-					printDetails(w, "kind", p.Kind, "capabilities",
-						strings.Join(p.Capabilities, ", "))
+					printDetails(w, "kind", p.Kind, "capabilities", strings.Join(p.Capabilities, ", "))
 				})
 			})
 		},

@@ -70,7 +70,6 @@ shows the changes, and a person merges them.`, list, add, show, remove)
 }
 
 func printProject(w io.Writer, p reeve.Project) {
-	printDetails(w, "id", p.ID, "name", p.Name, "path", p.Path, "default branch", p.DefaultBranch, "created by",
-		p.CreatedBy,
-		"created", formatTime(p.CreatedAt))
+	printDetails(w, "id", p.ID, "name", p.Name, "path", p.Path, "default branch", p.DefaultBranch,
+		"created by", p.CreatedBy, "created", formatTime(p.CreatedAt))
 }

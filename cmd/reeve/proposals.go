@@ -46,7 +46,7 @@ func proposalsList(a *app) *cobra.Command {
 				return err
 			}
 			defer a.noteNextPage(l.Next)
-			return a.print(l, func(w io.Writer) { a.proposalTable(w, l.Proposals) })
+			return a.print(l, func(w io.Writer) { a.printProposalTable(w, l.Proposals) })
 		})
 	c.Flags().StringVar(&state, "state", "", "only proposals in this state")
 	c.Flags().StringVar(&f.Agent, "agent", "", "only proposals of this agent")
@@ -57,7 +57,7 @@ func proposalsList(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) proposalTable(w io.Writer, list []reeve.Proposal) {
+func (a *app) printProposalTable(w io.Writer, list []reeve.Proposal) {
 	a.printTable(w, "ID STATE SET ITEM TOOL AGENT ARGUMENTS", rows(list, func(p reeve.Proposal) []string {
 		return []string{p.ID, string(p.State), p.SetID, strconv.Itoa(p.Ordinal), p.Tool, p.AgentID,
 			truncate(p.Args, 60)}
@@ -117,8 +117,8 @@ func proposalsShow(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(s, func(w io.Writer) {
-				printDetails(w, "change set", s.ID, "agent", s.AgentID, "run", s.RunID, "thread", s.ThreadID, "created",
-					formatTime(s.CreatedAt), "items", formatCounts(s.Counts))
+				printDetails(w, "change set", s.ID, "agent", s.AgentID, "run", s.RunID, "thread", s.ThreadID,
+					"created", formatTime(s.CreatedAt), "items", formatCounts(s.Counts))
 				for _, p := range s.Items {
 					fmt.Fprintln(w)
 					printProposal(w, p)
@@ -132,12 +132,11 @@ func proposalsShow(a *app) *cobra.Command {
 // printProposal prints a proposal with its full arguments and preview, because a person decides on them.
 func printProposal(w io.Writer, p reeve.Proposal) {
 	printDetails(w, "id", p.ID, "item", fmt.Sprintf("%d of %s", p.Ordinal, p.SetID), "state", string(p.State),
-		"message",
-		p.Message, "agent", p.AgentID, "tool", p.Tool,
-		"arguments", indentJSON([]byte(p.Args)), "caller's reason", p.Reason, "would change", p.Preview, "decided by",
-		p.DecidedBy, "decided", formatTimePtr(p.DecidedAt),
-		"comment", p.Comment, "reopened by", p.ReopenedBy, "reopened", formatTimePtr(p.ReopenedAt), "call", p.CallID,
-		"operation", p.OperationID, "created", formatTime(p.CreatedAt))
+		"message", p.Message, "agent", p.AgentID, "tool", p.Tool, "arguments", indentJSON([]byte(p.Args)),
+		"caller's reason", p.Reason, "would change", p.Preview, "decided by", p.DecidedBy,
+		"decided", formatTimePtr(p.DecidedAt), "comment", p.Comment, "reopened by", p.ReopenedBy,
+		"reopened", formatTimePtr(p.ReopenedAt), "call", p.CallID, "operation", p.OperationID,
+		"created", formatTime(p.CreatedAt))
 }
 
 func proposalsAccept(a *app) *cobra.Command {
@@ -191,8 +190,7 @@ func proposalsReopen(a *app) *cobra.Command {
 		cobra.MinimumNArgs(1),
 		func(ctx context.Context, c *client.Client, ids []string) error {
 			d, err := decideAll(ids, nil, func(id string) (reeve.Proposal, error) {
-				return c.Proposals().
-					Reopen(ctx, id)
+				return c.Proposals().Reopen(ctx, id)
 			})
 			if err != nil {
 				return err

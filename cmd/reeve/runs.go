@@ -98,15 +98,11 @@ func formatCount(n int) string {
 func (a *app) printRun(r reeve.Run) error {
 	return a.print(r, func(w io.Writer) {
 		printDetails(w, "id", r.ID, "state", string(r.State), "agent", r.AgentID, "reason", string(r.Reason),
-			"reason id",
-			r.ReasonID, "user", r.UserID,
-			"wakes", strconv.Itoa(r.Wakes), "attempts", strconv.Itoa(r.Attempts), "moves", formatCount(r.Moves),
-			"thread",
-			r.ThreadID, "scheduled", formatTimePtr(r.ScheduledAt),
-			"started", formatTime(r.StartedAt), "finished", formatTimePtr(r.FinishedAt), "spent", formatAmount(r.Spent),
-			"code",
-			string(r.Code), "message", r.Message,
-			"input", r.Input, "output", r.Output)
+			"reason id", r.ReasonID, "user", r.UserID, "wakes", strconv.Itoa(r.Wakes),
+			"attempts", strconv.Itoa(r.Attempts), "moves", formatCount(r.Moves), "thread", r.ThreadID,
+			"scheduled", formatTimePtr(r.ScheduledAt), "started", formatTime(r.StartedAt),
+			"finished", formatTimePtr(r.FinishedAt), "spent", formatAmount(r.Spent), "code", string(r.Code),
+			"message", r.Message, "input", r.Input, "output", r.Output)
 		if r.GoesOn {
 			a.notef("the run continues when the agents that it called have answered")
 		} else if r.State == reeve.RunParked {

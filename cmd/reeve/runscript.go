@@ -91,8 +91,8 @@ func saveScript(ctx context.Context, c *client.Client, name string, tools []stri
 	if reeve.CodeOf(err) != reeve.NotFound {
 		return v, err
 	}
-	if _, err := c.Automations().
-		Create(ctx, reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}); err != nil {
+	create := reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}
+	if _, err := c.Automations().Create(ctx, create); err != nil {
 		return v, err
 	}
 	l, err := c.Automations().Versions(ctx, name)

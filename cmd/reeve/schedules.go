@@ -96,12 +96,10 @@ func formatInstants(list []time.Time, loc *time.Location) string {
 func (a *app) printSchedule(s api.Schedule) error {
 	return a.print(s, func(w io.Writer) {
 		printDetails(w, "name", s.Name, "id", s.ID, "status", string(s.State), "reason", s.Why, "agent", s.AgentID,
-			"cadence", formatCadence(s.Timer), "goal", s.Goal,
-			"missed runs", string(s.Misfire), "notify", string(s.Notify), "user", s.UserID, "failures",
-			formatCount(s.Failures),
-			"missed", formatCount(s.Missed),
-			"missed at", formatInstants(s.MissedAt, loadZone(s.Timer)), "last", formatTimePtr(s.LastAt), "next",
-			formatInstants(s.Upcoming, loadZone(s.Timer)))
+			"cadence", formatCadence(s.Timer), "goal", s.Goal, "missed runs", string(s.Misfire),
+			"notify", string(s.Notify), "user", s.UserID, "failures", formatCount(s.Failures),
+			"missed", formatCount(s.Missed), "missed at", formatInstants(s.MissedAt, loadZone(s.Timer)),
+			"last", formatTimePtr(s.LastAt), "next", formatInstants(s.Upcoming, loadZone(s.Timer)))
 	})
 }
 

@@ -107,8 +107,8 @@ func (a *app) watchScriptJob(ctx context.Context, c *client.Client, k reeve.Scri
 		return err
 	}
 	a.notef("\n%s\n\nVersion %s would make these calls:", sanitize(k.Message), k.Result)
-	started, err := c.Automations().
-		Start(ctx, k.Automation, reeve.AutomationRunRequest{Type: reeve.DryRun, Version: k.Result})
+	dryRun := reeve.AutomationRunRequest{Type: reeve.DryRun, Version: k.Result}
+	started, err := c.Automations().Start(ctx, k.Automation, dryRun)
 	if err != nil {
 		return err
 	}
@@ -121,12 +121,10 @@ func (a *app) watchScriptJob(ctx context.Context, c *client.Client, k reeve.Scri
 
 func (a *app) printScriptJob(k reeve.ScriptJob) error {
 	return a.print(k, func(w io.Writer) {
-		printDetails(w, "script job", k.ID, "kind", string(k.Kind), "automation", k.Automation, "state",
-			string(k.State),
-			"request", k.Request, "question", k.Question, "version", k.Version, "failed run", k.RunID,
-			"result", k.Result, "schedule", k.TimerID, "message", k.Message, "created", formatTime(k.CreatedAt),
-			"closed",
-			formatTimePtr(k.ClosedAt))
+		printDetails(w, "script job", k.ID, "kind", string(k.Kind), "automation", k.Automation,
+			"state", string(k.State), "request", k.Request, "question", k.Question, "version", k.Version,
+			"failed run", k.RunID, "result", k.Result, "schedule", k.TimerID, "message", k.Message,
+			"created", formatTime(k.CreatedAt), "closed", formatTimePtr(k.ClosedAt))
 	})
 }
 
@@ -171,8 +169,7 @@ func failureDetails(m reeve.Automation) []string {
 	if t == nil {
 		return nil
 	}
-	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID, "why", t.Message,
-		"tries", formatCount(t.NetworkFailures), "next try", formatTimePtr(t.RetryAt), "repairs",
-		formatCount(t.Repairs),
-		"repair", t.ScriptJobID, "stopped", formatTimePtr(t.StoppedAt)}
+	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID,
+		"why", t.Message, "tries", formatCount(t.NetworkFailures), "next try", formatTimePtr(t.RetryAt),
+		"repairs", formatCount(t.Repairs), "repair", t.ScriptJobID, "stopped", formatTimePtr(t.StoppedAt)}
 }

@@ -64,7 +64,7 @@ environment variable.`,
 		Example: "  reeve secrets set weather_key < key.txt\n  reeve secrets set weather_key --value-from-env " +
 			"WEATHER_KEY",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			value, err := a.secretValue(variable)
+			value, err := a.readSecret(variable)
 			if err != nil {
 				return err
 			}
@@ -80,8 +80,8 @@ environment variable.`,
 	return c
 }
 
-// secretValue returns the value of an environment variable, or the content of standard input if variable is empty.
-func (a *app) secretValue(variable string) (string, error) {
+// readSecret returns the value of an environment variable, or the content of standard input if variable is empty.
+func (a *app) readSecret(variable string) (string, error) {
 	if variable != "" {
 		if v := a.env(variable); v != "" {
 			return v, nil

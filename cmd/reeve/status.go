@@ -29,10 +29,10 @@ func statusCommand(a *app) *cobra.Command {
 					if s.More {
 						waiting += " or more"
 					}
-					printDetails(w, "server", c.URL(), "version", s.Version, "database", s.Engine, "started",
-						formatTime(s.StartedAt), "workspace", s.Workspace.ID,
-						"you", s.User+" ("+string(s.Role)+")", "node", s.Node, "held", formatHold(s.Hold), "stopped",
-						stopped, "waiting for a person", waiting,
+					printDetails(w, "server", c.URL(), "version", s.Version, "database", s.Engine,
+						"started", formatTime(s.StartedAt), "workspace", s.Workspace.ID,
+						"you", s.User+" ("+string(s.Role)+")", "node", s.Node, "held", formatHold(s.Hold),
+						"stopped", stopped, "waiting for a person", waiting,
 						"broken tools", strings.Join(s.Broken, "\n"))
 				})
 			})

@@ -64,9 +64,8 @@ func subscriptionsAdd(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(s, func(w io.Writer) {
-				printDetails(w, "id", s.ID, "agent", s.AgentID, "watches", formatToken(s.Token), "when", s.Predicate,
-					"created",
-					formatTime(s.CreatedAt))
+				printDetails(w, "id", s.ID, "agent", s.AgentID, "watches", formatToken(s.Token),
+					"when", s.Predicate, "created", formatTime(s.CreatedAt))
 			})
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) error {

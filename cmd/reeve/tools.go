@@ -86,17 +86,12 @@ func (a *app) printTool(t api.ToolView) error {
 			previews = "yes"
 		}
 		printDetails(w, "id", t.ID, "name", t.Name, "kind", string(t.Kind), "category", t.Category, "pack", t.Pack,
-			"tier",
-			string(t.Tier),
-			"effect", string(t.Effect), "risk", string(t.Risk), "capability", t.Capability, "timeout", t.Timeout().
-				String(),
-			"attempts", strconv.Itoa(t.Retry.Attempts), "previews", previews, "identity",
-			strings.Join(t.Identity, ", "),
-			"cost", formatAmount(t.Cost), "version", strconv.Itoa(t.Version), "broken", t.Broken, "description",
-			t.Description,
-			"parameters", indentJSON(t.Parameters), "settings", indentJSON(t.ConfigSchema), "agent's config",
-			indentJSON(t.Config),
-			"spec", indentJSON(t.Spec))
+			"tier", string(t.Tier), "effect", string(t.Effect), "risk", string(t.Risk), "capability", t.Capability,
+			"timeout", t.Timeout().String(), "attempts", strconv.Itoa(t.Retry.Attempts), "previews", previews,
+			"identity", strings.Join(t.Identity, ", "), "cost", formatAmount(t.Cost),
+			"version", strconv.Itoa(t.Version), "broken", t.Broken, "description", t.Description,
+			"parameters", indentJSON(t.Parameters), "settings", indentJSON(t.ConfigSchema),
+			"agent's config", indentJSON(t.Config), "spec", indentJSON(t.Spec))
 	})
 }
 

@@ -66,8 +66,7 @@ func (a *app) printWake(agent string, w reeve.Wake) error {
 	a.notef("follow it: reeve runs --agent %s", agent)
 	return a.print(w, func(out io.Writer) {
 		printDetails(out, "key", w.RunKey, "agent", w.AgentID, "reason", string(w.Reason), "state", string(w.State),
-			"due",
-			formatTime(w.DueAt), "input", w.Input)
+			"due", formatTime(w.DueAt), "input", w.Input)
 	})
 }
 

@@ -40,8 +40,7 @@ func workspacesCommand(a *app) *cobra.Command {
 					return err
 				}
 				return a.print(s, func(w io.Writer) {
-					printDetails(w, "id", s.ID, "name", s.Name, "created",
-						formatTime(s.CreatedAt))
+					printDetails(w, "id", s.ID, "name", s.Name, "created", formatTime(s.CreatedAt))
 				})
 			})
 		},
