@@ -71,8 +71,7 @@ func automationNames(ctx context.Context, c *client.Client, _ []string) ([]strin
 
 // automationCommand returns a command whose first argument is an automation.
 func (a *app) automationCommand(use, short, example string, args cobra.PositionalArgs,
-	f func(ctx context.Context, c *client.Client,
-		args []string) error) *cobra.Command {
+	f clientFunc) *cobra.Command {
 	c := a.serverCommand(use, short, example, args, f)
 	c.ValidArgsFunction = a.complete(automationNames)
 	return c

@@ -29,8 +29,8 @@ func itemsCommand(a *app) *cobra.Command {
 					}))
 			})
 		})
-	changeCommand := func(use, short string, method func(*client.Client) func(context.Context, string,
-		api.ItemRequest) (reeve.Item, error)) *cobra.Command {
+	type changeFunc func(context.Context, string, api.ItemRequest) (reeve.Item, error)
+	changeCommand := func(use, short string, method func(*client.Client) changeFunc) *cobra.Command {
 		var r api.ItemRequest
 		c := a.automationCommand(use+" AUTOMATION ITEM", short, "items "+use+" mailer message-17", cobra.ExactArgs(2),
 			func(ctx context.Context, c *client.Client, args []string) error {
@@ -48,15 +48,10 @@ func itemsCommand(a *app) *cobra.Command {
 		`An item is one unit of an automation's work. Runs process each item once; to process a finished item
 again, use reprocess, which starts another attempt. The next run retries a failed item and ignores a
 skipped one.`, list, get,
-		changeCommand("skip", "Skip an item in future runs", func(c *client.Client) func(context.Context, string,
-			api.ItemRequest) (reeve.Item, error) {
-			return c.Automations().SkipItem
-		}),
-		changeCommand("reprocess", "Process an item again in the next run", func(c *client.Client) func(context.Context,
-			string,
-			api.ItemRequest) (reeve.Item, error) {
-			return c.Automations().ReprocessItem
-		}))
+		changeCommand("skip", "Skip an item in future runs",
+			func(c *client.Client) changeFunc { return c.Automations().SkipItem }),
+		changeCommand("reprocess", "Process an item again in the next run",
+			func(c *client.Client) changeFunc { return c.Automations().ReprocessItem }))
 	c.Example = `  reeve items mailer --status failed
   reeve items get mailer message-17
   reeve items reprocess mailer message-17`

@@ -28,15 +28,18 @@ ids.`,
 	return c
 }
 
+// clientFunc is the work of a command that connects to a server.
+type clientFunc func(ctx context.Context, c *client.Client, args []string) error
+
 // journalSubcommand returns a subcommand of "reeve journal" that calls f with a client. example is the command line
 // after "reeve journal".
 func (a *app) journalSubcommand(use, short, example string, args cobra.PositionalArgs,
-	f func(ctx context.Context, c *client.Client,
-		args []string) error) *cobra.Command {
+	f clientFunc) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Example: "  reeve journal " + example, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(),
-				func(ctx context.Context, c *client.Client) error { return f(ctx, c, args) })
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				return f(ctx, c, args)
+			})
 		}}
 }
 
@@ -49,12 +52,12 @@ func groupCommand(name, short, long string, list *cobra.Command, others ...*cobr
 }
 
 // deleteCommand returns a journal subcommand that deletes an entity of the kind what by its id.
-func (a *app) deleteCommand(what, example string, remove func(*client.Client) func(context.Context,
-	string) error) *cobra.Command {
+func (a *app) deleteCommand(what, example string,
+	remove func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
 	return a.journalSubcommand("delete "+strings.ToUpper(what), "Delete "+article(what)+" "+what, example,
 		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			if err := remove(c)(ctx, args[0]); err != nil {
+			if err := remove(ctx, c, args[0]); err != nil {
 				return err
 			}
 			return a.printDone("deleted %s %s", what, args[0])

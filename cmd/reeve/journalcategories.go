@@ -114,8 +114,6 @@ func labelsCommand(a *app) *cobra.Command {
 			return a.printLabel(v)
 		})
 	return groupCommand("labels", "Manage labels", "A label marks tasks. LABEL is an id.", list, create, rename,
-		a.deleteCommand("label", "labels delete label_...", func(c *client.Client) func(context.Context,
-			string) error {
-			return c.Labels().Delete
-		}))
+		a.deleteCommand("label", "labels delete label_...",
+			func(ctx context.Context, c *client.Client, id string) error { return c.Labels().Delete(ctx, id) }))
 }

@@ -83,10 +83,8 @@ func checklistsCommand(a *app) *cobra.Command {
 		"A checklist belongs to a task. CHECKLIST, ITEM and TASK are ids.", list, create, add, rename,
 		checklistsMark(a, "check", "Check items", true), checklistsMark(a, "uncheck", "Uncheck items", false),
 		drop, checklistsMove(a), checklistsSplit(a),
-		a.deleteCommand("checklist", "checklists delete list_...", func(c *client.Client) func(context.Context,
-			string) error {
-			return c.Checklists().Delete
-		}))
+		a.deleteCommand("checklist", "checklists delete list_...",
+			func(ctx context.Context, c *client.Client, id string) error { return c.Checklists().Delete(ctx, id) }))
 }
 
 func checklistsMark(a *app, name, short string, checked bool) *cobra.Command {

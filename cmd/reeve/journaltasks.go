@@ -17,10 +17,8 @@ func tasksCommand(a *app) *cobra.Command {
 		"A task belongs to a category and can have checklists, labels and time entries. TASK is an id.",
 		tasksList(a), tasksGet(a), tasksCreate(a), tasksUpdate(a), tasksFind(a), tasksLabel(a), tasksFollowUp(a),
 		tasksConclude(a),
-		a.deleteCommand("task", "tasks delete task_...", func(c *client.Client) func(context.Context,
-			string) error {
-			return c.Tasks().Delete
-		}))
+		a.deleteCommand("task", "tasks delete task_...",
+			func(ctx context.Context, c *client.Client, id string) error { return c.Tasks().Delete(ctx, id) }))
 }
 
 func tasksList(a *app) *cobra.Command {

@@ -34,10 +34,8 @@ func timeCommand(a *app) *cobra.Command {
 	return groupCommand("time", "Manage your time entries",
 		"A time entry records time you spent on a task. An entry without an end is your running timer.",
 		timeList(a), timeAdd(a), timeStart(a), timeStop(a), timeNote(a),
-		a.deleteCommand("entry", "time delete time_...", func(c *client.Client) func(context.Context,
-			string) error {
-			return c.TimeEntries().Delete
-		}))
+		a.deleteCommand("entry", "time delete time_...",
+			func(ctx context.Context, c *client.Client, id string) error { return c.TimeEntries().Delete(ctx, id) }))
 }
 
 func timeList(a *app) *cobra.Command {
