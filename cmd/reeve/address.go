@@ -15,7 +15,7 @@ import (
 	"reeve/host"
 )
 
-// address is where a server is, and who asks.
+// address says which server to use, and with which token and workspace.
 type address struct {
 	url       string
 	token     string
@@ -23,10 +23,10 @@ type address struct {
 	dir       string
 }
 
-// find works out the address: flags, then the environment, then the data directory.
-func (a *app) find() (address, error) {
-	at := address{url: a.first(a.flags.url, "REEVE_URL"), token: a.first(a.flags.token, "REEVE_TOKEN"),
-		workspace: a.first(a.flags.workspace, "REEVE_WORKSPACE")}
+// resolveAddress returns the address from the flags, then the environment, then the data directory.
+func (a *app) resolveAddress() (address, error) {
+	at := address{url: a.flagOrEnv(a.flags.url, "REEVE_URL"), token: a.flagOrEnv(a.flags.token, "REEVE_TOKEN"),
+		workspace: a.flagOrEnv(a.flags.workspace, "REEVE_WORKSPACE")}
 	if at.workspace == "" {
 		at.workspace = "default"
 	}
@@ -44,7 +44,7 @@ func (a *app) find() (address, error) {
 	case at.url == "":
 		at.url = local
 	case at.token == "":
-		if at.url, err = own(at, local); err != nil {
+		if at.url, err = localServerURL(at, local); err != nil {
 			return at, err
 		}
 	}
@@ -55,32 +55,33 @@ func (a *app) find() (address, error) {
 	return at, nil
 }
 
-func (a *app) first(flag, variable string) string {
+// flagOrEnv returns the value of a flag, or of an environment variable if the flag is empty.
+func (a *app) flagOrEnv(flag, variable string) string {
 	if flag != "" {
 		return flag
 	}
 	return a.env(variable)
 }
 
-// dataDir is where a server on this machine keeps its things, if there is one.
+// dataDir returns the data directory of the server on this machine. The directory need not exist.
 func (a *app) dataDir() (string, error) {
-	if dir := a.first(a.flags.dir, "REEVE_DIR"); dir != "" {
+	if dir := a.flagOrEnv(a.flags.dir, "REEVE_DIR"); dir != "" {
 		return dir, nil
 	}
 	home, err := a.home()
 	if err != nil {
-		return "", reeve.Errorf(reeve.Validation, "no home directory, so no data directory: %w", err).
-			Hintf("give --url and --token, or --dir")
+		return "", reeve.Errorf(reeve.Validation, "cannot find the data directory: %w", err).
+			Hintf("set --url and --token, or --dir")
 	}
 	return filepath.Join(home, ".reeve"), nil
 }
 
-// own refuses an address that was given without a token, unless it is that of the data directory's own server: the
-// token there is its owner's, and whoever else gets it is the owner too. The address is given back as the server itself
-// wrote it, since another program may listen where localhost leads.
-func own(at address, local string) (string, error) {
+// localServerURL checks that at.url, for which no token is set, is the address of the data directory's own server,
+// and fails otherwise: the owner's token gives full access, so it must not reach another server. It returns the URL
+// with the host that the server itself wrote, because another program may listen on a different address of localhost.
+func localServerURL(at address, local string) (string, error) {
 	if _, err := client.New(client.Config{URL: at.url}); err != nil {
-		return at.url, err // it is no address, which is what to say first
+		return at.url, err // report an invalid address before a missing token
 	}
 	given, err := url.Parse(at.url)
 	if err != nil {
@@ -90,21 +91,20 @@ func own(at address, local string) (string, error) {
 	switch {
 	case local == "" || err != nil:
 		return at.url, reeve.Errorf(reeve.Unauthenticated,
-			"there is no token for %s: none was given, and the data directory %s does not say that it is the address "+
-				"of its server", given.Redacted(), at.dir).
-			Hintf("give --token or REEVE_TOKEN")
+			"no token for %s: the token in %s is only for the server of that directory, whose address is unknown",
+			given.Redacted(), at.dir).
+			Hintf("set --token or REEVE_TOKEN")
 	case given.Scheme != theirs.Scheme || port(given) != port(theirs) || !sameHost(given.Hostname(), theirs.Hostname()):
 		return at.url, reeve.Errorf(reeve.Unauthenticated,
-			"there is no token for %s: none was given, and the one in %s is for its own server at %s alone",
-			given.Redacted(), at.dir, local).
-			Hintf("give --token or REEVE_TOKEN; to speak to the server at %s, leave out --url and REEVE_URL", local)
+			"no token for %s: the token in %s is only for the server at %s", given.Redacted(), at.dir, local).
+			Hintf("set --token or REEVE_TOKEN; to use the server at %s, unset --url and REEVE_URL", local)
 	}
 	given.Host = theirs.Host
 	return strings.TrimRight(given.String(), "/"), nil
 }
 
-// sameHost tells whether a name leads to where a server listens. One that listens on every address is on this machine's
-// own ones too.
+// sameHost reports whether the host given names an address on which the server listens. A server that listens on
+// all addresses also listens on the loopback addresses.
 func sameHost(given, listens string) bool {
 	if strings.EqualFold(given, listens) {
 		return true
@@ -122,6 +122,7 @@ func sameHost(given, listens string) bool {
 	return a.Equal(b)
 }
 
+// port returns the port of u, or the default port of its scheme.
 func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
@@ -129,17 +130,17 @@ func port(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// connect makes a client for the server that was found.
+// connect returns a client for the server at the resolved address.
 func (a *app) connect() (*client.Client, error) {
-	at, err := a.find()
+	at, err := a.resolveAddress()
 	if err != nil {
 		return nil, err
 	}
 	return client.New(client.Config{URL: at.url, Token: at.token, Workspace: at.workspace})
 }
 
-// with runs f with a client.
-func (a *app) with(ctx context.Context, f func(context.Context, *client.Client) error) error {
+// withClient calls f with a client, and closes the client.
+func (a *app) withClient(ctx context.Context, f func(context.Context, *client.Client) error) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
@@ -148,15 +149,16 @@ func (a *app) with(ctx context.Context, f func(context.Context, *client.Client) 
 	return f(ctx, c)
 }
 
-// readToken gives no token when there is none: the server says what that means.
+// readToken returns the owner's token in a data directory. If there is no token file it returns an empty token, and
+// the server refuses the request.
 func readToken(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "owner.token"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", reeve.Errorf(reeve.Unauthenticated, "the owner's token cannot be read: %w", err).
-			Hintf("give --token or REEVE_TOKEN")
+		return "", reeve.Errorf(reeve.Unauthenticated, "cannot read the owner's token: %w", err).
+			Hintf("set --token or REEVE_TOKEN")
 	}
 	return strings.TrimSpace(string(b)), nil
 }

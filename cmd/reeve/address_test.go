@@ -18,7 +18,7 @@ import (
 	"reeve/client"
 )
 
-// A category's id is its id, also where another one has it for a name.
+// TestO11_AnIDBeforeAName checks that an id is found before a category whose name looks like that id.
 func TestO11_AnIDBeforeAName(t *testing.T) {
 	list := api.CategoryList{Categories: []reeve.Category{{Record: reeve.Record{ID: "cat_2"}, Name: "cat_1"},
 		{Record: reeve.Record{ID: "cat_1"}, Name: "Gym"}}}
@@ -35,13 +35,13 @@ func TestO11_AnIDBeforeAName(t *testing.T) {
 	defer c.Close()
 	for name, want := range map[string]string{"cat_1": "cat_1", "cat_2": "cat_2", " gym ": "cat_1", "": "",
 		"CAT_1": "cat_2"} {
-		if got, err := categoryID(t.Context(), c, name); err != nil || got != want {
+		if got, err := resolveCategory(t.Context(), c, name); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", name, got, err, want)
 		}
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestResolveAddress(t *testing.T) {
 	dir, other := dataDir(t, "http://127.0.0.1:7410/", "owner-secret\n"),
 		dataDir(t, "https://reeve.example", "other-secret")
 	wide := dataDir(t, "http://[::]:7410", "wide-secret")
@@ -71,7 +71,7 @@ func TestFind(t *testing.T) {
 			want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
 		"its own address, as a variable": {env: map[string]string{"REEVE_URL": "http://127.0.0.1:7410/"},
 			want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
-		"its own port, unsaid": {flags: address{url: "https://reeve.example:443", dir: other},
+		"its own default port": {flags: address{url: "https://reeve.example:443", dir: other},
 			want: address{"https://reeve.example", "other-secret", "default", other}},
 		"a server on every address": {flags: address{url: "http://localhost:7410", dir: wide},
 			want: address{"http://[::]:7410", "wide-secret", "default", wide}},
@@ -79,9 +79,9 @@ func TestFind(t *testing.T) {
 			want: address{"http://elsewhere.example", "ft", "default", dir}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &app{flags: tt.flags, surroundings: surroundings{env: func(k string) string { return tt.env[k] },
+			a := &app{flags: tt.flags, environment: environment{env: func(k string) string { return tt.env[k] },
 				home: func() (string, error) { return home, nil }}}
-			got, err := a.find()
+			got, err := a.resolveAddress()
 			if err != nil || got != tt.want {
 				t.Errorf("got %+v, %v; want %+v", got, err, tt.want)
 			}
@@ -89,23 +89,23 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindWithoutHome(t *testing.T) {
-	a := &app{surroundings: surroundings{env: func(string) string { return "" },
+func TestResolveAddressWithoutHome(t *testing.T) {
+	a := &app{environment: environment{env: func(string) string { return "" },
 		home: func() (string, error) { return "", errors.New("no home") }}}
-	if _, err := a.find(); reeve.CodeOf(err) != reeve.Validation {
+	if _, err := a.resolveAddress(); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("got %v", err)
 	}
 	a.flags = address{url: "http://a", token: "t"}
-	if _, err := a.find(); err != nil {
+	if _, err := a.resolveAddress(); err != nil {
 		t.Errorf("with an address: %v", err)
 	}
 }
 
-// The token in a data directory is for the server of that directory. Every other address is refused before a word is
-// said to it, whichever command it is.
+// TestOwnersTokenGoesToItsServerAlone checks that no command sends the token of a data directory to another address
+// than that of the directory's server: the command fails before it makes a request.
 func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
-	var heard atomic.Int64
-	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+	var requests atomic.Int64
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer stranger.Close()
 	own := dataDir(t, "http://127.0.0.1:1", "owner-secret")
 	down := dataDir(t, "", "owner-secret")
@@ -146,41 +146,42 @@ func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
 				args = append([]string{"--url", tt.url}, args...)
 			}
 			var out strings.Builder
-			code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out,
+			code := run(t.Context(), args, environment{in: strings.NewReader(""), out: &out, err: &out,
 				env:  func(k string) string { return env[k] },
 				home: func() (string, error) { return "", errors.New("no home") }})
-			if heard.Load() != 0 || strings.Contains(out.String(), "owner-secret") {
-				t.Errorf("it was asked %d times; %s", heard.Swap(0), out.String())
+			if requests.Load() != 0 || strings.Contains(out.String(), "owner-secret") {
+				t.Errorf("the other server got %d requests; %s", requests.Swap(0), out.String())
 			}
-			if args[len(args)-1] == "" { // a shell is told nothing
+			if args[len(args)-1] == "" { // completion reports no errors
 				return
 			}
-			if code != exitFailed || !strings.Contains(out.String(), "there is no token for http://") ||
-				!strings.Contains(out.String(), "hint: give --token or REEVE_TOKEN") {
+			if code != exitFailed || !strings.Contains(out.String(), "no token for http://") ||
+				!strings.Contains(out.String(), "hint: set --token or REEVE_TOKEN") {
 				t.Errorf("exit code %d: %s", code, out.String())
 			}
 		})
 	}
 }
 
-// The address that a killed server leaves behind is somebody else's by now.
-func TestOwnersTokenGoesToNobodyInItsServersPlace(t *testing.T) {
-	var heard atomic.Int64
-	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+// TestOwnersTokenIsNotSentToTheAddressOfAKilledServer checks that the address file of a killed server is not used,
+// because another program may listen at the address by now.
+func TestOwnersTokenIsNotSentToTheAddressOfAKilledServer(t *testing.T) {
+	var requests atomic.Int64
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer stranger.Close()
 	dir := leftDir(t, stranger.URL, "owner-secret")
-	for want, args := range map[string][]string{"is no longer running": {"tools"},
-		"there is no token for": {"--url", stranger.URL, "tools"}} {
+	for want, args := range map[string][]string{"does not run any more": {"tools"},
+		"no token for": {"--url", stranger.URL, "tools"}} {
 		var out strings.Builder
-		code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out,
+		code := run(t.Context(), args, environment{in: strings.NewReader(""), out: &out, err: &out,
 			env: func(k string) string { return map[string]string{"REEVE_DIR": dir}[k] }})
-		if code != exitFailed || heard.Load() != 0 || !strings.Contains(out.String(), want) {
-			t.Errorf("%v: exit code %d, asked %d times: %s", args, code, heard.Load(), out.String())
+		if code != exitFailed || requests.Load() != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%v: exit code %d, %d requests: %s", args, code, requests.Load(), out.String())
 		}
 	}
 }
 
-// dataDir is that of a server that runs.
+// dataDir returns the data directory of a running server.
 func dataDir(t *testing.T, url, token string) string {
 	t.Helper()
 	dir := leftDir(t, url, token)
@@ -195,7 +196,7 @@ func dataDir(t *testing.T, url, token string) string {
 	return dir
 }
 
-// leftDir is that of a server that was killed.
+// leftDir returns the data directory of a server that was killed.
 func leftDir(t *testing.T, url, token string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"reeve/api"
 )
 
-// agentFlags describe an agent on the command line.
+// agentFlags are the flags that describe an agent.
 type agentFlags struct {
 	kind       string
 	lifecycle  string
@@ -23,26 +23,27 @@ type agentFlags struct {
 	config     string
 }
 
-// add gives a command the flags. Which lives an agent can be given is the command's own: it is not made as one that is
-// over.
-func (f *agentFlags) add(c *cobra.Command, lives ...reeve.Lifecycle) {
-	c.Flags().StringVar(&f.lifecycle, "lifecycle", "", alternatives(lives))
-	c.Flags().StringVar(&f.kind, "kind", "", "chooses the capability profile")
+// register adds the flags to a command. lifecycles are the values that --lifecycle accepts, which depend on the
+// command: an agent cannot be created as destroyed.
+func (f *agentFlags) register(c *cobra.Command, lifecycles ...reeve.Lifecycle) {
+	c.Flags().StringVar(&f.lifecycle, "lifecycle", "", joinOr(lifecycles))
+	c.Flags().StringVar(&f.kind, "kind", "", "kind of agent, which selects its capability profile (see reeve profiles)")
 	c.Flags().StringVar(&f.mode, "mode", "",
-		"who may wake it: autonomous (itself), interactive (a person) or hybrid (both)")
+		"what may wake it: autonomous (all but chat), interactive (only a person) or hybrid (all)")
 	c.Flags().DurationVar(&f.throttle, "throttle", 0,
-		"how long after a run changes and timers wait before they wake it again, such as 30s")
-	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch, by name or id; repeat for more")
+		"minimum time between a run and the next one that a change or a timer starts, such as 30s")
+	c.Flags().StringSliceVar(&f.categories, "category", nil,
+		"name or id of a journal category it may access; can be repeated")
 	c.Flags().StringArrayVar(&f.policy, "policy", nil,
-		"TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny; repeat for more; none alone removes the "+
-			"policy")
-	c.Flags().StringVar(&f.config, "config", "", "settings, a JSON object")
-	fixed(c, "lifecycle", lives)
-	fixed(c, "mode", []reeve.Mode{reeve.Autonomous, reeve.Interactive, reeve.Hybrid})
+		"TOOL=RULE or tier:TIER=RULE; RULE is allow, ask, propose or deny; can be repeated; "+
+			"\"none\" removes the policy")
+	c.Flags().StringVar(&f.config, "config", "", "settings of the agent, a JSON object")
+	completeFlagValues(c, "lifecycle", lifecycles)
+	completeFlagValues(c, "mode", []reeve.Mode{reeve.Autonomous, reeve.Interactive, reeve.Hybrid})
 }
 
-// alternatives writes a choice as a person would: a, b or c.
-func alternatives[T ~string](all []T) string {
+// joinOr formats two or more values as "a, b or c".
+func joinOr[T ~string](all []T) string {
 	words := make([]string, len(all))
 	for i, v := range all {
 		words[i] = string(v)
@@ -51,63 +52,63 @@ func alternatives[T ~string](all []T) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// request holds only what was given, so that an update leaves the rest.
-func (f *agentFlags) request(c *cobra.Command) (r api.AgentRequest, err error) {
-	given := c.Flags().Changed
-	if given("kind") {
+// toRequest returns a request with only the flags that are set, so that an update leaves the other fields unchanged.
+func (f *agentFlags) toRequest(c *cobra.Command) (r api.AgentRequest, err error) {
+	isSet := c.Flags().Changed
+	if isSet("kind") {
 		r.Kind = &f.kind
 	}
-	if given("lifecycle") {
+	if isSet("lifecycle") {
 		l := reeve.Lifecycle(f.lifecycle)
 		r.Lifecycle = &l
 	}
-	if given("mode") {
+	if isSet("mode") {
 		m := reeve.Mode(f.mode)
 		r.Mode = &m
 	}
-	if given("throttle") {
+	if isSet("throttle") {
 		if f.throttle < 0 || f.throttle%time.Millisecond != 0 {
-			return r, usagef("--throttle takes whole milliseconds, never negative, such as 30s")
+			return r, usagef("--throttle must be a whole number of milliseconds and not negative, such as 30s")
 		}
 		ms := f.throttle.Milliseconds()
 		r.ThrottleMS = &ms
 	}
-	if given("category") {
+	if isSet("category") {
 		if slices.Contains(f.categories, "") {
-			return r, usagef("--category has an empty name in its list")
+			return r, usagef("--category contains an empty name")
 		}
-		list := append([]string{}, f.categories...) // an empty list, and not none
+		list := append([]string{}, f.categories...) // empty, not nil: an empty list removes all categories
 		r.Categories = &list
 	}
-	if given("policy") {
+	if isSet("policy") {
 		p, err := parsePolicy(f.policy)
 		if err != nil {
 			return r, err
 		}
 		r.Policy = &p
 	}
-	r.Config, err = object("config", f.config)
+	r.Config, err = parseObjectFlag("config", f.config)
 	return r, err
 }
 
-// parsePolicy reads rules such as file_write=ask and tier:privileged=deny, or none.
+// parsePolicy parses rules such as file_write=ask and tier:privileged=deny. The single rule "none" is an empty policy.
 func parsePolicy(rules []string) (p reeve.Policy, err error) {
 	if len(rules) == 1 && rules[0] == "none" {
 		return p, nil
 	}
 	for _, rule := range rules {
-		if rule == "" { // as from a variable that is not set
-			return p, usagef("--policy is empty; nothing was changed: to remove the whole policy, say --policy none")
+		if rule == "" { // probably an unset shell variable
+			return p, usagef("--policy is empty; to remove the policy, use --policy none")
 		}
 		subject, answer, ok := strings.Cut(rule, "=")
 		if !ok || subject == "" || !slices.Contains([]reeve.PolicyAnswer{reeve.Allow, reeve.Ask, reeve.Propose,
 			reeve.Deny}, reeve.PolicyAnswer(answer)) {
-			return p, usagef("--policy takes TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny, not %q",
+			return p, usagef("--policy must be TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny, not %q",
 				rule)
 		}
 		tier, isTier := strings.CutPrefix(subject, "tier:")
 		if isTier && !slices.Contains(reeve.Tiers(), reeve.Tier(tier)) {
-			return p, usagef("--policy: %q is not a tier; there are read_only, side_effecting and privileged", tier)
+			return p, usagef("--policy: unknown tier %q; use read_only, side_effecting or privileged", tier)
 		}
 		if isTier {
 			if p.Tiers == nil {
@@ -124,8 +125,8 @@ func parsePolicy(rules []string) (p reeve.Policy, err error) {
 	return p, nil
 }
 
-// policyLines writes a policy as its flags are written.
-func policyLines(p reeve.Policy) string {
+// formatPolicy formats a policy with one rule per line, in the syntax of --policy.
+func formatPolicy(p reeve.Policy) string {
 	var lines []string
 	for _, t := range slices.Sorted(maps.Keys(p.Tools)) {
 		lines = append(lines, t+"="+string(p.Tools[t]))

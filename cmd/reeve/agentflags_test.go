@@ -6,7 +6,7 @@ import (
 	"reeve"
 )
 
-// A policy is removed by one word of its own, and by nothing that an empty variable could be.
+// TestPolicyNone checks that only the single rule "none" removes a policy, not an empty value.
 func TestPolicyNone(t *testing.T) {
 	if p, err := parsePolicy([]string{"none"}); err != nil || len(p.Tools)+len(p.Tiers) != 0 {
 		t.Errorf("none: %+v, %v", p, err)

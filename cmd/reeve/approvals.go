@@ -13,8 +13,9 @@ import (
 func approvalsCommand(a *app) *cobra.Command {
 	list := approvalsList(a)
 	c := &cobra.Command{
-		Use: "approvals", Short: "Answer calls that wait for a person", Args: cobra.NoArgs, RunE: list.RunE,
-		Long: "An approval is bound to the exact arguments, tool and policy it was asked for. The first answer counts.",
+		Use: "approvals", Short: "Approve or deny calls", Args: cobra.NoArgs, RunE: list.RunE,
+		Long: "An approval applies only to the exact arguments, tool and policy of one call. The first " +
+			"decision counts.",
 		Example: `  reeve approvals --state pending
   reeve approvals get apr_...
   reeve approvals approve apr_... --wait
@@ -33,47 +34,46 @@ func approvalsList(a *app) *cobra.Command {
 		Example: "  reeve approvals list --state pending",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.State = reeve.ApprovalState(state)
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Approvals().List(ctx, f)
 				if err != nil {
 					return err
 				}
-				defer a.more(l.Next)
-				return a.print(l, func(w io.Writer) { a.approvalTable(w, l.Approvals) })
+				defer a.noteNextPage(l.Next)
+				return a.print(l, func(w io.Writer) { a.printApprovalTable(w, l.Approvals) })
 			})
 		},
 	}
-	c.Flags().StringVar(&state, "state", "", "in one state only")
-	fixed(c, "state", reeve.ApprovalStates())
-	paged(c, &f.Page)
+	c.Flags().StringVar(&state, "state", "", "only approvals in this state")
+	completeFlagValues(c, "state", reeve.ApprovalStates())
+	addPageFlags(c, &f.Page)
 	return c
 }
 
-func (a *app) approvalTable(w io.Writer, list []reeve.Approval) {
-	a.table(w, "ID STATE TOOL AGENT EXPIRES ARGUMENTS", rows(list, func(p reeve.Approval) []string {
-		return []string{p.ID, string(p.State), p.Tool, p.AgentID, when(p.ExpiresAt), cut(p.Args, 60)}
+func (a *app) printApprovalTable(w io.Writer, list []reeve.Approval) {
+	a.printTable(w, "ID STATE TOOL AGENT EXPIRES ARGUMENTS", rows(list, func(p reeve.Approval) []string {
+		return []string{p.ID, string(p.State), p.Tool, p.AgentID, formatTime(p.ExpiresAt), truncate(p.Args, 60)}
 	}))
 }
 
-// printApproval shows all of what a person decides on, uncut.
+// printApproval prints an approval with its full arguments and preview, because a person decides on them.
 func (a *app) printApproval(p reeve.Approval) error {
 	return a.print(p, func(w io.Writer) {
-		details(w, "id", p.ID, "state", string(p.State), "agent", p.AgentID, "tool", p.Tool, "arguments",
-			pretty([]byte(p.Args)),
-			"asked because", p.Why, "caller's reason", p.Reason, "would change", p.Preview, "decided by", p.DecidedBy,
-			"decided", whenSet(p.DecidedAt),
-			"comment", p.Comment, "call", p.CallID, "operation", p.OperationID, "created", when(p.CreatedAt), "expires",
-			when(p.ExpiresAt))
+		printDetails(w, "id", p.ID, "state", string(p.State), "agent", p.AgentID, "tool", p.Tool,
+			"arguments", indentJSON([]byte(p.Args)), "required because", p.Why, "caller's reason", p.Reason,
+			"would change", p.Preview, "decided by", p.DecidedBy, "decided", formatTimePtr(p.DecidedAt),
+			"comment", p.Comment, "call", p.CallID, "operation", p.OperationID, "created", formatTime(p.CreatedAt),
+			"expires", formatTime(p.ExpiresAt))
 	})
 }
 
 func approvalsGet(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "get APPROVAL", Short: "Show what a call would do, and why it waits", Args: cobra.ExactArgs(1),
+		Use: "get APPROVAL", Short: "Show an approval and what its call would change", Args: cobra.ExactArgs(1),
 		Example:           "  reeve approvals get apr_...",
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				p, err := c.Approvals().Get(ctx, args[0])
 				if err != nil {
 					return err
@@ -88,19 +88,19 @@ func approvalsApprove(a *app) *cobra.Command {
 	var comment string
 	var wait bool
 	c := &cobra.Command{
-		Use: "approve APPROVAL", Short: "Let a call run", Args: cobra.ExactArgs(1),
-		Long: "Lets a call run. The server runs it; with --wait the command waits for that and prints " +
-			"the result.",
+		Use: "approve APPROVAL", Short: "Approve a call", Args: cobra.ExactArgs(1),
+		Long: "Approves a call, which the server then runs. With --wait, the command waits for the call and\n" +
+			"prints its result.",
 		Example:           "  reeve approvals approve apr_... --wait",
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				p, err := c.Approvals().Approve(ctx, args[0], comment)
 				if err != nil {
 					return err
 				}
 				if wait {
-					res, err := a.follow(ctx, c, p.OperationID)
+					res, err := a.waitForResult(ctx, c, p.OperationID)
 					if err != nil {
 						return err
 					}
@@ -109,24 +109,24 @@ func approvalsApprove(a *app) *cobra.Command {
 				if a.json {
 					return a.print(p, nil)
 				}
-				a.note("follow it: reeve operations get %s --wait", p.OperationID)
-				return a.done("approved %s: %s runs", p.ID, p.Tool)
+				a.notef("follow it: reeve operations get %s --wait", p.OperationID)
+				return a.printDone("approved %s: the server runs %s", p.ID, p.Tool)
 			})
 		},
 	}
-	c.Flags().StringVar(&comment, "comment", "", "kept with the approval")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until the call is done and print its result")
+	c.Flags().StringVar(&comment, "comment", "", "comment to store with the approval")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for the call and print its result")
 	return c
 }
 
 func approvalsDeny(a *app) *cobra.Command {
 	var comment string
 	c := &cobra.Command{
-		Use: "deny APPROVAL", Short: "Refuse a call", Args: cobra.ExactArgs(1),
+		Use: "deny APPROVAL", Short: "Deny a call", Args: cobra.ExactArgs(1),
 		Example:           `  reeve approvals deny apr_... --comment "wrong folder"`,
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				p, err := c.Approvals().Deny(ctx, args[0], comment)
 				if err != nil {
 					return err
@@ -134,10 +134,10 @@ func approvalsDeny(a *app) *cobra.Command {
 				if a.json {
 					return a.print(p, nil)
 				}
-				return a.done("denied %s: %s does not run", p.ID, p.Tool)
+				return a.printDone("denied %s: %s will not run", p.ID, p.Tool)
 			})
 		},
 	}
-	c.Flags().StringVar(&comment, "comment", "", "why; the agent is told")
+	c.Flags().StringVar(&comment, "comment", "", "reason, which the agent sees")
 	return c
 }

@@ -16,8 +16,10 @@ import (
 )
 
 func automationsCommand(a *app) *cobra.Command {
-	c := family("automations", "See, write and run automations", `An automation is an agent whose brain is a script. Its script calls the agent's tools as functions and works through items, each
-once: what is done stays done, whatever crashes. NAME is the agent's name or id.`,
+	c := groupCommand("automations", "Write and run automations",
+		`An automation is an agent whose brain is a script. The script calls the agent's tools as functions and
+processes items. Each item is processed once, even if the server crashes during a run. NAME is the
+name or id of the agent.`,
 		automationsList(a), automationsGet(a), automationsCreate(a), automationsSave(a), automationsVersions(a),
 		automationsShow(a), automationsActivate(a), automationsRun(a), automationsRuns(a),
 		automationsPause(a), automationsResume(a), automationsPlan(a), automationsAnswer(a), automationsScriptJobs(a),
@@ -31,7 +33,7 @@ once: what is done stays done, whatever crashes. NAME is the agent's name or id.
 
 func automationsFiles(a *app) *cobra.Command {
 	var page client.Page
-	c := a.named("files NAME [PATH]", "List the files that an automation has written, or print one",
+	c := a.automationCommand("files NAME [PATH]", "List the files of an automation, or print one",
 		"automations files tidy /summary.md", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 2 {
@@ -45,15 +47,16 @@ func automationsFiles(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "PATH SIZE UPDATED", rows(l.Files, func(f reeve.SessionFile) []string {
-					return []string{f.Path, strconv.Itoa(f.Size), when(f.UpdatedAt)}
+				a.printTable(w, "PATH SIZE UPDATED", rows(l.Files, func(f reeve.SessionFile) []string {
+					return []string{f.Path, strconv.Itoa(f.Size), formatTime(f.UpdatedAt)}
 				}))
 			})
 		})
-	c.Long = "All runs of an automation share one set of session files. They stay until a run overwrites them."
-	paged(c, &page)
+	c.Long = "Lists the session files that the automation has written, or prints the file at PATH. All runs of an\n" +
+		"automation share the same files; a file stays until a run overwrites it."
+	addPageFlags(c, &page)
 	return c
 }
 
@@ -66,43 +69,45 @@ func automationNames(ctx context.Context, c *client.Client, _ []string) ([]strin
 	return names, err
 }
 
-// named is a command whose first argument is an automation.
-func (a *app) named(use, short, example string, args cobra.PositionalArgs, f func(ctx context.Context, c *client.Client,
-	args []string) error) *cobra.Command {
-	c := a.task(use, short, example, args, f)
+// automationCommand returns a command whose first argument is an automation.
+func (a *app) automationCommand(use, short, example string, args cobra.PositionalArgs,
+	f clientFunc) *cobra.Command {
+	c := a.serverCommand(use, short, example, args, f)
 	c.ValidArgsFunction = a.complete(automationNames)
 	return c
 }
 
 func automationsList(a *app) *cobra.Command {
 	var page client.Page
-	c := a.task("list", "List automations", "automations list", cobra.NoArgs,
+	c := a.serverCommand("list", "List automations", "automations list", cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.Automations().List(ctx, page)
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "NAME VERSION STATUS AGENT UPDATED", rows(l.Automations, func(m reeve.Automation) []string {
-					return []string{m.Name, m.Version, string(m.Status), m.AgentID, when(m.UpdatedAt)}
-				}))
+				a.printTable(w, "NAME VERSION STATUS AGENT UPDATED",
+					rows(l.Automations, func(m reeve.Automation) []string {
+						return []string{m.Name, m.Version, string(m.Status), m.AgentID, formatTime(m.UpdatedAt)}
+					}))
 			})
 		})
-	paged(c, &page)
+	addPageFlags(c, &page)
 	return c
 }
 
 func (a *app) printAutomation(m reeve.Automation) error {
 	return a.print(m, func(w io.Writer) {
-		details(w, append([]string{"name", m.Name, "agent", m.AgentID, "owner", m.Owner, "version", m.Version, "status",
-			string(m.Status), "paused", whenSet(m.PausedAt), "paused run", m.PausedRun,
-			"created", when(m.CreatedAt), "updated", when(m.UpdatedAt)}, failureDetails(m)...)...)
+		pairs := []string{"name", m.Name, "agent", m.AgentID, "owner", m.Owner, "version", m.Version,
+			"status", string(m.Status), "paused", formatTimePtr(m.PausedAt), "paused run", m.PausedRun,
+			"created", formatTime(m.CreatedAt), "updated", formatTime(m.UpdatedAt)}
+		printDetails(w, append(pairs, failureDetails(m)...)...)
 	})
 }
 
 func automationsGet(a *app) *cobra.Command {
-	return a.named("get NAME", "Show an automation", "automations get mailer", cobra.ExactArgs(1),
+	return a.automationCommand("get NAME", "Show an automation", "automations get mailer", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			m, err := c.Automations().Get(ctx, args[0])
 			if err != nil {
@@ -112,9 +117,9 @@ func automationsGet(a *app) *cobra.Command {
 		})
 }
 
-// script reads a script and tells its language by its name.
-func (a *app) script(file string) (r reeve.ScriptRequest, err error) {
-	b, err := a.read(file)
+// readScript reads a script. The extension of the file determines its language.
+func (a *app) readScript(file string) (r reeve.ScriptRequest, err error) {
+	b, err := a.readInput(file)
 	r.Source, r.Language = string(b), "js"
 	if ext := filepath.Ext(file); ext == ".ts" || ext == ".mts" {
 		r.Language = "ts"
@@ -124,12 +129,12 @@ func (a *app) script(file string) (r reeve.ScriptRequest, err error) {
 
 func automationsCreate(a *app) *cobra.Command {
 	var tools []string
-	c := a.task("create NAME [SCRIPT|-]", "Make an automation, of a new agent or of one that is there",
+	c := a.serverCommand("create NAME [SCRIPT|-]", "Create an automation",
 		"automations create mailer triage.js --tool mail_send", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			r := reeve.AutomationRequest{Name: args[0], Tools: tools}
 			if len(args) == 2 {
-				if r.ScriptRequest, err = a.script(args[1]); err != nil {
+				if r.ScriptRequest, err = a.readScript(args[1]); err != nil {
 					return err
 				}
 			}
@@ -139,17 +144,19 @@ func automationsCreate(a *app) *cobra.Command {
 			}
 			return a.printAutomation(m)
 		})
-	c.Flags().StringArrayVar(&tools, "tool", nil, "a tool that its script can call; may be repeated")
-	a.suggest(c, "tool", toolNames)
+	c.Long = "Turns the agent NAME into an automation, and creates the agent if it does not exist. SCRIPT becomes " +
+		"version 1.0."
+	c.Flags().StringArrayVar(&tools, "tool", nil, "tool that the script can call; can be repeated")
+	a.completeFlag(c, "tool", toolNames)
 	return c
 }
 
 func automationsSave(a *app) *cobra.Command {
 	var q reeve.ScriptRequest
-	c := a.named("save NAME SCRIPT|-", "Save a version of a script, and make it active",
+	c := a.automationCommand("save NAME SCRIPT|-", "Save a new version of a script and activate it",
 		"automations save mailer triage.js --comment \"skip drafts\"", cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			r, err := a.script(args[1])
+			r, err := a.readScript(args[1])
 			if err != nil {
 				return err
 			}
@@ -159,39 +166,40 @@ func automationsSave(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(v, func(w io.Writer) {
-				details(w, "version", v.Version(), "id", v.ID, "language", v.Language, "comment", v.Comment, "created",
-					when(v.CreatedAt))
+				printDetails(w, "version", v.Version(), "id", v.ID, "language", v.Language, "comment", v.Comment,
+					"created", formatTime(v.CreatedAt))
 			})
 		})
-	c.Flags().BoolVar(&q.Fix, "fix", false, "a repair: the next minor version")
-	c.Flags().BoolVar(&q.Draft, "draft", false, "to be tried: a version 0.n, which does not become active")
-	c.Flags().StringVar(&q.Comment, "comment", "", "what changed, and why")
+	c.Flags().BoolVar(&q.Fix, "fix", false, "save as the next minor version, such as 1.1 after 1.0")
+	c.Flags().BoolVar(&q.Draft, "draft", false, "save as a draft version 0.N and do not activate it")
+	c.Flags().StringVar(&q.Comment, "comment", "", "description of the change")
 	return c
 }
 
 func automationsVersions(a *app) *cobra.Command {
-	return a.named("versions NAME", "List the versions of a script, newest first", "automations versions mailer",
+	return a.automationCommand("versions NAME", "List the versions of a script, newest first",
+		"automations versions mailer",
 		cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
 			l, err := c.Automations().Versions(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "VERSION ACTIVE LANGUAGE BY CREATED COMMENT",
+				a.printTable(w, "VERSION ACTIVE LANGUAGE BY CREATED COMMENT",
 					rows(l.Versions, func(v reeve.ScriptVersion) []string {
 						active := ""
 						if v.Version() == l.Active {
 							active = "yes"
 						}
-						return []string{v.Version(), active, v.Language, v.CreatedBy, when(v.CreatedAt),
-							cut(v.Comment, 60)}
+						return []string{v.Version(), active, v.Language, v.CreatedBy, formatTime(v.CreatedAt),
+							truncate(v.Comment, 60)}
 					}))
 			})
 		})
 }
 
 func automationsShow(a *app) *cobra.Command {
-	return a.named("show NAME [VERSION]", "Show how an automation is, or print a version's script",
+	return a.automationCommand("show NAME [VERSION]", "Show an automation, or print the script of a version",
 		"automations show mailer 1.0", cobra.RangeArgs(1, 2), func(ctx context.Context, c *client.Client,
 			args []string) error {
 			if len(args) == 1 {
@@ -210,7 +218,7 @@ func automationsShow(a *app) *cobra.Command {
 }
 
 func automationsActivate(a *app) *cobra.Command {
-	return a.named("activate NAME VERSION", "Choose the version that runs: roll back, or forward",
+	return a.automationCommand("activate NAME VERSION", "Activate a version of the script, older or newer",
 		"automations activate mailer 1.0", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client,
 			args []string) error {
 			m, err := c.Automations().Activate(ctx, args[0], args[1])
@@ -222,7 +230,7 @@ func automationsActivate(a *app) *cobra.Command {
 }
 
 func automationsPause(a *app) *cobra.Command {
-	return a.named("pause NAME", "Pause an automation: a run under way ends at its next call",
+	return a.automationCommand("pause NAME", "Pause an automation; a current run ends at its next call",
 		"automations pause mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client,
 			args []string) error {
 			m, err := c.Automations().Pause(ctx, args[0])
@@ -234,7 +242,8 @@ func automationsPause(a *app) *cobra.Command {
 }
 
 func automationsResume(a *app) *cobra.Command {
-	return a.named("resume NAME", "Let a paused automation carry on", "automations resume mailer", cobra.ExactArgs(1),
+	return a.automationCommand("resume NAME", "Resume a paused or stopped automation", "automations resume mailer",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			m, err := c.Automations().Resume(ctx, args[0])
 			if err != nil {
@@ -248,63 +257,62 @@ func automationsRun(a *app) *cobra.Command {
 	var r reeve.AutomationRunRequest
 	var input string
 	var wait, dry, test bool
-	c := a.named("run NAME", "Ask for a run", "automations run mailer --wait", cobra.ExactArgs(1),
-		func(ctx context.Context, c *client.Client, args []string) error {
+	c := a.automationCommand("run NAME", "Start a run of an automation", "automations run mailer --wait",
+		cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			switch {
 			case dry:
 				r.Type = reeve.DryRun
 			case test:
 				r.Type = reeve.TestRun
 			}
-			given, err := jsonInput(input)
-			if err != nil {
+			if r.Input, err = parseJSONInput(input); err != nil {
 				return err
 			}
-			r.Input = given
-			asked, err := c.Automations().Start(ctx, args[0], r)
+			started, err := c.Automations().Start(ctx, args[0], r)
 			if err != nil {
 				return err
 			}
 			if !wait && !dry {
-				return a.printWake(args[0], *asked.Wake)
+				return a.printWake(args[0], *started.Wake)
 			}
-			return a.watch(ctx, c, args[0], asked)
+			return a.watchRun(ctx, c, args[0], started)
 		})
-	c.Flags().BoolVar(&wait, "wait", false, "show how far it has come until it has ended")
-	c.Flags().BoolVar(&dry, "plan", false, "change nothing: show what it would do")
-	c.Flags().BoolVar(&test, "test", false, "a test: its failures are nobody's task")
-	c.Flags().StringVar(&r.Version, "version", "", "another version than the active one")
-	c.Flags().StringVar(&input, "input", "", "JSON that the script finds as input")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for the run and show its progress")
+	c.Flags().BoolVar(&dry, "plan", false, "dry run: change nothing and show the planned calls")
+	c.Flags().BoolVar(&test, "test", false, "test run: a failure does not start a repair")
+	c.Flags().StringVar(&r.Version, "version", "", "version to run (default: the active version)")
+	c.Flags().StringVar(&input, "input", "", "JSON value that the script receives as input")
 	c.MarkFlagsMutuallyExclusive("plan", "test")
 	return c
 }
 
 func automationsRuns(a *app) *cobra.Command {
 	var page client.Page
-	c := a.named("runs NAME", "List the runs of an automation, newest first", "automations runs mailer",
+	c := a.automationCommand("runs NAME", "List the runs of an automation, newest first", "automations runs mailer",
 		cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
 			l, err := c.Automations().Runs(ctx, args[0], page)
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "RUN TYPE VERSION STATE CLASS DONE SKIPPED FAILED STARTED TOOK MESSAGE",
+				a.printTable(w, "RUN TYPE VERSION STATE CLASS DONE SKIPPED FAILED STARTED TOOK MESSAGE",
 					rows(l.Runs, func(r reeve.AutomationRun) []string {
 						p := r.Script.Progress
 						return []string{r.Run.ID, string(r.Script.Type), r.Script.Version, string(r.Run.State),
 							string(r.Script.Class), strconv.Itoa(p.Done), strconv.Itoa(p.Skipped),
 							strconv.Itoa(p.Failed),
-							when(r.Run.StartedAt), took(*r.Run), cut(r.Run.Message, 60)}
+							formatTime(r.Run.StartedAt), formatRunTime(*r.Run), truncate(r.Run.Message, 60)}
 					}))
 			})
 		})
-	paged(c, &page)
+	addPageFlags(c, &page)
 	return c
 }
 
-// progressLine says in a line how far a run has come.
-func progressLine(r reeve.AutomationRun) string {
+// formatProgress returns the progress of a run as one line.
+func formatProgress(r reeve.AutomationRun) string {
 	p := r.Script.Progress
 	count := strconv.Itoa(p.Done + p.Skipped)
 	if p.Total > 0 {
@@ -312,7 +320,7 @@ func progressLine(r reeve.AutomationRun) string {
 	}
 	parts := []string{string(r.Run.State), count + " items"}
 	if p.Skipped > 0 {
-		parts = append(parts, fmt.Sprintf("%d of them before", p.Skipped))
+		parts = append(parts, fmt.Sprintf("%d already done", p.Skipped))
 	}
 	if p.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", p.Failed))
@@ -324,22 +332,22 @@ func progressLine(r reeve.AutomationRun) string {
 		parts = append(parts, fmt.Sprintf("cost %.4f", float64(p.Spent.Micros)/1e6))
 	}
 	if p.Current != "" {
-		parts = append(parts, cut(p.Current, 40))
+		parts = append(parts, truncate(p.Current, 40))
 	}
 	return strings.Join(parts, " · ")
 }
 
-// watch shows how far a run has come until it has ended, and then what it came to; of a dry run, its plan.
-func (a *app) watch(ctx context.Context, c *client.Client, name string, asked reeve.AutomationRun) error {
-	run, err := c.Runs().OfWake(ctx, *asked.Wake)
+// watchRun waits for a run and shows its progress, then prints its result, or the plan of a dry run.
+func (a *app) watchRun(ctx context.Context, c *client.Client, name string, started reeve.AutomationRun) error {
+	run, err := c.Runs().OfWake(ctx, *started.Wake)
 	if err != nil {
 		return err
 	}
 	last, shown := "", time.Time{}
 	r, err := c.Automations().WatchRun(ctx, name, run.ID, func(r reeve.AutomationRun) {
-		if line := progressLine(r); !a.json && line != last {
+		if line := formatProgress(r); !a.json && line != last {
 			last, shown = line, r.Run.StartedAt
-			fmt.Fprintf(a.err, "\r\x1b[K%s", plain(line))
+			fmt.Fprintf(a.err, "\r\x1b[K%s", sanitize(line))
 		}
 	})
 	if !shown.IsZero() {
@@ -349,10 +357,10 @@ func (a *app) watch(ctx context.Context, c *client.Client, name string, asked re
 		return err
 	}
 	if !a.json && r.Script.Log != "" {
-		fmt.Fprintln(a.err, plain(r.Script.Log))
+		fmt.Fprintln(a.err, sanitize(r.Script.Log))
 	}
 	if r.Script.Type == reeve.DryRun && r.Run.State == reeve.RunCompleted {
-		return a.showPlan(ctx, c, r.Run.ID)
+		return a.printRunPlan(ctx, c, r.Run.ID)
 	}
 	return a.printOutcome(*r.Run)
 }

@@ -17,10 +17,10 @@ import (
 func backupCommand(a *app) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use: "backup FILE", Short: "Copy the database of a running server", Args: cobra.ExactArgs(1),
-		Long: "Copies the database while the server runs. The file appears when it is complete, and only its owner " +
-			"can read it. The files of\n" +
-			"a data directory are never replaced: reeve restore puts a backup in place.",
+		Use: "backup FILE", Short: "Back up the database of a running server", Args: cobra.ExactArgs(1),
+		Long: `Copies the database while the server runs. FILE appears only when the copy is complete, and only its
+owner can read it. The command never replaces the files of a data directory; to put a backup in place,
+use "reeve restore".`,
 		Example: "  reeve backup reeve-monday.db",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var dirs []string
@@ -31,14 +31,15 @@ func backupCommand(a *app) *cobra.Command {
 				return err
 			}
 			if _, err := os.Lstat(args[0]); err == nil && !force {
-				return reeve.Errorf(reeve.AlreadyExists, "%s exists", args[0]).Hintf("choose another name, or --force")
+				return reeve.Errorf(reeve.AlreadyExists, "%s exists", args[0]).
+					Hintf("choose another name, or replace the file with --force")
 			}
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				size, err := backupTo(ctx, c, args[0])
 				if err != nil {
 					return err
 				}
-				return a.done("copied %d bytes to %s", size, args[0])
+				return a.printDone("copied %d bytes to %s", size, args[0])
 			})
 		},
 	}
@@ -46,11 +47,12 @@ func backupCommand(a *app) *cobra.Command {
 	return c
 }
 
-// backupTo writes beside the file and renames at the end, so that a backup that broke off never looks like one.
+// backupTo writes a backup to a temporary file and renames it at the end, so that an incomplete backup never has the
+// name of a complete one.
 func backupTo(ctx context.Context, c *client.Client, name string) (size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".reeve-backup-*") // 0600
 	if err != nil {
-		return 0, reeve.Errorf(reeve.Unavailable, "the copy cannot be written: %w", err)
+		return 0, reeve.Errorf(reeve.Unavailable, "cannot write the backup: %w", err)
 	}
 	defer func() {
 		if e := os.Remove(f.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) && err == nil {

@@ -15,17 +15,18 @@ import (
 
 func budgetsCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
-		Use: "list", Short: "List budgets and what was spent", Args: cobra.NoArgs, Example: "  reeve budgets list",
+		Use: "list", Short: "List budgets and their use", Args: cobra.NoArgs, Example: "  reeve budgets list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Budgets().List(ctx)
 				if err != nil {
 					return err
 				}
 				return a.print(l, func(w io.Writer) {
-					a.table(w, "SUBJECT LIMIT USED RESERVED OVER PARENT",
+					a.printTable(w, "SUBJECT LIMIT USED RESERVED OVER PARENT",
 						rows(l.Budgets, func(b reeve.Budget) []string {
-							return []string{b.Subject, amount(b.Limit), amount(b.Used), amount(b.Reserved),
+							return []string{b.Subject, formatAmount(b.Limit), formatAmount(b.Used),
+								formatAmount(b.Reserved),
 								string(b.OnExceed), b.Parent}
 						}))
 				})
@@ -33,21 +34,21 @@ func budgetsCommand(a *app) *cobra.Command {
 		},
 	}
 	remove := &cobra.Command{
-		Use: "delete SUBJECT", Short: "Lift a budget", Args: cobra.ExactArgs(1),
+		Use: "delete SUBJECT", Short: "Delete a budget", Args: cobra.ExactArgs(1),
 		Example: "  reeve budgets delete workspace",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if err := c.Budgets().Delete(ctx, args[0]); err != nil {
 					return err
 				}
-				return a.done("deleted budget %s", args[0])
+				return a.printDone("deleted budget %s", args[0])
 			})
 		},
 	}
 	c := &cobra.Command{
-		Use: "budgets", Short: "Limit what agents and runs may spend", Args: cobra.NoArgs, RunE: list.RunE,
-		Long: "SUBJECT is workspace, agent:ID or run:ID. A call draws on its run's budget, on the run's parents, " +
-			"on its agent's and on the workspace's.",
+		Use: "budgets", Short: "Limit what agents and runs can spend", Args: cobra.NoArgs, RunE: list.RunE,
+		Long: `SUBJECT is workspace, agent:ID or run:ID. A call counts against the budgets of its run, of the parents
+of that run, of its agent and of the workspace.`,
 		Example: "  reeve budgets\n  reeve budgets set agent:agt_... --calls 100 --over park",
 	}
 	c.AddCommand(list, budgetsSet(a), remove)
@@ -59,36 +60,37 @@ func budgetsSet(a *app) *cobra.Command {
 	var over string
 	c := &cobra.Command{
 		Use: "set SUBJECT", Short: "Set a budget", Args: cobra.ExactArgs(1),
-		Long: "Sets all limits of a subject. A limit that is left out is none.",
+		Long: "Sets all limits of a subject. A limit whose flag is not set is removed.",
 		Example: "  reeve budgets set workspace --calls 10000\n  reeve budgets set run:nightly --millis 60000 --over " +
 			"end",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.OnExceed = reeve.OnExceed(over)
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				b, err := c.Budgets().Set(ctx, args[0], r)
 				if err != nil {
 					return err
 				}
 				return a.print(b, func(w io.Writer) {
-					details(w, "subject", b.Subject, "limit", amount(b.Limit), "used", amount(b.Used), "reserved",
-						amount(b.Reserved),
+					printDetails(w, "subject", b.Subject, "limit", formatAmount(b.Limit),
+						"used", formatAmount(b.Used), "reserved", formatAmount(b.Reserved),
 						"over", string(b.OnExceed), "parent", b.Parent)
 				})
 			})
 		},
 	}
-	c.Flags().Int64Var(&r.Limit.Calls, "calls", 0, "how many calls")
-	c.Flags().Int64Var(&r.Limit.Tokens, "tokens", 0, "how many model tokens")
-	c.Flags().Int64Var(&r.Limit.Micros, "micros", 0, "how much money, in millionths of your currency")
-	c.Flags().Int64Var(&r.Limit.Millis, "millis", 0, "how much time, in milliseconds")
-	c.Flags().StringVar(&r.Parent, "parent", "", "another subject it draws on")
-	c.Flags().StringVar(&over, "over", "", "a call over budget: end refuses it, park asks a person (default end)")
-	fixed(c, "over", []reeve.OnExceed{reeve.EndOver, reeve.ParkOver})
+	c.Flags().Int64Var(&r.Limit.Calls, "calls", 0, "maximum number of calls")
+	c.Flags().Int64Var(&r.Limit.Tokens, "tokens", 0, "maximum number of model tokens")
+	c.Flags().Int64Var(&r.Limit.Micros, "micros", 0, "maximum cost, in millionths of the currency")
+	c.Flags().Int64Var(&r.Limit.Millis, "millis", 0, "maximum time, in milliseconds")
+	c.Flags().StringVar(&r.Parent, "parent", "", "subject of a parent budget, which is charged too")
+	c.Flags().StringVar(&over, "over", "",
+		"what happens to a call over budget: end refuses it, park asks a person (default end)")
+	completeFlagValues(c, "over", []reeve.OnExceed{reeve.EndOver, reeve.ParkOver})
 	return c
 }
 
-// amount writes what is not zero.
-func amount(m reeve.Amount) string {
+// formatAmount formats the fields of m that are not zero.
+func formatAmount(m reeve.Amount) string {
 	var parts []string
 	add := func(n int64, unit string) {
 		if n != 0 {

@@ -20,7 +20,7 @@ import (
 	"reeve/client"
 )
 
-// chatOptions is what a conversation begins with.
+// chatOptions are the flags of the chat command.
 type chatOptions struct {
 	conversation string
 	attach       []string
@@ -32,39 +32,44 @@ func chatCommand(a *app) *cobra.Command {
 	var o chatOptions
 	c := &cobra.Command{
 		Use: "chat AGENT [MESSAGE]", Short: "Talk to an agent", Args: cobra.RangeArgs(1, 2),
-		Long: `Talks to an agent. In a terminal it goes on until you leave: what the agent says is shown as it comes, with its calls and what they came
-to, and a call that needs your approval asks for it. Ctrl-C ends the turn; at the prompt it leaves, as Ctrl-D does.
+		Long: `Starts a conversation with an agent, or continues one with --conversation.
 
-With a MESSAGE, or with one on the standard input, it is one turn: the answer goes to the standard output and nothing else does. With
---json every frame is a line. It exits with 3 when the turn waits for a person.`,
+In a terminal, the command reads messages until you leave. It shows the agent's answer as it is
+written, and the agent's calls and their results; it asks you about calls that need approval. Ctrl-C
+cancels the current turn. At the prompt, Ctrl-C or Ctrl-D leaves.
+
+With MESSAGE, or with a message on standard input, the command runs one turn and prints only the
+answer to standard output. With --json it prints each frame as a line of JSON. The exit code is 3 if
+the turn waits for a person.`,
 		Example: `  reeve chat clerk
   reeve chat clerk "what is left to do?" --attach plan.pdf
   echo hi | reeve chat clerk
   reeve chat clerk --conversation conv_...`,
 		ValidArgsFunction: a.complete(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				t := &talk{app: a, client: c, options: o}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				t := &chatSession{app: a, client: c, options: o}
 				if err := t.open(ctx, args[0]); err != nil {
 					return err
 				}
-				if len(args) == 2 || !terminal(a.in) {
-					return t.once(ctx, args[1:])
+				if len(args) == 2 || !isInteractive(a.in) {
+					return t.runOnce(ctx, args[1:])
 				}
-				return t.all(ctx)
+				return t.interact(ctx)
 			})
 		},
 	}
-	c.Flags().StringVar(&o.conversation, "conversation", "", "go on with this one")
+	c.Flags().StringVar(&o.conversation, "conversation", "", "id of the conversation to continue (default: a new one)")
 	c.Flags().StringArrayVar(&o.attach, "attach", nil,
-		"a file that goes with the first message; may be given more than once")
-	c.Flags().StringToStringVar(&o.variables, "var", nil, "name=value, put into the agent's instructions")
-	c.Flags().StringVar(&o.model, "model", "", "the model, instead of the agent's own")
+		"file to attach to the first message; can be repeated")
+	c.Flags().StringToStringVar(&o.variables, "var", nil,
+		"NAME=VALUE, a variable in the agent's instructions; can be repeated")
+	c.Flags().StringVar(&o.model, "model", "", "model to use (default: the agent's model)")
 	return c
 }
 
-// terminal tells whether a person types.
-func terminal(in io.Reader) bool {
+// isInteractive reports whether in is a terminal.
+func isInteractive(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	if !ok {
 		return false
@@ -73,22 +78,22 @@ func terminal(in io.Reader) bool {
 	if err != nil {
 		return false
 	}
-	nothing, err := os.Stat(os.DevNull)
-	return info.Mode()&os.ModeCharDevice != 0 && (err != nil || !os.SameFile(info, nothing))
+	devNull, err := os.Stat(os.DevNull) // a character device too
+	return info.Mode()&os.ModeCharDevice != 0 && (err != nil || !os.SameFile(info, devNull))
 }
 
-// talk is a conversation at a terminal or in a pipe.
-type talk struct {
+// chatSession is a run of the chat command, in a terminal or in a pipe.
+type chatSession struct {
 	*app
 	client       *client.Client
 	options      chatOptions
 	conversation reeve.Conversation
-	at           int64 // the last seq that was shown
+	lastSeq      int64 // sequence number of the last frame shown
 	lines        chan string
 }
 
-// open finds the conversation or begins one.
-func (t *talk) open(ctx context.Context, agent string) (err error) {
+// open gets the conversation named by --conversation, or creates one.
+func (t *chatSession) open(ctx context.Context, agent string) (err error) {
 	if t.options.conversation == "" {
 		t.conversation, err = t.client.Conversations().Create(ctx, reeve.ConversationRequest{Agent: agent})
 		return err
@@ -96,39 +101,39 @@ func (t *talk) open(ctx context.Context, agent string) (err error) {
 	if t.conversation, err = t.client.Conversations().Get(ctx, t.options.conversation); err != nil {
 		return err
 	}
-	who, err := t.client.Agents().Get(ctx, agent)
+	g, err := t.client.Agents().Get(ctx, agent)
 	if err != nil {
 		return err
 	}
-	if who.ID != t.conversation.AgentID {
-		return usagef("the conversation %s is with another agent: %s", t.conversation.ID, t.conversation.AgentID)
+	if g.ID != t.conversation.AgentID {
+		return usagef("conversation %s is with another agent: %s", t.conversation.ID, t.conversation.AgentID)
 	}
 	frames, err := t.client.Conversations().Frames(ctx, t.conversation.ID, 0, 1)
-	t.at = frames.Last
+	t.lastSeq = frames.Last
 	return err
 }
 
-// once says one thing and gives the answer.
-func (t *talk) once(ctx context.Context, args []string) error {
+// runOnce runs one turn and prints the answer. Without args, the message is read from standard input.
+func (t *chatSession) runOnce(ctx context.Context, args []string) error {
 	content := strings.Join(args, "")
 	if len(args) == 0 {
-		b, err := t.read("-")
+		b, err := t.readInput("-")
 		if err != nil {
 			return err
 		}
 		content = strings.TrimSpace(string(b))
 	}
-	v := &piped{talk: t}
-	if err := t.turn(ctx, content, v); err != nil {
+	v := &pipeView{chatSession: t}
+	if err := t.runTurn(ctx, content, v); err != nil {
 		return err
 	}
-	return v.end(ctx)
+	return v.finish(ctx)
 }
 
-// all goes on until the person leaves.
-func (t *talk) all(ctx context.Context) error {
+// interact runs a turn for each line the user types, until the user leaves.
+func (t *chatSession) interact(ctx context.Context) error {
 	leave := ctx.Done()
-	t.note("talking to %s in %s; Ctrl-D leaves", t.conversation.AgentID, t.conversation.ID)
+	t.notef("conversation %s with agent %s; press Ctrl-D to leave", t.conversation.ID, t.conversation.AgentID)
 	t.lines = make(chan string)
 	go func() {
 		defer close(t.lines)
@@ -139,27 +144,27 @@ func (t *talk) all(ctx context.Context) error {
 		}
 	}()
 	for {
-		content, ok := t.ask("> ", leave)
+		content, ok := t.prompt("> ", leave)
 		switch {
 		case !ok:
 			fmt.Fprintln(t.err)
-			t.note("go on with: reeve chat %s --conversation %s", t.conversation.AgentID, t.conversation.ID)
+			t.notef("to continue: reeve chat %s --conversation %s", t.conversation.AgentID, t.conversation.ID)
 			return nil
 		case strings.TrimSpace(content) == "" && len(t.options.attach) == 0:
 			continue
 		}
-		if err := t.turn(ctx, content, &shown{talk: t, guests: map[string]string{}}); err != nil {
-			t.report(err, "reeve chat")
+		if err := t.runTurn(ctx, content, &terminalView{chatSession: t, delegates: map[string]string{}}); err != nil {
+			t.reportError(err, "reeve chat")
 		}
 		if ctx.Err() != nil {
-			leave = nil // an interrupt ended a turn; the next one at the prompt ends the process
+			leave = nil // an interrupt cancelled the turn; the next interrupt at the prompt ends the process
 		}
 	}
 }
 
-// ask shows a prompt and gives the line that is typed; false means that there is none to come.
-func (t *talk) ask(prompt string, leave <-chan struct{}) (string, bool) {
-	fmt.Fprint(t.err, prompt)
+// prompt prints text and returns the next line of input, or false at the end of the input or when leave is closed.
+func (t *chatSession) prompt(text string, leave <-chan struct{}) (string, bool) {
+	fmt.Fprint(t.err, text)
 	select {
 	case line, ok := <-t.lines:
 		return line, ok
@@ -168,26 +173,26 @@ func (t *talk) ask(prompt string, leave <-chan struct{}) (string, bool) {
 	}
 }
 
-// view shows a turn's frames as they come, and those of agents that it called into the conversation. An ErrStop ends
-// the turn's following.
-type view interface {
-	frame(ctx context.Context, f reeve.Frame) error
-	guest(ctx context.Context, f reeve.Frame) error
+// frameView shows the frames of a turn, and the frames of the turns that it started for other agents (delegates).
+// A method returns client.ErrStop to stop following the turn.
+type frameView interface {
+	showFrame(ctx context.Context, f reeve.Frame) error
+	showDelegateFrame(ctx context.Context, f reeve.Frame) error
 }
 
-// turn says something and shows what happens until the turn ends. An interrupt ends the turn, and a second one the
+// runTurn sends a message and shows the turn until it ends. An interrupt cancels the turn; a second interrupt ends the
 // process.
-func (t *talk) turn(ctx context.Context, content string, v view) error {
+func (t *chatSession) runTurn(ctx context.Context, content string, v frameView) error {
 	r := reeve.TurnRequest{Content: content, Variables: t.options.variables, Model: t.options.model}
 	for _, name := range t.options.attach {
-		file, err := t.attachment(name)
+		file, err := t.readAttachment(name)
 		if err != nil {
 			return err
 		}
 		r.Attachments = append(r.Attachments, file)
 	}
 	ctx = context.WithoutCancel(ctx)
-	turn, err := t.say(ctx, r)
+	turn, err := t.createTurn(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -196,34 +201,35 @@ func (t *talk) turn(ctx context.Context, content string, v view) error {
 	defer stop()
 	defer context.AfterFunc(interrupted, func() {
 		stop()
-		// which means that it has just ended
+		// a conflict means that the turn has just ended
 		if _, err := t.client.Turns().Cancel(ctx, turn.ID); err != nil && reeve.CodeOf(err) != reeve.Conflict {
-			t.report(err, "reeve chat")
+			t.reportError(err, "reeve chat")
 		}
 	})()
-	guests := map[string]bool{} // turns that it led to
-	return t.client.Conversations().Follow(ctx, t.conversation.ID, t.at, func(f reeve.Frame) error {
-		if f.Type == reeve.FrameStarted && (f.ParentID == turn.ID || guests[f.ParentID]) {
-			guests[f.TurnID] = true
+	delegates := map[string]bool{} // ids of the turns that this turn started
+	return t.client.Conversations().Follow(ctx, t.conversation.ID, t.lastSeq, func(f reeve.Frame) error {
+		if f.Type == reeve.FrameStarted && (f.ParentID == turn.ID || delegates[f.ParentID]) {
+			delegates[f.TurnID] = true
 		}
 		if f.TurnID != turn.ID {
-			if guests[f.TurnID] {
-				return v.guest(ctx, f)
+			if delegates[f.TurnID] {
+				return v.showDelegateFrame(ctx, f)
 			}
-			return nil // somebody else's
+			return nil // another turn of the conversation
 		}
-		if err := v.frame(ctx, f); err != nil {
+		if err := v.showFrame(ctx, f); err != nil {
 			return err
 		}
-		if t.at = f.Seq; f.Type == reeve.FrameComplete {
+		if t.lastSeq = f.Seq; f.Type == reeve.FrameComplete {
 			return client.ErrStop
 		}
 		return nil
 	})
 }
 
-// say says it once, however often the connection is lost meanwhile.
-func (t *talk) say(ctx context.Context, r reeve.TurnRequest) (turn reeve.Turn, err error) {
+// createTurn creates a turn. It retries lost connections with the same idempotency key, so that the turn is created
+// once.
+func (t *chatSession) createTurn(ctx context.Context, r reeve.TurnRequest) (turn reeve.Turn, err error) {
 	key := reeve.RandomSecret(16)
 	for pause := 200 * time.Millisecond; ; pause *= 2 {
 		turn, err = t.client.Turns().Create(ctx, t.conversation.ID, key, r)
@@ -234,9 +240,9 @@ func (t *talk) say(ctx context.Context, r reeve.TurnRequest) (turn reeve.Turn, e
 	}
 }
 
-// attachment reads a file to send.
-func (t *talk) attachment(name string) (reeve.Attachment, error) {
-	b, err := t.read(name)
+// readAttachment reads a file to attach to a message.
+func (t *chatSession) readAttachment(name string) (reeve.Attachment, error) {
+	b, err := t.readInput(name)
 	if err != nil {
 		return reeve.Attachment{}, err
 	}

@@ -14,8 +14,9 @@ import (
 	"reeve/reevetest"
 )
 
-// person is a talk at a terminal: what is typed, and what is shown.
-func person(t *testing.T, h *reevetest.Host, typed string) (shown, beside string) {
+// chatInTerminal runs a chat session with the agent bot on the input typed, and returns what the session writes to
+// standard output and standard error.
+func chatInTerminal(t *testing.T, h *reevetest.Host, typed string) (stdout, stderr string) {
 	t.Helper()
 	c, err := client.New(client.Config{URL: h.URL, Token: h.Token})
 	if err != nil {
@@ -23,19 +24,19 @@ func person(t *testing.T, h *reevetest.Host, typed string) (shown, beside string
 	}
 	defer c.Close()
 	var out, errs bytes.Buffer
-	talk := &talk{app: &app{surroundings: surroundings{in: strings.NewReader(typed), out: &out, err: &errs,
+	session := &chatSession{app: &app{environment: environment{in: strings.NewReader(typed), out: &out, err: &errs,
 		env: func(string) string { return "" }}}, client: c}
-	if err := talk.open(t.Context(), "bot"); err != nil {
+	if err := session.open(t.Context(), "bot"); err != nil {
 		t.Fatal(err)
 	}
-	if err := talk.all(t.Context()); err != nil {
+	if err := session.interact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return out.String(), errs.String()
 }
 
-// At a terminal the words come as they are said, calls are shown with what they came to, and what needs approval asks
-// for it.
+// TestChat_AtATerminal checks that a terminal shows messages as they arrive and calls with their results, asks for
+// approvals, and shows no control characters from the agent.
 func TestChat_AtATerminal(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script.yaml")
 	if err := os.WriteFile(script, []byte(`answers:
@@ -55,35 +56,35 @@ func TestChat_AtATerminal(t *testing.T) {
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
 		map[string]any{"policy": map[string]any{"tools": map[string]string{"write_file": "ask"}}})
 
-	shown, beside := person(t, h, "hello\n\ndanger\nmaybe\ny\n")
-	if !strings.HasPrefix(shown, "Good morning, you.\nI would write it.\n") || strings.Contains(shown, "write_file") {
-		t.Errorf("shown:\n%s", shown)
+	stdout, stderr := chatInTerminal(t, h, "hello\n\ndanger\nmaybe\ny\n")
+	if !strings.HasPrefix(stdout, "Good morning, you.\nI would write it.\n") || strings.Contains(stdout, "write_file") {
+		t.Errorf("stdout:\n%s", stdout)
 	}
-	for _, s := range []string{"* write_file {", "? write_file waits for you", "/a.txt", "= write_file:",
-		"go on with: reeve chat"} {
-		if !strings.Contains(beside, s) {
-			t.Errorf("%q is not beside it:\n%s", s, beside)
+	for _, s := range []string{"* write_file {", "? write_file needs approval", "/a.txt", "= write_file:",
+		"to continue: reeve chat"} {
+		if !strings.Contains(stderr, s) {
+			t.Errorf("no %q in stderr:\n%s", s, stderr)
 		}
 	}
-	if n := strings.Count(beside, "allow it? [y/n]"); n != 2 {
-		t.Errorf("asked %d times:\n%s", n, beside)
+	if n := strings.Count(stderr, "allow? [y/n]"); n != 2 {
+		t.Errorf("asked %d times:\n%s", n, stderr)
 	}
-	shown, beside = person(t, h, "danger\nn\nbroken\nhello\nevil\n")
-	if !strings.Contains(shown, "So be it.\n") || !strings.Contains(beside, "! write_file:") ||
-		!strings.Contains(beside, "reeve: ") || !strings.Contains(shown, "Good morning") {
-		t.Errorf("shown:\n%s\nbeside:\n%s", shown, beside)
+	stdout, stderr = chatInTerminal(t, h, "danger\nn\nbroken\nhello\nevil\n")
+	if !strings.Contains(stdout, "So be it.\n") || !strings.Contains(stderr, "! write_file:") ||
+		!strings.Contains(stderr, "reeve: ") || !strings.Contains(stdout, "Good morning") {
+		t.Errorf("stdout:\n%s\nstderr:\n%s", stdout, stderr)
 	}
-	if strings.ContainsRune(shown, 0x1b) {
-		t.Errorf("the terminal was written to by the agent: %q", shown)
+	if strings.ContainsRune(stdout, 0x1b) {
+		t.Errorf("an escape character of the agent reached the terminal: %q", stdout)
 	}
 }
 
-// What a tool said of a call that waits for a person's word writes nothing to the terminal either.
+// TestChat_ACallOfUnknownOutcome checks that control characters in the message of a tool do not reach the terminal.
 func TestChat_ACallOfUnknownOutcome(t *testing.T) {
 	var errs bytes.Buffer
-	p := &piped{talk: &talk{app: &app{surroundings: surroundings{err: &errs}}},
-		waits: &reeve.Frame{Tool: "send", Message: "the line said \x1b[2J"}}
-	if err := p.end(t.Context()); err != (silent{exitNotDone}) || strings.ContainsRune(errs.String(), 0x1b) ||
+	p := &pipeView{chatSession: &chatSession{app: &app{environment: environment{err: &errs}}},
+		approval: &reeve.Frame{Tool: "send", Message: "the line said \x1b[2J"}}
+	if err := p.finish(t.Context()); err != (exitError{exitNotDone}) || strings.ContainsRune(errs.String(), 0x1b) ||
 		!strings.Contains(errs.String(), "send waits: the line said") {
 		t.Errorf("%v: %q", err, errs.String())
 	}

@@ -10,15 +10,16 @@ import (
 	"reeve/client"
 )
 
-// piped shows a turn to a program: the answer, whole, or with --json every frame as a line.
-type piped struct {
-	*talk
-	said  bool
-	last  reeve.Frame
-	waits *reeve.Frame // a call waits for a person
+// pipeView prints only the messages of a turn, or with --json each frame as a line. It is used if standard input is
+// not a terminal.
+type pipeView struct {
+	*chatSession
+	hasMessage bool
+	last       reeve.Frame
+	approval   *reeve.Frame // set if a call waits for a person
 }
 
-func (p *piped) frame(_ context.Context, f reeve.Frame) error {
+func (p *pipeView) showFrame(_ context.Context, f reeve.Frame) error {
 	p.last = f
 	if p.json {
 		enc := json.NewEncoder(p.out)
@@ -29,169 +30,171 @@ func (p *piped) frame(_ context.Context, f reeve.Frame) error {
 	}
 	switch f.Type {
 	case reeve.FrameMessage:
-		p.said = true
+		p.hasMessage = true
 		if !p.json {
 			printContent(p.out, f.Text)
 		}
 	case reeve.FrameApproval:
-		p.waits = &f
+		p.approval = &f
 		return client.ErrStop
 	default:
 	}
 	return nil
 }
 
-// guest shows what another agent says that was called in: with --json all of it, else only that it waits for a person.
-func (p *piped) guest(ctx context.Context, f reeve.Frame) error {
+// showDelegateFrame prints the frames of a delegate with --json. Otherwise it only looks for approvals.
+func (p *pipeView) showDelegateFrame(ctx context.Context, f reeve.Frame) error {
 	if p.json || f.Type == reeve.FrameApproval {
-		said, last := p.said, p.last
-		err := p.frame(ctx, f)
-		p.said, p.last = said, last
+		hasMessage, last := p.hasMessage, p.last
+		err := p.showFrame(ctx, f)
+		p.hasMessage, p.last = hasMessage, last
 		return err
 	}
 	return nil
 }
 
-// end says how it ended.
-func (p *piped) end(ctx context.Context) error {
+// finish reports how the turn ended.
+func (p *pipeView) finish(ctx context.Context) error {
 	switch {
-	case p.waits != nil && p.waits.ApprovalID != "":
-		p.note("%s waits for a person: reeve approvals approve %s", p.waits.Tool, p.waits.ApprovalID)
-		p.note("then go on with: reeve chat %s --conversation %s", p.conversation.AgentID, p.conversation.ID)
-		return silent{exitNotDone}
-	case p.waits != nil:
-		p.note("%s waits: %s", p.waits.Tool, plain(p.waits.Message))
-		return silent{exitNotDone}
-	case p.last.State == reeve.RunCompleted && !p.said && !p.json:
-		return p.output(ctx, p.last.TurnID)
+	case p.approval != nil && p.approval.ApprovalID != "":
+		p.notef("%s needs approval: reeve approvals approve %s", p.approval.Tool, p.approval.ApprovalID)
+		p.notef("then continue: reeve chat %s --conversation %s", p.conversation.AgentID, p.conversation.ID)
+		return exitError{exitNotDone}
+	case p.approval != nil:
+		p.notef("%s waits: %s", p.approval.Tool, sanitize(p.approval.Message))
+		return exitError{exitNotDone}
+	case p.last.State == reeve.RunCompleted && !p.hasMessage && !p.json:
+		return p.printOutput(ctx, p.last.TurnID)
 	case p.last.State == reeve.RunCompleted:
 		return nil
 	}
-	return &reeve.Error{Code: p.last.Code, Message: fmt.Sprintf("the turn is %s: %s", p.last.State, p.last.Message)}
+	return &reeve.Error{Code: p.last.Code, Message: fmt.Sprintf("turn %s: %s", p.last.State, p.last.Message)}
 }
 
-// output shows what a turn came to that said nothing on the way.
-func (t *talk) output(ctx context.Context, turn string) error {
+// printOutput prints the output of a turn that sent no message.
+func (t *chatSession) printOutput(ctx context.Context, turn string) error {
 	v, err := t.client.Turns().Get(context.WithoutCancel(ctx), turn)
 	if err == nil {
-		printContent(t.out, plain(v.Output))
+		printContent(t.out, sanitize(v.Output))
 	}
 	return err
 }
 
-// shown shows a turn to a person, as it goes on.
-type shown struct {
-	*talk
-	text   string // what was shown of the message that is being made
-	said   bool
-	guests map[string]string // agents that were called in, by turn
+// terminalView shows a turn in a terminal while it runs: messages on standard output, calls and questions on standard
+// error.
+type terminalView struct {
+	*chatSession
+	shownText  string // part of the current message that is on the screen
+	hasMessage bool
+	delegates  map[string]string // names of the delegates, by turn id
 }
 
-func (s *shown) frame(ctx context.Context, f reeve.Frame) error {
+func (s *terminalView) showFrame(ctx context.Context, f reeve.Frame) error {
 	switch f.Type {
 	case reeve.FrameToken:
-		s.token(f)
+		s.showToken(f)
 	case reeve.FrameMessage:
-		s.whole(f)
+		s.showMessage(f)
 	case reeve.FrameTool:
-		s.fresh()
-		fmt.Fprintf(s.err, "* %s %s\n", plain(f.Tool), cut(string(f.Args), 100))
+		s.endLine()
+		fmt.Fprintf(s.err, "* %s %s\n", sanitize(f.Tool), truncate(string(f.Args), 100))
 	case reeve.FrameResult:
-		s.fresh()
+		s.endLine()
 		mark := "="
 		if f.IsError {
 			mark = "!"
 		}
-		fmt.Fprintf(s.err, "  %s %s: %s\n", mark, plain(f.Tool), cut(f.Content, 100))
+		fmt.Fprintf(s.err, "  %s %s: %s\n", mark, sanitize(f.Tool), truncate(f.Content, 100))
 	case reeve.FrameMedia:
-		s.fresh()
+		s.endLine()
 		if f.Text != "" {
-			fmt.Fprintln(s.out, plain(f.Text))
+			fmt.Fprintln(s.out, sanitize(f.Text))
 		}
 		for _, a := range f.Attachments {
-			fmt.Fprintf(s.err, "  + %s (%s, %d bytes): reeve conversations media %s %s > FILE\n", plain(a.Name),
-				plain(a.MediaType), a.Size, s.conversation.ID, a.Hash)
+			fmt.Fprintf(s.err, "  + %s (%s, %d bytes): reeve conversations media %s %s > FILE\n", sanitize(a.Name),
+				sanitize(a.MediaType), a.Size, s.conversation.ID, a.Hash)
 		}
 	case reeve.FrameApproval:
-		s.fresh()
-		return s.approval(ctx, f)
+		s.endLine()
+		return s.askApproval(ctx, f)
 	case reeve.FrameError:
-		s.fresh()
-		s.show(&reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint})
+		s.endLine()
+		s.showError(&reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint})
 	case reeve.FrameComplete:
-		s.fresh()
+		s.endLine()
 		if f.State == reeve.RunCancelled {
-			s.note("the turn was ended")
+			s.notef("the turn was cancelled")
 		}
-		if f.State == reeve.RunCompleted && !s.said {
-			return s.output(ctx, f.TurnID)
+		if f.State == reeve.RunCompleted && !s.hasMessage {
+			return s.printOutput(ctx, f.TurnID)
 		}
 	case reeve.FrameConnected, reeve.FrameStarted, reeve.FramePong:
 	}
 	return nil
 }
 
-// guest shows what another agent says and does that was called in, under its name.
-func (s *shown) guest(ctx context.Context, f reeve.Frame) error {
+// showDelegateFrame shows the messages of a delegate with its name, and its calls.
+func (s *terminalView) showDelegateFrame(ctx context.Context, f reeve.Frame) error {
 	switch f.Type {
 	case reeve.FrameStarted:
-		s.fresh()
+		s.endLine()
 		name := f.AgentID
 		if a, err := s.client.Agents().Get(ctx, f.AgentID); err == nil {
 			name = a.Name
 		}
-		s.guests[f.TurnID] = plain(name)
+		s.delegates[f.TurnID] = sanitize(name)
 	case reeve.FrameMessage:
-		s.fresh()
-		fmt.Fprintf(s.out, "[%s] %s\n", s.guests[f.TurnID], plain(f.Text))
+		s.endLine()
+		fmt.Fprintf(s.out, "[%s] %s\n", s.delegates[f.TurnID], sanitize(f.Text))
 	case reeve.FrameTool, reeve.FrameResult, reeve.FrameMedia, reeve.FrameApproval:
-		return s.frame(ctx, f)
+		return s.showFrame(ctx, f)
 	default:
 	}
 	return nil
 }
 
-// token shows a piece as it comes. What the agent thinks before it speaks is not shown.
-func (s *shown) token(f reeve.Frame) {
+// showToken prints a part of a message as it arrives. It does not print reasoning.
+func (s *terminalView) showToken(f reeve.Frame) {
 	switch {
-	case f.Discard && s.text != "":
-		s.fresh()
-		s.note("(that broke off; here it is anew)")
+	case f.Discard && s.shownText != "":
+		s.endLine()
+		s.notef("(the answer was interrupted; it starts again)")
 	case !f.Reasoning && !f.Discard:
-		fmt.Fprint(s.out, plain(f.Text))
-		s.text += f.Text
+		fmt.Fprint(s.out, sanitize(f.Text))
+		s.shownText += f.Text
 	}
 }
 
-// whole shows what of a message has not been shown.
-func (s *shown) whole(f reeve.Frame) {
-	rest, ok := strings.CutPrefix(f.Text, s.text)
+// showMessage prints the part of a message that is not on the screen yet.
+func (s *terminalView) showMessage(f reeve.Frame) {
+	rest, ok := strings.CutPrefix(f.Text, s.shownText)
 	if !ok {
-		s.fresh()
+		s.endLine()
 		rest = f.Text
 	}
-	fmt.Fprint(s.out, plain(rest))
-	s.text, s.said = f.Text, true
-	s.fresh()
+	fmt.Fprint(s.out, sanitize(rest))
+	s.shownText, s.hasMessage = f.Text, true
+	s.endLine()
 }
 
-// fresh begins a new line, if there is something on this one.
-func (s *shown) fresh() {
-	if s.text != "" && !strings.HasSuffix(s.text, "\n") {
+// endLine starts a new line, unless the cursor is already at the start of a line.
+func (s *terminalView) endLine() {
+	if s.shownText != "" && !strings.HasSuffix(s.shownText, "\n") {
 		fmt.Fprintln(s.out)
 	}
-	s.text = ""
+	s.shownText = ""
 }
 
-// approval asks the person. What cannot be decided here is said, and the turn waits.
-func (s *shown) approval(ctx context.Context, f reeve.Frame) error {
-	fmt.Fprintf(s.err, "? %s waits for you: %s\n", plain(f.Tool), plain(f.Message))
-	details(s.err, "  arguments", pretty(f.Args), "  would change", f.Preview)
+// askApproval asks the user to approve or deny a call. If the input ends, the call keeps waiting. A call without an
+// approval id cannot be decided here and is only shown.
+func (s *terminalView) askApproval(ctx context.Context, f reeve.Frame) error {
+	fmt.Fprintf(s.err, "? %s needs approval: %s\n", sanitize(f.Tool), sanitize(f.Message))
+	printDetails(s.err, "  arguments", indentJSON(f.Args), "  would change", f.Preview)
 	if f.ApprovalID == "" {
 		return nil
 	}
 	for {
-		answer, ok := s.ask("  allow it? [y/n] ", nil)
+		answer, ok := s.prompt("  allow? [y/n] ", nil)
 		var err error
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":
@@ -202,11 +205,11 @@ func (s *shown) approval(ctx context.Context, f reeve.Frame) error {
 			if ok {
 				continue
 			}
-			s.note("it waits: reeve approvals approve %s", f.ApprovalID)
+			s.notef("the call still needs approval: reeve approvals approve %s", f.ApprovalID)
 			return client.ErrStop
 		}
-		if reeve.CodeOf(err) == reeve.Conflict { // somebody else was faster
-			s.note("it was decided already")
+		if reeve.CodeOf(err) == reeve.Conflict { // another person decided first
+			s.notef("the call was already decided")
 			err = nil
 		}
 		return err

@@ -15,13 +15,13 @@ import (
 	"reeve/host"
 )
 
-// TestMain makes the test binary serve as reeve itself, so that scripts run the real program in a process of its own.
+// TestMain lets the test binary act as the reeve command, so that scripts run the real program in its own process.
 func TestMain(m *testing.M) {
 	host.ServeWorker()
 	testscript.Main(suite{m}, map[string]func(){"reeve": main})
 }
 
-// suite runs the tests with a directory in which they build programs, named in REEVE_TEST_BUILD.
+// suite runs the tests with REEVE_TEST_BUILD set to a directory in which they build programs.
 type suite struct{ tests *testing.M }
 
 func (s suite) Run() int {
@@ -75,14 +75,14 @@ func waits(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s did not become %s at %s: %s", args[0], args[1], args[2], last)
 }
 
-// says waits until what a program in the background writes to a file has a text in it: says FILE TEXT
+// says waits until a file that a background program writes contains a text: says FILE TEXT
 func says(ts *testscript.TestScript, _ bool, args []string) {
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(b), args[1]) {
 			return
 		}
 	}
-	ts.Fatalf("%s does not say %q", args[0], args[1])
+	ts.Fatalf("%s does not contain %q", args[0], args[1])
 }
 
 // ready waits until the server that the script started in the background answers.
@@ -132,20 +132,20 @@ func pick(ts *testscript.TestScript, _ bool, args []string) {
 			v = in[part]
 		case []any:
 			if part != "0" || len(in) == 0 {
-				ts.Fatalf("no %s in the answer", args[1])
+				ts.Fatalf("no %s in the output", args[1])
 			}
 			v = in[0]
 		}
 	}
 	s, ok := v.(string)
 	if !ok {
-		ts.Fatalf("%s is %v, not a text", args[1], v)
+		ts.Fatalf("%s is %v, not a string", args[1], v)
 	}
 	ts.Setenv(args[0], s)
 }
 
-// long writes the arguments of a file_write whose content is longer than any slice of an output, and the content
-// itself. No slice ends between two characters.
+// long writes two files: the arguments of a file_write whose content is longer than one slice of an output, and the
+// content. The characters have different lengths, so that slices do not end at character boundaries by chance.
 func long(ts *testscript.TestScript, _ bool, args []string) {
 	content := strings.Repeat("aé€𝄞", 30_000)
 	b, err := json.Marshal(map[string]string{"path": "/tmp/long.txt", "content": content})

@@ -10,40 +10,40 @@ import (
 	"reeve/client"
 )
 
-// completer suggests words for the n-th argument.
+// completer returns the possible values of an argument; args are the arguments before it.
 type completer func(ctx context.Context, c *client.Client, args []string) ([]string, error)
 
-// complete suggests each argument by its own completer. A shell that waits is worse than one that suggests nothing, so
-// it gives up early and in silence.
-func (a *app) complete(by ...completer) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		const no = cobra.ShellCompDirectiveNoFileComp
-		if len(args) >= len(by) {
-			return nil, no
+// complete completes each argument with the completer at its position. On errors, and after two seconds, it suggests
+// nothing, so that the shell does not hang.
+func (a *app) complete(completers ...completer) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		const noFiles = cobra.ShellCompDirectiveNoFileComp
+		if len(args) >= len(completers) {
+			return nil, noFiles
 		}
 		c, err := a.connect()
 		if err != nil {
-			return nil, no
+			return nil, noFiles
 		}
 		defer c.Close()
 		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 		defer cancel()
-		words, err := by[len(args)](ctx, c, args)
+		words, err := completers[len(args)](ctx, c, args)
 		if err != nil {
-			return nil, no
+			return nil, noFiles
 		}
 		var out []string
 		for _, w := range words {
-			if strings.HasPrefix(w, begun) {
+			if strings.HasPrefix(w, prefix) {
 				out = append(out, w)
 			}
 		}
-		return out, no
+		return out, noFiles
 	}
 }
 
-// words suggests fixed words.
-func words(w ...string) completer {
+// fixedWords returns a completer that suggests the words w.
+func fixedWords(w ...string) completer {
 	return func(context.Context, *client.Client, []string) ([]string, error) { return w, nil }
 }
 
@@ -65,8 +65,8 @@ func toolNames(ctx context.Context, c *client.Client, _ []string) ([]string, err
 	return names, err
 }
 
-// itsToolNames suggests the tools of the agent named before.
-func itsToolNames(ctx context.Context, c *client.Client, args []string) ([]string, error) {
+// attachedToolNames suggests the tools of the agent in args[0].
+func attachedToolNames(ctx context.Context, c *client.Client, args []string) ([]string, error) {
 	list, err := c.Agents().Tools(ctx, args[0])
 	var names []string
 	for _, t := range list.Tools {
@@ -102,14 +102,14 @@ func unknownOperations(ctx context.Context, c *client.Client, _ []string) ([]str
 	return ids, err
 }
 
-// fixed suggests a flag's values without asking a server.
-func fixed[S ~string](cmd *cobra.Command, flag string, values []S) {
+// completeFlagValues completes a flag with fixed values, without a request to the server.
+func completeFlagValues[S ~string](cmd *cobra.Command, flag string, values []S) {
 	var out []string
 	for _, v := range values {
 		out = append(out, string(v))
 	}
 	if err := cmd.RegisterFlagCompletionFunc(flag,
 		cobra.FixedCompletions(out, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag does not exist: a slip in this program
+		panic(err) // the flag does not exist
 	}
 }

@@ -14,9 +14,9 @@ import (
 func conversationsCommand(a *app) *cobra.Command {
 	list := conversationsList(a)
 	c := &cobra.Command{
-		Use: "conversations", Short: "Conversations with agents", Args: cobra.NoArgs, RunE: list.RunE,
-		Long: "A conversation stays until a person completes it. \"reeve chat AGENT\" begins one; with " +
-			"--conversation it goes on.",
+		Use: "conversations", Short: "Manage conversations with agents", Args: cobra.NoArgs, RunE: list.RunE,
+		Long: `A conversation stays active until a person completes it. "reeve chat AGENT" starts a conversation;
+with --conversation it continues one.`,
 		Example: `  reeve conversations list --state active
   reeve conversations show conv_...
   reeve conversations complete conv_...`,
@@ -32,42 +32,42 @@ func conversationsList(a *app) *cobra.Command {
 		Use: "list", Short: "List conversations, newest first", Args: cobra.NoArgs,
 		Example: "  reeve conversations list --agent clerk",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Conversations().List(ctx, f)
 				if err != nil {
 					return err
 				}
-				defer a.more(l.Next)
+				defer a.noteNextPage(l.Next)
 				return a.print(l, func(w io.Writer) {
-					a.table(w, "ID STATE AGENT USER TURNS UPDATED TITLE",
+					a.printTable(w, "ID STATE AGENT USER TURNS UPDATED TITLE",
 						rows(l.Conversations, func(v reeve.Conversation) []string {
 							return []string{v.ID, v.State, v.AgentID, v.UserID, strconv.Itoa(v.Turns),
-								when(v.UpdatedAt),
-								cut(v.Title, 60)}
+								formatTime(v.UpdatedAt),
+								truncate(v.Title, 60)}
 						}))
 				})
 			})
 		},
 	}
-	c.Flags().StringVar(&f.Agent, "agent", "", "with one agent only")
-	c.Flags().StringVar(&f.State, "state", "", "active or completed only")
-	c.Flags().StringVar(&f.User, "user", "", "of one who takes part")
-	paged(c, &f.Page)
+	c.Flags().StringVar(&f.Agent, "agent", "", "only conversations with this agent")
+	c.Flags().StringVar(&f.State, "state", "", "only conversations in this state: active or completed")
+	c.Flags().StringVar(&f.User, "user", "", "only conversations with this user as a participant")
+	addPageFlags(c, &f.Page)
 	return c
 }
 
 func conversationsShow(a *app) *cobra.Command {
 	var p client.Page
 	c := &cobra.Command{
-		Use: "show CONVERSATION", Short: "Show what was said and done, oldest first", Args: cobra.ExactArgs(1),
+		Use: "show CONVERSATION", Short: "Show the messages of a conversation, oldest first", Args: cobra.ExactArgs(1),
 		Example: "  reeve conversations show conv_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Conversations().Messages(ctx, args[0], p)
 				if err != nil {
 					return err
 				}
-				defer a.more(l.Next)
+				defer a.noteNextPage(l.Next)
 				return a.print(l, func(w io.Writer) {
 					for _, m := range l.Messages {
 						printMessage(w, m)
@@ -76,17 +76,17 @@ func conversationsShow(a *app) *cobra.Command {
 			})
 		},
 	}
-	paged(c, &p)
+	addPageFlags(c, &p)
 	return c
 }
 
 func conversationsMedia(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "media CONVERSATION HASH", Short: "Write a file that an agent sent to standard output",
+		Use: "media CONVERSATION HASH", Short: "Print a file that an agent sent",
 		Args:    cobra.ExactArgs(2),
 		Example: "  reeve conversations media conv_... 9f86d081... > chart.png",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				b, err := c.Conversations().Media(ctx, args[0], args[1])
 				if err == nil {
 					_, err = a.out.Write(b)
@@ -99,19 +99,19 @@ func conversationsMedia(a *app) *cobra.Command {
 
 func conversationsComplete(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "complete CONVERSATION", Short: "End a conversation", Args: cobra.ExactArgs(1),
+		Use: "complete CONVERSATION", Short: "Complete a conversation", Args: cobra.ExactArgs(1),
 		Example: "  reeve conversations complete conv_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				v, err := c.Conversations().
-					Update(ctx, args[0], reeve.ConversationChange{State: reeve.ConversationCompleted})
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				change := reeve.ConversationChange{State: reeve.ConversationCompleted}
+				v, err := c.Conversations().Update(ctx, args[0], change)
 				if err != nil {
 					return err
 				}
 				if a.json {
 					return a.print(v, nil)
 				}
-				return a.done("completed %s after %d turns", v.ID, v.Turns)
+				return a.printDone("completed %s after %d turns", v.ID, v.Turns)
 			})
 		},
 	}

@@ -10,8 +10,8 @@ import (
 	"reeve/api"
 )
 
-// A disk that takes no more of a file has failed; the database is as sound as before. Nobody is told to restore a
-// backup, and when the disk works again the server does.
+// TestDisk_FailedWritesAreNotCalledDamage checks that a failed write is reported as a disk failure, not as a damaged
+// database, and that the server works again as soon as the disk does.
 func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
 	t.Parallel()
 	r, e := newRig(t), sqliteEngine(t)

@@ -17,19 +17,19 @@ import (
 
 func doctorCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check that everything is well, and say what to do when it is not", Args: cobra.NoArgs,
-		Long: "Checks what this machine can see, then has the server check its own parts. Exits with 1 when a " +
-			"check fails.",
+		Use: "doctor", Short: "Check the installation and suggest fixes", Args: cobra.NoArgs,
+		Long: `Checks the address and token on this machine and the connection, then runs the checks of the server.
+The exit code is 1 if a check fails.`,
 		Example: "  reeve doctor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			up := a.checkUp(cmd.Context())
-			err := a.print(up, func(w io.Writer) { printCheckUp(w, up) })
+			report := a.runChecks(cmd.Context())
+			err := a.print(report, func(w io.Writer) { printChecks(w, report) })
 			if err != nil {
 				return err
 			}
-			for _, p := range up.Checks {
+			for _, p := range report.Checks {
 				if !p.OK {
-					return silent{exitFailed}
+					return exitError{exitFailed}
 				}
 			}
 			return nil
@@ -37,65 +37,66 @@ func doctorCommand(a *app) *cobra.Command {
 	}
 }
 
-// checkUp goes from here to the server's parts, and ends where it gets no further.
-func (a *app) checkUp(ctx context.Context) (up api.DoctorReport) {
+// runChecks runs the checks of this machine, then those of the server. It stops at the first check without which the
+// following ones cannot run.
+func (a *app) runChecks(ctx context.Context) (report api.DoctorReport) {
 	add := func(name, detail string, err error) bool {
 		p := reeve.PartHealth{Name: name, OK: err == nil, Detail: detail}
 		if err != nil {
 			e := reeve.AsError(err)
 			p.Detail, p.Hint = e.Message, e.Hint
 		}
-		up.Checks = append(up.Checks, p)
+		report.Checks = append(report.Checks, p)
 		return err == nil
 	}
-	at, err := a.find()
+	at, err := a.resolveAddress()
 	var c *client.Client
 	if err == nil {
 		c, err = client.New(client.Config{URL: at.url, Token: at.token, Workspace: at.workspace})
 	}
 	if !add("address", at.url+", workspace "+at.workspace, err) {
-		return up
+		return report
 	}
 	defer c.Close()
-	if name := filepath.Join(at.dir, "owner.token"); exists(name) {
-		add("owner's token", name+" is for its owner's eyes only", private(name))
+	if name := filepath.Join(at.dir, "owner.token"); fileExists(name) {
+		add("owner's token", name+" is readable only by its owner", checkPrivate(name))
 	}
 	if !add("server", "ready", c.Server().Ready(ctx)) {
-		return up
+		return report
 	}
-	theirs, err := c.Server().Doctor(ctx)
-	if mine, _ := readToken(at.dir); reeve.CodeOf(err) == reeve.Unauthenticated && mine != "" && mine == at.token {
-		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid at this server",
-			filepath.Join(at.dir, "owner.token")).Hintf("start the server again: it makes a new one")
+	server, err := c.Server().Doctor(ctx)
+	if owner, _ := readToken(at.dir); reeve.CodeOf(err) == reeve.Unauthenticated && owner != "" && owner == at.token {
+		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid on this server",
+			filepath.Join(at.dir, "owner.token")).Hintf("restart the server, which creates a new token")
 	}
-	if add("access", "the server knows your token", err) {
-		up.Checks = append(up.Checks, theirs.Checks...)
+	if add("access", "the server accepts your token", err) {
+		report.Checks = append(report.Checks, server.Checks...)
 	}
-	return up
+	return report
 }
 
-// private checks that nobody else on this machine can read a file.
-func private(name string) error {
+// checkPrivate fails if other users of this machine can access a file.
+func checkPrivate(name string) error {
 	s, err := os.Stat(name)
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "%w", err)
 	}
 	if s.Mode()&(fs.ModePerm&0o077) != 0 {
-		return reeve.Errorf(reeve.Forbidden, "%s can be read by others (%v)", name, s.Mode().Perm()).
-			Hintf("chmod 600 %s, then make a new token", name)
+		return reeve.Errorf(reeve.Forbidden, "%s is readable by other users (%v)", name, s.Mode().Perm()).
+			Hintf("run chmod 600 %s, then create a new token", name)
 	}
 	return nil
 }
 
-func printCheckUp(w io.Writer, up api.DoctorReport) {
-	for _, p := range up.Checks {
+func printChecks(w io.Writer, report api.DoctorReport) {
+	for _, p := range report.Checks {
 		mark := "ok  "
 		if !p.OK {
 			mark = "FAIL"
 		}
-		fmt.Fprintf(w, "%s  %s: %s\n", mark, plain(p.Name), oneLine(p.Detail))
+		fmt.Fprintf(w, "%s  %s: %s\n", mark, sanitize(p.Name), oneLine(p.Detail))
 		if p.Hint != "" {
-			fmt.Fprintf(w, "      hint: %s\n", plain(p.Hint))
+			fmt.Fprintf(w, "      hint: %s\n", sanitize(p.Hint))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"reeve/internal/notify"
 )
 
-// limits is how much an evaluation may take.
+// limits are the limits of an evaluation. Zero tokens or micros means no limit.
 type limits struct {
 	parallel   int
 	taskTime   time.Duration
@@ -25,35 +25,35 @@ type limits struct {
 	micros     int64
 }
 
-// over names the limit that has been reached, or nothing.
-func (l limits) over(spent reeve.Amount) string {
+// reached returns the name of the limit that has been reached, or "".
+func (l limits) reached(spent reeve.Amount) string {
 	switch {
 	case l.tokens > 0 && spent.Tokens >= l.tokens:
-		return "the limit of tokens"
+		return "the token limit"
 	case l.micros > 0 && spent.Micros >= l.micros:
-		return "the limit of cost"
+		return "the cost limit"
 	}
 	return ""
 }
 
-// record keeps outcomes in a file, a line each, so that an evaluation that was interrupted goes on where it was. The
-// first line names it.
-type record struct {
+// resultFile stores outcomes in a file, one JSON line per task, so that an interrupted evaluation can continue. The
+// first line holds the id of the evaluation.
+type resultFile struct {
 	file *os.File
 	id   string
 	done map[string]outcome // by task
 }
 
-// openRecord opens a record, or begins one.
-func openRecord(name string, restart bool) (r *record, err error) {
+// openResultFile opens a result file and reads its outcomes, or creates the file. restart discards earlier outcomes.
+func openResultFile(name string, restart bool) (r *resultFile, err error) {
 	mode := os.O_RDWR | os.O_CREATE | os.O_APPEND
 	if restart {
 		mode |= os.O_TRUNC
 	}
-	r = &record{done: map[string]outcome{}}
+	r = &resultFile{done: map[string]outcome{}}
 	if r.file, err = os.OpenFile(name, mode, 0o600); err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "the results cannot be kept: %w", err).
-			Hintf("name another file with --out")
+		return nil, reeve.Errorf(reeve.Unavailable, "cannot open the result file: %w", err).
+			Hintf("choose another file with --out")
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -65,7 +65,7 @@ func openRecord(name string, restart bool) (r *record, err error) {
 			outcome
 		}
 		if !bytes.HasSuffix(text, []byte("\n")) || json.Unmarshal(text, &line) != nil {
-			continue // it was being written
+			continue // an incomplete line, from an interrupted write
 		}
 		if line.Evaluation != "" {
 			r.id = line.Evaluation
@@ -74,12 +74,12 @@ func openRecord(name string, restart bool) (r *record, err error) {
 		}
 	}
 	if len(b) > 0 && r.id == "" {
-		return nil, errors.Join(reeve.Errorf(reeve.Validation, "%s holds something else than results", name).
-			Hintf("name another file with --out, or begin again with --restart"), r.file.Close())
+		return nil, errors.Join(reeve.Errorf(reeve.Validation, "%s is not a result file", name).
+			Hintf("choose another file with --out, or replace the file with --restart"), r.file.Close())
 	}
 	if len(b) == 0 {
 		r.id = reeve.RandomSecret(8)
-		return r, r.write(map[string]string{"evaluation": r.id})
+		return r, r.append(map[string]string{"evaluation": r.id})
 	}
 	if b[len(b)-1] != '\n' {
 		_, err = r.file.WriteString("\n")
@@ -87,8 +87,8 @@ func openRecord(name string, restart bool) (r *record, err error) {
 	return r, err
 }
 
-// write adds a line, and comes back when it is on disk.
-func (r *record) write(v any) error {
+// append writes v as a line and syncs the file.
+func (r *resultFile) append(v any) error {
 	b, err := json.Marshal(v)
 	if err == nil {
 		_, err = r.file.Write(append(b, '\n'))
@@ -99,13 +99,13 @@ func (r *record) write(v any) error {
 	return err
 }
 
-// examiner asks an agent the questions of a set.
-type examiner struct {
-	app    *app
-	client *client.Client
-	agent  string
-	limits limits
-	record *record
+// evaluator asks an agent the questions of a task set.
+type evaluator struct {
+	app     *app
+	client  *client.Client
+	agent   string
+	limits  limits
+	results *resultFile
 
 	mu    sync.Mutex
 	spent reeve.Amount
@@ -113,33 +113,34 @@ type examiner struct {
 	err   error
 }
 
-// ask asks what has not been answered yet, several at once, and gives all outcomes in the order of the tasks.
-func (x *examiner) ask(ctx context.Context, tasks []task) ([]outcome, error) {
+// run asks the questions that have no stored answer, several in parallel, and returns the outcomes in the order of the
+// tasks. Tasks that were not asked, because of a limit or an interrupt, have no outcome.
+func (x *evaluator) run(ctx context.Context, tasks []task) ([]outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make([]*outcome, len(tasks))
 	for i, t := range tasks {
-		if o, ok := x.record.done[t.ID]; ok && o.Hash == t.hash() && o.State == "done" {
+		if o, ok := x.results.done[t.ID]; ok && o.Hash == t.hash() && o.State == "done" {
 			results[i] = &o
 			x.spent = x.spent.Plus(o.Spent)
 		}
 	}
-	x.limit = x.limits.over(x.spent)
+	x.limit = x.limits.reached(x.spent)
 	var group sync.WaitGroup
-	places := make(chan struct{}, x.limits.parallel)
+	slots := make(chan struct{}, x.limits.parallel)
 	for i, t := range tasks {
 		if results[i] != nil {
 			continue
 		}
-		places <- struct{}{}
-		if ctx.Err() != nil || x.stopped() {
+		slots <- struct{}{}
+		if ctx.Err() != nil || x.isStopped() {
 			break
 		}
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			defer func() { <-places }()
-			if o, ok := x.one(ctx, t); ok {
+			defer func() { <-slots }()
+			if o, ok := x.runTask(ctx, t); ok {
 				results[i] = &o
 			}
 		}()
@@ -153,25 +154,25 @@ func (x *examiner) ask(ctx context.Context, tasks []task) ([]outcome, error) {
 	}
 	if x.err == nil && ctx.Err() != nil {
 		x.err = reeve.Errorf(reeve.Canceled, "interrupted after %d of %d tasks", len(out), len(tasks)).
-			Hintf("give the same command again to go on")
+			Hintf("run the same command again to continue")
 	}
 	return out, x.err
 }
 
-func (x *examiner) stopped() bool {
+func (x *evaluator) isStopped() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.limit != "" || x.err != nil
 }
 
-// one asks one question and keeps what came of it. False means that it was interrupted, and will be looked at again.
-func (x *examiner) one(ctx context.Context, t task) (outcome, bool) {
+// runTask asks one question and stores the outcome. It returns false if it was interrupted; then nothing is stored.
+func (x *evaluator) runTask(ctx context.Context, t task) (outcome, bool) {
 	began := reeve.Monotonic()
 	o := outcome{Task: t.ID, Hash: t.hash(), Try: 1, State: "failed"}
-	if was, ok := x.record.done[t.ID]; ok && was.Hash == o.Hash {
-		o.Try = was.Try + 1 // it failed: ask anew
+	if last, ok := x.results.done[t.ID]; ok && last.Hash == o.Hash {
+		o.Try = last.Try + 1 // the last attempt failed
 	}
-	turn, err := x.turn(ctx, t, &o)
+	turn, err := x.runTurn(ctx, t, &o)
 	if ctx.Err() != nil {
 		return o, false
 	}
@@ -192,50 +193,49 @@ func (x *examiner) one(ctx context.Context, t task) (outcome, bool) {
 	defer x.mu.Unlock()
 	x.spent = x.spent.Plus(o.Spent)
 	if x.limit == "" {
-		x.limit = x.limits.over(x.spent)
+		x.limit = x.limits.reached(x.spent)
 	}
-	if err := x.record.write(o); err != nil && x.err == nil {
-		x.err = reeve.Errorf(reeve.Unavailable, "the results cannot be kept: %w", err)
+	if err := x.results.append(o); err != nil && x.err == nil {
+		x.err = reeve.Errorf(reeve.Unavailable, "cannot write the result file: %w", err)
 	}
-	x.app.note("%s: %s", t.ID, o.State)
+	x.app.notef("%s: %s", t.ID, o.State)
 	return o, true
 }
 
-// turn asks in a conversation of its own. Its keys derive from the evaluation and the task: a question that was asked
-// before an interruption is found, not asked again.
-func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn api.TurnDetail, err error) {
-	key := fmt.Sprintf("eval-%s-%s-%d", x.record.id, o.Hash, o.Try)
-	c, err := x.begin(ctx, t, key)
+// runTurn asks the question of t in a new conversation. The idempotency keys derive from the evaluation, the task and
+// the attempt, so that a question sent before an interruption is found again instead of repeated.
+func (x *evaluator) runTurn(ctx context.Context, t task, o *outcome) (turn api.TurnDetail, err error) {
+	key := fmt.Sprintf("eval-%s-%s-%d", x.results.id, o.Hash, o.Try)
+	c, err := x.openConversation(ctx, t, key)
 	if err != nil {
 		return turn, err
 	}
 	o.Conversation = c.ID
-	var said reeve.Turn
+	var created reeve.Turn
 	if err = client.Insist(ctx, func() error {
-		said, err = x.client.Turns().Create(ctx, c.ID, key, reeve.TurnRequest{Content: t.Question})
+		created, err = x.client.Turns().Create(ctx, c.ID, key, reeve.TurnRequest{Content: t.Question})
 		return err
 	}); err != nil {
 		return turn, err
 	}
-	o.Turn = said.ID
-	state, err := x.await(ctx, said.ID)
+	o.Turn = created.ID
+	limit, err := x.waitForTurn(ctx, created.ID)
 	if err != nil {
 		return turn, err
 	}
 	if err = client.Insist(ctx, func() error {
-		turn, err = x.client.Turns().
-			Get(ctx, said.ID)
+		turn, err = x.client.Turns().Get(ctx, created.ID)
 		return err
 	}); err != nil {
 		return turn, err
 	}
 	o.Answer, o.Spent, o.Moves = turn.Output, turn.Spent, turn.Moves
 	switch {
-	case state != "":
+	case limit != "":
 		o.State = "limit"
-		return turn, reeve.Errorf(reeve.Timeout, "it came to %s", state)
+		return turn, reeve.Errorf(reeve.Timeout, "the turn reached %s", limit)
 	case turn.State == reeve.RunParked:
-		return turn, reeve.Errorf(reeve.ApprovalRequired, "it waits for a person")
+		return turn, reeve.Errorf(reeve.ApprovalRequired, "the turn waits for a person")
 	case turn.State != reeve.RunCompleted:
 		return turn, reeve.Errorf(reeve.ModelFailed, "%s: %s", turn.State, turn.Message)
 	}
@@ -243,14 +243,14 @@ func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn api.TurnD
 	return turn, nil
 }
 
-// begin begins the conversation, or finds it. A server that was killed while it began one may never tell which it was:
-// that one stays empty, and another is begun.
-func (x *examiner) begin(ctx context.Context, t task, key string) (c reeve.Conversation, err error) {
+// openConversation creates the conversation of a task, or finds the one created with the same key. If the server was
+// killed while it created one, the key stays in progress; then openConversation tries another key, and the first
+// conversation stays empty.
+func (x *evaluator) openConversation(ctx context.Context, t task, key string) (c reeve.Conversation, err error) {
 	for n := range 10 {
 		if err = client.Insist(ctx, func() error {
-			c, err = x.client.Conversations().
-				CreateOnce(ctx, fmt.Sprintf("%s-%d", key, n), reeve.ConversationRequest{Agent: x.agent, Title: "task " +
-					cut(t.ID, 100)})
+			r := reeve.ConversationRequest{Agent: x.agent, Title: "task " + truncate(t.ID, 100)}
+			c, err = x.client.Conversations().CreateOnce(ctx, fmt.Sprintf("%s-%d", key, n), r)
 			return err
 		}); reeve.CodeOf(err) != reeve.InProgress {
 			break
@@ -259,9 +259,10 @@ func (x *examiner) begin(ctx context.Context, t task, key string) (c reeve.Conve
 	return c, err
 }
 
-// await looks at a turn until it is over. One that takes too long or too much is cancelled, and the limit is named. Its
-// time is counted from the first look: when it began is said by the server's clock, which need not be ours.
-func (x *examiner) await(ctx context.Context, id string) (limit string, err error) {
+// waitForTurn polls a turn until it ends or waits for a person. If the turn reaches a limit, it cancels the turn and
+// returns the name of the limit. It measures the time from the first poll, because the start time comes from the
+// server's clock, which may differ.
+func (x *evaluator) waitForTurn(ctx context.Context, id string) (limit string, err error) {
 	began := reeve.Monotonic()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var run reeve.Run
@@ -274,14 +275,13 @@ func (x *examiner) await(ctx context.Context, id string) (limit string, err erro
 		if limit == "" {
 			switch {
 			case reeve.Since(began) > x.limits.taskTime:
-				limit = "its limit of time"
+				limit = "the time limit"
 			case x.limits.taskTokens > 0 && run.Spent.Tokens > x.limits.taskTokens:
-				limit = "its limit of tokens"
+				limit = "the token limit"
 			}
 			if limit != "" {
 				if err := client.Insist(ctx, func() error {
-					_, err := x.client.Turns().
-						Cancel(ctx, id)
+					_, err := x.client.Turns().Cancel(ctx, id)
 					return err
 				}); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 					return limit, err

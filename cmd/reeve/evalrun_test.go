@@ -14,10 +14,10 @@ import (
 	"reeve/client"
 )
 
-// slowTurn is a server whose clock is an hour behind, with a turn that takes its time, or until it is cancelled.
+// slowTurn is a server whose clock is an hour behind, with a turn that runs until a time or until it is cancelled.
 type slowTurn struct {
 	ends     time.Time
-	away     int // how often it is not there when the turn is to be cancelled
+	away     int // number of cancel requests that fail because the server is unavailable
 	canceled bool
 }
 
@@ -40,17 +40,17 @@ func (s *slowTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 		"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// A question's time is counted by one clock, and ends the turn that takes longer.
+// TestI20_TimeIsCountedByOneClock checks that the time limit uses only the client's clock.
 func TestI20_TimeIsCountedByOneClock(t *testing.T) {
-	for takes, limit := range map[time.Duration]string{4 * time.Minute: "", 6 * time.Minute: "its limit of time"} {
+	for takes, limit := range map[time.Duration]string{4 * time.Minute: "", 6 * time.Minute: "the time limit"} {
 		synctest.Test(t, func(t *testing.T) {
 			server := &slowTurn{ends: reeve.Now().Add(takes)}
 			c, err := client.New(client.Config{URL: "http://localhost:1", HTTP: &http.Client{Transport: server}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := &examiner{client: c, limits: limits{taskTime: 5 * time.Minute}}
-			if got, err := x.await(t.Context(), "run_1"); err != nil || got != limit ||
+			x := &evaluator{client: c, limits: limits{taskTime: 5 * time.Minute}}
+			if got, err := x.waitForTurn(t.Context(), "run_1"); err != nil || got != limit ||
 				server.canceled != (limit != "") {
 				t.Errorf("a turn of %s: %q, canceled %v, %v", takes, got, server.canceled, err)
 			}
@@ -58,8 +58,8 @@ func TestI20_TimeIsCountedByOneClock(t *testing.T) {
 	}
 }
 
-// A turn that comes to its limit is cancelled, though the server is away at that moment: else it would go on, and cost,
-// though nobody waits for it.
+// TestI20_ATurnAtItsLimitIsCancelledWhenTheServerIsBack checks that the cancel request is retried while the server is
+// unavailable. Otherwise the turn would keep running and cost money.
 func TestI20_ATurnAtItsLimitIsCancelledWhenTheServerIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slowTurn{ends: reeve.Now().Add(time.Hour), away: 3}
@@ -67,8 +67,8 @@ func TestI20_ATurnAtItsLimitIsCancelledWhenTheServerIsBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &examiner{client: c, limits: limits{taskTime: 5 * time.Minute}}
-		if got, err := x.await(t.Context(), "run_1"); err != nil || got != "its limit of time" || !server.canceled {
+		x := &evaluator{client: c, limits: limits{taskTime: 5 * time.Minute}}
+		if got, err := x.waitForTurn(t.Context(), "run_1"); err != nil || got != "the time limit" || !server.canceled {
 			t.Errorf("%q, canceled %v, %v", got, server.canceled, err)
 		}
 	})

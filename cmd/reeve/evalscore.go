@@ -10,16 +10,16 @@ import (
 	"reeve"
 )
 
-// outcome is what became of a task.
+// outcome is the result of a task.
 type outcome struct {
 	Task         string       `json:"task"`
 	Hash         string       `json:"hash"`
 	Try          int          `json:"try"`
 	State        string       `json:"state"` // done, failed, limit
 	Answer       string       `json:"answer"`
-	Exact        *bool        `json:"exact,omitempty"` // left out when the task says no answer
+	Exact        *bool        `json:"exact,omitempty"` // nil if the task has no expected answer
 	Contains     *bool        `json:"contains,omitempty"`
-	Recall       *float64     `json:"recall,omitempty"` // left out when the task names no sources
+	Recall       *float64     `json:"recall,omitempty"` // nil if the task has no sources
 	Sources      []string     `json:"sources,omitempty"`
 	Spent        reeve.Amount `json:"spent"`
 	Millis       int64        `json:"millis"`
@@ -29,17 +29,16 @@ type outcome struct {
 	Conversation string       `json:"conversation,omitempty"`
 }
 
-// score compares an answer with what it should be. Upper and lower case, signs and spaces at the ends or doubled do not
-// count. A source counts when the answer names it, or when a call was made about it: having seen it among a search's
-// results is not enough.
+// score compares the answer with the expected answers and sources of t. Case, punctuation and white space are ignored.
+// A source counts if the answer or the arguments of a call name it; a search result that names it does not count.
 func (o *outcome) score(t task, calls []string) {
 	if len(t.Answer) > 0 {
 		exact, contains := false, false
-		said := normal(o.Answer)
+		answer := normalize(o.Answer)
 		for _, want := range t.Answer {
-			w := normal(want)
-			exact = exact || said == w
-			contains = contains || w != "" && strings.Contains(" "+said+" ", " "+w+" ")
+			w := normalize(want)
+			exact = exact || answer == w
+			contains = contains || w != "" && strings.Contains(" "+answer+" ", " "+w+" ")
 		}
 		o.Exact, o.Contains = &exact, &contains
 	}
@@ -59,31 +58,32 @@ func (o *outcome) score(t task, calls []string) {
 	o.Recall = &recall
 }
 
-// normal is a text by its words: what stands between them is a space.
-func normal(s string) string {
+// normalize returns the words of s in lower case, separated by single spaces.
+func normalize(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) && !unicode.IsSymbol(r)
 	}), " ")
 }
 
-// evaluation is what a task set came to.
+// evaluation is the result of a task set.
 type evaluation struct {
 	Set      string       `json:"set"`
 	Agent    string       `json:"agent"`
 	Tasks    int          `json:"tasks"`
 	Done     int          `json:"done"`
 	Failed   int          `json:"failed"`
-	Left     int          `json:"left"` // not asked, because of a limit
+	Left     int          `json:"left"` // not asked because of a limit
 	Exact    *float64     `json:"exact,omitempty"`
 	Contains *float64     `json:"contains,omitempty"`
 	Recall   *float64     `json:"recall,omitempty"`
 	Spent    reeve.Amount `json:"spent"`
-	Limit    string       `json:"limit,omitempty"` // which one ended it
+	Limit    string       `json:"limit,omitempty"` // the limit that ended the evaluation
 	Results  []outcome    `json:"results"`
 }
 
-// sum adds outcomes up. A task that failed scores nothing; one that was not asked does not count.
-func (e *evaluation) sum() {
+// summarize fills the totals and mean scores from the results. A failed task scores zero; a task that was not asked
+// does not count.
+func (e *evaluation) summarize() {
 	var exact, contains, recall mean
 	for _, o := range e.Results {
 		if o.State == "done" {
@@ -92,8 +92,8 @@ func (e *evaluation) sum() {
 			e.Failed++
 		}
 		e.Spent = e.Spent.Plus(o.Spent)
-		exact.truth(o.Exact)
-		contains.truth(o.Contains)
+		exact.addBool(o.Exact)
+		contains.addBool(o.Contains)
 		if o.Recall != nil {
 			recall.add(*o.Recall)
 		}
@@ -109,7 +109,7 @@ type mean struct {
 
 func (m *mean) add(v float64) { m.sum, m.n = m.sum+v, m.n+1 }
 
-func (m *mean) truth(b *bool) {
+func (m *mean) addBool(b *bool) {
 	if b != nil && *b {
 		m.add(1)
 	} else if b != nil {
@@ -125,7 +125,7 @@ func (m *mean) value() *float64 {
 	return &v
 }
 
-// print writes a table of the tasks, and bars of what they came to.
+// print writes a table of the tasks and a bar for each mean score.
 func (e *evaluation) print(a *app, w io.Writer) {
 	yes := func(b *bool) string {
 		switch {
@@ -136,18 +136,19 @@ func (e *evaluation) print(a *app, w io.Writer) {
 		}
 		return "no"
 	}
-	a.table(w, "TASK STATE EXACT CONTAINS RECALL MOVES TOKENS TIME ANSWER", rows(e.Results, func(o outcome) []string {
-		recall, answer := "", o.Answer
-		if o.Recall != nil {
-			recall = fmt.Sprintf("%.0f%%", *o.Recall*100)
-		}
-		if o.State != "done" {
-			answer = o.Error
-		}
-		return []string{o.Task, o.State, yes(o.Exact), yes(o.Contains), recall, fmt.Sprint(o.Moves),
-			fmt.Sprint(o.Spent.Tokens), (time.Duration(o.Millis) * time.Millisecond).Round(time.Millisecond).
-				String(), cut(answer, 60)}
-	}))
+	a.printTable(w, "TASK STATE EXACT CONTAINS RECALL MOVES TOKENS TIME ANSWER",
+		rows(e.Results, func(o outcome) []string {
+			recall, answer := "", o.Answer
+			if o.Recall != nil {
+				recall = fmt.Sprintf("%.0f%%", *o.Recall*100)
+			}
+			if o.State != "done" {
+				answer = o.Error
+			}
+			took := time.Duration(o.Millis) * time.Millisecond
+			return []string{o.Task, o.State, yes(o.Exact), yes(o.Contains), recall, fmt.Sprint(o.Moves),
+				fmt.Sprint(o.Spent.Tokens), took.String(), truncate(answer, 60)}
+		}))
 	fmt.Fprintln(w)
 	for _, s := range []struct {
 		name  string
@@ -161,10 +162,10 @@ func (e *evaluation) print(a *app, w io.Writer) {
 			*s.value*100)
 	}
 	fmt.Fprintf(w, "%d tasks: %d done, %d failed, %d not asked; %d tokens, %s spent\n", e.Tasks, e.Done, e.Failed,
-		e.Left, e.Spent.Tokens, money(e.Spent.Micros))
+		e.Left, e.Spent.Tokens, formatMoney(e.Spent.Micros))
 	if e.Limit != "" {
-		fmt.Fprintf(w, "It ended at %s. Give the same command with a higher one to go on.\n", e.Limit)
+		fmt.Fprintf(w, "Stopped at %s. To continue, run the same command with a higher limit.\n", e.Limit)
 	}
 }
 
-func money(micros int64) string { return fmt.Sprintf("%.4f", float64(micros)/1e6) }
+func formatMoney(micros int64) string { return fmt.Sprintf("%.4f", float64(micros)/1e6) }

@@ -10,14 +10,14 @@ func TestI20_Scores(t *testing.T) {
 		exact, contains bool
 		recall          float64
 	}{
-		{"15 September.", task{Answer: oneOrMore{"15 September"}}, nil, true, true, -1},
-		{"  15   SEPTEMBER ", task{Answer: oneOrMore{"September 15", "15 September"}}, nil, true, true, -1},
-		{"It is due on 15 September, I think.", task{Answer: oneOrMore{"15 September"}}, nil, false, true, -1},
-		{"It is due on 115 Septembers", task{Answer: oneOrMore{"15 September"}}, nil, false, false, -1},
-		{"", task{Answer: oneOrMore{"x"}}, nil, false, false, -1},
-		{"anything", task{Answer: oneOrMore{"..."}}, nil, false, false, -1},
-		{"$5", task{Answer: oneOrMore{"5"}}, nil, false, false, -1},
-		{"see <a@x>", task{Sources: oneOrMore{"<a@x>", "b@x", "c@x", "d@x"}},
+		{"15 September.", task{Answer: stringList{"15 September"}}, nil, true, true, -1},
+		{"  15   SEPTEMBER ", task{Answer: stringList{"September 15", "15 September"}}, nil, true, true, -1},
+		{"It is due on 15 September, I think.", task{Answer: stringList{"15 September"}}, nil, false, true, -1},
+		{"It is due on 115 Septembers", task{Answer: stringList{"15 September"}}, nil, false, false, -1},
+		{"", task{Answer: stringList{"x"}}, nil, false, false, -1},
+		{"anything", task{Answer: stringList{"..."}}, nil, false, false, -1},
+		{"$5", task{Answer: stringList{"5"}}, nil, false, false, -1},
+		{"see <a@x>", task{Sources: stringList{"<a@x>", "b@x", "c@x", "d@x"}},
 			[]string{`{"message_id":"<b@x>"}`, `{"query":"c@y"}`}, false, false, 0.5},
 	} {
 		o := outcome{Answer: c.said}

@@ -10,57 +10,57 @@ import (
 	"reeve"
 )
 
-// taskSet is a file of questions.
+// taskSet is the content of a task file.
 type taskSet struct {
 	Name  string `json:"name,omitempty"`
 	Tasks []task `json:"tasks"`
 }
 
-// task is a question, what the answer should be, and where it is found.
+// task is a question with its expected answers and sources.
 type task struct {
-	ID       string    `json:"id,omitempty"`
-	Question string    `json:"question"`
-	Answer   oneOrMore `json:"answer,omitempty"`  // any of them is right
-	Sources  oneOrMore `json:"sources,omitempty"` // such as message ids
+	ID       string     `json:"id,omitempty"`
+	Question string     `json:"question"`
+	Answer   stringList `json:"answer,omitempty"`  // each of them is correct
+	Sources  stringList `json:"sources,omitempty"` // such as message ids
 }
 
-// hash tells whether a task is still the same.
+// hash identifies the content of a task.
 func (t task) hash() string {
 	b, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // it holds strings
+		panic(err) // a task holds only strings
 	}
 	return reeve.Hash(b)[:16]
 }
 
-// oneOrMore is a text or a list of them.
-type oneOrMore []string
+// stringList is a list of strings that can be written as a single string or number.
+type stringList []string
 
-// UnmarshalJSON reads either.
-func (o *oneOrMore) UnmarshalJSON(b []byte) error {
+// UnmarshalJSON decodes a string, a number or a list of strings.
+func (o *stringList) UnmarshalJSON(b []byte) error {
 	var one string
 	if json.Unmarshal(b, &one) == nil {
-		*o = oneOrMore{one}
+		*o = stringList{one}
 		return nil
 	}
 	var n json.Number
 	if json.Unmarshal(b, &n) == nil && n != "" { // YAML reads 42 as a number
-		*o = oneOrMore{n.String()}
+		*o = stringList{n.String()}
 		return nil
 	}
 	var list []string
 	if err := json.Unmarshal(b, &list); err != nil {
-		return fmt.Errorf("neither a text nor a list of texts")
+		return fmt.Errorf("must be text or a list of texts")
 	}
 	*o = list
 	return nil
 }
 
-// tasks reads a task set: YAML or JSON, or JSON lines with a task on each.
-func (a *app) tasks(name string) (set taskSet, err error) {
+// readTasks reads a task set from YAML, JSON, or JSON lines with one task per line.
+func (a *app) readTasks(name string) (set taskSet, err error) {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".jsonl", ".ndjson":
-		b, err := a.read(name)
+		b, err := a.readInput(name)
 		if err != nil {
 			return set, err
 		}
@@ -79,14 +79,15 @@ func (a *app) tasks(name string) (set taskSet, err error) {
 			set.Tasks = append(set.Tasks, t)
 		}
 	default:
-		if err := a.document(name, &set); err != nil {
+		if err := a.readDocument(name, &set); err != nil {
 			return set, err
 		}
 	}
 	return set, set.check(name)
 }
 
-// check gives tasks without an id their number, and refuses what cannot be asked.
+// check sets the id of tasks without one to their number. It fails on tasks without a question, duplicate ids and an
+// empty set.
 func (s *taskSet) check(name string) error {
 	seen := map[string]bool{}
 	for i := range s.Tasks {
@@ -98,13 +99,13 @@ func (s *taskSet) check(name string) error {
 		case strings.TrimSpace(t.Question) == "":
 			return reeve.Errorf(reeve.Validation, "%s: task %s has no question", name, t.ID)
 		case seen[t.ID]:
-			return reeve.Errorf(reeve.Validation, "%s: two tasks are called %s", name, t.ID)
+			return reeve.Errorf(reeve.Validation, "%s: duplicate task id %s", name, t.ID)
 		}
 		seen[t.ID] = true
 	}
 	if len(s.Tasks) == 0 {
 		return reeve.Errorf(reeve.Validation, "%s has no tasks", name).
-			Hintf(`a task set is {"tasks": [{"question": ..., "answer": ..., "sources": [...]}]}`)
+			Hintf(`write tasks as {"tasks": [{"question": ..., "answer": ..., "sources": [...]}]}`)
 	}
 	return nil
 }

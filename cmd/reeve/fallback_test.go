@@ -11,7 +11,7 @@ import (
 	"reeve/api"
 )
 
-// ordinary starts a server as an ordinary user, on a machine that only has a lower level of confinement.
+// ordinary starts a server as an ordinary user, with only a lower level of confinement available.
 func (r *rig) ordinary(t *testing.T, level string) (caller, world) {
 	t.Helper()
 	_, c, w := r.ordinaryWith(t, "REEVE_CONFINE="+level)
@@ -56,7 +56,7 @@ func (r *rig) ordinaryWith(t *testing.T, env ...string) (*process, caller, world
 	return p, c, w
 }
 
-// sandbox is what the doctor says of confinement.
+// sandbox returns the doctor's check of the sandbox.
 func sandbox(t *testing.T, c caller) reeve.PartHealth {
 	t.Helper()
 	var up api.DoctorReport
@@ -68,11 +68,11 @@ func sandbox(t *testing.T, c caller) reeve.PartHealth {
 			return p
 		}
 	}
-	t.Fatal("the doctor says nothing of the sandbox")
+	t.Fatal("the doctor has no check of the sandbox")
 	return reeve.PartHealth{}
 }
 
-// engineer makes an agent that may run commands without asking.
+// engineer creates an agent that may run commands without approval.
 func engineer(ctx context.Context, c caller, settings thing) error {
 	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "dev", "kind": "engineer",
 		"policy": thing{"tools": thing{"shell_exec": "allow"}}}, nil); err != nil {
@@ -81,8 +81,8 @@ func engineer(ctx context.Context, c caller, settings thing) error {
 	return c.do(ctx, "POST", "/api/agents/dev/tools", thing{"tool_id": "shell_exec", "config": settings}, nil)
 }
 
-// TestO05_WithoutNamespaces runs the real server as an ordinary user on a machine without user namespaces: Landlock and
-// seccomp hold commands, the doctor says so and why, and git branches and sessions work.
+// TestO05_WithoutNamespaces runs the real server as an ordinary user without user namespaces. Landlock and seccomp
+// confine commands, the doctor reports this and the reason, and git branches and sessions work.
 func TestO05_WithoutNamespaces(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -95,7 +95,7 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	}
 	if !strings.Contains(health.Detail, "Landlock and seccomp only") ||
 		!strings.Contains(health.Detail, "REEVE_CONFINE") || health.Hint == "" {
-		t.Errorf("the doctor says %+v", health)
+		t.Errorf("the doctor reports %+v", health)
 	}
 	if err := engineer(ctx, c, thing{"backend": "session"}); err != nil {
 		t.Fatal(err)
@@ -184,8 +184,8 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestO05_OffSaysWhy runs the real server on a machine that can confine nothing: the tool is listed as broken, calls
-// are refused, and the doctor gives the reason.
+// TestO05_OffSaysWhy runs the real server without any confinement. The tool is listed as broken, calls are refused,
+// and the doctor reports the reason.
 func TestO05_OffSaysWhy(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -193,7 +193,7 @@ func TestO05_OffSaysWhy(t *testing.T) {
 	ctx := t.Context()
 	if health := sandbox(t, c); health.OK || !strings.Contains(health.Detail, "REEVE_CONFINE=off") ||
 		health.Hint == "" {
-		t.Errorf("the doctor says %+v", health)
+		t.Errorf("the doctor reports %+v", health)
 	}
 	if err := engineer(ctx, c, thing{}); err != nil && !refusedWith(err, 501) {
 		t.Fatal(err)
@@ -204,6 +204,6 @@ func TestO05_OffSaysWhy(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if err := c.do(ctx, "POST", "/api/projects", thing{"name": "site", "path": "/"}, nil); err == nil {
-		t.Error("a project was made")
+		t.Error("a project was created")
 	}
 }

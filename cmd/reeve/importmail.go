@@ -20,13 +20,14 @@ import (
 )
 
 const (
-	batchBytes = 1 << 20 // of a batch of mails; a mail may be larger
+	batchBytes = 1 << 20 // target size of a batch; a single mail can be larger
 	batchMails = 500
 )
 
 func importCommand(a *app) *cobra.Command {
-	return family("import", "Bring in mail",
-		`Imports read on this machine, with your permissions, and send the server what they read.`, importMail(a),
+	return groupCommand("import", "Import mail",
+		`An import reads files on this machine, with your permissions, and sends their content to the server.`,
+		importMail(a),
 		importList(a), importShow(a))
 }
 
@@ -34,37 +35,47 @@ func importMail(a *app) *cobra.Command {
 	var opt mailbox.Options
 	var format string
 	var q reeve.MailImportRequest
-	c := a.task("mail PATH", "Import a mailbox: maildir, mbox, CSV or JSON lines", `import mail ~/maildir
+	c := a.serverCommand("mail PATH", "Import a mailbox: maildir, mbox, CSV or JSON lines",
+		`import mail ~/maildir
   reeve import mail inbox.mbox --inbox jane@example.org
-  reeve import mail emails.csv`, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		opt.Format = mailbox.Format(format)
-		src, err := mailbox.Open(args[0], opt)
-		if err != nil {
-			return err
-		}
-		q.Source = sourceName(args[0], opt)
-		v, err := c.Mail().BeginImport(ctx, q)
-		if err != nil {
-			return err
-		}
-		if v, err = a.sendMail(ctx, c, src, v); err != nil {
-			return err
-		}
-		return a.print(v, func(w io.Writer) { printImport(w, v) })
-	})
-	c.Long = `Reads a mailbox and sends its mails to the server, which keeps and indexes them for email_search and email_get. PATH is an mbox, CSV or JSONL file or a mail, or a
-folder of any of these: a maildir, or one with a folder for each mailbox (dasovich-j/sent/1.). What it is is seen; --format says it if need be.
+  reeve import mail emails.csv`,
+		cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			opt.Format = mailbox.Format(format)
+			src, err := mailbox.Open(args[0], opt)
+			if err != nil {
+				return err
+			}
+			q.Source = sourceName(args[0], opt)
+			v, err := c.Mail().BeginImport(ctx, q)
+			if err != nil {
+				return err
+			}
+			if v, err = a.sendMail(ctx, c, src, v); err != nil {
+				return err
+			}
+			return a.print(v, func(w io.Writer) { printImport(w, v) })
+		})
+	c.Long = `Reads a mailbox and sends its mails to the server, which stores and indexes them for the tools
+email_search and email_get. PATH is an mbox, CSV or JSONL file, a single mail, or a directory of
+these, such as a maildir or a directory with a subdirectory for each mailbox (dasovich-j/sent/1.). The
+format is detected; set --format if that fails.
 
-An import that was interrupted goes on where it was when the same command is given again; nothing is lost or doubled. Mails that are there already are left alone, or
-replaced with --replace. Mails that cannot be read are counted and listed at the end, and end nothing. The content of attachments is not sent, only names, types and sizes.`
-	c.Flags().StringVar(&format, "format", "", "maildir, mbox, csv or jsonl (default: as it looks)")
-	c.Flags().StringVar(&opt.Inbox, "inbox", "", "whose mail it is (default: as folders, files or columns say)")
-	c.Flags().BoolVar(&q.Replace, "replace", false, "replace mails that are there by the same id")
-	c.Flags().BoolVar(&q.Restart, "restart", false, "begin again, even if the import was interrupted before")
+If the command is interrupted, run it again to continue; no mail is lost or imported twice. Mails that
+are already stored are skipped, or replaced with --replace. Mails that cannot be read are skipped,
+counted and listed at the end. Only the names, types and sizes of attachments are sent, not their
+content.`
+	c.Flags().StringVar(&format, "format", "", "maildir, mbox, csv or jsonl (default: detected)")
+	c.Flags().StringVar(&opt.Inbox, "inbox", "",
+		"name of the mailbox (default: from directory names, file names or columns)")
+	c.Flags().BoolVar(&q.Replace, "replace", false, "replace stored mails that have the same message id")
+	c.Flags().BoolVar(&q.Restart, "restart", false,
+		"start from the beginning instead of continuing an interrupted import")
 	return c
 }
 
-// sourceName is what the server knows a source by: the same mail on the same machine, read the same way.
+// sourceName returns the name under which the server stores the position of an import. It is the same for the same
+// files on the same machine, read with the same options.
 func sourceName(name string, opt mailbox.Options) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -74,7 +85,7 @@ func sourceName(name string, opt mailbox.Options) string {
 		host = "localhost"
 	}
 	s := strings.ToValidUTF8(host+":"+name, "\uFFFD")
-	// always in this order: it is a key
+	// The order is fixed, because the name is a key.
 	for _, flag := range []struct{ name, value string }{{"format", string(opt.Format)}, {"inbox", opt.Inbox}} {
 		if flag.value != "" {
 			s += " " + flag.name + "=" + flag.value
@@ -83,16 +94,17 @@ func sourceName(name string, opt mailbox.Options) string {
 	return s
 }
 
-// batch is what was read between two positions.
+// batch holds the mails read between two positions of the source.
 type batch struct {
 	lines    []byte
 	position string
-	bytes    int64 // of the whole, up to here
+	bytes    int64 // read from the source up to position
 	mails    int64
 	err      error
 }
 
-// sendMail reads a source and sends what it reads. Reading goes on while a batch is on its way.
+// sendMail reads a source and sends its mails to the server in batches. It reads the next batch while one is being
+// sent.
 func (a *app) sendMail(ctx context.Context, c *client.Client, src *mailbox.Source,
 	v reeve.MailImport) (reeve.MailImport, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -105,10 +117,10 @@ func (a *app) sendMail(ctx context.Context, c *client.Client, src *mailbox.Sourc
 	}()
 	defer func() { cancel(); <-done }()
 	if v.Seen > 0 {
-		a.note("going on after %d mails", v.Seen)
+		a.notef("continuing after %d mails", v.Seen)
 	}
 	p := newProgress(a, src.Size(), v.Seen)
-	defer p.end()
+	defer p.clear()
 	for b := range batches {
 		if b.err != nil {
 			return v, b.err
@@ -116,24 +128,24 @@ func (a *app) sendMail(ctx context.Context, c *client.Client, src *mailbox.Sourc
 		var err error
 		if v, err = c.Mail().AddBatch(ctx, v.ID, v.Position, b.position, b.lines); err != nil {
 			if ctx.Err() != nil {
-				return v, interrupted(v)
+				return v, interruptedError(v)
 			}
 			return v, err
 		}
-		p.show(v, b.bytes)
+		p.update(v, b.bytes)
 	}
 	if ctx.Err() != nil {
-		return v, interrupted(v)
+		return v, interruptedError(v)
 	}
 	return c.Mail().FinishImport(ctx, v.ID, v.Position)
 }
 
-func interrupted(v reeve.MailImport) error {
+func interruptedError(v reeve.MailImport) error {
 	return reeve.Errorf(reeve.Canceled, "interrupted after %d mails", v.Seen).
-		Hintf("give the same command again to go on")
+		Hintf("run the same command again to continue")
 }
 
-// readMail reads a source into batches.
+// readMail reads a source from a position and sends batches to out, until the source ends, a read fails or ctx is done.
 func readMail(ctx context.Context, src *mailbox.Source, from string, out chan<- batch) {
 	var b bytes.Buffer
 	next := batch{}
@@ -171,18 +183,18 @@ func readMail(ctx context.Context, src *mailbox.Source, from string, out chan<- 
 }
 
 func importList(a *app) *cobra.Command {
-	return a.task("list", "List imports, newest first", "import list", cobra.NoArgs,
+	return a.serverCommand("list", "List imports, newest first", "import list", cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.Mail().Imports(ctx)
 			if err != nil {
 				return err
 			}
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "ID STATE SEEN ADDED DUPLICATE BAD UPDATED SOURCE",
+				a.printTable(w, "ID STATE SEEN ADDED DUPLICATE BAD UPDATED SOURCE",
 					rows(l.Imports, func(v reeve.MailImport) []string {
 						n := func(n int64) string { return strconv.FormatInt(n, 10) }
 						return []string{v.ID, v.State, n(v.Seen), n(v.Added), n(v.Duplicate), n(v.Bad),
-							when(v.UpdatedAt),
+							formatTime(v.UpdatedAt),
 							v.Source}
 					}))
 			})
@@ -190,7 +202,7 @@ func importList(a *app) *cobra.Command {
 }
 
 func importShow(a *app) *cobra.Command {
-	return a.task("show ID", "Show an import, and what was wrong with mails", "import show imp_...", cobra.ExactArgs(1),
+	return a.serverCommand("show ID", "Show an import and its problems", "import show imp_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			v, err := c.Mail().Import(ctx, args[0])
 			if err != nil {
@@ -200,23 +212,23 @@ func importShow(a *app) *cobra.Command {
 		})
 }
 
-// printImport writes what an import came to.
+// printImport writes the counts and notes of an import.
 func printImport(w io.Writer, v reeve.MailImport) {
-	fmt.Fprintf(w, "%s: %d mails seen, %d added, %d replaced, %d there already, %d bad\n", v.ID, v.Seen, v.Added,
+	fmt.Fprintf(w, "%s: %d mails read, %d added, %d replaced, %d already stored, %d bad\n", v.ID, v.Seen, v.Added,
 		v.Replaced, v.Duplicate, v.Bad)
 	if !v.Done() {
-		fmt.Fprintln(w, "It is not done: give the same command again to go on.")
+		fmt.Fprintln(w, "The import is not finished. To continue, run the same command again.")
 	}
 	for _, bad := range []bool{true, false} {
 		for _, n := range v.Notes {
 			if n.Bad != bad {
 				continue
 			}
-			what := "odd"
+			what := "with a warning"
 			if bad {
-				what = "left out"
+				what = "skipped"
 			}
-			fmt.Fprintf(w, "  %d %s: %s\n", n.Count, what, plain(n.Reason))
+			fmt.Fprintf(w, "  %d %s: %s\n", n.Count, what, sanitize(n.Reason))
 			for _, e := range n.Examples {
 				fmt.Fprintf(w, "      %s\n", oneLine(e))
 			}
@@ -228,28 +240,29 @@ func printImport(w io.Writer, v reeve.MailImport) {
 }
 
 func mailCommand(a *app) *cobra.Command {
-	list := a.task("inboxes", "List mailboxes that were imported", "mail inboxes", cobra.NoArgs,
+	list := a.serverCommand("inboxes", "List imported mailboxes", "mail inboxes", cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.Mail().Inboxes(ctx)
 			if err != nil {
 				return err
 			}
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "NAME MAILS USER",
+				a.printTable(w, "NAME MAILS USER",
 					rows(l.Mailboxes, func(v api.MailboxInfo) []string {
 						return []string{v.Name,
 							strconv.FormatInt(v.Messages, 10), v.User}
 					}))
 			})
 		})
-	remove := a.task("remove INBOX", "Remove a mailbox and all its mail", "mail remove dasovich-j", cobra.ExactArgs(1),
+	remove := a.serverCommand("remove INBOX", "Delete a mailbox and all its mail", "mail remove dasovich-j",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Mail().RemoveInbox(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.done("removed %s and all its mail", args[0])
+			return a.printDone("removed %s and all its mail", args[0])
 		})
-	return family("mail", "Search mail, see and remove mailboxes that were imported",
-		`Mail is brought in with "reeve import mail", and searched and read by agents with email_search and email_get.`,
+	return groupCommand("mail", "Search mail and manage imported mailboxes",
+		`"reeve import mail" imports mail. Agents search and read it with the tools email_search and email_get.`,
 		list, mailSearchCommand(a), remove)
 }

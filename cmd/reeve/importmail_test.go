@@ -8,7 +8,7 @@ import (
 	"reeve/toolbox/mail/mailbox"
 )
 
-// The same command names the same source each time: an import that was interrupted is found by it.
+// TestI16_ASourceHasOneName checks that sourceName is deterministic, because an interrupted import is found by it.
 func TestI16_ASourceHasOneName(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"reeve"
 )
 
-// read gives a file's content; "-" is the standard input.
-func (a *app) read(name string) ([]byte, error) {
+// readInput returns the content of a file, or of standard input if name is "-".
+func (a *app) readInput(name string) ([]byte, error) {
 	if name == "-" {
 		b, err := io.ReadAll(a.in)
 		if err != nil {
-			return nil, fmt.Errorf("the standard input cannot be read: %w", err)
+			return nil, fmt.Errorf("cannot read standard input: %w", err)
 		}
 		return b, nil
 	}
@@ -33,47 +33,47 @@ func (a *app) read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// document reads a JSON or YAML document into v. A field that v does not have is an error, and so is one that is there
-// twice, or text that is not UTF-8: what was said must not be lost.
-func (a *app) document(name string, v any) error {
-	b, err := a.read(name)
+// readDocument reads a JSON or YAML document into v. It fails on unknown fields, duplicate fields, text that is not
+// UTF-8 and more than one document, so that no part of the input is dropped silently.
+func (a *app) readDocument(name string, v any) error {
+	b, err := a.readInput(name)
 	if err != nil {
 		return err
 	}
-	wrong := func(err error) error {
+	invalid := func(err error) error {
 		return &reeve.Error{Code: reeve.Validation, Message: name + ": " + err.Error(), Err: err}
 	}
 	if b = bytes.TrimPrefix(b, []byte("\ufeff")); json.Valid(b) {
 		if _, err := reeve.ParseJSON(b); err != nil {
-			return wrong(errors.New(reeve.AsError(err).Message))
+			return invalid(errors.New(reeve.AsError(err).Message))
 		}
 	} else {
-		tree, err := onlyDocument(b)
+		tree, err := parseSingleYAML(b)
 		if err != nil {
-			return wrong(err)
+			return invalid(err)
 		}
 		if b, err = json.Marshal(tree); err != nil {
-			return wrong(err)
+			return invalid(err)
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	err = dec.Decode(v)
-	var misfit *json.UnmarshalTypeError
-	if errors.As(err, &misfit) {
-		is := map[string]string{"array": "a list", "object": "an object", "string": "text",
-			"bool": "true or false"}[misfit.Value]
-		return wrong(fmt.Errorf("%s cannot be %s: here belongs %s", cmp.Or(misfit.Field, "the document"),
-			cmp.Or(is, "a number"), belongs(misfit.Type)))
+	var typeErr *json.UnmarshalTypeError
+	if errors.As(err, &typeErr) {
+		got := map[string]string{"array": "a list", "object": "an object", "string": "text",
+			"bool": "true or false", "number": "a number"}[typeErr.Value]
+		return invalid(fmt.Errorf("%s must be %s, not %s", cmp.Or(typeErr.Field, "the document"),
+			describeType(typeErr.Type), cmp.Or(got, strings.TrimPrefix(typeErr.Value, "number "))))
 	}
 	if err != nil {
-		return wrong(errors.New(strings.TrimPrefix(err.Error(), "json: ")))
+		return invalid(errors.New(strings.TrimPrefix(err.Error(), "json: ")))
 	}
 	return nil
 }
 
-// belongs says what a field takes.
-func belongs(t reflect.Type) string {
+// describeType names the kind of value that a field of type t accepts.
+func describeType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "text"
@@ -86,14 +86,14 @@ func belongs(t reflect.Type) string {
 	case reflect.Map, reflect.Struct:
 		return "an object"
 	default:
-		return "a whole number, like 1000"
+		return "a whole number such as 1000"
 	}
 }
 
-// onlyDocument reads the one YAML document that a file holds. What a second one says must not be lost.
-func onlyDocument(b []byte) (tree any, err error) {
+// parseSingleYAML parses a file that holds one YAML document. It fails if there is a second document.
+func parseSingleYAML(b []byte) (tree any, err error) {
 	if !utf8.Valid(b) {
-		return nil, errors.New("there are bytes in it that are not UTF-8: save it as UTF-8")
+		return nil, errors.New("the file is not UTF-8; save it as UTF-8")
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	if err := dec.Decode(&tree); err != nil && !errors.Is(err, io.EOF) {
@@ -101,23 +101,23 @@ func onlyDocument(b []byte) (tree any, err error) {
 	}
 	var more any
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more than one document in it: put each into a file of its own")
+		return nil, errors.New("the file has more than one document; put each document in its own file")
 	}
 	return tree, nil
 }
 
-// arguments gives a call's arguments from the command line: JSON, @file, or - for the standard input. What is not valid
-// JSON goes as text: the gate repairs it by its rules or says exactly what is wrong with it.
-func (a *app) arguments(args []string) (json.RawMessage, error) {
+// readArguments returns a call's arguments from the command line: JSON, @file, or - for standard input. It sends
+// invalid JSON as a string, which the gate repairs or rejects with a detailed error.
+func (a *app) readArguments(args []string) (json.RawMessage, error) {
 	if len(args) == 0 {
 		return json.RawMessage("{}"), nil
 	}
 	b := []byte(args[0])
 	var err error
 	if name, ok := strings.CutPrefix(args[0], "@"); ok {
-		b, err = a.read(name)
+		b, err = a.readInput(name)
 	} else if args[0] == "-" {
-		b, err = a.read("-")
+		b, err = a.readInput("-")
 	}
 	if err != nil {
 		return nil, err
@@ -128,14 +128,14 @@ func (a *app) arguments(args []string) (json.RawMessage, error) {
 	return json.Marshal(string(b))
 }
 
-// object gives a flag's JSON object, or nothing when the flag was not given.
-func object(flag, value string) (json.RawMessage, error) {
+// parseObjectFlag returns the JSON object in a flag's value, or nil if the value is empty.
+func parseObjectFlag(flag, value string) (json.RawMessage, error) {
 	if value == "" {
 		return nil, nil
 	}
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(value), &m); err != nil || m == nil {
-		return nil, usagef("--%s takes a JSON object, such as '{\"limit\":5}'", flag)
+		return nil, usagef("--%s must be a JSON object, such as '{\"limit\":5}'", flag)
 	}
 	return json.RawMessage(value), nil
 }

@@ -7,9 +7,9 @@ import (
 	"reeve"
 )
 
-// A document that can be read in more than one way, or in none, is refused in words.
+// TestDocument checks that readDocument accepts JSON and YAML, and rejects ambiguous or invalid documents.
 func TestDocument(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, want := range map[string]string{
 		`{"id": "a", "timeout_ms": 1000}`:    "",
 		"\ufeffid: ä\ntimeout_ms: 1000\n":    "",
 		`{"id": "a", "id": "b"}`:             `the key "id" twice in one object`,
@@ -17,18 +17,18 @@ func TestDocument(t *testing.T) {
 		"id: a\nid: b\n":                     "already defined",
 		"id: a\xff\n":                        "not UTF-8",
 		"{\"id\": \"a\xff\"}":                "not UTF-8",
-		"timeout_ms: 1e3\n":                  "timeout_ms cannot be text: here belongs a whole number",
-		`{"timeout_ms": 1.5}`:                "timeout_ms cannot be a number: here belongs a whole number",
-		"id: [a]\n":                          "id cannot be a list: here belongs text",
+		"timeout_ms: 1e3\n":                  "timeout_ms must be a whole number such as 1000, not text",
+		`{"timeout_ms": 1.5}`:                "timeout_ms must be a whole number such as 1000, not 1.5",
+		"id: [a]\n":                          "id must be text, not a list",
 		"idd: a\n":                           "idd",
 		"id: a\n---\nid: b\n":                "more than one document",
 	} {
-		a := &app{surroundings: surroundings{in: strings.NewReader(text)}}
+		a := &app{environment: environment{in: strings.NewReader(text)}}
 		var tool reeve.Tool
-		err := a.document("-", &tool)
-		if told := reeve.AsError(err); (err == nil) != (says == "") || err != nil &&
-			(told.Code != reeve.Validation || !strings.Contains(told.Message, says)) {
-			t.Errorf("%q: %v, want %q", text, err, says)
+		err := a.readDocument("-", &tool)
+		if e := reeve.AsError(err); (err == nil) != (want == "") || err != nil &&
+			(e.Code != reeve.Validation || !strings.Contains(e.Message, want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

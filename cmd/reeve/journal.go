@@ -14,9 +14,10 @@ import (
 
 func journalCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "journal", Short: "See and change tasks, checklists, time, plans and ratings",
-		Long: `The journal is what people and agents work on: tasks with checklists, time that was spent, plans of days, and ratings, all in
-categories. CATEGORY is an id or a name; everything else is named by its id.`,
+		Use: "journal", Short: "Manage tasks, checklists, time, day plans and ratings",
+		Long: `The journal holds the work of people and agents: tasks with checklists, time entries, day plans and
+ratings. Each belongs to a category. CATEGORY is the id or name of a category; all other arguments are
+ids.`,
 		Example: `  reeve journal categories create Gym
   reeve journal tasks create "Squat twice a week" --category Gym
   reeve journal tasks --open
@@ -27,37 +28,52 @@ categories. CATEGORY is an id or a name; everything else is named by its id.`,
 	return c
 }
 
-// work is a command that speaks to a server.
-func (a *app) work(use, short, example string, args cobra.PositionalArgs, f func(ctx context.Context, c *client.Client,
-	args []string) error) *cobra.Command {
+// clientFunc is the work of a command that connects to a server.
+type clientFunc func(ctx context.Context, c *client.Client, args []string) error
+
+// journalSubcommand returns a subcommand of "reeve journal" that calls f with a client. example is the command line
+// after "reeve journal".
+func (a *app) journalSubcommand(use, short, example string, args cobra.PositionalArgs,
+	f clientFunc) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Example: "  reeve journal " + example, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error { return f(ctx, c, args) })
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				return f(ctx, c, args)
+			})
 		}}
 }
 
-// family is a command that lists, with others below it.
-func family(name, short, long string, list *cobra.Command, others ...*cobra.Command) *cobra.Command {
+// groupCommand returns a command with subcommands. Without a subcommand, it does the same as list.
+func groupCommand(name, short, long string, list *cobra.Command, others ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, Long: long, Args: list.Args, RunE: list.RunE, Example: list.Example}
 	c.Flags().AddFlagSet(list.Flags())
 	c.AddCommand(append([]*cobra.Command{list}, others...)...)
 	return c
 }
 
-// removal is a command that deletes something by its id.
-func (a *app) removal(what, example string, remove func(*client.Client) func(context.Context,
-	string) error) *cobra.Command {
-	return a.work("delete "+strings.ToUpper(what), "Remove a "+what, example, cobra.ExactArgs(1),
+// deleteCommand returns a journal subcommand that deletes an entity of the kind what by its id.
+func (a *app) deleteCommand(what, example string,
+	remove func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
+	return a.journalSubcommand("delete "+strings.ToUpper(what), "Delete "+article(what)+" "+what, example,
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			if err := remove(c)(ctx, args[0]); err != nil {
+			if err := remove(ctx, c, args[0]); err != nil {
 				return err
 			}
-			return a.done("deleted %s %s", what, args[0])
+			return a.printDone("deleted %s %s", what, args[0])
 		})
 }
 
-// categoryID gives the id of a category that a person named by id or name.
-func categoryID(ctx context.Context, c *client.Client, name string) (string, error) {
+// article returns the indefinite article of a noun.
+func article(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an"
+	}
+	return "a"
+}
+
+// resolveCategory returns the id of the category with an id or name, or "" if name is empty.
+func resolveCategory(ctx context.Context, c *client.Client, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -66,15 +82,16 @@ func categoryID(ctx context.Context, c *client.Client, name string) (string, err
 		return "", err
 	}
 	name = strings.TrimSpace(name)
-	for _, is := range []func(reeve.Category) bool{ // an id first: no name stands in its way
+	for _, matches := range []func(reeve.Category) bool{ // ids before names, because a name can look like an id
 		func(v reeve.Category) bool { return v.ID == name },
 		func(v reeve.Category) bool { return strings.EqualFold(v.Name, name) },
 	} {
-		if i := slices.IndexFunc(l.Categories, is); i >= 0 {
+		if i := slices.IndexFunc(l.Categories, matches); i >= 0 {
 			return l.Categories[i].ID, nil
 		}
 	}
-	return "", reeve.Errorf(reeve.NotFound, "category %q not found", name).Hintf("reeve journal categories lists them")
+	return "", reeve.Errorf(reeve.NotFound, "category %q not found", name).
+		Hintf("list the categories with: reeve journal categories")
 }
 
 func categoryNames(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
@@ -86,8 +103,8 @@ func categoryNames(ctx context.Context, c *client.Client, _ []string) ([]string,
 	return names, err
 }
 
-// moment reads a time as people write it: with an offset, or by this machine's clock.
-func moment(flag, s string) (string, error) {
+// parseTime parses the value of a flag as a time with an offset, or as local time, and returns it in RFC 3339 format.
+func parseTime(flag, s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
@@ -101,15 +118,15 @@ func moment(flag, s string) (string, error) {
 			return t.Format(time.RFC3339), nil
 		}
 	}
-	return "", usagef("--%s takes a time such as 2026-02-17T16:00:00-05:00, or \"2026-02-17 16:00\" by this "+
-		"machine's clock", flag)
+	return "", usagef("--%s must be a time such as 2026-02-17T16:00:00-05:00, or \"2026-02-17 16:00\" in local time",
+		flag)
 }
 
-// clock writes a time as it was given, with its own offset.
-func clock(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") }
+// formatClock formats a time with its own offset.
+func formatClock(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") }
 
-// text gives a flag's value where the flag was given, so that an update leaves the rest.
-func text[S ~string](cmd *cobra.Command, flag, value string) *S {
+// changedFlag returns the value of a flag, or nil if the flag is not set, so that an update leaves the field unchanged.
+func changedFlag[S ~string](cmd *cobra.Command, flag, value string) *S {
 	if !cmd.Flags().Changed(flag) {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"reeve/client"
 )
 
-// checklistLines writes a checklist as people do.
-func checklistLines(w io.Writer, l reeve.Checklist) {
+// writeChecklist writes a checklist with a check box for each item.
+func writeChecklist(w io.Writer, l reeve.Checklist) {
 	fmt.Fprintf(w, "%s (%s)\n", oneLine(l.Title), l.ID)
 	for _, i := range l.Items {
 		mark := "[ ]"
@@ -24,11 +24,12 @@ func checklistLines(w io.Writer, l reeve.Checklist) {
 }
 
 func (a *app) printChecklist(l reeve.Checklist) error {
-	return a.print(l, func(w io.Writer) { checklistLines(w, l) })
+	return a.print(l, func(w io.Writer) { writeChecklist(w, l) })
 }
 
 func checklistsCommand(a *app) *cobra.Command {
-	list := a.work("list TASK", "List the checklists of a task", "checklists list task_...", cobra.ExactArgs(1),
+	list := a.journalSubcommand("list TASK", "List the checklists of a task", "checklists list task_...",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			l, err := c.Checklists().List(ctx, args[0])
 			if err != nil {
@@ -36,11 +37,11 @@ func checklistsCommand(a *app) *cobra.Command {
 			}
 			return a.print(l, func(w io.Writer) {
 				for _, v := range l.Checklists {
-					checklistLines(w, v)
+					writeChecklist(w, v)
 				}
 			})
 		})
-	create := a.work("create TASK TITLE [ITEM...]", "Make a checklist",
+	create := a.journalSubcommand("create TASK TITLE [ITEM...]", "Create a checklist",
 		"checklists create task_... Boxes Kitchen Attic", cobra.MinimumNArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			l, err := c.Checklists().Create(ctx, reeve.ChecklistDraft{TaskID: args[0], Title: args[1], Items: args[2:]})
@@ -49,7 +50,8 @@ func checklistsCommand(a *app) *cobra.Command {
 			}
 			return a.printChecklist(l)
 		})
-	add := a.work("add CHECKLIST ITEM...", "Add items", "checklists add list_... Cellar", cobra.MinimumNArgs(2),
+	add := a.journalSubcommand("add CHECKLIST ITEM...", "Add items to a checklist", "checklists add list_... Cellar",
+		cobra.MinimumNArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			var in reeve.ItemsDraft
 			for _, title := range args[1:] {
@@ -61,7 +63,7 @@ func checklistsCommand(a *app) *cobra.Command {
 			}
 			return a.printChecklist(l)
 		})
-	rename := a.work("rename CHECKLIST TITLE", "Rename a checklist", "checklists rename list_... Crates",
+	rename := a.journalSubcommand("rename CHECKLIST TITLE", "Rename a checklist", "checklists rename list_... Crates",
 		cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
 			l, err := c.Checklists().Update(ctx, args[0], reeve.ChecklistChange{Title: &args[1]})
 			if err != nil {
@@ -69,25 +71,25 @@ func checklistsCommand(a *app) *cobra.Command {
 			}
 			return a.printChecklist(l)
 		})
-	drop := a.work("drop CHECKLIST ITEM", "Remove an item", "checklists drop list_... item_...", cobra.ExactArgs(2),
+	drop := a.journalSubcommand("drop CHECKLIST ITEM", "Delete an item", "checklists drop list_... item_...",
+		cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Checklists().DeleteItem(ctx, args[0], args[1]); err != nil {
 				return err
 			}
-			return a.done("deleted item %s", args[1])
+			return a.printDone("deleted item %s", args[1])
 		})
-	return family("checklists", "See and manage checklists",
+	return groupCommand("checklists", "Manage checklists",
 		"A checklist belongs to a task. CHECKLIST, ITEM and TASK are ids.", list, create, add, rename,
-		checklistsMark(a, "check", "Check items off", true), checklistsMark(a, "uncheck", "Open items again", false),
+		checklistsMark(a, "check", "Check items", true), checklistsMark(a, "uncheck", "Uncheck items", false),
 		drop, checklistsMove(a), checklistsSplit(a),
-		a.removal("checklist", "checklists delete list_...", func(c *client.Client) func(context.Context,
-			string) error {
-			return c.Checklists().Delete
-		}))
+		a.deleteCommand("checklist", "checklists delete list_...",
+			func(ctx context.Context, c *client.Client, id string) error { return c.Checklists().Delete(ctx, id) }))
 }
 
 func checklistsMark(a *app, name, short string, checked bool) *cobra.Command {
-	return a.work(name+" CHECKLIST ITEM...", short, "checklists "+name+" list_... item_...", cobra.MinimumNArgs(2),
+	return a.journalSubcommand(name+" CHECKLIST ITEM...", short, "checklists "+name+" list_... item_...",
+		cobra.MinimumNArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			var in reeve.ItemsChange
 			for _, id := range args[1:] {
@@ -102,7 +104,7 @@ func checklistsMark(a *app, name, short string, checked bool) *cobra.Command {
 }
 
 func checklistsMove(a *app) *cobra.Command {
-	return a.work("move FROM TO ITEM...", "Move items to the end of another checklist",
+	return a.journalSubcommand("move FROM TO ITEM...", "Move items to the end of another checklist",
 		"checklists move list_... list_... item_...", cobra.MinimumNArgs(3), func(ctx context.Context, c *client.Client,
 			args []string) error {
 			l, err := c.Checklists().MoveItems(ctx, reeve.ItemMove{FromID: args[0], ToID: args[1], ItemIDs: args[2:]})
@@ -111,7 +113,7 @@ func checklistsMove(a *app) *cobra.Command {
 			}
 			return a.print(l, func(w io.Writer) {
 				for _, v := range l.Checklists {
-					checklistLines(w, v)
+					writeChecklist(w, v)
 				}
 			})
 		})
@@ -119,20 +121,20 @@ func checklistsMove(a *app) *cobra.Command {
 
 func checklistsSplit(a *app) *cobra.Command {
 	var category string
-	c := a.work("split CHECKLIST TITLE ITEM...", "Move items to a new task",
+	c := a.journalSubcommand("split CHECKLIST TITLE ITEM...", "Move items to a new task",
 		`checklists split list_... "Paint the attic" item_...`, cobra.MinimumNArgs(3),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			id, err := categoryID(ctx, c, category)
+			id, err := resolveCategory(ctx, c, category)
 			if err != nil {
 				return err
 			}
-			v, err := c.Checklists().
-				SplitItems(ctx, reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id})
+			split := reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id}
+			v, err := c.Checklists().SplitItems(ctx, split)
 			if err != nil {
 				return err
 			}
 			return a.printTasks(v)
 		})
-	c.Flags().StringVar(&category, "category", "", "of the new task (default: the old one's)")
+	c.Flags().StringVar(&category, "category", "", "category of the new task (default: that of the old task)")
 	return c
 }

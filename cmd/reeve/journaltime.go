@@ -11,7 +11,8 @@ import (
 	"reeve/client"
 )
 
-func spent(e reeve.TimeEntry) string {
+// formatSpent formats the duration of a time entry, or "running" if it has no end.
+func formatSpent(e reeve.TimeEntry) string {
 	if e.EndedAt == nil {
 		return "running"
 	}
@@ -22,84 +23,83 @@ func (a *app) printTime(e reeve.TimeEntry) error {
 	return a.print(e, func(w io.Writer) {
 		end := ""
 		if e.EndedAt != nil {
-			end = clock(*e.EndedAt)
+			end = formatClock(*e.EndedAt)
 		}
-		details(w, "id", e.ID, "task", e.TaskID, "started", clock(e.StartedAt), "ended", end, "spent", spent(e), "note",
-			e.Note, "source", e.SourceID)
+		printDetails(w, "id", e.ID, "task", e.TaskID, "started", formatClock(e.StartedAt), "ended", end,
+			"spent", formatSpent(e), "note", e.Note, "source", e.SourceID)
 	})
 }
 
 func timeCommand(a *app) *cobra.Command {
-	return family("time", "See and record your time",
-		"A time entry is time you spent on a task; one without an end is your running timer.",
+	return groupCommand("time", "Manage your time entries",
+		"A time entry records time you spent on a task. An entry without an end is your running timer.",
 		timeList(a), timeAdd(a), timeStart(a), timeStop(a), timeNote(a),
-		a.removal("entry", "time delete time_...", func(c *client.Client) func(context.Context,
-			string) error {
-			return c.TimeEntries().Delete
-		}))
+		a.deleteCommand("entry", "time delete time_...",
+			func(ctx context.Context, c *client.Client, id string) error { return c.TimeEntries().Delete(ctx, id) }))
 }
 
 func timeList(a *app) *cobra.Command {
 	var f client.TimeFilter
-	list := a.work("list", "List your time entries, the last begun first", `time list --from "2026-02-01 00:00"`,
+	list := a.journalSubcommand("list", "List your time entries, latest start first",
+		`time list --from "2026-02-01 00:00"`,
 		cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (err error) {
-			if f.From, err = moment("from", f.From); err != nil {
+			if f.From, err = parseTime("from", f.From); err != nil {
 				return err
 			}
-			if f.To, err = moment("to", f.To); err != nil {
+			if f.To, err = parseTime("to", f.To); err != nil {
 				return err
 			}
 			l, err := c.TimeEntries().List(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "ID STARTED SPENT TASK NOTE", rows(l.TimeEntries, func(e reeve.TimeEntry) []string {
-					return []string{e.ID, clock(e.StartedAt), spent(e), e.TaskID, cut(e.Note, 50)}
+				a.printTable(w, "ID STARTED SPENT TASK NOTE", rows(l.TimeEntries, func(e reeve.TimeEntry) []string {
+					return []string{e.ID, formatClock(e.StartedAt), formatSpent(e), e.TaskID, truncate(e.Note, 50)}
 				}))
 			})
 		})
-	list.Flags().StringVar(&f.Task, "task", "", "on one task only")
-	list.Flags().StringVar(&f.From, "from", "", "that end after this time")
-	list.Flags().StringVar(&f.To, "to", "", "that start before this time")
-	list.Flags().BoolVar(&f.Running, "running", false, "the running timer only")
-	paged(list, &f.Page)
+	list.Flags().StringVar(&f.Task, "task", "", "only entries of this task, an id")
+	list.Flags().StringVar(&f.From, "from", "", "only entries that end after this time")
+	list.Flags().StringVar(&f.To, "to", "", "only entries that start before this time")
+	list.Flags().BoolVar(&f.Running, "running", false, "only the running timer")
+	addPageFlags(list, &f.Page)
 	return list
 }
 
 func timeAdd(a *app) *cobra.Command {
 	var from, to, note string
-	c := a.work("add TASK", "Record time you spent",
+	c := a.journalSubcommand("add TASK", "Add a time entry",
 		`time add task_... --from "2026-02-17 16:00" --to "2026-02-17 18:00"`, cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			start, err := moment("from", from)
+			start, err := parseTime("from", from)
 			if err != nil {
 				return err
 			}
-			end, err := moment("to", to)
+			end, err := parseTime("to", to)
 			if err != nil {
 				return err
 			}
 			if start == "" || end == "" {
-				return usagef("give --from and --to")
+				return usagef("set --from and --to")
 			}
-			e, err := c.TimeEntries().
-				Create(ctx, reeve.TimeDraft{TaskID: args[0], StartedAt: start, EndedAt: end, Note: note})
+			draft := reeve.TimeDraft{TaskID: args[0], StartedAt: start, EndedAt: end, Note: note}
+			e, err := c.TimeEntries().Create(ctx, draft)
 			if err != nil {
 				return err
 			}
 			return a.printTime(e)
 		})
-	c.Flags().StringVar(&from, "from", "", "when you began")
-	c.Flags().StringVar(&to, "to", "", "when you ended")
-	c.Flags().StringVar(&note, "note", "", "what you did")
+	c.Flags().StringVar(&from, "from", "", "start time (required)")
+	c.Flags().StringVar(&to, "to", "", "end time (required)")
+	c.Flags().StringVar(&note, "note", "", "note")
 	return c
 }
 
 func timeStart(a *app) *cobra.Command {
 	var note string
-	c := a.work("start TASK", "Start your timer", "time start task_...", cobra.ExactArgs(1),
+	c := a.journalSubcommand("start TASK", "Start your timer", "time start task_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			e, err := c.TimeEntries().StartTimer(ctx, reeve.TimerStart{TaskID: args[0], Note: note})
 			if err != nil {
@@ -107,13 +107,13 @@ func timeStart(a *app) *cobra.Command {
 			}
 			return a.printTime(e)
 		})
-	c.Flags().StringVar(&note, "note", "", "what you do")
+	c.Flags().StringVar(&note, "note", "", "note")
 	return c
 }
 
 func timeStop(a *app) *cobra.Command {
 	var note string
-	c := a.work("stop", "Stop your timer", "time stop --note 'Fixed the test'", cobra.NoArgs,
+	c := a.journalSubcommand("stop", "Stop your timer", "time stop --note 'Fixed the test'", cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			e, err := c.TimeEntries().StopTimer(ctx, reeve.TimerStop{Note: note})
 			if err != nil {
@@ -121,12 +121,12 @@ func timeStop(a *app) *cobra.Command {
 			}
 			return a.printTime(e)
 		})
-	c.Flags().StringVar(&note, "note", "", "what you did")
+	c.Flags().StringVar(&note, "note", "", "note")
 	return c
 }
 
 func timeNote(a *app) *cobra.Command {
-	return a.work("note ENTRY TEXT", "Say what time was spent on", "time note time_... 'Fixed the test'",
+	return a.journalSubcommand("note ENTRY TEXT", "Set the note of a time entry", "time note time_... 'Fixed the test'",
 		cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
 			e, err := c.TimeEntries().Update(ctx, args[0], reeve.TimeChange{Note: &args[1]})
 			if err != nil {

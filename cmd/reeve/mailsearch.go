@@ -15,7 +15,7 @@ import (
 	"reeve/client"
 )
 
-// mailSearch is what email_search is asked.
+// mailSearch holds the arguments of email_search.
 type mailSearch struct {
 	Query     string `json:"query"`
 	Inbox     string `json:"inbox_id,omitempty"`
@@ -27,7 +27,7 @@ type mailSearch struct {
 	Cursor    string `json:"cursor,omitempty"`
 }
 
-// mailPage is what it answers.
+// mailPage is the result of email_search.
 type mailPage struct {
 	Total  int             `json:"total"`
 	More   bool            `json:"more"`
@@ -39,97 +39,98 @@ type mailPage struct {
 func mailSearchCommand(a *app) *cobra.Command {
 	var q mailSearch
 	var agent string
-	c := a.task("search [WORD...]", "Have an agent search the mail, as email_search does", `mail search '"quarterly report" from:jane' --since 2026-01-01
-  reeve mail search budget --agent reader --inbox dasovich-j --cursor ...   # the next page`, cobra.ArbitraryArgs, func(ctx context.Context, c *client.Client, args []string) error {
-		who := agent
-		if who == "" {
-			var err error
-			if who, err = mailAgent(ctx, c, args); err != nil {
+	c := a.serverCommand("search [WORD...]", "Search imported mail as an agent",
+		`mail search '"quarterly report" from:jane' --since 2026-01-01
+  reeve mail search budget --agent reader --inbox dasovich-j --cursor ...   # the next page`,
+		cobra.ArbitraryArgs,
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if agent == "" {
+				var err error
+				if agent, err = findMailAgent(ctx, c, args); err != nil {
+					return err
+				}
+			}
+			q.Query = strings.Join(args, " ")
+			b, err := json.Marshal(q)
+			if err != nil {
 				return err
 			}
-		}
-		q.Query = strings.Join(args, " ")
-		b, err := json.Marshal(q)
-		if err != nil {
-			return err
-		}
-		res, err := c.Calls().Call(ctx, who, api.CallRequest{Tool: "email_search", Args: b})
-		if err != nil {
-			return err
-		}
-		var page mailPage
-		// also what is too long to be shown at once
-		if res.IsError || pending(res) || json.Unmarshal([]byte(res.Content), &page) != nil {
-			return a.printResult(res)
-		}
-		return a.print(page, func(w io.Writer) { page.print(w) })
-	})
-	c.Long = `Searches imported mail with the rights of an agent that has email_search attached: the search is one of its calls, and is in the ledger. --agent names the
-agent; it may be left out when only one can search. All words are what is searched for. The best come first; without words, the
-newest. When there are more, the last line says how to go on.`
+			res, err := c.Calls().Call(ctx, agent, api.CallRequest{Tool: "email_search", Args: b})
+			if err != nil {
+				return err
+			}
+			var page mailPage
+			// Content is not valid JSON if the result was truncated.
+			if res.IsError || isPending(res) || json.Unmarshal([]byte(res.Content), &page) != nil {
+				return a.printResult(res)
+			}
+			return a.print(page, func(w io.Writer) { page.print(w) })
+		})
+	c.Long = `Searches imported mail by calling the tool email_search as an agent. The call needs the rights of the
+agent and is recorded like any other call. --agent can be omitted if only one agent has the tool. The
+results are ordered by relevance, or newest first if there are no words.`
 	f := c.Flags()
-	f.StringVar(&q.Inbox, "inbox", "", "whose mailbox (default: all)")
+	f.StringVar(&q.Inbox, "inbox", "", "only mail in this mailbox (default: all)")
 	f.StringVar(&q.Sender, "from", "", "only mail from this address or name")
 	f.StringVar(&q.Recipient, "to", "", "only mail to this address or name")
-	f.StringVar(&q.From, "since", "", "only mail sent then or later, 2001-05-15 or RFC 3339")
-	f.StringVar(&q.To, "until", "", "only mail sent before; a day is included")
-	f.IntVar(&q.Limit, "limit", 0, "most mails to give, 1 to 50 (default: 10, or as the agent is configured)")
-	f.StringVar(&q.Cursor, "cursor", "", "the next page: what the page before ended with")
-	f.StringVar(&agent, "agent", "", "who searches (default: the only agent that has email_search)")
-	a.suggest(c, "agent", agentNames)
+	f.StringVar(&q.From, "since", "", "only mail sent on this day or at this time or later, 2001-05-15 or RFC 3339")
+	f.StringVar(&q.To, "until", "", "only mail sent before this time, or on this day or earlier")
+	f.IntVar(&q.Limit, "limit", 0, "maximum number of mails, 1 to 50 (default: 10, or the agent's setting)")
+	f.StringVar(&q.Cursor, "cursor", "", "cursor of the next page, printed at the end of a page")
+	f.StringVar(&agent, "agent", "", "agent that searches (default: the only agent with email_search)")
+	a.completeFlag(c, "agent", agentNames)
 	return c
 }
 
-// mailAgent finds the only agent that can search mail. The name of an agent as the first word is refused: it may be
-// meant either way.
-func mailAgent(ctx context.Context, c *client.Client, words []string) (string, error) {
+// findMailAgent returns the only agent that has email_search. It fails if the first search word is the name of an
+// agent, because the user may have meant that agent.
+func findMailAgent(ctx context.Context, c *client.Client, words []string) (string, error) {
 	list, err := c.Agents().List(ctx, client.Page{Limit: 100})
 	if err != nil {
 		return "", err
 	}
-	var able []string
+	var names []string
 	for _, g := range list.Agents {
 		if len(words) > 0 && words[0] == g.Name {
-			return "", usagef("%s is an agent: to have it search, say --agent %s; to search for the word, say also "+
-				"--agent", g.Name, g.Name)
+			return "", usagef("the first word, %s, is the name of an agent; set --agent %s to search as this agent, "+
+				"or set --agent to the agent that is to search for the word", g.Name, g.Name)
 		}
 		tools, err := c.Agents().Tools(ctx, g.ID)
 		if err != nil {
 			return "", err
 		}
 		if slices.ContainsFunc(tools.Tools, func(t api.ToolView) bool { return t.ID == "email_search" }) {
-			able = append(able, g.Name)
+			names = append(names, g.Name)
 		}
 	}
 	switch {
 	case list.Next != "":
-		return "", usagef("say which agent searches, with --agent")
-	case len(able) == 0:
-		return "", usagef("no agent can search mail: attach email_search to one, with reeve agents attach AGENT " +
-			"email_search")
-	case len(able) > 1:
-		return "", usagef("several agents can search mail, %s: say which, with --agent", strings.Join(able, ", "))
+		return "", usagef("set --agent to the agent that searches")
+	case len(names) == 0:
+		return "", usagef("no agent has email_search; attach it with: reeve agents attach AGENT email_search")
+	case len(names) > 1:
+		return "", usagef("several agents can search mail (%s); set --agent", strings.Join(names, ", "))
 	}
-	return able[0], nil
+	return names[0], nil
 }
 
-// print writes what was found.
+// print writes the mails of a page.
 func (p mailPage) print(w io.Writer) {
 	for _, e := range p.Emails {
 		date := "no date"
 		if e.Date != nil {
-			date = when(*e.Date)
+			date = formatTime(*e.Date)
 		}
 		fmt.Fprintf(w, "%s  %s  %s\n    %s\n    %s, in %s\n", date, oneLine(e.Sender), oneLine(e.Subject),
 			oneLine(e.Snippet), oneLine(e.MessageID), oneLine(e.Inbox))
 	}
 	if len(p.Emails) == 0 {
-		fmt.Fprintln(w, "Nothing was found.")
+		fmt.Fprintln(w, "No mail found.")
 	}
 	if p.Note != "" {
-		fmt.Fprintln(w, plain(p.Note))
+		fmt.Fprintln(w, sanitize(p.Note))
 	}
 	if p.Next != "" {
-		fmt.Fprintf(w, "There are more: the same with --cursor %s\n", p.Next)
+		fmt.Fprintf(w, "next page: add --cursor %s\n", p.Next)
 	}
 }

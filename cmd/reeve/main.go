@@ -1,5 +1,11 @@
-// Reeve runs agents that act through tools, unattended, and answers for every action. This is its one binary: the
-// server and everything a person does with one.
+// Command reeve is Reeve's server and its command line client.
+//
+// "reeve serve" starts a server. Every other command is a client of a running server, except "reeve init" and
+// "reeve restore", which work on the data directory. Each command is built by a function named after it
+// (agentsCommand, agentsList); the functions share an app, which holds the global flags and the standard streams.
+//
+// A command prints its result to standard output and everything else to standard error. With --json it prints one
+// JSON document. Errors are reported in one place, app.reportError, which also chooses the exit code.
 package main
 
 import (
@@ -16,14 +22,14 @@ import (
 )
 
 func main() {
-	host.ServeWorker() // a worker must not become a second server
-	os.Exit(run(untilSignal(), os.Args[1:], surroundings{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
+	host.ServeWorker() // does not return in a worker process
+	os.Exit(run(signalContext(), os.Args[1:], environment{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
 		home: os.UserHomeDir}))
 }
 
-// untilSignal is a context that the first signal ends. The next one ends the process at once, also if it comes as soon
-// as anybody can see that the first was heard.
-func untilSignal() context.Context {
+// signalContext returns a context that is cancelled by the first SIGINT or SIGTERM. The second signal kills the
+// process, because the handler is removed before the context is cancelled.
+func signalContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -35,8 +41,8 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-// surroundings is what a command takes from the process it runs in.
-type surroundings struct {
+// environment is the part of the process that commands use. Tests replace it.
+type environment struct {
 	in   io.Reader
 	out  io.Writer
 	err  io.Writer
@@ -44,39 +50,44 @@ type surroundings struct {
 	home func() (string, error)
 }
 
-// app is what the commands share.
+// app is the state that all commands share.
 type app struct {
-	surroundings
-	flags address
-	json  bool
-	began bool // a command's own work has begun, so an error is no longer one of usage
+	environment
+	flags   address
+	json    bool
+	started bool // a command's RunE was called; until then every error is a usage error
 }
 
-// run is the whole program, but for the process. It gives the exit code.
-func run(ctx context.Context, args []string, s surroundings) int {
-	a := &app{surroundings: s}
+// run executes the command line args and returns the exit code.
+func run(ctx context.Context, args []string, s environment) int {
+	a := &app{environment: s}
 	root := rootCommand(a)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !a.began {
-		a.json = a.json || slices.Contains(args, "--json") // flags after the wrong one were not read
+	if err != nil && !a.started {
+		a.json = a.json || slices.Contains(args, "--json") // cobra stops parsing at the first bad flag
 		err = usageError{err}
 	}
-	return a.report(err, cmd.CommandPath())
+	return a.reportError(err, cmd.CommandPath())
 }
 
 func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "reeve",
-		Short: "Runs agents that act through tools, and answers for every action",
-		Long: `Reeve runs agents that act through tools, unattended, and answers for every action.
+		Short: "Run agents that act through tools, with a record of every action",
+		Long: `Reeve runs agents that act through tools unattended, and records every action.
 
-"reeve serve" starts a server; every other command speaks to one. It is found by --url and --token, else by REEVE_URL and
-REEVE_TOKEN, else by what a server on this machine left in its data directory (--dir, REEVE_DIR, ~/.reeve). The token there
-is sent to that server alone: any other address needs one of its own.
+"reeve serve" starts a server. "reeve init" and "reeve restore" work on a data directory. All other
+commands connect to a running server. They take its address and token from --url and --token, then
+from REEVE_URL and REEVE_TOKEN, then from the data directory of a server on this machine (--dir, then
+REEVE_DIR, then ~/.reeve). The token in a data directory is sent only to the server of that directory;
+for any other address, set --token or REEVE_TOKEN.
 
-Exit codes: 0 done; 1 refused or failed; 2 the command itself was wrong; 3 not done yet: a call waits for a person, is under way,
-or nobody can tell what became of it.`,
+Exit codes:
+  0  success
+  1  the request was refused or failed
+  2  the command line is invalid
+  3  not finished: a call waits for approval, is still running, or has an unknown outcome`,
 		Example: `  reeve serve
   reeve agents create clerk
   reeve agents attach clerk file_list
@@ -89,14 +100,15 @@ or nobody can tell what became of it.`,
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	f := root.PersistentFlags()
-	f.StringVar(&a.flags.url, "url", "", "the server's address (REEVE_URL)")
-	f.StringVar(&a.flags.token, "token", "", "the bearer token; REEVE_TOKEN keeps it out of the process list")
-	f.StringVar(&a.flags.workspace, "workspace", "", "whose things to see (REEVE_WORKSPACE; default \"default\")")
-	f.StringVar(&a.flags.dir, "dir", "", "the data directory of a server on this machine (REEVE_DIR; default ~/.reeve)")
-	f.BoolVar(&a.json, "json", false, "print one JSON document")
+	f.StringVar(&a.flags.url, "url", "", "address of the server, such as http://127.0.0.1:7410 (REEVE_URL)")
+	f.StringVar(&a.flags.token, "token", "", "access token; prefer REEVE_TOKEN, which other processes cannot see")
+	f.StringVar(&a.flags.workspace, "workspace", "", "workspace to use (REEVE_WORKSPACE; default \"default\")")
+	f.StringVar(&a.flags.dir, "dir", "", "data directory of a server on this machine (REEVE_DIR; default ~/.reeve)")
+	f.BoolVar(&a.json, "json", false, "print the result as one JSON document")
 
-	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "watch", Title: "Watch over it:"},
-		&cobra.Group{ID: "run", Title: "Run a server:"})
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Work with agents:"},
+		&cobra.Group{ID: "watch", Title: "Monitor and decide:"},
+		&cobra.Group{ID: "run", Title: "Administer a server:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
@@ -114,20 +126,20 @@ or nobody can tell what became of it.`,
 		budgetsCommand(a), backupCommand(a), restoreCommand(a))
 	root.SetHelpCommandGroupID("run")
 	root.SetCompletionCommandGroupID("run")
-	root.InitDefaultHelpCmd() // cobra's own commands too must know a wrong word
+	root.InitDefaultHelpCmd() // now, so that rejectUnknownArgs covers cobra's own commands too
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
-		strict(c)
+		rejectUnknownArgs(c)
 	}
-	a.markBeginning(root)
+	a.trackStart(root)
 	return root
 }
 
-// strict has a command that only leads to others refuse what is none of them. Cobra would show its help and call that
-// done.
-func strict(c *cobra.Command) {
+// rejectUnknownArgs makes a command that only groups subcommands fail on an unknown subcommand. By default, cobra
+// prints the help and succeeds.
+func rejectUnknownArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
-		strict(sub)
+		rejectUnknownArgs(sub)
 	}
 	if c.Name() == "help" {
 		c.Args = func(c *cobra.Command, args []string) error {
@@ -150,20 +162,21 @@ func strict(c *cobra.Command) {
 				names = append(names, sub.Name())
 			}
 		}
-		return usagef("%q is not a command of %q, which has: %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+		return usagef("unknown command %q for %q; available commands: %s", args[0], c.CommandPath(),
+			strings.Join(names, ", "))
 	}
 }
 
-// markBeginning notes when a command's own work begins. All that fails before, in cobra, is the fault of the command
-// line.
-func (a *app) markBeginning(c *cobra.Command) {
+// trackStart sets a.started when the RunE of c or of one of its subcommands is called. An error before that comes from
+// cobra and means that the command line is invalid.
+func (a *app) trackStart(c *cobra.Command) {
 	if work := c.RunE; work != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
-			a.began = true
+			a.started = true
 			return work(c, args)
 		}
 	}
 	for _, sub := range c.Commands() {
-		a.markBeginning(sub)
+		a.trackStart(sub)
 	}
 }

@@ -16,20 +16,21 @@ import (
 func messagesCommand(a *app) *cobra.Command {
 	var f client.MessageFilter
 	c := &cobra.Command{
-		Use: "messages AGENT", Short: "Read an agent's thread", Args: cobra.ExactArgs(1),
+		Use: "messages AGENT", Short: "Show an agent's thread", Args: cobra.ExactArgs(1),
+		Long: "Shows the messages and calls of a thread of an agent, oldest first.",
 		Example: `  reeve messages clerk
   reeve messages clerk --run nightly`,
 		ValidArgsFunction: a.complete(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Session != "" && f.Run != "" {
-				return usagef("give --session or --run, not both")
+				return usagef("set --session or --run, not both")
 			}
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Agents().Messages(ctx, args[0], f)
 				if err != nil {
 					return err
 				}
-				defer a.more(l.Next)
+				defer a.noteNextPage(l.Next)
 				return a.print(l, func(w io.Writer) {
 					for _, m := range l.Messages {
 						printMessage(w, m)
@@ -38,9 +39,10 @@ func messagesCommand(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&f.Session, "session", "", "the thread of a session (default: your own default session)")
-	c.Flags().StringVar(&f.Run, "run", "", "the thread of a run, or what a turn wrote")
-	paged(c, &f.Page)
+	c.Flags().StringVar(&f.Session, "session", "",
+		"name of the session whose thread to show (default: your own session)")
+	c.Flags().StringVar(&f.Run, "run", "", "name or id of a run; for a turn, only the messages of that turn")
+	addPageFlags(c, &f.Page)
 	return c
 }
 
@@ -59,8 +61,8 @@ func printMessage(w io.Writer, m reeve.Message) {
 		}
 	case reeve.Observation, reeve.UserMessage, reeve.Thought, reeve.Summary, reeve.SystemNote:
 	}
-	fmt.Fprintf(w, "%s  %s  %s%s\n", when(m.CreatedAt), m.ID, m.Kind, plain(strings.TrimRight(about, " ")))
+	fmt.Fprintf(w, "%s  %s  %s%s\n", formatTime(m.CreatedAt), m.ID, m.Kind, sanitize(strings.TrimRight(about, " ")))
 	if m.Content != "" {
-		fmt.Fprintln(w, "  "+strings.ReplaceAll(strings.TrimRight(plain(m.Content), "\n"), "\n", "\n  "))
+		fmt.Fprintln(w, "  "+strings.ReplaceAll(strings.TrimRight(sanitize(m.Content), "\n"), "\n", "\n  "))
 	}
 }

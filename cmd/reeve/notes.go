@@ -14,13 +14,13 @@ import (
 
 func notesCommand(a *app) *cobra.Command {
 	var f client.NoteFilter
-	list := a.task("list", "List what agents remember of you, newest first", "notes list --agent clerk", cobra.NoArgs,
+	list := a.serverCommand("list", "List the notes about you, newest first", "notes list --agent clerk", cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.Notes().List(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
 				for _, n := range l.Notes {
 					printNote(w, n)
@@ -30,9 +30,9 @@ func notesCommand(a *app) *cobra.Command {
 				}
 			})
 		})
-	list.Flags().StringVar(&f.Agent, "agent", "", "only those of this agent")
-	paged(list, &f.Page)
-	add := a.task("add AGENT TEXT", "Have an agent remember something of you", "notes add clerk 'I prefer tea'",
+	list.Flags().StringVar(&f.Agent, "agent", "", "only notes of this agent")
+	addPageFlags(list, &f.Page)
+	add := a.serverCommand("add AGENT TEXT", "Add a note about you to an agent", "notes add clerk 'I prefer tea'",
 		cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
 			n, err := c.Notes().Create(ctx, api.NoteRequest{Agent: args[0], Content: args[1]})
 			if err != nil {
@@ -40,20 +40,21 @@ func notesCommand(a *app) *cobra.Command {
 			}
 			return a.print(n, func(w io.Writer) { printNote(w, n) })
 		})
-	del := a.task("delete NOTE", "Have an agent forget a note", "notes delete note_...", cobra.ExactArgs(1),
+	del := a.serverCommand("delete NOTE", "Delete a note", "notes delete note_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Notes().Delete(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.done("deleted note %s", args[0])
+			return a.printDone("deleted note %s", args[0])
 		})
-	c := family("notes", "See what agents remember of you",
-		"Agents whose config has notes set to true take notes of their turns, and are told of those that may matter "+
-			"in later ones.", list, add, del)
+	c := groupCommand("notes", "Manage the notes that agents keep about you",
+		"An agent with \"notes\": true in its config writes notes after its turns, and gets the relevant notes in "+
+			"later\n"+
+			"turns.", list, add, del)
 	c.Example = "  reeve notes\n  reeve notes add clerk 'I prefer tea'\n  reeve notes delete note_..."
 	return c
 }
 
 func printNote(w io.Writer, n reeve.Note) {
-	fmt.Fprintf(w, "%s  %s  %s  %s\n", when(n.CreatedAt), n.ID, oneLine(n.UserID), oneLine(n.Content))
+	fmt.Fprintf(w, "%s  %s  %s  %s\n", formatTime(n.CreatedAt), n.ID, oneLine(n.UserID), oneLine(n.Content))
 }

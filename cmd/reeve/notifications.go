@@ -14,13 +14,14 @@ import (
 
 func notificationsCommand(a *app) *cobra.Command {
 	var f client.NotificationFilter
-	list := a.task("list", "List your notifications, newest first", "notifications list --unread", cobra.NoArgs,
+	list := a.serverCommand("list", "List your notifications, newest first", "notifications list --unread",
+		cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.Notifications().List(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
 				for _, n := range l.Notifications {
 					printNotification(w, n)
@@ -30,9 +31,9 @@ func notificationsCommand(a *app) *cobra.Command {
 				}
 			})
 		})
-	list.Flags().BoolVar(&f.Unread, "unread", false, "only those you have not read")
-	paged(list, &f.Page)
-	one := a.task("get NOTIFICATION", "Show a notification", "notifications get ntf_...", cobra.ExactArgs(1),
+	list.Flags().BoolVar(&f.Unread, "unread", false, "only unread notifications")
+	addPageFlags(list, &f.Page)
+	one := a.serverCommand("get NOTIFICATION", "Show a notification", "notifications get ntf_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			n, err := c.Notifications().Get(ctx, args[0])
 			if err != nil {
@@ -40,44 +41,46 @@ func notificationsCommand(a *app) *cobra.Command {
 			}
 			return a.print(n, func(w io.Writer) { printNotification(w, n) })
 		})
-	read := a.task("read NOTIFICATION", "Note that you have seen it", "notifications read ntf_...", cobra.ExactArgs(1),
+	read := a.serverCommand("read NOTIFICATION", "Mark a notification as read", "notifications read ntf_...",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Notifications().MarkRead(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.done("read notification %s", args[0])
+			return a.printDone("marked notification %s as read", args[0])
 		})
 	read.ValidArgsFunction = a.complete(unreadNotifications)
-	c := family("notifications", "See what schedules told you",
-		"A schedule tells its person what its runs came to, as its policy says.", list, one, read)
+	c := groupCommand("notifications", "List your notifications",
+		"Schedules notify you of the results of their runs, as their --notify policy says. Automations notify you of\n"+
+			"new versions and failures.", list, one, read)
 	c.Example = "  reeve notifications --unread\n  reeve notifications read ntf_..."
 	return c
 }
 
-// printNotification prints all of it: it is there to be read.
+// printNotification prints a notification with its full text.
 func printNotification(w io.Writer, n reeve.Notification) {
 	state := "unread"
 	if n.ReadAt != nil {
 		state = "read"
 	}
-	fmt.Fprintf(w, "%s  %s  %s  %s  %s\n", when(n.CreatedAt), n.ID, state, oneLine(n.RunID), oneLine(n.Title))
+	fmt.Fprintf(w, "%s  %s  %s  %s  %s\n", formatTime(n.CreatedAt), n.ID, state, oneLine(n.RunID), oneLine(n.Title))
 	if n.Body != "" {
-		fmt.Fprintln(w, "  "+strings.ReplaceAll(strings.TrimRight(plain(n.Body), "\n"), "\n", "\n  "))
+		fmt.Fprintln(w, "  "+strings.ReplaceAll(strings.TrimRight(sanitize(n.Body), "\n"), "\n", "\n  "))
 	}
 }
 
-// news is the line that tells a person of unread notifications; empty when there are none.
-func (a *app) news(ctx context.Context, c *client.Client) (string, error) {
+// formatUnread returns a line with the number of unread notifications, or "" if there are none or --json is set.
+func (a *app) formatUnread(ctx context.Context, c *client.Client) (string, error) {
 	if a.json {
 		return "", nil
 	}
-	const most = 100
-	l, err := c.Notifications().List(ctx, client.NotificationFilter{Unread: true, Page: client.Page{Limit: most}})
+	const limit = 100
+	l, err := c.Notifications().List(ctx, client.NotificationFilter{Unread: true, Page: client.Page{Limit: limit}})
 	if err != nil || len(l.Notifications) == 0 {
 		return "", err
 	}
 	count := fmt.Sprint(len(l.Notifications))
-	if len(l.Notifications) == most {
+	if len(l.Notifications) == limit {
 		count += " or more"
 	}
 	return "Unread notifications: " + count + " (reeve notifications --unread)\n", nil

@@ -1,7 +1,7 @@
 //go:build oracles
 
-// Search side by side with notmuch, which nobody in this project wrote, on real mail. make oracles runs it;
-// REEVE_ORACLES names the folder that has the mail. It needs notmuch and zstd.
+// These tests compare searches with those of notmuch, an independent program, on real mail. make oracles runs them;
+// REEVE_ORACLES is the directory with the mail. They need notmuch and zstd.
 
 package main
 
@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	most   = 50 // results of notmuch's that a query may have to be compared; also what email_search gives at once
-	enough = 60 // queries of each kind
+	most   = 50 // maximum number of results of notmuch for a query to be compared; also the page size of email_search
+	enough = 60 // number of queries of each kind
 )
 
 func TestOracle_Notmuch(t *testing.T) {
@@ -66,7 +66,7 @@ func TestOracle_Notmuch(t *testing.T) {
 	var out, wrong bytes.Buffer
 	began := reeve.Monotonic()
 	if code := run(t.Context(), []string{"import", "mail", mail, "--url", h.URL, "--json"},
-		surroundings{in: strings.NewReader(""), out: &out, err: &wrong,
+		environment{in: strings.NewReader(""), out: &out, err: &wrong,
 			env:  func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] },
 			home: func() (string, error) { return dir, nil }}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &wrong)
@@ -80,7 +80,7 @@ func TestOracle_Notmuch(t *testing.T) {
 		t.Errorf("of 15076 mails %d were seen, and %d are bad", v.Seen, v.Bad)
 	}
 	agent := h.Agent("reader", "email_search").ID
-	// ask gives all that a query finds, page by page.
+	// ask returns all results of a query, page by page.
 	ask := func(query string) map[string]bool {
 		ids := map[string]bool{}
 		for cursor := ""; ; {
@@ -133,8 +133,7 @@ func TestOracle_Notmuch(t *testing.T) {
 	}
 }
 
-// TestOracle_MailPrefixes compares searches for the beginnings of words in real mail with a plain scan over the same
-// mail.
+// TestOracle_MailPrefixes compares prefix searches in real mail with a scan of the same mail.
 func TestOracle_MailPrefixes(t *testing.T) {
 	from := os.Getenv("REEVE_ORACLES")
 	if from == "" {
@@ -150,7 +149,7 @@ func TestOracle_MailPrefixes(t *testing.T) {
 	var out, wrong bytes.Buffer
 	began := reeve.Monotonic()
 	if code := run(t.Context(), []string{"import", "mail", dir, "--url", h.URL, "--json"},
-		surroundings{in: strings.NewReader(""),
+		environment{in: strings.NewReader(""),
 			out: &out, err: &wrong, env: func(name string) string {
 				return map[string]string{"REEVE_TOKEN": h.Token}[name]
 			},
@@ -158,7 +157,7 @@ func TestOracle_MailPrefixes(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &wrong)
 	}
 	t.Logf("imported in %s", reeve.Since(began))
-	// beginnings lists the mails that have a word which begins so, for the whole mail and for its sender.
+	// beginnings lists the mails with a word of each prefix, for the whole mail and for its sender.
 	beginnings := map[string]map[string]bool{}
 	n := 0
 	note := func(field, text, id string) {
@@ -223,7 +222,7 @@ func TestOracle_MailPrefixes(t *testing.T) {
 				t.Fatalf("%s: %s", q, res.Content)
 			}
 			for _, e := range found.Emails {
-				id, _, _ := strings.Cut(e.MessageID, "#") // another mail may have the same id
+				id, _, _ := strings.Cut(e.MessageID, "#") // the suffix distinguishes mails with the same id
 				got[id] = true
 			}
 			if cursor = found.Next; cursor == "" {
@@ -240,7 +239,7 @@ func TestOracle_MailPrefixes(t *testing.T) {
 
 var word = regexp.MustCompile(`^[A-Za-z]{2,20}$`)
 
-// queriesOf makes queries of each kind out of the mails themselves, the same each time.
+// queriesOf derives queries of each kind from the mails. It is deterministic.
 func queriesOf(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	queries := map[string][]string{}
@@ -285,7 +284,7 @@ func queriesOf(t *testing.T, dir string) map[string][]string {
 	return queries
 }
 
-// inARow gives some plain words that stand in a row on a line, behind the first few such rows.
+// inARow returns n consecutive plain words of a line, after skipping the first few such sequences.
 func inARow(text string, n, skip int) string {
 	var last string
 	for line := range strings.Lines(text) {

@@ -13,8 +13,9 @@ import (
 	"reeve"
 )
 
-// Three servers behind PgBouncer in transaction mode answer calls and turns. One is killed meanwhile, and its clients
-// go on at the others. Everything was done once, and reeve doctor says how the database is reached.
+// TestPgBouncer_CallsAndTurnsOfThreeServers runs calls and turns on three servers behind PgBouncer in transaction mode.
+// One server is killed, and its clients continue with the others. Every effect happens once, and reeve doctor reports
+// how the server connects to the database.
 func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 	t.Parallel()
 	const clients, each = 6, 20
@@ -58,8 +59,8 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 		}
 	}
 
-	// insist makes a request at one server after the other until it is answered. Those with a key that another is still
-	// busy with are refused meanwhile.
+	// insist sends a request to one server after the other until it succeeds. A request is refused while another server
+	// still processes its key.
 	insist := func(at int, method, path string, in, out any, headers ...string) error {
 		return poll(ctx, path, func() (bool, error) {
 			err := callers[at%3].do(ctx, method, path, in, out, headers...)

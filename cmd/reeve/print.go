@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// print writes a value: as one JSON document, or as people write it.
-func (a *app) print(v any, people func(w io.Writer)) error {
+// print writes v to standard output: as one JSON document with --json, else with render.
+func (a *app) print(v any, render func(w io.Writer)) error {
 	if !a.json {
-		people(a.out)
+		render(a.out)
 		return nil
 	}
 	enc := json.NewEncoder(a.out)
@@ -23,30 +23,31 @@ func (a *app) print(v any, people func(w io.Writer)) error {
 	return enc.Encode(v)
 }
 
-// done says what a command without an answer of its own did.
-func (a *app) done(format string, args ...any) error {
-	what := fmt.Sprintf(format, args...)
+// printDone prints what a command did that has no other result.
+func (a *app) printDone(format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
 	return a.print(struct {
 		Done string `json:"done"`
-	}{what}, func(w io.Writer) { fmt.Fprintln(w, plain(what)) })
+	}{message}, func(w io.Writer) { fmt.Fprintln(w, sanitize(message)) })
 }
 
-// note tells a person something beside the answer.
-func (a *app) note(format string, args ...any) {
+// notef prints a line to standard error, unless --json is set.
+func (a *app) notef(format string, args ...any) {
 	if !a.json {
 		fmt.Fprintf(a.err, format+"\n", args...)
 	}
 }
 
-// more tells a person how to see the next page.
-func (a *app) more(next string) {
+// noteNextPage prints how to list the next page, if there is one.
+func (a *app) noteNextPage(next string) {
 	if next != "" {
-		a.note("more: add --cursor %s", next)
+		a.notef("next page: add --cursor %s", next)
 	}
 }
 
-// table writes rows in columns, one line each: what is in a cell cannot look like another row.
-func (a *app) table(w io.Writer, head string, rows [][]string) {
+// printTable writes a table with one line per row. It removes line breaks from cells, so that the content of a cell
+// cannot look like another row.
+func (a *app) printTable(w io.Writer, head string, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(strings.Fields(head), "\t"))
 	for _, r := range rows {
@@ -58,7 +59,7 @@ func (a *app) table(w io.Writer, head string, rows [][]string) {
 	_ = t.Flush()
 }
 
-// rows makes a table's rows, one for each thing.
+// rows returns a table row for each of things.
 func rows[T any](things []T, row func(T) []string) [][]string {
 	out := make([][]string, len(things))
 	for i, v := range things {
@@ -67,20 +68,20 @@ func rows[T any](things []T, row func(T) []string) [][]string {
 	return out
 }
 
-// details writes names and values, one below the other, and leaves out what is empty.
-func details(w io.Writer, pairs ...string) {
+// printDetails writes pairs of names and values, one per line. It omits pairs with an empty value.
+func printDetails(w io.Writer, pairs ...string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if v := plain(pairs[i+1]); v != "" {
+		if v := sanitize(pairs[i+1]); v != "" {
 			fmt.Fprintf(t, "%s:\t%s\n", pairs[i], strings.ReplaceAll(strings.TrimRight(v, "\n"), "\n", "\n\t"))
 		}
 	}
 	_ = t.Flush()
 }
 
-// plain takes out what could make a terminal show something else than is there: what an agent wrote must not fool the
-// person who approves it.
-func plain(s string) string {
+// sanitize replaces control and bidirectional formatting characters, so that text written by an agent cannot change
+// what the terminal shows to the person who approves it.
+func sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -92,15 +93,16 @@ func plain(s string) string {
 	}, s)
 }
 
+// oneLine returns s sanitized and without line breaks, or "-" if s is empty.
 func oneLine(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return strings.Join(strings.Fields(plain(s)), " ")
+	return strings.Join(strings.Fields(sanitize(s)), " ")
 }
 
-// cut shortens a cell of a table. Ids are never cut: people copy them.
-func cut(s string, n int) string {
+// truncate returns s on one line, shortened to n characters. Do not use it for ids, which people copy.
+func truncate(s string, n int) string {
 	s = oneLine(s)
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -108,23 +110,24 @@ func cut(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// when writes a time as people here read it.
-func when(t time.Time) string {
+// formatTime formats t in the local time zone, or as "" if t is zero.
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.Local().Format(time.DateTime)
 }
 
-func whenSet(t *time.Time) string {
+// formatTimePtr is like formatTime; nil formats as "".
+func formatTimePtr(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return when(*t)
+	return formatTime(*t)
 }
 
-// pretty indents JSON for reading; nothing stays nothing, and what is no JSON stays as it is.
-func pretty(b []byte) string {
+// indentJSON returns JSON indented. It returns "" for null and {}, and b unchanged if b is not JSON.
+func indentJSON(b []byte) string {
 	if s := string(b); s == "" || s == "null" || s == "{}" {
 		return ""
 	}

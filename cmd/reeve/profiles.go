@@ -15,13 +15,13 @@ func profilesCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List capability profiles", Args: cobra.NoArgs, Example: "  reeve profiles list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Profiles().List(ctx)
 				if err != nil {
 					return err
 				}
 				return a.print(l, func(w io.Writer) {
-					a.table(w, "KIND CAPABILITIES", rows(l.Profiles, func(p reeve.Profile) []string {
+					a.printTable(w, "KIND CAPABILITIES", rows(l.Profiles, func(p reeve.Profile) []string {
 						return []string{p.Kind, strings.Join(p.Capabilities, ", ")}
 					}))
 				})
@@ -29,24 +29,25 @@ func profilesCommand(a *app) *cobra.Command {
 		},
 	}
 	set := &cobra.Command{
-		Use: "set KIND [CAPABILITY...]", Short: "Set all that agents of a kind may do", Args: cobra.MinimumNArgs(1),
-		Long:    "Replaces the capabilities of a kind. None means that its agents can use only tools that ask for none.",
+		Use: "set KIND [CAPABILITY...]", Short: "Set the capabilities of a kind", Args: cobra.MinimumNArgs(1),
+		Long: `Replaces all capabilities of a kind. Without capabilities, agents of the kind can use only tools that
+require none.`,
 		Example: "  reeve profiles set auditor files.read web.read",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				p, err := c.Profiles().Set(ctx, args[0], args[1:])
 				if err != nil {
 					return err
 				}
 				return a.print(p, func(w io.Writer) {
-					details(w, "kind", p.Kind, "capabilities",
-						strings.Join(p.Capabilities, ", "))
+					printDetails(w, "kind", p.Kind, "capabilities", strings.Join(p.Capabilities, ", "))
 				})
 			})
 		},
 	}
 	c := &cobra.Command{
-		Use: "profiles", Short: "Say what agents of each kind may do", Args: cobra.NoArgs, RunE: list.RunE,
+		Use: "profiles", Short: "Manage capability profiles", Args: cobra.NoArgs, RunE: list.RunE,
+		Long:    "A profile lists the capabilities of all agents of a kind. A tool can require a capability.",
 		Example: "  reeve profiles\n  reeve profiles set auditor files.read",
 	}
 	c.AddCommand(list, set)

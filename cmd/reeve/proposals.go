@@ -17,10 +17,12 @@ import (
 func proposalsCommand(a *app) *cobra.Command {
 	list := proposalsList(a)
 	c := &cobra.Command{
-		Use: "proposals", Short: "Accept or reject what agents propose, item by item", Args: cobra.NoArgs,
+		Use: "proposals", Short: "Accept or reject proposed calls", Args: cobra.NoArgs,
 		RunE: list.RunE,
-		Long: `An agent whose policy says propose does not change anything: what it would do becomes an item of a change set, one for each run. An item is
-bound to the exact arguments, tool and base it was proposed with, and is applied once, however often it is accepted. A rejected one stays rejected.`,
+		Long: `If an agent's policy for a tool is propose, its calls change nothing. Each call becomes a proposal in
+the change set of the run. A proposal applies only to its exact arguments, tool and base. It is
+applied once, even if it is accepted several times. A rejected proposal stays rejected until it is
+reopened.`,
 		Example: `  reeve agents update coach --policy tier:side_effecting=propose
   reeve proposals --state pending
   reeve proposals show cs_...
@@ -35,55 +37,57 @@ bound to the exact arguments, tool and base it was proposed with, and is applied
 func proposalsList(a *app) *cobra.Command {
 	var f client.ProposalFilter
 	var state string
-	c := a.task("list", "List proposals, newest first", "proposals list --state pending --agent coach", cobra.NoArgs,
+	c := a.serverCommand("list", "List proposals, newest first", "proposals list --state pending --agent coach",
+		cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			f.State = reeve.ProposalState(state)
 			l, err := c.Proposals().List(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
-			return a.print(l, func(w io.Writer) { a.proposalTable(w, l.Proposals) })
+			defer a.noteNextPage(l.Next)
+			return a.print(l, func(w io.Writer) { a.printProposalTable(w, l.Proposals) })
 		})
-	c.Flags().StringVar(&state, "state", "", "in one state only")
-	c.Flags().StringVar(&f.Agent, "agent", "", "of one agent only")
-	c.Flags().StringVar(&f.Set, "set", "", "of one change set only")
-	a.suggest(c, "agent", agentNames)
-	fixed(c, "state", reeve.ProposalStates())
-	paged(c, &f.Page)
+	c.Flags().StringVar(&state, "state", "", "only proposals in this state")
+	c.Flags().StringVar(&f.Agent, "agent", "", "only proposals of this agent")
+	c.Flags().StringVar(&f.Set, "set", "", "only proposals of this change set")
+	a.completeFlag(c, "agent", agentNames)
+	completeFlagValues(c, "state", reeve.ProposalStates())
+	addPageFlags(c, &f.Page)
 	return c
 }
 
-func (a *app) proposalTable(w io.Writer, list []reeve.Proposal) {
-	a.table(w, "ID STATE SET ITEM TOOL AGENT ARGUMENTS", rows(list, func(p reeve.Proposal) []string {
-		return []string{p.ID, string(p.State), p.SetID, strconv.Itoa(p.Ordinal), p.Tool, p.AgentID, cut(p.Args, 60)}
+func (a *app) printProposalTable(w io.Writer, list []reeve.Proposal) {
+	a.printTable(w, "ID STATE SET ITEM TOOL AGENT ARGUMENTS", rows(list, func(p reeve.Proposal) []string {
+		return []string{p.ID, string(p.State), p.SetID, strconv.Itoa(p.Ordinal), p.Tool, p.AgentID,
+			truncate(p.Args, 60)}
 	}))
 }
 
 func proposalsSets(a *app) *cobra.Command {
 	var f client.ChangeSetFilter
-	c := a.task("sets", "List change sets, newest first", "proposals sets --pending", cobra.NoArgs,
+	c := a.serverCommand("sets", "List change sets, newest first", "proposals sets --pending", cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.ChangeSets().List(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "ID AGENT RUN CREATED ITEMS", rows(l.ChangeSets, func(s reeve.ChangeSet) []string {
-					return []string{s.ID, s.AgentID, s.RunID, when(s.CreatedAt), counted(s.Counts)}
+				a.printTable(w, "ID AGENT RUN CREATED ITEMS", rows(l.ChangeSets, func(s reeve.ChangeSet) []string {
+					return []string{s.ID, s.AgentID, s.RunID, formatTime(s.CreatedAt), formatCounts(s.Counts)}
 				}))
 			})
 		})
-	c.Flags().StringVar(&f.Agent, "agent", "", "of one agent only")
-	c.Flags().BoolVar(&f.Pending, "pending", false, "only those with an item that waits for a person")
-	a.suggest(c, "agent", agentNames)
-	paged(c, &f.Page)
+	c.Flags().StringVar(&f.Agent, "agent", "", "only change sets of this agent")
+	c.Flags().BoolVar(&f.Pending, "pending", false, "only change sets with a pending proposal")
+	a.completeFlag(c, "agent", agentNames)
+	addPageFlags(c, &f.Page)
 	return c
 }
 
-// counted writes how many items are in each state, in the order of a proposal's life.
-func counted(counts map[reeve.ProposalState]int) string {
+// formatCounts formats the number of proposals in each state, in the order of reeve.ProposalStates.
+func formatCounts(counts map[reeve.ProposalState]int) string {
 	var out []string
 	for _, s := range reeve.ProposalStates() {
 		if n := counts[s]; n > 0 {
@@ -93,14 +97,15 @@ func counted(counts map[reeve.ProposalState]int) string {
 	return strings.Join(out, ", ")
 }
 
-// isSet tells whether an id is a change set's.
-func isSet(id string) bool { return strings.HasPrefix(id, reeve.PrefixChangeSet+"_") }
+// isChangeSet reports whether id is the id of a change set.
+func isChangeSet(id string) bool { return strings.HasPrefix(id, reeve.PrefixChangeSet+"_") }
 
 func proposalsShow(a *app) *cobra.Command {
-	c := a.task("show PROPOSAL|CHANGE-SET", "Show what would change, and what became of it", "proposals show cs_...",
+	c := a.serverCommand("show PROPOSAL|CHANGE-SET", "Show a proposal, or all proposals of a change set",
+		"proposals show cs_...",
 		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			if !isSet(args[0]) {
+			if !isChangeSet(args[0]) {
 				p, err := c.Proposals().Get(ctx, args[0])
 				if err != nil {
 					return err
@@ -112,8 +117,8 @@ func proposalsShow(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(s, func(w io.Writer) {
-				details(w, "change set", s.ID, "agent", s.AgentID, "run", s.RunID, "thread", s.ThreadID, "created",
-					when(s.CreatedAt), "items", counted(s.Counts))
+				printDetails(w, "change set", s.ID, "agent", s.AgentID, "run", s.RunID, "thread", s.ThreadID,
+					"created", formatTime(s.CreatedAt), "items", formatCounts(s.Counts))
 				for _, p := range s.Items {
 					fmt.Fprintln(w)
 					printProposal(w, p)
@@ -124,20 +129,20 @@ func proposalsShow(a *app) *cobra.Command {
 	return c
 }
 
-// printProposal shows all of what a person decides on, uncut.
+// printProposal prints a proposal with its full arguments and preview, because a person decides on them.
 func printProposal(w io.Writer, p reeve.Proposal) {
-	details(w, "id", p.ID, "item", fmt.Sprintf("%d of %s", p.Ordinal, p.SetID), "state", string(p.State), "because",
-		p.Message, "agent", p.AgentID, "tool", p.Tool,
-		"arguments", pretty([]byte(p.Args)), "caller's reason", p.Reason, "would change", p.Preview, "decided by",
-		p.DecidedBy, "decided", whenSet(p.DecidedAt),
-		"comment", p.Comment, "reopened by", p.ReopenedBy, "reopened", whenSet(p.ReopenedAt), "call", p.CallID,
-		"operation", p.OperationID, "created", when(p.CreatedAt))
+	printDetails(w, "id", p.ID, "item", fmt.Sprintf("%d of %s", p.Ordinal, p.SetID), "state", string(p.State),
+		"message", p.Message, "agent", p.AgentID, "tool", p.Tool, "arguments", indentJSON([]byte(p.Args)),
+		"caller's reason", p.Reason, "would change", p.Preview, "decided by", p.DecidedBy,
+		"decided", formatTimePtr(p.DecidedAt), "comment", p.Comment, "reopened by", p.ReopenedBy,
+		"reopened", formatTimePtr(p.ReopenedAt), "call", p.CallID, "operation", p.OperationID,
+		"created", formatTime(p.CreatedAt))
 }
 
 func proposalsAccept(a *app) *cobra.Command {
 	var comment string
 	var wait bool
-	c := a.task("accept PROPOSAL|CHANGE-SET...", "Let proposed calls be applied; of a change set, all that are pending",
+	c := a.serverCommand("accept PROPOSAL|CHANGE-SET...", "Accept proposals, or all pending proposals of a change set",
 		"proposals accept prop_... --wait", cobra.MinimumNArgs(1),
 		func(ctx context.Context, c *client.Client, ids []string) error {
 			d, err := decideAll(ids, func(set string) (reeve.SetDecision, error) {
@@ -155,16 +160,16 @@ func proposalsAccept(a *app) *cobra.Command {
 			}
 			return a.printDecision(d)
 		})
-	c.Flags().StringVar(&comment, "comment", "", "kept with the proposal")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until the calls are done and say what became of them")
+	c.Flags().StringVar(&comment, "comment", "", "comment to store with the proposals")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the calls are finished and print their state")
 	c.ValidArgsFunction = a.complete(pendingProposals)
 	return c
 }
 
 func proposalsReject(a *app) *cobra.Command {
 	var comment string
-	c := a.task("reject PROPOSAL|CHANGE-SET...",
-		"Refuse proposed calls for good; of a change set, all that are pending",
+	c := a.serverCommand("reject PROPOSAL|CHANGE-SET...",
+		"Reject proposals, or all pending proposals of a change set",
 		`proposals reject prop_... --comment "not this week"`,
 		cobra.MinimumNArgs(1), func(ctx context.Context, c *client.Client, ids []string) error {
 			d, err := decideAll(ids, func(set string) (reeve.SetDecision, error) {
@@ -175,18 +180,17 @@ func proposalsReject(a *app) *cobra.Command {
 			}
 			return a.printDecision(d)
 		})
-	c.Flags().StringVar(&comment, "comment", "", "why; the agent is told if it proposes the same again")
+	c.Flags().StringVar(&comment, "comment", "", "reason, which the agent sees if it proposes the same call again")
 	c.ValidArgsFunction = a.complete(pendingProposals)
 	return c
 }
 
 func proposalsReopen(a *app) *cobra.Command {
-	return a.task("reopen PROPOSAL...", "Let rejected proposals be decided on again", "proposals reopen prop_...",
+	return a.serverCommand("reopen PROPOSAL...", "Reopen rejected proposals", "proposals reopen prop_...",
 		cobra.MinimumNArgs(1),
 		func(ctx context.Context, c *client.Client, ids []string) error {
 			d, err := decideAll(ids, nil, func(id string) (reeve.Proposal, error) {
-				return c.Proposals().
-					Reopen(ctx, id)
+				return c.Proposals().Reopen(ctx, id)
 			})
 			if err != nil {
 				return err
@@ -195,13 +199,13 @@ func proposalsReopen(a *app) *cobra.Command {
 		})
 }
 
-// decideAll takes a person's word on each item, or on all of a set. That one cannot be answered so keeps nobody from
-// the next.
+// decideAll calls set for each id of a change set, and item for each id of a proposal. A nil set treats every id as a
+// proposal. If a proposal is missing or cannot be decided, its result says so and decideAll continues with the next.
 func decideAll(ids []string, set func(id string) (reeve.SetDecision, error), item func(id string) (reeve.Proposal,
 	error)) (out reeve.SetDecision, err error) {
 	out.Items = []reeve.ItemDecision{}
 	for _, id := range ids {
-		if set != nil && isSet(id) {
+		if set != nil && isChangeSet(id) {
 			d, err := set(id)
 			if err != nil {
 				return out, err
@@ -222,8 +226,8 @@ func decideAll(ids []string, set func(id string) (reeve.SetDecision, error), ite
 	return out, nil
 }
 
-// printDecision says of each item what became of it. Its error is the exit code: 1 if one could not be answered so or
-// was not applied, else 3 if nobody can tell of one.
+// printDecision prints the result of each proposal. It returns an exitError with code 1 if a proposal could not be
+// decided or applied, else with code 3 if the outcome of one is unknown.
 func (a *app) printDecision(d reeve.SetDecision) error {
 	code := exitDone
 	for _, i := range d.Items {
@@ -237,22 +241,22 @@ func (a *app) printDecision(d reeve.SetDecision) error {
 	}
 	err := a.print(d, func(w io.Writer) {
 		if len(d.Items) == 0 {
-			fmt.Fprintln(w, "Nothing of it is pending.")
+			fmt.Fprintln(w, "No proposals are pending.")
 		}
 		for _, i := range d.Items {
 			if i.Proposal == nil {
-				a.show(&reeve.Error{Code: i.Code, Message: i.ID + ": " + i.Message, Hint: i.Hint})
+				a.showError(&reeve.Error{Code: i.Code, Message: i.ID + ": " + i.Message, Hint: i.Hint})
 				continue
 			}
 			line := fmt.Sprintf("%s is %s: %s", i.ID, i.Proposal.State, i.Proposal.Tool)
 			if i.Proposal.Message != "" {
 				line += ": " + oneLine(i.Proposal.Message)
 			}
-			fmt.Fprintln(w, plain(line))
+			fmt.Fprintln(w, sanitize(line))
 		}
 	})
 	if err == nil && code != exitDone {
-		return silent{code}
+		return exitError{code}
 	}
 	return err
 }

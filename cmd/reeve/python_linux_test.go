@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// workersOf are the worker processes of a kind, alive, that a server has started. A server that is gone has none that
-// it could be asked for: give what it had before.
+// workersOf returns the ids of the running worker processes of a kind that a server has started. It finds none after
+// the server is gone, so call it before.
 func workersOf(t *testing.T, server int, kind string) (ids []string) {
 	t.Helper()
 	lists, err := filepath.Glob("/proc/" + strconv.Itoa(server) + "/task/*/children")
@@ -21,7 +21,7 @@ func workersOf(t *testing.T, server int, kind string) (ids []string) {
 		t.Fatal(err)
 	}
 	for _, f := range lists {
-		b, _ := os.ReadFile(f) // a thread may have ended meanwhile
+		b, _ := os.ReadFile(f) // the thread may have ended
 		for _, id := range strings.Fields(string(b)) {
 			if isWorker(id, kind) {
 				ids = append(ids, id)
@@ -36,7 +36,8 @@ func isWorker(id, kind string) bool {
 	return err == nil && strings.HasPrefix(string(b), "reeve-"+kind+"-worker\x00")
 }
 
-// TestI11_TheRealBinaryRunsPython and takes its workers with it when it goes, however it goes.
+// TestI11_TheRealBinaryRunsPython checks that the server runs Python, and that its workers end with it, even if it is
+// killed.
 func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -65,7 +66,7 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ids := workersOf(t, p.cmd.Process.Pid, "py"); len(ids) != 0 {
-		t.Errorf("workers before anybody asked: %v", ids)
+		t.Errorf("workers before the first call: %v", ids)
 	}
 	var workers []string
 	use := func() (endless chan error) {
@@ -109,6 +110,6 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Error(err)
 	}
-	<-endless // that it was killed was told, or the connection was lost
+	<-endless // an error says that the call was killed or that the connection was lost
 	gone()
 }

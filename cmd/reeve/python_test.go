@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// plain starts a server on a data directory, as an operator does who sets nothing but these variables.
+// plain starts a server on a data directory with only the variables env set.
 func plain(ctx context.Context, t *testing.T, program string, w world, env ...string) (*process, caller) {
 	t.Helper()
 	f := &family{alive: map[*process]bool{}}
@@ -31,8 +31,8 @@ func plain(ctx context.Context, t *testing.T, program string, w world, env ...st
 	return p, c
 }
 
-// TestI11_WithoutTheInterpreterItSaysSo builds the binary as on a fresh clone with Go alone: everything works but
-// Python, which says how to get it.
+// TestI11_WithoutTheInterpreterItSaysSo builds the binary without the Python interpreter, as in a fresh clone.
+// Everything except Python works, and Python calls fail with instructions.
 func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

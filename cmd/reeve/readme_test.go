@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An update of a policy replaces all of it, so each one that the README's walk makes repeats the rules that were set
-// before.
+// TestReadmeKeepsThePolicyItSet checks that each policy update in the README repeats the earlier rules, because an
+// update replaces the whole policy.
 func TestReadmeKeepsThePolicyItSet(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -33,12 +33,12 @@ func TestReadmeKeepsThePolicyItSet(t *testing.T) {
 		set = now
 	}
 	if updates < 2 {
-		t.Errorf("the walk sets %d policies", updates)
+		t.Errorf("the README sets %d policies", updates)
 	}
 }
 
-// An agent of the kind planner that a person made plans all automations, and so the README's walk makes none: its own
-// automations would be planned by a coach.
+// TestReadmeLeavesThePlannerAlone checks that the README creates no agent of kind planner or maintainer, because such
+// an agent would take over the script jobs of all automations.
 func TestReadmeLeavesThePlannerAlone(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -46,11 +46,11 @@ func TestReadmeLeavesThePlannerAlone(t *testing.T) {
 	}
 	if !strings.Contains(string(b), "reeve agents create gymcoach --kind coach") ||
 		!strings.Contains(string(b), "reeve automations plan") {
-		t.Error("the walk is another one now: look whether its kinds are right")
+		t.Error("the README has changed; check the kinds of the agents it creates")
 	}
 	for _, kind := range []string{"planner", "maintainer"} {
 		if strings.Contains(string(b), "--kind "+kind) {
-			t.Errorf("the walk makes an agent of the kind %s", kind)
+			t.Errorf("the README creates an agent of kind %s", kind)
 		}
 	}
 }

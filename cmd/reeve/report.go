@@ -19,32 +19,33 @@ const (
 	exitNotDone = 3
 )
 
-// usageError is a command line that makes no sense.
+// usageError is an invalid command line.
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
+// usagef returns a usageError with a formatted message.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// silent ends a command that has said all there is to say.
-type silent struct{ code int }
+// exitError ends a command with an exit code, without printing anything more.
+type exitError struct{ code int }
 
-func (s silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
+func (s exitError) Error() string { return fmt.Sprintf("exit code %d", s.code) }
 
-// report shows a command's error and gives the exit code.
-func (a *app) report(err error, command string) int {
-	var s silent
+// reportError prints the error of a command, if any, and returns the exit code.
+func (a *app) reportError(err error, command string) int {
+	var exit exitError
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &s):
-		return s.code
+	case errors.As(err, &exit):
+		return exit.code
 	}
 	code := exitFailed
-	var wrong usageError
-	if errors.As(err, &wrong) {
+	var usage usageError
+	if errors.As(err, &usage) {
 		code = exitUsage
-		err = &reeve.Error{Code: reeve.Validation, Message: wrong.Error(), Hint: "see: " + command + " --help"}
+		err = &reeve.Error{Code: reeve.Validation, Message: usage.Error(), Hint: "see: " + command + " --help"}
 	}
 	var e *reeve.Error
 	if !errors.As(err, &e) {
@@ -53,12 +54,12 @@ func (a *app) report(err error, command string) int {
 	if e.Code == reeve.UnknownOutcome || e.Code == reeve.Canceled {
 		code = exitNotDone
 	}
-	a.show(e)
+	a.showError(e)
 	return code
 }
 
-// show writes an error to the error stream: for people in lines, for programs as the problem the API would give.
-func (a *app) show(e *reeve.Error) {
+// showError prints an error to standard error: as text, or with --json as a problem document like those of the API.
+func (a *app) showError(e *reeve.Error) {
 	p, rejected := client.Rejected(e)
 	if a.json {
 		if !rejected {
@@ -70,24 +71,24 @@ func (a *app) show(e *reeve.Error) {
 		_ = enc.Encode(p)
 		return
 	}
-	fmt.Fprintln(a.err, "reeve:", plain(e.Message))
+	fmt.Fprintln(a.err, "reeve:", sanitize(e.Message))
 	for _, f := range e.Fields {
-		line := "  " + plain(f.Path) + ": " + plain(f.Message)
+		line := "  " + sanitize(f.Path) + ": " + sanitize(f.Message)
 		if f.Path == "" {
-			line = "  " + plain(f.Message)
+			line = "  " + sanitize(f.Message)
 		}
 		if f.Expected != "" {
-			line += " (expected: " + plain(f.Expected) + ")"
+			line += " (expected: " + sanitize(f.Expected) + ")"
 		}
 		fmt.Fprintln(a.err, line)
 	}
 	if e.Hint != "" {
-		fmt.Fprintln(a.err, "hint:", plain(e.Hint))
+		fmt.Fprintln(a.err, "hint:", sanitize(e.Hint))
 	}
 	if p.CallID != "" {
-		fmt.Fprintln(a.err, "why: reeve explain", plain(p.CallID))
+		fmt.Fprintln(a.err, "why: reeve explain", sanitize(p.CallID))
 	}
 	if e.Code == reeve.Internal && p.RequestID != "" {
-		fmt.Fprintln(a.err, "request:", plain(p.RequestID))
+		fmt.Fprintln(a.err, "request:", sanitize(p.RequestID))
 	}
 }

@@ -8,32 +8,33 @@ import (
 	"reeve"
 )
 
-// printResult prints what a call came to: the tool's words to the output, everything else beside it. Its error is the
-// exit code.
+// printResult prints the result of a call: the tool's content to standard output, everything else to standard error.
+// If the call did not succeed, it returns an exitError.
 func (a *app) printResult(res reeve.Result) error {
-	code := exitOf(res)
+	code := resultExitCode(res)
 	if a.json {
 		if err := a.print(res, nil); err != nil {
 			return err
 		}
-	} else if pending(res) {
-		a.explainPending(res)
+	} else if isPending(res) {
+		a.notePending(res)
 	} else if res.IsError || res.State == reeve.DeniedOp {
-		a.show(&reeve.Error{Code: res.Code, Message: failure(res), Hint: res.Hint, Fields: res.Fields})
-		a.note("why: reeve explain %s", res.CallID)
+		a.showError(&reeve.Error{Code: res.Code, Message: failureMessage(res), Hint: res.Hint, Fields: res.Fields})
+		a.notef("why: reeve explain %s", res.CallID)
 	} else {
 		printContent(a.out, res.Content)
-		a.explainResult(res)
+		a.noteResult(res)
 	}
 	if code != exitDone {
-		return silent{code}
+		return exitError{code}
 	}
 	return nil
 }
 
-func exitOf(res reeve.Result) int {
+// resultExitCode returns the exit code for the result of a call.
+func resultExitCode(res reeve.Result) int {
 	switch {
-	case pending(res), res.State == reeve.ProposedOp:
+	case isPending(res), res.State == reeve.ProposedOp:
 		return exitNotDone
 	case res.IsError, res.State == reeve.Failed, res.State == reeve.DeniedOp:
 		return exitFailed
@@ -41,7 +42,8 @@ func exitOf(res reeve.Result) int {
 	return exitDone
 }
 
-func failure(res reeve.Result) string {
+// failureMessage returns the message of a failed call.
+func failureMessage(res reeve.Result) string {
 	if res.Message != "" {
 		return res.Message
 	}
@@ -51,7 +53,7 @@ func failure(res reeve.Result) string {
 	return "the call is " + string(res.State)
 }
 
-// printContent ends what a tool said with a line break, so that the prompt stands alone.
+// printContent prints s and ends it with a line break.
 func printContent(w io.Writer, s string) {
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
@@ -59,39 +61,42 @@ func printContent(w io.Writer, s string) {
 	fmt.Fprint(w, s)
 }
 
-func (a *app) explainPending(res reeve.Result) {
+// notePending prints why a call is not finished, and what to do.
+func (a *app) notePending(res reeve.Result) {
 	switch {
 	case res.ApprovalID != "":
-		a.note("waits for a person: %s", plain(res.Message))
-		a.note("see it:  reeve approvals get %s", res.ApprovalID)
-		a.note("approve: reeve approvals approve %s --wait", res.ApprovalID)
-		a.note("deny:    reeve approvals deny %s", res.ApprovalID)
+		a.notef("approval required: %s", sanitize(res.Message))
+		a.notef("show:    reeve approvals get %s", res.ApprovalID)
+		a.notef("approve: reeve approvals approve %s --wait", res.ApprovalID)
+		a.notef("deny:    reeve approvals deny %s", res.ApprovalID)
 	case res.State == reeve.Parked:
-		a.note("waits for a person: see reeve inbox")
+		a.notef("the call waits for a person; see reeve inbox")
 	case res.State == reeve.Unknown:
-		a.note("nobody can tell whether it happened: %s", plain(res.Message))
-		a.note("say what you find: reeve operations resolve %s happened|retry|skip", res.OperationID)
+		a.notef("unknown outcome: %s", sanitize(res.Message))
+		a.notef("check whether the change happened, then: reeve operations resolve %s happened|retry|skip",
+			res.OperationID)
 	default:
-		a.note("under way, %s: reeve operations get %s", res.State, res.OperationID)
+		a.notef("the operation is %s; follow it: reeve operations get %s --wait", res.State, res.OperationID)
 	}
 }
 
-func (a *app) explainResult(res reeve.Result) {
+// noteResult prints what a user can do next with a finished call.
+func (a *app) noteResult(res reeve.Result) {
 	if res.ProposalID != "" {
-		a.note("see it: reeve proposals show %s", res.ProposalID)
-		a.note("accept: reeve proposals accept %s --wait", res.ProposalID)
-		a.note("reject: reeve proposals reject %s", res.ProposalID)
+		a.notef("show:   reeve proposals show %s", res.ProposalID)
+		a.notef("accept: reeve proposals accept %s --wait", res.ProposalID)
+		a.notef("reject: reeve proposals reject %s", res.ProposalID)
 	}
 	if res.Replayed {
-		a.note("(the stored result of an earlier call with the same key)")
+		a.notef("(stored result of an earlier call with the same key)")
 	}
 	if res.Truncated {
-		a.note("(cut; the whole, %d bytes: reeve output %s)", res.Size, res.Hash)
+		a.notef("(truncated; full output, %d bytes: reeve output %s)", res.Size, res.Hash)
 	}
 	if res.Preview {
-		a.note("(nothing was changed; to apply exactly this, call again with --base %s)", plain(res.Base))
+		a.notef("(preview only; to apply exactly this change, repeat the call with --base %s)", sanitize(res.Base))
 	}
 	if res.Undo != nil && res.OperationID != "" {
-		a.note("(take it back: reeve operations undo %s)", res.OperationID)
+		a.notef("(undo: reeve operations undo %s)", res.OperationID)
 	}
 }

@@ -14,8 +14,9 @@ import (
 )
 
 func runsCommand(a *app) *cobra.Command {
-	c := family("runs", "See what agents did, and end it",
-		`A run is one execution of an agent, whatever woke it. Changes that were due when it began share a run, a wake by hand has one of its own; "runs wakes" says why it ran.`,
+	c := groupCommand("runs", "List and cancel runs",
+		`A run is one execution of an agent. Changes that were due when the run started share it; each manual
+wake has its own run. "reeve runs wakes" lists the wakes of a run.`,
 		runsList(a), runsGet(a), runsWakes(a), runsMessages(a), runsCancel(a))
 	c.Example = `  reeve runs --agent clerk
   reeve runs --state parked
@@ -24,29 +25,29 @@ func runsCommand(a *app) *cobra.Command {
 	return c
 }
 
-// task is a command that speaks to a server.
-func (a *app) task(use, short, example string, args cobra.PositionalArgs, f func(ctx context.Context, c *client.Client,
-	args []string) error) *cobra.Command {
-	c := a.work(use, short, "", args, f)
+// serverCommand returns a command that calls f with a client. example is the command line after "reeve".
+func (a *app) serverCommand(use, short, example string, args cobra.PositionalArgs,
+	f clientFunc) *cobra.Command {
+	c := a.journalSubcommand(use, short, "", args, f)
 	c.Example = "  reeve " + example
 	return c
 }
 
-// suggest completes a flag's values by asking the server.
-func (a *app) suggest(c *cobra.Command, flag string, by completer) {
-	complete := a.complete(by)
-	if err := c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string,
+// completeFlag completes a flag with values from the server.
+func (a *app) completeFlag(c *cobra.Command, flag string, values completer) {
+	complete := a.complete(values)
+	if err := c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, prefix string) ([]string,
 		cobra.ShellCompDirective) {
-		return complete(cmd, nil, begun)
+		return complete(cmd, nil, prefix)
 	}); err != nil {
-		panic(err) // the flag does not exist: a slip in this program
+		panic(err) // the flag does not exist
 	}
 }
 
 func runsList(a *app) *cobra.Command {
 	var f client.RunFilter
 	var state string
-	c := a.task("list", "List runs, newest first", "runs list --agent clerk --state failed", cobra.NoArgs,
+	c := a.serverCommand("list", "List runs, newest first", "runs list --agent clerk --state failed", cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			f.State = reeve.RunState(state)
 			l, err := c.Runs().List(ctx, f)
@@ -55,37 +56,38 @@ func runsList(a *app) *cobra.Command {
 			}
 			return a.printRuns(l)
 		})
-	c.Flags().StringVar(&f.Agent, "agent", "", "of one agent only")
-	c.Flags().StringVar(&state, "state", "", "in one state only")
-	a.suggest(c, "agent", agentNames)
-	fixed(c, "state", reeve.RunStates())
-	paged(c, &f.Page)
+	c.Flags().StringVar(&f.Agent, "agent", "", "only runs of this agent")
+	c.Flags().StringVar(&state, "state", "", "only runs in this state")
+	a.completeFlag(c, "agent", agentNames)
+	completeFlagValues(c, "state", reeve.RunStates())
+	addPageFlags(c, &f.Page)
 	return c
 }
 
 func (a *app) printRuns(l api.RunList) error {
-	defer a.more(l.Next)
+	defer a.noteNextPage(l.Next)
 	return a.print(l, func(w io.Writer) {
-		a.table(w, "ID STATE AGENT REASON WAKES STARTED TOOK OUTPUT", rows(l.Runs, func(r reeve.Run) []string {
-			said := r.Output
+		a.printTable(w, "ID STATE AGENT REASON WAKES STARTED TOOK OUTPUT", rows(l.Runs, func(r reeve.Run) []string {
+			output := r.Output
 			if r.Message != "" {
-				said = r.Message
+				output = r.Message
 			}
 			return []string{r.ID, string(r.State), r.AgentID, string(r.Reason), strconv.Itoa(r.Wakes),
-				when(r.StartedAt), took(r), cut(said, 50)}
+				formatTime(r.StartedAt), formatRunTime(r), truncate(output, 50)}
 		}))
 	})
 }
 
-func took(r reeve.Run) string {
+// formatRunTime formats the duration of a finished run, or returns "".
+func formatRunTime(r reeve.Run) string {
 	if r.FinishedAt == nil {
 		return ""
 	}
 	return r.FinishedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
 }
 
-// count writes a number, and nothing for none.
-func count(n int) string {
+// formatCount formats a number, or returns "" for zero.
+func formatCount(n int) string {
 	if n == 0 {
 		return ""
 	}
@@ -94,24 +96,23 @@ func count(n int) string {
 
 func (a *app) printRun(r reeve.Run) error {
 	return a.print(r, func(w io.Writer) {
-		details(w, "id", r.ID, "state", string(r.State), "agent", r.AgentID, "reason", string(r.Reason), "because of",
-			r.ReasonID, "for", r.UserID,
-			"wakes", strconv.Itoa(r.Wakes), "attempts", strconv.Itoa(r.Attempts), "moves", count(r.Moves), "thread",
-			r.ThreadID, "scheduled", whenSet(r.ScheduledAt),
-			"started", when(r.StartedAt), "finished", whenSet(r.FinishedAt), "spent", amount(r.Spent), "code",
-			string(r.Code), "message", r.Message,
-			"input", r.Input, "output", r.Output)
+		printDetails(w, "id", r.ID, "state", string(r.State), "agent", r.AgentID, "reason", string(r.Reason),
+			"reason id", r.ReasonID, "user", r.UserID, "wakes", strconv.Itoa(r.Wakes),
+			"attempts", strconv.Itoa(r.Attempts), "moves", formatCount(r.Moves), "thread", r.ThreadID,
+			"scheduled", formatTimePtr(r.ScheduledAt), "started", formatTime(r.StartedAt),
+			"finished", formatTimePtr(r.FinishedAt), "spent", formatAmount(r.Spent), "code", string(r.Code),
+			"message", r.Message, "input", r.Input, "output", r.Output)
 		if r.GoesOn {
-			a.note("it goes on when the agents that it called have answered")
+			a.notef("the run continues when the agents that it called have answered")
 		} else if r.State == reeve.RunParked {
-			a.note("a call of it waits: see reeve inbox")
+			a.notef("the run waits for a person; see reeve inbox")
 		}
 	})
 }
 
 func runsGet(a *app) *cobra.Command {
 	var wait bool
-	c := a.task("get RUN", "Show a run and what it came to", "runs get run_... --wait", cobra.ExactArgs(1),
+	c := a.serverCommand("get RUN", "Show a run and its result", "runs get run_... --wait", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			get := c.Runs().Get
 			if wait {
@@ -123,14 +124,14 @@ func runsGet(a *app) *cobra.Command {
 			}
 			return a.printRun(r)
 		})
-	c.Flags().BoolVar(&wait, "wait", false, "wait until it has ended, for a person's approval too")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the run has ended, including for approvals")
 	return c
 }
 
 func runsWakes(a *app) *cobra.Command {
 	var agent string
 	var page client.Page
-	c := a.task("wakes RUN | --agent AGENT", "Say why a run ran, or what becomes of an agent's wakes",
+	c := a.serverCommand("wakes RUN | --agent AGENT", "List the wakes of a run or of an agent",
 		"runs wakes run_...\n  reeve runs wakes --agent clerk", cobra.MaximumNArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			var l api.WakeList
@@ -142,34 +143,35 @@ func runsWakes(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "REASON FROM STATE DUE SCHEDULED CHANGE RUN ABOUT",
+				a.printTable(w, "REASON FROM STATE DUE SCHEDULED CHANGE RUN ABOUT",
 					rows(l.Wakes, func(k reeve.Wake) []string {
 						about := k.Input
 						if k.Why != "" {
 							about = k.Why
 						}
-						return []string{string(k.Reason), k.ReasonID, string(k.State), when(k.DueAt),
-							whenSet(k.ScheduledAt), k.OperationID, k.RunID, cut(about, 50)}
+						return []string{string(k.Reason), k.ReasonID, string(k.State), formatTime(k.DueAt),
+							formatTimePtr(k.ScheduledAt), k.OperationID, k.RunID, truncate(about, 50)}
 					}))
 			})
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) error {
 		if (len(args) == 1) == (agent != "") {
-			return usagef("give a run or --agent, and not both")
+			return usagef("set RUN or --agent, not both")
 		}
 		return nil
 	}
-	c.Flags().StringVar(&agent, "agent", "", "all wakes of an agent, those that were skipped too")
-	a.suggest(c, "agent", agentNames)
-	paged(c, &page)
+	c.Flags().StringVar(&agent, "agent", "", "list all wakes of this agent, including skipped ones")
+	a.completeFlag(c, "agent", agentNames)
+	addPageFlags(c, &page)
 	return c
 }
 
 func runsMessages(a *app) *cobra.Command {
 	var page client.Page
-	c := a.task("messages RUN", "Read what a run thought and did", "runs messages run_...", cobra.ExactArgs(1),
+	c := a.serverCommand("messages RUN", "Show the messages and calls of a run", "runs messages run_...",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			r, err := c.Runs().Get(ctx, args[0])
 			if err != nil {
@@ -179,19 +181,19 @@ func runsMessages(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.more(l.Next)
+			defer a.noteNextPage(l.Next)
 			return a.print(l, func(w io.Writer) {
 				for _, m := range l.Messages {
 					printMessage(w, m)
 				}
 			})
 		})
-	paged(c, &page)
+	addPageFlags(c, &page)
 	return c
 }
 
 func runsCancel(a *app) *cobra.Command {
-	return a.task("cancel RUN", "End a run", "runs cancel run_...", cobra.ExactArgs(1),
+	return a.serverCommand("cancel RUN", "Cancel a run", "runs cancel run_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			r, err := c.Runs().Cancel(ctx, args[0])
 			if err != nil {

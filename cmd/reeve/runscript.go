@@ -21,74 +21,78 @@ func runCommand(a *app) *cobra.Command {
 	var name, input string
 	var tools []string
 	var save, plan bool
-	c := a.task("run SCRIPT|-", "Run a script: try it, plan with it, or make it an automation", `run triage.js --tool mail_list --tool mail_send --plan
+	c := a.serverCommand("run SCRIPT|-", "Run a script as an automation",
+		`run triage.js --tool mail_list --tool mail_send --plan
   reeve run triage.js
-  reeve run triage.js --save`, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if name == "" {
-			name = nameOf(args[0])
-		}
-		given, err := jsonInput(input)
-		if err != nil {
-			return err
-		}
-		r, err := a.script(args[0])
-		if err != nil {
-			return err
-		}
-		r.Draft = !save
-		v, err := saveScript(ctx, c, name, tools, r)
-		if err != nil {
-			return err
-		}
-		q := reeve.AutomationRunRequest{Type: reeve.TestRun, Version: v.Version()}
-		switch {
-		case plan:
-			q.Type = reeve.DryRun
-		case save:
-			q.Type = reeve.ProductionRun
-		}
-		q.Input = given
-		asked, err := c.Automations().Start(ctx, name, q)
-		if err != nil {
-			return err
-		}
-		a.note("automation %s, version %s", name, v.Version())
-		return a.watch(ctx, c, name, asked)
-	})
-	c.Long = `Runs a script as the automation of its name, which is made if it is not there, and shows how far it has come. Without --save the script
-is kept as a draft and run as a test; the items it works on are the automation's own. With --plan it changes nothing, and shows what it would do, item by item;
-"reeve apply" then does exactly that.`
-	c.Flags().StringVar(&name, "name", "", "the automation (default: the file's name)")
+  reeve run triage.js --save`,
+		cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if name == "" {
+				name = nameFromFile(args[0])
+			}
+			value, err := parseJSONInput(input)
+			if err != nil {
+				return err
+			}
+			r, err := a.readScript(args[0])
+			if err != nil {
+				return err
+			}
+			r.Draft = !save
+			v, err := saveScript(ctx, c, name, tools, r)
+			if err != nil {
+				return err
+			}
+			q := reeve.AutomationRunRequest{Type: reeve.TestRun, Version: v.Version()}
+			switch {
+			case plan:
+				q.Type = reeve.DryRun
+			case save:
+				q.Type = reeve.ProductionRun
+			}
+			q.Input = value
+			started, err := c.Automations().Start(ctx, name, q)
+			if err != nil {
+				return err
+			}
+			a.notef("automation %s, version %s", name, v.Version())
+			return a.watchRun(ctx, c, name, started)
+		})
+	c.Long = `Runs a script as an automation and shows its progress. If the automation does not exist, it is
+created. Without --save, the script is saved as a draft and run as a test; a test uses the same items
+as other runs of the automation. With --plan, the script changes nothing, and the command lists the
+calls it would make for each item; "reeve apply" then makes exactly these calls.`
+	c.Flags().StringVar(&name, "name", "", "name of the automation (default: the name of the file)")
 	c.Flags().StringArrayVar(&tools, "tool", nil,
-		"a tool that the script can call, if the automation is new; may be repeated")
-	c.Flags().BoolVar(&save, "save", false, "save it as the automation's next version, and run that")
-	c.Flags().BoolVar(&plan, "plan", false, "change nothing: show what it would do")
-	c.Flags().StringVar(&input, "input", "", "JSON that the script finds as input")
-	a.suggest(c, "tool", toolNames)
+		"tool that the script can call, for a new automation; can be repeated")
+	c.Flags().BoolVar(&save, "save", false, "save the script as the next version, activate it and run it")
+	c.Flags().BoolVar(&plan, "plan", false, "dry run: change nothing and show the planned calls")
+	c.Flags().StringVar(&input, "input", "", "JSON value that the script receives as input")
+	a.completeFlag(c, "tool", toolNames)
 	return c
 }
 
-var notInName = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+var invalidNameChars = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
 
-// nameOf is what an automation is called after its script's file.
-func nameOf(file string) string {
+// nameFromFile returns the default name of the automation for a script file.
+func nameFromFile(file string) string {
 	base := filepath.Base(file)
-	if name := strings.Trim(notInName.ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "-"),
+	if name := strings.Trim(invalidNameChars.ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "-"),
 		"-_"); name != "" {
 		return name
 	}
 	return "script"
 }
 
-// saveScript saves a version; if there is no such automation, it is made with that.
+// saveScript saves a version of the script, and creates the automation if it does not exist.
 func saveScript(ctx context.Context, c *client.Client, name string, tools []string,
 	r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
 	v, err := c.Automations().SaveVersion(ctx, name, r)
 	if reeve.CodeOf(err) != reeve.NotFound {
 		return v, err
 	}
-	if _, err := c.Automations().
-		Create(ctx, reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}); err != nil {
+	create := reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}
+	if _, err := c.Automations().Create(ctx, create); err != nil {
 		return v, err
 	}
 	l, err := c.Automations().Versions(ctx, name)
@@ -98,35 +102,40 @@ func saveScript(ctx context.Context, c *client.Client, name string, tools []stri
 	return v, err
 }
 
-// jsonInput is what a script finds as its input.
-func jsonInput(text string) (json.RawMessage, error) {
+// parseJSONInput checks that the value of --input is JSON or empty.
+func parseJSONInput(text string) (json.RawMessage, error) {
 	if text != "" && !json.Valid([]byte(text)) {
-		return nil, reeve.Errorf(reeve.Validation, "--input is not JSON").
-			Hintf("write a text in quotes: --input '\"text\"'")
+		return nil, reeve.Errorf(reeve.Validation, "--input is not valid JSON").
+			Hintf("put text in double quotes: --input '\"text\"'")
 	}
 	return json.RawMessage(text), nil
 }
 
 func applyCommand(a *app) *cobra.Command {
-	c := a.task("apply PLAN", "Do what a plan says, and nothing else", "apply run_...", cobra.ExactArgs(1),
+	c := a.serverCommand("apply PLAN", "Apply the plan of a dry run", "apply run_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			asked, err := c.Automations().ApplyRunPlan(ctx, args[0])
+			started, err := c.Automations().ApplyRunPlan(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if asked.Again {
-				a.note("The plan was applied before, %s by %s. Nothing is done now; this is what came of it then.",
-					asked.Wake.CreatedAt.Format(time.RFC3339), plain(cmp.Or(asked.Wake.UserID, "an owner")))
+			if started.Again {
+				a.notef("The plan was already applied at %s by %s. Nothing is done now; "+
+					"this is the result of that run.",
+					started.Wake.CreatedAt.Format(time.RFC3339), sanitize(cmp.Or(started.Wake.UserID, "an owner")))
 			}
-			return a.watch(ctx, c, asked.Script.AgentID, asked)
+			return a.watchRun(ctx, c, started.Script.AgentID, started)
 		})
-	c.Long = `Performs the calls that a dry run planned: exactly those, each once. A call whose base has changed since is refused, and its item fails; plan again for it.
-A plan is applied once. Whoever asks again is told when and by whom that was, and what came of it, which also decides the exit code.`
+	c.Long = `Makes exactly the calls that a dry run planned, each once. PLAN is the id of the dry run. If the
+target of a call has changed since the dry run, the call is refused and its item fails; make a new
+plan for it.
+
+A plan is applied once. If it was applied before, the command makes no calls and prints the result of
+the earlier run, which also determines the exit code.`
 	return c
 }
 
-// showPlan shows what a dry run would have done.
-func (a *app) showPlan(ctx context.Context, c *client.Client, run string) error {
+// printRunPlan prints the calls that a dry run planned.
+func (a *app) printRunPlan(ctx context.Context, c *client.Client, run string) error {
 	p, err := c.Automations().RunPlan(ctx, run)
 	if err != nil {
 		return err
@@ -136,23 +145,23 @@ func (a *app) showPlan(ctx context.Context, c *client.Client, run string) error 
 		for i, call := range p.Calls {
 			if i == 0 || call.ItemID != item {
 				item = call.ItemID
-				fmt.Fprintf(w, "%s (%s)\n", plain(call.Title), plain(call.ItemID))
+				fmt.Fprintf(w, "%s (%s)\n", sanitize(call.Title), sanitize(call.ItemID))
 			}
 			if call.Tool == "" {
 				fmt.Fprintln(w, "  nothing to change")
 				continue
 			}
 			changes++
-			fmt.Fprintf(w, "  %s %s\n", call.Tool, plain(cut(call.Args, 200)))
+			fmt.Fprintf(w, "  %s %s\n", call.Tool, sanitize(truncate(call.Args, 200)))
 			for line := range strings.Lines(call.Preview) {
-				fmt.Fprintf(w, "    %s\n", plain(strings.TrimRight(line, "\n")))
+				fmt.Fprintf(w, "    %s\n", sanitize(strings.TrimRight(line, "\n")))
 			}
 		}
 		if changes == 0 {
-			fmt.Fprintln(w, "It would change nothing.")
+			fmt.Fprintln(w, "The plan changes nothing.")
 		}
 		if len(p.Calls) > 0 {
-			a.note("%d calls. Do exactly this: reeve apply %s", changes, run)
+			a.notef("%d calls. To make exactly these calls: reeve apply %s", changes, run)
 		}
 	})
 }

@@ -22,7 +22,7 @@ import (
 	"reeve/reevetest"
 )
 
-// output is what a command writes while it runs.
+// output collects the output of a running command.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -40,18 +40,17 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// command runs a command of the program against a server, and gives its exit code.
+// command runs a command against a server and returns the exit code.
 func command(t *testing.T, h *reevetest.Host, out, errs io.Writer, args ...string) int {
 	t.Helper()
 	home := t.TempDir()
-	return run(t.Context(), append(args, "--url", h.URL), surroundings{in: strings.NewReader(""), out: out, err: errs,
+	return run(t.Context(), append(args, "--url", h.URL), environment{in: strings.NewReader(""), out: out, err: errs,
 		env:  func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] },
 		home: func() (string, error) { return home, nil }})
 }
 
-// TestI07_TheConfigOfAnAgentReachesTheSearch asks as people do, with the command: an agent's default_limit is what is
-// given when nobody says how many, --limit says how many, what is no number of mails is refused, and other agents have
-// their own.
+// TestI07_TheConfigOfAnAgentReachesTheSearch checks that "reeve mail search" uses the agent's default_limit without
+// --limit, and rejects an invalid --limit. Other agents have their own default_limit.
 func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 	h := reevetest.Start(t)
 	if _, err := h.InstallSampleMail(t.Context(), "default"); err != nil {
@@ -104,9 +103,9 @@ func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 	}
 }
 
-// TestI20_QuestionsAreAskedInParallelAndOnce runs a task set against a model that answers nobody until some time after
-// four have asked: four are asked at once, and never more. The command is given again with one more question: only that
-// is asked. The report has a line for each task, the scores, and a bar for each score.
+// TestI20_QuestionsAreAskedInParallelAndOnce runs a task set against a model that answers only some time after the
+// fourth request: four questions are asked in parallel, and never more. A second run with one more question asks only
+// that question. The report has a line for each task, the scores, and a bar for each score.
 func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 	const parallel, questions = 4, 8
 	var mu sync.Mutex
@@ -122,20 +121,21 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 			full = make(chan struct{})
 		}
 		mu.Unlock()
-		if last { // time for one more to ask, were more allowed
+		if last { // time for a fifth request, if there is one
 			time.AfterFunc(300*time.Millisecond, func() { close(group) })
 		}
 		select {
 		case <-group:
 		case <-time.After(20 * time.Second):
-			t.Error("a question waited for others in vain")
+			t.Error("four questions were not asked in parallel")
 		case <-r.Context().Done():
 		}
 		mu.Lock()
 		waiting--
 		mu.Unlock()
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, `data: {"id":"a","choices":[{"index":0,"delta":{"content":"It is right, see <1@x>"},"finish_reason":"stop"}],`+
+		_, _ = io.WriteString(w, `data: {"id":"a","choices":[{"index":0,`+
+			`"delta":{"content":"It is right, see <1@x>"},"finish_reason":"stop"}],`+
 			`"usage":{"prompt_tokens":10,"completion_tokens":5}}`+"\n\n")
 	}))
 	t.Cleanup(server.Close)
@@ -191,8 +191,8 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 	}
 }
 
-// TestK25_TheCommandShowsProgress follows a run with the command while its second item is open: it shows how many of
-// how many items are done, the rate, the cost and the item that is open, and the API says the same at that moment.
+// TestK25_TheCommandShowsProgress follows a run while its second item is open. The command shows the number of
+// finished items and the total, the rate, the cost and the current item, and the API returns the same values.
 func TestK25_TheCommandShowsProgress(t *testing.T) {
 	var errs, out output
 	var h *reevetest.Host
@@ -215,15 +215,17 @@ func TestK25_TheCommandShowsProgress(t *testing.T) {
 			return "sent", nil
 		}}
 	h = reevetest.Run(t, host.Config{Dir: t.TempDir()}, send)
-	h.Want(201, nil, "POST", "/api/automations", map[string]any{"name": "mailer", "tools": []string{"mail_send"}, "source": `
+	h.Want(201, nil, "POST", "/api/automations", map[string]any{"name": "mailer", "tools": []string{"mail_send"},
+		"source": `
 		Items.total(3);
-		for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`})
+		for (const id of ['a', 'b', 'c'])
+			await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`})
 	if code := command(t, h, &out, &errs, "automations", "run", "mailer", "--wait"); code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
 	p := during.Script.Progress
 	if p.Done != 1 || p.Total != 3 || p.Current != "Letter b" || p.Rate <= 0 || p.Spent.Micros != 2500 {
-		t.Errorf("the API said %+v", p)
+		t.Errorf("the API returned %+v", p)
 	}
 	var shown string
 	for _, line := range strings.FieldsFunc(errs.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,11 +15,13 @@ import (
 )
 
 func schedulesCommand(a *app) *cobra.Command {
-	c := family("schedules", "Have agents work by the clock", `A schedule wakes an agent at its times, in its zone, and tells you what came of it. Cron expressions have five fields. A time that was
-missed because no server ran is made up for once; --misfire says otherwise.`,
+	c := groupCommand("schedules", "Wake agents on a schedule",
+		`A schedule wakes an agent at given times in a time zone, and notifies you of the results. Cron
+expressions have five fields. If firings were missed because no server was running, the agent is woken
+once for all of them; change this with --misfire.`,
 		schedulesList(a), schedulesGet(a), schedulesCreate(a), schedulesUpdate(a),
-		schedulesStatus(a, "pause", "Let a schedule rest", "paused"),
-		schedulesStatus(a, "resume", "Let a schedule fire again", "active"), schedulesDelete(a), schedulesRuns(a))
+		schedulesStatus(a, "pause", "Pause a schedule", "paused"),
+		schedulesStatus(a, "resume", "Resume a paused schedule", "active"), schedulesDelete(a), schedulesRuns(a))
 	c.Example = `  reeve schedules
   reeve schedules create clerk --cron '0 7 * * 1-5' --zone Europe/Berlin --goal "Summarise what is due today"
   reeve schedules pause sch_...
@@ -31,7 +32,7 @@ missed because no server ran is made up for once; --misfire says otherwise.`,
 func schedulesList(a *app) *cobra.Command {
 	var f client.ScheduleFilter
 	var status string
-	c := a.task("list", "List schedules", "schedules list --agent clerk --status active", cobra.NoArgs,
+	c := a.serverCommand("list", "List schedules", "schedules list --agent clerk --status active", cobra.NoArgs,
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			f.Status = reeve.TimerState(status)
 			l, err := c.Schedules().List(ctx, f)
@@ -39,30 +40,31 @@ func schedulesList(a *app) *cobra.Command {
 				return err
 			}
 			if shown := f.Offset + len(l.Schedules); len(l.Schedules) > 0 && shown < l.Total {
-				defer a.note("%d of %d; more: add --offset %d", shown, l.Total, shown)
+				defer a.notef("%d of %d schedules; next page: add --offset %d", shown, l.Total, shown)
 			}
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "ID STATUS CADENCE NEXT AGENT NAME", rows(l.Schedules, func(t reeve.Timer) []string {
+				a.printTable(w, "ID STATUS CADENCE NEXT AGENT NAME", rows(l.Schedules, func(t reeve.Timer) []string {
 					next := ""
 					if t.NextAt != nil {
-						next = clock(t.NextAt.In(zone(t)))
+						next = formatClock(t.NextAt.In(loadZone(t)))
 					}
-					return []string{t.ID, string(t.State), cadence(t), next, t.AgentID, cut(t.Name, 40)}
+					return []string{t.ID, string(t.State), formatCadence(t), next, t.AgentID, truncate(t.Name, 40)}
 				}))
 			})
 		})
-	c.Flags().StringVar(&f.Agent, "agent", "", "that wake one agent only")
-	c.Flags().StringVar(&f.Name, "name", "", "with this in the name")
-	c.Flags().StringVar(&status, "status", "", "in one status only: active, paused, completed or disabled")
-	c.Flags().IntVar(&f.Offset, "offset", 0, "leave out this many at the start")
-	c.Flags().IntVar(&f.Limit, "limit", 0, "how many at most")
-	a.suggest(c, "agent", agentNames)
-	fixed(c, "status", []reeve.TimerState{reeve.TimerActive, reeve.TimerPaused, reeve.TimerCompleted,
+	c.Flags().StringVar(&f.Agent, "agent", "", "only schedules of this agent")
+	c.Flags().StringVar(&f.Name, "name", "", "only schedules whose name contains this text")
+	c.Flags().StringVar(&status, "status", "", "only schedules with this status: active, paused, completed or disabled")
+	c.Flags().IntVar(&f.Offset, "offset", 0, "number of schedules to skip at the start")
+	c.Flags().IntVar(&f.Limit, "limit", 0, "maximum number of schedules")
+	a.completeFlag(c, "agent", agentNames)
+	completeFlagValues(c, "status", []reeve.TimerState{reeve.TimerActive, reeve.TimerPaused, reeve.TimerCompleted,
 		reeve.TimerDisabled})
 	return c
 }
 
-func cadence(t reeve.Timer) string {
+// formatCadence formats when a schedule fires, such as "cron 0 7 * * * UTC".
+func formatCadence(t reeve.Timer) string {
 	kind := t.Kind
 	if kind == "interval" {
 		kind = "every"
@@ -70,16 +72,16 @@ func cadence(t reeve.Timer) string {
 	return kind + " " + t.Value + " " + cmp.Or(t.Zone, "UTC")
 }
 
-// zone is where a schedule's times are shown. Where this machine does not know it, that is UTC.
-func zone(t reeve.Timer) *time.Location {
+// loadZone returns the time zone of a schedule, or UTC if this machine does not know the zone.
+func loadZone(t reeve.Timer) *time.Location {
 	if loc, err := time.LoadLocation(t.Zone); err == nil {
 		return loc
 	}
 	return time.UTC
 }
 
-// instants writes times in the schedule's zone and, where that is another, in UTC.
-func instants(list []time.Time, loc *time.Location) string {
+// formatInstants formats times in the zone loc and in UTC, one per line.
+func formatInstants(list []time.Time, loc *time.Location) string {
 	var lines []string
 	for _, t := range list {
 		line := t.In(loc).Format("Mon 2006-01-02 15:04:05 -07:00")
@@ -93,23 +95,17 @@ func instants(list []time.Time, loc *time.Location) string {
 
 func (a *app) printSchedule(s api.Schedule) error {
 	return a.print(s, func(w io.Writer) {
-		count := func(n int) string {
-			if n == 0 {
-				return ""
-			}
-			return strconv.Itoa(n)
-		}
-		details(w, "name", s.Name, "id", s.ID, "status", string(s.State), "because", s.Why, "agent", s.AgentID,
-			"cadence", cadence(s.Timer), "goal", s.Goal,
-			"missed runs", string(s.Misfire), "tells", string(s.Notify), "for", s.UserID, "failures", count(s.Failures),
-			"missed", count(s.Missed),
-			"missed at", instants(s.MissedAt, zone(s.Timer)), "last", whenSet(s.LastAt), "next",
-			instants(s.Upcoming, zone(s.Timer)))
+		printDetails(w, "name", s.Name, "id", s.ID, "status", string(s.State), "reason", s.Why, "agent", s.AgentID,
+			"cadence", formatCadence(s.Timer), "goal", s.Goal, "missed runs", string(s.Misfire),
+			"notify", string(s.Notify), "user", s.UserID, "failures", formatCount(s.Failures),
+			"missed", formatCount(s.Missed), "missed at", formatInstants(s.MissedAt, loadZone(s.Timer)),
+			"last", formatTimePtr(s.LastAt), "next", formatInstants(s.Upcoming, loadZone(s.Timer)))
 	})
 }
 
 func schedulesGet(a *app) *cobra.Command {
-	c := a.task("get SCHEDULE", "Show a schedule and its next firings", "schedules get sch_...", cobra.ExactArgs(1),
+	c := a.serverCommand("get SCHEDULE", "Show a schedule and its next firings", "schedules get sch_...",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := c.Schedules().Get(ctx, args[0])
 			if err != nil {
@@ -121,42 +117,44 @@ func schedulesGet(a *app) *cobra.Command {
 	return c
 }
 
-// scheduleFlags describe a schedule on the command line.
+// scheduleFlags are the flags that describe a schedule.
 type scheduleFlags struct {
 	cron, once, every string
 	zone, goal, name  string
 	misfire, notify   string
 }
 
-func (f *scheduleFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.cron, "cron", "", "fire by a cron expression, such as '0 7 * * 1-5'")
-	c.Flags().StringVar(&f.once, "once", "", "fire once, such as 2026-03-01T07:00 in the zone, or 2026-03-01T07:00:00Z")
-	c.Flags().StringVar(&f.every, "every", "", "fire every so often, such as 15m, 2h or 1d")
-	c.Flags().StringVar(&f.zone, "zone", "", "the zone its times are read in, such as Europe/Berlin (default UTC)")
-	c.Flags().StringVar(&f.goal, "goal", "", "complete instructions for each run")
-	c.Flags().StringVar(&f.name, "name", "", "what people read")
+func (f *scheduleFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.cron, "cron", "", "fire on a cron expression, such as '0 7 * * 1-5'")
+	c.Flags().StringVar(&f.once, "once", "",
+		"fire once at a time, such as 2026-03-01T07:00 in the zone or 2026-03-01T07:00:00Z")
+	c.Flags().StringVar(&f.every, "every", "", "fire at an interval, such as 15m, 2h or 1d")
+	c.Flags().StringVar(&f.zone, "zone", "", "time zone, such as Europe/Berlin (default UTC)")
+	c.Flags().StringVar(&f.goal, "goal", "", "instructions for each run")
+	c.Flags().StringVar(&f.name, "name", "", "name shown to people")
 	c.Flags().StringVar(&f.misfire, "misfire", "",
-		"times that were missed: catchup runs once for all, skip none, all each of the last 24 hours, 100 at most "+
+		"missed firings: catchup (run once for all), skip or all (run each one of the last 24 hours, at most 100) "+
 			"(default catchup)")
 	c.Flags().StringVar(&f.notify, "notify", "",
-		"when a run tells you: always, conditional (when it says so) or never (default always)")
+		"when to notify you of a run: always, conditional (if the run asks for it) or never (default always)")
 	c.MarkFlagsMutuallyExclusive("cron", "once", "every")
-	fixed(c, "misfire", []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll})
-	fixed(c, "notify", []reeve.Notify{reeve.NotifyAlways, reeve.NotifyConditional, reeve.NotifyNever})
+	completeFlagValues(c, "misfire", []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll})
+	completeFlagValues(c, "notify", []reeve.Notify{reeve.NotifyAlways, reeve.NotifyConditional, reeve.NotifyNever})
 }
 
-// request holds what was given. The API takes an empty text for one that was left out, so none may be given.
-func (f *scheduleFlags) request(c *cobra.Command) (r reeve.ScheduleRequest, err error) {
+// toRequest returns a request with the flags that are set. It fails if a flag is set to an empty value, which the API
+// would ignore.
+func (f *scheduleFlags) toRequest(c *cobra.Command) (r reeve.ScheduleRequest, err error) {
 	for flag, kind := range map[string]string{"cron": "cron", "once": "once", "every": "interval"} {
 		if c.Flags().Changed(flag) {
-			r.CadenceType, r.CadenceValue = kind, f.cron+f.once+f.every // two of them are empty
+			r.CadenceType, r.CadenceValue = kind, f.cron+f.once+f.every // the other two are empty
 		}
 	}
 	r.Timezone, r.Goal, r.Name, r.Misfire, r.Notification = f.zone, f.goal, f.name, reeve.Misfire(f.misfire),
 		reeve.Notify(f.notify)
 	for _, flag := range []string{"agent", "cron", "once", "every", "zone", "goal", "name", "misfire", "notify"} {
-		if given := c.Flags().Lookup(flag); given != nil && given.Changed && given.Value.String() == "" {
-			return r, usagef("--%s cannot be empty", flag)
+		if f := c.Flags().Lookup(flag); f != nil && f.Changed && f.Value.String() == "" {
+			return r, usagef("--%s must not be empty", flag)
 		}
 	}
 	return r, nil
@@ -165,20 +163,23 @@ func (f *scheduleFlags) request(c *cobra.Command) (r reeve.ScheduleRequest, err 
 func schedulesCreate(a *app) *cobra.Command {
 	var f scheduleFlags
 	var r reeve.ScheduleRequest
-	c := a.task("create AGENT --cron|--once|--every VALUE", "Make a schedule", `schedules create clerk --cron '0 7 * * 1-5' --zone Europe/Berlin --goal "Summarise what is due today"
-  reeve schedules create clerk --every 2h --notify conditional --goal "Look for unpaid invoices"`, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		r.Agent = args[0]
-		s, err := c.Schedules().Create(ctx, r)
-		if err != nil {
-			return err
-		}
-		return a.printSchedule(s)
-	})
+	c := a.serverCommand("create AGENT --cron|--once|--every VALUE", "Create a schedule",
+		`schedules create clerk --cron '0 7 * * 1-5' --zone Europe/Berlin --goal "Summarise what is due today"
+  reeve schedules create clerk --every 2h --notify conditional --goal "Look for unpaid invoices"`,
+		cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			r.Agent = args[0]
+			s, err := c.Schedules().Create(ctx, r)
+			if err != nil {
+				return err
+			}
+			return a.printSchedule(s)
+		})
 	c.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
-		r, err = f.request(cmd)
+		r, err = f.toRequest(cmd)
 		return err
 	}
-	f.add(c)
+	f.register(c)
 	c.MarkFlagsOneRequired("cron", "once", "every")
 	c.ValidArgsFunction = a.complete(agentNames)
 	return c
@@ -188,32 +189,35 @@ func schedulesUpdate(a *app) *cobra.Command {
 	var f scheduleFlags
 	var agent string
 	var r reeve.ScheduleRequest
-	c := a.task("update SCHEDULE", "Change a schedule", `schedules update sch_... --cron '0 8 * * *'
-  reeve schedules update sch_... --notify never`, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		s, err := c.Schedules().Update(ctx, args[0], r)
-		if err != nil {
-			return err
-		}
-		return a.printSchedule(s)
-	})
-	c.Long = "Changes what the flags name and leaves the rest."
+	c := a.serverCommand("update SCHEDULE", "Change a schedule",
+		`schedules update sch_... --cron '0 8 * * *'
+  reeve schedules update sch_... --notify never`,
+		cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := c.Schedules().Update(ctx, args[0], r)
+			if err != nil {
+				return err
+			}
+			return a.printSchedule(s)
+		})
+	c.Long = "Changes the fields whose flags are set."
 	c.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
-		r, err = f.request(cmd)
+		r, err = f.toRequest(cmd)
 		if r.Agent = agent; err == nil && r == (reeve.ScheduleRequest{}) {
-			err = usagef("nothing to change was given")
+			err = usagef("nothing to change; set at least one flag")
 		}
 		return err
 	}
-	f.add(c)
-	c.Flags().StringVar(&agent, "agent", "", "wake another agent")
-	a.suggest(c, "agent", agentNames)
+	f.register(c)
+	c.Flags().StringVar(&agent, "agent", "", "agent to wake")
+	a.completeFlag(c, "agent", agentNames)
 	c.ValidArgsFunction = a.complete(scheduleIDs)
 	return c
 }
 
-// schedulesStatus is a command that pauses or resumes.
+// schedulesStatus returns a command that sets the status of a schedule.
 func schedulesStatus(a *app, use, short, status string) *cobra.Command {
-	c := a.task(use+" SCHEDULE", short, "schedules "+use+" sch_...", cobra.ExactArgs(1),
+	c := a.serverCommand(use+" SCHEDULE", short, "schedules "+use+" sch_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := c.Schedules().Update(ctx, args[0], reeve.ScheduleRequest{Status: status})
 			if err != nil {
@@ -226,12 +230,13 @@ func schedulesStatus(a *app, use, short, status string) *cobra.Command {
 }
 
 func schedulesDelete(a *app) *cobra.Command {
-	c := a.task("delete SCHEDULE", "Remove a schedule; its runs stay", "schedules delete sch_...", cobra.ExactArgs(1),
+	c := a.serverCommand("delete SCHEDULE", "Delete a schedule; its runs are kept", "schedules delete sch_...",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Schedules().Delete(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.done("deleted schedule %s", args[0])
+			return a.printDone("deleted schedule %s", args[0])
 		})
 	c.ValidArgsFunction = a.complete(scheduleIDs)
 	return c
@@ -239,7 +244,8 @@ func schedulesDelete(a *app) *cobra.Command {
 
 func schedulesRuns(a *app) *cobra.Command {
 	var page client.Page
-	c := a.task("runs SCHEDULE", "List a schedule's runs, newest first", "schedules runs sch_...", cobra.ExactArgs(1),
+	c := a.serverCommand("runs SCHEDULE", "List a schedule's runs, newest first", "schedules runs sch_...",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			l, err := c.Schedules().Runs(ctx, args[0], page)
 			if err != nil {
@@ -247,7 +253,7 @@ func schedulesRuns(a *app) *cobra.Command {
 			}
 			return a.printRuns(l)
 		})
-	paged(c, &page)
+	addPageFlags(c, &page)
 	c.ValidArgsFunction = a.complete(scheduleIDs)
 	return c
 }

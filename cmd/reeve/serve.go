@@ -19,7 +19,7 @@ import (
 	"reeve/internal/store"
 )
 
-// serveCommand starts a server.
+// serveCommand returns the command that starts a server.
 func serveCommand() *cobra.Command {
 	var file string
 	var flags host.Config
@@ -27,7 +27,10 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Start the server",
-		Long:  "Start the server. Settings come from reeve.yaml, then REEVE_* variables, then flags; later ones win.",
+		Long: `Starts the server. Flags override REEVE_* environment variables, which override reeve.yaml.
+
+The first SIGINT or SIGTERM stops the server, which waits a limited time for running calls. A second
+signal ends it at once.`,
 		Example: "  reeve serve\n  reeve serve --listen 127.0.0.1:8080 --dir ./data\n  " +
 			"REEVE_DATABASE=postgres://reeve@db/reeve reeve serve",
 		Args: cobra.NoArgs,
@@ -40,18 +43,18 @@ func serveCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "config", "", "config file (default: reeve.yaml in the data directory, if it is there)")
+	f.StringVar(&file, "config", "", "config file (default: reeve.yaml in the data directory, if it exists)")
 	f.StringVar(&flags.Listen, "listen", "", "address to listen on (default 127.0.0.1:7410)")
 	f.StringVar(&flags.Database, "database", "", "postgres:// URL (default: SQLite in the data directory)")
 	f.BoolVar(&sample, "sample", false,
-		"put a sample mailbox and an automation that sorts it into a data directory in which no agent was ever made")
-	f.BoolVar(&flags.Held, "held", false, "start held, as after a restore: nothing goes on until reeve resume")
+		"install a sample mailbox and an automation that sorts it, unless an agent was ever created")
+	f.BoolVar(&flags.Held, "held", false, "start held, as after a restore: run and change nothing until reeve resume")
 	f.StringSliceVar(&flags.HTTPAllow, "http-allow", nil,
-		"host, host:port or CIDR that HTTP tools may reach although private")
+		"private host, host:port or CIDR that HTTP tools may access; can be repeated")
 	return cmd
 }
 
-// serverConfig puts the sources together, the weakest first.
+// serverConfig merges the config file, the environment and the flags, in this order.
 func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.Config, err error) {
 	dir, _ := cmd.Flags().GetString("dir")
 	if file == "" {
@@ -62,7 +65,7 @@ func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.
 		if base == "" {
 			base = host.DefaultDir()
 		}
-		if candidate := filepath.Join(base, "reeve.yaml"); exists(candidate) {
+		if candidate := filepath.Join(base, "reeve.yaml"); fileExists(candidate) {
 			file = candidate
 		}
 	}
@@ -87,10 +90,11 @@ func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.
 		cfg.HTTPAllow = flags.HTTPAllow
 	}
 	cfg.Held = cfg.Held || flags.Held
-	cfg.OnFault, err = fault(os.Getenv("REEVE_FAULT"))
+	cfg.OnFault, err = parseFault(os.Getenv("REEVE_FAULT"))
 	return cfg, err
 }
 
+// serve runs a server until ctx is done. It prints the server's address to out when the server is ready.
 func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) error {
 	if os.Getenv("GOGC") == "" {
 		host.CollectGarbage()
@@ -101,31 +105,31 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 	}
 	next := "reeve tools, reeve agents create NAME, reeve call NAME TOOL"
 	if sample {
-		put, err := h.InstallSample(ctx)
+		installed, err := h.InstallSample(ctx)
 		if err != nil {
 			return errors.Join(err, h.Close())
 		}
-		if put {
+		if installed {
 			next = "reeve automations run " + host.SampleName + " --plan"
 		}
 	}
 	return h.Run(ctx, func(url string) {
 		note := ""
 		if h.TokenRenewed() {
-			note = " (a new one: the one before is not valid in this database)"
+			note = " (new: the previous token is not valid in this database)"
 		}
 		if hold, err := h.Held(ctx); err == nil && hold != nil {
-			next = "HELD: " + hold.Reason + "; reeve held lists what would go on, reeve resume lets it"
+			next = "HELD: " + hold.Reason + "; list the work with reeve held, then run reeve resume"
 		}
 		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s%s\n  next   %s\n",
 			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"), note, next)
-		trim()
+		releaseStartupMemory()
 	})
 }
 
-// fault reads REEVE_FAULT, which crash tests use to stop the process as a power cut would: commit:N:before or
-// commit:N:after kills it at its N-th commit.
-func fault(spec string) (hook store.CommitHook, err error) {
+// parseFault parses REEVE_FAULT, with which crash tests kill the process: commit:N:before or commit:N:after kills it
+// before or after its N-th commit.
+func parseFault(spec string) (hook store.CommitHook, err error) {
 	if spec == "" {
 		return hook, nil
 	}
@@ -135,20 +139,20 @@ func fault(spec string) (hook store.CommitHook, err error) {
 		n, err = strconv.Atoi(parts[1])
 	}
 	if len(parts) != 3 || parts[0] != "commit" || err != nil || n < 1 || (parts[2] != "before" && parts[2] != "after") {
-		return hook, reeve.Errorf(reeve.Validation, "REEVE_FAULT is %q", spec).
-			Hintf("write commit:N:before or commit:N:after")
+		return hook, reeve.Errorf(reeve.Validation, "REEVE_FAULT %q is invalid", spec).
+			Hintf("use commit:N:before or commit:N:after")
 	}
-	var count atomic.Int64 // PostgreSQL's connections commit side by side
-	die := func() {
+	var count atomic.Int64 // connections to PostgreSQL commit in parallel
+	kill := func() {
 		if count.Add(1) == int64(n) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until it arrives
+			select {} // until the signal arrives
 		}
 	}
 	if parts[2] == "before" {
-		hook.OnBefore = die
+		hook.OnBefore = kill
 	} else {
-		hook.OnAfter = die
+		hook.OnAfter = kill
 	}
 	return hook, nil
 }

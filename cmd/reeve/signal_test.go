@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A server that is asked to stop lets what is under way finish, for a while. Asked again, it waits for nothing.
+// TestServe_ASecondSignalEndsItAtOnce checks that the second SIGTERM ends a server that still waits for a call.
 func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -36,7 +36,7 @@ func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
 	if err := c.do(ctx, "POST", "/api/agents/clerk/tools", thing{"tool_id": "slow"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	// it never ends
+	// The call never ends.
 	go func() { _ = c.do(ctx, "POST", "/api/agents/clerk/calls", thing{"tool": "slow", "args": thing{}}, nil) }()
 	<-arrived
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -49,6 +49,6 @@ func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
 	<-p.gone
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() ||
 		status.Signal() != syscall.SIGTERM {
-		t.Errorf("it ended in its own time: %v: %s", p.err, &p.log)
+		t.Errorf("the second signal did not end the server: %v: %s", p.err, &p.log)
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 func statusCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "See how the server is", Args: cobra.NoArgs, Example: "  reeve status",
+		Use: "status", Short: "Show the status of the server", Args: cobra.NoArgs, Example: "  reeve status",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				s, err := c.Server().Status(ctx)
 				if err != nil {
 					return err
@@ -23,16 +23,16 @@ func statusCommand(a *app) *cobra.Command {
 				return a.print(s, func(w io.Writer) {
 					stopped := ""
 					if s.Workspace.StoppedAt != nil {
-						stopped = whenSet(s.Workspace.StoppedAt) + " " + s.Workspace.StopReason
+						stopped = formatTimePtr(s.Workspace.StoppedAt) + " " + s.Workspace.StopReason
 					}
 					waiting := strconv.Itoa(s.Waiting)
 					if s.More {
 						waiting += " or more"
 					}
-					details(w, "server", c.URL(), "version", s.Version, "database", s.Engine, "started",
-						when(s.StartedAt), "workspace", s.Workspace.ID,
-						"you", s.User+" ("+string(s.Role)+")", "node", s.Node, "held", holdLine(s.Hold), "stopped",
-						stopped, "waiting for a person", waiting,
+					printDetails(w, "server", c.URL(), "version", s.Version, "database", s.Engine,
+						"started", formatTime(s.StartedAt), "workspace", s.Workspace.ID,
+						"you", s.User+" ("+string(s.Role)+")", "node", s.Node, "held", formatHold(s.Hold),
+						"stopped", stopped, "waiting for a person", waiting,
 						"broken tools", strings.Join(s.Broken, "\n"))
 				})
 			})

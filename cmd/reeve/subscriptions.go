@@ -18,28 +18,32 @@ func tokenClasses() []reeve.TokenClass {
 }
 
 func subscriptionsCommand(a *app) *cobra.Command {
-	list := a.task("list AGENT", "List what an agent watches", "subscriptions list clerk", cobra.ExactArgs(1),
+	list := a.serverCommand("list AGENT", "List the subscriptions of an agent", "subscriptions list clerk",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			l, err := c.Subscriptions().List(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			return a.print(l, func(w io.Writer) {
-				a.table(w, "ID WATCHES CREATED WHEN", rows(l.Subscriptions, func(s reeve.Subscription) []string {
-					return []string{s.ID, watched(s.Token), when(s.CreatedAt), cut(s.Predicate, 80)}
+				a.printTable(w, "ID WATCHES CREATED WHEN", rows(l.Subscriptions, func(s reeve.Subscription) []string {
+					return []string{s.ID, formatToken(s.Token), formatTime(s.CreatedAt), truncate(s.Predicate, 80)}
 				}))
 			})
 		})
-	remove := a.task("remove SUBSCRIPTION", "Stop watching", "subscriptions remove sub_...", cobra.ExactArgs(1),
+	remove := a.serverCommand("remove SUBSCRIPTION", "Delete a subscription", "subscriptions remove sub_...",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Subscriptions().Delete(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.done("removed subscription %s", args[0])
+			return a.printDone("removed subscription %s", args[0])
 		})
-	c := family("subscriptions AGENT", "See and choose what wakes an agent", `A subscription wakes an agent when something it watches changes, unless its own work led to the change. CLASS:NAME is what it
-watches: key:TASK is any task, id:task_... is one thing, subtype:... is a kind of it. --when narrows it with a CEL expression
-over entity, the changed thing as it then is; docs/wakes.md lists its fields.`, list, subscriptionsAdd(a), remove)
+	c := groupCommand("subscriptions AGENT", "Manage the changes that wake an agent",
+		`A subscription wakes an agent when an entity changes, unless the agent's own work caused the change.
+CLASS:NAME selects the entities: key:TASK selects all tasks, id:task_... one entity, and
+subtype:task.done one kind of change. --when adds a condition, a CEL expression over entity, which is
+the entity after the change; docs/wakes.md lists its fields.`, list, subscriptionsAdd(a), remove)
 	c.Example = `  reeve subscriptions clerk
   reeve subscriptions add clerk key:TASK --when 'entity.priority == "high"'
   reeve subscriptions remove sub_...`
@@ -47,11 +51,12 @@ over entity, the changed thing as it then is; docs/wakes.md lists its fields.`, 
 	return c
 }
 
-func watched(t reeve.Token) string { return string(t.Class) + ":" + t.Name }
+// formatToken formats a subscription token as CLASS:NAME.
+func formatToken(t reeve.Token) string { return string(t.Class) + ":" + t.Name }
 
 func subscriptionsAdd(a *app) *cobra.Command {
 	var r api.SubscriptionRequest
-	c := a.task("add AGENT CLASS:NAME", "Let an agent watch something",
+	c := a.serverCommand("add AGENT CLASS:NAME", "Add a subscription to an agent",
 		`subscriptions add clerk key:TASK --when 'entity.category_id == "cat_gym"'`, cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := c.Subscriptions().Create(ctx, args[0], r)
@@ -59,19 +64,20 @@ func subscriptionsAdd(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(s, func(w io.Writer) {
-				details(w, "id", s.ID, "agent", s.AgentID, "watches", watched(s.Token), "when", s.Predicate, "created",
-					when(s.CreatedAt))
+				printDetails(w, "id", s.ID, "agent", s.AgentID, "watches", formatToken(s.Token),
+					"when", s.Predicate, "created", formatTime(s.CreatedAt))
 			})
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) error {
 		class, name, _ := strings.Cut(args[1], ":")
 		if r.Class, r.Name = reeve.TokenClass(class), name; name == "" || !slices.Contains(tokenClasses(), r.Class) {
-			return usagef("what it watches is written CLASS:NAME, with the class key, subtype or id, such as "+
-				"key:TASK; not %q", args[1])
+			return usagef("invalid subscription %q; use CLASS:NAME with the class key, subtype or id, such as key:TASK",
+				args[1])
 		}
 		return nil
 	}
-	c.Flags().StringVar(&r.Predicate, "when", "", "only when this CEL expression holds for the changed entity")
-	c.ValidArgsFunction = a.complete(agentNames, words("key:", "subtype:", "id:"))
+	c.Flags().StringVar(&r.Predicate, "when", "",
+		"CEL condition on the changed entity, such as 'entity.priority == \"high\"'")
+	c.ValidArgsFunction = a.complete(agentNames, fixedWords("key:", "subtype:", "id:"))
 	return c
 }

@@ -17,9 +17,9 @@ import (
 func toolsCommand(a *app) *cobra.Command {
 	list := toolsList(a)
 	c := &cobra.Command{
-		Use: "tools", Short: "See and define tools", Args: cobra.NoArgs, RunE: list.RunE,
-		Long: "Shows the catalogue, and defines tools of your own: an HTTP endpoint becomes a tool without " +
-			"rebuilding anything.",
+		Use: "tools", Short: "List and define tools", Args: cobra.NoArgs, RunE: list.RunE,
+		Long: `Lists the tool catalogue, and defines HTTP tools: a definition file turns an HTTP endpoint into a
+tool.`,
 		Example: `  reeve tools
   reeve tools get file_read
   reeve tools create -f weather.yaml`,
@@ -32,13 +32,13 @@ func toolsCommand(a *app) *cobra.Command {
 func toolsList(a *app) *cobra.Command {
 	var category string
 	c := &cobra.Command{
-		Use: "list", Short: "List the catalogue", Args: cobra.NoArgs,
+		Use: "list", Short: "List the tool catalogue", Args: cobra.NoArgs,
 		Example: "  reeve tools list --category filesystem",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Tools().List(ctx, category)
 				if err == nil && len(l.Tools) == 0 && category != "" {
-					err = noToolCategory(ctx, c, category)
+					err = unknownCategoryError(ctx, c, category)
 				}
 				if err != nil {
 					return err
@@ -47,12 +47,12 @@ func toolsList(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&category, "category", "", "of one category only")
+	c.Flags().StringVar(&category, "category", "", "only tools of this category")
 	return c
 }
 
-// noToolCategory says that no tool is of a category, and which categories there are.
-func noToolCategory(ctx context.Context, c *client.Client, category string) error {
+// unknownCategoryError returns an error that lists the categories of the catalogue.
+func unknownCategoryError(ctx context.Context, c *client.Client, category string) error {
 	all, err := c.Tools().List(ctx, "")
 	if err != nil {
 		return err
@@ -63,18 +63,18 @@ func noToolCategory(ctx context.Context, c *client.Client, category string) erro
 			names = append(names, t.Category)
 		}
 	}
-	return reeve.Errorf(reeve.NotFound, "no tool is of the category %q", category).
-		Hintf("there are %s", strings.Join(names, ", "))
+	return reeve.Errorf(reeve.NotFound, "no tool has the category %q", category).
+		Hintf("use one of: %s", strings.Join(names, ", "))
 }
 
 func (a *app) printTools(l api.ToolList) error {
 	return a.print(l, func(w io.Writer) {
-		a.table(w, "ID CATEGORY TIER EFFECT KIND DESCRIPTION", rows(l.Tools, func(t api.ToolView) []string {
+		a.printTable(w, "ID CATEGORY TIER EFFECT KIND DESCRIPTION", rows(l.Tools, func(t api.ToolView) []string {
 			about := t.Description
 			if t.Broken != "" {
 				about = "BROKEN: " + t.Broken
 			}
-			return []string{t.ID, t.Category, string(t.Tier), string(t.Effect), string(t.Kind), cut(about, 60)}
+			return []string{t.ID, t.Category, string(t.Tier), string(t.Effect), string(t.Kind), truncate(about, 60)}
 		}))
 	})
 }
@@ -85,16 +85,13 @@ func (a *app) printTool(t api.ToolView) error {
 		if t.Previews {
 			previews = "yes"
 		}
-		details(w, "id", t.ID, "name", t.Name, "kind", string(t.Kind), "category", t.Category, "pack", t.Pack, "tier",
-			string(t.Tier),
-			"effect", string(t.Effect), "risk", string(t.Risk), "capability", t.Capability, "timeout", t.Timeout().
-				String(),
-			"attempts", strconv.Itoa(t.Retry.Attempts), "previews", previews, "identity",
-			strings.Join(t.Identity, ", "),
-			"cost", amount(t.Cost), "version", strconv.Itoa(t.Version), "broken", t.Broken, "description",
-			t.Description,
-			"parameters", pretty(t.Parameters), "settings", pretty(t.ConfigSchema), "agent's config", pretty(t.Config),
-			"spec", pretty(t.Spec))
+		printDetails(w, "id", t.ID, "name", t.Name, "kind", string(t.Kind), "category", t.Category, "pack", t.Pack,
+			"tier", string(t.Tier), "effect", string(t.Effect), "risk", string(t.Risk), "capability", t.Capability,
+			"timeout", t.Timeout().String(), "attempts", strconv.Itoa(t.Retry.Attempts), "previews", previews,
+			"identity", strings.Join(t.Identity, ", "), "cost", formatAmount(t.Cost),
+			"version", strconv.Itoa(t.Version), "broken", t.Broken, "description", t.Description,
+			"parameters", indentJSON(t.Parameters), "settings", indentJSON(t.ConfigSchema),
+			"agent's config", indentJSON(t.Config), "spec", indentJSON(t.Spec))
 	})
 }
 
@@ -104,7 +101,7 @@ func toolsGet(a *app) *cobra.Command {
 		Example:           "  reeve tools get file_read",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				t, err := c.Tools().Get(ctx, args[0])
 				if err != nil {
 					return err
@@ -119,16 +116,15 @@ func toolsCreate(a *app) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "create -f FILE", Short: "Define a tool", Args: cobra.NoArgs,
-		Long: "Defines a tool from a JSON or YAML file, or from the standard input (-f -). docs/http-tools.md " +
-			"describes the fields.",
+		Long: `Defines a tool from a JSON or YAML file. docs/http-tools.md describes the fields.`,
 		Example: `  reeve tools create -f weather.yaml
   cat weather.json | reeve tools create -f -`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var t api.ToolRequest
-			if err := a.document(file, &t); err != nil {
+			if err := a.readDocument(file, &t); err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				v, err := c.Tools().Create(ctx, t)
 				if err != nil {
 					return err
@@ -137,22 +133,22 @@ func toolsCreate(a *app) *cobra.Command {
 			})
 		},
 	}
-	needsFile(c, &file)
+	addFileFlag(c, &file)
 	return c
 }
 
 func toolsUpdate(a *app) *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "update TOOL -f FILE", Short: "Replace a tool you defined", Args: cobra.ExactArgs(1),
+		Use: "update TOOL -f FILE", Short: "Replace the definition of a tool", Args: cobra.ExactArgs(1),
 		Example:           "  reeve tools update weather -f weather.yaml",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := api.ToolRequest{ID: args[0]}
-			if err := a.document(file, &t); err != nil {
+			if err := a.readDocument(file, &t); err != nil {
 				return err
 			}
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				v, err := c.Tools().Update(ctx, args[0], t)
 				if err != nil {
 					return err
@@ -161,30 +157,30 @@ func toolsUpdate(a *app) *cobra.Command {
 			})
 		},
 	}
-	needsFile(c, &file)
+	addFileFlag(c, &file)
 	return c
 }
 
 func toolsDelete(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete TOOL", Short: "Remove a tool you defined, from its agents too", Args: cobra.ExactArgs(1),
+		Use: "delete TOOL", Short: "Delete a defined tool and detach it from all agents", Args: cobra.ExactArgs(1),
 		Example:           "  reeve tools delete weather",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if err := c.Tools().Delete(ctx, args[0]); err != nil {
 					return err
 				}
-				return a.done("deleted tool %s", args[0])
+				return a.printDone("deleted tool %s", args[0])
 			})
 		},
 	}
 }
 
-// needsFile adds the flag that names a document.
-func needsFile(c *cobra.Command, file *string) {
-	c.Flags().StringVarP(file, "file", "f", "", "a JSON or YAML file, - for the standard input")
+// addFileFlag adds the required flag --file.
+func addFileFlag(c *cobra.Command, file *string) {
+	c.Flags().StringVarP(file, "file", "f", "", "JSON or YAML file; - for standard input (required)")
 	if err := c.MarkFlagRequired("file"); err != nil {
-		panic(err) // the flag does not exist: a slip in this program
+		panic(err) // the flag does not exist
 	}
 }

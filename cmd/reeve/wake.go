@@ -14,59 +14,64 @@ import (
 func wakeCommand(a *app) *cobra.Command {
 	var key string
 	var wait bool
-	c := a.task("wake AGENT [INPUT|-]", "Wake an agent", `wake clerk "Close the month" --wait
-  reeve wake clerk --key month-2026-02`, cobra.RangeArgs(1, 2), func(ctx context.Context, c *client.Client, args []string) error {
-		var r api.WakeRequest
-		if len(args) == 2 {
-			r.Input = args[1]
-		}
-		if r.Input == "-" {
-			b, err := a.read("-")
+	c := a.serverCommand("wake AGENT [INPUT|-]", "Wake an agent",
+		`wake clerk "Close the month" --wait
+  reeve wake clerk --key month-2026-02`,
+		cobra.RangeArgs(1, 2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			var r api.WakeRequest
+			if len(args) == 2 {
+				r.Input = args[1]
+			}
+			if r.Input == "-" {
+				b, err := a.readInput("-")
+				if err != nil {
+					return err
+				}
+				r.Input = string(b)
+			}
+			w, err := c.Wakes().Create(ctx, args[0], key, r)
 			if err != nil {
 				return err
 			}
-			r.Input = string(b)
-		}
-		w, err := c.Wakes().Create(ctx, args[0], key, r)
-		if err != nil {
+			if !wait {
+				return a.printWake(args[0], w)
+			}
+			run, err := c.Runs().OfWake(ctx, w, reeve.RunParked)
+			ended := run
+			if err == nil {
+				ended, err = c.Runs().Wait(ctx, run.ID, reeve.RunParked)
+			}
+			switch code := reeve.CodeOf(err); {
+			case err == nil:
+				return a.printOutcome(ended)
+			case code == reeve.Unavailable, code == reeve.InProgress:
+				return a.printAccepted(args[0], w, run, err)
+			}
 			return err
-		}
-		if !wait {
-			return a.printWake(args[0], w)
-		}
-		run, err := c.Runs().OfWake(ctx, w, reeve.RunParked)
-		is := run
-		if err == nil {
-			is, err = c.Runs().Wait(ctx, run.ID, reeve.RunParked)
-		}
-		switch code := reeve.CodeOf(err); {
-		case err == nil:
-			return a.printOutcome(is)
-		case code == reeve.Unavailable, code == reeve.InProgress:
-			return a.printAccepted(args[0], w, run, err)
-		}
-		return err
-	})
-	c.Long = `Asks for a run of an agent. INPUT says what it is to do; - reads it from the standard input. Each such wake has a run of its own.
+		})
+	c.Long = `Starts a run of an agent. INPUT is the instruction for the run; - reads it from standard input. Each
+wake from this command has its own run.
 
-With --wait it waits for the run and prints what it came to. When a call of the run has to wait, for a person or for its outcome, the
-command exits with 3 and says how to go on. So it does when the wake has to wait because an earlier run of the agent waits for a person, and when
-the server is gone for more than 30 seconds: the wake was accepted, and its run goes on when the server is back.`
+With --wait, the command waits for the run and prints its output. It exits with code 3 if the run
+waits for a person, if an earlier run of the agent waits for a person, or if the server is unavailable
+for more than 30 seconds. In these cases the wake is stored, and the command prints what to do next.`
 	c.ValidArgsFunction = a.complete(agentNames)
-	c.Flags().StringVar(&key, "key", "", "the Idempotency-Key: the same key wakes once")
-	c.Flags().BoolVar(&wait, "wait", false, "wait for the run and print what it came to")
+	c.Flags().StringVar(&key, "key", "", "idempotency key; the same key wakes the agent once")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for the run and print its output")
 	return c
 }
 
 func (a *app) printWake(agent string, w reeve.Wake) error {
-	a.note("see what comes of it: reeve runs --agent %s", agent)
+	a.notef("follow it: reeve runs --agent %s", agent)
 	return a.print(w, func(out io.Writer) {
-		details(out, "key", w.RunKey, "agent", w.AgentID, "reason", string(w.Reason), "state", string(w.State), "due",
-			when(w.DueAt), "input", w.Input)
+		printDetails(out, "key", w.RunKey, "agent", w.AgentID, "reason", string(w.Reason), "state", string(w.State),
+			"due", formatTime(w.DueAt), "input", w.Input)
 	})
 }
 
-// printAccepted is for a wake that was accepted, and whose end was not waited for: the error says why not.
+// printAccepted reports a wake that was accepted, but whose run the command cannot wait for because of err. It returns
+// an exitError.
 func (a *app) printAccepted(agent string, w reeve.Wake, run reeve.Run, err error) error {
 	if a.json {
 		if err := a.print(w, nil); err != nil {
@@ -74,23 +79,23 @@ func (a *app) printAccepted(agent string, w reeve.Wake, run reeve.Run, err error
 		}
 	}
 	e := reeve.AsError(err)
-	a.note("the wake %s was accepted: %s", w.RunKey, plain(e.Message))
+	a.notef("the wake %s was accepted: %s", w.RunKey, sanitize(e.Message))
 	if e.Code == reeve.InProgress {
-		a.note("what waits: reeve inbox")
-		a.note("or end it:  reeve runs cancel %s", run.ID)
+		a.notef("decide:    reeve inbox")
+		a.notef("or cancel: reeve runs cancel %s", run.ID)
 	}
 	if e.Code == reeve.Unavailable && run.ID != "" {
-		a.note("go on:      reeve runs get %s --wait", run.ID)
+		a.notef("follow:    reeve runs get %s --wait", run.ID)
 	} else {
-		a.note("look:       reeve runs --agent %s", agent)
+		a.notef("follow:    reeve runs --agent %s", agent)
 	}
-	return silent{exitNotDone}
+	return exitError{exitNotDone}
 }
 
-// printOutcome prints what a run came to: its words to the output, everything else beside it. Its error is the exit
-// code.
+// printOutcome prints the output of a run to standard output, and everything else to standard error. If the run did
+// not complete, it returns an exitError.
 func (a *app) printOutcome(r reeve.Run) error {
-	code := exitOfRun(r.State)
+	code := runExitCode(r.State)
 	switch {
 	case a.json:
 		if err := a.print(r, nil); err != nil {
@@ -99,24 +104,25 @@ func (a *app) printOutcome(r reeve.Run) error {
 	case code == exitDone:
 		printContent(a.out, r.Output)
 	case code == exitNotDone:
-		a.note("run %s is %s: %s", r.ID, r.State, plain(r.Output))
-		a.note("what waits: reeve inbox")
-		a.note("go on:      reeve runs get %s --wait", r.ID)
+		a.notef("run %s is %s: %s", r.ID, r.State, sanitize(r.Output))
+		a.notef("decide: reeve inbox")
+		a.notef("follow: reeve runs get %s --wait", r.ID)
 	default:
-		message := "the run is " + string(r.State)
+		message := "run " + string(r.State)
 		if r.Message != "" {
 			message += ": " + r.Message
 		}
-		a.show(&reeve.Error{Code: r.Code, Message: message})
-		a.note("why: reeve runs messages %s", r.ID)
+		a.showError(&reeve.Error{Code: r.Code, Message: message})
+		a.notef("why: reeve runs messages %s", r.ID)
 	}
 	if code != exitDone {
-		return silent{code}
+		return exitError{code}
 	}
 	return nil
 }
 
-func exitOfRun(s reeve.RunState) int {
+// runExitCode returns the exit code for the state of a run.
+func runExitCode(s reeve.RunState) int {
 	switch {
 	case s == reeve.RunCompleted:
 		return exitDone

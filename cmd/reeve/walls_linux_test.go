@@ -19,8 +19,8 @@ import (
 	"reeve"
 )
 
-// withoutFilters is the name under which this test binary becomes another program that cannot install a system call
-// filter. Its arguments are the error that the kernel answers, and the program with its arguments.
+// withoutFilters is the command name under which this test binary executes another program that cannot install a
+// system call filter. Its arguments are the error number that seccomp returns, and the program with its arguments.
 const withoutFilters = "without-filters"
 
 func init() {
@@ -30,7 +30,8 @@ func init() {
 	}
 }
 
-// startWithoutFilters becomes a program for which the system call seccomp fails with an error. It returns if it cannot.
+// startWithoutFilters executes a program for which the system call seccomp fails with an error number. It returns only
+// on errors.
 func startWithoutFilters(errno string, args []string) error {
 	n, err := strconv.ParseUint(errno, 10, 16)
 	if err != nil {
@@ -42,7 +43,7 @@ func startWithoutFilters(errno string, args []string) error {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(n)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
-	runtime.LockOSThread() // a filter belongs to its thread, and to what that becomes
+	runtime.LockOSThread() // a filter applies to its thread and to the program it executes
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -53,8 +54,8 @@ func startWithoutFilters(errno string, args []string) error {
 	return syscall.Exec(args[0], args, os.Environ())
 }
 
-// TestO05_WithoutFiltersIsOff runs the real server where the kernel takes no system call filter, whatever it says:
-// commands and Python are off with a reason that the doctor gives, and nothing is run without the filter.
+// TestO05_WithoutFiltersIsOff runs the real server on a kernel that accepts no system call filter. Commands and Python
+// are disabled, the doctor reports the reason, and nothing runs without the filter.
 func TestO05_WithoutFiltersIsOff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -86,7 +87,7 @@ func TestO05_WithoutFiltersIsOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			if health := sandbox(t, c); health.OK || !strings.Contains(health.Detail, "seccomp") || health.Hint == "" {
-				t.Errorf("%v: the doctor says %+v", errno, health)
+				t.Errorf("%v: the doctor reports %+v", errno, health)
 			}
 			if err := engineer(t.Context(), c, thing{}); err != nil && !refusedWith(err, 501) {
 				t.Fatal(err)
@@ -106,7 +107,8 @@ func TestO05_WithoutFiltersIsOff(t *testing.T) {
 	}
 }
 
-// TestO05_CommandsHaveNoGroupsOfRoot runs the real server as root with further groups: its commands have none of them.
+// TestO05_CommandsHaveNoGroupsOfRoot runs the real server as root with supplementary groups, which its commands must
+// not have.
 func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -147,8 +149,8 @@ func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
 	}
 }
 
-// TestO06_WhatACrashLeftIsClearedAway kills the real server while it runs a command without namespaces, of which
-// processes go on. The next server ends them and removes the temporary files.
+// TestO06_WhatACrashLeftIsClearedAway kills the real server while it runs a command without namespaces, whose
+// processes survive. The next server ends them and removes the temporary files.
 func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -164,9 +166,9 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 	if err := engineer(t.Context(), c, thing{}); err != nil {
 		t.Fatal(err)
 	}
-	mark := "7" + strconv.Itoa(os.Getpid()) // seconds that nobody else sleeps
+	mark := "7" + strconv.Itoa(os.Getpid()) // a sleep time that identifies the process
 	var calls sync.WaitGroup
-	calls.Go(func() { // it is never answered
+	calls.Go(func() { // gets no response
 		command := "sleep " + mark + " & head -c 1M /dev/zero > $TMPDIR/f; sleep " + mark
 		_ = c.do(t.Context(), "POST", "/api/agents/dev/calls",
 			thing{"tool": "shell_exec", "args": thing{"command": command, "timeout_ms": 600000}}, nil)
@@ -213,7 +215,7 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(temp + "/reeve-command-*"); len(left) > 0 {
-		t.Errorf("left is %v", left)
+		t.Errorf("remaining processes: %v", left)
 	}
 	until("its processes end", func() bool { return sleepers() == 0 })
 }

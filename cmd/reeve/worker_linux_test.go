@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// TestI11_K23_WorkersAreConfined looks, from outside, at the processes in which the real server runs Python and
-// scripts, while they run an endless loop: with namespaces and without, as the user of this test and as an ordinary
-// one. When the server is killed, they are gone.
+// TestI11_K23_WorkersAreConfined inspects the processes in which the real server runs Python and scripts, while they
+// run an endless loop: with and without namespaces, as the user of this test and as an ordinary user. When the server
+// is killed, the processes end.
 func TestI11_K23_WorkersAreConfined(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r := newRig(t)
 	for _, user := range []string{"own", "ordinary"} {
-		cache := t.TempDir() // one translation for both levels
+		cache := t.TempDir() // shared by both levels, so that the interpreter is compiled once
 		for _, level := range []string{"", "landlock"} {
 			t.Run(user+level, func(t *testing.T) {
 				env := []string{"REEVE_PYTHON_TIME=10m", "REEVE_CONFINE=" + level, "REEVE_PYTHON_CACHE=" + cache}
@@ -30,7 +30,7 @@ func TestI11_K23_WorkersAreConfined(t *testing.T) {
 				case user == "own":
 					p, c = plain(ctx, t, r.program, world{dir: t.TempDir()}, env...)
 				case os.Getuid() != 0:
-					return // the same as before
+					return // the same as the first case
 				default:
 					for dir := cache; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
 						if err := os.Chmod(dir, 0o755); err != nil {
@@ -48,7 +48,7 @@ func TestI11_K23_WorkersAreConfined(t *testing.T) {
 	}
 }
 
-// confinedWorkers has a server run two endless loops, looks at their processes, and kills the server.
+// confinedWorkers makes a server run two endless loops, checks their processes, and kills the server.
 func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 	t.Helper()
 	health := sandbox(t, c)
@@ -81,7 +81,7 @@ func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 		var busy string
 		if err := poll(ctx, kind+" to run", func() (bool, error) {
 			ids := workersOf(t, p.cmd.Process.Pid, kind)
-			// it computes, and has locked itself in before: all else is the start of the program
+			// A busy process is confined already; before that, it only starts.
 			i := slices.IndexFunc(ids, func(id string) bool {
 				status, _ := os.ReadFile("/proc/" + id + "/status")
 				return busyTime(id) > 20 && strings.Contains(string(status), "Seccomp_filters:\t2\n")
@@ -108,19 +108,19 @@ func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 	}
 }
 
-// busyTime is how much processor time a process has taken, in hundredths of a second.
+// busyTime returns the processor time of a process in hundredths of a second.
 func busyTime(id string) int {
 	b, err := os.ReadFile("/proc/" + id + "/stat")
 	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 	if err != nil || len(f) < 13 {
 		return 0
 	}
-	n, _ := strconv.Atoi(f[11]) // the kernel writes numbers
+	n, _ := strconv.Atoi(f[11]) // always a number
 	m, _ := strconv.Atoi(f[12])
 	return n + m
 }
 
-// lookAt sees how a worker is held.
+// lookAt checks the confinement of a worker process.
 func lookAt(t *testing.T, kind, id string, namespaces bool) {
 	t.Helper()
 	read := func(name string) string {
@@ -150,7 +150,7 @@ func lookAt(t *testing.T, kind, id string, namespaces bool) {
 			t.Errorf("%s: it sees %v (%v)", kind, got, err)
 		}
 		if err := os.WriteFile("/proc/"+id+"/root/folder/mine", nil, 0o600); err == nil {
-			t.Errorf("%s: its folder can be written", kind)
+			t.Errorf("%s: its directory is writable", kind)
 		}
 	}
 	status := read("status")
@@ -165,7 +165,7 @@ func lookAt(t *testing.T, kind, id string, namespaces bool) {
 		}
 	}
 	if strings.Contains(status, "\nUid:\t0\t") || strings.Contains(status, "\nGid:\t0\t") {
-		t.Errorf("%s: it is root", kind)
+		t.Errorf("%s: it runs as root", kind)
 	}
 	limits := read("limits")
 	for _, line := range []string{"Max core file size        0                    0",
@@ -175,7 +175,7 @@ func lookAt(t *testing.T, kind, id string, namespaces bool) {
 		}
 	}
 	if read("oom_score_adj") != "1000\n" {
-		t.Errorf("%s: it does not go first", kind)
+		t.Errorf("%s: the kernel does not kill it first when memory is short", kind)
 	}
 	files, err := os.ReadDir("/proc/" + id + "/fd")
 	if err != nil {
@@ -185,7 +185,7 @@ func lookAt(t *testing.T, kind, id string, namespaces bool) {
 		to, err := os.Readlink("/proc/" + id + "/fd/" + f.Name())
 		mine := filepath.Base(to) == "python" || to == os.DevNull
 		if err == nil && strings.HasPrefix(to, "/") && !mine {
-			t.Errorf("%s: it holds %s open", kind, to)
+			t.Errorf("%s: it has %s open", kind, to)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// unpack puts the files of an archive into a new directory and goes there, so that positions are short.
+// unpack writes the files of an archive to a new directory and changes to it, so that reported paths are short.
 func unpack(t *testing.T, ar *txtar.Archive) {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// file gives a file of an archive.
+// file returns the content of a file of an archive.
 func file(t *testing.T, ar *txtar.Archive, name string) string {
 	t.Helper()
 	for _, f := range ar.Files {
@@ -56,8 +56,7 @@ func file(t *testing.T, ar *txtar.Archive, name string) string {
 	return ""
 }
 
-// matches compares a line with the wanted one, whose last star stands for anything: for words that are the go
-// command's.
+// matches compares a line with the wanted line, whose last star matches any text, such as a message of the go command.
 func matches(have, want string) bool {
 	if have == want {
 		return true
@@ -99,7 +98,7 @@ func TestO22_WrongFunctionsFailWithTheirLine(t *testing.T) {
 			}
 			after, err := os.ReadFile("tools_gen.go")
 			if !bytes.Equal(before, after) || (hadErr == nil) != (err == nil) {
-				t.Errorf("something was written:\n%s", after)
+				t.Errorf("tools_gen.go was written:\n%s", after)
 			}
 		})
 	}
@@ -113,11 +112,11 @@ func TestO22_WrongUsageIsRefused(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		if code := run(args, &stderr); code != 2 || stderr.Len() == 0 {
-			t.Errorf("%q: exit code %d, said %q", args, code, &stderr)
+			t.Errorf("%q: exit code %d, stderr %q", args, code, &stderr)
 		}
 	}
 	var stderr bytes.Buffer
 	if code := run([]string{"nowhere"}, &stderr); code != 1 {
-		t.Errorf("a directory that is missing: exit code %d", code)
+		t.Errorf("missing directory: exit code %d", code)
 	}
 }

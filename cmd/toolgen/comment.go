@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// comment is what a doc comment says: to the model, and about each parameter.
+// comment is a parsed doc comment: the description of the tool, and the descriptions of the parameters.
 type comment struct {
 	text  string
 	items []item
 }
 
-// item is a line of the form "- name: text" with the indented lines below it.
+// item is a line of the form "- name: text", joined with the indented lines below it.
 type item struct {
 	pos  token.Pos
 	name string
@@ -24,14 +24,14 @@ type line struct {
 	text string
 }
 
-// readComment takes a doc comment apart. Lines of a paragraph are joined, since where they break is the editor's
-// business; indented lines, which are lists and code, stay as they are.
-func readComment(doc *ast.CommentGroup) comment {
+// parseComment parses a doc comment. It joins the lines of a paragraph. It keeps indented lines, which are lists and
+// code, unchanged.
+func parseComment(doc *ast.CommentGroup) comment {
 	var (
 		c    comment
 		b    strings.Builder
-		open bool // the last line was an item or belongs to one
-		gap  = "" // what separates the next line of text from the last
+		open bool // the last line is part of an item
+		gap  = "" // separator before the next line of text
 	)
 	for _, l := range docLines(doc) {
 		trimmed := strings.TrimSpace(l.text)
@@ -43,7 +43,7 @@ func readComment(doc *ast.CommentGroup) comment {
 			open = true
 		case trimmed == "":
 			gap, open = "\n\n", false
-		case open && indented && !bullet(trimmed):
+		case open && indented && !isBullet(trimmed):
 			last := &c.items[len(c.items)-1]
 			last.text = strings.TrimSpace(last.text + " " + trimmed)
 		case indented:
@@ -61,7 +61,7 @@ func readComment(doc *ast.CommentGroup) comment {
 	return c
 }
 
-// docLines gives the lines of a doc comment without comment markers, the one space after them, and directives.
+// docLines returns the lines of a doc comment, without directives, comment markers and the space after a marker.
 func docLines(doc *ast.CommentGroup) []line {
 	var lines []line
 	if doc == nil {
@@ -85,32 +85,34 @@ func docLines(doc *ast.CommentGroup) []line {
 	return lines
 }
 
-// isDirective follows the rule of go/ast: a word, a colon and another word, with no space anywhere.
+// isDirective reports whether a comment is a directive, by the rule of go/ast: a word, a colon and another word,
+// without spaces.
 func isDirective(text string) bool {
 	for _, old := range []string{"line ", "extern ", "export "} {
 		if strings.HasPrefix(text, old) {
 			return true
 		}
 	}
-	plain := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+	isWordChar := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 	colon := strings.IndexByte(text, ':')
 	if colon <= 0 || colon+1 >= len(text) {
 		return false
 	}
 	for i := range colon + 2 {
-		if i != colon && !plain(text[i]) {
+		if i != colon && !isWordChar(text[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func bullet(text string) bool {
+func isBullet(text string) bool {
 	return strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "* ")
 }
 
+// cutItem splits a line of the form "- name: text".
 func cutItem(text string) (name, rest string, ok bool) {
-	if !bullet(text) {
+	if !isBullet(text) {
 		return "", "", false
 	}
 	name, rest, ok = strings.Cut(strings.TrimSpace(text[2:]), ":")

@@ -20,8 +20,8 @@ type setting struct {
 	value string
 }
 
-// settings reads the rest of a directive's line: words of the form key=value or key="value", with spaces between them.
-func (p *problems) settings(text string, pos token.Pos) []setting {
+// parseSettings parses the rest of a directive's line: words of the form key=value or key="value", separated by spaces.
+func (p *problems) parseSettings(text string, pos token.Pos) []setting {
 	var list []setting
 	seen := map[string]bool{}
 	for {
@@ -50,11 +50,11 @@ func (p *problems) settings(text string, pos token.Pos) []setting {
 		}
 		switch {
 		case !ok || key == "":
-			p.add(pos, "%s is not of the form key=value", word)
+			p.add(pos, "%s does not have the form key=value", word)
 		case strings.TrimSpace(value) == "":
 			p.add(pos, "%s has no value", key)
 		case seen[key]:
-			p.add(pos, "%s is said twice", key)
+			p.add(pos, "duplicate key %s", key)
 		default:
 			list = append(list, setting{pos, key, value})
 		}
@@ -63,8 +63,8 @@ func (p *problems) settings(text string, pos token.Pos) []setting {
 	}
 }
 
-// apply puts what the directive says into a tool's declaration.
-func (p *problems) apply(t *tool, list []setting) {
+// applySettings copies the settings of a directive to the declaration of a tool.
+func (p *problems) applySettings(t *tool, list []setting) {
 	for _, s := range list {
 		switch s.key {
 		case "id":
@@ -84,33 +84,33 @@ func (p *problems) apply(t *tool, list []setting) {
 		case "timeout":
 			d, err := time.ParseDuration(s.value)
 			if err != nil || d < time.Millisecond || d%time.Millisecond != 0 {
-				p.add(s.pos, "timeout=%s is not a duration of whole milliseconds, like 30s", s.value)
+				p.add(s.pos, "timeout=%s is not a duration in whole milliseconds, such as 30s", s.value)
 				continue
 			}
 			t.decl.TimeoutMS = d.Milliseconds()
 		case "retry":
 			n, err := strconv.Atoi(s.value)
 			if err != nil || n < 1 {
-				p.add(s.pos, "retry=%s is not a number of attempts: 1 means never again", s.value)
+				p.add(s.pos, "retry=%s is not a number of attempts, such as 3", s.value)
 				continue
 			}
 			t.decl.Retry.Attempts = n
 		case "verify":
 			t.verify = s.value
 		default:
-			p.add(s.pos, "unknown key %s: id, name, effect, tier, risk, category, capability, timeout, retry and "+
-				"verify are known", s.key)
+			p.add(s.pos, "unknown key %s; use id, name, effect, tier, risk, category, capability, timeout, retry or "+
+				"verify", s.key)
 			continue
 		}
-		t.said[s.key] = s.pos
+		t.keyPos[s.key] = s.pos
 	}
 }
 
-// validate holds the declaration against the rules that registering would: they are asked for, not written down again.
-func (p *problems) validate(t *tool) {
+// checkDeclaration validates a declaration with the same rules as the registration of a tool.
+func (p *problems) checkDeclaration(t *tool) {
 	d := t.decl.WithDefaults()
 	if d.Description == "" {
-		d.Description = "reported elsewhere"
+		d.Description = "missing" // parseTool reports a missing description
 	}
 	var bad *reeve.Error
 	if err := d.Validate(); !errors.As(err, &bad) {
@@ -118,7 +118,7 @@ func (p *problems) validate(t *tool) {
 	}
 	for _, f := range bad.Fields {
 		key := strings.TrimSuffix(strings.Split(f.Path, "/")[1], "_ms")
-		pos, ok := t.said[key]
+		pos, ok := t.keyPos[key]
 		if !ok {
 			pos = t.pos
 		}

@@ -16,27 +16,27 @@ import (
 type emitter struct {
 	bytes.Buffer
 	pkg     *types.Package
-	imports map[string]string // the package name to import each path by; what is written decides which there are
+	imports map[string]string // package name by import path, filled by importName and typeString
 	taken   names
 	ctx     string
 	in      string
 	err     string
 }
 
-// emit gives the file. The same package gives the same bytes.
+// emit returns the content of the generated file. It is deterministic.
 func emit(pkg *types.Package, funcName string, tools []tool) ([]byte, error) {
-	// Names that are not the package's own are chosen around it: it may well have a function called context.
+	// The package may declare a name such as context, so imports and local variables get names that it does not use.
 	first := newEmitter(pkg, funcName, nil)
-	first.body(funcName, tools) // only to see what is imported
+	first.writeBody(funcName, tools) // collects the imports
 	e := newEmitter(pkg, funcName, first.imports)
-	e.body(funcName, tools)
+	e.writeBody(funcName, tools)
 	body := bytes.Clone(e.Bytes())
 
 	e.Reset()
 	fmt.Fprintf(e, "%s\n\npackage %s\n\nimport (\n", header, pkg.Name())
 	for _, std := range []bool{true, false} {
 		for _, p := range slices.Sorted(maps.Keys(e.imports)) {
-			if std == standard(p) {
+			if std == isStandard(p) {
 				name := ""
 				if e.imports[p] != path.Base(p) {
 					name = e.imports[p] + " "
@@ -49,12 +49,12 @@ func emit(pkg *types.Package, funcName string, tools []tool) ([]byte, error) {
 	fmt.Fprintf(e, ")\n\n%s", body)
 	out, err := format.Source(e.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("toolgen: what it wrote is not Go, which is a fault of its own: %w", err)
+		return nil, fmt.Errorf("toolgen: internal error: the generated code is invalid: %w", err)
 	}
 	return out, nil
 }
 
-// newEmitter chooses names: of the imports in the order of their paths, then of what is local to a function.
+// newEmitter returns an emitter with names for the imports, in the order of their paths, and for local variables.
 func newEmitter(pkg *types.Package, funcName string, imports map[string]string) *emitter {
 	e := &emitter{pkg: pkg, imports: map[string]string{}, taken: names{funcName: true}}
 	for _, name := range slices.Concat(pkg.Scope().Names(), types.Universe.Names()) {
@@ -67,21 +67,22 @@ func newEmitter(pkg *types.Package, funcName string, imports map[string]string) 
 	return e
 }
 
-// standard tells whether a path is of the standard library, to the eye of somebody who reads the imports.
-func standard(p string) bool {
+// isStandard reports whether an import path looks like one of the standard library. It determines only the order of
+// the imports.
+func isStandard(p string) bool {
 	root, _, _ := strings.Cut(p, "/")
-	return !strings.Contains(root, ".") && root != words
+	return !strings.Contains(root, ".") && root != reevePath
 }
 
-// use names something of another package, and so imports it.
-func (e *emitter) use(path, pkgName, name string) string {
+// importName returns the qualified name of an identifier of another package, and adds the import.
+func (e *emitter) importName(path, pkgName, name string) string {
 	if e.imports[path] == "" {
 		e.imports[path] = pkgName
 	}
 	return e.imports[path] + "." + name
 }
 
-func (e *emitter) typ(t types.Type) string {
+func (e *emitter) typeString(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == e.pkg {
 			return ""
@@ -93,20 +94,20 @@ func (e *emitter) typ(t types.Type) string {
 	})
 }
 
-func (e *emitter) body(funcName string, tools []tool) {
-	t := e.use(words, words, "Tool")
-	fmt.Fprintf(e, "// %s gives the tools of this package, in the order of their ids.\n", funcName)
+func (e *emitter) writeBody(funcName string, tools []tool) {
+	t := e.importName(reevePath, reevePath, "Tool")
+	fmt.Fprintf(e, "// %s returns the tools of this package, sorted by id.\n", funcName)
 	fmt.Fprintf(e, "func %s() []%s {\nreturn []%s{\n", funcName, t, t)
 	for _, t := range tools {
-		e.tool(t)
+		e.writeTool(t)
 	}
 	fmt.Fprintf(e, "}\n}\n")
 }
 
-func (e *emitter) tool(t tool) {
+func (e *emitter) writeTool(t tool) {
 	d := t.decl
-	word := func(name string) string { return e.use(words, words, name) }
-	fmt.Fprintf(e, "%s(%s{\n", word("MustTool"), word("Tool"))
+	qualified := func(name string) string { return e.importName(reevePath, reevePath, name) }
+	fmt.Fprintf(e, "%s(%s{\n", qualified("MustTool"), qualified("Tool"))
 	field := func(name, value string) { fmt.Fprintf(e, "%s: %s,\n", name, value) }
 	text := func(name, value string) {
 		if value != "" {
@@ -117,61 +118,62 @@ func (e *emitter) tool(t tool) {
 	text("Name", d.Name)
 	text("Description", d.Description)
 	text("Category", d.Category)
-	// said even when the directive does not: it is what a reviewer looks for
-	field("Effect", word(camel(string(d.WithDefaults().Effect))))
+	// Write the effect even if it is the default, because reviewers look for it.
+	field("Effect", qualified(camelCase(string(d.WithDefaults().Effect))))
 	if d.Tier != "" {
-		field("Tier", word(camel(string(d.Tier))))
+		field("Tier", qualified(camelCase(string(d.Tier))))
 	}
 	text("Capability", d.Capability)
 	if d.Risk != "" {
-		field("Risk", word(camel(string(d.Risk))+"Risk"))
+		field("Risk", qualified(camelCase(string(d.Risk))+"Risk"))
 	}
 	if d.TimeoutMS != 0 {
 		field("TimeoutMS", strconv.FormatInt(d.TimeoutMS, 10))
 	}
 	if d.Retry.Attempts != 0 {
-		field("Retry", fmt.Sprintf("%s{Attempts: %d}", word("Retry"), d.Retry.Attempts))
+		field("Retry", fmt.Sprintf("%s{Attempts: %d}", qualified("Retry"), d.Retry.Attempts))
 	}
 	if t.verify != "" {
 		field("Verify", t.verify)
 	}
 	fmt.Fprint(e, "}, ")
-	e.handler(t)
+	e.writeHandler(t)
 	fmt.Fprint(e, "),\n")
 }
 
-// handler writes the function that MustTool takes: the tool itself where its form is right already.
-func (e *emitter) handler(t tool) {
+// writeHandler writes the function argument of MustTool: the function of the tool if it has the right signature, else
+// a wrapper.
+func (e *emitter) writeHandler(t tool) {
 	if t.args != nil && t.result != nil {
 		fmt.Fprint(e, t.fn)
 		return
 	}
-	fmt.Fprintf(e, "func(%s %s, %s ", e.ctx, e.use("context", "context", "Context"), e.in)
+	fmt.Fprintf(e, "func(%s %s, %s ", e.ctx, e.importName("context", "context", "Context"), e.in)
 	call := t.fn + "(" + e.ctx
 	switch {
 	case t.args != nil:
-		fmt.Fprint(e, e.typ(t.args))
+		fmt.Fprint(e, e.typeString(t.args))
 		call += ", " + e.in
 	case len(t.params) == 0:
 		fmt.Fprint(e, "struct{}")
 	default:
 		fmt.Fprint(e, "struct {\n")
 		for _, p := range t.params {
-			fmt.Fprintf(e, "%s %s %s\n", p.field, e.typ(p.typ), p.tag())
+			fmt.Fprintf(e, "%s %s %s\n", p.field, e.typeString(p.typ), p.tag())
 			call += ", " + e.in + "." + p.field
 		}
 		fmt.Fprint(e, "}")
 	}
 	call += ")"
 	if t.result != nil {
-		fmt.Fprintf(e, ") (%s, error) {\nreturn %s\n}", e.typ(t.result), call)
+		fmt.Fprintf(e, ") (%s, error) {\nreturn %s\n}", e.typeString(t.result), call)
 		return
 	}
 	fmt.Fprintf(e, ") (string, error) {\nif %s := %s; %s != nil {\nreturn \"\", %s\n}\nreturn \"done\", nil\n}", e.err,
 		call, e.err, e.err)
 }
 
-// tag gives a field's tag as a Go literal.
+// tag returns the struct tag of a parameter as a Go literal.
 func (p param) tag() string {
 	name := p.name
 	if p.optional {

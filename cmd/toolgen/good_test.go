@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// module unpacks an archive whose go.mod asks for this repository.
+// module unpacks an archive whose go.mod requires this repository.
 func module(t *testing.T, name string) *txtar.Archive {
 	t.Helper()
 	ar, err := txtar.ParseFile(filepath.Join("testdata/good", name))
@@ -79,9 +79,9 @@ func TestO22_GeneratedFileIsGofmtedMarkedAndTheSameEveryTime(t *testing.T) {
 	}
 	generateHere(t)
 	if again := read(t, "tools_gen.go"); again != first {
-		t.Errorf("another time:\n%s", again)
+		t.Errorf("the second run differs:\n%s", again)
 	}
-	// Where functions stand does not matter: only their ids do.
+	// The order of the functions in the source does not matter.
 	head, tail, _ := strings.Cut(read(t, "tools.go"), "// bare has")
 	body, rest, _ := strings.Cut(tail, "// Fixed has")
 	write(t, "tools.go", head+"// Fixed has"+rest+"\n// bare has"+body)
@@ -120,7 +120,7 @@ func TestO22_BrokenOrStaleOutputDoesNotBlock(t *testing.T) {
 			t.Errorf("%s: have\n%s", name, have)
 		}
 	}
-	// Nor does the output of an earlier run under another name, which declares the same function.
+	// The output of an earlier run under another name, which declares the same function, does not block either.
 	write(t, "old_gen.go", want)
 	generateHere(t)
 }
@@ -131,7 +131,7 @@ func TestO22_CheckTellsWhetherTheFileIsUpToDate(t *testing.T) {
 		t.Helper()
 		var stderr bytes.Buffer
 		if code := run([]string{"-check"}, &stderr); code != want || !strings.Contains(stderr.String(), text) {
-			t.Errorf("exit code %d, want %d, said %q", code, want, &stderr)
+			t.Errorf("exit code %d, want %d, stderr %q", code, want, &stderr)
 		}
 	}
 	check(1, "tools_gen.go:1:1: not up to date")
@@ -141,7 +141,7 @@ func TestO22_CheckTellsWhetherTheFileIsUpToDate(t *testing.T) {
 	before := read(t, "tools_gen.go")
 	check(1, "not up to date")
 	if read(t, "tools_gen.go") != before {
-		t.Error("-check wrote")
+		t.Error("-check wrote the file")
 	}
 	write(t, "a.go", strings.ReplaceAll(onePackage, "query string", "query chan int"))
 	check(1, "a.go:8:38: parameter query of Find: chan int has no JSON form")
@@ -167,7 +167,7 @@ func TestO22_NamesBecomeSnakeCase(t *testing.T) {
 		"V2API":        "v2_api",
 		"ParseURLsNow": "parse_urls_now", "HTTPStatus": "http_status", "X": "x",
 	} {
-		if have := snake(name); have != want {
+		if have := snakeCase(name); have != want {
 			t.Errorf("%s is %s, want %s", name, have, want)
 		}
 	}

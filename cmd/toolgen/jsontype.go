@@ -10,70 +10,70 @@ import (
 	"strings"
 )
 
-// shape notes why values of a type cannot be arguments or a result. Arguments are held to what the schema will say of
-// them: a type whose JSON form differs from its schema would refuse every call.
-func (s *source) shape(expr ast.Expr, what string, t types.Type, result bool) {
-	w := walk{result: result, text: s.text, bad: func(path, format string, args ...any) {
+// checkType reports why values of a type cannot be arguments or a result. For arguments, the JSON form must match the
+// generated schema; otherwise every call would be refused.
+func (s *source) checkType(expr ast.Expr, what string, t types.Type, result bool) {
+	w := typeChecker{result: result, text: s.typeName, report: func(path, format string, args ...any) {
 		s.add(expr.Pos(), "%s%s: %s", what, path, fmt.Sprintf(format, args...))
 	}}
-	w.unresolved = func(path string) { s.unresolved(expr, what+path) }
+	w.unresolved = func(path string) { s.reportUnresolved(expr, what+path) }
 	w.visit(t, "")
 }
 
-// unresolved passes on what the type checker said of an expression, or that it said nothing there.
-func (s *source) unresolved(expr ast.Expr, what string) {
-	said := false
+// reportUnresolved reports the errors of the Go type checker in an expression, or a general error if there are none.
+func (s *source) reportUnresolved(expr ast.Expr, what string) {
+	reported := false
 	for _, e := range s.typeErrs {
 		if expr.Pos() <= e.Pos && e.Pos < expr.End() {
 			s.add(e.Pos, "%s", e.Msg)
-			said = true
+			reported = true
 		}
 	}
-	if !said {
-		s.add(expr.Pos(), "%s has a type that is not known: does the package compile?", what)
+	if !reported {
+		s.add(expr.Pos(), "%s has an unknown type; check that the package compiles", what)
 	}
-	for _, e := range s.typeErrs { // an import that is missing is the likely cause, and elsewhere
+	for _, e := range s.typeErrs { // a failed import elsewhere is the likely cause
 		if strings.HasPrefix(e.Msg, "could not import") {
 			s.add(e.Pos, "%s", e.Msg)
 		}
 	}
 }
 
-// walk goes through a type the way encoding/json and the schema's inference do.
-type walk struct {
+// typeChecker traverses a type in the same way as encoding/json and the schema generator.
+type typeChecker struct {
 	result     bool
 	text       func(types.Type) string
-	bad        func(path, format string, args ...any)
+	report     func(path, format string, args ...any)
 	unresolved func(path string)
 	within     []types.Type
 }
 
-func (w *walk) visit(t types.Type, path string) {
+func (w *typeChecker) visit(t types.Type, path string) {
 	t = types.Unalias(t)
 	if n, ok := t.(*types.Named); ok {
 		for _, outer := range w.within {
 			if types.Identical(outer, n) {
 				if !w.result {
-					w.bad(path, "%s contains itself, which a schema cannot say", w.text(n))
+					w.report(path, "%s is recursive, which a schema cannot express", w.text(n))
 				}
 				return
 			}
 		}
-		if len(w.within) > 30 { // a generic type that grows with each turn
-			w.bad(path, "%s is nested too deeply", w.text(n))
+		if len(w.within) > 30 { // a generic type that is instantiated with itself
+			w.report(path, "%s is nested too deeply", w.text(n))
 			return
 		}
 		w.within = append(w.within, n)
 		defer func() { w.within = w.within[:len(w.within)-1] }()
 	}
-	if !w.itself(t, path) {
-		w.parts(t, path)
+	if !w.checkSelfEncoded(t, path) {
+		w.checkUnderlying(t, path)
 	}
 }
 
-// itself deals with types that say how they look in JSON, and tells whether that settles it.
-func (w *walk) itself(t types.Type, path string) bool {
-	if named(t, "time", "Time") {
+// checkSelfEncoded checks types with their own JSON form. It reports whether the check of t is complete.
+func (w *typeChecker) checkSelfEncoded(t types.Type, path string) bool {
+	if isNamed(t, "time", "Time") {
 		return true
 	}
 	switch t.Underlying().(type) {
@@ -88,35 +88,35 @@ func (w *walk) itself(t types.Type, path string) bool {
 	_, isBasic := t.Underlying().(*types.Basic)
 	isText := isBasic && t.Underlying().(*types.Basic).Info()&types.IsString != 0
 	switch {
-	case named(t, "time", "Duration"):
-		w.bad(path, "a time.Duration is a number of nanoseconds in JSON: take a number of a unit that the name says")
+	case isNamed(t, "time", "Duration"):
+		w.report(path, "time.Duration is a number of nanoseconds in JSON; use a number, with the unit in its name")
 	case has("UnmarshalJSON"), has("UnmarshalText") && !isText:
-		w.bad(path, "%s decodes itself, so its schema is not known", w.text(t))
+		w.report(path, "%s has its own JSON decoding, so its schema is unknown", w.text(t))
 	default:
 		return false
 	}
 	return true
 }
 
-func (w *walk) parts(t types.Type, path string) {
+func (w *typeChecker) checkUnderlying(t types.Type, path string) {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		switch {
 		case u.Kind() == types.Invalid:
 			w.unresolved(path)
 		case u.Info()&types.IsComplex != 0, u.Kind() == types.UnsafePointer, u.Kind() == types.Uintptr:
-			w.bad(path, "%s has no JSON form", w.text(t))
+			w.report(path, "%s has no JSON form", w.text(t))
 		}
 	case *types.Pointer:
 		if _, ok := u.Elem().Underlying().(*types.Pointer); ok && !w.result {
-			w.bad(path, "a pointer to a pointer: one makes it optional")
+			w.report(path, "pointer to a pointer; use one pointer to make it optional")
 			return
 		}
 		w.visit(u.Elem(), path)
 	case *types.Slice:
 		if b, ok := u.Elem().Underlying().(*types.Basic); ok && b.Kind() == types.Uint8 {
 			if !w.result {
-				w.bad(path, "%s is base64 in JSON and a list in the schema: take a string", w.text(t))
+				w.report(path, "%s is base64 in JSON but a list in the schema; use a string", w.text(t))
 			}
 			return
 		}
@@ -124,23 +124,23 @@ func (w *walk) parts(t types.Type, path string) {
 	case *types.Array:
 		w.visit(u.Elem(), path+"[]")
 	case *types.Map:
-		w.key(u.Key(), path)
+		w.checkKey(u.Key(), path)
 		w.visit(u.Elem(), path+"[]")
 	case *types.Struct:
 		for i := range u.NumFields() {
-			w.field(u.Field(i), reflect.StructTag(u.Tag(i)), path)
+			w.checkField(u.Field(i), reflect.StructTag(u.Tag(i)), path)
 		}
 	case *types.Interface:
 		if !w.result && !u.Empty() {
-			w.bad(path, "%s is an interface: only any can be decoded", w.text(t))
+			w.report(path, "%s is an interface; use any or a concrete type", w.text(t))
 		}
 	default: // channels and functions
-		w.bad(path, "%s has no JSON form", w.text(t))
+		w.report(path, "%s has no JSON form", w.text(t))
 	}
 }
 
-// key checks the key type of a map.
-func (w *walk) key(t types.Type, path string) {
+// checkKey checks the key type of a map.
+func (w *typeChecker) checkKey(t types.Type, path string) {
 	b, ok := t.Underlying().(*types.Basic)
 	switch {
 	case ok && b.Kind() == types.Invalid:
@@ -148,18 +148,18 @@ func (w *walk) key(t types.Type, path string) {
 	case ok && b.Info()&types.IsString != 0:
 	case w.result && (ok && b.Info()&types.IsInteger != 0 || types.NewMethodSet(t).Lookup(nil, "MarshalText") != nil):
 	default:
-		w.bad(path, "a map with keys of type %s: keys are strings in JSON", w.text(t))
+		w.report(path, "map with keys of type %s; use string keys", w.text(t))
 	}
 }
 
-func (w *walk) field(f *types.Var, tag reflect.StructTag, path string) {
+func (w *typeChecker) checkField(f *types.Var, tag reflect.StructTag, path string) {
 	name, options, hasOptions := strings.Cut(tag.Get("json"), ",")
 	if name == "-" && !hasOptions {
 		return
 	}
 	path += "." + f.Name()
 	if f.Embedded() && !w.result {
-		w.embedded(f, name, path)
+		w.checkEmbedded(f, name, path)
 		return
 	}
 	if !f.Exported() && !f.Embedded() {
@@ -168,17 +168,16 @@ func (w *walk) field(f *types.Var, tag reflect.StructTag, path string) {
 	if !w.result {
 		for o := range strings.SplitSeq(options, ",") {
 			if o == "string" {
-				w.bad(path, "the json option string, which the schema does not know")
+				w.report(path, "the json option \"string\" is not supported")
 			}
 		}
-		w.tags(f, tag, path)
+		w.checkTags(f, tag, path)
 	}
 	w.visit(f.Type(), path)
 }
 
-// embedded checks a field that lends its own fields to the struct it is in. Anything else that encoding/json allows
-// there is missing from the schema.
-func (w *walk) embedded(f *types.Var, name, path string) {
+// checkEmbedded checks an embedded field. The schema supports only embedded structs without a JSON name.
+func (w *typeChecker) checkEmbedded(f *types.Var, name, path string) {
 	t := f.Type()
 	ptr, isPtr := types.Unalias(t).(*types.Pointer)
 	if isPtr {
@@ -189,20 +188,20 @@ func (w *walk) embedded(f *types.Var, name, path string) {
 	case t.Underlying() == types.Typ[types.Invalid]:
 		w.unresolved(path)
 	case name != "" || !isStruct:
-		w.bad(path, "embedded, but not as the fields of a struct: give the field a name")
+		w.report(path, "embedded field is not a plain struct; name the field")
 	case isPtr && !f.Exported():
-		w.bad(path, "an embedded pointer that encoding/json cannot set")
+		w.report(path, "encoding/json cannot set an embedded pointer to an unexported struct")
 	default:
 		w.visit(t, path)
 	}
 }
 
-// tags checks the tags that the schema is made with, since a wrong one would only be seen when the tool is registered.
-func (w *walk) tags(f *types.Var, tag reflect.StructTag, path string) {
+// checkTags checks the tags that define the schema. Otherwise, a wrong tag would fail only when the tool is registered.
+func (w *typeChecker) checkTags(f *types.Var, tag reflect.StructTag, path string) {
 	for _, key := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"} {
 		if v, ok := tag.Lookup(key); ok {
 			if _, err := strconv.ParseFloat(v, 64); err != nil {
-				w.bad(path, "the tag %s:%q is not a number", key, v)
+				w.report(path, "the tag %s:%q is not a number", key, v)
 			}
 		}
 	}
@@ -212,14 +211,14 @@ func (w *walk) tags(f *types.Var, tag reflect.StructTag, path string) {
 		t = p.Elem().Underlying()
 	}
 	b, isBasic := t.(*types.Basic)
-	isText := isBasic && b.Info()&types.IsString != 0 || named(f.Type(), "time", "Time")
+	isText := isBasic && b.Info()&types.IsString != 0 || isNamed(f.Type(), "time", "Time")
 	if ok && !isText && !json.Valid([]byte(v)) {
-		w.bad(path, "the tag default:%q is not JSON", v)
+		w.report(path, "the tag default:%q is not JSON", v)
 	}
 	if v, ok := tag.Lookup("jsonschema"); ok {
 		word, _, _ := strings.Cut(v, " ")
 		if v == "" || strings.Contains(word, "=") {
-			w.bad(path, "the tag jsonschema:%q: use the doc tag", v)
+			w.report(path, "the tag jsonschema:%q is not supported; use the doc tag", v)
 		}
 	}
 }

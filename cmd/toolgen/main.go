@@ -1,55 +1,56 @@
-// Toolgen makes tools of plain Go functions. It reads one package, finds the functions whose doc comment holds a
-// //reeve:tool line and writes a file with a function that returns them as []reeve.Tool.
+// Toolgen generates Reeve tools from Go functions. It reads one package, finds the functions whose doc comment contains
+// a //reeve:tool line, and writes a file with a function that returns them as []reeve.Tool.
 //
 //	toolgen [-o tools_gen.go] [-func Tools] [-check] [dir]
 //
-// Put this line into the package and run go generate:
+// Add this line to the package and run go generate:
 //
 //	//go:generate go tool toolgen
 //
 // # Functions
 //
-// A tool is a top-level function of one of these forms, in a file that is not a test:
+// A tool is a top-level function with one of these signatures, in a file that is not a test:
 //
 //	func F(ctx context.Context, a A, b B, ...) (R, error)
 //	func F(ctx context.Context, a A, b B, ...) error
-//	func F(ctx context.Context, args S) (R, error)   // S a struct: its own tags give the schema
+//	func F(ctx context.Context, args S) (R, error)   // S is a struct; its tags define the schema
 //
-// The tool's id is the function's name in snake_case, each argument is named after its parameter in snake_case, and the
-// doc comment is the description; where it begins with the function's name, as doc comments do, the id is put in its
-// place. A line of the form
+// The id of the tool is the name of the function in snake_case. The name of an argument is the name of its parameter
+// in snake_case. The doc comment is the description of the tool; if it starts with the name of the function, the id
+// replaces that name. A line of the form
 //
 //   - name: text
 //
-// in the doc comment describes the parameter of that Go name and is left out of the description; indented lines below
-// belong to it. A name that is no parameter is an error. A function that gives only an error answers "done".
+// in the doc comment describes the Go parameter name, together with the indented lines below it. These lines are not
+// part of the description of the tool. It is an error if there is no such parameter. A function that returns only an
+// error has the result "done".
 //
-// Arguments are strings, bools, integers, floats, time.Time (RFC 3339), any (whatever JSON says), structs, and slices,
-// arrays and maps with string keys of these. A pointer makes an argument optional. What JSON and the schema would
-// understand differently is refused: []byte, time.Duration, types that decode themselves, types that contain
-// themselves.
+// Arguments can be strings, bools, integers, floats, time.Time (RFC 3339), any (any JSON value), structs, and slices,
+// arrays and maps with string keys of these. A pointer makes an argument optional. Types whose JSON form differs from
+// their schema are errors: []byte, time.Duration, types with their own JSON decoding, and recursive types.
 //
 // # Directive
 //
 //	//reeve:tool key=value key="value with spaces" ...
 //
-// The keys, all optional:
+// All keys are optional:
 //
-//	id          what callers say; the function's name in snake_case
-//	name        what people read; the id
-//	effect      read, local, keyed, verifiable or unsafe; unsafe
-//	tier        read_only, side_effecting or privileged; what the effect asks for
-//	risk        low, medium or high; what the effect asks for
-//	category    a slug; general
-//	capability  a slug; none
-//	timeout     a Go duration; 30s
-//	retry       how often to try in all, 1 to 10; 1
-//	verify      the reeve.Verifier of an effect=verifiable tool, a function of the package
+//	id          id of the tool (default: the name of the function in snake_case)
+//	name        name shown to people (default: the id)
+//	effect      read, local, keyed, verifiable or unsafe (default unsafe)
+//	tier        read_only, side_effecting or privileged (default: derived from the effect)
+//	risk        low, medium or high (default: derived from the effect)
+//	category    a slug (default general)
+//	capability  a slug (default: none)
+//	timeout     a Go duration (default 30s)
+//	retry       maximum number of attempts, 1 to 10 (default 1)
+//	verify      name of a reeve.Verifier function in the package; required for effect=verifiable
 //
 // # Errors
 //
-// Every problem is printed as file:line:col: message. With any, nothing is written and the exit code is 1; wrong usage
-// is 2. With -check nothing is ever written, and the exit code is 1 when the file is not what would be written.
+// Toolgen prints every problem as file:line:col: message. If there are problems, it writes nothing and exits with code
+// 1. It exits with code 2 if the command line is invalid. With -check, it never writes, and exits with code 1 if the
+// generated file is not up to date.
 package main
 
 import (
@@ -69,7 +70,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stderr))
 }
 
-// run is main with its surroundings as arguments, so that tests need no process.
+// run executes toolgen with the arguments args and returns the exit code.
 func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("toolgen", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -77,9 +78,9 @@ func run(args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "usage: toolgen [-o tools_gen.go] [-func Tools] [-check] [dir]")
 		flags.PrintDefaults()
 	}
-	out := flags.String("o", "tools_gen.go", "write this `file` of the package")
-	name := flags.String("func", "Tools", "call the generated function `name`")
-	check := flags.Bool("check", false, "write nothing; fail when the file is not up to date")
+	out := flags.String("o", "tools_gen.go", "name of the generated `file`")
+	name := flags.String("func", "Tools", "`name` of the generated function")
+	check := flags.Bool("check", false, "write nothing, and fail if the file is not up to date")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -96,13 +97,13 @@ func run(args []string, stderr io.Writer) int {
 	case 1:
 		dir = flags.Arg(0)
 	default:
-		return usage("one directory at a time, not %d", flags.NArg())
+		return usage("expected at most one directory, got %d", flags.NArg())
 	}
 	if *out != filepath.Base(*out) || !strings.HasSuffix(*out, ".go") || strings.HasSuffix(*out, "_test.go") {
-		return usage("-o %s: not the name of a Go file of the package", *out)
+		return usage("-o %s: must be the name of a Go file in the package, not of a test", *out)
 	}
 	if !token.IsIdentifier(*name) || *name == "_" || *name == "init" || *name == "main" {
-		return usage("-func %s: not a name for a function", *name)
+		return usage("-func %s: must be a valid name for a function", *name)
 	}
 	if err := generate(dir, *out, *name, *check); err != nil {
 		fmt.Fprintln(stderr, err)
@@ -111,13 +112,13 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
-// generate does what run was asked for. Its error may be many lines: one for each problem.
+// generate generates the file, or with check compares it. Its error has one line for each problem.
 func generate(dir, out, name string, check bool) error {
 	src, err := load(dir, out)
 	if err != nil {
 		return err
 	}
-	tools := src.tools(name)
+	tools := src.findTools(name)
 	if err := src.problems.err(); err != nil {
 		return err
 	}
@@ -134,11 +135,11 @@ func generate(dir, out, name string, check bool) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	case err == nil && bytes.Equal(have, want):
-		return nil // the file keeps its time, so nothing is built again
+		return nil // keep the modification time, so that nothing is rebuilt
 	case check:
-		return fmt.Errorf("%s:1:1: not up to date: run go generate", file)
-	case len(bytes.TrimSpace(have)) > 0 && !generated(have):
-		return fmt.Errorf("%s:1:1: was not written by toolgen: remove it or choose another name with -o", file)
+		return fmt.Errorf("%s:1:1: not up to date; run go generate", file)
+	case len(bytes.TrimSpace(have)) > 0 && !isGenerated(have):
+		return fmt.Errorf("%s:1:1: not written by toolgen; remove the file or set another name with -o", file)
 	}
 	return os.WriteFile(file, want, 0o644)
 }

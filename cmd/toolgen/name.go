@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// snake turns a Go name into snake_case: userID is user_id, HTTPServer is http_server, userIDs is user_ids.
-func snake(name string) string {
+// snakeCase converts a Go name to snake_case: userID to user_id, HTTPServer to http_server, userIDs to user_ids.
+func snakeCase(name string) string {
 	r := []rune(strings.Trim(name, "_"))
 	at := func(i int) rune {
 		if i < 0 || i >= len(r) {
@@ -30,8 +30,8 @@ func snake(name string) string {
 	return b.String()
 }
 
-// camel turns a snake_case word into the Go name of an exported thing.
-func camel(word string) string {
+// camelCase converts a snake_case word to an exported Go name.
+func camelCase(word string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(word, "_") {
 		if part != "" {
@@ -41,8 +41,8 @@ func camel(word string) string {
 	return b.String()
 }
 
-// argumentName tells whether every model's API accepts a word as the name of an argument.
-func argumentName(word string) bool {
+// isArgumentName reports whether the APIs of all models accept a word as the name of an argument.
+func isArgumentName(word string) bool {
 	for i, c := range word {
 		if !('a' <= c && c <= 'z' || i > 0 && (c == '_' || '0' <= c && c <= '9')) {
 			return false
@@ -51,9 +51,10 @@ func argumentName(word string) bool {
 	return word != "" && len(word) <= 64
 }
 
-// names hands out names that nothing else in a scope has.
+// names is the set of names that are used in a scope.
 type names map[string]bool
 
+// pick returns want, with underscores added until it is unused, and adds it to the set.
 func (n names) pick(want string) string {
 	for n[want] {
 		want += "_"

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// problems collects all that is wrong, because somebody who mends a package wants the whole list at once.
+// problems collects all problems of a package, so that one run reports all of them.
 type problems struct {
 	fset *token.FileSet
 	list []problem
@@ -23,7 +23,7 @@ func (p *problems) add(pos token.Pos, format string, args ...any) {
 	p.list = append(p.list, problem{p.fset.Position(pos), fmt.Sprintf(format, args...)})
 }
 
-// err gives the problems in the order of the source, or nil.
+// err returns the problems in source order as one error, or nil.
 func (p *problems) err() error {
 	slices.SortStableFunc(p.list, func(a, b problem) int {
 		return cmp.Or(cmp.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line),

@@ -1,11 +1,11 @@
-// Witness is the far side in crash tests: a process of its own that counts the effects asked of it, by Idempotency-Key,
-// and keeps the count on disk before it answers. It also does the killing, since nobody else knows when a request has
-// arrived.
+// Witness is the external service of the crash tests, in its own process. It counts the effects of requests by
+// Idempotency-Key, and writes each count to disk before it responds. It also kills the server under test, because only
+// the witness knows when a request has arrived.
 //
-//	POST /effects/{class}/{lane}  one effect; class keyed honours the key, every other class counts each arrival
-//	GET  /effects/{key}           what was counted for a key: 200, or 404 when there was no effect
-//	GET  /effects                 everything
-//	PUT  /plans/{lane}            what to do at the next arrivals in a lane
+//	POST /effects/{class}/{lane}  make one effect; class keyed ignores a repeated key, other classes count every request
+//	GET  /effects/{key}           get the count of a key: 200, or 404 if there was no effect
+//	GET  /effects                 list all counts
+//	PUT  /plans/{lane}            set the plans for the next requests in a lane
 package main
 
 import (
@@ -24,9 +24,9 @@ import (
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address to listen on")
-	file := flag.String("log", "witness.log", "file that keeps the count")
+	file := flag.String("log", "witness.log", "file that stores the counts")
 	settle := flag.Duration("settle", 20*time.Millisecond,
-		"how long a look-up waits for requests that arrived before it")
+		"how long a GET waits for requests that arrived before it")
 	flag.Parse()
 	if err := run(*listen, *file, *settle); err != nil {
 		fmt.Fprintln(os.Stderr, "witness:", err)
@@ -39,7 +39,7 @@ func run(listen, file string, settle time.Duration) error {
 	if err != nil {
 		return err
 	}
-	w.settle = settle
+	w.settleTime = settle
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
@@ -54,10 +54,10 @@ type entry struct {
 	Key    string `json:"key"`
 	Class  string `json:"class"`
 	Lane   string `json:"lane"`
-	Repeat bool   `json:"repeat,omitempty"` // the key was known and honoured: no effect
+	Repeat bool   `json:"repeat,omitempty"` // a repeated key of class keyed, without an effect
 }
 
-// count is what happened for one key.
+// count is the number of effects and repeats of one key.
 type count struct {
 	Key     string `json:"key"`
 	Class   string `json:"class"`
@@ -66,39 +66,39 @@ type count struct {
 	Repeats int    `json:"repeats"`
 }
 
-// plan is what to do when a request arrives. The zero value lets it be.
+// plan says how to disturb a request. The zero value does not disturb it.
 type plan struct {
-	Do   string `json:"do"`            // kill, drop, hang or fail; empty for nothing
-	When string `json:"when"`          // before the effect is counted, when it is counted, or when it is answered
-	PID  int    `json:"pid,omitempty"` // of the process to kill
-	// SlowMS has the effect counted so much later, though nobody waits for it any more. It goes with kill, drop and
-	// nothing, before.
+	Do   string `json:"do"`            // kill, drop, hang or fail; empty for no disturbance
+	When string `json:"when"`          // before, counted or answered
+	PID  int    `json:"pid,omitempty"` // process to kill
+	// SlowMS delays the effect, which happens even if the client is gone. It can be combined with kill and drop before,
+	// or with an empty Do.
 	SlowMS int `json:"slow_ms,omitempty"`
 }
 
-func (p plan) valid() error {
+func (p plan) check() error {
 	if p.SlowMS != 0 && (p.SlowMS < 0 || p.Do == "hang" || p.Do == "fail" || p.Do != "" && p.When != "before") {
-		return fmt.Errorf("%s when %q cannot be slow", p.Do, p.When)
+		return fmt.Errorf("do %q with when %q cannot have slow_ms", p.Do, p.When)
 	}
 	switch p.Do {
 	case "":
 		return nil
 	case "kill":
 		if p.PID <= 1 {
-			return fmt.Errorf("%d is not a process to kill", p.PID)
+			return fmt.Errorf("pid %d cannot be killed", p.PID)
 		}
 	case "drop", "hang", "fail":
 	default:
 		return fmt.Errorf("do is %q; it must be kill, drop, hang or fail", p.Do)
 	}
 	if p.When != "before" && p.When != "counted" && (p.When != "answered" || p.Do != "kill") {
-		return fmt.Errorf("%s when %q is not known", p.Do, p.When)
+		return fmt.Errorf("do %q cannot have when %q", p.Do, p.When)
 	}
 	return nil
 }
 
 type witness struct {
-	settle time.Duration
+	settleTime time.Duration
 
 	mu     sync.Mutex
 	log    *os.File
@@ -107,34 +107,34 @@ type witness struct {
 	plans  map[string][]plan
 }
 
-// open reads what was counted before. A line that is not whole was never answered for, and goes.
+// open opens a log and reads its counts. It removes an incomplete last line, whose request got no response.
 func open(file string) (*witness, error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	w := &witness{log: f, counts: map[string]*count{}, plans: map[string][]plan{}}
-	whole := int64(0)
-	for dec := json.NewDecoder(f); ; whole = dec.InputOffset() {
+	complete := int64(0)
+	for dec := json.NewDecoder(f); ; complete = dec.InputOffset() {
 		var e entry
 		err := dec.Decode(&e)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s is not a witness's log: %w", file, err)
+			return nil, fmt.Errorf("%s is not a log of the witness: %w", file, err)
 		}
-		w.note(e)
+		w.addToCounts(e)
 	}
-	if err := f.Truncate(whole); err != nil {
+	if err := f.Truncate(complete); err != nil {
 		return nil, err
 	}
-	_, err = f.Seek(whole, io.SeekStart)
+	_, err = f.Seek(complete, io.SeekStart)
 	return w, err
 }
 
-// note adds an entry to the counts.
-func (w *witness) note(e entry) *count {
+// addToCounts adds an entry to the counts in memory.
+func (w *witness) addToCounts(e entry) *count {
 	c, ok := w.counts[e.Key]
 	if !ok {
 		c = &count{Key: e.Key, Class: e.Class, Lane: e.Lane}
@@ -151,48 +151,48 @@ func (w *witness) note(e entry) *count {
 
 func (w *witness) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /effects/{class}/{lane}", w.effect)
-	mux.HandleFunc("GET /effects/{key}", w.look)
-	mux.HandleFunc("GET /effects", w.list)
-	mux.HandleFunc("PUT /plans/{lane}", w.intend)
+	mux.HandleFunc("POST /effects/{class}/{lane}", w.postEffect)
+	mux.HandleFunc("GET /effects/{key}", w.getEffect)
+	mux.HandleFunc("GET /effects", w.listEffects)
+	mux.HandleFunc("PUT /plans/{lane}", w.setPlans)
 	return mux
 }
 
-// effect counts one, on disk, and then answers; unless a plan says otherwise. A client that has gone away changes
-// nothing: the request has arrived.
-func (w *witness) effect(rw http.ResponseWriter, r *http.Request) {
+// postEffect counts an effect on disk and then responds, unless the plan disturbs the request. It counts the effect
+// even if the client has disconnected, because the request has arrived.
+func (w *witness) postEffect(rw http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20)); err != nil {
-		return // half a request is none
+		return // an incomplete request has no effect
 	}
 	e := entry{Key: r.Header.Get("Idempotency-Key"), Class: r.PathValue("class"), Lane: r.PathValue("lane")}
 	if e.Key == "" {
-		http.Error(rw, "no Idempotency-Key", http.StatusBadRequest)
+		http.Error(rw, "Idempotency-Key is missing", http.StatusBadRequest)
 		return
 	}
-	p := w.next(e.Lane)
+	p := w.takePlan(e.Lane)
 	if p.SlowMS > 0 {
-		p.leave(rw)
+		p.cutClient(rw)
 		time.Sleep(time.Duration(p.SlowMS) * time.Millisecond)
 	} else if p.act("before", rw, r) {
 		return
 	}
-	if err := w.count(e); err != nil {
+	if err := w.recordEffect(e); err != nil {
 		fmt.Fprintln(os.Stderr, "witness:", err)
-		os.Exit(1) // a witness that cannot count must not testify
+		os.Exit(1) // the counts would be wrong from now on
 	}
 	if p.SlowMS > 0 && p.Do != "" || p.act("counted", rw, r) {
 		return
 	}
-	// A repeat gets the answer that the first one got: it says nothing of the count.
-	answer(rw, http.StatusOK, map[string]string{"done": e.Key})
+	// A repeat gets the same response as the first request.
+	writeJSON(rw, http.StatusOK, map[string]string{"done": e.Key})
 	if p.When == "answered" {
-		_ = http.NewResponseController(rw).Flush() // the client may have died of something else
+		_ = http.NewResponseController(rw).Flush() // the client may have disconnected
 		p.act("answered", rw, r)
 	}
 }
 
-// leave has the client of a slow effect die or lose its connection, as the plan says.
-func (p plan) leave(rw http.ResponseWriter) {
+// cutClient kills the client of a slow effect or closes its connection, as the plan says.
+func (p plan) cutClient(rw http.ResponseWriter) {
 	switch p.Do {
 	case "kill":
 		if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
@@ -205,8 +205,8 @@ func (p plan) leave(rw http.ResponseWriter) {
 	}
 }
 
-// next takes the lane's next plan.
-func (w *witness) next(lane string) (p plan) {
+// takePlan removes and returns the next plan of a lane.
+func (w *witness) takePlan(lane string) (p plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if list := w.plans[lane]; len(list) > 0 {
@@ -215,8 +215,8 @@ func (w *witness) next(lane string) (p plan) {
 	return p
 }
 
-// count makes an entry durable.
-func (w *witness) count(e entry) error {
+// recordEffect writes an entry to disk and adds it to the counts.
+func (w *witness) recordEffect(e entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c, known := w.counts[e.Key]
@@ -231,11 +231,11 @@ func (w *witness) count(e entry) error {
 	if err := w.log.Sync(); err != nil {
 		return err
 	}
-	w.note(e)
+	w.addToCounts(e)
 	return nil
 }
 
-// act does what the plan says, if its moment has come. True means that the request is over.
+// act executes the plan if it applies at the moment when. It returns true if the request is finished.
 func (p plan) act(when string, rw http.ResponseWriter, r *http.Request) bool {
 	if p.Do == "" || p.When != when {
 		return false
@@ -248,52 +248,51 @@ func (p plan) act(when string, rw http.ResponseWriter, r *http.Request) bool {
 		if when == "answered" {
 			return true
 		}
-		<-r.Context().Done() // it gets no answer while it dies
+		<-r.Context().Done() // do not respond while the client dies
 	case "hang":
 		<-r.Context().Done()
 	case "fail":
-		answer(rw, http.StatusInternalServerError, map[string]string{"error": "it may or may not have happened"})
+		writeJSON(rw, http.StatusInternalServerError, map[string]string{"error": "it may or may not have happened"})
 		return true
 	case "drop":
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// look says what was counted for a key. A request that arrived earlier may still be on its way to the count; the wait
-// lets it get there, as the far side's own order of things would.
-func (w *witness) look(rw http.ResponseWriter, r *http.Request) {
-	time.Sleep(w.settle)
+// getEffect returns the count of a key. It first waits, so that requests that arrived earlier are counted.
+func (w *witness) getEffect(rw http.ResponseWriter, r *http.Request) {
+	time.Sleep(w.settleTime)
 	w.mu.Lock()
 	c, ok := w.counts[r.PathValue("key")]
-	var shown count
+	var found count
 	if ok {
-		shown = *c
+		found = *c
 	}
 	w.mu.Unlock()
-	if shown.Effects == 0 {
-		answer(rw, http.StatusNotFound, map[string]string{"error": "nothing happened under this key"})
+	if found.Effects == 0 {
+		writeJSON(rw, http.StatusNotFound, map[string]string{"error": "no effect with this key"})
 		return
 	}
-	answer(rw, http.StatusOK, shown)
+	writeJSON(rw, http.StatusOK, found)
 }
 
-func (w *witness) list(rw http.ResponseWriter, _ *http.Request) {
-	time.Sleep(w.settle)
+func (w *witness) listEffects(rw http.ResponseWriter, _ *http.Request) {
+	time.Sleep(w.settleTime)
 	w.mu.Lock()
 	all := make([]count, len(w.order))
 	for i, c := range w.order {
 		all[i] = *c
 	}
 	w.mu.Unlock()
-	answer(rw, http.StatusOK, all)
+	writeJSON(rw, http.StatusOK, all)
 }
 
-// intend sets a lane's plans, one for each arrival to come.
-func (w *witness) intend(rw http.ResponseWriter, r *http.Request) {
+// setPlans sets the plans of a lane, one for each of its next requests.
+func (w *witness) setPlans(rw http.ResponseWriter, r *http.Request) {
 	var list []plan
 	err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&list)
 	for _, p := range list {
-		err = errors.Join(err, p.valid())
+		err = errors.Join(err, p.check())
 	}
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusBadRequest)
@@ -305,13 +304,14 @@ func (w *witness) intend(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-func answer(rw http.ResponseWriter, status int, v any) {
+// writeJSON writes a JSON response.
+func writeJSON(rw http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("witness: " + err.Error()) // our own types marshal
+		panic("witness: " + err.Error()) // v is one of the types above
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	rw.Header().Set("Content-Length", fmt.Sprint(len(b)))
 	rw.WriteHeader(status)
-	_, _ = rw.Write(b) // the client may have gone
+	_, _ = rw.Write(b) // the client may have disconnected
 }

@@ -8,7 +8,7 @@ import (
 	"reeve"
 )
 
-// Tools gives the tools of this package, in the order of their ids.
+// Tools returns the tools of this package, sorted by id.
 func Tools() []reeve.Tool {
 	return []reeve.Tool{
 		reeve.MustTool(reeve.Tool{
@@ -25,11 +25,10 @@ func Tools() []reeve.Tool {
 			return Convert(ctx, in.Degrees, in.From)
 		}),
 		reeve.MustTool(reeve.Tool{
-			ID: "summarize_readings",
-			Description: "summarize_readings gives the number of readings taken at a place, the lowest and the " +
-				"highest.\n\nVery cold readings can be faults of the instrument, and can be left out.",
-			Category: "weather",
-			Effect:   reeve.Read,
+			ID:          "summarize_readings",
+			Description: "summarize_readings gives the number of readings taken at a place, the lowest and the highest.\n\nVery cold readings can be faults of the instrument, and can be left out.",
+			Category:    "weather",
+			Effect:      reeve.Read,
 		}, func(ctx context.Context, in struct {
 			Place       string    `json:"place"`
 			Readings    []float64 `json:"readings" doc:"temperatures in degrees Celsius"`

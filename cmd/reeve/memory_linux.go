@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trim gives back what only starting needed: the garbage of it, and the pages of the program's own file that it touched
-// on the way. Most of a server's code runs once, to register routes, tools and schemas; an idle server needs a fifth of
-// it. What is needed again is read again, from the page cache. Nothing depends on it, so nothing is said when it cannot
-// be done.
-func trim() {
+// releaseStartupMemory returns memory to the operating system that only startup needed: garbage, and the pages of the
+// executable. Most of the server's code runs once, to register routes, tools and schemas; an idle server needs a fifth
+// of it. The kernel reloads pages from the page cache when they are used again. Errors are ignored, because nothing
+// depends on the result.
+func releaseStartupMemory() {
 	debug.FreeOSMemory()
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -32,7 +32,7 @@ func trim() {
 			!strings.HasSuffix(lines.Text(), " "+self) {
 			continue
 		}
-		if !strings.Contains(mode, "w") { // what may be written is not in the file any more
+		if !strings.Contains(mode, "w") { // a writable page may differ from the file
 			_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
 		}
 	}
