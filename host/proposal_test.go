@@ -220,7 +220,7 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 		}
 		same := h.Call(a.ID, "send", object{"to": "x"})
 		if same.ProposalID != first.ProposalID || same.CallID == first.CallID ||
-			!strings.HasPrefix(same.Content, "This is item 1") {
+			!strings.HasPrefix(same.Content, "This is already item 1") {
 			t.Errorf("another call that says the same: %+v", same)
 		}
 		if other := h.Call(a.ID, "send", object{"to": "z"}); proposal(h, other.ProposalID).Ordinal != 2 {
@@ -244,7 +244,7 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 		h.Want(200, &x, "POST", "/api/agents/a/calls/explain", ask.with("args", object{"to": "new"}))
-		if !strings.Contains(x.Outcome, "change set") {
+		if !strings.Contains(x.Outcome, "would become a proposal") {
 			t.Errorf("%+v", x)
 		}
 		if p, _, status := say(h, first.ProposalID, "reopen", ""); status != 200 || p.State != reeve.ProposalPending ||

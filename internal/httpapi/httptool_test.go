@@ -360,7 +360,7 @@ func TestG05_WhatASchemaDoesNotKnow(t *testing.T) {
 		h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": id})
 		p := refused(t, h.Do("POST", "/api/agents/coach/calls",
 			object{"tool": id, "args": object{"place": "x", "nope": 1}}), 400, reeve.Validation)
-		if len(p.Errors) != 1 || p.Errors[0].Path != "/nope" || p.Errors[0].Message != "is not known" ||
+		if len(p.Errors) != 1 || p.Errors[0].Path != "/nope" || p.Errors[0].Message != "is unknown" ||
 			p.Errors[0].Expected != "no such property" {
 			t.Errorf("%s: %+v", id, p)
 		}
