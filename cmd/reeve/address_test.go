@@ -170,7 +170,7 @@ func TestOwnersTokenIsNotSentToTheAddressOfAKilledServer(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer stranger.Close()
 	dir := leftDir(t, stranger.URL, "owner-secret")
-	for want, args := range map[string][]string{"does not run any more": {"tools"},
+	for want, args := range map[string][]string{"is no longer running": {"tools"},
 		"no token for": {"--url", stranger.URL, "tools"}} {
 		var out strings.Builder
 		code := run(t.Context(), args, environment{in: strings.NewReader(""), out: &out, err: &out,
