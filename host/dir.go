@@ -168,7 +168,7 @@ func (h *Host) bootstrap(ctx context.Context) error {
 			}
 		}
 		var c store.Credential
-		token, c = httpapi.NewOwner(tx.NewID(reeve.PrefixToken), tx.Now())
+		token, c = httpapi.NewOwnerToken(tx.NewID(reeve.PrefixToken), tx.Now())
 		return tx.Agents().InsertCredential(ctx, c)
 	})
 	if err != nil || token == "" {
@@ -197,7 +197,7 @@ func firstWorkspace(ctx context.Context, tx *store.Tx) error {
 // False means that the token is not valid in this database, or is not an owner's. Holding the file is the proof:
 // whoever can write the data directory owns the server, and no API can.
 func adopt(ctx context.Context, tx *store.Tx, text string) (known bool, err error) {
-	c, err := httpapi.Recognize(ctx, &tx.Snap, text)
+	c, err := httpapi.VerifyToken(ctx, &tx.Snap, text)
 	switch {
 	case reeve.CodeOf(err) == reeve.Unauthenticated:
 		return false, nil

@@ -13,11 +13,11 @@ import (
 	"reeve/internal/wake"
 )
 
-// agentName is the form of an agent's name; after one a page of agents begins.
-var agentName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+// agentNamePattern is the form of an agent's name; after one a page of agents begins.
+var agentNamePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
-// agentID finds an agent by its name or id, to narrow a list by; no name is no agent, and narrows nothing.
-func agentID(ctx context.Context, snap *store.Snap, workspace, name string) (string, error) {
+// resolveAgentFilter finds an agent by its name or id, to narrow a list by; no name is no agent, and narrows nothing.
+func resolveAgentFilter(ctx context.Context, snap *store.Snap, workspace, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -72,7 +72,7 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant",
 			Lifecycle: reeve.AgentCreated, Mode: reeve.Hybrid,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		if err := settle(ctx, tx, &a, in.Body); err != nil {
+		if err := applyAgentRequest(ctx, tx, &a, in.Body); err != nil {
 			return err
 		}
 		if err := tx.Agents().InsertAgent(ctx, a); err != nil {
@@ -88,10 +88,10 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	})
 }
 
-// settle applies what a request says to an agent. Categories are named by id or name, and must be there. A policy may
+// applyAgentRequest applies what a request says to an agent. Categories are named by id or name, and must be there. A policy may
 // only name tools that are there, so that a slip of the pen does not leave the one that was meant unguarded; what it
 // named before, and is gone since, may stay.
-func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentRequest) error {
+func applyAgentRequest(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentRequest) error {
 	was := a.Policy.Tools
 	if r.Categories != nil {
 		ids, err := tx.ResolveCategories(ctx, a.WorkspaceID, *r.Categories, a.Categories)
@@ -100,7 +100,7 @@ func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentReques
 		}
 		r.Categories = &ids
 	}
-	if err := change(a, r); err != nil || r.Policy == nil {
+	if err := applyAgentFields(a, r); err != nil || r.Policy == nil {
 		return err
 	}
 	for id := range a.Policy.Tools {
@@ -120,8 +120,8 @@ func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentReques
 	return nil
 }
 
-// change applies what a request says to an agent.
-func change(a *reeve.Agent, r api.AgentRequest) error {
+// applyAgentFields applies what a request says to an agent.
+func applyAgentFields(a *reeve.Agent, r api.AgentRequest) error {
 	if r.Name != nil && *r.Name != a.Name {
 		if err := reeve.CheckName(*r.Name); err != nil {
 			return err
@@ -182,11 +182,11 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 		if err != nil {
 			return err
 		}
-		if err := settle(ctx, tx, &a, in.Body); err != nil {
+		if err := applyAgentRequest(ctx, tx, &a, in.Body); err != nil {
 			return err
 		}
 		if a.Lifecycle == reeve.AgentDestroyed { // before its turns end, which tells what their calls came to
-			if err := h.retire(ctx, tx, a, "destroyed"); err != nil {
+			if err := h.cancelWork(ctx, tx, a, "destroyed"); err != nil {
 				return err
 			}
 		}
@@ -203,8 +203,8 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 	return out, err
 }
 
-// retire settles what an agent leaves that is about to be destroyed or removed, as end says.
-func (h *agentHandlers) retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
+// cancelWork settles what an agent leaves that is about to be destroyed or removed, as end says.
+func (h *agentHandlers) cancelWork(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	if err := h.gate.CancelForAgent(ctx, tx, a, end); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *Age
 			return err
 		}
 		// before its turns end, which tells what their calls came to
-		if err := h.retire(ctx, tx, a, "removed"); err != nil {
+		if err := h.cancelWork(ctx, tx, a, "removed"); err != nil {
 			return err
 		}
 		return tx.Agents().DeleteAgent(ctx, who.Workspace, a.ID)
@@ -239,7 +239,7 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 	Session string `query:"session" maxLength:"128" doc:"The session; your own default session if neither is given"`
 	Run     string `query:"run" maxLength:"128" doc:"The run; of a turn, what was written in it, and not the thread of its conversation"`
 }) (*body[api.MessageList], error) {
-	if err := checkPlace(in.Cursor); err != nil {
+	if err := checkMessageCursor(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[api.MessageList]{}
@@ -250,12 +250,12 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 		} else if gone != nil {
 			return gone
 		}
-		in.Session = sessionFor(who, in.Session)
-		if no, err := hidden(ctx, snap, who, in.Session); err != nil || no {
+		in.Session = resolveSession(who, in.Session)
+		if no, err := isSessionHidden(ctx, snap, who, in.Session); err != nil || no {
 			out.Body.Messages = []reeve.Message{} // as of a session that never was
 			return err
 		}
-		list, err := messages(ctx, snap, who, a.ID, in.Session, in.Run, in.Page)
+		list, err := listThreadMessages(ctx, snap, who, a.ID, in.Session, in.Run, in.Page)
 		if err == nil && len(list) == 0 && gone != nil {
 			return gone
 		}
@@ -268,15 +268,15 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 	return out, err
 }
 
-// messages reads a page of an agent's thread: of a session or a run, or of the caller's default session. What a turn
+// listThreadMessages reads a page of an agent's thread: of a session or a run, or of the caller's default session. What a turn
 // wrote is in the thread of its conversation, with all other turns.
-func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string,
+func listThreadMessages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string,
 	page Page) ([]reeve.Message, error) {
 	if run == "" {
 		return snap.Ledger().ListMessages(ctx, who.Workspace,
 			reeve.SessionThread(agent, cmp.Or(session, reeve.DefaultSession(who.User))), page.Cursor, page.Limit)
 	}
-	if no, err := hiddenRun(ctx, snap, who, run); err != nil || no {
+	if no, err := isRunHidden(ctx, snap, who, run); err != nil || no {
 		return []reeve.Message{}, err // as of a run that never was
 	}
 	is, err := snap.Runs().GetRun(ctx, who.Workspace, run)

@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// inboxLimit is how much of each kind the inbox shows.
-const inboxLimit = 200
+// maxInboxItems is how much of each kind the inbox shows.
+const maxInboxItems = 200
 
 // approvalHandlers serves approvals and the inbox of everything that waits for a person.
 type approvalHandlers struct {
@@ -22,22 +22,22 @@ type approvalHandlers struct {
 func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.Inbox], error) {
 	out := &body[api.Inbox]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = waiting(ctx, snap, who); err == nil {
-			err = h.redactor.oversee(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
+		if out.Body, err = readInbox(ctx, snap, who); err == nil {
+			err = h.redactor.redact(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
 		}
 		if err == nil {
 			out.Body.Hold, err = snap.System().Hold(ctx)
 		}
 		for i := 0; i < len(out.Body.Unknown) && err == nil; i++ {
-			err = withArgs(ctx, snap, &out.Body.Unknown[i])
+			err = addArgs(ctx, snap, &out.Body.Unknown[i])
 		}
 		return err
 	})
 }
 
-// waiting reads what waits for a person: of each kind so much as the inbox shows.
-func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
-	const most = inboxLimit + 1
+// readInbox reads what waits for a person: of each kind so much as the inbox shows.
+func readInbox(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
+	const most = maxInboxItems + 1
 	if in.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, reeve.Pending, "", most); err != nil {
 		return in, err
 	}
@@ -51,14 +51,14 @@ func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api
 	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, most); err != nil {
 		return in, err
 	}
-	in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, eyes(who), most)
-	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions)) > inboxLimit
-	in.Approvals, in.Unknown, in.Proposals = shownOf(in.Approvals), shownOf(in.Unknown), shownOf(in.Proposals)
-	in.Items, in.Questions = shownOf(in.Items), shownOf(in.Questions)
+	in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, visibleUser(who), most)
+	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions)) > maxInboxItems
+	in.Approvals, in.Unknown, in.Proposals = firstInbox(in.Approvals), firstInbox(in.Unknown), firstInbox(in.Proposals)
+	in.Items, in.Questions = firstInbox(in.Items), firstInbox(in.Questions)
 	return in, err
 }
 
-func shownOf[T any](list []T) []T { return list[:min(len(list), inboxLimit)] }
+func firstInbox[T any](list []T) []T { return list[:min(len(list), maxInboxItems)] }
 
 func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
@@ -74,7 +74,7 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 			ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
 			return err
 		}
-		return h.redactor.oversee(ctx, snap, who, out.Body.Approvals, nil)
+		return h.redactor.redact(ctx, snap, who, out.Body.Approvals, nil)
 	})
 	if n := len(out.Body.Approvals); n == in.Limit {
 		out.Body.Next = out.Body.Approvals[n-1].ID
@@ -90,7 +90,7 @@ func (h *approvalHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 			return err
 		}
 		out.Body = a.AsOf(snap.Now())
-		return h.redactor.overseeOne(ctx, snap, who, &out.Body, nil)
+		return h.redactor.redactOne(ctx, snap, who, &out.Body, nil)
 	})
 }
 

@@ -32,7 +32,7 @@ func (a *authenticator) authenticate(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		who, err := a.identity(r)
+		who, err := a.identifyRequest(r)
 		if err != nil {
 			a.errors.write(w, r, err)
 			return
@@ -41,12 +41,12 @@ func (a *authenticator) authenticate(next http.Handler) http.Handler {
 	})
 }
 
-func (a *authenticator) identity(r *http.Request) (reeve.Principal, error) {
-	return a.whoIs(r, bearer(r), r.Header.Get("X-Workspace-Id"))
+func (a *authenticator) identifyRequest(r *http.Request) (reeve.Principal, error) {
+	return a.identify(r, bearerToken(r), r.Header.Get("X-Workspace-Id"))
 }
 
-// bearer is the token that a request carries in its header, or nothing.
-func bearer(r *http.Request) string {
+// bearerToken is the token that a request carries in its header, or nothing.
+func bearerToken(r *http.Request) string {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return ""
@@ -54,10 +54,10 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// whoIs finds out who makes a request, by its token and the workspace it names.
-func (a *authenticator) whoIs(r *http.Request, token, workspace string) (reeve.Principal, error) {
+// identify finds out who makes a request, by its token and the workspace it names.
+func (a *authenticator) identify(r *http.Request, token, workspace string) (reeve.Principal, error) {
 	var who reeve.Principal
-	c, err := a.admit(r, token)
+	c, err := a.verifyToken(r, token)
 	if err != nil {
 		return who, err
 	}
@@ -73,15 +73,15 @@ func (a *authenticator) whoIs(r *http.Request, token, workspace string) (reeve.P
 	return reeve.Principal{TokenID: c.ID, User: c.User, Role: c.Role, Workspace: workspace}, nil
 }
 
-// admit finds the token of a request, and limits how fast one token, or an address without a valid one, may ask.
-func (a *authenticator) admit(r *http.Request, token string) (store.Credential, error) {
+// verifyToken finds the token of a request, and limits how fast one token, or an address without a valid one, may ask.
+func (a *authenticator) verifyToken(r *http.Request, token string) (store.Credential, error) {
 	if token == "" {
-		return store.Credential{}, a.slow(r, reeve.Errorf(reeve.Unauthenticated, "no bearer token was sent").
+		return store.Credential{}, a.limitFailures(r, reeve.Errorf(reeve.Unauthenticated, "no bearer token was sent").
 			Hintf("send Authorization: Bearer <token>; the owner's is in the data directory"))
 	}
-	c, err := a.credential(r.Context(), token)
+	c, err := a.getCredential(r.Context(), token)
 	if reeve.CodeOf(err) == reeve.Unauthenticated {
-		return c, a.slow(r, err)
+		return c, a.limitFailures(r, err)
 	}
 	if err == nil {
 		err = a.limit.allow("token:" + c.ID)
@@ -89,8 +89,8 @@ func (a *authenticator) admit(r *http.Request, token string) (store.Credential, 
 	return c, err
 }
 
-// slow limits how fast tokens can be guessed from one address.
-func (a *authenticator) slow(r *http.Request, err error) error {
+// limitFailures limits how fast tokens can be guessed from one address.
+func (a *authenticator) limitFailures(r *http.Request, err error) error {
 	host, _, splitErr := net.SplitHostPort(r.RemoteAddr)
 	if splitErr != nil {
 		host = r.RemoteAddr
@@ -111,8 +111,8 @@ func newCredential(id string, t reeve.AccessToken) (string, store.Credential) {
 	return tokenPrefix + id + "_" + secret, store.Credential{AccessToken: t, Hash: hashSecret(secret)}
 }
 
-// NewOwner makes the token that a server keeps in its data directory: a server token, valid in every workspace.
-func NewOwner(id string, at time.Time) (string, store.Credential) {
+// NewOwnerToken makes the token that a server keeps in its data directory: a server token, valid in every workspace.
+func NewOwnerToken(id string, at time.Time) (string, store.Credential) {
 	text, c := newCredential(id, reeve.AccessToken{Name: reeve.OwnerUser, User: reeve.OwnerUser, Role: reeve.Owner,
 		CreatedAt: at})
 	c.Server = true
@@ -124,15 +124,15 @@ func hashSecret(s string) string { // a random secret of 256 bits needs no slow 
 	return hex.EncodeToString(sum[:])
 }
 
-func (a *authenticator) credential(ctx context.Context, token string) (c store.Credential, err error) {
+func (a *authenticator) getCredential(ctx context.Context, token string) (c store.Credential, err error) {
 	return c, a.db.View(ctx, func(snap *store.Snap) error {
-		c, err = Recognize(ctx, snap, token)
+		c, err = VerifyToken(ctx, snap, token)
 		return err
 	})
 }
 
-// Recognize finds what is kept of a token, or says that it is not valid.
-func Recognize(ctx context.Context, snap *store.Snap, token string) (store.Credential, error) {
+// VerifyToken finds what is kept of a token, or says that it is not valid.
+func VerifyToken(ctx context.Context, snap *store.Snap, token string) (store.Credential, error) {
 	wrong := reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid").
 		Hintf("it may have been revoked or have expired")
 	rest, ok := strings.CutPrefix(token, tokenPrefix)
@@ -156,7 +156,7 @@ type limiter struct {
 	rate  float64
 	burst int
 	mu    sync.Mutex
-	by    map[string]*rate.Limiter
+	limiters    map[string]*rate.Limiter
 }
 
 // maxLimiters bounds the memory that strangers can make us use.
@@ -165,13 +165,13 @@ const maxLimiters = 10_000
 func (l *limiter) allow(who string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.by == nil || len(l.by) > maxLimiters {
-		l.by = map[string]*rate.Limiter{}
+	if l.limiters == nil || len(l.limiters) > maxLimiters {
+		l.limiters = map[string]*rate.Limiter{}
 	}
-	b, ok := l.by[who]
+	b, ok := l.limiters[who]
 	if !ok {
 		b = rate.NewLimiter(rate.Limit(l.rate), l.burst)
-		l.by[who] = b
+		l.limiters[who] = b
 	}
 	if b.Allow() {
 		return nil
@@ -180,8 +180,8 @@ func (l *limiter) allow(who string) error {
 		RetryAfter: time.Second}
 }
 
-// serverWide lets only server tokens through: what concerns the whole server is no single workspace's business.
-func serverWide(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
+// checkServerToken lets only server tokens through: what concerns the whole server is no single workspace's business.
+func checkServerToken(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
 	mine, _, err := snap.Agents().GetCredential(ctx, who.TokenID)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, 
 }) (*body[api.SessionFileList], error) {
 	after, ok := strings.CutPrefix(in.Cursor, pathCursor)
 	if in.Cursor != "" && (!ok || !strings.HasPrefix(after, "/")) {
-		return nil, badCursor()
+		return nil, newInvalidCursor()
 	}
 	out := &body[api.SessionFileList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
@@ -34,7 +34,7 @@ func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, 
 		if err != nil {
 			return err
 		}
-		out.Body.Files, err = snap.Chat().SessionFilesAfter(ctx, who.Workspace, filesOf(m), after, in.Limit)
+		out.Body.Files, err = snap.Chat().SessionFilesAfter(ctx, who.Workspace, automationFileThread(m), after, in.Limit)
 		return err
 	})
 	if n := len(out.Body.Files); n == in.Limit {
@@ -54,7 +54,7 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 			return err
 		}
 		name := "/" + strings.TrimPrefix(in.Path, "/")
-		f, ok, err := snap.Chat().FindSessionFile(ctx, who.Workspace, filesOf(m), name)
+		f, ok, err := snap.Chat().FindSessionFile(ctx, who.Workspace, automationFileThread(m), name)
 		if err == nil && !ok {
 			err = reeve.Errorf(reeve.NotFound, "the automation has no file %s", name).
 				Hintf("list its files: reeve automations files %s", m.Name)
@@ -62,7 +62,7 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 		if err != nil {
 			return err
 		}
-		text, _, err := snap.Chat().GetSessionFile(ctx, who.Workspace, filesOf(m), name)
+		text, _, err := snap.Chat().GetSessionFile(ctx, who.Workspace, automationFileThread(m), name)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 	})
 }
 
-// filesOf is the session that an automation's files are in.
-func filesOf(m reeve.Automation) string {
+// automationFileThread is the session that an automation's files are in.
+func automationFileThread(m reeve.Automation) string {
 	return reeve.SessionThread(m.AgentID, reeve.AutomationSession)
 }

@@ -59,14 +59,14 @@ type ItemBody struct {
 }
 
 func (h *itemHandlers) skip(ctx context.Context, who reeve.Principal, in *ItemBody) (*body[reeve.Item], error) {
-	return h.settle(ctx, who, in, reeve.ItemSkipped)
+	return h.resolve(ctx, who, in, reeve.ItemSkipped)
 }
 
 func (h *itemHandlers) reprocess(ctx context.Context, who reeve.Principal, in *ItemBody) (*body[reeve.Item], error) {
-	return h.settle(ctx, who, in, reeve.ItemProcessing)
+	return h.resolve(ctx, who, in, reeve.ItemProcessing)
 }
 
-func (h *itemHandlers) settle(ctx context.Context, who reeve.Principal, in *ItemBody,
+func (h *itemHandlers) resolve(ctx context.Context, who reeve.Principal, in *ItemBody,
 	to reeve.ItemState) (*body[reeve.Item], error) {
 	if err := reeve.CheckItemName("id", in.Body.Item); err != nil {
 		return nil, reeve.InvalidField("/item", reeve.AsError(err).Message, "an item's id")

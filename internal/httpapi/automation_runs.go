@@ -41,7 +41,7 @@ func (h *automationRunHandlers) list(ctx context.Context, who reeve.Principal, i
 			return err
 		}
 		runs, err := snap.Runs().
-			ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: eyes(who), Before: in.Cursor,
+			ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: visibleUser(who), Before: in.Cursor,
 				Limit: in.Limit})
 		out.Body.Runs = make([]reeve.AutomationRun, len(runs))
 		for i := 0; i < len(runs) && err == nil; i++ {
@@ -67,13 +67,13 @@ func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal
 	IDPath
 	Page
 }) (*body[api.Plan], error) {
-	after, err := parsePlaceCursor(in.Cursor, 31)
+	after, err := parsePositionCursor(in.Cursor, 31)
 	if err != nil {
 		return nil, err
 	}
 	out := &body[api.Plan]{}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		note, err := planFor(ctx, snap, who, in.ID)
+		note, err := getVisiblePlan(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -82,22 +82,22 @@ func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal
 		return err
 	})
 	if n := len(out.Body.Calls); n == in.Limit {
-		out.Body.Next = placeCursor + strconv.Itoa(out.Body.Calls[n-1].Ordinal)
+		out.Body.Next = positionCursor + strconv.Itoa(out.Body.Calls[n-1].Ordinal)
 	}
 	return out, err
 }
 
-// planFor reads what is noted of a dry run that the caller may see.
-func planFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptRun, error) {
+// getVisiblePlan reads what is noted of a dry run that the caller may see.
+func getVisiblePlan(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptRun, error) {
 	note, ok, err := snap.Automations().FindScriptRunOf(ctx, who.Workspace, id)
 	if err != nil {
 		return note, err
 	}
 	if !ok || note.Type != reeve.DryRun {
-		return note, absent("plan", id)
+		return note, newNotFound("plan", id)
 	}
-	if _, err = runFor(ctx, snap, who, id); reeve.CodeOf(err) == reeve.NotFound {
-		err = absent("plan", id)
+	if _, err = getVisibleRun(ctx, snap, who, id); reeve.CodeOf(err) == reeve.NotFound {
+		err = newNotFound("plan", id)
 	}
 	return note, err
 }
@@ -105,7 +105,7 @@ func planFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id stri
 func (h *automationRunHandlers) applyPlan(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[reeve.AutomationRun], error) {
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
-		_, err := planFor(ctx, snap, who, in.ID)
+		_, err := getVisiblePlan(ctx, snap, who, in.ID)
 		return err
 	}); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ type Automations interface {
 		error)
 	Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (reeve.ScriptVersion, error)
 	ScriptJobs
-	Steer
+	AutomationControl
 }
 
 // ScriptJobs is what the planner and the maintainer are sent to do.
@@ -28,22 +28,22 @@ type ScriptJobs interface {
 	CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error
 }
 
-// Steer is what people do with an automation that is there.
-type Steer interface {
+// AutomationControl is what people do with an automation that is there.
+type AutomationControl interface {
 	Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error)
 	Pause(ctx context.Context, workspace, id string) (reeve.Automation, error)
 	Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error)
 	ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (reeve.Item, error)
-	Begin
+	AutomationStarter
 }
 
-// Begin asks for runs.
-type Begin interface {
+// AutomationStarter asks for runs.
+type AutomationStarter interface {
 	Start(ctx context.Context, workspace, id, user string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error)
 	Apply(ctx context.Context, workspace, run, user string) (reeve.AutomationRun, error)
 }
 
-func automationRoutes(router huma.API, s *services) {
+func registerAutomationRoutes(router huma.API, s *services) {
 	const (
 		get, post      = http.MethodGet, http.MethodPost
 		viewer, member = reeve.Viewer, reeve.Member
@@ -80,7 +80,7 @@ func automationRoutes(router huma.API, s *services) {
 	handle(router, route{get, runEventsPath, "streamRun",
 		"Follow a run: how far it has come, until it has ended (server-sent events)", tag, viewer, 0},
 		automationRuns.stream)
-	streams(router, runEventsPath, get, "200", nil)
+	documentStream(router, runEventsPath, get, "200", nil)
 	handle(router, route{get, at + "/{id}/items", "listItems", "List its items", tag, viewer, 0}, items.list)
 	handle(router, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer,
 		0}, items.get)
@@ -133,7 +133,7 @@ func (h *automationHandlers) create(ctx context.Context, who reeve.Principal, in
 	Scoped
 	Body reeve.AutomationRequest
 }) (*body[reeve.Automation], error) {
-	if !agentName.MatchString(in.Body.Name) {
+	if !agentNamePattern.MatchString(in.Body.Name) {
 		return nil, reeve.InvalidField("/name", "is not a name", "letters, digits, and _ . - inside")
 	}
 	a := reeve.Agent{WorkspaceID: who.Workspace, Name: in.Body.Name, Kind: "assistant", Lifecycle: reeve.AgentActive,
@@ -151,8 +151,8 @@ func (h *automationHandlers) get(ctx context.Context, who reeve.Principal,
 	})
 }
 
-// mostVersions is how many versions of one automation are shown.
-const mostVersions = 1000
+// maxVersions is how many versions of one automation are shown.
+const maxVersions = 1000
 
 func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[api.ScriptVersionList], error) {
@@ -163,7 +163,7 @@ func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Princip
 			return err
 		}
 		out.Body.Active = m.Version
-		out.Body.Versions, err = snap.Automations().ListVersions(ctx, m.AgentID, mostVersions)
+		out.Body.Versions, err = snap.Automations().ListVersions(ctx, m.AgentID, maxVersions)
 		return err
 	})
 }

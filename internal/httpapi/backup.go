@@ -21,7 +21,7 @@ type backupHandlers struct {
 
 // backup copies the whole database, so it takes a server token.
 func (h *backupHandlers) backup(ctx context.Context, who reeve.Principal, _ *Scoped) (*huma.StreamResponse, error) {
-	if err := h.db.View(ctx, func(snap *store.Snap) error { return serverWide(ctx, snap, who) }); err != nil {
+	if err := h.db.View(ctx, func(snap *store.Snap) error { return checkServerToken(ctx, snap, who) }); err != nil {
 		return nil, err
 	}
 	whole, err := h.copy(ctx) // before the answer begins, so that a copy that cannot be made is answered by the reason

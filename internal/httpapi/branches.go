@@ -22,7 +22,7 @@ type Branches interface {
 	Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error)
 }
 
-func branchRoutes(router huma.API, s *services) {
+func registerBranchRoutes(router huma.API, s *services) {
 	const (
 		get, post, del        = http.MethodGet, http.MethodPost, http.MethodDelete
 		viewer, member, owner = reeve.Viewer, reeve.Member, reeve.Owner
@@ -86,8 +86,8 @@ func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 	return out, err
 }
 
-// find reads a branch that the caller may see.
-func (h *branchHandlers) find(ctx context.Context, who reeve.Principal, id string) (b reeve.Branch, err error) {
+// getBranch reads a branch that the caller may see.
+func (h *branchHandlers) getBranch(ctx context.Context, who reeve.Principal, id string) (b reeve.Branch, err error) {
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		b, err = snap.Agents().GetBranch(ctx, who.Workspace, chat.VisibleTo(who), id)
 		return err
@@ -96,12 +96,12 @@ func (h *branchHandlers) find(ctx context.Context, who reeve.Principal, id strin
 }
 
 func (h *branchHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Branch], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	return &body[reeve.Branch]{b}, err
 }
 
 func (h *branchHandlers) diff(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.BranchDiff], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (h *branchHandlers) diff(ctx context.Context, who reeve.Principal, in *IDPa
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.shown(ctx, who)
+	shown, err := h.getRedaction(ctx, who)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func (h *branchHandlers) diff(ctx context.Context, who reeve.Principal, in *IDPa
 	return &body[reeve.BranchDiff]{d}, nil
 }
 
-// shown gives what takes the workspace's secrets out.
-func (h *branchHandlers) shown(ctx context.Context, who reeve.Principal) (v gate.Redaction, err error) {
+// getRedaction gives what takes the workspace's secrets out.
+func (h *branchHandlers) getRedaction(ctx context.Context, who reeve.Principal) (v gate.Redaction, err error) {
 	return v, h.db.View(ctx, func(snap *store.Snap) error {
 		v, err = h.gate.Redaction(ctx, snap, who.Workspace)
 		return err
@@ -134,7 +134,7 @@ func (h *branchHandlers) shown(ctx context.Context, who reeve.Principal) (v gate
 }
 
 func (h *branchHandlers) log(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.BranchLog], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (h *branchHandlers) log(ctx context.Context, who reeve.Principal, in *IDPat
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.shown(ctx, who)
+	shown, err := h.getRedaction(ctx, who)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (h *branchHandlers) merge(ctx context.Context, who reeve.Principal, in *str
 	IDPath
 	Body api.MergeRequest
 }) (*body[reeve.MergeResult], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +170,12 @@ func (h *branchHandlers) merge(ctx context.Context, who reeve.Principal, in *str
 }
 
 func (h *branchHandlers) discard(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Branch], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	// by the attempt that was cut off, or by the server after it
-	if b.State == reeve.BranchDiscarded && takenOver(ctx) {
+	if b.State == reeve.BranchDiscarded && retriesInterrupted(ctx) {
 		return &body[reeve.Branch]{b}, nil
 	}
 	b, err = h.branches.Discard(ctx, b)

@@ -28,10 +28,10 @@ type SubjectPath struct {
 	Subject string `path:"subject" maxLength:"200" doc:"agent:<id>, run:<id>, or workspace"`
 }
 
-var subject = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)
+var subjectPattern = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)
 
 func checkSubject(path, s string) error {
-	if subject.MatchString(s) {
+	if subjectPattern.MatchString(s) {
 		return nil
 	}
 	return &reeve.Error{Code: reeve.Validation, Message: "that is not the subject of a budget",
@@ -63,7 +63,7 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	out := &body[reeve.Budget]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
 		for _, s := range []*string{&b.Subject, &b.Parent} {
-			if name, ok := cutAgent(*s); ok {
+			if name, ok := cutAgentPrefix(*s); ok {
 				a, err := tx.Agents().GetAgent(ctx, who.Workspace, name)
 				if err != nil {
 					return err
@@ -79,7 +79,7 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	})
 }
 
-func cutAgent(subject string) (string, bool) {
+func cutAgentPrefix(subject string) (string, bool) {
 	const p = "agent:"
 	if len(subject) > len(p) && subject[:len(p)] == p {
 		return subject[len(p):], true
@@ -90,7 +90,7 @@ func cutAgent(subject string) (string, bool) {
 func (h *budgetHandlers) remove(ctx context.Context, who reeve.Principal, in *SubjectPath) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
 		subject := in.Subject
-		if name, ok := cutAgent(subject); ok {
+		if name, ok := cutAgentPrefix(subject); ok {
 			if a, err := tx.Agents().GetAgent(ctx, who.Workspace, name); err == nil {
 				subject = "agent:" + a.ID
 			}

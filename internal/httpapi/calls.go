@@ -19,8 +19,8 @@ type callInput struct {
 	Body api.CallRequest
 }
 
-// asCall is the request as the gate takes it.
-func asCall(who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Call, error) {
+// newCall is the request as the gate takes it.
+func newCall(who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Call, error) {
 	if key == "" {
 		key = r.Key
 	} else if r.Key != "" && r.Key != key {
@@ -29,7 +29,7 @@ func asCall(who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Ca
 			Fields:  []reeve.Field{{Path: "/idempotency_key", Message: "is not the header's", Expected: key}}}
 	}
 	c := reeve.Call{Workspace: who.Workspace, Agent: agent, Tool: r.Tool, Args: r.Args,
-		Session: sessionFor(who, r.Session), Run: r.Run, User: who.User, Via: reeve.ViaREST,
+		Session: resolveSession(who, r.Session), Run: r.Run, User: who.User, Via: reeve.ViaREST,
 		Tools: r.Tools, PreviewOnly: r.PreviewOnly, Base: r.Base, Reason: r.Reason}
 	if key != "" {
 		c.Operation = key // made an operation id once the agent is known
@@ -44,15 +44,15 @@ type callHandlers struct {
 	redactor viewRedactor
 }
 
-// prepare finds the agent, so that a key means the same by id and by name.
-func (h *callHandlers) prepare(ctx context.Context, who reeve.Principal, agent, key string,
+// prepareCall finds the agent, so that a key means the same by id and by name.
+func (h *callHandlers) prepareCall(ctx context.Context, who reeve.Principal, agent, key string,
 	r api.CallRequest) (reeve.Call, error) {
-	c, err := asCall(who, agent, key, r)
+	c, err := newCall(who, agent, key, r)
 	if err != nil || c.Operation == "" && c.Session == "" && c.Run == "" {
 		return c, err
 	}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		if err := mayEnter(ctx, snap, who, c.Session, c.Run); err != nil || c.Operation == "" {
+		if err := checkSessionAccess(ctx, snap, who, c.Session, c.Run); err != nil || c.Operation == "" {
 			return err
 		}
 		a, err := snap.Agents().GetAgent(ctx, who.Workspace, agent)
@@ -67,8 +67,8 @@ type callOutput struct {
 	Body   reeve.Result
 }
 
-// answer gives a result its status: 202 while it waits for something, else 200.
-func answer(r reeve.Result) *callOutput {
+// newCallOutput gives a result its status: 202 while it waits for something, else 200.
+func newCallOutput(r reeve.Result) *callOutput {
 	out := &callOutput{Status: http.StatusOK, Body: r}
 	switch r.State {
 	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown, reeve.ProposedOp:
@@ -81,7 +81,7 @@ func answer(r reeve.Result) *callOutput {
 }
 
 func (h *callHandlers) call(ctx context.Context, who reeve.Principal, in *callInput) (*callOutput, error) {
-	c, err := h.prepare(ctx, who, in.Agent, in.Key, in.Body)
+	c, err := h.prepareCall(ctx, who, in.Agent, in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (h *callHandlers) call(ctx context.Context, who reeve.Principal, in *callIn
 	if err != nil {
 		return nil, &refusedCall{res.CallID, err}
 	}
-	return answer(res), nil
+	return newCallOutput(res), nil
 }
 
 // callAll makes several calls. A key of the whole gives one to each call that has none of its own.
@@ -104,7 +104,7 @@ func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *str
 		if in.Key != "" && r.Key == "" {
 			r.Key = in.Key + "#" + strconv.Itoa(i)
 		}
-		if calls[i], err = h.prepare(ctx, who, in.Agent, "", r); err != nil {
+		if calls[i], err = h.prepareCall(ctx, who, in.Agent, "", r); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +113,7 @@ func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *str
 	for i, a := range h.gate.CallAll(ctx, calls) {
 		switch {
 		case !a.Made:
-			out.Body.Results[i] = notMade(last, calls[last].Tool)
+			out.Body.Results[i] = newSkippedResult(last, calls[last].Tool)
 			continue
 		case a.Err != nil && a.Result.CallID == "":
 			return nil, a.Err // nothing could be recorded: the agent is not there, or the store is down
@@ -123,17 +123,17 @@ func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *str
 	return out, nil
 }
 
-// notMade is the result of a call that was left because its run waits for one before it, which is named by its place
+// newSkippedResult is the result of a call that was left because its run waits for one before it, which is named by its place
 // and tool.
-func notMade(place int, tool string) reeve.Result {
+func newSkippedResult(place int, tool string) reeve.Result {
 	return reeve.Result{IsError: true, Code: reeve.Conflict,
 		Message: fmt.Sprintf("the call was not made: its run waits for call %d of the batch, %s", place+1, tool),
 		Hint:    "make it when that one has its result; a batch that has an Idempotency-Key can be sent again as it is"}
 }
 
-func (h *callHandlers) judge(ctx context.Context, who reeve.Principal,
+func (h *callHandlers) preview(ctx context.Context, who reeve.Principal,
 	in *callInput) (*body[reeve.Explanation], error) {
-	c, err := h.prepare(ctx, who, in.Agent, in.Key, in.Body)
+	c, err := h.prepareCall(ctx, who, in.Agent, in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (h *callHandlers) explain(ctx context.Context, who reeve.Principal, in *IDP
 		return nil, err
 	}
 	return &body[reeve.Explanation]{x}, h.db.View(ctx, func(snap *store.Snap) error {
-		return h.redactor.overseeOne(ctx, snap, who, x.Approval, x.Proposal)
+		return h.redactor.redactOne(ctx, snap, who, x.Approval, x.Proposal)
 	})
 }
 

@@ -13,8 +13,8 @@ import (
 	"reeve/internal/wake"
 )
 
-// heldShown is how much of each kind a report lists for a workspace.
-const heldShown = 200
+// maxHeldWork is how much of each kind a report lists for a workspace.
+const maxHeldWork = 200
 
 // controlHandlers serves the kill switch and the hold of a server.
 type controlHandlers struct {
@@ -34,7 +34,7 @@ func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *
 		}
 		out.Body.Held, out.Body.Hold, out.Body.Counts = true, hold, map[reeve.HeldKind]int{}
 		workspaces := []string{who.Workspace}
-		switch err := serverWide(ctx, snap, who); reeve.CodeOf(err) {
+		switch err := checkServerToken(ctx, snap, who); reeve.CodeOf(err) {
 		case "":
 			if workspaces, err = snap.Agents().WorkspaceIDs(ctx); err != nil {
 				return err
@@ -44,30 +44,30 @@ func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *
 			return err
 		}
 		for _, w := range workspaces {
-			work, counts, err := snap.System().HeldWork(ctx, w, heldShown)
+			work, counts, err := snap.System().HeldWork(ctx, w, maxHeldWork)
 			if err != nil {
 				return err
 			}
-			shown, err := h.heldFor(ctx, snap, who, w, work)
+			shown, err := h.redactHeldWork(ctx, snap, who, w, work)
 			if err != nil {
 				return err
 			}
 			out.Body.Work = append(out.Body.Work, shown...)
 			for kind, n := range counts {
 				out.Body.Counts[kind] += n
-				out.Body.More = out.Body.More || n > heldShown
+				out.Body.More = out.Body.More || n > maxHeldWork
 			}
 		}
 		return nil
 	})
 }
 
-// heldText is how many characters are shown of what held work is about.
-const heldText = 200
+// maxHeldText is how many characters are shown of what held work is about.
+const maxHeldText = 200
 
-// heldFor makes a workspace's held work fit for a caller. All of it is listed; what it is about is left out where the
+// redactHeldWork makes a workspace's held work fit for a caller. All of it is listed; what it is about is left out where the
 // caller could not read it elsewhere, and those who may look but not decide are not shown what looks like a secret.
-func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who reeve.Principal, workspace string,
+func (h *controlHandlers) redactHeldWork(ctx context.Context, snap *store.Snap, who reeve.Principal, workspace string,
 	work []store.HeldItem) ([]reeve.HeldWork, error) {
 	hide := func(text string) string { return text }
 	if !who.Role.Allows(reeve.Member) && len(work) > 0 {
@@ -79,10 +79,10 @@ func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who ree
 	}
 	list := make([]reeve.HeldWork, 0, len(work))
 	for _, w := range work {
-		private := !sees(who, w.UserID)
+		private := !canSee(who, w.UserID)
 		if !private {
 			var err error
-			if private, err = hidden(ctx, snap, who, w.SessionID); err != nil {
+			if private, err = isSessionHidden(ctx, snap, who, w.SessionID); err != nil {
 				return nil, err
 			}
 		}
@@ -90,7 +90,7 @@ func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who ree
 		if private {
 			text = "(another user's; what it is about is not shown)"
 		}
-		w.What = reeve.Truncate(strings.TrimSpace(w.What+" "+text), heldText)
+		w.What = reeve.Truncate(strings.TrimSpace(w.What+" "+text), maxHeldText)
 		list = append(list, w.HeldWork)
 	}
 	return list, nil
@@ -144,10 +144,10 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot resume a server that is held", who.Role).
 				Hintf("use the owner's token of the data directory")
 		}
-		if err := serverWide(ctx, &tx.Snap, who); err != nil {
+		if err := checkServerToken(ctx, &tx.Snap, who); err != nil {
 			return err
 		}
-		skip, err := chosen(ctx, &tx.Snap, r)
+		skip, err := selectSkipped(ctx, &tx.Snap, r)
 		if err != nil {
 			return err
 		}
@@ -170,8 +170,8 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 	return released, err
 }
 
-// chosen gives what is not to go on, and refuses ids of what cannot be skipped.
-func chosen(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (skip []reeve.HeldWork, err error) {
+// selectSkipped gives what is not to go on, and refuses ids of what cannot be skipped.
+func selectSkipped(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (skip []reeve.HeldWork, err error) {
 	if len(r.Skip) == 0 && !r.SkipAll {
 		return nil, nil
 	}

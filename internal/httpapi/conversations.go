@@ -22,16 +22,16 @@ const (
 	playgroundPath   = "/api/playground/sessions/{sessionId}/chat"
 )
 
-// conversationRoutes is the part of the contents page about talking.
-func conversationRoutes(router huma.API, s *services) {
+// registerConversationRoutes is the part of the contents page about talking.
+func registerConversationRoutes(router huma.API, s *services) {
 	const (
 		get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 		viewer, member        = reeve.Viewer, reeve.Member
 		made, gone            = http.StatusCreated, http.StatusNoContent
 		tag                   = "conversations"
 	)
-	conversations := &conversationHandlers{db: s.DB, desk: s.Desk, follower: s.follower, streams: s.Streams, log: s.Log}
-	turns := &turnHandlers{db: s.DB, desk: s.Desk, canceler: s.canceler, follower: s.follower, log: s.Log}
+	conversations := &conversationHandlers{db: s.DB, chat: s.Chat, streamer: s.streamer, streams: s.Streams, log: s.Log}
+	turns := &turnHandlers{db: s.DB, chat: s.Chat, canceler: s.canceler, streamer: s.streamer, log: s.Log}
 	handle(router, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0},
 		conversations.list)
 	handle(router, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made},
@@ -63,13 +63,13 @@ func conversationRoutes(router huma.API, s *services) {
 	handle(router, route{post, playgroundPath, "playgroundChat",
 		"Say something in a playground session (server-sent events)", tag, member, 0}, turns.playground)
 
-	streams(router, eventsPath, get, "200", nil)
-	streams(router, turnsPath, post, "201", schemaOf[reeve.Turn](router))
-	streams(router, playgroundPath, post, "200", schemaOf[api.PlaygroundInfo](router))
+	documentStream(router, eventsPath, get, "200", nil)
+	documentStream(router, turnsPath, post, "201", schemaOf[reeve.Turn](router))
+	documentStream(router, playgroundPath, post, "200", schemaOf[api.PlaygroundInfo](router))
 }
 
-// streams documents a response that is a stream of events or, with a schema, one JSON document.
-func streams(router huma.API, path, method, status string, schema *huma.Schema) {
+// documentStream documents a response that is a stream of events or, with a schema, one JSON document.
+func documentStream(router huma.API, path, method, status string, schema *huma.Schema) {
 	item := router.OpenAPI().Paths[path]
 	op := item.Get
 	if method == http.MethodPost {
@@ -86,16 +86,16 @@ func schemaOf[T any](router huma.API) *huma.Schema {
 	return huma.SchemaFromType(router.OpenAPI().Components.Schemas, typeOf[T]())
 }
 
-// see reads a conversation that somebody may see.
-func see(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.Conversation, error) {
+// getVisibleConversation reads a conversation that somebody may see.
+func getVisibleConversation(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.Conversation, error) {
 	return snap.Chat().GetConversation(ctx, who.Workspace, chat.VisibleTo(who), id)
 }
 
 // conversationHandlers serves conversations, their participants, messages, frames and files.
 type conversationHandlers struct {
 	db       *store.DB
-	desk     *chat.Service
-	follower eventStreamer
+	chat     *chat.Service
+	streamer eventStreamer
 	streams  *Streams
 	log      *slog.Logger
 }
@@ -117,14 +117,14 @@ func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in
 			if known, err := snap.Agents().HasUser(ctx, who.Workspace, in.User); err != nil {
 				return err
 			} else if !known {
-				return absent("user", in.User)
+				return newNotFound("user", in.User)
 			}
 			f.User = in.User
 		} else if in.User != "" && in.User != f.User {
 			return reeve.Errorf(reeve.Forbidden, "only an owner sees the conversations of others")
 		}
 		var err error
-		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
+		if f.Agent, err = resolveAgentFilter(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
 		out.Body.Conversations, err = snap.Chat().ListConversations(ctx, who.Workspace, f)
@@ -140,7 +140,7 @@ func (h *conversationHandlers) create(ctx context.Context, who reeve.Principal, 
 	Scoped
 	Body reeve.ConversationRequest
 }) (*body[reeve.Conversation], error) {
-	c, err := h.desk.Open(ctx, who, "", "chat", in.Body)
+	c, err := h.chat.Open(ctx, who, "", "chat", in.Body)
 	return &body[reeve.Conversation]{c}, err
 }
 
@@ -148,7 +148,7 @@ func (h *conversationHandlers) get(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[reeve.Conversation], error) {
 	out := &body[reeve.Conversation]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = see(ctx, snap, who, in.ID)
+		out.Body, err = getVisibleConversation(ctx, snap, who, in.ID)
 		return err
 	})
 }
@@ -159,14 +159,14 @@ func (h *conversationHandlers) update(ctx context.Context, who reeve.Principal, 
 }) (*body[reeve.Conversation], error) {
 	out := &body[reeve.Conversation]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		c, err := see(ctx, &tx.Snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, &tx.Snap, who, in.ID)
 		if err != nil {
 			return err
 		}
 		if err := tx.Chat().ChangeConversation(ctx, c.ID, in.Body); err != nil {
 			return err
 		}
-		out.Body, err = see(ctx, &tx.Snap, who, in.ID)
+		out.Body, err = getVisibleConversation(ctx, &tx.Snap, who, in.ID)
 		return err
 	})
 }
@@ -181,7 +181,7 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 	}
 	out := &body[reeve.Conversation]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		if _, err := see(ctx, &tx.Snap, who, in.ID); err != nil {
+		if _, err := getVisibleConversation(ctx, &tx.Snap, who, in.ID); err != nil {
 			return err
 		}
 		p := reeve.Participant{Kind: in.Body.Kind, ID: in.Body.ID, AddedBy: who.User}
@@ -223,7 +223,7 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 		if err := tx.Chat().LockConversation(ctx, in.ID); err != nil {
 			return err
 		}
-		c, err := see(ctx, &tx.Snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, &tx.Snap, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -253,12 +253,12 @@ func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Princ
 	IDPath
 	Page
 }) (*body[api.MessageList], error) {
-	if err := checkPlace(in.Cursor); err != nil {
+	if err := checkMessageCursor(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[api.MessageList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		c, err := see(ctx, snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -273,12 +273,12 @@ func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Princ
 
 func (h *conversationHandlers) listFrames(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	FromStart
+	ListPosition
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"200"`
 }) (*body[api.FrameList], error) {
 	out := &body[api.FrameList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		c, err := see(ctx, snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}

@@ -10,13 +10,13 @@ import (
 // nothing here says that they may: who calls shows a token.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsGives   = "Allow, Content-Disposition, Retry-After, X-Request-Id, " + replayHeader
+	corsExposed   = "Allow, Content-Disposition, Retry-After, X-Request-Id, " + replayHeader
 	corsMaxAge  = "600" // seconds that a browser remembers it
 )
 
-// cors tells a browser that a page of an allowed origin may read the answer. When the browser only asks whether it may
+// handleCORS tells a browser that a page of an allowed origin may read the answer. When the browser only asks whether it may
 // send the request, it is answered, and that is all.
-func (g *originGuard) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
+func (g *originGuard) handleCORS(w http.ResponseWriter, r *http.Request) (answered bool) {
 	origin := r.Header.Get("Origin")
 	if !slices.Contains(g.origins, origin) {
 		return false
@@ -24,7 +24,7 @@ func (g *originGuard) cors(w http.ResponseWriter, r *http.Request) (answered boo
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
-	h.Set("Access-Control-Expose-Headers", corsGives)
+	h.Set("Access-Control-Expose-Headers", corsExposed)
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}

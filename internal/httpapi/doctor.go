@@ -33,7 +33,7 @@ func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Sco
 	}{{"tools", h.checkTools}, {"agents", h.checkAgents}, {"schedules", h.checkSchedules}} {
 		part, err := c.check(ctx, who)
 		if row, ok := store.AsCorruptRow(err); ok {
-			part, err = ailing(c.name, []string{row.Error()}, "",
+			part, err = newPartHealth(c.name, []string{row.Error()}, "",
 				"see the check of rows; until then nobody can tell more"), nil
 		}
 		if err != nil {
@@ -46,7 +46,7 @@ func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Sco
 
 func (h *doctorHandlers) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {
 	tools, err := h.gate.Catalogue.Tools(ctx, who.Workspace, "")
-	return ailing("tools", brokenTools(tools), "every tool in the catalogue can be called",
+	return newPartHealth("tools", describeBrokenTools(tools), "every tool in the catalogue can be called",
 		"remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; "+
 			"all others work"), err
 }
@@ -63,19 +63,19 @@ func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (
 					"settings that reeve tools get %s shows", v.Agent, v.Tool.ID, v.Agent, v.Tool.ID, v.Tool.ID))
 			}
 		}
-		part = ailing("agents", said, "every agent's settings fit its tools", strings.Join(hints, "; "))
+		part = newPartHealth("agents", said, "every agent's settings fit its tools", strings.Join(hints, "; "))
 		return err
 	})
 }
 
-// disabledShown is how many disabled schedules the doctor names.
-const disabledShown = 10
+// maxDisabledSchedules is how many disabled schedules the doctor names.
+const maxDisabledSchedules = 10
 
 func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		list, total, err := snap.Queue().
-			ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled,
-				Limit: disabledShown})
+			ListTimers(ctx, who.Workspace, store.TimerFilter{For: visibleUser(who), State: reeve.TimerDisabled,
+				Limit: maxDisabledSchedules})
 		var said []string
 		for _, t := range list {
 			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.WhyDisabled(t)))
@@ -83,23 +83,23 @@ func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal
 		if more := total - len(list); more > 0 {
 			said = append(said, fmt.Sprintf("and %d more", more))
 		}
-		part = ailing("schedules", said, "none is disabled",
+		part = newPartHealth("schedules", said, "none is disabled",
 			"see reeve schedules runs ID for what went wrong, then reeve schedules resume ID, or delete it; all "+
 				"others go on")
 		return err
 	})
 }
 
-// ailing is a part in which what is said is wrong; nothing said means that it is well.
-func ailing(name string, said []string, good, hint string) reeve.PartHealth {
+// newPartHealth is a part in which what is said is wrong; nothing said means that it is well.
+func newPartHealth(name string, said []string, good, hint string) reeve.PartHealth {
 	if len(said) == 0 {
 		return reeve.PartHealth{Name: name, OK: true, Detail: good}
 	}
 	return reeve.PartHealth{Name: name, Detail: strings.Join(said, "; "), Hint: hint}
 }
 
-// brokenTools names the tools of a list that cannot be called, and why.
-func brokenTools(tools []reeve.Tool) (said []string) {
+// describeBrokenTools names the tools of a list that cannot be called, and why.
+func describeBrokenTools(tools []reeve.Tool) (said []string) {
 	for _, t := range tools {
 		if t.Broken != "" {
 			said = append(said, t.ID+": "+t.Broken)

@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// journalRoutes is the contents page of the journal: what people read and change by hand, by the rules that hold for
+// registerJournalRoutes is the contents page of the journal: what people read and change by hand, by the rules that hold for
 // agents.
-func journalRoutes(router huma.API, s *services) {
+func registerJournalRoutes(router huma.API, s *services) {
 	const (
 		get, post, put, patch, del = "GET", "POST", "PUT", "PATCH", "DELETE"
 		tag, viewer, member        = "journal", reeve.Viewer, reeve.Member
@@ -116,8 +116,8 @@ func journalRoutes(router huma.API, s *services) {
 		"Remove your rating of something", tag, member, gone}, ratings.remove)
 }
 
-// person is the hand of somebody who uses the journal directly: every category is open to them.
-func person(who reeve.Principal) store.JournalScope {
+// personScope is the hand of somebody who uses the journal directly: every category is open to them.
+func personScope(who reeve.Principal) store.JournalScope {
 	return store.JournalScope{Workspace: who.Workspace, User: who.User, All: true}
 }
 
@@ -129,13 +129,13 @@ type journal struct {
 
 // read reads the journal as a person.
 func (j journal) read(ctx context.Context, who reeve.Principal, f func(*store.JournalReader) error) error {
-	return j.db.View(ctx, func(snap *store.Snap) error { return f(snap.Journal(person(who))) })
+	return j.db.View(ctx, func(snap *store.Snap) error { return f(snap.Journal(personScope(who))) })
 }
 
 // write makes a person's change, and announces it as the gate announces an agent's.
 func (j journal) write(ctx context.Context, who reeve.Principal, f func(*store.JournalWriter) error) error {
 	return j.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		w, err := tx.JournalWriter(ctx, person(who))
+		w, err := tx.JournalWriter(ctx, personScope(who))
 		if err != nil {
 			return nil, err
 		}
@@ -144,8 +144,8 @@ func (j journal) write(ctx context.Context, who reeve.Principal, f func(*store.J
 	})
 }
 
-// read answers with what f reads from the journal.
-func read[T any](ctx context.Context, j journal, who reeve.Principal,
+// readJournal answers with what f reads from the journal.
+func readJournal[T any](ctx context.Context, j journal, who reeve.Principal,
 	f func(*store.JournalReader) (T, error)) (*body[T], error) {
 	out := &body[T]{}
 	return out, j.read(ctx, who, func(r *store.JournalReader) (err error) {
@@ -154,12 +154,12 @@ func read[T any](ctx context.Context, j journal, who reeve.Principal,
 	})
 }
 
-// wrote answers with what f writes to the journal.
-func wrote[T any](ctx context.Context, j journal, who reeve.Principal,
+// writeJournal answers with what f writes to the journal.
+func writeJournal[T any](ctx context.Context, j journal, who reeve.Principal,
 	f func(*store.JournalWriter) (T, error)) (*body[T], error) {
 	out := &body[T]{}
 	return out, j.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		w, err := tx.JournalWriter(ctx, person(who))
+		w, err := tx.JournalWriter(ctx, personScope(who))
 		if err != nil {
 			return nil, err
 		}

@@ -19,12 +19,12 @@ import (
 const (
 	batchesPath = "/api/mail/imports/{id}/batches"
 	batchLimit  = 16 << 20 // bytes of a batch
-	batchMails  = 2000
-	removeSome  = 1000 // mails removed in one transaction: others wait for no more
+	maxBatchLines  = 2000
+	removeChunk  = 1000 // mails removed in one transaction: others wait for no more
 )
 
-// mailRoutes is the contents page of imported mail. Searching and reading it are tools.
-func mailRoutes(router huma.API, s *services) {
+// registerMailRoutes is the contents page of imported mail. Searching and reading it are tools.
+func registerMailRoutes(router huma.API, s *services) {
 	const (
 		get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 		viewer, member = reeve.Viewer, reeve.Member
@@ -69,7 +69,7 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 	Scoped
 	Name string `path:"name" maxLength:"300"`
 }) (*none, error) {
-	ctx, cancel := outlive(ctx) // nobody else would remove the rest
+	ctx, cancel := detachWithTimeout(ctx) // nobody else would remove the rest
 	defer cancel()
 	for {
 		var n int64
@@ -78,10 +78,10 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 			if err != nil {
 				return err
 			}
-			if err := mineOrOwners(who, box.User, "remove the inbox"); err != nil {
+			if err := checkImporter(who, box.User, "remove the inbox"); err != nil {
 				return err
 			}
-			n, err = tx.Mail().RemoveMail(ctx, box, removeSome)
+			n, err = tx.Mail().RemoveMail(ctx, box, removeChunk)
 			return err
 		}); err != nil || n == 0 {
 			return nil, err
@@ -109,7 +109,7 @@ func (h *mailHandlers) beginImport(ctx context.Context, who reeve.Principal, in 
 	}
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
-		if out.Body, err = tx.Mail().BeginImport(ctx, who.Workspace, self(who), in.Body); err != nil {
+		if out.Body, err = tx.Mail().BeginImport(ctx, who.Workspace, callerID(who), in.Body); err != nil {
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, out.Body)
@@ -141,18 +141,18 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 		return nil, reeve.InvalidField("query/position", "is where the import stands before",
 			"another position: each is used once")
 	}
-	lines, err := mailLines(in.RawBody)
+	lines, err := parseMailLines(in.RawBody)
 	if err != nil {
 		return nil, err
 	}
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		v, err := importFor(ctx, tx, who, in.ID)
+		v, err := getWritableImport(ctx, tx, who, in.ID)
 		if err != nil {
 			return err
 		}
 		if v.Replace {
-			if err := replaces(ctx, tx, who, lines); err != nil {
+			if err := checkReplace(ctx, tx, who, lines); err != nil {
 				return err
 			}
 		}
@@ -163,18 +163,18 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 	})
 }
 
-// importFor reads an import that the caller may go on with.
-func importFor(ctx context.Context, tx *store.Tx, who reeve.Principal, id string) (reeve.MailImport, error) {
+// getWritableImport reads an import that the caller may go on with.
+func getWritableImport(ctx context.Context, tx *store.Tx, who reeve.Principal, id string) (reeve.MailImport, error) {
 	v, err := tx.Mail().GetImport(ctx, who.Workspace, id)
 	if err != nil {
 		return v, err
 	}
-	return v, mineOrOwners(who, v.User, "go on with the import")
+	return v, checkImporter(who, v.User, "go on with the import")
 }
 
-// replaces tells whether the caller may replace mails of the inboxes that are named. Anybody who imports may add to
+// checkReplace tells whether the caller may replace mails of the inboxes that are named. Anybody who imports may add to
 // them: that loses nothing.
-func replaces(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []reeve.MailLine) error {
+func checkReplace(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []reeve.MailLine) error {
 	asked := map[string]bool{}
 	for _, l := range lines {
 		if l.Email == nil || asked[l.Email.Inbox] {
@@ -183,7 +183,7 @@ func replaces(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []re
 		asked[l.Email.Inbox] = true
 		box, err := tx.Mail().GetInbox(ctx, who.Workspace, l.Email.Inbox)
 		if err == nil {
-			err = mineOrOwners(who, box.User, "replace mails of the inbox "+box.Name)
+			err = checkImporter(who, box.User, "replace mails of the inbox "+box.Name)
 		}
 		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
 			return err
@@ -192,9 +192,9 @@ func replaces(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []re
 	return nil
 }
 
-// mineOrOwners refuses what only the one who brought mail in may do, or an owner.
-func mineOrOwners(who reeve.Principal, user, what string) error {
-	if who.Role == reeve.Owner || user != "" && user == self(who) {
+// checkImporter refuses what only the one who brought mail in may do, or an owner.
+func checkImporter(who reeve.Principal, user, what string) error {
+	if who.Role == reeve.Owner || user != "" && user == callerID(who) {
 		return nil
 	}
 	return reeve.Errorf(reeve.Forbidden, "only an owner or who brought it in may %s", what).
@@ -207,7 +207,7 @@ func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in
 }) (*body[reeve.MailImport], error) {
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		_, err := importFor(ctx, tx, who, in.ID)
+		_, err := getWritableImport(ctx, tx, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -218,8 +218,8 @@ func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in
 	})
 }
 
-// mailLines reads a batch. A line that is wrong is named by its number, and then nothing of the batch is taken.
-func mailLines(b []byte) (lines []reeve.MailLine, err error) {
+// parseMailLines reads a batch. A line that is wrong is named by its number, and then nothing of the batch is taken.
+func parseMailLines(b []byte) (lines []reeve.MailLine, err error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	for {
@@ -227,10 +227,10 @@ func mailLines(b []byte) (lines []reeve.MailLine, err error) {
 		if len(rest) == 0 {
 			return lines, nil
 		}
-		wrong := func(what string) error { return wrongLine(bytes.Count(b[:len(b)-len(rest)], []byte("\n"))+1, what) }
+		wrong := func(what string) error { return newInvalidLine(bytes.Count(b[:len(b)-len(rest)], []byte("\n"))+1, what) }
 		var l reeve.MailLine
 		if err := dec.Decode(&l); err != nil {
-			return nil, wrong("is not a mail: " + decoded(err).Error())
+			return nil, wrong("is not a mail: " + describeDecodeError(err).Error())
 		}
 		if (l.Email == nil) == (l.Bad == "") {
 			return nil, wrong("has neither a mail nor a reason why there is none, or both")
@@ -241,13 +241,13 @@ func mailLines(b []byte) (lines []reeve.MailLine, err error) {
 				return nil, wrong("names no inbox: one has 1 to 300 bytes and no control characters")
 			}
 		}
-		if lines = append(lines, l); len(lines) > batchMails {
-			return nil, reeve.Errorf(reeve.TooLarge, "a batch has at most %d lines", batchMails)
+		if lines = append(lines, l); len(lines) > maxBatchLines {
+			return nil, reeve.Errorf(reeve.TooLarge, "a batch has at most %d lines", maxBatchLines)
 		}
 	}
 }
 
-func wrongLine(n int, what string) error {
+func newInvalidLine(n int, what string) error {
 	return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("line %d %s; nothing of the batch was taken", n,
 		what), Fields: []reeve.Field{{Path: fmt.Sprintf("/%d", n-1), Message: what}}}
 }

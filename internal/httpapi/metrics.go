@@ -18,7 +18,7 @@ type metricsHandler struct {
 
 // ServeHTTP writes the metrics.
 func (h *metricsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h.authorize(r, bearer(r)); err != nil {
+	if err := h.authorize(r, bearerToken(r)); err != nil {
 		h.errors.write(w, r, err)
 		return
 	}
@@ -29,7 +29,7 @@ func (h *metricsHandler) authorize(r *http.Request, token string) error {
 	if h.token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(h.token)) == 1 {
 		return nil
 	}
-	c, err := h.auth.admit(r, token)
+	c, err := h.auth.verifyToken(r, token)
 	if err == nil && !c.Server {
 		err = reeve.Errorf(reeve.Forbidden, "the metrics count all workspaces together, and take a server token").
 			Hintf("use the token in owner.token of the data directory, or the server's metrics_token")

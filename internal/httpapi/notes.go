@@ -21,7 +21,7 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	Page
 	Agent string `query:"agent" maxLength:"128" doc:"Name or id of the agent that remembers them"`
 }) (*body[api.NoteList], error) {
-	before, err := parsePlaceCursor(in.Cursor, 63)
+	before, err := parsePositionCursor(in.Cursor, 63)
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +30,12 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		var next int64
 		var err error
-		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
+		if f.Agent, err = resolveAgentFilter(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
 		out.Body.Notes, next, err = snap.Notes().ListNotes(ctx, who.Workspace, f)
 		if len(out.Body.Notes) == in.Limit {
-			out.Body.Next = placeCursor + strconv.FormatInt(next, 10)
+			out.Body.Next = positionCursor + strconv.FormatInt(next, 10)
 		}
 		return err
 	})

@@ -23,29 +23,29 @@ import (
 const (
 	keyHeader    = "Idempotency-Key"
 	replayHeader = "Idempotency-Replayed"
-	maxKey       = 255
-	keyLife      = 24 * time.Hour
-	outlives     = time.Minute // how long a request that is made once may go on when its caller has gone
+	maxKeyBytes       = 255
+	keyLifetime      = 24 * time.Hour
+	detachedTimeout     = time.Minute // how long a request that is made once may go on when its caller has gone
 	tokensPath   = "/api/tokens"
 )
 
-// ownKeys matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good,
+// ownKeyRoutes matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good,
 // the wake room each wake, and the chat room each turn. A batch of mails is known by its position.
-var ownKeys = regexp.MustCompile(
+var ownKeyRoutes = regexp.MustCompile(
 	`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
 
-func hasOwnKey(path string) bool { return ownKeys.MatchString(path) }
+func handlesOwnKey(path string) bool { return ownKeyRoutes.MatchString(path) }
 
-// keepsKey tells whether a request's key is kept here. Nobody has been asked for a token yet where OpenAI's clients
+// needsDeduplication tells whether a request's key is kept here. Nobody has been asked for a token yet where OpenAI's clients
 // call.
-func keepsKey(r *http.Request) bool {
+func needsDeduplication(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" && strings.HasPrefix(r.URL.Path, "/api/") &&
-		!hasOwnKey(r.URL.Path)
+		!handlesOwnKey(r.URL.Path)
 }
 
 // keyParameter documents the header.
 func keyParameter() *huma.Param {
-	most := maxKey
+	most := maxKeyBytes
 	return &huma.Param{Name: keyHeader, In: "header", Schema: &huma.Schema{Type: "string", MaxLength: &most},
 		Description: "The same key with the same request within 24 hours gives the same answer again and changes " +
 			"nothing; with another request it is refused"}
@@ -105,16 +105,16 @@ var keyRules = map[string]keyRule{
 // attempt is one attempt at a request with a key.
 type attempt struct {
 	request   store.Request
-	answering *store.IdempotentRequest // of a route that keeps its answer in its transaction
+	stored *store.IdempotentRequest // of a route that keeps its answer in its transaction
 }
 
-// answering has the route's transaction keep the answer of a request with a key, if the route's rule says so.
-func (r route) answering(ctx context.Context) context.Context {
+// withIdempotentRequest has the route's transaction keep the answer of a request with a key, if the route's rule says so.
+func (r route) withIdempotentRequest(ctx context.Context) context.Context {
 	a, ok := ctx.Value(attemptKey).(*attempt)
 	if !ok || keyRules[r.id] != inTransaction {
 		return ctx
 	}
-	a.answering = &store.IdempotentRequest{Request: a.request, Encode: func(v any) (int, []byte, error) {
+	a.stored = &store.IdempotentRequest{Request: a.request, Encode: func(v any) (int, []byte, error) {
 		status := cmp.Or(r.status, http.StatusOK)
 		if v == nil {
 			return status, nil, nil
@@ -123,19 +123,19 @@ func (r route) answering(ctx context.Context) context.Context {
 		err := marshal(&b, v)
 		return status, b.Bytes(), err
 	}}
-	return store.WithIdempotentRequest(ctx, a.answering)
+	return store.WithIdempotentRequest(ctx, a.stored)
 }
 
-// answerAs has what a room keeps as the answer shown as the route shows it.
-func answerAs[T any](ctx context.Context, shown func(T) any) {
+// convertStoredResponse has what a room keeps as the answer shown as the route shows it.
+func convertStoredResponse[T any](ctx context.Context, shown func(T) any) {
 	if a := store.IdempotentRequestFrom(ctx); a != nil {
 		encode := a.Encode
 		a.Encode = func(v any) (int, []byte, error) { return encode(shown(v.(T))) }
 	}
 }
 
-// takenOver tells whether an earlier attempt at this request was cut off, and may have done a part of it.
-func takenOver(ctx context.Context) bool {
+// retriesInterrupted tells whether an earlier attempt at this request was cut off, and may have done a part of it.
+func retriesInterrupted(ctx context.Context) bool {
 	a, ok := ctx.Value(attemptKey).(*attempt)
 	return ok && a.request.TakenOver
 }
@@ -143,28 +143,28 @@ func takenOver(ctx context.Context) bool {
 // attempts are the attempts at requests with a key that are under way in this process.
 type attempts struct {
 	mu   sync.Mutex
-	here map[string]bool // by claim
+	running map[string]bool // by claim
 }
 
 func (a *attempts) begin(claim string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.here == nil {
-		a.here = map[string]bool{}
+	if a.running == nil {
+		a.running = map[string]bool{}
 	}
-	a.here[claim] = true
+	a.running[claim] = true
 }
 
 func (a *attempts) end(claim string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.here, claim)
+	delete(a.running, claim)
 }
 
-func (a *attempts) active(claim string) bool {
+func (a *attempts) isRunning(claim string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.here[claim]
+	return a.running[claim]
 }
 
 // idempotency makes a request that carries an Idempotency-Key once.
@@ -177,7 +177,7 @@ type idempotency struct {
 	ids      reeve.IDs
 }
 
-// once makes a POST that carries an Idempotency-Key at most once in 24 hours.
+// deduplicate makes a POST that carries an Idempotency-Key at most once in 24 hours.
 //
 // A request first claims its key, in a transaction of its own. The answer is then kept as the route's rule says; see
 // keyRules. A claim without an answer counts only while its attempt is under way in a process that lives: until then
@@ -187,13 +187,13 @@ type idempotency struct {
 //
 // A caller who goes away ends nothing: they have the key to ask again with, and then find the change made and its
 // answer kept.
-func (i *idempotency) once(next http.Handler) http.Handler {
+func (i *idempotency) deduplicate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !keepsKey(r) {
+		if !needsDeduplication(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		req, err := keyed(r, principal(r.Context()), r.Header.Get(keyHeader))
+		req, err := newKeyedRequest(r, principal(r.Context()), r.Header.Get(keyHeader))
 		if err != nil {
 			i.errors.write(w, r, err)
 			return
@@ -201,7 +201,7 @@ func (i *idempotency) once(next http.Handler) http.Handler {
 		req.Process, req.Claim = i.gate.Process(), i.ids.New(reeve.PrefixRequest, reeve.Now())
 		i.attempts.begin(req.Claim)
 		defer i.attempts.end(req.Claim)
-		ctx, cancel := outlive(r.Context())
+		ctx, cancel := detachWithTimeout(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
 		old, mine, err := i.claim(r.Context(), req)
@@ -210,9 +210,9 @@ func (i *idempotency) once(next http.Handler) http.Handler {
 			i.errors.write(w, r, err)
 		case mine:
 			a := &attempt{request: old}
-			got := &recorder{ResponseWriter: w}
+			got := &responseRecorder{ResponseWriter: w}
 			next.ServeHTTP(got, r.WithContext(context.WithValue(ctx, attemptKey, a)))
-			i.keep(r, a, got)
+			i.saveResponse(r, a, got)
 			got.send()
 		default:
 			i.replay(w, r, req, old)
@@ -220,16 +220,16 @@ func (i *idempotency) once(next http.Handler) http.Handler {
 	})
 }
 
-// outlive gives a context that goes on for a while when its parent has ended.
-func outlive(parent context.Context) (context.Context, context.CancelFunc) {
+// detachWithTimeout gives a context that goes on for a while when its parent has ended.
+func detachWithTimeout(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
-	stop := context.AfterFunc(parent, func() { time.AfterFunc(outlives, cancel) })
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(detachedTimeout, cancel) })
 	return ctx, func() { stop(); cancel() }
 }
 
-// keyed names a request and hashes what it asks for. It leaves the body to be read again.
-func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, error) {
-	if len(key) > maxKey {
+// newKeyedRequest names a request and hashes what it asks for. It leaves the body to be read again.
+func newKeyedRequest(r *http.Request, who reeve.Principal, key string) (store.Request, error) {
+	if len(key) > maxKeyBytes {
 		return store.Request{}, &reeve.Error{Code: reeve.Validation, Message: "the Idempotency-Key is too long",
 			Fields: []reeve.Field{{Path: "header/" + keyHeader, Message: "is too long", Expected: "at most 255 bytes"}}}
 	}
@@ -241,7 +241,7 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 		return store.Request{}, reeve.Errorf(reeve.Validation, "the body could not be read to its end")
 	}
 	if len(body) > bodyLimit {
-		return store.Request{}, tooLarge(bodyLimit)
+		return store.Request{}, newBodyTooLarge(bodyLimit)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if c, err := reeve.Canonical(body); err == nil {
@@ -253,16 +253,16 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 
 func (i *idempotency) claim(ctx context.Context, req store.Request) (old store.Request, mine bool, err error) {
 	err = i.db.Update(ctx, func(tx *store.Tx) error {
-		old, mine, err = tx.Ledger().ClaimRequest(ctx, req, tx.Now().Add(-keyLife), i.attempts.active)
+		old, mine, err = tx.Ledger().ClaimRequest(ctx, req, tx.Now().Add(-keyLifetime), i.attempts.isRunning)
 		return err
 	})
 	return old, mine, err
 }
 
-// keep records what became of a request, even if its caller has gone. If that fails, the same key makes the request
+// saveResponse records what became of a request, even if its caller has gone. If that fails, the same key makes the request
 // anew.
-func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
-	if got.status < http.StatusBadRequest && a.answering != nil && a.answering.Kept {
+func (i *idempotency) saveResponse(r *http.Request, a *attempt, got *responseRecorder) {
+	if got.status < http.StatusBadRequest && a.stored != nil && a.stored.Kept {
 		return
 	}
 	req := a.request
@@ -280,12 +280,12 @@ func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
 	case err != nil:
 		i.log.Error("the answer to a request with a key was not kept", "request", requestID(ctx), "error", err)
 	case got.status < http.StatusBadRequest:
-		i.log.Debug(keptAfter, "path", r.URL.Path)
+		i.log.Debug(responseSavedLate, "path", r.URL.Path)
 	}
 }
 
-// keptAfter is logged for an answer that was not kept by the transaction that made the change.
-const keptAfter = "the answer to a request with a key was kept after its change"
+// responseSavedLate is logged for an answer that was not kept by the transaction that made the change.
+const responseSavedLate = "the answer to a request with a key was kept after its change"
 
 // replay answers a request whose key was taken before.
 func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old store.Request) {
@@ -301,7 +301,7 @@ func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old st
 			Hintf("revoke it and make another with a new key"))
 	default:
 		if old.Status == http.StatusAccepted && undoPath.MatchString(r.URL.Path) {
-			if err := i.since(r.Context(), &old); err != nil {
+			if err := i.refreshResult(r.Context(), &old); err != nil {
 				i.errors.write(w, r, err)
 				return
 			}
@@ -319,8 +319,8 @@ func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old st
 // a call.
 var undoPath = regexp.MustCompile(`^/api/operations/[^/]+/undo$`)
 
-// since brings the answer to a call that waited up to what has become of it.
-func (i *idempotency) since(ctx context.Context, old *store.Request) error {
+// refreshResult brings the answer to a call that waited up to what has become of it.
+func (i *idempotency) refreshResult(ctx context.Context, old *store.Request) error {
 	var was reeve.Result
 	if err := json.Unmarshal(old.Body, &was); err != nil {
 		return err
@@ -329,29 +329,29 @@ func (i *idempotency) since(ctx context.Context, old *store.Request) error {
 	if err != nil {
 		return err
 	}
-	out := answer(now)
+	out := newCallOutput(now)
 	old.Status = out.Status
 	old.Body, err = json.Marshal(out.Body)
 	return err
 }
 
-// recorder holds an answer back until it is kept.
-type recorder struct {
+// responseRecorder holds an answer back until it is kept.
+type responseRecorder struct {
 	http.ResponseWriter
 	status int
 	body   bytes.Buffer
 }
 
-func (r *recorder) WriteHeader(status int) { r.status = status }
+func (r *responseRecorder) WriteHeader(status int) { r.status = status }
 
-func (r *recorder) Write(b []byte) (int, error) {
+func (r *responseRecorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
 	return r.body.Write(b)
 }
 
-func (r *recorder) send() {
+func (r *responseRecorder) send() {
 	r.ResponseWriter.WriteHeader(r.status)
 	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // nobody is there to be told
 }

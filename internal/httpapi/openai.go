@@ -22,7 +22,7 @@ import (
 // openaiHandlers serves the OpenAI-compatible routes.
 type openaiHandlers struct {
 	db       *store.DB
-	desk     *chat.Service
+	chat     *chat.Service
 	auth     *authenticator
 	permits  permitIssuer
 	canceler turnCanceler
@@ -32,50 +32,50 @@ type openaiHandlers struct {
 
 // register adds the routes to a mux.
 func (h *openaiHandlers) register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/models", h.v1(h.v1Models))
-	mux.HandleFunc("GET /v1/models/{model}", h.v1(h.v1Model))
-	mux.HandleFunc("POST /v1/chat/completions", h.v1(h.v1Chat))
-	mux.HandleFunc("POST /v1/responses", h.v1(h.v1Respond))
-	mux.HandleFunc("GET /v1/responses/{id}", h.v1(h.v1Response))
+	mux.HandleFunc("GET /v1/models", h.handle(h.listModels))
+	mux.HandleFunc("GET /v1/models/{model}", h.handle(h.getModel))
+	mux.HandleFunc("POST /v1/chat/completions", h.handle(h.createChatCompletion))
+	mux.HandleFunc("POST /v1/responses", h.handle(h.createResponse))
+	mux.HandleFunc("GET /v1/responses/{id}", h.handle(h.getResponse))
 }
 
-// v1Limit is the most bytes of a request: a long history with pictures fits.
-const v1Limit = 32 << 20
+// maxV1Body is the most bytes of a request: a long history with pictures fits.
+const maxV1Body = 32 << 20
 
-// v1 finds out who calls, and answers errors as OpenAI does.
-func (h *openaiHandlers) v1(f func(w http.ResponseWriter, r *http.Request,
+// handle finds out who calls, and answers errors as OpenAI does.
+func (h *openaiHandlers) handle(f func(w http.ResponseWriter, r *http.Request,
 	who reeve.Principal) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !h.streams.enter() {
-			h.errors.v1Error(w, r, errStopping)
+			h.errors.writeV1(w, r, errStopping)
 			return
 		}
 		defer h.streams.leave()
 		ctx, cancel := h.streams.context(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
-		who, err := h.v1Identity(r)
+		who, err := h.identifyRequest(r)
 		if err == nil && !who.Role.Allows(reeve.Member) {
 			err = reeve.Errorf(reeve.Forbidden, "a token with role %s cannot talk to agents", who.Role)
 		}
 		if err == nil {
-			r.Body = http.MaxBytesReader(w, r.Body, v1Limit)
+			r.Body = http.MaxBytesReader(w, r.Body, maxV1Body)
 			err = f(w, r, who)
 		}
 		if err != nil {
-			h.errors.v1Error(w, r, err)
+			h.errors.writeV1(w, r, err)
 		}
 	}
 }
 
-// v1Identity is identity for clients that do not know of workspaces: a token of one workspace is of that one, and for a
+// identifyRequest is identity for clients that do not know of workspaces: a token of one workspace is of that one, and for a
 // token of several they name it as a project.
-func (h *openaiHandlers) v1Identity(r *http.Request) (reeve.Principal, error) {
+func (h *openaiHandlers) identifyRequest(r *http.Request) (reeve.Principal, error) {
 	if r.Header.Get("X-Workspace-Id") == "" {
 		name := r.Header.Get("OpenAI-Project")
 		if name == "" {
 			_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			switch c, err := h.auth.credential(r.Context(), strings.TrimSpace(token)); {
+			switch c, err := h.auth.getCredential(r.Context(), strings.TrimSpace(token)); {
 			case err != nil || len(c.Workspaces) == 0:
 			case len(c.Workspaces) > 1:
 				return reeve.Principal{},
@@ -91,7 +91,7 @@ func (h *openaiHandlers) v1Identity(r *http.Request) (reeve.Principal, error) {
 		}
 		r.Header.Set("X-Workspace-Id", name)
 	}
-	return h.auth.identity(r)
+	return h.auth.identifyRequest(r)
 }
 
 // v1Problem is OpenAI's error.
@@ -102,14 +102,14 @@ type v1Problem struct {
 	Code    string  `json:"code"`
 }
 
-// v1Fault is an error of a request's, with the code that OpenAI has for it.
-type v1Fault struct {
+// v1CodedError is an error of a request's, with the code that OpenAI has for it.
+type v1CodedError struct {
 	code string
 	err  *reeve.Error
 }
 
-func (f *v1Fault) Error() string { return f.err.Error() }
-func (f *v1Fault) Unwrap() error { return f.err }
+func (f *v1CodedError) Error() string { return f.err.Error() }
+func (f *v1CodedError) Unwrap() error { return f.err }
 
 // isV1 tells whether a path is one where OpenAI's clients call, however it is written.
 func isV1(p string) bool {
@@ -117,8 +117,8 @@ func isV1(p string) bool {
 	return p == "/v1" || strings.HasPrefix(p, "/v1/")
 }
 
-// v1ProblemOf is an error as OpenAI's clients know it, with its status. What is internal stays inside, as in problem.
-func v1ProblemOf(err error) (v1Problem, int) {
+// newV1Problem is an error as OpenAI's clients know it, with its status. What is internal stays inside, as in problem.
+func newV1Problem(err error) (v1Problem, int) {
 	e := reeve.AsError(err)
 	if e.Code == reeve.Internal {
 		e = reeve.Errorf(reeve.Internal,
@@ -151,39 +151,39 @@ func v1ProblemOf(err error) (v1Problem, int) {
 	case status >= 500:
 		p.Type = "server_error"
 	}
-	if fault, ok := errors.AsType[*v1Fault](err); ok {
+	if fault, ok := errors.AsType[*v1CodedError](err); ok {
 		p.Code = fault.code
 	}
 	return p, status
 }
 
-func (e errorWriter) v1Error(w http.ResponseWriter, r *http.Request, err error) {
+func (e errorWriter) writeV1(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		err = reeve.Errorf(reeve.TooLarge, "the request has more than %d bytes", v1Limit)
+		err = reeve.Errorf(reeve.TooLarge, "the request has more than %d bytes", maxV1Body)
 	}
-	err = e.streams.interrupted(r.Context(), err)
-	noteFailure(r.Context(), err)
-	p, status := v1ProblemOf(err)
+	err = e.streams.endError(r.Context(), err)
+	logServerFailure(r.Context(), err)
+	p, status := newV1Problem(err)
 	after := reeve.AsError(err).RetryAfter
 	if status == http.StatusTooManyRequests {
 		after = max(after, time.Second)
 	}
 	if after > 0 {
-		w.Header().Set("Retry-After", retrySeconds(after))
+		w.Header().Set("Retry-After", formatRetryAfter(after))
 	}
-	v1Write(w, status, map[string]any{"error": p})
+	writeV1JSON(w, status, map[string]any{"error": p})
 }
 
-// v1Write answers with a JSON document.
-func v1Write(w http.ResponseWriter, status int, v any) {
+// writeV1JSON answers with a JSON document.
+func writeV1JSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = marshal(w, v) // whoever does not listen any more has gone
 }
 
-// v1Read decodes a request, and refuses parameters that the rules do not allow.
-func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
+// decodeV1Request decodes a request, and refuses parameters that the rules do not allow.
+func decodeV1Request(r *http.Request, rules map[string]v1Rule, v any) error {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
@@ -191,13 +191,13 @@ func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
 	var parameters map[string]json.RawMessage
 	err = unmarshal(b, &parameters)
 	if err == nil {
-		if err := v1CheckParameters(parameters, rules); err != nil {
+		if err := checkV1Parameters(parameters, rules); err != nil {
 			return err
 		}
 		err = unmarshal(b, v)
 	}
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Field != "" {
-		return wrongV1(t.Field, "%s cannot be a %s", t.Field, t.Value)
+		return newV1Invalid(t.Field, "%s cannot be a %s", t.Field, t.Value)
 	}
 	if err != nil {
 		return reeve.Errorf(reeve.Validation, "the body is not a JSON object of parameters: %v",
@@ -206,8 +206,8 @@ func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
 	return nil
 }
 
-// v1Agent finds the agent that a model's name means.
-func (h *openaiHandlers) v1Agent(ctx context.Context, who reeve.Principal, name string) (a reeve.Agent, err error) {
+// getAgent finds the agent that a model's name means.
+func (h *openaiHandlers) getAgent(ctx context.Context, who reeve.Principal, name string) (a reeve.Agent, err error) {
 	if name == "" {
 		return a, &reeve.Error{Code: reeve.Validation, Message: "model is missing",
 			Fields: []reeve.Field{{Path: "model"}}}
@@ -232,11 +232,11 @@ type v1ModelInfo struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-func v1ModelOf(a reeve.Agent) v1ModelInfo {
+func newV1ModelInfo(a reeve.Agent) v1ModelInfo {
 	return v1ModelInfo{ID: a.Name, Object: "model", Created: a.CreatedAt.Unix(), OwnedBy: "reeve"}
 }
 
-func (h *openaiHandlers) v1Models(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+func (h *openaiHandlers) listModels(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	list := []v1ModelInfo{}
 	err := h.db.View(r.Context(), func(snap *store.Snap) error {
 		const page = 500
@@ -247,7 +247,7 @@ func (h *openaiHandlers) v1Models(w http.ResponseWriter, r *http.Request, who re
 			}
 			for _, a := range agents {
 				if after = a.Name; a.Lifecycle == reeve.AgentActive && a.Mode.Wakes(reeve.ReasonUser) {
-					list = append(list, v1ModelOf(a))
+					list = append(list, newV1ModelInfo(a))
 				}
 			}
 			more = len(agents) == page
@@ -255,15 +255,15 @@ func (h *openaiHandlers) v1Models(w http.ResponseWriter, r *http.Request, who re
 		return nil
 	})
 	if err == nil {
-		v1Write(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+		writeV1JSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 	}
 	return err
 }
 
-func (h *openaiHandlers) v1Model(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
-	a, err := h.v1Agent(r.Context(), who, r.PathValue("model"))
+func (h *openaiHandlers) getModel(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+	a, err := h.getAgent(r.Context(), who, r.PathValue("model"))
 	if err == nil {
-		v1Write(w, http.StatusOK, v1ModelOf(a))
+		writeV1JSON(w, http.StatusOK, newV1ModelInfo(a))
 	}
 	return err
 }

@@ -37,7 +37,7 @@ type v1TextPart struct {
 	Logprobs    []any  `json:"logprobs"`
 }
 
-func v1TextOf(text string) v1TextPart {
+func newV1TextPart(text string) v1TextPart {
 	return v1TextPart{Type: "output_text", Text: text, Annotations: []any{}, Logprobs: []any{}}
 }
 
@@ -64,7 +64,7 @@ type v1ResponseBody struct {
 	Tools           []v1FunctionTool  `json:"tools"`
 	TopP            *float64          `json:"top_p"`
 	Truncation      string            `json:"truncation"`
-	Usage           *v1ResponseCost   `json:"usage,omitempty"`
+	Usage           *v1ResponseUsage   `json:"usage,omitempty"`
 }
 
 type v1ResponseError struct {
@@ -96,7 +96,7 @@ type v1FunctionTool struct {
 	Strict      *bool           `json:"strict"`
 }
 
-type v1ResponseCost struct {
+type v1ResponseUsage struct {
 	Input        int64 `json:"input_tokens"`
 	InputDetails struct {
 		Cached     int64 `json:"cached_tokens"`
@@ -109,9 +109,9 @@ type v1ResponseCost struct {
 	Total int64 `json:"total_tokens"`
 }
 
-// newResponse is a response to a request, before anything was said.
-func newResponse(t reeve.Turn, name string, g reeve.ClientHistory, instructions string) *v1ResponseBody {
-	b := &v1ResponseBody{ID: v1ResponseID + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(),
+// newV1Response is a response to a request, before anything was said.
+func newV1Response(t reeve.Turn, name string, g reeve.ClientHistory, instructions string) *v1ResponseBody {
+	b := &v1ResponseBody{ID: v1ResponsePrefix + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(),
 		Status: "in_progress", Model: name, Output: []any{}, Parallel: !g.OneCall, Temperature: g.Temperature,
 		TopP:       g.TopP,
 		Truncation: "disabled", Metadata: g.Metadata, Tools: []v1FunctionTool{}, ToolChoice: cmp.Or(g.Choice, "auto"),
@@ -154,20 +154,20 @@ func newResponse(t reeve.Turn, name string, g reeve.ClientHistory, instructions 
 	return b
 }
 
-// itemID names the item that comes next.
-func (b *v1ResponseBody) itemID(prefix string) string {
+// nextItemID names the item that comes next.
+func (b *v1ResponseBody) nextItemID(prefix string) string {
 	return fmt.Sprint(prefix, "_", len(b.Output), "_", b.ID)
 }
 
-// message is the message that comes next.
-func (b *v1ResponseBody) message(status string, content ...v1TextPart) v1OutputMessage {
-	return v1OutputMessage{ID: b.itemID("msg"), Type: "message", Status: status, Role: "assistant",
+// newMessage is the message that comes next.
+func (b *v1ResponseBody) newMessage(status string, content ...v1TextPart) v1OutputMessage {
+	return v1OutputMessage{ID: b.nextItemID("msg"), Type: "message", Status: status, Role: "assistant",
 		Content: append([]v1TextPart{}, content...)}
 }
 
-// call is the call that comes next.
-func (b *v1ResponseBody) call(id, tool string, args json.RawMessage) v1OutputCall {
-	return v1OutputCall{ID: b.itemID("fc"), Type: "function_call", Status: "completed", CallID: id, Name: tool,
+// newCall is the call that comes next.
+func (b *v1ResponseBody) newCall(id, tool string, args json.RawMessage) v1OutputCall {
+	return v1OutputCall{ID: b.nextItemID("fc"), Type: "function_call", Status: "completed", CallID: id, Name: tool,
 		Arguments: string(args)}
 }
 
@@ -175,14 +175,14 @@ func (b *v1ResponseBody) call(id, tool string, args json.RawMessage) v1OutputCal
 var v1IncompleteReasons = map[model.Stop]string{model.StopLength: "max_output_tokens",
 	model.StopRefused: "content_filter"}
 
-// conclude fills in how a response ended.
-func (b *v1ResponseBody) conclude(u model.Usage, stop model.Stop, failure error) {
+// setOutcome fills in how a response ended.
+func (b *v1ResponseBody) setOutcome(u model.Usage, stop model.Stop, failure error) {
 	b.Status = "completed"
 	if why := v1IncompleteReasons[stop]; why != "" {
 		b.Status, b.Incomplete = "incomplete", map[string]string{"reason": why}
 	}
 	if failure != nil {
-		p, status := v1ProblemOf(failure)
+		p, status := newV1Problem(failure)
 		b.Status, b.Error = "failed", &v1ResponseError{Code: "server_error", Message: p.Message}
 		switch { // the codes that a response's error may have are few
 		case status == http.StatusTooManyRequests:
@@ -191,19 +191,19 @@ func (b *v1ResponseBody) conclude(u model.Usage, stop model.Stop, failure error)
 			b.Error.Code = "invalid_prompt"
 		}
 	}
-	b.Usage = &v1ResponseCost{Input: u.Input, Output: u.Output, Total: reeve.SaturatingAdd(u.Input, u.Output)}
+	b.Usage = &v1ResponseUsage{Input: u.Input, Output: u.Output, Total: reeve.SaturatingAdd(u.Input, u.Output)}
 	b.Usage.InputDetails.Cached, b.Usage.InputDetails.CacheWrite = u.CacheRead, u.CacheWrite
 	b.Usage.OutputDetails.Reasoning = u.Reasoning
 }
 
-// v1Response shows a response that was given before.
-func (h *openaiHandlers) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
-	run, err := h.v1Find(r, who, r.PathValue("id"))
+// getResponse shows a response that was given before.
+func (h *openaiHandlers) getResponse(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+	run, err := h.getResponseTurn(r, who, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	t := &v1Turn{h: h, who: who, turn: run.Turn()}
-	past, err := t.past(r.Context())
+	past, err := t.readResult(r.Context())
 	if err != nil {
 		return err
 	}
@@ -221,8 +221,8 @@ func (h *openaiHandlers) v1Response(w http.ResponseWriter, r *http.Request, who 
 	if err != nil {
 		return err
 	}
-	b := newResponse(run.Turn(), name, past.given, past.given.System)
-	if err := past.tell(&responseStream{body: b}); err != nil {
+	b := newV1Response(run.Turn(), name, past.history, past.history.System)
+	if err := past.replay(&responseStream{body: b}); err != nil {
 		return err
 	}
 	last := past.last
@@ -232,8 +232,8 @@ func (h *openaiHandlers) v1Response(w http.ResponseWriter, r *http.Request, who 
 		if run.State.Final() && run.State != reeve.RunCompleted {
 			failure = &reeve.Error{Code: run.Code, Message: run.Message}
 		}
-		b.conclude(past.usage, last.Stop, failure)
+		b.setOutcome(past.usage, last.Stop, failure)
 	}
-	v1Write(w, http.StatusOK, b)
+	writeV1JSON(w, http.StatusOK, b)
 	return nil
 }

@@ -29,7 +29,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 	}
 	out := &body[api.OperationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
+		agent, err := resolveAgentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
@@ -64,12 +64,12 @@ func (h *operationHandlers) get(ctx context.Context, who reeve.Principal, in *ID
 			return err
 		}
 		shown.Operation(&out.Body)
-		return withArgs(ctx, snap, &out.Body)
+		return addArgs(ctx, snap, &out.Body)
 	})
 }
 
-// withArgs shows an operation with what was asked for: a person cannot judge it without.
-func withArgs(ctx context.Context, snap *store.Snap, op *reeve.Operation) error {
+// addArgs shows an operation with what was asked for: a person cannot judge it without.
+func addArgs(ctx context.Context, snap *store.Snap, op *reeve.Operation) error {
 	c, err := snap.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	op.Args = c.Args
 	return err
@@ -109,7 +109,7 @@ func (h *operationHandlers) deliver(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		if no, err := hiddenRun(ctx, snap, who, op.RunID); err != nil || no {
+		if no, err := isRunHidden(ctx, snap, who, op.RunID); err != nil || no {
 			return cmp.Or(err, error(reeve.Errorf(reeve.NotFound, "operation %q not found", in.ID)))
 		}
 		return nil
@@ -126,5 +126,5 @@ func (h *operationHandlers) undo(ctx context.Context, who reeve.Principal, in *I
 	if err != nil {
 		return nil, &refusedCall{res.CallID, err}
 	}
-	return answer(res), nil
+	return newCallOutput(res), nil
 }

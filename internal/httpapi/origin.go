@@ -20,24 +20,24 @@ type originGuard struct {
 // check refuses an unknown Host (DNS rebinding) or Origin.
 func (g *originGuard) check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.knownHost(r.Host) {
+		if !g.isKnownHost(r.Host) {
 			g.errors.write(w, r, reeve.Errorf(reeve.Forbidden, "the host %q is not one this server answers to", r.Host).
 				Hintf("add it to hosts in reeve.yaml"))
 			return
 		}
-		if o := r.Header.Get("Origin"); o != "" && !g.knownOrigin(o, r.Host) {
+		if o := r.Header.Get("Origin"); o != "" && !g.isKnownOrigin(o, r.Host) {
 			g.errors.write(w, r, reeve.Errorf(reeve.Forbidden, "the origin %q may not call this server", o).
 				Hintf("add it to origins in reeve.yaml"))
 			return
 		}
-		if g.cors(w, r) {
+		if g.handleCORS(w, r) {
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (g *originGuard) knownHost(host string) bool {
+func (g *originGuard) isKnownHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = host
@@ -53,7 +53,7 @@ func (g *originGuard) knownHost(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-func (g *originGuard) knownOrigin(origin, host string) bool {
+func (g *originGuard) isKnownOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" {
 		return false // also the opaque origin "null"

@@ -16,9 +16,9 @@ type permit struct {
 	issuer       permitIssuer
 	who          reeve.Principal
 	conversation string             // the conversation that it is for. Default: none, and only the token counts
-	until        time.Time          // when the token expires. Default: never
-	due          context.Context    // ends when the next check is due
-	stop         context.CancelFunc // ends due
+	expiresAt        time.Time          // when the token expires. Default: never
+	checkDue          context.Context    // ends when the next check is due
+	stopTimer         context.CancelFunc // ends due
 }
 
 // permitIssuer issues permits to listen.
@@ -31,59 +31,59 @@ type permitIssuer struct {
 // issue returns a caller's permit to listen, which the caller has to close, also on an error.
 func (i permitIssuer) issue(ctx context.Context, who reeve.Principal, conversation string) (*permit, error) {
 	p := &permit{issuer: i, who: who, conversation: conversation}
-	return p, p.look(ctx)
+	return p, p.reload(ctx)
 }
 
 // check reads the client's rights again if that is due. Its error says why the client may no longer listen.
 func (p *permit) check(ctx context.Context) error {
-	if p.due.Err() == nil {
+	if p.checkDue.Err() == nil {
 		return nil
 	}
-	return p.look(ctx)
+	return p.reload(ctx)
 }
 
-// look reads whether the client may listen. It gives no error when the store cannot be read, unless the token has
+// reload reads whether the client may listen. It gives no error when the store cannot be read, unless the token has
 // expired.
-func (p *permit) look(ctx context.Context) error {
-	rights := p.issuer.streams.unless() // asked for first, so that a change in this moment is looked at too
+func (p *permit) reload(ctx context.Context) error {
+	rights := p.issuer.streams.rightsContext() // asked for first, so that a change in this moment is looked at too
 	err := p.issuer.db.View(ctx, func(snap *store.Snap) error {
 		c, found, err := snap.Agents().GetCredential(ctx, p.who.TokenID)
 		if err != nil {
 			return err
 		}
 		if !found || c.RevokedAt != nil {
-			return invalid()
+			return newTokenInvalid()
 		}
 		if c.ExpiresAt != nil {
-			p.until = *c.ExpiresAt
+			p.expiresAt = *c.ExpiresAt
 		}
 		if p.conversation != "" {
-			_, err = see(ctx, snap, p.who, p.conversation)
+			_, err = getVisibleConversation(ctx, snap, p.who, p.conversation)
 		}
 		return err
 	})
 	wait := p.issuer.heartbeat
-	if !p.until.IsZero() {
-		wait = min(wait, p.until.Sub(reeve.Now()))
+	if !p.expiresAt.IsZero() {
+		wait = min(wait, p.expiresAt.Sub(reeve.Now()))
 	}
 	p.close()
-	p.due, p.stop = context.WithTimeout(rights, wait)
+	p.checkDue, p.stopTimer = context.WithTimeout(rights, wait)
 	switch code := reeve.CodeOf(err); {
 	case code == reeve.Unauthenticated || code == reeve.NotFound:
 		return err
 	case wait <= 0:
-		return invalid()
+		return newTokenInvalid()
 	}
 	return nil
 }
 
-func invalid() error {
+func newTokenInvalid() error {
 	return reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid any more")
 }
 
 func (p *permit) close() {
-	if p.stop != nil {
-		p.stop()
+	if p.stopTimer != nil {
+		p.stopTimer()
 	}
 }
 
@@ -91,9 +91,9 @@ func (p *permit) close() {
 func (p *permit) next(ctx context.Context, r *chat.Reader) ([]chat.EncodedFrame, error) {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.due, cancel)()
+	defer context.AfterFunc(p.checkDue, cancel)()
 	lines, err := r.Next(wait)
-	if err != nil && ctx.Err() == nil && p.due.Err() != nil {
+	if err != nil && ctx.Err() == nil && p.checkDue.Err() != nil {
 		lines, err = nil, nil
 	}
 	if err == nil {

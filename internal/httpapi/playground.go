@@ -29,43 +29,43 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 	if !reeve.IsID(id) || !strings.HasPrefix(id, reeve.PrefixConversation+"_") {
 		id = reeve.Key(reeve.PrefixConversation, "playground", who.Workspace, who.User, in.Session)
 	}
-	c, err := h.desk.Open(ctx, who, id, "playground", reeve.ConversationRequest{Agent: in.Body.Agent})
+	c, err := h.chat.Open(ctx, who, id, "playground", reeve.ConversationRequest{Agent: in.Body.Agent})
 	if err != nil {
 		return nil, err
 	}
 	say := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
 	if in.Body.Detach {
-		turn, _, err := h.desk.BeginTurn(ctx, who, c.ID, in.Key, say)
+		turn, _, err := h.chat.BeginTurn(ctx, who, c.ID, in.Key, say)
 		if err != nil {
 			return nil, err
 		}
 		info := api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: turn.ID}
-		return &huma.StreamResponse{Body: func(c huma.Context) { h.reply(c, http.StatusOK, info) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) { h.writeJSON(c, http.StatusOK, info) }}, nil
 	}
-	f, err := h.begin(ctx, who, c.ID, in.Key, say)
+	f, err := h.beginStreamed(ctx, who, c.ID, in.Key, say)
 	if err != nil {
 		return nil, err
 	}
-	p := player{info: api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
-	f.translate, f.end = p.translate, p.end
-	f.broken = func(ctx context.Context, e *events, err error) {
+	p := playgroundTranslator{info: api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
+	f.translate, f.onEnd = p.translate, p.sendEnd
+	f.onError = func(ctx context.Context, e *eventWriter, err error) {
 		h.canceler.abandon(ctx, who, f.turn, err)
 		why := reeve.AsError(err)
 		// whoever does not listen any more has gone
-		_ = e.send(failure(why.Code), play{Type: failure(why.Code), Code: why.Code, Message: why.Message,
+		_ = e.send(errorEventType(why.Code), playgroundEvent{Type: errorEventType(why.Code), Code: why.Code, Message: why.Message,
 			Hint: why.Hint})
 	}
-	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusOK, f) }}, nil
+	return &huma.StreamResponse{Body: func(c huma.Context) { h.streamer.send(c, http.StatusOK, f) }}, nil
 }
 
-// player puts frames into the playground's words.
-type player struct {
+// playgroundTranslator puts frames into the playground's words.
+type playgroundTranslator struct {
 	info api.PlaygroundInfo
-	said string // of the message that is being made
+	sent string // of the message that is being made
 }
 
-// play is an event of the playground. Which fields are set depends on its type.
-type play struct {
+// playgroundEvent is an event of the playground. Which fields are set depends on its type.
+type playgroundEvent struct {
 	Type        string             `json:"type"`
 	MessageID   string             `json:"messageId,omitempty"`
 	Text        string             `json:"text,omitempty"`
@@ -87,21 +87,21 @@ type play struct {
 }
 
 // translate writes the events that a frame is in the playground.
-func (p *player) translate(e *events, l chat.EncodedFrame) error {
+func (p *playgroundTranslator) translate(e *eventWriter, l chat.EncodedFrame) error {
 	var f reeve.Frame
 	if err := json.Unmarshal(l.Data, &f); err != nil {
 		return err
 	}
-	put := func(p play) { e.add(l.Seq, p.Type, p) }
-	call := play{ToolCallID: f.ToolCallID, ToolName: f.Tool}
-	as := func(kind string) play { e := call; e.Type = kind; return e }
+	put := func(p playgroundEvent) { e.add(l.Seq, p.Type, p) }
+	call := playgroundEvent{ToolCallID: f.ToolCallID, ToolName: f.Tool}
+	as := func(kind string) playgroundEvent { e := call; e.Type = kind; return e }
 	switch f.Type {
 	case reeve.FrameStarted:
-		put(play{Type: "message-start", MessageID: f.TurnID})
+		put(playgroundEvent{Type: "message-start", MessageID: f.TurnID})
 	case reeve.FrameToken:
-		p.token(f, put)
+		p.sendToken(f, put)
 	case reeve.FrameMessage:
-		p.whole(f, put)
+		p.sendRemainder(f, put)
 	case reeve.FrameTool:
 		put(as("tool-call"))
 		args := as("tool-call-args")
@@ -117,12 +117,12 @@ func (p *player) translate(e *events, l chat.EncodedFrame) error {
 		e.ApprovalID, e.Preview, e.Code, e.Message, e.Hint = f.ApprovalID, f.Preview, f.Code, f.Message, f.Hint
 		put(e)
 	case reeve.FrameError:
-		put(play{Type: failure(f.Code), Code: f.Code, Message: f.Message, Hint: f.Hint})
+		put(playgroundEvent{Type: errorEventType(f.Code), Code: f.Code, Message: f.Message, Hint: f.Hint})
 	case reeve.FrameComplete:
 		if f.Code == reeve.StepLimit && f.State == reeve.RunCompleted { // it still found an answer
-			put(play{Type: failure(f.Code), Code: f.Code, Message: f.Message})
+			put(playgroundEvent{Type: errorEventType(f.Code), Code: f.Code, Message: f.Message})
 		}
-		put(play{Type: "finish", State: f.State, Code: f.Code, Usage: f.Spent})
+		put(playgroundEvent{Type: "finish", State: f.State, Code: f.Code, Usage: f.Spent})
 	case reeve.FrameMedia:
 		e := as("media")
 		e.Attachments, e.Message = f.Attachments, f.Text
@@ -132,40 +132,40 @@ func (p *player) translate(e *events, l chat.EncodedFrame) error {
 	return nil
 }
 
-func (p *player) token(f reeve.Frame, put func(play)) {
+func (p *playgroundTranslator) sendToken(f reeve.Frame, put func(playgroundEvent)) {
 	switch {
 	case f.Discard:
-		p.said = ""
-		put(play{Type: "discard"})
+		p.sent = ""
+		put(playgroundEvent{Type: "discard"})
 	case f.Reasoning:
-		put(play{Type: "reasoning-delta", Text: f.Text})
+		put(playgroundEvent{Type: "reasoning-delta", Text: f.Text})
 	case f.Text != "":
-		p.said += f.Text
-		put(play{Type: "text-delta", Text: f.Text})
+		p.sent += f.Text
+		put(playgroundEvent{Type: "text-delta", Text: f.Text})
 	}
 }
 
-// whole sends what of a message was not streamed.
-func (p *player) whole(f reeve.Frame, put func(play)) {
-	rest, ok := strings.CutPrefix(f.Text, p.said)
+// sendRemainder sends what of a message was not streamed.
+func (p *playgroundTranslator) sendRemainder(f reeve.Frame, put func(playgroundEvent)) {
+	rest, ok := strings.CutPrefix(f.Text, p.sent)
 	if !ok {
-		put(play{Type: "discard"})
+		put(playgroundEvent{Type: "discard"})
 		rest = f.Text
 	}
 	if rest != "" {
-		put(play{Type: "text-delta", Text: rest})
+		put(playgroundEvent{Type: "text-delta", Text: rest})
 	}
-	p.said = ""
+	p.sent = ""
 }
 
-// end says where the session is, and that there is no more.
-func (p *player) end(e *events) {
-	e.add(0, "session-info", play{Type: "session-info", PlaygroundInfo: &p.info, TraceID: p.info.TurnID})
-	e.over()
+// sendEnd says where the session is, and that there is no more.
+func (p *playgroundTranslator) sendEnd(e *eventWriter) {
+	e.add(0, "session-info", playgroundEvent{Type: "session-info", PlaygroundInfo: &p.info, TraceID: p.info.TurnID})
+	e.addDone()
 }
 
-// failure names an error: one after which the session goes on as if nothing had been, or another.
-func failure(c reeve.Code) string {
+// errorEventType names an error: one after which the session goes on as if nothing had been, or another.
+func errorEventType(c reeve.Code) string {
 	switch c {
 	case reeve.StepLimit, reeve.Timeout, reeve.ToolFailed, reeve.RateLimited, reeve.ModelFailed, reeve.Unavailable,
 		reeve.BudgetExceeded:

@@ -102,22 +102,22 @@ type refusedCall struct {
 func (r *refusedCall) Error() string { return r.err.Error() }
 func (r *refusedCall) Unwrap() error { return r.err }
 
-// problem turns any room's error into a problem. What is internal stays inside: the log has it under the request id.
-func problem(ctx context.Context, err error) *Problem {
+// newProblem turns any room's error into a problem. What is internal stays inside: the log has it under the request id.
+func newProblem(ctx context.Context, err error) *Problem {
 	e := reeve.AsError(err)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		e = reeve.Errorf(reeve.Canceled, "the request was cancelled")
 	}
 	var f store.Fault
 	if e.Code == reeve.Internal || e.Code == reeve.Corrupt || errors.As(err, &f) && f.Kind == store.FaultUnsure {
-		note(ctx, err)
+		logFailure(ctx, err)
 	}
 	if e.Code == reeve.Internal {
 		e = reeve.Errorf(reeve.Internal, "internal error").
 			Hintf("the server's log has the details under the request id")
 	}
 	status := statuses[e.Code]
-	p := &Problem{Problem: api.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message,
+	p := &Problem{Problem: api.Problem{Type: "about:blank", Title: statusTitle(status), Status: status, Detail: e.Message,
 		Code: e.Code,
 		Hint: cmp.Or(e.Hint, hints[e.Code]), Errors: e.Fields, RequestID: requestID(ctx)}}
 	var call *refusedCall
@@ -130,7 +130,7 @@ func problem(ctx context.Context, err error) *Problem {
 	return p
 }
 
-func title(status int) string {
+func statusTitle(status int) string {
 	if status == 499 {
 		return "Client Closed Request"
 	}
@@ -145,10 +145,10 @@ type errorWriter struct {
 // write sends a problem from outside a huma handler.
 func (e errorWriter) write(w http.ResponseWriter, r *http.Request, err error) {
 	if isV1(r.URL.Path) {
-		e.v1Error(w, r, err)
+		e.writeV1(w, r, err)
 		return
 	}
-	problem(r.Context(), err).write(w)
+	newProblem(r.Context(), err).write(w)
 }
 
 func (p *Problem) write(w http.ResponseWriter) {
@@ -164,16 +164,16 @@ func (p *Problem) write(w http.ResponseWriter) {
 // set once, before the first API is made.
 var installProblems = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = func(c huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		return fromHuma(c.Context(), status, msg, errs, c.Operation().MaxBodyBytes)
+		return problemFromHuma(c.Context(), status, msg, errs, c.Operation().MaxBodyBytes)
 	}
 	huma.ValidateStrictCasing = true // a key in other case is an unknown key
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
-		return fromHuma(context.Background(), status, msg, errs, bodyLimit)
+		return problemFromHuma(context.Background(), status, msg, errs, bodyLimit)
 	}
 })
 
-// fromHuma is a problem found while decoding.
-func fromHuma(ctx context.Context, status int, msg string, errs []error, limit int64) *Problem {
+// problemFromHuma is a problem found while decoding.
+func problemFromHuma(ctx context.Context, status int, msg string, errs []error, limit int64) *Problem {
 	code := reeve.Internal
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
@@ -192,14 +192,14 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 			e.Message, e.Fields, e.Hint = own.Message, append(e.Fields, own.Fields...), own.Hint
 		case errors.As(err, &d):
 			// huma has made a text of our own errors
-			f := reeve.Field{Path: location(d.Location), Message: strings.TrimPrefix(d.Message,
+			f := reeve.Field{Path: jsonPointer(d.Location), Message: strings.TrimPrefix(d.Message,
 				string(reeve.Validation)+": ")}
 			if at, what, ok := strings.Cut(f.Message, " "); ok && f.Path == "" && strings.HasPrefix(at, "/") {
 				f.Path, f.Message = at, what // a misfit
 			}
 			e.Fields = append(e.Fields, f)
 		case err != nil && code != reeve.Internal:
-			e.Fields = append(e.Fields, reeve.Field{Message: decoded(err).Error()})
+			e.Fields = append(e.Fields, reeve.Field{Message: describeDecodeError(err).Error()})
 		}
 	}
 	if len(e.Fields) == 0 && code == reeve.Validation {
@@ -213,26 +213,26 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 		}
 	}
 	if code == reeve.TooLarge {
-		e = tooLarge(limit)
+		e = newBodyTooLarge(limit)
 	}
-	return problem(ctx, e)
+	return newProblem(ctx, e)
 }
 
-func tooLarge(limit int64) *reeve.Error {
+func newBodyTooLarge(limit int64) *reeve.Error {
 	return reeve.Errorf(reeve.TooLarge, "the body is too large").Hintf("send at most %d MiB", limit>>20)
 }
 
-// misfit is a value that the schema has let pass and that does not fit all the same, such as 1e30 for a whole number.
+// typeMismatch is a value that the schema has let pass and that does not fit all the same, such as 1e30 for a whole number.
 // Its text begins with its place: huma keeps nothing but the text.
-type misfit struct{ *json.UnmarshalTypeError }
+type typeMismatch struct{ *json.UnmarshalTypeError }
 
-func (m misfit) Error() string { return m.path() + " " + m.message() }
+func (m typeMismatch) Error() string { return m.path() + " " + m.message() }
 
-func (m misfit) Unwrap() error { return m.UnmarshalTypeError }
+func (m typeMismatch) Unwrap() error { return m.UnmarshalTypeError }
 
-func (m misfit) path() string { return "/" + strings.ReplaceAll(m.Field, ".", "/") }
+func (m typeMismatch) path() string { return "/" + strings.ReplaceAll(m.Field, ".", "/") }
 
-func (m misfit) message() string {
+func (m typeMismatch) message() string {
 	_, literal, _ := strings.Cut(m.Value, " ")
 	switch {
 	case m.Type == nil || literal == "":
@@ -243,16 +243,16 @@ func (m misfit) message() string {
 	return "cannot be " + literal
 }
 
-// decoded says what encoding/json found without words of Go.
-func decoded(err error) error {
+// describeDecodeError says what encoding/json found without words of Go.
+func describeDecodeError(err error) error {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return misfit{t}
+		return typeMismatch{t}
 	}
 	return err
 }
 
-// location turns huma's body.a.b[2] into a JSON Pointer; other places keep their name.
-func location(l string) string {
+// jsonPointer turns huma's body.a.b[2] into a JSON Pointer; other places keep their name.
+func jsonPointer(l string) string {
 	rest, ok := strings.CutPrefix(l, "body")
 	if !ok {
 		return strings.ReplaceAll(l, ".", "/")

@@ -9,8 +9,8 @@ import (
 	"reeve"
 )
 
-// readyWithin is how long the store may take to answer before it counts as not being there.
-const readyWithin = 3 * time.Second
+// readyTimeout is how long the store may take to answer before it counts as not being there.
+const readyTimeout = 3 * time.Second
 
 // readinessHandler answers whether the server can serve requests.
 type readinessHandler struct {
@@ -22,7 +22,7 @@ type readinessHandler struct {
 // ServeHTTP answers GET /readyz.
 func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.ready != nil {
-		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
 		if err := h.ready(ctx); err != nil {
 			h.errors.write(w, r, reeve.Errorf(reeve.Unavailable, "not ready: %s", reeve.AsError(err).Message))

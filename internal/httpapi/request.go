@@ -32,16 +32,16 @@ func requestID(ctx context.Context) string {
 	return r.id
 }
 
-func note(ctx context.Context, err error) {
+func logFailure(ctx context.Context, err error) {
 	if r, ok := ctx.Value(requestKey).(request); ok {
 		r.log("a request failed", "request", r.id, "error", err)
 	}
 }
 
-// noteFailure is note for errors that are nobody's but the server's, unless it only stops.
-func noteFailure(ctx context.Context, err error) {
+// logServerFailure is note for errors that are nobody's but the server's, unless it only stops.
+func logServerFailure(ctx context.Context, err error) {
 	if reeve.AsError(err) != errStopping && statuses[reeve.CodeOf(err)] >= http.StatusInternalServerError {
-		note(ctx, err)
+		logFailure(ctx, err)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// routes is the contents page of the API.
-func routes(router huma.API, s *services) {
+// registerRoutes is the contents page of the API.
+func registerRoutes(router huma.API, s *services) {
 	const (
 		get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
 			http.MethodDelete
@@ -55,7 +55,7 @@ func routes(router huma.API, s *services) {
 	handle(router, route{post, "/api/agents/{agentId}/calls/batch", "callAll", "Call tools as one model response does",
 		"calls", member, 0}, calls.callAll)
 	handle(router, route{post, "/api/agents/{agentId}/calls/explain", "judge", "Explain a call without making it",
-		"calls", viewer, 0}, calls.judge)
+		"calls", viewer, 0}, calls.preview)
 	handle(router, route{get, "/api/calls/{id}/explanation", "explain", "Explain a past call", "calls", viewer, 0},
 		calls.explain)
 	handle(router, route{get, "/api/outputs/{hash}", "readOutput", "Read a kept output", "calls", viewer, 0},
@@ -200,17 +200,17 @@ func routes(router huma.API, s *services) {
 	handle(router, route{get, "/api/doctor", "doctor", "Check the server's parts", "server", viewer, 0}, doctor.doctor)
 	handle(router, route{get, "/api/backup", "backup", "Copy the database", "server", owner, 0}, backup.backup)
 
-	conversationRoutes(router, s)
-	journalRoutes(router, s)
-	automationRoutes(router, s)
-	mailRoutes(router, s)
-	branchRoutes(router, s)
+	registerConversationRoutes(router, s)
+	registerJournalRoutes(router, s)
+	registerAutomationRoutes(router, s)
+	registerMailRoutes(router, s)
+	registerBranchRoutes(router, s)
 
-	mayWait(router, "/api/agents/{agentId}/calls", "/api/operations/{id}/undo")
+	documentAccepted(router, "/api/agents/{agentId}/calls", "/api/operations/{id}/undo")
 }
 
-// mayWait documents that what is posted there may have to wait, for a person or for its outcome.
-func mayWait(router huma.API, paths ...string) {
+// documentAccepted documents that what is posted there may have to wait, for a person or for its outcome.
+func documentAccepted(router huma.API, paths ...string) {
 	for _, p := range paths {
 		responses := router.OpenAPI().Paths[p].Post.Responses
 		responses["202"] = &huma.Response{Description: "It waits: state and code say for what",

@@ -27,7 +27,7 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 }) (*body[api.ScheduleList], error) {
 	out := &body[api.ScheduleList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		f := store.TimerFilter{For: eyes(who), Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
+		f := store.TimerFilter{For: visibleUser(who), Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
 		if in.Agent != "" {
 			a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 			if err != nil {
@@ -44,7 +44,7 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.Schedule], error) {
 	out := &body[api.Schedule]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		t, err := timerFor(ctx, snap.Queue(), who, in.ID)
+		t, err := getVisibleTimer(ctx, snap.Queue(), who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 }) (*body[api.Schedule], error) {
 	out := &body[api.Schedule]{}
 	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		t, err := timerFor(ctx, tx.Queue(), who, in.ID)
+		t, err := getVisibleTimer(ctx, tx.Queue(), who, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 
 func (h *scheduleHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		t, err := timerFor(ctx, tx.Queue(), who, in.ID)
+		t, err := getVisibleTimer(ctx, tx.Queue(), who, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -148,12 +148,12 @@ func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in
 	}
 	out := &body[api.RunList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		t, err := timerFor(ctx, snap.Queue(), who, in.ID)
+		t, err := getVisibleTimer(ctx, snap.Queue(), who, in.ID)
 		if err != nil {
 			return err
 		}
 		out.Body.Runs, err = snap.Runs().
-			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: eyes(who), Before: in.Cursor,
+			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: visibleUser(who), Before: in.Cursor,
 				Limit: in.Limit})
 		return err
 	})

@@ -26,7 +26,7 @@ type Config struct {
 	Scheduler   *wake.Scheduler
 	Queue       *wake.Queue
 	Planner     *wake.Planner
-	Desk        *chat.Service
+	Chat        *chat.Service
 	Automations Automations
 	Delegations Delegations
 	Branches    Branches
@@ -65,7 +65,7 @@ type services struct {
 	announcer changeAnnouncer
 	redactor  viewRedactor
 	canceler  turnCanceler
-	follower  eventStreamer
+	streamer  eventStreamer
 }
 
 func newServices(cfg Config) *services {
@@ -75,15 +75,15 @@ func newServices(cfg Config) *services {
 	s.announcer = changeAnnouncer{db: cfg.DB, gate: cfg.Gate}
 	s.redactor = viewRedactor{db: cfg.DB, gate: cfg.Gate}
 	s.canceler = turnCanceler{db: cfg.DB, scheduler: cfg.Scheduler, streams: cfg.Streams}
-	s.follower = eventStreamer{permits: s.permits, redactor: s.redactor, streams: cfg.Streams}
+	s.streamer = eventStreamer{permits: s.permits, redactor: s.redactor, streams: cfg.Streams}
 	return s
 }
 
 // bodyLimit is the most bytes a request body may have. A session file of its largest size fits, escaped.
 const bodyLimit = 4 << 20
 
-// mostBody is the limit of a route. What a person says may bring files with it, and a batch holds many mails.
-func mostBody(path string) int64 {
+// maxBodyBytes is the limit of a route. What a person says may bring files with it, and a batch holds many mails.
+func maxBodyBytes(path string) int64 {
 	switch path {
 	case turnsPath:
 		return chat.BodyLimit
@@ -102,7 +102,7 @@ func New(cfg Config) http.Handler {
 		cfg.Burst = 400
 	}
 	if cfg.Heartbeat == 0 {
-		cfg.Heartbeat = heartbeat
+		cfg.Heartbeat = defaultHeartbeat
 	}
 	if cfg.Streams == nil {
 		cfg.Streams = NewStreams()
@@ -110,15 +110,15 @@ func New(cfg Config) http.Handler {
 	installProblems()
 	s := newServices(cfg)
 	mux := http.NewServeMux()
-	router := humago.New(mux, document(cfg.Version))
-	routes(router, s)
+	router := humago.New(mux, openAPIConfig(cfg.Version))
+	registerRoutes(router, s)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.Handle("GET /readyz", &readinessHandler{errors: s.errors, ready: cfg.Ready, held: cfg.Held})
-	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, desk: cfg.Desk, auth: s.auth,
+	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, chat: cfg.Chat, auth: s.auth,
 		permits:  s.permits,
 		redactor: s.redactor, canceler: s.canceler, streams: cfg.Streams, errors: s.errors, log: cfg.Log})
 	mux.HandleFunc("GET /automations/{id}/runs/{runId}", newAutomationRunHandlers(s).socket)
-	(&openaiHandlers{db: cfg.DB, desk: cfg.Desk, auth: s.auth, permits: s.permits, canceler: s.canceler,
+	(&openaiHandlers{db: cfg.DB, chat: cfg.Chat, auth: s.auth, permits: s.permits, canceler: s.canceler,
 		streams: cfg.Streams,
 		errors:  s.errors}).register(mux)
 	if cfg.Metrics != nil {
@@ -130,7 +130,7 @@ func New(cfg Config) http.Handler {
 		http.Redirect(w, r, "/docs",
 			http.StatusFound)
 	})
-	mux.HandleFunc("/", s.errors.unmatched(mux))
+	mux.HandleFunc("/", s.errors.handleUnmatched(mux))
 	return s.middleware(mux)
 }
 
@@ -140,12 +140,12 @@ func (s *services) middleware(h http.Handler) http.Handler {
 	hold := &holdGuard{db: s.DB, errors: s.errors}
 	origin := &originGuard{errors: s.errors, hosts: s.Hosts, origins: s.Origins}
 	ids := &requestIDs{errors: s.errors, log: s.Log}
-	h = s.auth.authenticate(hold.check(once.once(h)))
-	return ids.identify(paced(origin.check(s.errors.checkPath(h))))
+	h = s.auth.authenticate(hold.check(once.deduplicate(h)))
+	return ids.identify(limitBodyTime(origin.check(s.errors.checkPath(h))))
 }
 
-// document is the head of the OpenAPI document.
-func document(version string) huma.Config {
+// openAPIConfig is the head of the OpenAPI document.
+func openAPIConfig(version string) huma.Config {
 	cfg := huma.DefaultConfig("Reeve", version)
 	cfg.Info.Description = "Runs agents that act through tools, and answers for every action."
 	cfg.DocsPath, cfg.CreateHooks = "", nil
@@ -170,7 +170,7 @@ func unmarshal(b []byte, v any) error {
 	if _, err := reeve.ParseJSON(b); err != nil {
 		return err
 	}
-	return decoded(json.Unmarshal(b, v))
+	return describeDecodeError(json.Unmarshal(b, v))
 }
 
 // body is an output with a body.
@@ -191,35 +191,35 @@ type route struct {
 func handle[I, O any](router huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
 	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag},
 		DefaultStatus: r.status,
-		MaxBodyBytes:  mostBody(r.path), BodyReadTimeout: -1} // as paced has it
+		MaxBodyBytes:  maxBodyBytes(r.path), BodyReadTimeout: -1} // as paced has it
 	if r.method == http.MethodPost && keyRules[r.id] == 0 {
 		panic("the route " + r.id + " has no rule for its Idempotency-Key; see keyRules")
 	}
-	if r.method == http.MethodPost && !hasOwnKey(r.path) {
+	if r.method == http.MethodPost && !handlesOwnKey(r.path) {
 		op.Parameters = append(op.Parameters, keyParameter())
 	}
-	op.Middlewares = huma.Middlewares{r.only}
+	op.Middlewares = huma.Middlewares{r.requireRole}
 	huma.Register(router, op, func(ctx context.Context, in *I) (*O, error) {
 		who := principal(ctx)
 		if err := cmp.Or(checkText(in), checkIntegers(in)); err != nil {
-			return nil, problem(ctx, err)
+			return nil, newProblem(ctx, err)
 		}
-		out, err := f(r.answering(ctx), who, in)
+		out, err := f(r.withIdempotentRequest(ctx), who, in)
 		if err != nil {
-			return nil, problem(ctx, err)
+			return nil, newProblem(ctx, err)
 		}
 		return out, nil
 	})
 }
 
-// only lets those through whose role suffices, before a word of what they sent is read.
-func (r route) only(c huma.Context, next func(huma.Context)) {
+// requireRole lets those through whose role suffices, before a word of what they sent is read.
+func (r route) requireRole(c huma.Context, next func(huma.Context)) {
 	role := principal(c.Context()).Role
 	if role.Allows(r.role) {
 		next(c)
 		return
 	}
-	p := problem(c.Context(), reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", role).
+	p := newProblem(c.Context(), reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", role).
 		Hintf("it takes the role %s", r.role))
 	c.SetHeader("Content-Type", p.ContentType(""))
 	c.SetStatus(p.Status)

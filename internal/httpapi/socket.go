@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	protocol       = "reeve"   // the subprotocol that we speak
-	bearerProtocol = "bearer." // and a token, for browsers, which cannot set headers
-	writeLimit     = 10 * time.Second
+	subprotocol       = "reeve"   // the subprotocol that we speak
+	tokenSubprotocol = "bearer." // and a token, for browsers, which cannot set headers
+	socketWriteTimeout     = 10 * time.Second
 )
 
 // conversationSockets serves conversations over WebSockets.
 type conversationSockets struct {
 	db       *store.DB
 	gate     *gate.Gate
-	desk     *chat.Service
+	chat     *chat.Service
 	auth     *authenticator
 	permits  permitIssuer
 	redactor viewRedactor
@@ -47,8 +47,8 @@ type conversationSockets struct {
 // socketConn is a WebSocket connection whose writes and pings take bounded time.
 type socketConn struct{ conn *websocket.Conn }
 
-// line is one client's WebSocket.
-type line struct {
+// socketClient is one client's WebSocket.
+type socketClient struct {
 	*conversationSockets
 	socketConn
 	r            *http.Request
@@ -61,14 +61,14 @@ type line struct {
 
 // ServeHTTP connects a client to a conversation.
 func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	l := &line{conversationSockets: s, r: r, conversation: r.PathValue("id"), token: socketToken(r)}
-	after, err := l.admit()
+	l := &socketClient{conversationSockets: s, r: r, conversation: r.PathValue("id"), token: socketToken(r)}
+	after, err := l.checkRequest()
 	if err != nil {
 		s.errors.write(w, r, err)
 		return
 	}
 	l.after = after
-	if l.reader, err = s.desk.Hub.Subscribe(r.Context(), l.conversation, after); err != nil {
+	if l.reader, err = s.chat.Hub.Subscribe(r.Context(), l.conversation, after); err != nil {
 		s.errors.write(w, r, err)
 		return
 	}
@@ -79,7 +79,7 @@ func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	}
 	defer s.streams.leave()
 	// The origin was checked with every other request's.
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol},
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol},
 		InsecureSkipVerify: true})
 	if err != nil {
 		return // Accept has answered
@@ -90,35 +90,35 @@ func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 
 // socketToken is the token of one who wants to connect: in the header, or beside the protocol.
 func socketToken(r *http.Request) string {
-	token := bearer(r)
+	token := bearerToken(r)
 	for _, p := range strings.Split(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
-		if t, ok := strings.CutPrefix(strings.TrimSpace(p), bearerProtocol); ok && token == "" {
+		if t, ok := strings.CutPrefix(strings.TrimSpace(p), tokenSubprotocol); ok && token == "" {
 			token = t
 		}
 	}
 	return token
 }
 
-// admit checks who wants to connect, to what, and from where on.
-func (l *line) admit() (after int64, err error) {
+// checkRequest checks who wants to connect, to what, and from where on.
+func (l *socketClient) checkRequest() (after int64, err error) {
 	if !strings.EqualFold(l.r.Header.Get("Upgrade"), "websocket") {
 		return 0, reeve.Errorf(reeve.Validation, "this is a WebSocket").
 			Hintf("connect with a WebSocket client, or read %s", strings.Replace(eventsPath, "{id}", l.conversation, 1))
 	}
-	if err := handshake(l.r); err != nil {
+	if err := checkHandshake(l.r); err != nil {
 		return 0, err
 	}
-	if l.who, err = l.auth.socketIdentity(l.r, l.token); err != nil {
+	if l.who, err = l.auth.identifySocket(l.r, l.token); err != nil {
 		return 0, err
 	}
-	if err := mayListen(l.r.Context(), l.db, l.who, l.conversation); err != nil {
+	if err := checkConversationAccess(l.r.Context(), l.db, l.who, l.conversation); err != nil {
 		return 0, err
 	}
-	return readAfter(l.r.URL.Query())
+	return parseAfter(l.r.URL.Query())
 }
 
-// handshake refuses what the library would, which answers in plain text.
-func handshake(r *http.Request) error {
+// checkHandshake refuses what the library would, which answers in plain text.
+func checkHandshake(r *http.Request) error {
 	wrong := func(header, message, expected string) error {
 		return &reeve.Error{Code: reeve.Validation, Message: "the WebSocket handshake is wrong: " + header + " " +
 			message, Hint: "use a WebSocket client",
@@ -143,18 +143,18 @@ func handshake(r *http.Request) error {
 	return nil
 }
 
-// socketIdentity returns the principal of a WebSocket's client as of now: a token may be revoked while the client is
+// identifySocket returns the principal of a WebSocket's client as of now: a token may be revoked while the client is
 // connected.
-func (a *authenticator) socketIdentity(r *http.Request, token string) (reeve.Principal, error) {
+func (a *authenticator) identifySocket(r *http.Request, token string) (reeve.Principal, error) {
 	workspace := r.Header.Get("X-Workspace-Id")
 	if workspace == "" {
 		workspace = r.URL.Query().Get("workspace")
 	}
-	return a.whoIs(r, token, workspace)
+	return a.identify(r, token, workspace)
 }
 
 // serve speaks with the client until one of the two goes.
-func (l *line) serve() {
+func (l *socketClient) serve() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.r.Context()))
 	defer func() { _ = l.conn.CloseNow() }()
 	l.conn.SetReadLimit(-1)              // we say that a message is too large before we close; see receive
@@ -162,21 +162,21 @@ func (l *line) serve() {
 	if at < 0 {
 		at = last
 	}
-	if l.tell(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: at,
+	if l.sendFrame(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: at,
 		LastSeq: last}) != nil {
 		cancel()
 		return
 	}
 	var work errgroup.Group
-	work.Go(func() error { defer cancel(); l.speak(ctx); return nil })
-	work.Go(func() error { defer cancel(); l.watch(ctx); return nil })
-	l.listen(ctx)
+	work.Go(func() error { defer cancel(); l.sendFrames(ctx); return nil })
+	work.Go(func() error { defer cancel(); l.watchPermit(ctx); return nil })
+	l.readFrames(ctx)
 	cancel()
 	_ = work.Wait() // they give no errors
 }
 
-// speak sends what happens.
-func (l *line) speak(ctx context.Context) {
+// sendFrames sends what happens.
+func (l *socketClient) sendFrames(ctx context.Context) {
 	for {
 		lines, err := l.reader.Next(ctx)
 		if err != nil {
@@ -187,7 +187,7 @@ func (l *line) speak(ctx context.Context) {
 			return
 		}
 		for _, f := range lines {
-			data, err := l.redactor.overseen(ctx, l.who, f)
+			data, err := l.redactor.redactFrame(ctx, l.who, f)
 			if err != nil || l.write(ctx, data) != nil {
 				return
 			}
@@ -198,13 +198,13 @@ func (l *line) speak(ctx context.Context) {
 // write sends one frame. A client that takes nothing for too long is gone: the connection ends, and it can come back
 // and resume.
 func (c socketConn) write(ctx context.Context, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	ctx, cancel := context.WithTimeout(ctx, socketWriteTimeout)
 	defer cancel()
 	return c.conn.Write(ctx, websocket.MessageText, data)
 }
 
-// tell sends a frame to this client alone.
-func (l *line) tell(ctx context.Context, f reeve.Frame) error {
+// sendFrame sends a frame to this client alone.
+func (l *socketClient) sendFrame(ctx context.Context, f reeve.Frame) error {
 	b, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -212,8 +212,8 @@ func (l *line) tell(ctx context.Context, f reeve.Frame) error {
 	return l.write(ctx, b)
 }
 
-// watch ends the connection when the server stops, the client is dead, or it may no longer listen.
-func (l *line) watch(ctx context.Context) {
+// watchPermit ends the connection when the server stops, the client is dead, or it may no longer listen.
+func (l *socketClient) watchPermit(ctx context.Context) {
 	right, err := l.permits.issue(ctx, l.who, l.conversation)
 	defer right.close()
 	for err == nil {
@@ -223,7 +223,7 @@ func (l *line) watch(ctx context.Context) {
 		case <-l.streams.closing.Done():
 			_ = l.conn.Close(websocket.StatusGoingAway, "the server is stopping; come back and resume")
 			return
-		case <-right.due.Done():
+		case <-right.checkDue.Done():
 			if err = right.check(ctx); err == nil && l.ping(ctx) != nil {
 				return
 			}
@@ -234,25 +234,25 @@ func (l *line) watch(ctx context.Context) {
 
 // ping checks that the client is there.
 func (c socketConn) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	ctx, cancel := context.WithTimeout(ctx, socketWriteTimeout)
 	defer cancel()
 	return c.conn.Ping(ctx)
 }
 
-// listen takes what the client sends, one frame after the other.
-func (l *line) listen(ctx context.Context) {
+// readFrames takes what the client sends, one frame after the other.
+func (l *socketClient) readFrames(ctx context.Context) {
 	for {
-		b, err := l.receive(ctx)
+		b, err := l.readFrame(ctx)
 		if err == nil {
-			err = l.take(ctx, b)
+			err = l.handleFrame(ctx, b)
 		}
-		var gone *lineDown
+		var gone *connectionLost
 		switch {
 		case err == nil:
 		case errors.As(err, &gone):
 			return
 		default:
-			if l.tell(ctx, l.refusal(err)) != nil {
+			if l.sendFrame(ctx, l.newErrorFrame(err)) != nil {
 				return
 			}
 			if reeve.CodeOf(err) == reeve.TooLarge && b == nil {
@@ -264,19 +264,19 @@ func (l *line) listen(ctx context.Context) {
 	}
 }
 
-// lineDown says that there is nobody to talk to any more.
-type lineDown struct{ error }
+// connectionLost says that there is nobody to talk to any more.
+type connectionLost struct{ error }
 
-// receive reads one frame. A frame that is too large is not read to its end.
-func (l *line) receive(ctx context.Context) ([]byte, error) {
+// readFrame reads one frame. A frame that is too large is not read to its end.
+func (l *socketClient) readFrame(ctx context.Context) ([]byte, error) {
 	kind, r, err := l.conn.Reader(ctx)
 	if err != nil {
-		return nil, &lineDown{err}
+		return nil, &connectionLost{err}
 	}
 	b, err := io.ReadAll(io.LimitReader(r, chat.BodyLimit+1))
 	switch {
 	case err != nil:
-		return nil, &lineDown{err}
+		return nil, &connectionLost{err}
 	case len(b) > chat.BodyLimit:
 		return nil, reeve.Errorf(reeve.TooLarge, "the frame is too large").
 			Hintf("send at most %d MiB", chat.BodyLimit>>20)
@@ -287,19 +287,19 @@ func (l *line) receive(ctx context.Context) ([]byte, error) {
 	return b, nil
 }
 
-// take does what a client's frame says.
-func (l *line) take(ctx context.Context, b []byte) error {
-	f, err := readClientFrame(b)
+// handleFrame does what a client's frame says.
+func (l *socketClient) handleFrame(ctx context.Context, b []byte) error {
+	f, err := decodeClientFrame(b)
 	if err != nil {
 		return err
 	}
-	who, err := l.auth.socketIdentity(l.r, l.token)
+	who, err := l.auth.identifySocket(l.r, l.token)
 	if err != nil {
 		return err
 	}
 	if f.Type == api.ClientPing {
-		if err := l.tell(ctx, reeve.Frame{Type: reeve.FramePong, Seq: l.reader.Last()}); err != nil {
-			return &lineDown{err}
+		if err := l.sendFrame(ctx, reeve.Frame{Type: reeve.FramePong, Seq: l.reader.Last()}); err != nil {
+			return &connectionLost{err}
 		}
 		return nil
 	}
@@ -309,7 +309,7 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	}
 	switch f.Type {
 	case api.ClientMessage:
-		_, _, err = l.desk.BeginTurn(ctx, who, l.conversation, f.ID, f.TurnRequest)
+		_, _, err = l.chat.BeginTurn(ctx, who, l.conversation, f.ID, f.TurnRequest)
 	case api.ClientCancel:
 		_, err = l.canceler.cancel(ctx, who, l.conversation, f.TurnID)
 	case api.ClientApprove, api.ClientDeny:
@@ -319,9 +319,9 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	return err
 }
 
-// refusal is the frame that tells a client that its own was refused.
-func (l *line) refusal(err error) reeve.Frame {
-	p := problem(l.r.Context(), err)
+// newErrorFrame is the frame that tells a client that its own was refused.
+func (l *socketClient) newErrorFrame(err error) reeve.Frame {
+	p := newProblem(l.r.Context(), err)
 	f := reeve.Frame{Type: reeve.FrameError, ConversationID: l.conversation, Code: p.Code, Message: p.Detail,
 		Hint: p.Hint}
 	for _, e := range p.Errors {

@@ -15,11 +15,11 @@ type Streams struct {
 	open    int
 	closed  bool
 	closing context.Context // over when they are told to end
-	tell    context.CancelFunc
+	startClosing    context.CancelFunc
 	ended   chan struct{} // closed when all have
 
-	rights context.Context // over when somebody may have lost a right to listen; then there is another
-	recall context.CancelFunc
+	rightsChanged context.Context // over when somebody may have lost a right to listen; then there is another
+	signalRightsChange context.CancelFunc
 }
 
 // errStopping is what the clients of a server that stops are told.
@@ -28,8 +28,8 @@ var errStopping = reeve.Errorf(reeve.Unavailable, "the server is stopping")
 // NewStreams makes an empty set of them.
 func NewStreams() *Streams {
 	s := &Streams{ended: make(chan struct{})}
-	s.closing, s.tell = context.WithCancel(context.Background())
-	s.rights, s.recall = context.WithCancel(context.Background())
+	s.closing, s.startClosing = context.WithCancel(context.Background())
+	s.rightsChanged, s.signalRightsChange = context.WithCancel(context.Background())
 	return s
 }
 
@@ -37,15 +37,15 @@ func NewStreams() *Streams {
 func (s *Streams) Recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recall()
-	s.rights, s.recall = context.WithCancel(context.Background())
+	s.signalRightsChange()
+	s.rightsChanged, s.signalRightsChange = context.WithCancel(context.Background())
 }
 
-// unless is over when rights may have changed since it was asked for.
-func (s *Streams) unless() context.Context {
+// rightsContext is over when rights may have changed since it was asked for.
+func (s *Streams) rightsContext() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rights
+	return s.rightsChanged
 }
 
 // enter adds one; false means that it is too late.
@@ -73,14 +73,14 @@ func (s *Streams) context(parent context.Context) (context.Context, context.Canc
 	return ctx, func() { stop(); cancel() }
 }
 
-func (s *Streams) stopping() bool { return s.closing.Err() != nil }
+func (s *Streams) isStopping() bool { return s.closing.Err() != nil }
 
 // Close tells all of them to end, and waits until they have or ctx ends.
 func (s *Streams) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
-		s.tell()
+		s.startClosing()
 		if s.open == 0 {
 			close(s.ended)
 		}
@@ -94,13 +94,13 @@ func (s *Streams) Close(ctx context.Context) error {
 	}
 }
 
-// interrupted says what the end of a stream's context means: the server stops, or the client has gone. Any other error
+// endError says what the end of a stream's context means: the server stops, or the client has gone. Any other error
 // stays as it is.
-func (s *Streams) interrupted(ctx context.Context, err error) error {
+func (s *Streams) endError(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
 		return err
-	case s.stopping():
+	case s.isStopping():
 		return errStopping
 	}
 	return reeve.Errorf(reeve.Canceled, "the request was cancelled")

@@ -68,15 +68,15 @@ func (h *subscriptionHandlers) remove(ctx context.Context, who reeve.Principal, 
 	})
 }
 
-// watchedKeys are the keys that the built-in tools, schedules and notifications tell of.
-func watchedKeys() []string {
+// knownKeys are the keys that the built-in tools, schedules and notifications tell of.
+func knownKeys() []string {
 	return []string{reeve.KeyTask, reeve.KeyCategory, reeve.KeyLabel, reeve.KeyChecklist, reeve.KeyTimeEntry,
 		reeve.KeyDayPlan, reeve.KeyRating, reeve.KeyAgentState,
 		"SCHEDULE", "FILE", "SESSION_FILE", "SCRATCHPAD", "MEDIA", "NOTIFICATION"}
 }
 
-// watchedSubtypes are the subtypes that the built-in tools tell of.
-func watchedSubtypes() []string {
+// knownSubtypes are the subtypes that the built-in tools tell of.
+func knownSubtypes() []string {
 	list := []string{"time_entry.running", "time_entry.ended"}
 	for _, target := range reeve.RatingTargets() {
 		list = append(list, "rating."+string(target))
@@ -91,12 +91,12 @@ func watchedSubtypes() []string {
 // tell of anything, it refuses only what is a known name in another case.
 func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap, who reeve.Principal,
 	t reeve.Token) error {
-	known := watchedKeys()
+	known := knownKeys()
 	switch t.Class {
 	case reeve.EntityID:
 		return h.checkID(ctx, snap, who, t.Name)
 	case reeve.Subtype:
-		known = watchedSubtypes()
+		known = knownSubtypes()
 	case reeve.SemanticKey:
 	}
 	if slices.Contains(known, t.Name) {
@@ -115,14 +115,14 @@ func (h *subscriptionHandlers) checkID(ctx context.Context, snap *store.Snap, wh
 	if h.openTokens || strings.Contains(id, "/") {
 		return nil
 	}
-	_, there, err := snap.Journal(person(who)).Entity(ctx, id)
+	_, there, err := snap.Journal(personScope(who)).Entity(ctx, id)
 	if err != nil || there {
 		return err
 	}
 	for _, look := range []func() error{
 		func() error { _, err := snap.Agents().GetAgent(ctx, who.Workspace, id); return err },
-		func() error { _, err := timerFor(ctx, snap.Queue(), who, id); return err },
-		func() error { _, err := see(ctx, snap, who, id); return err },
+		func() error { _, err := getVisibleTimer(ctx, snap.Queue(), who, id); return err },
+		func() error { _, err := getVisibleConversation(ctx, snap, who, id); return err },
 	} {
 		if !reeve.IsID(id) { // an agent's name, say, is not told of
 			break

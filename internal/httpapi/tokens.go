@@ -61,7 +61,7 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if len(t.Workspaces) == 0 {
 			t.Workspaces = []string{who.Workspace}
 		}
-		if !within(t.Workspaces, mine.Workspaces) {
+		if !isSubset(t.Workspaces, mine.Workspaces) {
 			return reeve.Errorf(reeve.Forbidden, "your own token is not valid in all of those workspaces")
 		}
 		if t.ExpiresAt != nil && !t.ExpiresAt.After(tx.Now()) {
@@ -95,7 +95,7 @@ func (h *tokenHandlers) revoke(ctx context.Context, who reeve.Principal, in *IDP
 			return reeve.Errorf(reeve.Forbidden, "the token is a server's own").
 				Hintf("only a server token can revoke it")
 		}
-		if !within(c.Workspaces, mine.Workspaces) {
+		if !isSubset(c.Workspaces, mine.Workspaces) {
 			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace that yours is not valid in").
 				Hintf("an owner of all its workspaces can revoke it")
 		}
@@ -103,7 +103,7 @@ func (h *tokenHandlers) revoke(ctx context.Context, who reeve.Principal, in *IDP
 	})
 }
 
-// within tells whether every workspace of the first list is in the second.
-func within(some, all []string) bool {
+// isSubset tells whether every workspace of the first list is in the second.
+func isSubset(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(w string) bool { return !slices.Contains(all, w) })
 }

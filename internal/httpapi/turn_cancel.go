@@ -27,7 +27,7 @@ func (c turnCanceler) abandon(ctx context.Context, who reeve.Principal, turn str
 		why = "its client may not listen any more"
 	default:
 	}
-	if why == "" || c.streams.stopping() {
+	if why == "" || c.streams.isStopping() {
 		return
 	}
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -35,14 +35,14 @@ func (c turnCanceler) abandon(ctx context.Context, who reeve.Principal, turn str
 	// which means that it has just ended
 	if _, err := c.scheduler.End(keep, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil &&
 		reeve.CodeOf(err) != reeve.Conflict {
-		note(ctx, err)
+		logFailure(ctx, err)
 	}
 }
 
 // cancel ends a turn, of any conversation or of one.
 func (c turnCanceler) cancel(ctx context.Context, who reeve.Principal, conversation, id string) (reeve.Turn, error) {
 	err := c.db.View(ctx, func(snap *store.Snap) error {
-		run, err := seeTurn(ctx, snap, who, id)
+		run, err := getVisibleTurn(ctx, snap, who, id)
 		if err == nil && conversation != "" && run.SessionID != conversation {
 			err = reeve.Errorf(reeve.NotFound, "turn %q not found in this conversation", id)
 		}

@@ -20,7 +20,7 @@ func (h *wakeHandlers) listForRun(ctx context.Context, who reeve.Principal, in *
 	Page
 }) (*body[api.WakeList], error) {
 	return h.list(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
-		r, err := runFor(ctx, snap, who, in.ID)
+		r, err := getVisibleRun(ctx, snap, who, in.ID)
 		return store.WakeFilter{Run: r.ID}, err
 	})
 }
@@ -34,9 +34,9 @@ func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of
 		if err != nil {
 			return err
 		}
-		f.For, f.After, f.Limit = eyes(who), p.Cursor, p.Limit
+		f.For, f.After, f.Limit = visibleUser(who), p.Cursor, p.Limit
 		if out.Body.Wakes, err = snap.Queue().ListWakes(ctx, who.Workspace, f); reeve.CodeOf(err) == reeve.NotFound {
-			err = badCursor()
+			err = newInvalidCursor()
 		}
 		return err
 	})
@@ -53,8 +53,8 @@ func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 	out := &body[reeve.Wake]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = snap.Queue().GetWake(ctx, in.Key); err == nil && (out.Body.WorkspaceID != who.Workspace ||
-			!sees(who, out.Body.UserID)) {
-			err = absent("wake", in.Key)
+			!canSee(who, out.Body.UserID)) {
+			err = newNotFound("wake", in.Key)
 		}
 		return err
 	})

@@ -43,7 +43,7 @@ func (h *workspaceHandlers) create(ctx context.Context, who reeve.Principal, in 
 	}
 	out := &body[reeve.Workspace]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := serverWide(ctx, &tx.Snap, who); err != nil {
+		if err := checkServerToken(ctx, &tx.Snap, who); err != nil {
 			return err
 		}
 		if out.Body, err = tx.Agents().InsertWorkspace(ctx, in.Body.ID, name); err != nil {

@@ -51,7 +51,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
-				handle(humago.New(mux, document("")), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member,
+				handle(humago.New(mux, openAPIConfig("")), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member,
 					0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string],
 					error) {
 					if !notify.Sleep(ctx, c.works) {
@@ -60,7 +60,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 					return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
 				})
 				srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					paced(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey,
+					limitBodyTime(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey,
 						reeve.Principal{Role: c.role})))
 				})}
 				mine, theirs := net.Pipe()
@@ -95,7 +95,7 @@ func TestIdempotencyKey_OfASlowBody(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, "/x",
 		iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the body came too slowly")))
-	if _, err := keyed(r, reeve.Principal{}, "k"); reeve.CodeOf(err) != reeve.Timeout {
+	if _, err := newKeyedRequest(r, reeve.Principal{}, "k"); reeve.CodeOf(err) != reeve.Timeout {
 		t.Error(err)
 	}
 }

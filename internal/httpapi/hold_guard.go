@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// mayWhileHeld matches what is let through while the server is held, although it is no GET: the word to go on, the kill
+// allowedWhileHeld matches what is let through while the server is held, although it is no GET: the word to go on, the kill
 // switch, and calls, of which the gate lets those pass that change nothing.
-var mayWhileHeld = regexp.MustCompile(`^/api/(resume|stop|agents/[^/]+/calls(/|$))`)
+var allowedWhileHeld = regexp.MustCompile(`^/api/(resume|stop|agents/[^/]+/calls(/|$))`)
 
 // holdGuard refuses changes while the server is held.
 type holdGuard struct {
@@ -23,7 +23,7 @@ type holdGuard struct {
 func (g *holdGuard) check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-		if reads || !strings.HasPrefix(r.URL.Path, "/api/") || mayWhileHeld.MatchString(r.URL.Path) {
+		if reads || !strings.HasPrefix(r.URL.Path, "/api/") || allowedWhileHeld.MatchString(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}

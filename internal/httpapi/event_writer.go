@@ -17,28 +17,28 @@ import (
 const (
 	eventType = "text/event-stream"
 	// between signs of life; also how soon one who may no longer listen is cut off, unless a server is told otherwise
-	heartbeat = 15 * time.Second
-	stuck     = 30 * time.Second // a client that takes nothing for that long is gone
+	defaultHeartbeat = 15 * time.Second
+	eventWriteTimeout     = 30 * time.Second // a client that takes nothing for that long is gone
 )
 
-// events is an answer of server-sent events. What is added goes out with the next flush.
-type events struct {
+// eventWriter is an answer of server-sent events. What is added goes out with the next flush.
+type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	out     bytes.Buffer
 }
 
-// newEvents begins one.
-func newEvents(w http.ResponseWriter, status int) *events {
+// newEventWriter begins one.
+func newEventWriter(w http.ResponseWriter, status int) *eventWriter {
 	h := w.Header()
 	h.Set("Content-Type", eventType)
 	h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
 	w.WriteHeader(status)
-	return &events{w: w, control: http.NewResponseController(w)}
+	return &eventWriter{w: w, control: http.NewResponseController(w)}
 }
 
 // add adds one event. One without a number does not change where a client resumes; one without a name is a message.
-func (e *events) add(id int64, name string, data any) {
+func (e *eventWriter) add(id int64, name string, data any) {
 	text, ok := data.(json.RawMessage)
 	if !ok {
 		b, err := json.Marshal(data)
@@ -56,15 +56,15 @@ func (e *events) add(id int64, name string, data any) {
 	fmt.Fprintf(&e.out, "data: %s\n\n", text)
 }
 
-// alive adds a sign of life, which clients pass over.
-func (e *events) alive() { e.out.WriteString(": still here\n\n") }
+// addKeepAlive adds a sign of life, which clients pass over.
+func (e *eventWriter) addKeepAlive() { e.out.WriteString(": still here\n\n") }
 
-// over adds what clients take for the end of all.
-func (e *events) over() { e.add(0, "", json.RawMessage("[DONE]")) }
+// addDone adds what clients take for the end of all.
+func (e *eventWriter) addDone() { e.add(0, "", json.RawMessage("[DONE]")) }
 
 // flush sends what was added. It fails only when the client has gone.
-func (e *events) flush() error {
-	err := e.control.SetWriteDeadline(reeve.Now().Add(stuck))
+func (e *eventWriter) flush() error {
+	err := e.control.SetWriteDeadline(reeve.Now().Add(eventWriteTimeout))
 	if err == nil {
 		_, err = e.out.WriteTo(e.w)
 	}
@@ -78,20 +78,20 @@ func (e *events) flush() error {
 }
 
 // send adds one event and flushes.
-func (e *events) send(name string, data any) error {
+func (e *eventWriter) send(name string, data any) error {
 	e.add(0, name, data)
 	return e.flush()
 }
 
 // serveEvents lets f answer with events until f returns, or the client or the server goes.
-func (s *Streams) serveEvents(c huma.Context, status int, f func(context.Context, *events)) {
+func (s *Streams) serveEvents(c huma.Context, status int, f func(context.Context, *eventWriter)) {
 	r, w := humago.Unwrap(c)
 	if !s.enter() {
-		problem(r.Context(), errStopping).write(w)
+		newProblem(r.Context(), errStopping).write(w)
 		return
 	}
 	defer s.leave()
 	ctx, done := s.context(r.Context())
 	defer done()
-	f(ctx, newEvents(w, status))
+	f(ctx, newEventWriter(w, status))
 }

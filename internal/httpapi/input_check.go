@@ -13,7 +13,7 @@ import (
 // checkText refuses an input with text that could not be stored: NUL, or bytes that are not UTF-8. It says where. JSON
 // that is kept as it came is not looked into: there NUL is written with an escape.
 func checkText(in any) error {
-	path := badText(reflect.ValueOf(in), "")
+	path := findInvalidText(reflect.ValueOf(in), "")
 	if path == nil {
 		return nil
 	}
@@ -21,12 +21,12 @@ func checkText(in any) error {
 		Fields: []reeve.Field{{Path: *path, Message: "holds NUL or bytes that are not UTF-8", Expected: "text"}}}
 }
 
-// badText gives the path of the first wrong text, or nil.
-func badText(v reflect.Value, path string) *string {
+// findInvalidText gives the path of the first wrong text, or nil.
+func findInvalidText(v reflect.Value, path string) *string {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return badText(v.Elem(), path)
+			return findInvalidText(v.Elem(), path)
 		}
 	case reflect.String:
 		if s := v.String(); !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
@@ -37,20 +37,20 @@ func badText(v reflect.Value, path string) *string {
 			return nil // bytes
 		}
 		for i := range v.Len() {
-			if p := badText(v.Index(i), path); p != nil {
+			if p := findInvalidText(v.Index(i), path); p != nil {
 				return p
 			}
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if p := badText(it.Key(), path); p != nil {
+			if p := findInvalidText(it.Key(), path); p != nil {
 				return p
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
-				if p := badText(v.Field(i), path+inputName(f)); p != nil {
+				if p := findInvalidText(v.Field(i), path+fieldPath(f)); p != nil {
 					return p
 				}
 			}
@@ -67,7 +67,7 @@ const maxInteger = 1<<53 - 1
 // checkIntegers refuses a body with a whole number that a double cannot hold. JSON that is kept as it came is not
 // looked into.
 func checkIntegers(in any) error {
-	f := wideInteger(reflect.ValueOf(in), "")
+	f := findWideInteger(reflect.ValueOf(in), "")
 	if f == nil {
 		return nil
 	}
@@ -75,12 +75,12 @@ func checkIntegers(in any) error {
 		Fields: []reeve.Field{*f}}
 }
 
-// wideInteger gives the first such number, or nil.
-func wideInteger(v reflect.Value, path string) *reeve.Field {
+// findWideInteger gives the first such number, or nil.
+func findWideInteger(v reflect.Value, path string) *reeve.Field {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return wideInteger(v.Elem(), path)
+			return findWideInteger(v.Elem(), path)
 		}
 	case reflect.Int, reflect.Int64:
 		if n := v.Int(); n > maxInteger || n < -maxInteger {
@@ -92,24 +92,24 @@ func wideInteger(v reflect.Value, path string) *reeve.Field {
 			return nil // bytes
 		}
 		for i := range v.Len() {
-			if f := wideInteger(v.Index(i), fmt.Sprintf("%s/%d", path, i)); f != nil {
+			if f := findWideInteger(v.Index(i), fmt.Sprintf("%s/%d", path, i)); f != nil {
 				return f
 			}
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if f := wideInteger(it.Value(), fmt.Sprintf("%s/%v", path, it.Key())); f != nil {
+			if f := findWideInteger(it.Value(), fmt.Sprintf("%s/%v", path, it.Key())); f != nil {
 				return f
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
-			name := inputName(f)
+			name := fieldPath(f)
 			if !f.IsExported() || name != "" && !strings.HasPrefix(name, "/") { // the latter is not of the body
 				continue
 			}
-			if wrong := wideInteger(v.Field(i), path+name); wrong != nil {
+			if wrong := findWideInteger(v.Field(i), path+name); wrong != nil {
 				return wrong
 			}
 		}
@@ -118,8 +118,8 @@ func wideInteger(v reflect.Value, path string) *reeve.Field {
 	return nil
 }
 
-// inputName is what callers call a field: /name in a body, path/name, query/name and header/name elsewhere.
-func inputName(f reflect.StructField) string {
+// fieldPath is what callers call a field: /name in a body, path/name, query/name and header/name elsewhere.
+func fieldPath(f reflect.StructField) string {
 	for _, place := range []string{"path", "query", "header"} {
 		if name, ok := f.Tag.Lookup(place); ok {
 			return place + "/" + name

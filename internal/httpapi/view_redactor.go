@@ -19,8 +19,8 @@ type viewRedactor struct {
 	gate *gate.Gate
 }
 
-// oversee makes approvals and proposals fit for who asks for them.
-func (v viewRedactor) oversee(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval,
+// redact makes approvals and proposals fit for who asks for them.
+func (v viewRedactor) redact(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval,
 	items []reeve.Proposal) error {
 	if who.Role.Allows(reeve.Member) || len(approvals)+len(items) == 0 {
 		return nil
@@ -39,8 +39,8 @@ func (v viewRedactor) oversee(ctx context.Context, snap *store.Snap, who reeve.P
 	return nil
 }
 
-// overseeOne is oversee for one of each, which may be nil.
-func (v viewRedactor) overseeOne(ctx context.Context, snap *store.Snap, who reeve.Principal, a *reeve.Approval,
+// redactOne is oversee for one of each, which may be nil.
+func (v viewRedactor) redactOne(ctx context.Context, snap *store.Snap, who reeve.Principal, a *reeve.Approval,
 	item *reeve.Proposal) error {
 	var approvals []reeve.Approval
 	var items []reeve.Proposal
@@ -50,7 +50,7 @@ func (v viewRedactor) overseeOne(ctx context.Context, snap *store.Snap, who reev
 	if item != nil {
 		items = append(items, *item)
 	}
-	err := v.oversee(ctx, snap, who, approvals, items)
+	err := v.redact(ctx, snap, who, approvals, items)
 	if a != nil {
 		*a = approvals[0]
 	}
@@ -60,8 +60,8 @@ func (v viewRedactor) overseeOne(ctx context.Context, snap *store.Snap, who reev
 	return err
 }
 
-// overseen makes one line of a conversation fit for who listens.
-func (v viewRedactor) overseen(ctx context.Context, who reeve.Principal, l chat.EncodedFrame) (json.RawMessage, error) {
+// redactFrame makes one line of a conversation fit for who listens.
+func (v viewRedactor) redactFrame(ctx context.Context, who reeve.Principal, l chat.EncodedFrame) (json.RawMessage, error) {
 	if l.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {
 		return l.Data, nil
 	}

@@ -11,27 +11,27 @@ import (
 	"reeve/internal/store"
 )
 
-// following is a client that follows a conversation, or one turn of it, as server-sent events.
-type following struct {
+// eventStream is a client that follows a conversation, or one turn of it, as server-sent events.
+type eventStream struct {
 	reader       *chat.Reader
 	who          reeve.Principal
 	conversation string
 	turn         string // only this one, to its end. Default: all
-	follow       bool   // wait for more
-	translate    func(e *events, l chat.EncodedFrame) error
-	greet, end   func(e *events)
-	broken       func(ctx context.Context, e *events, err error) // it ended before the turn did
+	keepOpen       bool   // wait for more
+	translate    func(e *eventWriter, l chat.EncodedFrame) error
+	onStart, onEnd   func(e *eventWriter)
+	onError       func(ctx context.Context, e *eventWriter, err error) // it ended before the turn did
 }
 
 func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	FromNow
+	StreamPosition
 	Last   string `header:"Last-Event-ID" maxLength:"32" doc:"The same, as browsers send it when they come back"`
 	Follow bool   `query:"follow" default:"true" doc:"false: give what is there and end"`
 }) (*huma.StreamResponse, error) {
 	after := in.After
 	if in.Last != "" {
-		n, ok := sequence(in.Last)
+		n, ok := parseSequence(in.Last)
 		if !ok {
 			return nil, &reeve.Error{Code: reeve.Validation, Message: "Last-Event-ID is not one this server gave",
 				Fields: []reeve.Field{{Path: "header/Last-Event-ID", Message: "is not a number",
@@ -39,15 +39,15 @@ func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Princ
 		}
 		after = n
 	}
-	if err := mayListen(ctx, h.db, who, in.ID); err != nil {
+	if err := checkConversationAccess(ctx, h.db, who, in.ID); err != nil {
 		return nil, err
 	}
-	reader, err := h.desk.Hub.Subscribe(ctx, in.ID, after)
+	reader, err := h.chat.Hub.Subscribe(ctx, in.ID, after)
 	if err != nil {
 		return nil, err
 	}
-	f := &following{reader: reader, who: who, conversation: in.ID, follow: in.Follow}
-	f.greet = func(e *events) {
+	f := &eventStream{reader: reader, who: who, conversation: in.ID, keepOpen: in.Follow}
+	f.onStart = func(e *eventWriter) {
 		at, last := after, reader.Last()
 		if at < 0 {
 			at = last
@@ -55,13 +55,13 @@ func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Princ
 		e.add(0, string(reeve.FrameConnected), reeve.Frame{Type: reeve.FrameConnected, ConversationID: in.ID, Seq: at,
 			LastSeq: last})
 	}
-	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusOK, f) }}, nil
+	return &huma.StreamResponse{Body: func(c huma.Context) { h.streamer.send(c, http.StatusOK, f) }}, nil
 }
 
-// mayListen returns an error unless the caller may see the conversation.
-func mayListen(ctx context.Context, db *store.DB, who reeve.Principal, conversation string) error {
+// checkConversationAccess returns an error unless the caller may see the conversation.
+func checkConversationAccess(ctx context.Context, db *store.DB, who reeve.Principal, conversation string) error {
 	return db.View(ctx, func(snap *store.Snap) error {
-		_, err := see(ctx, snap, who, conversation)
+		_, err := getVisibleConversation(ctx, snap, who, conversation)
 		return err
 	})
 }
@@ -74,23 +74,23 @@ type eventStreamer struct {
 }
 
 // send streams until the turn, the client or the server ends.
-func (s eventStreamer) send(c huma.Context, status int, f *following) {
+func (s eventStreamer) send(c huma.Context, status int, f *eventStream) {
 	defer f.reader.Close()
-	s.streams.serveEvents(c, status, func(ctx context.Context, e *events) {
+	s.streams.serveEvents(c, status, func(ctx context.Context, e *eventWriter) {
 		if err := s.stream(ctx, e, f); err != nil {
-			err = s.streams.interrupted(ctx, err)
-			noteFailure(ctx, err)
-			if f.broken != nil {
-				f.broken(ctx, e, err)
+			err = s.streams.endError(ctx, err)
+			logServerFailure(ctx, err)
+			if f.onError != nil {
+				f.onError(ctx, e, err)
 			}
 		}
 	})
 }
 
 // stream sends until something ends it; nil means that all was said.
-func (s eventStreamer) stream(ctx context.Context, e *events, f *following) error {
-	if f.greet != nil {
-		f.greet(e)
+func (s eventStreamer) stream(ctx context.Context, e *eventWriter, f *eventStream) error {
+	if f.onStart != nil {
+		f.onStart(e)
 	}
 	if err := e.flush(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s eventStreamer) stream(ctx context.Context, e *events, f *following) erro
 		return err
 	}
 	for {
-		if !f.follow && f.reader.Idle() {
+		if !f.keepOpen && f.reader.Idle() {
 			return nil
 		}
 		lines, err := right.next(ctx, f.reader)
@@ -109,14 +109,14 @@ func (s eventStreamer) stream(ctx context.Context, e *events, f *following) erro
 			return err
 		}
 		if len(lines) == 0 {
-			e.alive()
+			e.addKeepAlive()
 		}
 		over := false
 		for _, l := range lines {
 			if f.turn != "" && l.Turn != f.turn {
 				continue
 			}
-			if l.Data, err = s.redactor.overseen(ctx, f.who, l); err != nil {
+			if l.Data, err = s.redactor.redactFrame(ctx, f.who, l); err != nil {
 				return err
 			}
 			if err := f.write(e, l); err != nil {
@@ -126,8 +126,8 @@ func (s eventStreamer) stream(ctx context.Context, e *events, f *following) erro
 				break
 			}
 		}
-		if over && f.end != nil {
-			f.end(e)
+		if over && f.onEnd != nil {
+			f.onEnd(e)
 		}
 		if err := e.flush(); err != nil || over {
 			return err
@@ -135,7 +135,7 @@ func (s eventStreamer) stream(ctx context.Context, e *events, f *following) erro
 	}
 }
 
-func (f *following) write(e *events, l chat.EncodedFrame) error {
+func (f *eventStream) write(e *eventWriter, l chat.EncodedFrame) error {
 	if f.translate != nil {
 		return f.translate(e, l)
 	}

@@ -21,7 +21,7 @@ func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal
 	var a reeve.Attachment
 	var got store.PayloadSlice
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		c, err := see(ctx, snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}

@@ -15,14 +15,14 @@ import (
 	"reeve/api"
 )
 
-// mostEchoed is how much of what a client sent is sent back to say what is wrong with it.
-const mostEchoed = 200
+// maxEchoed is how much of what a client sent is sent back to say what is wrong with it.
+const maxEchoed = 200
 
-// readClientFrame decodes what a client sent. It is strict: what is not understood is refused and not guessed at.
-func readClientFrame(b []byte) (f api.ClientFrame, err error) {
+// decodeClientFrame decodes what a client sent. It is strict: what is not understood is refused and not guessed at.
+func decodeClientFrame(b []byte) (f api.ClientFrame, err error) {
 	wrong := func(path, message, expected string) (api.ClientFrame, error) {
 		// a name, or a type, may be as long as a frame
-		path, message = reeve.Truncate(path, mostEchoed), reeve.Truncate(message, mostEchoed)
+		path, message = reeve.Truncate(path, maxEchoed), reeve.Truncate(message, maxEchoed)
 		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " +
 			strings.TrimSpace(path+" "+message),
 			Hint:   "docs/conversations.md says what frames look like",
@@ -43,7 +43,7 @@ func readClientFrame(b []byte) (f api.ClientFrame, err error) {
 	if err := dec.Decode(&f); err != nil {
 		var t *json.UnmarshalTypeError
 		if errors.As(err, &t) {
-			at, _ := mistyped(v, reflect.TypeFor[api.ClientFrame]())
+			at, _ := findTypeMismatch(v, reflect.TypeFor[api.ClientFrame]())
 			return wrong(at, "cannot be of type "+t.Value, "a "+t.Type.Kind().String())
 		}
 		return wrong("", strings.TrimPrefix(err.Error(), "json: "), "an object with the fields of its type")
@@ -62,8 +62,8 @@ func readClientFrame(b []byte) (f api.ClientFrame, err error) {
 		if strings.TrimSpace(f.Content) == "" && len(f.Attachments) == 0 {
 			return wrong("/content", "is missing", "what you want to say, or an attachment")
 		}
-		if len(f.ID) > maxKey {
-			return wrong("/id", "is too long", fmt.Sprintf("at most %d bytes", maxKey))
+		if len(f.ID) > maxKeyBytes {
+			return wrong("/id", "is too long", fmt.Sprintf("at most %d bytes", maxKeyBytes))
 		}
 	case api.ClientPing:
 	case api.ClientCancel:
@@ -78,21 +78,21 @@ func readClientFrame(b []byte) (f api.ClientFrame, err error) {
 	return f, nil
 }
 
-// mistyped finds the first value that is of another type than Go's, by its path: encoding/json names neither keys of
+// findTypeMismatch finds the first value that is of another type than Go's, by its path: encoding/json names neither keys of
 // maps nor places in lists.
-func mistyped(v any, t reflect.Type) (path string, found bool) {
+func findTypeMismatch(v any, t reflect.Type) (path string, found bool) {
 	switch kind := t.Kind(); {
 	case v == nil:
 		return "", false
 	case kind == reflect.Pointer:
-		return mistyped(v, t.Elem())
+		return findTypeMismatch(v, t.Elem())
 	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8, kind == reflect.String: // bytes are in base64
 		_, ok := v.(string)
 		return "", !ok
 	case kind == reflect.Slice:
 		list, ok := v.([]any)
 		for i, e := range list {
-			if at, found := mistyped(e, t.Elem()); found {
+			if at, found := findTypeMismatch(e, t.Elem()); found {
 				return "/" + strconv.Itoa(i) + at, true
 			}
 		}
@@ -100,8 +100,8 @@ func mistyped(v any, t reflect.Type) (path string, found bool) {
 	case kind == reflect.Map, kind == reflect.Struct:
 		object, ok := v.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(object)) {
-			if of := member(t, name); of != nil {
-				if at, found := mistyped(object[name], of); found {
+			if of := memberType(t, name); of != nil {
+				if at, found := findTypeMismatch(object[name], of); found {
 					return "/" + reeve.EscapePointer(name) + at, true
 				}
 			}
@@ -118,8 +118,8 @@ func mistyped(v any, t reflect.Type) (path string, found bool) {
 	return "", false
 }
 
-// member is the type of what an object that is read as t has under a name; nil means that it has no such.
-func member(t reflect.Type, name string) reflect.Type {
+// memberType is the type of what an object that is read as t has under a name; nil means that it has no such.
+func memberType(t reflect.Type, name string) reflect.Type {
 	if t.Kind() == reflect.Map {
 		return t.Elem()
 	}

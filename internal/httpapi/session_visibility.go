@@ -11,17 +11,17 @@ import (
 // Conversations belong to those who take part. Wherever a session or a run can be named, one that somebody does not
 // take part in does not exist for them.
 
-// sessionFor is the session that a caller means by a name. By "default" everybody means their own, but owners, who see
+// resolveSession is the session that a caller means by a name. By "default" everybody means their own, but owners, who see
 // all, mean the one that is stored under that name: everybody's once, and the server owner's now.
-func sessionFor(who reeve.Principal, name string) string {
+func resolveSession(who reeve.Principal, name string) string {
 	if name == reeve.SharedDefault && chat.VisibleTo(who) != "" {
 		return reeve.DefaultSession(who.User)
 	}
 	return name
 }
 
-// hidden tells whether a session is another user's default session, or a conversation that somebody does not see.
-func hidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session string) (bool, error) {
+// isSessionHidden tells whether a session is another user's default session, or a conversation that somebody does not see.
+func isSessionHidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session string) (bool, error) {
 	if session == "" || chat.VisibleTo(who) == "" {
 		return false, nil
 	}
@@ -34,15 +34,15 @@ func hidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session 
 		}
 		return false, err
 	}
-	_, err := see(ctx, snap, who, session)
+	_, err := getVisibleConversation(ctx, snap, who, session)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return true, nil
 	}
 	return false, err
 }
 
-// hiddenRun tells whether a run is another user's, or a turn of a conversation that somebody does not see.
-func hiddenRun(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (bool, error) {
+// isRunHidden tells whether a run is another user's, or a turn of a conversation that somebody does not see.
+func isRunHidden(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (bool, error) {
 	if id == "" || chat.VisibleTo(who) == "" {
 		return false, nil
 	}
@@ -53,19 +53,19 @@ func hiddenRun(ctx context.Context, snap *store.Snap, who reeve.Principal, id st
 	case err != nil:
 		return false, err
 	case run.Reason == reeve.ReasonUser:
-		return hidden(ctx, snap, who, run.SessionID)
+		return isSessionHidden(ctx, snap, who, run.SessionID)
 	}
-	return !sees(who, run.UserID), nil
+	return !canSee(who, run.UserID), nil
 }
 
-// mayEnter refuses calls in a session or run that somebody does not see.
-func mayEnter(ctx context.Context, snap *store.Snap, who reeve.Principal, session, run string) error {
-	no, err := hidden(ctx, snap, who, session)
+// checkSessionAccess refuses calls in a session or run that somebody does not see.
+func checkSessionAccess(ctx context.Context, snap *store.Snap, who reeve.Principal, session, run string) error {
+	no, err := isSessionHidden(ctx, snap, who, session)
 	if err == nil && no {
 		return reeve.Errorf(reeve.NotFound, "session %q not found", session)
 	}
 	if err == nil {
-		no, err = hiddenRun(ctx, snap, who, run)
+		no, err = isRunHidden(ctx, snap, who, run)
 	}
 	if err == nil && no {
 		err = reeve.Errorf(reeve.NotFound, "run %q not found", run)
