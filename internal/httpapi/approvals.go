@@ -9,10 +9,10 @@ import (
 	"reeve/internal/store"
 )
 
-// maxInboxItems is how much of each kind the inbox shows.
+// maxInboxItems is the most entries of each kind in the inbox.
 const maxInboxItems = 200
 
-// approvalHandlers serves approvals and the inbox of everything that waits for a person.
+// approvalHandlers serves approvals and the inbox.
 type approvalHandlers struct {
 	db       *store.DB
 	gate     *gate.Gate
@@ -35,29 +35,32 @@ func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Sc
 	})
 }
 
-// readInbox reads what waits for a person: of each kind so much as the inbox shows.
+// readInbox returns everything that waits for a person, up to maxInboxItems of each kind.
 func readInbox(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
-	const most = maxInboxItems + 1
-	if in.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, reeve.Pending, "", most); err != nil {
+	const limit = maxInboxItems + 1 // one more, to set More
+	if in.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, reeve.Pending, "", limit); err != nil {
 		return in, err
 	}
-	if in.Unknown, err = snap.Ledger().ListUnknown(ctx, who.Workspace, most); err != nil {
+	if in.Unknown, err = snap.Ledger().ListUnknown(ctx, who.Workspace, limit); err != nil {
 		return in, err
 	}
 	if in.Proposals, err = snap.Ledger().
-		ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: most}); err != nil {
+		ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending,
+			Limit: limit}); err != nil {
 		return in, err
 	}
-	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, most); err != nil {
+	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, limit); err != nil {
 		return in, err
 	}
-	in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, visibleUser(who), most)
-	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions)) > maxInboxItems
+	in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, visibleUser(who), limit)
+	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items),
+		len(in.Questions)) > maxInboxItems
 	in.Approvals, in.Unknown, in.Proposals = firstInbox(in.Approvals), firstInbox(in.Unknown), firstInbox(in.Proposals)
 	in.Items, in.Questions = firstInbox(in.Items), firstInbox(in.Questions)
 	return in, err
 }
 
+// firstInbox returns the first maxInboxItems entries of a list.
 func firstInbox[T any](list []T) []T { return list[:min(len(list), maxInboxItems)] }
 
 func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *struct {

@@ -10,7 +10,7 @@ import (
 	"reeve/internal/store"
 )
 
-// pathCursor begins the cursors of lists that are ordered by path.
+// pathCursor is the prefix of cursors of lists that are ordered by path.
 const pathCursor = "path:"
 
 // automationFileHandlers serves the files that automations have written.
@@ -22,7 +22,7 @@ type automationFileHandlers struct {
 func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-	Cursor string `query:"cursor" maxLength:"600" doc:"What the page before gave as next_cursor"`
+	Cursor string `query:"cursor" maxLength:"600" doc:"next_cursor of the previous page; empty for the first page"`
 }) (*body[api.SessionFileList], error) {
 	after, ok := strings.CutPrefix(in.Cursor, pathCursor)
 	if in.Cursor != "" && (!ok || !strings.HasPrefix(after, "/")) {
@@ -34,7 +34,8 @@ func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, 
 		if err != nil {
 			return err
 		}
-		out.Body.Files, err = snap.Chat().SessionFilesAfter(ctx, who.Workspace, automationFileThread(m), after, in.Limit)
+		out.Body.Files, err = snap.Chat().SessionFilesAfter(ctx, who.Workspace, automationFileThread(m), after,
+			in.Limit)
 		return err
 	})
 	if n := len(out.Body.Files); n == in.Limit {
@@ -57,7 +58,7 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 		f, ok, err := snap.Chat().FindSessionFile(ctx, who.Workspace, automationFileThread(m), name)
 		if err == nil && !ok {
 			err = reeve.Errorf(reeve.NotFound, "the automation has no file %s", name).
-				Hintf("list its files: reeve automations files %s", m.Name)
+				Hintf("list its files with reeve automations files %s", m.Name)
 		}
 		if err != nil {
 			return err
@@ -66,16 +67,16 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 		if err != nil {
 			return err
 		}
-		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
+		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}
-		out.Body = api.SessionFileContent{SessionFile: f, Content: shown.StoredSecretsOnly(string(text), false)}
+		out.Body = api.SessionFileContent{SessionFile: f, Content: redaction.StoredSecretsOnly(string(text), false)}
 		return nil
 	})
 }
 
-// automationFileThread is the session that an automation's files are in.
+// automationFileThread returns the thread whose session files are an automation's files.
 func automationFileThread(m reeve.Automation) string {
 	return reeve.SessionThread(m.AgentID, reeve.AutomationSession)
 }

@@ -73,11 +73,11 @@ func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal
 	}
 	out := &body[api.Plan]{}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		note, err := getVisiblePlan(ctx, snap, who, in.ID)
+		run, err := getVisiblePlan(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body.RunID, out.Body.AgentID = note.RunID, note.AgentID
+		out.Body.RunID, out.Body.AgentID = run.RunID, run.AgentID
 		out.Body.Calls, err = snap.Automations().ListPlannedCalls(ctx, who.Workspace, in.ID, int(after), in.Limit)
 		return err
 	})
@@ -87,19 +87,20 @@ func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal
 	return out, err
 }
 
-// getVisiblePlan reads what is noted of a dry run that the caller may see.
+// getVisiblePlan returns the script run of a dry run. It fails with NOT_FOUND if the run is not a dry run or the caller
+// may not see it.
 func getVisiblePlan(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptRun, error) {
-	note, ok, err := snap.Automations().FindScriptRunOf(ctx, who.Workspace, id)
+	run, ok, err := snap.Automations().FindScriptRunOf(ctx, who.Workspace, id)
 	if err != nil {
-		return note, err
+		return run, err
 	}
-	if !ok || note.Type != reeve.DryRun {
-		return note, newNotFound("plan", id)
+	if !ok || run.Type != reeve.DryRun {
+		return run, newNotFound("plan", id)
 	}
 	if _, err = getVisibleRun(ctx, snap, who, id); reeve.CodeOf(err) == reeve.NotFound {
 		err = newNotFound("plan", id)
 	}
-	return note, err
+	return run, err
 }
 
 func (h *automationRunHandlers) applyPlan(ctx context.Context, who reeve.Principal,

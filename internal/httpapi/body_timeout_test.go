@@ -51,7 +51,8 @@ func TestBadInput_SlowBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
-				handle(humago.New(mux, openAPIConfig("")), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member,
+				handle(humago.New(mux, openAPIConfig("")), route{http.MethodPost, "/x", "createNote", "x", "x",
+					reeve.Member,
 					0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string],
 					error) {
 					if !notify.Sleep(ctx, c.works) {
@@ -94,7 +95,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 func TestIdempotencyKey_OfASlowBody(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, "/x",
-		iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the body came too slowly")))
+		iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the request body arrived too slowly")))
 	if _, err := newKeyedRequest(r, reeve.Principal{}, "k"); reeve.CodeOf(err) != reeve.Timeout {
 		t.Error(err)
 	}

@@ -22,10 +22,10 @@ func (h *budgetHandlers) list(ctx context.Context, who reeve.Principal, _ *Scope
 	})
 }
 
-// SubjectPath names the subject of a budget.
+// SubjectPath is the input of routes with the subject of a budget in the path.
 type SubjectPath struct {
 	Scoped
-	Subject string `path:"subject" maxLength:"200" doc:"agent:<id>, run:<id>, or workspace"`
+	Subject string `path:"subject" maxLength:"200" doc:"Subject of the budget: agent:<id or name>, run:<id> or workspace"`
 }
 
 var subjectPattern = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)
@@ -34,9 +34,9 @@ func checkSubject(path, s string) error {
 	if subjectPattern.MatchString(s) {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.Validation, Message: "that is not the subject of a budget",
+	return &reeve.Error{Code: reeve.Validation, Message: "the subject of the budget is not valid",
 		Fields: []reeve.Field{{Path: path, Message: "is not a subject",
-			Expected: "agent:<id>, run:<id>, or workspace"}}}
+			Expected: "agent:<id>, run:<id> or workspace"}}}
 }
 
 func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
@@ -53,8 +53,9 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	}
 	l := in.Body.Limit
 	if l.Calls < 0 || l.Tokens < 0 || l.Micros < 0 || l.Millis < 0 {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is below 0",
-			Fields: []reeve.Field{{Path: "/limit", Message: "is negative", Expected: "0 for none, or more"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is negative",
+			Fields: []reeve.Field{{Path: "/limit", Message: "is negative",
+				Expected: "a number above 0, or 0 for no limit"}}}
 	}
 	b := reeve.Budget{Subject: in.Subject, Parent: in.Body.Parent, Limit: l, OnExceed: in.Body.OnExceed}
 	if b.OnExceed == "" {

@@ -15,27 +15,27 @@ import (
 	"reeve/api"
 )
 
-// maxEchoed is how much of what a client sent is sent back to say what is wrong with it.
+// maxEchoed is the most bytes of a client's input that an error message repeats.
 const maxEchoed = 200
 
-// decodeClientFrame decodes what a client sent. It is strict: what is not understood is refused and not guessed at.
+// decodeClientFrame decodes and checks a frame from a client. It fails on unknown fields and types.
 func decodeClientFrame(b []byte) (f api.ClientFrame, err error) {
-	wrong := func(path, message, expected string) (api.ClientFrame, error) {
-		// a name, or a type, may be as long as a frame
+	invalid := func(path, message, expected string) (api.ClientFrame, error) {
+		// a field name or a type may be as long as the frame
 		path, message = reeve.Truncate(path, maxEchoed), reeve.Truncate(message, maxEchoed)
-		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " +
+		return f, &reeve.Error{Code: reeve.Validation, Message: "invalid frame: " +
 			strings.TrimSpace(path+" "+message),
-			Hint:   "docs/conversations.md says what frames look like",
+			Hint:   "see docs/conversations.md for the format of frames",
 			Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}
 	v, err := reeve.ParseJSON(b)
 	if err != nil {
-		return wrong("", reeve.AsError(err).Message, "a JSON object with a type")
+		return invalid("", reeve.AsError(err).Message, "a JSON object with a type")
 	}
 	fields, _ := v.(map[string]any)
-	for name := range fields { // which encoding/json would take in any case
+	for name := range fields { // encoding/json ignores the case of names
 		if strings.ToLower(name) != name {
-			return wrong("/"+name, "is not known", "a field whose name is in small letters")
+			return invalid("/"+name, "is not known", "a field name in lower case")
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -44,42 +44,42 @@ func decodeClientFrame(b []byte) (f api.ClientFrame, err error) {
 		var t *json.UnmarshalTypeError
 		if errors.As(err, &t) {
 			at, _ := findTypeMismatch(v, reflect.TypeFor[api.ClientFrame]())
-			return wrong(at, "cannot be of type "+t.Value, "a "+t.Type.Kind().String())
+			return invalid(at, "cannot be of type "+t.Value, "a "+t.Type.Kind().String())
 		}
-		return wrong("", strings.TrimPrefix(err.Error(), "json: "), "an object with the fields of its type")
+		return invalid("", strings.TrimPrefix(err.Error(), "json: "), "an object with the fields of the frame's type")
 	}
 	if err := checkText(&f); err != nil {
 		return f, err
 	}
-	need := func(path, value string) (api.ClientFrame, error) {
+	require := func(path, value string) (api.ClientFrame, error) {
 		if value == "" {
-			return wrong(path, "is missing", "which one is meant")
+			return invalid(path, "is missing", "an id")
 		}
 		return f, nil
 	}
 	switch f.Type {
 	case api.ClientMessage:
 		if strings.TrimSpace(f.Content) == "" && len(f.Attachments) == 0 {
-			return wrong("/content", "is missing", "what you want to say, or an attachment")
+			return invalid("/content", "is missing", "text, unless there are attachments")
 		}
 		if len(f.ID) > maxKeyBytes {
-			return wrong("/id", "is too long", fmt.Sprintf("at most %d bytes", maxKeyBytes))
+			return invalid("/id", "is too long", fmt.Sprintf("at most %d bytes", maxKeyBytes))
 		}
 	case api.ClientPing:
 	case api.ClientCancel:
-		return need("/turn_id", f.TurnID)
+		return require("/turn_id", f.TurnID)
 	case api.ClientApprove, api.ClientDeny:
-		return need("/approval_id", f.ApprovalID)
+		return require("/approval_id", f.ApprovalID)
 	case "":
-		return wrong("/type", "is missing", "message, ping, cancel, approve or deny")
+		return invalid("/type", "is missing", "message, ping, cancel, approve or deny")
 	default:
-		return wrong("/type", fmt.Sprintf("%q is not known", f.Type), "message, ping, cancel, approve or deny")
+		return invalid("/type", fmt.Sprintf("%q is not known", f.Type), "message, ping, cancel, approve or deny")
 	}
 	return f, nil
 }
 
-// findTypeMismatch finds the first value that is of another type than Go's, by its path: encoding/json names neither keys of
-// maps nor places in lists.
+// findTypeMismatch returns the JSON Pointer of the first value that cannot be decoded into t. encoding/json itself
+// reports neither map keys nor list indexes.
 func findTypeMismatch(v any, t reflect.Type) (path string, found bool) {
 	switch kind := t.Kind(); {
 	case v == nil:
@@ -100,8 +100,8 @@ func findTypeMismatch(v any, t reflect.Type) (path string, found bool) {
 	case kind == reflect.Map, kind == reflect.Struct:
 		object, ok := v.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(object)) {
-			if of := memberType(t, name); of != nil {
-				if at, found := findTypeMismatch(object[name], of); found {
+			if elem := memberType(t, name); elem != nil {
+				if at, found := findTypeMismatch(object[name], elem); found {
 					return "/" + reeve.EscapePointer(name) + at, true
 				}
 			}
@@ -118,7 +118,7 @@ func findTypeMismatch(v any, t reflect.Type) (path string, found bool) {
 	return "", false
 }
 
-// memberType is the type of what an object that is read as t has under a name; nil means that it has no such.
+// memberType returns the type of the member of t with the given JSON name, or nil.
 func memberType(t reflect.Type, name string) reflect.Type {
 	if t.Kind() == reflect.Map {
 		return t.Elem()

@@ -11,31 +11,31 @@ import (
 	"reeve/internal/store"
 )
 
-// eventStream is a client that follows a conversation, or one turn of it, as server-sent events.
+// eventStream describes a client's stream of a conversation, or of one turn, as server-sent events.
 type eventStream struct {
-	reader       *chat.Reader
-	who          reeve.Principal
-	conversation string
-	turn         string // only this one, to its end. Default: all
-	keepOpen       bool   // wait for more
-	translate    func(e *eventWriter, l chat.EncodedFrame) error
-	onStart, onEnd   func(e *eventWriter)
-	onError       func(ctx context.Context, e *eventWriter, err error) // it ended before the turn did
+	reader         *chat.Reader
+	who            reeve.Principal
+	conversation   string
+	turn           string // stream only this turn, until it ends. Default: all turns
+	keepOpen       bool   // wait for new frames
+	translate      func(e *eventWriter, l chat.EncodedFrame) error
+	onStart, onEnd func(e *eventWriter)
+	onError        func(ctx context.Context, e *eventWriter, err error) // called when the stream ends before the turn
 }
 
 func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	StreamPosition
-	Last   string `header:"Last-Event-ID" maxLength:"32" doc:"The same, as browsers send it when they come back"`
-	Follow bool   `query:"follow" default:"true" doc:"false: give what is there and end"`
+	Last   string `header:"Last-Event-ID" maxLength:"32" doc:"Id of the last event received, as browsers send it; replaces after"`
+	Follow bool   `query:"follow" default:"true" doc:"Wait for new frames; false ends the stream after the stored ones"`
 }) (*huma.StreamResponse, error) {
 	after := in.After
 	if in.Last != "" {
 		n, ok := parseSequence(in.Last)
 		if !ok {
-			return nil, &reeve.Error{Code: reeve.Validation, Message: "Last-Event-ID is not one this server gave",
+			return nil, &reeve.Error{Code: reeve.Validation, Message: "Last-Event-ID is not an event id",
 				Fields: []reeve.Field{{Path: "header/Last-Event-ID", Message: "is not a number",
-					Expected: "the id of the last event that you have"}}}
+					Expected: "the id of the last event received"}}}
 		}
 		after = n
 	}
@@ -73,7 +73,7 @@ type eventStreamer struct {
 	streams  *Streams
 }
 
-// send streams until the turn, the client or the server ends.
+// send streams frames until the turn ends, the client disconnects or the server stops.
 func (s eventStreamer) send(c huma.Context, status int, f *eventStream) {
 	defer f.reader.Close()
 	s.streams.serveEvents(c, status, func(ctx context.Context, e *eventWriter) {
@@ -87,7 +87,8 @@ func (s eventStreamer) send(c huma.Context, status int, f *eventStream) {
 	})
 }
 
-// stream sends until something ends it; nil means that all was said.
+// stream sends frames until the turn ends, or until no frame is left if f does not keep the stream open. It returns an
+// error if the stream ends earlier.
 func (s eventStreamer) stream(ctx context.Context, e *eventWriter, f *eventStream) error {
 	if f.onStart != nil {
 		f.onStart(e)
@@ -95,8 +96,8 @@ func (s eventStreamer) stream(ctx context.Context, e *eventWriter, f *eventStrea
 	if err := e.flush(); err != nil {
 		return err
 	}
-	right, err := s.permits.issue(ctx, f.who, f.conversation)
-	defer right.close()
+	permit, err := s.permits.issue(ctx, f.who, f.conversation)
+	defer permit.close()
 	if err != nil {
 		return err
 	}
@@ -104,15 +105,15 @@ func (s eventStreamer) stream(ctx context.Context, e *eventWriter, f *eventStrea
 		if !f.keepOpen && f.reader.Idle() {
 			return nil
 		}
-		lines, err := right.next(ctx, f.reader)
+		frames, err := permit.next(ctx, f.reader)
 		if err != nil {
 			return err
 		}
-		if len(lines) == 0 {
+		if len(frames) == 0 {
 			e.addKeepAlive()
 		}
-		over := false
-		for _, l := range lines {
+		ended := false
+		for _, l := range frames {
 			if f.turn != "" && l.Turn != f.turn {
 				continue
 			}
@@ -122,14 +123,14 @@ func (s eventStreamer) stream(ctx context.Context, e *eventWriter, f *eventStrea
 			if err := f.write(e, l); err != nil {
 				return err
 			}
-			if over = f.turn != "" && l.Type == reeve.FrameComplete; over {
+			if ended = f.turn != "" && l.Type == reeve.FrameComplete; ended {
 				break
 			}
 		}
-		if over && f.onEnd != nil {
+		if ended && f.onEnd != nil {
 			f.onEnd(e)
 		}
-		if err := e.flush(); err != nil || over {
+		if err := e.flush(); err != nil || ended {
 			return err
 		}
 	}

@@ -251,7 +251,7 @@ func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
 		t.Fatalf("%d conversations and %d turns, want 2 of each", len(talks), len(runs))
 	}
 	for _, run := range runs {
-		if run.State != reeve.RunCancelled || run.Message != "its client went away" {
+		if run.State != reeve.RunCancelled || run.Message != "its client disconnected" {
 			t.Errorf("a turn is %s: %s", run.State, run.Message)
 		}
 	}
@@ -418,12 +418,12 @@ func TestW23_AStreamWhoseTokenEnds(t *testing.T) {
 			"role": "member"}))
 		got := a.answered(t, h, watch, tok.Token)
 		h.Want(204, nil, "DELETE", "/api/tokens/"+tok.ID, nil)
-		if r := <-got; !strings.Contains(r.Body.String(), "not valid any more") || a.told == "" && r.Code != 401 {
+		if r := <-got; !strings.Contains(r.Body.String(), "no longer valid") || a.told == "" && r.Code != 401 {
 			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
 		}
 	}
 	for _, run := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
-		if run.State != reeve.RunCancelled || run.Message != "its client may not listen any more" {
+		if run.State != reeve.RunCancelled || run.Message != "its client may no longer listen" {
 			t.Errorf("a turn is %s: %s", run.State, run.Message)
 		}
 	}

@@ -16,33 +16,34 @@ import (
 
 const (
 	eventType = "text/event-stream"
-	// between signs of life; also how soon one who may no longer listen is cut off, unless a server is told otherwise
-	defaultHeartbeat = 15 * time.Second
-	eventWriteTimeout     = 30 * time.Second // a client that takes nothing for that long is gone
+	// default interval of keep-alive messages and of permit checks
+	defaultHeartbeat  = 15 * time.Second
+	eventWriteTimeout = 30 * time.Second // a client that accepts no data for this long counts as disconnected
 )
 
-// eventWriter is an answer of server-sent events. What is added goes out with the next flush.
+// eventWriter writes a response of server-sent events. Added events are sent by the next flush.
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	out     bytes.Buffer
 }
 
-// newEventWriter begins one.
+// newEventWriter writes the headers of the response.
 func newEventWriter(w http.ResponseWriter, status int) *eventWriter {
 	h := w.Header()
 	h.Set("Content-Type", eventType)
-	h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
+	h.Set("X-Accel-Buffering", "no") // proxies must not buffer events
 	w.WriteHeader(status)
 	return &eventWriter{w: w, control: http.NewResponseController(w)}
 }
 
-// add adds one event. One without a number does not change where a client resumes; one without a name is a message.
+// add adds one event. An event with id 0 has no id, so it does not change where a client resumes. An event without a
+// name is of the default type message.
 func (e *eventWriter) add(id int64, name string, data any) {
 	text, ok := data.(json.RawMessage)
 	if !ok {
 		b, err := json.Marshal(data)
-		if err != nil { // it is one of our own types
+		if err != nil { // our own types always marshal
 			panic(err)
 		}
 		text = b
@@ -56,13 +57,13 @@ func (e *eventWriter) add(id int64, name string, data any) {
 	fmt.Fprintf(&e.out, "data: %s\n\n", text)
 }
 
-// addKeepAlive adds a sign of life, which clients pass over.
-func (e *eventWriter) addKeepAlive() { e.out.WriteString(": still here\n\n") }
+// addKeepAlive adds a comment, which clients ignore.
+func (e *eventWriter) addKeepAlive() { e.out.WriteString(": keep-alive\n\n") }
 
-// addDone adds what clients take for the end of all.
+// addDone adds the event [DONE], which marks the end of the stream.
 func (e *eventWriter) addDone() { e.add(0, "", json.RawMessage("[DONE]")) }
 
-// flush sends what was added. It fails only when the client has gone.
+// flush sends the added events. It fails with CANCELED if the client has disconnected.
 func (e *eventWriter) flush() error {
 	err := e.control.SetWriteDeadline(reeve.Now().Add(eventWriteTimeout))
 	if err == nil {
@@ -72,7 +73,7 @@ func (e *eventWriter) flush() error {
 		err = e.control.Flush()
 	}
 	if err != nil {
-		return &reeve.Error{Code: reeve.Canceled, Message: "the client went away", Err: err}
+		return &reeve.Error{Code: reeve.Canceled, Message: "the client disconnected", Err: err}
 	}
 	return nil
 }
@@ -83,7 +84,7 @@ func (e *eventWriter) send(name string, data any) error {
 	return e.flush()
 }
 
-// serveEvents lets f answer with events until f returns, or the client or the server goes.
+// serveEvents calls f to write events. The context of f ends when the client disconnects or the server stops.
 func (s *Streams) serveEvents(c huma.Context, status int, f func(context.Context, *eventWriter)) {
 	r, w := humago.Unwrap(c)
 	if !s.enter() {

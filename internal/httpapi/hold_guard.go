@@ -9,28 +9,27 @@ import (
 	"reeve/internal/store"
 )
 
-// allowedWhileHeld matches what is let through while the server is held, although it is no GET: the word to go on, the kill
-// switch, and calls, of which the gate lets those pass that change nothing.
+// allowedWhileHeld matches the routes that may be posted to while the server is held: resume, stop and calls. The gate
+// refuses calls that change something.
 var allowedWhileHeld = regexp.MustCompile(`^/api/(resume|stop|agents/[^/]+/calls(/|$))`)
 
-// holdGuard refuses changes while the server is held.
+// holdGuard refuses requests that change something while the server is held.
 type holdGuard struct {
 	db     *store.DB
 	errors errorWriter
 }
 
-// check refuses changes while the server is held. It runs before an Idempotency-Key is claimed.
+// check refuses a change while the server is held. It runs before an Idempotency-Key is claimed.
 func (g *holdGuard) check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-		if reads || !strings.HasPrefix(r.URL.Path, "/api/") || allowedWhileHeld.MatchString(r.URL.Path) {
+		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+		if isRead || !strings.HasPrefix(r.URL.Path, "/api/") || allowedWhileHeld.MatchString(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		var hold *reeve.Hold
 		err := g.db.View(r.Context(), func(snap *store.Snap) (err error) {
-			hold, err = snap.System().
-				Hold(r.Context())
+			hold, err = snap.System().Hold(r.Context())
 			return err
 		})
 		if err == nil && hold != nil {

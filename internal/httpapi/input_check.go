@@ -10,18 +10,19 @@ import (
 	"reeve"
 )
 
-// checkText refuses an input with text that could not be stored: NUL, or bytes that are not UTF-8. It says where. JSON
-// that is kept as it came is not looked into: there NUL is written with an escape.
+// checkText returns an error if a text of the input contains NUL or invalid UTF-8, which cannot be stored. It skips raw
+// JSON, in which NUL is escaped.
 func checkText(in any) error {
 	path := findInvalidText(reflect.ValueOf(in), "")
 	if path == nil {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.Validation, Message: "the request holds text that is not UTF-8 without NUL",
-		Fields: []reeve.Field{{Path: *path, Message: "holds NUL or bytes that are not UTF-8", Expected: "text"}}}
+	return &reeve.Error{Code: reeve.Validation, Message: "the request contains invalid text",
+		Fields: []reeve.Field{{Path: *path, Message: "contains NUL or invalid UTF-8",
+			Expected: "UTF-8 text without NUL"}}}
 }
 
-// findInvalidText gives the path of the first wrong text, or nil.
+// findInvalidText returns the path of the first invalid text, or nil.
 func findInvalidText(v reflect.Value, path string) *string {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -55,27 +56,26 @@ func findInvalidText(v reflect.Value, path string) *string {
 				}
 			}
 		}
-	default: // holds no text
+	default: // contains no text
 	}
 	return nil
 }
 
-// maxInteger is the largest whole number that the API's own fields take; programs that read JSON into doubles would
-// change others.
+// maxInteger is the largest integer that the API accepts. Clients that decode JSON numbers as doubles would change
+// larger ones.
 const maxInteger = 1<<53 - 1
 
-// checkIntegers refuses a body with a whole number that a double cannot hold. JSON that is kept as it came is not
-// looked into.
+// checkIntegers returns an error if the body has an integer that a double cannot represent. It skips raw JSON.
 func checkIntegers(in any) error {
 	f := findWideInteger(reflect.ValueOf(in), "")
 	if f == nil {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.Validation, Message: "the request is not valid: " + f.Path + " " + f.Message,
+	return &reeve.Error{Code: reeve.Validation, Message: "invalid request: " + f.Path + " " + f.Message,
 		Fields: []reeve.Field{*f}}
 }
 
-// findWideInteger gives the first such number, or nil.
+// findWideInteger returns the first integer beyond maxInteger, or nil.
 func findWideInteger(v reflect.Value, path string) *reeve.Field {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -85,7 +85,7 @@ func findWideInteger(v reflect.Value, path string) *reeve.Field {
 	case reflect.Int, reflect.Int64:
 		if n := v.Int(); n > maxInteger || n < -maxInteger {
 			return &reeve.Field{Path: path,
-				Message: fmt.Sprintf("cannot be %d: whole numbers are %s", n, reeve.Integers), Expected: reeve.Integers}
+				Message: fmt.Sprintf("cannot be %d; integers are %s", n, reeve.Integers), Expected: reeve.Integers}
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
@@ -106,19 +106,19 @@ func findWideInteger(v reflect.Value, path string) *reeve.Field {
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			name := fieldPath(f)
-			if !f.IsExported() || name != "" && !strings.HasPrefix(name, "/") { // the latter is not of the body
+			if !f.IsExported() || name != "" && !strings.HasPrefix(name, "/") { // path, query and header
 				continue
 			}
-			if wrong := findWideInteger(v.Field(i), path+name); wrong != nil {
-				return wrong
+			if wide := findWideInteger(v.Field(i), path+name); wide != nil {
+				return wide
 			}
 		}
-	default: // is no number and holds none
+	default: // contains no integer
 	}
 	return nil
 }
 
-// fieldPath is what callers call a field: /name in a body, path/name, query/name and header/name elsewhere.
+// fieldPath returns the path of a field in errors: /name in a body, and path/name, query/name or header/name elsewhere.
 func fieldPath(f reflect.StructField) string {
 	for _, place := range []string{"path", "query", "header"} {
 		if name, ok := f.Tag.Lookup(place); ok {

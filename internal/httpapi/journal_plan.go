@@ -7,10 +7,10 @@ import (
 	"reeve/internal/store"
 )
 
-// DayPath names a day.
+// DayPath is the input of routes with a day in the path.
 type DayPath struct {
 	Scoped
-	Day string `path:"day" minLength:"10" maxLength:"10" doc:"YYYY-MM-DD"`
+	Day string `path:"day" minLength:"10" maxLength:"10" doc:"Day, YYYY-MM-DD"`
 }
 
 // dayPlanHandlers serves the day plans of the journal.
@@ -19,7 +19,10 @@ type dayPlanHandlers struct {
 }
 
 func (h *dayPlanHandlers) get(ctx context.Context, who reeve.Principal, in *DayPath) (*body[reeve.DayPlan], error) {
-	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.DayPlan, error) { return r.Plan(ctx, in.Day) })
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.DayPlan,
+		error) {
+		return r.Plan(ctx, in.Day)
+	})
 }
 
 func (h *dayPlanHandlers) changeBlocks(ctx context.Context, who reeve.Principal, in *struct {

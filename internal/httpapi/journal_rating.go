@@ -8,17 +8,17 @@ import (
 	"reeve/internal/store"
 )
 
-// TargetPath names what a rating is about.
+// TargetPath is the input of routes with the target of a rating in the path.
 type TargetPath struct {
 	Scoped
 	Kind   reeve.RatingTarget `path:"kind" enum:"task,time_entry,plan_block"`
 	Target string             `path:"targetId" maxLength:"128"`
 }
 
-// RatingQuery chooses ratings.
+// RatingQuery selects ratings.
 type RatingQuery struct {
 	Span
-	Category string             `query:"category" maxLength:"64" doc:"Of things of one category"`
+	Category string             `query:"category" maxLength:"64" doc:"Only ratings of targets in this category"`
 	Target   reeve.RatingTarget `query:"target_kind" enum:"task,time_entry,plan_block"`
 }
 

@@ -17,13 +17,13 @@ type taskHandlers struct {
 func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Category  string   `query:"category" maxLength:"64" doc:"Of one category"`
-	Status    []string `query:"status" maxItems:"7" doc:"In one of these statuses: open, groomed, in_progress, blocked, on_hold, done, rejected"`
-	Open      bool     `query:"open" doc:"Leave out what is done or rejected"`
+	Category  string   `query:"category" maxLength:"64" doc:"Only tasks of this category"`
+	Status    []string `query:"status" maxItems:"7" doc:"open, groomed, in_progress, blocked, on_hold, done or rejected"`
+	Open      bool     `query:"open" doc:"Leave out tasks that are done or rejected"`
 	DueAfter  string   `query:"due_after" maxLength:"10" doc:"Due on this day or later, YYYY-MM-DD"`
 	DueBefore string   `query:"due_before" maxLength:"10" doc:"Due on this day or earlier, YYYY-MM-DD"`
-	Label     string   `query:"label" maxLength:"64" doc:"With this label"`
-	Text      string   `query:"text" maxLength:"200" doc:"Part of the title, whatever the case"`
+	Label     string   `query:"label" maxLength:"64" doc:"Only tasks with this label id"`
+	Text      string   `query:"text" maxLength:"200" doc:"Part of the title, case ignored"`
 }) (*body[api.TaskList], error) {
 	before, err := parseTimeCursor(in.Cursor)
 	if err != nil {
@@ -106,8 +106,8 @@ func (h *taskHandlers) assignLabels(ctx context.Context, who reeve.Principal, in
 
 func (h *taskHandlers) resolve(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Reference string `query:"reference" maxLength:"500" doc:"Words of the title, or the id; the tasks changed last if left out"`
-	Closed    bool   `query:"include_closed" doc:"Look at tasks that are done or rejected, too"`
+	Reference string `query:"reference" maxLength:"500" doc:"Words of the title, or an id. Default: latest changes"`
+	Closed    bool   `query:"include_closed" doc:"Include tasks that are done or rejected"`
 	Limit     int    `query:"limit" minimum:"1" maximum:"20" default:"5"`
 }) (*body[reeve.TaskCandidates], error) {
 	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskCandidates, error) {

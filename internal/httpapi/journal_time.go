@@ -8,13 +8,13 @@ import (
 	"reeve/internal/store"
 )
 
-// Span is in the input of lists of what happened.
+// Span is embedded in the input of lists that can be limited to a time span.
 type Span struct {
-	From string `query:"from" maxLength:"40" doc:"RFC 3339 with an offset"`
-	To   string `query:"to" maxLength:"40" doc:"RFC 3339 with an offset"`
+	From string `query:"from" maxLength:"40" doc:"Start of the span, RFC 3339 with an offset"`
+	To   string `query:"to" maxLength:"40" doc:"End of the span, RFC 3339 with an offset"`
 }
 
-// times reads a span; what was left out is the zero time.
+// times parses the span. A missing bound is the zero time.
 func (s Span) times() (from, to time.Time, err error) {
 	if s.From != "" {
 		if from, err = reeve.ParseTimeWithOffset("query/from", s.From); err != nil {
@@ -36,7 +36,7 @@ func (h *timeEntryHandlers) list(ctx context.Context, who reeve.Principal, in *s
 	Scoped
 	Page
 	Span
-	Task    string `query:"task" maxLength:"64" doc:"On one task"`
+	Task    string `query:"task" maxLength:"64" doc:"Only entries of this task"`
 	Running bool   `query:"running" doc:"Only the running timer"`
 }) (*body[reeve.TimeEntryList], error) {
 	before, err := parseTimeCursor(in.Cursor)

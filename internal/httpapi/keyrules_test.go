@@ -23,7 +23,8 @@ func TestG30_EveryPostHasAKeyRule(t *testing.T) {
 		}
 		id := item.Post.OperationID
 		if delete(left, id); (keyRules[id] == ownKey) != handlesOwnKey(path) {
-			t.Errorf("%s: its rule is %d, and that it keeps its key itself is %v", id, keyRules[id], handlesOwnKey(path))
+			t.Errorf("%s: its rule is %d, and that it keeps its key itself is %v", id, keyRules[id],
+				handlesOwnKey(path))
 		}
 	}
 	for id := range left {

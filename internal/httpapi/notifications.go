@@ -16,7 +16,7 @@ type notificationHandlers struct {
 func (h *notificationHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Unread bool `query:"unread" doc:"Only those not read yet"`
+	Unread bool `query:"unread" doc:"Only unread notifications"`
 }) (*body[api.NotificationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err

@@ -60,8 +60,8 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				continue
 			}
 			// G30: the transaction that makes the change keeps the answer.
-			if after := said.take("kept after its change"); after != severalSteps[id] {
-				t.Errorf("%s: that its answer is kept after its change is %v", id, after)
+			if after := said.take("stored after the change"); after != severalSteps[id] {
+				t.Errorf("%s: response stored after the change: %v", id, after)
 			}
 			before := picture(t, h)
 			again := s.request(h, "POST", key, "key of "+id)
@@ -104,8 +104,8 @@ func TestG30_ADeliveredResultIsKeptWithItsKey(t *testing.T) {
 		h.Settle(t.Context())
 		at := "/api/operations/" + op + "/result"
 		first := h.Want(200, nil, "POST", at, object{"content": "done"}, key, "k")
-		if said.take("kept after its change") {
-			t.Error("the answer is kept after the result")
+		if said.take("stored after the change") {
+			t.Error("the response is stored after the result")
 		}
 		again := h.Want(200, nil, "POST", at, object{"content": "done"}, key, "k")
 		if string(again.Body) != string(first.Body) || again.Header.Get("Idempotency-Replayed") != "true" {

@@ -16,10 +16,8 @@ import (
 	"reeve/internal/store"
 )
 
-// The OpenAI-compatible routes: an agent is a model, and a request is a turn in a conversation of its own. Their
-// errors, bodies and streams are OpenAI's, so that clients need not change.
-
-// openaiHandlers serves the OpenAI-compatible routes.
+// openaiHandlers serves the OpenAI-compatible routes under /v1. An agent is a model, and a request is a turn in a new
+// conversation. Errors, bodies and streams have the format of OpenAI, so that clients work unchanged.
 type openaiHandlers struct {
 	db       *store.DB
 	chat     *chat.Service
@@ -39,10 +37,10 @@ func (h *openaiHandlers) register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/responses/{id}", h.handle(h.getResponse))
 }
 
-// maxV1Body is the most bytes of a request: a long history with pictures fits.
+// maxV1Body is the limit of a request body in bytes. A long history with images fits.
 const maxV1Body = 32 << 20
 
-// handle finds out who calls, and answers errors as OpenAI does.
+// handle authenticates the caller, who must be a member, and writes errors of f in the format of OpenAI.
 func (h *openaiHandlers) handle(f func(w http.ResponseWriter, r *http.Request,
 	who reeve.Principal) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +54,8 @@ func (h *openaiHandlers) handle(f func(w http.ResponseWriter, r *http.Request,
 		r = r.WithContext(ctx)
 		who, err := h.identifyRequest(r)
 		if err == nil && !who.Role.Allows(reeve.Member) {
-			err = reeve.Errorf(reeve.Forbidden, "a token with role %s cannot talk to agents", who.Role)
+			err = reeve.Errorf(reeve.Forbidden, "the role %s may not talk to agents", who.Role).
+				Hintf("use a token with the role %s", reeve.Member)
 		}
 		if err == nil {
 			r.Body = http.MaxBytesReader(w, r.Body, maxV1Body)
@@ -68,8 +67,8 @@ func (h *openaiHandlers) handle(f func(w http.ResponseWriter, r *http.Request,
 	}
 }
 
-// identifyRequest is identity for clients that do not know of workspaces: a token of one workspace is of that one, and for a
-// token of several they name it as a project.
+// identifyRequest returns the caller. The workspace is X-Workspace-Id, the OpenAI project, or the only workspace of the
+// token. It fails if the token is valid in several workspaces and the request names none.
 func (h *openaiHandlers) identifyRequest(r *http.Request) (reeve.Principal, error) {
 	if r.Header.Get("X-Workspace-Id") == "" {
 		name := r.Header.Get("OpenAI-Project")
@@ -79,22 +78,22 @@ func (h *openaiHandlers) identifyRequest(r *http.Request) (reeve.Principal, erro
 			case err != nil || len(c.Workspaces) == 0:
 			case len(c.Workspaces) > 1:
 				return reeve.Principal{},
-					reeve.Errorf(reeve.Validation, "the token is of several workspaces, and the request names none").
-						Hintf("send the header OpenAI-Project or X-Workspace-Id with the workspace, or use a token " +
-							"of one")
+					reeve.Errorf(reeve.Validation, "the token is valid in several workspaces").
+						Hintf("set the header OpenAI-Project or X-Workspace-Id to the workspace, or use a token " +
+							"of one workspace")
 			default:
 				name = c.Workspaces[0]
 			}
 		}
 		if name == "" {
-			name = "default" // whoever has no valid token is told so, whatever the workspace
+			name = "default" // the token is not valid, and authentication fails below
 		}
 		r.Header.Set("X-Workspace-Id", name)
 	}
 	return h.auth.identifyRequest(r)
 }
 
-// v1Problem is OpenAI's error.
+// v1Problem is an error in the format of OpenAI.
 type v1Problem struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -102,7 +101,7 @@ type v1Problem struct {
 	Code    string  `json:"code"`
 }
 
-// v1CodedError is an error of a request's, with the code that OpenAI has for it.
+// v1CodedError is an error with a code of OpenAI.
 type v1CodedError struct {
 	code string
 	err  *reeve.Error
@@ -111,18 +110,19 @@ type v1CodedError struct {
 func (f *v1CodedError) Error() string { return f.err.Error() }
 func (f *v1CodedError) Unwrap() error { return f.err }
 
-// isV1 tells whether a path is one where OpenAI's clients call, however it is written.
+// isV1 reports whether a path is under /v1 after cleaning.
 func isV1(p string) bool {
 	p = path.Clean("/" + p)
 	return p == "/v1" || strings.HasPrefix(p, "/v1/")
 }
 
-// newV1Problem is an error as OpenAI's clients know it, with its status. What is internal stays inside, as in problem.
+// newV1Problem converts an error into the format of OpenAI, and returns its status. Like newProblem, it hides the
+// details of internal errors.
 func newV1Problem(err error) (v1Problem, int) {
 	e := reeve.AsError(err)
 	if e.Code == reeve.Internal {
 		e = reeve.Errorf(reeve.Internal,
-			"internal error").Hintf("the server's log has the details under the request id")
+			"internal error").Hintf("search the server's log for the request id")
 	}
 	status, ok := statuses[e.Code]
 	if !ok {
@@ -144,7 +144,7 @@ func newV1Problem(err error) (v1Problem, int) {
 		p.Code = "model_not_found"
 	case e.Code == reeve.NotFound && param == "previous_response_id":
 		p.Code, status = "previous_response_not_found", http.StatusBadRequest
-	case e.Code == reeve.Unsupported: // a server error would be tried again
+	case e.Code == reeve.Unsupported: // clients would retry a server error
 		status = http.StatusBadRequest
 	case e.Code == reeve.RateLimited:
 		p.Type, p.Code = "rate_limit_error", "rate_limit_exceeded"
@@ -157,10 +157,11 @@ func newV1Problem(err error) (v1Problem, int) {
 	return p, status
 }
 
+// writeV1 sends an error in the format of OpenAI.
 func (e errorWriter) writeV1(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		err = reeve.Errorf(reeve.TooLarge, "the request has more than %d bytes", maxV1Body)
+		err = reeve.Errorf(reeve.TooLarge, "the request body is too large").Hintf("send at most %d MiB", maxV1Body>>20)
 	}
 	err = e.streams.endError(r.Context(), err)
 	logServerFailure(r.Context(), err)
@@ -175,14 +176,14 @@ func (e errorWriter) writeV1(w http.ResponseWriter, r *http.Request, err error) 
 	writeV1JSON(w, status, map[string]any{"error": p})
 }
 
-// writeV1JSON answers with a JSON document.
+// writeV1JSON sends a JSON document.
 func writeV1JSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = marshal(w, v) // whoever does not listen any more has gone
+	_ = marshal(w, v) // fails only if the client has disconnected
 }
 
-// decodeV1Request decodes a request, and refuses parameters that the rules do not allow.
+// decodeV1Request decodes a request into v. It fails if the rules do not allow a parameter.
 func decodeV1Request(r *http.Request, rules map[string]v1Rule, v any) error {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -200,13 +201,13 @@ func decodeV1Request(r *http.Request, rules map[string]v1Rule, v any) error {
 		return newV1Invalid(t.Field, "%s cannot be a %s", t.Field, t.Value)
 	}
 	if err != nil {
-		return reeve.Errorf(reeve.Validation, "the body is not a JSON object of parameters: %v",
+		return reeve.Errorf(reeve.Validation, "the request body is not a JSON object of parameters: %v",
 			reeve.AsError(err).Message)
 	}
 	return nil
 }
 
-// getAgent finds the agent that a model's name means.
+// getAgent returns the active agent with the name of a model.
 func (h *openaiHandlers) getAgent(ctx context.Context, who reeve.Principal, name string) (a reeve.Agent, err error) {
 	if name == "" {
 		return a, &reeve.Error{Code: reeve.Validation, Message: "model is missing",
@@ -217,14 +218,15 @@ func (h *openaiHandlers) getAgent(ctx context.Context, who reeve.Principal, name
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && a.Lifecycle != reeve.AgentActive {
-		err = &reeve.Error{Code: reeve.NotFound, Message: fmt.Sprintf("there is no agent %q to be used as a model",
-			name),
-			Hint: "GET /v1/models lists those that there are", Fields: []reeve.Field{{Path: "model"}}}
+		err = &reeve.Error{Code: reeve.NotFound,
+			Message: fmt.Sprintf("model %q not found: no active agent has this name",
+				name),
+			Hint: "list the models with GET /v1/models", Fields: []reeve.Field{{Path: "model"}}}
 	}
 	return a, err
 }
 
-// v1ModelInfo is an agent as a model.
+// v1ModelInfo describes an agent as a model.
 type v1ModelInfo struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`

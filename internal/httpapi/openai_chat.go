@@ -11,7 +11,8 @@ import (
 	"reeve/model"
 )
 
-// v1ChatRequest is what POST /v1/chat/completions heeds; v1ChatParameters says what becomes of other parameters.
+// v1ChatRequest holds the supported parameters of POST /v1/chat/completions. v1ChatParameters has the rules for all
+// parameters.
 type v1ChatRequest struct {
 	Model               string          `json:"model"`
 	Messages            []v1Message     `json:"messages"`
@@ -33,7 +34,7 @@ type v1ChatRequest struct {
 	} `json:"stream_options"`
 }
 
-// v1Header is what a completion and its pieces have in common.
+// v1Header holds the common fields of completions and chunks.
 type v1Header struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
@@ -41,7 +42,7 @@ type v1Header struct {
 	Model   string `json:"model"`
 }
 
-// v1Completion is a completion.
+// v1Completion is a complete chat completion.
 type v1Completion struct {
 	v1Header
 	Choices []v1Choice `json:"choices"`
@@ -49,10 +50,10 @@ type v1Completion struct {
 }
 
 type v1Choice struct {
-	Index    int     `json:"index"`
-	Message  v1AssistantMessage  `json:"message"`
-	Finish   string  `json:"finish_reason"`
-	Logprobs *string `json:"logprobs"` // always null, and yet required
+	Index    int                `json:"index"`
+	Message  v1AssistantMessage `json:"message"`
+	Finish   string             `json:"finish_reason"`
+	Logprobs *string            `json:"logprobs"` // always null, but required
 }
 
 type v1AssistantMessage struct {
@@ -63,13 +64,13 @@ type v1AssistantMessage struct {
 	ToolCalls   []v1ToolCall `json:"tool_calls,omitempty"`
 }
 
-// v1Chunk is a piece of a completion.
+// v1Chunk is a chunk of a streamed completion.
 type v1Chunk struct {
 	v1Header
 	Choices []v1ChunkChoice `json:"choices"`
 }
 
-// v1UsageChunk is a piece of a completion whose client wants to know the usage, which only the last one has.
+// v1UsageChunk is a chunk for clients that requested the usage. Only the last chunk has a value.
 type v1UsageChunk struct {
 	v1Chunk
 	Usage *v1Usage `json:"usage"`
@@ -88,7 +89,7 @@ type v1Delta struct {
 	ToolCalls []v1ToolCall `json:"tool_calls,omitempty"`
 }
 
-// v1Usage is what a completion cost.
+// v1Usage is the token usage of a completion.
 type v1Usage struct {
 	Prompt        int64 `json:"prompt_tokens"`
 	Completion    int64 `json:"completion_tokens"`
@@ -111,7 +112,7 @@ func newV1Usage(u model.Usage) *v1Usage {
 	return out
 }
 
-// transcript reads the messages.
+// transcript converts the messages of the request.
 func (q v1ChatRequest) transcript() (*v1Transcript, error) {
 	t := &v1Transcript{}
 	for i, m := range q.Messages {
@@ -129,7 +130,7 @@ func (q v1ChatRequest) transcript() (*v1Transcript, error) {
 		case "assistant":
 			if len(m.FunctionCall) > 0 && string(m.FunctionCall) != "null" {
 				return nil, newV1Unsupported(path+".function_call",
-					"function_call is not supported: calls are in tool_calls")
+					"function_call is not supported; use tool_calls")
 			}
 			t.add(model.Assistant, parts...)
 			if m.Refusal != "" {
@@ -143,12 +144,12 @@ func (q v1ChatRequest) transcript() (*v1Transcript, error) {
 				return nil, err
 			}
 		default:
-			return nil, newV1Invalid(path+".role", "a role is system, developer, user, assistant or tool, and not %q",
+			return nil, newV1Invalid(path+".role", "role must be system, developer, user, assistant or tool, not %q",
 				m.Role)
 		}
 	}
 	if len(t.messages) == 0 {
-		return nil, newV1Invalid("messages", "there are no messages")
+		return nil, newV1Invalid("messages", "messages is empty")
 	}
 	return t, nil
 }
@@ -159,31 +160,32 @@ func (h *openaiHandlers) createChatCompletion(w http.ResponseWriter, r *http.Req
 		return err
 	}
 	if q.N != nil && *q.N != 1 {
-		return newV1Unsupported("n", "an agent gives one answer, so n is 1")
+		return newV1Unsupported("n", "n must be 1")
 	}
 	talk, err := q.transcript()
 	if err != nil {
 		return err
 	}
-	asked := v1Request{model: q.Model, transcript: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
-		topP:   q.TopP,
-		limits: map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens}}
-	asked.history.OneCall = q.Parallel != nil && !*q.Parallel
-	if asked.history.StopAt, err = parseV1Stop(q.Stop); err != nil {
+	request := v1Request{model: q.Model, transcript: talk, tools: q.Tools, choice: q.ToolChoice,
+		temperature: q.Temperature,
+		topP:        q.TopP,
+		limits:      map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens}}
+	request.history.OneCall = q.Parallel != nil && !*q.Parallel
+	if request.history.StopAt, err = parseV1Stop(q.Stop); err != nil {
 		return err
 	}
-	if asked.history.Effort, err = parseV1Effort(q.Effort, "reasoning_effort"); err != nil {
+	if request.history.Effort, err = parseV1Effort(q.Effort, "reasoning_effort"); err != nil {
 		return err
 	}
-	if asked.history.Metadata, err = parseV1Metadata(q.Metadata); err != nil {
+	if request.history.Metadata, err = parseV1Metadata(q.Metadata); err != nil {
 		return err
 	}
 	if f := q.ResponseFormat; f != nil {
-		if asked.history.Format, err = f.parse("response_format", f.JSONSchema); err != nil {
+		if request.history.Format, err = f.parse("response_format", f.JSONSchema); err != nil {
 			return err
 		}
 	}
-	t, err := h.beginRequestedTurn(r, who, asked)
+	t, err := h.beginRequestedTurn(r, who, request)
 	if err != nil {
 		return err
 	}
@@ -194,7 +196,7 @@ func (h *openaiHandlers) createChatCompletion(w http.ResponseWriter, r *http.Req
 	return h.writeChatCompletion(w, r, t, head)
 }
 
-// v1FinishReason is why a completion ended.
+// v1FinishReason returns the finish_reason of a completion.
 func v1FinishReason(calls int, stop model.Stop) string {
 	switch {
 	case calls > 0:
@@ -207,22 +209,22 @@ func v1FinishReason(calls int, stop model.Stop) string {
 	return "stop"
 }
 
-// v1TextJoiner puts the messages of a turn into the one content that a completion has, with a gap between two of them.
+// v1TextJoiner joins the messages of a turn into the single content of a completion, with a gap between messages.
 type v1TextJoiner struct {
-	started bool // there is a message before
-	ended bool // and it is over
+	started bool // a message has text
+	ended   bool // that message has ended
 }
 
-// join is what a client is told of a piece of a message.
-func (o *v1TextJoiner) join(seen v1Event) string {
-	text := seen.text
+// join returns the text to send for an event.
+func (o *v1TextJoiner) join(event v1Event) string {
+	text := event.text
 	if text != "" {
 		if o.started && o.ended {
 			text = model.Gap + text
 		}
 		o.started, o.ended = true, false
 	}
-	if seen.messageEnd {
+	if event.messageEnd {
 		o.ended = true
 	}
 	return text
@@ -234,33 +236,33 @@ func newV1ToolCall(f *reeve.Frame) v1ToolCall {
 	return c
 }
 
-// writeChatCompletion answers when all has been said.
+// writeChatCompletion waits for the end of the turn and sends one completion.
 func (h *openaiHandlers) writeChatCompletion(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Header) error {
-	said := v1AssistantMessage{Role: "assistant", Annotations: []any{}}
+	message := v1AssistantMessage{Role: "assistant", Annotations: []any{}}
 	var failure error
-	var one v1TextJoiner
+	var joiner v1TextJoiner
 	var text strings.Builder
-	usage, last, err := t.followToEnd(r.Context(), func(seen v1Event) error {
-		text.WriteString(one.join(seen))
-		if seen.call != nil {
-			said.ToolCalls = append(said.ToolCalls, newV1ToolCall(seen.call))
+	usage, last, err := t.followToEnd(r.Context(), func(event v1Event) error {
+		text.WriteString(joiner.join(event))
+		if event.call != nil {
+			message.ToolCalls = append(message.ToolCalls, newV1ToolCall(event.call))
 		}
-		failure = seen.failure
+		failure = event.failure
 		return nil
 	})
 	if err := cmp.Or(failure, err); err != nil {
 		return err
 	}
-	if content := text.String(); content != "" || len(said.ToolCalls) == 0 {
-		said.Content = &content
+	if content := text.String(); content != "" || len(message.ToolCalls) == 0 {
+		message.Content = &content
 	}
 	head.Object = "chat.completion"
 	writeV1JSON(w, http.StatusOK, v1Completion{v1Header: head, Usage: newV1Usage(usage),
-		Choices: []v1Choice{{Message: said, Finish: v1FinishReason(len(said.ToolCalls), last.Stop)}}})
+		Choices: []v1Choice{{Message: message, Finish: v1FinishReason(len(message.ToolCalls), last.Stop)}}})
 	return nil
 }
 
-// streamChatCompletion answers piece by piece. Once it has begun, an error is an event.
+// streamChatCompletion sends the turn as chunks. After the first chunk, errors are sent as events.
 func (h *openaiHandlers) streamChatCompletion(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Header,
 	withUsage bool) error {
 	head.Object = "chat.completion.chunk"
@@ -277,18 +279,18 @@ func (h *openaiHandlers) streamChatCompletion(w http.ResponseWriter, r *http.Req
 	if err := piece(v1Delta{Role: "assistant", Content: &empty}, nil); err != nil {
 		_ = t.stopFollowing(r.Context(), err)
 		t.reader.Close()
-		return nil //nolint:nilerr // the client has gone
+		return nil //nolint:nilerr // the client has disconnected
 	}
 	var failure error
-	var one v1TextJoiner
+	var joiner v1TextJoiner
 	calls := 0
-	usage, last, err := t.followToEnd(r.Context(), func(seen v1Event) error {
-		failure = seen.failure
-		if text := one.join(seen); text != "" {
+	usage, last, err := t.followToEnd(r.Context(), func(event v1Event) error {
+		failure = event.failure
+		if text := joiner.join(event); text != "" {
 			return piece(v1Delta{Content: &text}, nil)
 		}
-		if seen.call != nil {
-			c, at := newV1ToolCall(seen.call), calls
+		if event.call != nil {
+			c, at := newV1ToolCall(event.call), calls
 			c.Index = &at
 			calls++
 			return piece(v1Delta{ToolCalls: []v1ToolCall{c}}, nil)
@@ -299,19 +301,19 @@ func (h *openaiHandlers) streamChatCompletion(w http.ResponseWriter, r *http.Req
 	if failure != nil {
 		logServerFailure(r.Context(), failure)
 		p, _ := newV1Problem(failure)
-		_ = e.send("", map[string]any{"error": p}) // the client may have gone
+		_ = e.send("", map[string]any{"error": p}) // fails only if the client has disconnected
 		return nil
 	}
 	finish := v1FinishReason(calls, last.Stop)
 	if err := piece(v1Delta{}, &finish); err != nil {
-		return nil //nolint:nilerr // the client has gone
+		return nil //nolint:nilerr // the client has disconnected
 	}
 	if withUsage {
 		if err := send([]v1ChunkChoice{}, newV1Usage(usage)); err != nil {
-			return nil //nolint:nilerr // the client has gone
+			return nil //nolint:nilerr // the client has disconnected
 		}
 	}
 	e.addDone()
-	_ = e.flush() // the client may have gone
+	_ = e.flush() // fails only if the client has disconnected
 	return nil
 }

@@ -9,25 +9,25 @@ import (
 	"reeve"
 )
 
-// v1Rule says what becomes of a parameter of OpenAI's. Null is the same as leaving a parameter out.
+// v1Rule is the rule for a parameter of OpenAI. A null value is the same as a missing parameter.
 type v1Rule struct {
 	supported bool
-	allowed   []string // the values, in canonical JSON, that pass; others are refused. Empty: all pass, and are ignored
+	allowed   []string // accepted values of an unsupported parameter in canonical JSON; empty: all, and ignored
 }
 
 var (
-	v1Supported  = v1Rule{supported: true}
-	v1Ignored = v1Rule{} // it does not change the answer
+	v1Supported = v1Rule{supported: true}
+	v1Ignored   = v1Rule{} // does not change the answer
 )
 
-// v1AllowOnly is for a parameter that cannot be heeded: the values that mean the same as leaving it out pass, and others are
-// refused.
+// v1AllowOnly is the rule for an unsupported parameter. It accepts the values that mean the same as a missing
+// parameter, and refuses all others.
 func v1AllowOnly(values ...string) v1Rule { return v1Rule{allowed: values} }
 
-// v1Refused is for a parameter that cannot be heeded and has no such value.
+// v1Refused is the rule for an unsupported parameter without such a value. Empty lists and objects are accepted.
 var v1Refused = v1AllowOnly("[]", "{}")
 
-// What both APIs know.
+// v1Common has the rules for parameters of both APIs.
 var v1Common = map[string]v1Rule{
 	"model":               v1Supported,
 	"stream":              v1Supported,
@@ -60,7 +60,7 @@ var v1ChatParameters = withCommonRules(map[string]v1Rule{
 	"stream_options":        v1Supported,
 	"reasoning_effort":      v1Supported,
 
-	"prediction": v1Ignored, // it makes answers faster, not other ones
+	"prediction": v1Ignored, // affects only the speed
 
 	"frequency_penalty":  v1AllowOnly("0"),
 	"presence_penalty":   v1AllowOnly("0"),
@@ -99,7 +99,7 @@ func withCommonRules(rules map[string]v1Rule) map[string]v1Rule {
 	return rules
 }
 
-// checkV1Parameters refuses what is not known, and what would change the answer and cannot be heeded.
+// checkV1Parameters returns an error for an unknown parameter, and for an unsupported one that would change the answer.
 func checkV1Parameters(sent map[string]json.RawMessage, rules map[string]v1Rule) error {
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		if string(sent[name]) == "null" {
@@ -107,8 +107,8 @@ func checkV1Parameters(sent map[string]json.RawMessage, rules map[string]v1Rule)
 		}
 		rule, known := rules[name]
 		if !known {
-			err := reeve.AsError(newV1Invalid(name, "there is no parameter %q", name))
-			return &v1CodedError{code: "unknown_parameter", err: err.Hintf("leave it out")}
+			err := reeve.AsError(newV1Invalid(name, "unknown parameter %q", name))
+			return &v1CodedError{code: "unknown_parameter", err: err.Hintf("omit it")}
 		}
 		if rule.supported || len(rule.allowed) == 0 {
 			continue
@@ -118,13 +118,13 @@ func checkV1Parameters(sent map[string]json.RawMessage, rules map[string]v1Rule)
 			return err
 		}
 		if !slices.Contains(rule.allowed, string(value)) {
-			return newV1Unsupported(name, "the parameter %s is not supported", name)
+			return newV1Unsupported(name, "parameter %s is not supported", name)
 		}
 	}
 	return nil
 }
 
-// parseV1Stop reads the texts that an answer stops at: one, or up to four.
+// parseV1Stop parses the stop sequences: one text, or a list of up to four.
 func parseV1Stop(raw json.RawMessage) ([]string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -134,35 +134,35 @@ func parseV1Stop(raw json.RawMessage) ([]string, error) {
 	if json.Unmarshal(raw, &one) == nil {
 		list = []string{one}
 	} else if json.Unmarshal(raw, &list) != nil || len(list) > 4 {
-		return nil, newV1Invalid("stop", "stop is a text, or a list of up to four")
+		return nil, newV1Invalid("stop", "stop must be a text or a list of up to four texts")
 	}
 	if slices.Contains(list, "") {
-		return nil, newV1Invalid("stop", "a text to stop at cannot be empty")
+		return nil, newV1Invalid("stop", "a stop text must not be empty")
 	}
 	return list, nil
 }
 
-// parseV1Effort reads how hard a model is to think.
+// parseV1Effort checks the reasoning effort.
 func parseV1Effort(effort, param string) (string, error) {
 	if effort == "" || slices.Contains([]string{"low", "medium", "high"}, effort) {
 		return effort, nil
 	}
-	return "", newV1Unsupported(param, "%s is low, medium or high, and not %q", param, effort)
+	return "", newV1Unsupported(param, "%s must be low, medium or high, not %q", param, effort)
 }
 
-// parseV1Metadata reads what a client wants to be shown again: up to 16 texts by name.
+// parseV1Metadata checks the metadata, an object of up to 16 texts that the response repeats.
 func parseV1Metadata(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
 	var texts map[string]string
 	if json.Unmarshal(raw, &texts) != nil || len(texts) > 16 {
-		return nil, newV1Invalid("metadata", "metadata is an object of up to 16 texts")
+		return nil, newV1Invalid("metadata", "metadata must be an object of up to 16 texts")
 	}
 	for name, text := range texts {
 		if len(name) > 64 || len(text) > 512 || strings.ContainsRune(name+text, 0) {
 			return nil, newV1Invalid("metadata."+reeve.Truncate(name, 64),
-				"a name has up to 64 characters, and a text up to 512")
+				"names have up to 64 bytes, and texts up to 512")
 		}
 	}
 	return raw, nil

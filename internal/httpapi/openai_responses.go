@@ -12,7 +12,8 @@ import (
 	"reeve/model"
 )
 
-// v1ResponseRequest is what POST /v1/responses heeds; v1ResponseParameters says what becomes of other parameters.
+// v1ResponseRequest holds the supported parameters of POST /v1/responses. v1ResponseParameters has the rules for all
+// parameters.
 type v1ResponseRequest struct {
 	Model           string          `json:"model"`
 	Input           json.RawMessage `json:"input"`
@@ -36,7 +37,7 @@ type v1ResponseRequest struct {
 	} `json:"text"`
 }
 
-// v1Item is an item of the input: a message, a call, or what a call came to.
+// v1Item is an item of the input: a message, a call or the result of a call.
 type v1Item struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -47,10 +48,10 @@ type v1Item struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-// v1ResponsePrefix is the name of a turn as a response.
+// v1ResponsePrefix and the id of a turn form the id of a response.
 const v1ResponsePrefix = "resp_"
 
-// transcript reads the input.
+// transcript converts the instructions and the input of the request.
 func (q v1ResponseRequest) transcript() (*v1Transcript, error) {
 	t := &v1Transcript{}
 	if q.Instructions != "" {
@@ -59,7 +60,7 @@ func (q v1ResponseRequest) transcript() (*v1Transcript, error) {
 	var text string
 	var items []v1Item
 	if json.Unmarshal(q.Input, &text) != nil && json.Unmarshal(q.Input, &items) != nil {
-		return nil, newV1Invalid("input", "input is a text or a list of items")
+		return nil, newV1Invalid("input", "input must be a text or a list of items")
 	}
 	if text != "" {
 		t.add(model.User, model.Part{Type: model.Text, Text: text})
@@ -70,12 +71,13 @@ func (q v1ResponseRequest) transcript() (*v1Transcript, error) {
 		}
 	}
 	if len(t.messages) == 0 {
-		return nil, newV1Invalid("input", "there is nothing in the input")
+		return nil, newV1Invalid("input", "input is empty")
 	}
 	return t, nil
 }
 
-func (t *v1Transcript) addItem(m v1Item, path string, before bool) error {
+// addItem adds an input item. With hasPrevious, the call of a result may be in the previous response.
+func (t *v1Transcript) addItem(m v1Item, path string, hasPrevious bool) error {
 	switch m.Type {
 	case "", "message":
 		parts, err := parseV1Content(m.Content, path+".content")
@@ -90,7 +92,7 @@ func (t *v1Transcript) addItem(m v1Item, path string, before bool) error {
 		case "user":
 			t.add(model.User, parts...)
 		default:
-			return newV1Invalid(path+".role", "a role is system, developer, user or assistant, and not %q", m.Role)
+			return newV1Invalid(path+".role", "role must be system, developer, user or assistant, not %q", m.Role)
 		}
 	case "function_call":
 		t.addCall(m.CallID, m.Name, m.Arguments)
@@ -99,14 +101,14 @@ func (t *v1Transcript) addItem(m v1Item, path string, before bool) error {
 		if json.Unmarshal(m.Output, &text) != nil {
 			text = string(m.Output)
 		}
-		if _, known := t.toolNames[m.CallID]; !known && before { // the call is in the response that it goes on from
+		if _, known := t.toolNames[m.CallID]; !known && hasPrevious {
 			t.add(model.User, model.Part{Type: model.Text, Text: "The result of call " + m.CallID + ": " + text})
 			return nil
 		}
 		return t.addResult(m.CallID, text, path+".call_id")
-	case "reasoning", "item_reference": // ours are in the store
+	case "reasoning", "item_reference": // stored with the conversation
 	default:
-		return newV1Invalid(path+".type", "items of type %q are not understood", m.Type)
+		return newV1Invalid(path+".type", "items of type %q are not supported", m.Type)
 	}
 	return nil
 }
@@ -120,13 +122,14 @@ func (h *openaiHandlers) createResponse(w http.ResponseWriter, r *http.Request, 
 	if err != nil {
 		return err
 	}
-	asked := v1Request{model: q.Model, transcript: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
-		topP:   q.TopP,
-		limits: map[string]*int{"max_output_tokens": q.MaxOutputTokens}, previous: q.Previous}
-	if asked.history, err = q.clientHistory(); err != nil {
+	request := v1Request{model: q.Model, transcript: talk, tools: q.Tools, choice: q.ToolChoice,
+		temperature: q.Temperature,
+		topP:        q.TopP,
+		limits:      map[string]*int{"max_output_tokens": q.MaxOutputTokens}, previous: q.Previous}
+	if request.history, err = q.clientHistory(); err != nil {
 		return err
 	}
-	t, err := h.beginRequestedTurn(r, who, asked)
+	t, err := h.beginRequestedTurn(r, who, request)
 	if err != nil {
 		return err
 	}
@@ -137,14 +140,14 @@ func (h *openaiHandlers) createResponse(w http.ResponseWriter, r *http.Request, 
 	return h.streamResponse(w, r, t, out)
 }
 
-// clientHistory reads what goes along with the request as it is.
+// clientHistory returns the settings of the request that are passed on to the turn.
 func (q v1ResponseRequest) clientHistory() (g reeve.ClientHistory, err error) {
 	g.OneCall = q.Parallel != nil && !*q.Parallel
 	if slices.Contains(q.Include, "message.output_text.logprobs") {
 		return g, newV1Unsupported("include", "log probabilities are not supported")
 	}
 	if v := q.Text.Verbosity; v != "" && v != "medium" {
-		return g, newV1Unsupported("text.verbosity", "the parameter text.verbosity is not supported")
+		return g, newV1Unsupported("text.verbosity", "parameter text.verbosity is not supported")
 	}
 	if g.Effort, err = parseV1Effort(q.Reasoning.Effort, "reasoning.effort"); err != nil {
 		return g, err
@@ -158,14 +161,14 @@ func (q v1ResponseRequest) clientHistory() (g reeve.ClientHistory, err error) {
 	return g, err
 }
 
-// getResponseTurn finds the turn that a response is.
+// getResponseTurn returns the turn of a response.
 func (h *openaiHandlers) getResponseTurn(r *http.Request, who reeve.Principal, id string) (run reeve.Run, err error) {
 	err = h.db.View(r.Context(), func(snap *store.Snap) error {
 		run, err = getVisibleTurn(r.Context(), snap, who, strings.TrimPrefix(id, v1ResponsePrefix))
 		return err
 	})
-	if reeve.CodeOf(err) == reeve.NotFound { // the same answer for one that is another's and one that is not there
-		err = reeve.Errorf(reeve.NotFound, "there is no response %q", id)
+	if reeve.CodeOf(err) == reeve.NotFound { // the same error for a missing response and one of another user
+		err = reeve.Errorf(reeve.NotFound, "response %q not found", id)
 	}
 	return run, err
 }

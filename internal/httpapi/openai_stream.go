@@ -9,20 +9,22 @@ import (
 	"time"
 )
 
-// formatRetryAfter is a time to wait as a header says it, in whole seconds, and never less than it is.
-func formatRetryAfter(d time.Duration) string { return strconv.Itoa(max(1, int(math.Ceil(d.Seconds())))) }
-
-// responseStream makes a response of what a turn says, and tells of it in the events of its API. Without events it only
-// makes it.
-type responseStream struct {
-	*eventWriter
-	body *v1ResponseBody
-	nextSeq    int
-	messageText string // what the message under way says so far
-	inMessage bool   // whether a message is under way
+// formatRetryAfter formats a duration for the Retry-After header, rounded up to whole seconds.
+func formatRetryAfter(d time.Duration) string {
+	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }
 
-// sendEvent sends one event, numbered.
+// responseStream builds a response from the events of a turn, and sends the events of the Responses API. With a nil
+// eventWriter it only builds the response.
+type responseStream struct {
+	*eventWriter
+	body        *v1ResponseBody
+	nextSeq     int
+	messageText string // of the current message
+	inMessage   bool   // a message has begun
+}
+
+// sendEvent sends one event with the next sequence number.
 func (e *responseStream) sendEvent(name string, fields map[string]any) error {
 	if e.eventWriter == nil {
 		return nil
@@ -36,30 +38,31 @@ func (e *responseStream) sendState(name string) error {
 	return e.sendEvent(name, map[string]any{"response": e.body})
 }
 
-// addEvent adds what a turn says next.
-func (e *responseStream) addEvent(seen v1Event) error {
-	if seen.text != "" {
-		if err := e.addText(seen.text); err != nil {
+// addEvent adds an event of the turn.
+func (e *responseStream) addEvent(event v1Event) error {
+	if event.text != "" {
+		if err := e.addText(event.text); err != nil {
 			return err
 		}
 	}
-	if seen.messageEnd {
+	if event.messageEnd {
 		if err := e.closeMessage(); err != nil {
 			return err
 		}
 	}
-	if seen.call != nil {
-		return e.addCall(seen.call.ToolCallID, seen.call.Tool, seen.call.Args)
+	if event.call != nil {
+		return e.addCall(event.call.ToolCallID, event.call.Tool, event.call.Args)
 	}
 	return nil
 }
 
-// addText adds a piece of a message, which it begins if none is under way.
+// addText adds text to the current message, or begins a message.
 func (e *responseStream) addText(piece string) error {
 	at, item := len(e.body.Output), e.body.newMessage("in_progress")
 	if !e.inMessage {
 		e.inMessage = true
-		if err := e.sendEvent("response.output_item.added", map[string]any{"output_index": at, "item": item}); err != nil {
+		if err := e.sendEvent("response.output_item.added",
+			map[string]any{"output_index": at, "item": item}); err != nil {
 			return err
 		}
 		if err := e.sendEvent("response.content_part.added",
@@ -74,7 +77,7 @@ func (e *responseStream) addText(piece string) error {
 			"logprobs": []any{}})
 }
 
-// closeMessage ends the message under way, if one is.
+// closeMessage ends the current message, if any.
 func (e *responseStream) closeMessage() error {
 	if !e.inMessage {
 		return nil
@@ -96,30 +99,32 @@ func (e *responseStream) closeMessage() error {
 	return e.sendEvent("response.output_item.done", map[string]any{"output_index": at, "item": item})
 }
 
-// addCall adds a call that the client is to make.
+// addCall adds a call that the client must make.
 func (e *responseStream) addCall(id, tool string, args json.RawMessage) error {
 	if err := e.closeMessage(); err != nil {
 		return err
 	}
-	at, whole := len(e.body.Output), e.body.newCall(id, tool, args)
-	e.body.Output = append(e.body.Output, whole)
-	begun := whole
+	at, item := len(e.body.Output), e.body.newCall(id, tool, args)
+	e.body.Output = append(e.body.Output, item)
+	begun := item
 	begun.Status, begun.Arguments = "in_progress", ""
 	if err := e.sendEvent("response.output_item.added", map[string]any{"output_index": at, "item": begun}); err != nil {
 		return err
 	}
-	if err := e.sendEvent("response.function_call_arguments.delta", map[string]any{"item_id": whole.ID, "output_index": at,
-		"delta": whole.Arguments}); err != nil {
+	if err := e.sendEvent("response.function_call_arguments.delta",
+		map[string]any{"item_id": item.ID, "output_index": at,
+			"delta": item.Arguments}); err != nil {
 		return err
 	}
-	if err := e.sendEvent("response.function_call_arguments.done", map[string]any{"item_id": whole.ID, "output_index": at,
-		"arguments": whole.Arguments, "name": whole.Name}); err != nil {
+	if err := e.sendEvent("response.function_call_arguments.done",
+		map[string]any{"item_id": item.ID, "output_index": at,
+			"arguments": item.Arguments, "name": item.Name}); err != nil {
 		return err
 	}
-	return e.sendEvent("response.output_item.done", map[string]any{"output_index": at, "item": whole})
+	return e.sendEvent("response.output_item.done", map[string]any{"output_index": at, "item": item})
 }
 
-// finish ends the response's output. One without any has an empty message.
+// finish ends the output. An output without items gets an empty message.
 func (e *responseStream) finish() error {
 	if !e.inMessage && len(e.body.Output) == 0 {
 		if err := e.addText(""); err != nil {
@@ -129,13 +134,13 @@ func (e *responseStream) finish() error {
 	return e.closeMessage()
 }
 
-// writeResponse answers when all has been said.
+// writeResponse waits for the end of the turn and sends one response.
 func (h *openaiHandlers) writeResponse(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
 	e := &responseStream{body: b}
 	var failure error
-	usage, last, err := t.followToEnd(r.Context(), func(seen v1Event) error {
-		failure = seen.failure
-		return e.addEvent(seen)
+	usage, last, err := t.followToEnd(r.Context(), func(event v1Event) error {
+		failure = event.failure
+		return e.addEvent(event)
 	})
 	if err := cmp.Or(failure, err); err != nil {
 		return err
@@ -148,24 +153,24 @@ func (h *openaiHandlers) writeResponse(w http.ResponseWriter, r *http.Request, t
 	return nil
 }
 
-// streamResponse answers piece by piece.
+// streamResponse sends the turn as events.
 func (h *openaiHandlers) streamResponse(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
 	e := &responseStream{eventWriter: newEventWriter(w, http.StatusOK), body: b}
 	for _, name := range []string{"response.created", "response.in_progress"} {
 		if err := e.sendState(name); err != nil {
 			_ = t.stopFollowing(r.Context(), err)
 			t.reader.Close()
-			return nil //nolint:nilerr // the client has gone
+			return nil //nolint:nilerr // the client has disconnected
 		}
 	}
 	var failure error
-	usage, last, err := t.followToEnd(r.Context(), func(seen v1Event) error {
-		failure = seen.failure
-		return e.addEvent(seen)
+	usage, last, err := t.followToEnd(r.Context(), func(event v1Event) error {
+		failure = event.failure
+		return e.addEvent(event)
 	})
 	failure = cmp.Or(failure, err)
 	if failure == nil {
-		_ = e.finish() // the client may have gone, here and below
+		_ = e.finish() // fails only if the client has disconnected, here and below
 	} else {
 		_ = e.closeMessage()
 	}

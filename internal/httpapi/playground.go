@@ -13,17 +13,17 @@ import (
 	"reeve/internal/chat"
 )
 
-// playground says something in a session that its caller names, and follows the turn. The session is a conversation
-// that begins with its first message. Who goes away ends the turn: nobody else looks at it.
+// playground sends a message in a session that the caller names, and streams the turn. The first message creates the
+// session's conversation. The turn is cancelled if the client disconnects.
 func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Session string `path:"sessionId" minLength:"1" maxLength:"128" doc:"A name of your own; the same one resumes the session"`
-	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
+	Session string `path:"sessionId" minLength:"1" maxLength:"128" doc:"Any name; the same name continues the session"`
+	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Sends the message once"`
 	Body    api.PlaygroundRequest
 }) (*huma.StreamResponse, error) {
 	if strings.TrimSpace(in.Body.Message) == "" {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "nothing is said",
-			Fields: []reeve.Field{{Path: "/message", Message: "is empty", Expected: "what you want to say"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the message is empty",
+			Fields: []reeve.Field{{Path: "/message", Message: "is empty", Expected: "text"}}}
 	}
 	id := in.Session
 	if !reeve.IsID(id) || !strings.HasPrefix(id, reeve.PrefixConversation+"_") {
@@ -33,16 +33,16 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 	if err != nil {
 		return nil, err
 	}
-	say := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
+	request := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
 	if in.Body.Detach {
-		turn, _, err := h.chat.BeginTurn(ctx, who, c.ID, in.Key, say)
+		turn, _, err := h.chat.BeginTurn(ctx, who, c.ID, in.Key, request)
 		if err != nil {
 			return nil, err
 		}
 		info := api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: turn.ID}
 		return &huma.StreamResponse{Body: func(c huma.Context) { h.writeJSON(c, http.StatusOK, info) }}, nil
 	}
-	f, err := h.beginStreamed(ctx, who, c.ID, in.Key, say)
+	f, err := h.beginStreamed(ctx, who, c.ID, in.Key, request)
 	if err != nil {
 		return nil, err
 	}
@@ -51,20 +51,21 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 	f.onError = func(ctx context.Context, e *eventWriter, err error) {
 		h.canceler.abandon(ctx, who, f.turn, err)
 		why := reeve.AsError(err)
-		// whoever does not listen any more has gone
-		_ = e.send(errorEventType(why.Code), playgroundEvent{Type: errorEventType(why.Code), Code: why.Code, Message: why.Message,
-			Hint: why.Hint})
+		// fails only if the client has disconnected
+		_ = e.send(errorEventType(why.Code), playgroundEvent{Type: errorEventType(why.Code), Code: why.Code,
+			Message: why.Message,
+			Hint:    why.Hint})
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) { h.streamer.send(c, http.StatusOK, f) }}, nil
 }
 
-// playgroundTranslator puts frames into the playground's words.
+// playgroundTranslator converts frames into events of the playground.
 type playgroundTranslator struct {
 	info api.PlaygroundInfo
-	sent string // of the message that is being made
+	sent string // text of the current message that was sent
 }
 
-// playgroundEvent is an event of the playground. Which fields are set depends on its type.
+// playgroundEvent is an event of the playground. Its type determines which fields are set.
 type playgroundEvent struct {
 	Type        string             `json:"type"`
 	MessageID   string             `json:"messageId,omitempty"`
@@ -86,7 +87,7 @@ type playgroundEvent struct {
 	TraceID string `json:"traceId,omitempty"`
 }
 
-// translate writes the events that a frame is in the playground.
+// translate writes the events for a frame.
 func (p *playgroundTranslator) translate(e *eventWriter, l chat.EncodedFrame) error {
 	var f reeve.Frame
 	if err := json.Unmarshal(l.Data, &f); err != nil {
@@ -119,7 +120,7 @@ func (p *playgroundTranslator) translate(e *eventWriter, l chat.EncodedFrame) er
 	case reeve.FrameError:
 		put(playgroundEvent{Type: errorEventType(f.Code), Code: f.Code, Message: f.Message, Hint: f.Hint})
 	case reeve.FrameComplete:
-		if f.Code == reeve.StepLimit && f.State == reeve.RunCompleted { // it still found an answer
+		if f.Code == reeve.StepLimit && f.State == reeve.RunCompleted { // the turn completed all the same
 			put(playgroundEvent{Type: errorEventType(f.Code), Code: f.Code, Message: f.Message})
 		}
 		put(playgroundEvent{Type: "finish", State: f.State, Code: f.Code, Usage: f.Spent})
@@ -145,7 +146,8 @@ func (p *playgroundTranslator) sendToken(f reeve.Frame, put func(playgroundEvent
 	}
 }
 
-// sendRemainder sends what of a message was not streamed.
+// sendRemainder sends the part of a message that was not streamed. If the streamed part differs, it discards that part
+// and sends the whole message.
 func (p *playgroundTranslator) sendRemainder(f reeve.Frame, put func(playgroundEvent)) {
 	rest, ok := strings.CutPrefix(f.Text, p.sent)
 	if !ok {
@@ -158,13 +160,13 @@ func (p *playgroundTranslator) sendRemainder(f reeve.Frame, put func(playgroundE
 	p.sent = ""
 }
 
-// sendEnd says where the session is, and that there is no more.
+// sendEnd sends the session's ids and the end of the stream.
 func (p *playgroundTranslator) sendEnd(e *eventWriter) {
 	e.add(0, "session-info", playgroundEvent{Type: "session-info", PlaygroundInfo: &p.info, TraceID: p.info.TurnID})
 	e.addDone()
 }
 
-// errorEventType names an error: one after which the session goes on as if nothing had been, or another.
+// errorEventType returns "recoverable-error" for errors after which the session can simply continue, otherwise "error".
 func errorEventType(c reeve.Code) string {
 	switch c {
 	case reeve.StepLimit, reeve.Timeout, reeve.ToolFailed, reeve.RateLimited, reeve.ModelFailed, reeve.Unavailable,

@@ -8,7 +8,7 @@ import (
 	"reeve/internal/store"
 )
 
-// hideProjectPath is a project as somebody may see it: where it is on the server's disk is the owners' business.
+// hideProjectPath clears the project's path on the server's disk unless the caller is an owner.
 func hideProjectPath(who reeve.Principal, p reeve.Project) reeve.Project {
 	if !who.Role.Allows(reeve.Owner) {
 		p.Path = ""
@@ -37,7 +37,7 @@ func (h *projectHandlers) create(ctx context.Context, who reeve.Principal, in *s
 	Scoped
 	Body reeve.ProjectRequest
 }) (*body[reeve.Project], error) {
-	// A path of the server's disk is no single tenant's business: what is there may be another's.
+	// the path may be any directory of the server, including those of other workspaces
 	if err := h.db.View(ctx, func(snap *store.Snap) error { return checkServerToken(ctx, snap, who) }); err != nil {
 		return nil, err
 	}

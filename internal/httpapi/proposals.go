@@ -20,8 +20,8 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Page
 	State reeve.ProposalState `query:"state" enum:"pending,rejected,accepted,applied,failed,denied,stale,unknown"`
-	Agent string              `query:"agent" maxLength:"128" doc:"Id or name"`
-	Set   string              `query:"set" maxLength:"128" doc:"A change set's id"`
+	Agent string              `query:"agent" maxLength:"128" doc:"Agent id or name"`
+	Set   string              `query:"set" maxLength:"128" doc:"Only proposals of this change set"`
 }) (*body[api.ProposalList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (h *proposalHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 	})
 }
 
-// commentInput is a person's word on one proposal.
+// commentInput is the input of a decision on one proposal.
 type commentInput struct {
 	IDPath
 	Body api.CommentRequest
@@ -87,8 +87,8 @@ func (h *proposalHandlers) reopen(ctx context.Context, who reeve.Principal, in *
 func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Agent   string `query:"agent" maxLength:"128" doc:"Id or name"`
-	Pending bool   `query:"pending" doc:"Only those with an item that waits for a person"`
+	Agent   string `query:"agent" maxLength:"128" doc:"Agent id or name"`
+	Pending bool   `query:"pending" doc:"Only change sets with a pending item"`
 }) (*body[api.ChangeSetList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in
 	})
 }
 
-// maxSetItems is how many items a change set is shown with; the list of proposals pages through more.
+// maxSetItems is the most items that getSet returns. The list of proposals returns the others.
 const maxSetItems = 500
 
 func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal,
@@ -127,7 +127,7 @@ func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal,
 	})
 }
 
-// setDecisionInput is a person's word on several items of a change set.
+// setDecisionInput is the input of a decision on items of a change set.
 type setDecisionInput struct {
 	IDPath
 	Body api.SetDecisionRequest

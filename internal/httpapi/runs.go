@@ -18,7 +18,7 @@ type runHandlers struct {
 func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Agent string         `query:"agent" maxLength:"128" doc:"Id or name"`
+	Agent string         `query:"agent" maxLength:"128" doc:"Agent id or name"`
 	State reeve.RunState `query:"state" enum:"running,parked,completed,failed,skipped,cancelled,paused"`
 }) (*body[api.RunList], error) {
 	if err := checkCursor(in.Cursor); err != nil {

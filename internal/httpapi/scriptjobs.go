@@ -8,7 +8,7 @@ import (
 	"reeve/internal/store"
 )
 
-// scriptJobHandlers serves the jobs of the planner and the maintainer of scripts.
+// scriptJobHandlers serves the script jobs of the planner and the maintainer.
 type scriptJobHandlers struct {
 	db          *store.DB
 	automations Automations
@@ -22,7 +22,7 @@ func (h *scriptJobHandlers) plan(ctx context.Context, who reeve.Principal, in *s
 	return &body[reeve.ScriptJob]{k}, err
 }
 
-// maxScriptJobs is how many script jobs of one automation are shown.
+// maxScriptJobs is the most script jobs that list returns.
 const maxScriptJobs = 200
 
 func (h *scriptJobHandlers) list(ctx context.Context, who reeve.Principal,
@@ -38,8 +38,9 @@ func (h *scriptJobHandlers) list(ctx context.Context, who reeve.Principal,
 	})
 }
 
-// errandFor reads a script job that the caller may see.
-func getVisibleScriptJob(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptJob, error) {
+// getVisibleScriptJob returns a script job. It fails with NOT_FOUND if the caller may not see it.
+func getVisibleScriptJob(ctx context.Context, snap *store.Snap, who reeve.Principal,
+	id string) (reeve.ScriptJob, error) {
 	k, err := snap.Automations().GetScriptJob(ctx, who.Workspace, id)
 	if err == nil && !canSee(who, k.UserID) {
 		err = newNotFound("script job", id)

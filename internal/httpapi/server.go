@@ -19,7 +19,7 @@ import (
 	"reeve/internal/wake"
 )
 
-// Config says what the API serves.
+// Config holds the services and settings of the API.
 type Config struct {
 	DB          *store.DB
 	Gate        *gate.Gate
@@ -30,33 +30,36 @@ type Config struct {
 	Automations Automations
 	Delegations Delegations
 	Branches    Branches
-	Streams     *Streams // what goes on until somebody ends it. Default: one that nobody closes
+	Streams     *Streams // open streams and sockets. Default: a new set
 	Log         *slog.Logger
 	Version     string
 	StartedAt   time.Time
-	// names the server answers to, besides loopback ones. Default: none
+	// Host names that the server accepts besides loopback names. Default: none
 	Hosts []string
-	// web origins that may call it, besides its own. Default: none
+	// web origins that may call the server besides its own. Default: none
 	Origins []string
 	Rate    float64 // requests per second for one token. Default: 200
 	Burst   int     // requests at once for one token. Default: 400
-	// between signs of life, and looks at whether a client may still listen. Default: 15 s
+	// interval of keep-alive messages and of checks whether a client may still listen. Default: 15 s
 	Heartbeat time.Duration
-	Doctor    func(ctx context.Context) []reeve.PartHealth     // checks the server's parts
-	Ready     func(ctx context.Context) error                  // whether it can serve
-	Held      func(ctx context.Context) bool                   // whether it is held. Default: never
-	Backup    func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
-	Metrics   http.Handler                                     // what is measured. Default: not served
+	Doctor    func(ctx context.Context) []reeve.PartHealth // checks the server's parts. Default: none are checked
+	// returns an error while the server cannot serve. Default: always ready
+	Ready   func(ctx context.Context) error
+	Held    func(ctx context.Context) bool                   // reports whether the server is held. Default: never
+	Backup  func(ctx context.Context) (io.ReadCloser, error) // returns a copy of the database
+	Metrics http.Handler                                     // serves the metrics. Default: no metrics
 
-	// whether tools of a program's own may tell of other things than the built-in ones do. Default: they do not
-	OpenTokens   bool
-	MetricsToken string // a token that reads the metrics and nothing else. Default: only server tokens do
+	// OpenTokens reports whether tools of the embedding program may announce changes that no built-in tool announces.
+	// Default: false
+	OpenTokens bool
+	// MetricsToken is a token that may read the metrics and nothing else. Default: only server tokens may read them
+	MetricsToken string
 }
 
-// Delegations looks at once whether calls of agents by agents wait for a run that has ended.
+// Delegations resumes calls of agents that wait for the run of another agent. Wakeup checks for ended runs at once.
 type Delegations interface{ Wakeup() }
 
-// services is what the handlers of several resources share.
+// services holds what the handlers of several resources share.
 type services struct {
 	Config
 	errors    errorWriter
@@ -79,10 +82,11 @@ func newServices(cfg Config) *services {
 	return s
 }
 
-// bodyLimit is the most bytes a request body may have. A session file of its largest size fits, escaped.
+// bodyLimit is the default limit of a request body in bytes. A session file of the largest size fits, even escaped.
 const bodyLimit = 4 << 20
 
-// maxBodyBytes is the limit of a route. What a person says may bring files with it, and a batch holds many mails.
+// maxBodyBytes returns the body limit of a route in bytes. Turns carry attachments and mail batches carry many
+// messages, so both have a higher limit.
 func maxBodyBytes(path string) int64 {
 	switch path {
 	case turnsPath:
@@ -93,7 +97,7 @@ func maxBodyBytes(path string) int64 {
 	return bodyLimit
 }
 
-// New makes the handler of the whole API.
+// New returns the handler of the whole API.
 func New(cfg Config) http.Handler {
 	if cfg.Rate == 0 {
 		cfg.Rate = 200
@@ -126,15 +130,12 @@ func New(cfg Config) http.Handler {
 			token: cfg.MetricsToken})
 	}
 	mux.HandleFunc("GET /docs", docs(router.OpenAPI(), cfg.Log))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/docs",
-			http.StatusFound)
-	})
+	mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
 	mux.HandleFunc("/", s.errors.handleUnmatched(mux))
 	return s.middleware(mux)
 }
 
-// middleware wraps the routes in the checks that every request passes, the outermost last.
+// middleware wraps h in the checks that every request passes. The outermost check is added last.
 func (s *services) middleware(h http.Handler) http.Handler {
 	once := &idempotency{db: s.DB, gate: s.Gate, errors: s.errors, log: s.Log}
 	hold := &holdGuard{db: s.DB, errors: s.errors}
@@ -144,10 +145,10 @@ func (s *services) middleware(h http.Handler) http.Handler {
 	return ids.identify(limitBodyTime(origin.check(s.errors.checkPath(h))))
 }
 
-// openAPIConfig is the head of the OpenAPI document.
+// openAPIConfig returns the configuration of huma, with the metadata of the OpenAPI document.
 func openAPIConfig(version string) huma.Config {
 	cfg := huma.DefaultConfig("Reeve", version)
-	cfg.Info.Description = "Runs agents that act through tools, and answers for every action."
+	cfg.Info.Description = "Reeve runs agents that act through tools, and records every action."
 	cfg.DocsPath, cfg.CreateHooks = "", nil
 	cfg.SchemasPath = ""
 	cfg.RejectUnknownQueryParameters = true
@@ -165,7 +166,7 @@ func marshal(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// unmarshal is strict about what JSON is: duplicate keys, bad UTF-8 and lone surrogates are refused, not guessed at.
+// unmarshal decodes strict JSON. It fails on duplicate keys, invalid UTF-8 and lone surrogates.
 func unmarshal(b []byte, v any) error {
 	if _, err := reeve.ParseJSON(b); err != nil {
 		return err
@@ -173,13 +174,13 @@ func unmarshal(b []byte, v any) error {
 	return describeDecodeError(json.Unmarshal(b, v))
 }
 
-// body is an output with a body.
+// body is a response with a body.
 type body[T any] struct{ Body T }
 
-// none is an output without one.
+// none is a response without a body.
 type none struct{}
 
-// route describes one route. Role is what the token must have in the workspace.
+// route describes one route. The caller's token must have at least the given role.
 type route struct {
 	method, path, id, summary string
 	tag                       string
@@ -187,13 +188,13 @@ type route struct {
 	status                    int
 }
 
-// handle registers a route. Errors of any room become problems here, in one place.
+// handle registers a route. It checks the input, and turns errors of f into problem documents.
 func handle[I, O any](router huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
 	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag},
 		DefaultStatus: r.status,
-		MaxBodyBytes:  maxBodyBytes(r.path), BodyReadTimeout: -1} // as paced has it
+		MaxBodyBytes:  maxBodyBytes(r.path), BodyReadTimeout: -1} // limitBodyTime sets the deadlines
 	if r.method == http.MethodPost && keyRules[r.id] == 0 {
-		panic("the route " + r.id + " has no rule for its Idempotency-Key; see keyRules")
+		panic("route " + r.id + " has no entry in keyRules")
 	}
 	if r.method == http.MethodPost && !handlesOwnKey(r.path) {
 		op.Parameters = append(op.Parameters, keyParameter())
@@ -212,15 +213,15 @@ func handle[I, O any](router huma.API, r route, f func(context.Context, reeve.Pr
 	})
 }
 
-// requireRole lets those through whose role suffices, before a word of what they sent is read.
+// requireRole rejects callers without the route's role before the body is read.
 func (r route) requireRole(c huma.Context, next func(huma.Context)) {
 	role := principal(c.Context()).Role
 	if role.Allows(r.role) {
 		next(c)
 		return
 	}
-	p := newProblem(c.Context(), reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", role).
-		Hintf("it takes the role %s", r.role))
+	p := newProblem(c.Context(), reeve.Errorf(reeve.Forbidden, "the role %s may not use this route", role).
+		Hintf("use a token with the role %s", r.role))
 	c.SetHeader("Content-Type", p.ContentType(""))
 	c.SetStatus(p.Status)
 	_ = json.NewEncoder(c.BodyWriter()).Encode(p)

@@ -8,11 +8,11 @@ import (
 	"reeve/internal/store"
 )
 
-// Conversations belong to those who take part. Wherever a session or a run can be named, one that somebody does not
-// take part in does not exist for them.
+// A conversation is visible to its participants and to owners. For other callers its session and its runs do not exist,
+// wherever a request names them.
 
-// resolveSession is the session that a caller means by a name. By "default" everybody means their own, but owners, who see
-// all, mean the one that is stored under that name: everybody's once, and the server owner's now.
+// resolveSession returns the session that a caller means by a name. "default" means the caller's own default session.
+// For owners, who see every session, it means the session that is stored under that name.
 func resolveSession(who reeve.Principal, name string) string {
 	if name == reeve.SharedDefault && chat.VisibleTo(who) != "" {
 		return reeve.DefaultSession(who.User)
@@ -20,7 +20,8 @@ func resolveSession(who reeve.Principal, name string) string {
 	return name
 }
 
-// isSessionHidden tells whether a session is another user's default session, or a conversation that somebody does not see.
+// isSessionHidden reports whether a session is the default session of another user, or a conversation that the caller
+// may not see.
 func isSessionHidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session string) (bool, error) {
 	if session == "" || chat.VisibleTo(who) == "" {
 		return false, nil
@@ -30,7 +31,7 @@ func isSessionHidden(ctx context.Context, snap *store.Snap, who reeve.Principal,
 	}
 	if _, err := snap.Chat().GetConversation(ctx, who.Workspace, "", session); err != nil {
 		if reeve.CodeOf(err) == reeve.NotFound {
-			return false, nil // a session that is no conversation is the workspace's
+			return false, nil // a session without a conversation is visible to the whole workspace
 		}
 		return false, err
 	}
@@ -41,7 +42,8 @@ func isSessionHidden(ctx context.Context, snap *store.Snap, who reeve.Principal,
 	return false, err
 }
 
-// isRunHidden tells whether a run is another user's, or a turn of a conversation that somebody does not see.
+// isRunHidden reports whether a run belongs to another user, or is a turn of a conversation that the caller may not
+// see.
 func isRunHidden(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (bool, error) {
 	if id == "" || chat.VisibleTo(who) == "" {
 		return false, nil
@@ -58,16 +60,16 @@ func isRunHidden(ctx context.Context, snap *store.Snap, who reeve.Principal, id 
 	return !canSee(who, run.UserID), nil
 }
 
-// checkSessionAccess refuses calls in a session or run that somebody does not see.
+// checkSessionAccess returns an error if the caller may not see the session or the run.
 func checkSessionAccess(ctx context.Context, snap *store.Snap, who reeve.Principal, session, run string) error {
-	no, err := isSessionHidden(ctx, snap, who, session)
-	if err == nil && no {
+	isHidden, err := isSessionHidden(ctx, snap, who, session)
+	if err == nil && isHidden {
 		return reeve.Errorf(reeve.NotFound, "session %q not found", session)
 	}
 	if err == nil {
-		no, err = isRunHidden(ctx, snap, who, run)
+		isHidden, err = isRunHidden(ctx, snap, who, run)
 	}
-	if err == nil && no {
+	if err == nil && isHidden {
 		err = reeve.Errorf(reeve.NotFound, "run %q not found", run)
 	}
 	return err

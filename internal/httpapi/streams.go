@@ -8,24 +8,24 @@ import (
 	"reeve"
 )
 
-// Streams are the answers and sockets that go on until somebody ends them. A server that stops tells them so, and
+// Streams is the set of open streams and sockets, which have no end of their own. A stopping server closes them and
 // waits.
 type Streams struct {
-	mu      sync.Mutex
-	open    int
-	closed  bool
-	closing context.Context // over when they are told to end
-	startClosing    context.CancelFunc
-	ended   chan struct{} // closed when all have
+	mu           sync.Mutex
+	open         int
+	closed       bool
+	closing      context.Context // done when the streams must end
+	startClosing context.CancelFunc
+	ended        chan struct{} // closed when all streams have ended
 
-	rightsChanged context.Context // over when somebody may have lost a right to listen; then there is another
+	rightsChanged      context.Context // done when a client may have lost its right to listen; then replaced
 	signalRightsChange context.CancelFunc
 }
 
-// errStopping is what the clients of a server that stops are told.
+// errStopping is the error for clients of a stopping server.
 var errStopping = reeve.Errorf(reeve.Unavailable, "the server is stopping")
 
-// NewStreams makes an empty set of them.
+// NewStreams returns an empty set.
 func NewStreams() *Streams {
 	s := &Streams{ended: make(chan struct{})}
 	s.closing, s.startClosing = context.WithCancel(context.Background())
@@ -33,7 +33,7 @@ func NewStreams() *Streams {
 	return s
 }
 
-// Recheck makes every one of them look whether its client may still listen.
+// Recheck makes every stream check whether its client may still listen.
 func (s *Streams) Recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,14 +41,14 @@ func (s *Streams) Recheck() {
 	s.rightsChanged, s.signalRightsChange = context.WithCancel(context.Background())
 }
 
-// rightsContext is over when rights may have changed since it was asked for.
+// rightsContext returns a context that ends when the rights of a client may have changed since this call.
 func (s *Streams) rightsContext() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rightsChanged
 }
 
-// enter adds one; false means that it is too late.
+// enter adds a stream. It returns false if the server is stopping.
 func (s *Streams) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +58,7 @@ func (s *Streams) enter() bool {
 	return !s.closed
 }
 
+// leave removes a stream.
 func (s *Streams) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +67,7 @@ func (s *Streams) leave() {
 	}
 }
 
-// context gives a context that ends with its parent, or when all are told to end.
+// context returns a context that ends with its parent or when the server stops.
 func (s *Streams) context(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	stop := context.AfterFunc(s.closing, cancel)
@@ -75,7 +76,7 @@ func (s *Streams) context(parent context.Context) (context.Context, context.Canc
 
 func (s *Streams) isStopping() bool { return s.closing.Err() != nil }
 
-// Close tells all of them to end, and waits until they have or ctx ends.
+// Close ends all streams and waits until they have ended or ctx is done.
 func (s *Streams) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closed {
@@ -94,8 +95,8 @@ func (s *Streams) Close(ctx context.Context) error {
 	}
 }
 
-// endError says what the end of a stream's context means: the server stops, or the client has gone. Any other error
-// stays as it is.
+// endError converts the error of an ended stream context: to errStopping if the server stops, otherwise to CANCELED. It
+// returns any other error unchanged.
 func (s *Streams) endError(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):

@@ -52,21 +52,20 @@ func (h *turnHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	return out, err
 }
 
-// create begins a turn, and answers with the turn or with its events. The turn goes on when a client that follows it
-// goes away.
+// create begins a turn, and returns the turn or streams its events. The turn continues if the client disconnects.
 func (h *turnHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Key    string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
+	Key    string `header:"Idempotency-Key" maxLength:"255" doc:"Begins the turn once"`
 	Accept string `header:"Accept"`
 	Body   reeve.TurnRequest
 }) (*huma.StreamResponse, error) {
 	if !strings.Contains(in.Accept, eventType) {
-		turn, fresh, err := h.chat.BeginTurn(ctx, who, in.ID, in.Key, in.Body)
+		turn, isNew, err := h.chat.BeginTurn(ctx, who, in.ID, in.Key, in.Body)
 		if err != nil {
 			return nil, err
 		}
 		return &huma.StreamResponse{Body: func(c huma.Context) {
-			if !fresh {
+			if !isNew {
 				c.SetHeader(replayHeader, "true")
 			}
 			h.writeJSON(c, http.StatusCreated, turn)
@@ -79,25 +78,26 @@ func (h *turnHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 	return &huma.StreamResponse{Body: func(c huma.Context) { h.streamer.send(c, http.StatusCreated, f) }}, nil
 }
 
-// writeJSON answers with one document.
+// writeJSON sends a JSON document.
 func (h *turnHandlers) writeJSON(c huma.Context, status int, v any) {
 	c.SetHeader("Content-Type", "application/json")
 	c.SetStatus(status)
 	if err := json.NewEncoder(c.BodyWriter()).Encode(v); err != nil {
-		h.log.Debug("an answer was not taken", "request", requestID(c.Context()), "error", err)
+		h.log.Debug("cannot send response", "request", requestID(c.Context()), "error", err)
 	}
 }
 
-// beginStreamed begins a turn that is followed from its first frame to its last.
+// beginStreamed begins a turn and returns a stream of all its frames. For a repeated key it returns a stream of the
+// existing turn.
 func (h *turnHandlers) beginStreamed(ctx context.Context, who reeve.Principal, conversation, key string,
 	r reeve.TurnRequest) (*eventStream, error) {
-	// so that a new turn is heard from its first frame on without looking for it
+	// subscribe first, so that the stream has the first frame of a new turn
 	reader, err := h.chat.Hub.Subscribe(ctx, conversation, -1)
 	if err != nil {
 		return nil, err
 	}
-	turn, fresh, err := h.chat.BeginTurn(ctx, who, conversation, key, r)
-	if err == nil && !fresh {
+	turn, isNew, err := h.chat.BeginTurn(ctx, who, conversation, key, r)
+	if err == nil && !isNew {
 		reader.Close()
 		reader, err = h.subscribeFromStart(ctx, conversation, turn.ID)
 	}
@@ -110,7 +110,7 @@ func (h *turnHandlers) beginStreamed(ctx context.Context, who reeve.Principal, c
 	return &eventStream{reader: reader, who: who, conversation: conversation, turn: turn.ID, keepOpen: true}, nil
 }
 
-// subscribeFromStart follows a turn that has begun before, from its first frame on.
+// subscribeFromStart subscribes to an existing turn from its first frame.
 func (h *turnHandlers) subscribeFromStart(ctx context.Context, conversation, turn string) (*chat.Reader, error) {
 	var first int64
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
@@ -123,7 +123,7 @@ func (h *turnHandlers) subscribeFromStart(ctx context.Context, conversation, tur
 	return h.chat.Hub.Subscribe(ctx, conversation, max(0, first-1))
 }
 
-// getVisibleTurn reads a turn of a conversation that somebody may see.
+// getVisibleTurn returns the run of a turn. It fails with NOT_FOUND if the caller may not see its conversation.
 func getVisibleTurn(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (run reeve.Run, err error) {
 	if run, err = snap.Runs().GetRun(ctx, who.Workspace, id); err == nil && run.Reason == reeve.ReasonUser {
 		_, err = getVisibleConversation(ctx, snap, who, run.SessionID)
@@ -155,7 +155,7 @@ func (h *turnHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath)
 	})
 }
 
-// cancel ends a turn that the caller may see.
+// cancel cancels a turn that the caller may see.
 func (h *turnHandlers) cancel(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Turn], error) {
 	convertStoredResponse(ctx, func(run reeve.Run) any { return run.Turn() })
 	t, err := h.canceler.cancel(ctx, who, "", in.ID)

@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// checkPath refuses paths that are not written in their one form: net/http would redirect them, and a proxy might read
-// them in another way than we do.
+// checkPath refuses paths that are not clean, such as /a//b. net/http would redirect them, and a proxy might interpret
+// them differently.
 func (e errorWriter) checkPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") {
@@ -24,7 +24,7 @@ func (e errorWriter) writeNoRoute(w http.ResponseWriter, r *http.Request) {
 	e.write(w, r, reeve.Errorf(reeve.NotFound, "no route %s %s", r.Method, r.URL.Path).Hintf("see /docs"))
 }
 
-// handleUnmatched answers requests that no route takes. It names the methods that the path does take, if any.
+// handleUnmatched responds to requests that match no route. It lists the methods that the path supports, if any.
 func (e errorWriter) handleUnmatched(mux *http.ServeMux) http.HandlerFunc {
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func (e errorWriter) handleUnmatched(mux *http.ServeMux) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		err := reeve.Errorf(reeve.Unsupported, "%s cannot be done with %s", r.Method, r.URL.Path).Hintf("it takes %s",
+		err := reeve.Errorf(reeve.Unsupported, "%s does not support %s", r.URL.Path, r.Method).Hintf("use %s",
 			strings.Join(allowed, ", "))
 		if isV1(r.URL.Path) {
 			p, _ := newV1Problem(&v1CodedError{code: "method_not_allowed", err: err})

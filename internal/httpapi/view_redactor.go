@@ -10,36 +10,35 @@ import (
 	"reeve/internal/store"
 )
 
-// A person who decides on a call sees all of what it would do. Those who may look but not decide are not shown what
-// looks like a secret in it.
-
-// viewRedactor hides likely secrets in approvals and proposals from callers who may look but not decide.
+// viewRedactor redacts likely secrets in approvals and proposals for viewers. Members, who decide on calls, see the
+// full arguments.
 type viewRedactor struct {
 	db   *store.DB
 	gate *gate.Gate
 }
 
-// redact makes approvals and proposals fit for who asks for them.
+// redact redacts approvals and proposals in place unless the caller is a member.
 func (v viewRedactor) redact(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval,
 	items []reeve.Proposal) error {
 	if who.Role.Allows(reeve.Member) || len(approvals)+len(items) == 0 {
 		return nil
 	}
-	shown, err := v.gate.Redaction(ctx, snap, who.Workspace)
+	redaction, err := v.gate.Redaction(ctx, snap, who.Workspace)
 	if err != nil {
 		return err
 	}
 	for i := range approvals {
-		approvals[i].Args, approvals[i].Preview = shown.ForObservers(approvals[i].Args),
-			shown.ForObservers(approvals[i].Preview)
+		approvals[i].Args, approvals[i].Preview = redaction.ForObservers(approvals[i].Args),
+			redaction.ForObservers(approvals[i].Preview)
 	}
 	for i := range items {
-		items[i].Args, items[i].Preview = shown.ForObservers(items[i].Args), shown.ForObservers(items[i].Preview)
+		items[i].Args, items[i].Preview = redaction.ForObservers(items[i].Args),
+			redaction.ForObservers(items[i].Preview)
 	}
 	return nil
 }
 
-// redactOne is oversee for one of each, which may be nil.
+// redactOne is like redact for one approval and one proposal. Both may be nil.
 func (v viewRedactor) redactOne(ctx context.Context, snap *store.Snap, who reeve.Principal, a *reeve.Approval,
 	item *reeve.Proposal) error {
 	var approvals []reeve.Approval
@@ -60,24 +59,25 @@ func (v viewRedactor) redactOne(ctx context.Context, snap *store.Snap, who reeve
 	return err
 }
 
-// redactFrame makes one line of a conversation fit for who listens.
-func (v viewRedactor) redactFrame(ctx context.Context, who reeve.Principal, l chat.EncodedFrame) (json.RawMessage, error) {
-	if l.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {
-		return l.Data, nil
+// redactFrame returns the JSON of a frame as the caller may see it.
+func (v viewRedactor) redactFrame(ctx context.Context, who reeve.Principal,
+	f chat.EncodedFrame) (json.RawMessage, error) {
+	if f.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {
+		return f.Data, nil
 	}
-	var f reeve.Frame
-	if err := json.Unmarshal(l.Data, &f); err != nil {
+	var frame reeve.Frame
+	if err := json.Unmarshal(f.Data, &frame); err != nil {
 		return nil, err
 	}
 	err := v.db.View(ctx, func(snap *store.Snap) error {
-		shown, err := v.gate.Redaction(ctx, snap, who.Workspace)
+		redaction, err := v.gate.Redaction(ctx, snap, who.Workspace)
 		if err == nil {
-			f.Preview = shown.ForObservers(f.Preview)
+			frame.Preview = redaction.ForObservers(frame.Preview)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(f)
+	return json.Marshal(frame)
 }

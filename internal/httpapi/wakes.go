@@ -25,12 +25,13 @@ func (h *wakeHandlers) listForRun(ctx context.Context, who reeve.Principal, in *
 	})
 }
 
-// list reads a page of the wakes that of chooses. A page ends with a wake, whose key is the cursor.
-func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of func(*store.Snap) (store.WakeFilter,
-	error)) (*body[api.WakeList], error) {
+// list returns a page of the wakes that the filter selects. The cursor is the run key of the last wake.
+func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page,
+	filter func(*store.Snap) (store.WakeFilter,
+		error)) (*body[api.WakeList], error) {
 	out := &body[api.WakeList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		f, err := of(snap)
+		f, err := filter(snap)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of
 
 func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Key string `path:"runKey" maxLength:"256" doc:"The run key; a slash in it is written %2F"`
+	Key string `path:"runKey" maxLength:"256" doc:"Run key; write a slash as %2F"`
 }) (*body[reeve.Wake], error) {
 	out := &body[reeve.Wake]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
@@ -62,7 +63,7 @@ func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 
 func (h *wakeHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
-	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key wakes once"`
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"Wakes the agent once"`
 	Body api.WakeRequest
 }) (*body[reeve.Wake], error) {
 	w, err := h.queue.Wake(ctx, who.Workspace, in.Agent, who.User, in.Key, in.Body.Input)
