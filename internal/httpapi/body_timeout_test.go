@@ -32,8 +32,7 @@ func (l wire) Accept() (net.Conn, error) {
 func (l wire) Close() error   { close(l.ends); return nil }
 func (l wire) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A body may take its time as long as it comes on; what is done with it then may too. One that stands still or trickles
-// is given up.
+// A body may arrive slowly, and its handler may take long. A body that pauses or is far too slow is refused.
 func TestBadInput_SlowBodies(t *testing.T) {
 	for name, c := range map[string]struct {
 		piece int
@@ -91,8 +90,8 @@ func TestBadInput_SlowBodies(t *testing.T) {
 	}
 }
 
-// A body that comes too slowly is told so with a key, too.
-func TestIdempotencyKey_OfASlowBody(t *testing.T) {
+// A slow body also times out for a request with an Idempotency-Key.
+func TestIdempotencyKey_SlowBodyTimesOut(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, "/x",
 		iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the request body arrived too slowly")))

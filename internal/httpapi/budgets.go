@@ -25,7 +25,7 @@ func (h *budgetHandlers) list(ctx context.Context, who reeve.Principal, _ *Scope
 // SubjectPath is the input of routes with the subject of a budget in the path.
 type SubjectPath struct {
 	Scoped
-	Subject string `path:"subject" maxLength:"200" doc:"Subject of the budget: agent:<id or name>, run:<id> or workspace"`
+	Subject string `path:"subject" maxLength:"200" doc:"Subject: agent:<id or name>, run:<id> or workspace"`
 }
 
 var subjectPattern = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)

@@ -15,7 +15,7 @@ import (
 
 type callInput struct {
 	AgentPath
-	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"Makes the call once; valid for one user and one session or run"`
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"Makes the call once; per user and session or run"`
 	Body api.CallRequest
 }
 
@@ -93,7 +93,7 @@ func (h *callHandlers) call(ctx context.Context, who reeve.Principal, in *callIn
 	return newCallOutput(res), nil
 }
 
-// callAll makes several calls in order. A key of the batch gives a derived key to each call without a key.
+// callAll makes several calls in order. Each call without a key gets a key derived from the batch's key.
 func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Makes each call of the batch once"`

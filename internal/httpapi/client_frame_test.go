@@ -54,8 +54,8 @@ func FuzzClientFrame(f *testing.F) {
 	})
 }
 
-// What is refused names the field as the client wrote it.
-func TestW21_FramesThatAreWrong(t *testing.T) {
+// The error names the field as the client wrote it.
+func TestW21_InvalidFrames(t *testing.T) {
 	t.Parallel()
 	for text, path := range map[string]string{`{"TYPE":"ping"}`: "/TYPE",
 		`{"type":"message","Content":"hi"}`: "/Content", `{"type":"message","content":7}`: "/content",

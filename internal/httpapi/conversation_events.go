@@ -26,7 +26,7 @@ type eventStream struct {
 func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	StreamPosition
-	Last   string `header:"Last-Event-ID" maxLength:"32" doc:"Id of the last event received, as browsers send it; replaces after"`
+	Last   string `header:"Last-Event-ID" maxLength:"32" doc:"Id of the last event received; replaces after"`
 	Follow bool   `query:"follow" default:"true" doc:"Wait for new frames; false ends the stream after the stored ones"`
 }) (*huma.StreamResponse, error) {
 	after := in.After

@@ -109,7 +109,7 @@ func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in
 	Page
 	Agent string `query:"agent" maxLength:"128" doc:"Agent id or name"`
 	State string `query:"state" enum:"active,completed"`
-	User  string `query:"user" maxLength:"255" doc:"Only conversations of this participant; only owners may name another user"`
+	User  string `query:"user" maxLength:"255" doc:"Participant; only owners may name another user"`
 }) (*body[api.ConversationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err

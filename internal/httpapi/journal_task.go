@@ -18,7 +18,7 @@ func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	Scoped
 	Page
 	Category  string   `query:"category" maxLength:"64" doc:"Only tasks of this category"`
-	Status    []string `query:"status" maxItems:"7" doc:"open, groomed, in_progress, blocked, on_hold, done or rejected"`
+	Status    []string `query:"status" maxItems:"7" doc:"open, groomed, in_progress, blocked, on_hold, done, rejected"`
 	Open      bool     `query:"open" doc:"Leave out tasks that are done or rejected"`
 	DueAfter  string   `query:"due_after" maxLength:"10" doc:"Due on this day or later, YYYY-MM-DD"`
 	DueBefore string   `query:"due_before" maxLength:"10" doc:"Due on this day or earlier, YYYY-MM-DD"`

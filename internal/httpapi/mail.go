@@ -127,7 +127,7 @@ func (h *mailHandlers) getImport(ctx context.Context, who reeve.Principal,
 
 // Position is the progress of an import. Only the importing client interprets it.
 type Position struct {
-	Position string `query:"position" required:"true" minLength:"1" maxLength:"4096" doc:"Import position after this batch; any text that identifies it"`
+	Position string `query:"position" required:"true" minLength:"1" maxLength:"4096" doc:"Position after this batch"`
 }
 
 func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *struct {
@@ -135,7 +135,7 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 	Position
 	After   string `query:"after" maxLength:"4096" doc:"Import position before this batch; empty for the first batch"`
 	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Ignored; a batch is added once per position"`
-	RawBody []byte `contentType:"application/x-ndjson" doc:"One line per message: {\"email\": {...}} or {\"place\": ..., \"bad\": \"reason\"}; notes are optional"`
+	RawBody []byte `contentType:"application/x-ndjson" doc:"Per line {\"email\": ...} or {\"place\": ..., \"bad\": reason}"`
 }) (*body[reeve.MailImport], error) {
 	if in.After == in.Position.Position {
 		return nil, reeve.InvalidField("query/position", "is the same as after",
@@ -203,7 +203,7 @@ func checkImporter(who reeve.Principal, user, what string) error {
 
 func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Position string `query:"position" maxLength:"4096" doc:"Import position of the last batch; empty if the source had no mail"`
+	Position string `query:"position" maxLength:"4096" doc:"Position of the last batch; empty without mail"`
 }) (*body[reeve.MailImport], error) {
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {

@@ -247,8 +247,8 @@ func (t *v1Transcript) splitLast() (request reeve.TurnRequest, history []model.M
 		return request, t.messages
 	}
 	last := t.messages[n-1]
-	isRequest := true // text and media only
-	var texts []string
+	isRequest := true  // text and media only
+	var texts []string // joined once, since there may be very many
 	for _, p := range last.Parts {
 		switch {
 		case p.Type == model.Text:

@@ -24,7 +24,7 @@ func (h *secretHandlers) list(ctx context.Context, who reeve.Principal, _ *Scope
 // SecretPath is the input of routes with a secret's name in the path.
 type SecretPath struct {
 	Scoped
-	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[A-Za-z_][A-Za-z0-9_]*$" doc:"Name, such as GITHUB_TOKEN"`
+	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[A-Za-z_][A-Za-z0-9_]*$" doc:"Such as GITHUB_TOKEN"`
 }
 
 func (h *secretHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
