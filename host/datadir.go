@@ -171,7 +171,7 @@ func (h *Host) bootstrap(ctx context.Context) error {
 			}
 		}
 		var c store.Credential
-		token, c = httpapi.NewOwner(tx.NewID(reeve.PrefixToken), tx.Now())
+		token, c = httpapi.NewOwnerToken(tx.NewID(reeve.PrefixToken), tx.Now())
 		return tx.Agents().InsertCredential(ctx, c)
 	})
 	if err != nil || token == "" {
@@ -200,7 +200,7 @@ func insertFirstWorkspace(ctx context.Context, tx *store.Tx) error {
 // returns false if the token is not valid in this database, or is not an owner's. The file is sufficient proof: anyone
 // who can write to the data directory owns the server, and the API cannot write there.
 func adoptToken(ctx context.Context, tx *store.Tx, text string) (isValid bool, err error) {
-	c, err := httpapi.Recognize(ctx, &tx.Snap, text)
+	c, err := httpapi.VerifyToken(ctx, &tx.Snap, text)
 	switch {
 	case reeve.CodeOf(err) == reeve.Unauthenticated:
 		return false, nil

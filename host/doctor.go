@@ -188,7 +188,7 @@ func (h *Host) checkToken(ctx context.Context) reeve.PartHealth {
 	}
 	if err == nil {
 		err = h.db.View(ctx, func(s *store.Snap) error {
-			_, err := httpapi.Recognize(ctx, s, text)
+			_, err := httpapi.VerifyToken(ctx, s, text)
 			return err
 		})
 	}

@@ -327,7 +327,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	}
 	cfg, p := h.cfg, h.services
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
-		Planner: p.planner, Desk: p.chat, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
+		Planner: p.planner, Chat: p.chat, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady,
 		Held:   h.isHeld,

@@ -34,8 +34,8 @@ func (h *agentHandlers) putState(ctx context.Context, who reeve.Principal, in *s
 		if err != nil {
 			return nil, err
 		}
-		is, changed, err := tx.Agents().PutSlots(ctx, a, in.Body.Revision, in.Body.Slots)
-		if out.Body = is; err != nil || !changed {
+		state, changed, err := tx.Agents().PutSlots(ctx, a, in.Body.Revision, in.Body.Slots)
+		if out.Body = state; err != nil || !changed {
 			return nil, err
 		}
 		return []reeve.Token{{Class: reeve.SemanticKey, Name: reeve.KeyAgentState},

@@ -13,11 +13,11 @@ import (
 	"reeve/internal/wake"
 )
 
-// agentName is the form of an agent's name; after one a page of agents begins.
-var agentName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+// agentNamePattern matches the names of agents.
+var agentNamePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
-// agentID finds an agent by its name or id, to narrow a list by; no name is no agent, and narrows nothing.
-func agentID(ctx context.Context, snap *store.Snap, workspace, name string) (string, error) {
+// resolveAgentFilter returns the id of the agent that a list is filtered by. Without a name it returns "".
+func resolveAgentFilter(ctx context.Context, snap *store.Snap, workspace, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -65,14 +65,15 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	if l := in.Body.Lifecycle; l == nil {
 		in.Body.Lifecycle = new(reeve.AgentActive)
 	} else if *l == reeve.AgentDestroyed {
-		return nil, reeve.InvalidField("/lifecycle", "is the end of an agent", "created, active or dormant")
+		return nil, reeve.InvalidField("/lifecycle", "cannot be destroyed for a new agent",
+			"created, active or dormant")
 	}
 	out := &body[reeve.Agent]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
 		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant",
 			Lifecycle: reeve.AgentCreated, Mode: reeve.Hybrid,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		if err := settle(ctx, tx, &a, in.Body); err != nil {
+		if err := applyAgentRequest(ctx, tx, &a, in.Body); err != nil {
 			return err
 		}
 		if err := tx.Agents().InsertAgent(ctx, a); err != nil {
@@ -81,18 +82,18 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if err := tx.Agents().StampAgent(ctx, a.ID); err != nil {
 			return err
 		}
-		if out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID); err != nil { // as the store has it
+		if out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID); err != nil { // with stored defaults
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 }
 
-// settle applies what a request says to an agent. Categories are named by id or name, and must be there. A policy may
-// only name tools that are there, so that a slip of the pen does not leave the one that was meant unguarded; what it
-// named before, and is gone since, may stay.
-func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentRequest) error {
-	was := a.Policy.Tools
+// applyAgentRequest applies a request to an agent. It resolves category names to ids, and fails if a category does not
+// exist. It also fails if the policy names a tool that does not exist, because a misspelled id would leave the intended
+// tool without a policy. Deleted tools that the policy named before may stay.
+func applyAgentRequest(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentRequest) error {
+	oldTools := a.Policy.Tools
 	if r.Categories != nil {
 		ids, err := tx.ResolveCategories(ctx, a.WorkspaceID, *r.Categories, a.Categories)
 		if err != nil {
@@ -100,18 +101,18 @@ func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentReques
 		}
 		r.Categories = &ids
 	}
-	if err := change(a, r); err != nil || r.Policy == nil {
+	if err := applyAgentFields(a, r); err != nil || r.Policy == nil {
 		return err
 	}
 	for id := range a.Policy.Tools {
-		if _, named := was[id]; named {
+		if _, named := oldTools[id]; named {
 			continue
 		}
 		_, err := tx.Agents().GetTool(ctx, a.WorkspaceID, id)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return (&reeve.Error{Code: reeve.Validation, Message: "the policy names a tool that does not exist",
-				Fields: []reeve.Field{{Path: "/policy/tools/" + id, Message: "is no tool",
-					Expected: "the id of a tool"}}}).Hintf("reeve tools lists them; nothing was changed")
+				Fields: []reeve.Field{{Path: "/policy/tools/" + id, Message: "is not a tool",
+					Expected: "the id of a tool"}}}).Hintf("list the tools with reeve tools; nothing was changed")
 		}
 		if err != nil {
 			return err
@@ -120,8 +121,8 @@ func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentReques
 	return nil
 }
 
-// change applies what a request says to an agent.
-func change(a *reeve.Agent, r api.AgentRequest) error {
+// applyAgentFields copies the fields that a request sets to an agent. It fails if a field is invalid.
+func applyAgentFields(a *reeve.Agent, r api.AgentRequest) error {
 	if r.Name != nil && *r.Name != a.Name {
 		if err := reeve.CheckName(*r.Name); err != nil {
 			return err
@@ -182,29 +183,30 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 		if err != nil {
 			return err
 		}
-		if err := settle(ctx, tx, &a, in.Body); err != nil {
+		if err := applyAgentRequest(ctx, tx, &a, in.Body); err != nil {
 			return err
 		}
-		if a.Lifecycle == reeve.AgentDestroyed { // before its turns end, which tells what their calls came to
-			if err := h.retire(ctx, tx, a, "destroyed"); err != nil {
+		if a.Lifecycle == reeve.AgentDestroyed { // before its turns end, so that they report the cancelled calls
+			if err := h.cancelWork(ctx, tx, a, "destroyed"); err != nil {
 				return err
 			}
 		}
 		if err := tx.Agents().ChangeAgent(ctx, a); err != nil {
 			return err
 		}
-		out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID) // as the store has it
+		out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID) // with stored defaults
 		return err
 	})
 	if err == nil && out.Body.Lifecycle == reeve.AgentDestroyed {
 		h.scheduler.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
-		h.delegations.Wakeup() // a call may wait for its answer
+		h.delegations.Wakeup() // another agent's call may wait for its run
 	}
 	return out, err
 }
 
-// retire settles what an agent leaves that is about to be destroyed or removed, as end says.
-func (h *agentHandlers) retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
+// cancelWork cancels the pending calls and script jobs of an agent that is about to be destroyed or deleted. The
+// parameter end is "destroyed" or "removed", for their messages.
+func (h *agentHandlers) cancelWork(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	if err := h.gate.CancelForAgent(ctx, tx, a, end); err != nil {
 		return err
 	}
@@ -220,15 +222,15 @@ func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *Age
 		if a, err = tx.Agents().GetAgent(ctx, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		// before its turns end, which tells what their calls came to
-		if err := h.retire(ctx, tx, a, "removed"); err != nil {
+		// before its turns end, so that they report the cancelled calls
+		if err := h.cancelWork(ctx, tx, a, "removed"); err != nil {
 			return err
 		}
 		return tx.Agents().DeleteAgent(ctx, who.Workspace, a.ID)
 	})
 	if err == nil {
 		h.scheduler.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
-		h.delegations.Wakeup() // a call may wait for its answer
+		h.delegations.Wakeup() // another agent's call may wait for its run
 	}
 	return nil, err
 }
@@ -236,28 +238,28 @@ func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *Age
 func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Page
-	Session string `query:"session" maxLength:"128" doc:"The session; your own default session if neither is given"`
-	Run     string `query:"run" maxLength:"128" doc:"The run; of a turn, what was written in it, and not the thread of its conversation"`
+	Session string `query:"session" maxLength:"128" doc:"Session. Default: your default session"`
+	Run     string `query:"run" maxLength:"128" doc:"Run or turn; instead of session"`
 }) (*body[api.MessageList], error) {
-	if err := checkPlace(in.Cursor); err != nil {
+	if err := checkMessageCursor(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[api.MessageList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		a, gone := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
-		if reeve.CodeOf(gone) == reeve.NotFound && reeve.IsID(in.Agent) {
-			a.ID = in.Agent // what a removed agent did is still there to be read, by its id
-		} else if gone != nil {
-			return gone
+		a, missing := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
+		if reeve.CodeOf(missing) == reeve.NotFound && reeve.IsID(in.Agent) {
+			a.ID = in.Agent // the messages of a deleted agent can still be read by its id
+		} else if missing != nil {
+			return missing
 		}
-		in.Session = sessionFor(who, in.Session)
-		if no, err := hidden(ctx, snap, who, in.Session); err != nil || no {
-			out.Body.Messages = []reeve.Message{} // as of a session that never was
+		in.Session = resolveSession(who, in.Session)
+		if isHidden, err := isSessionHidden(ctx, snap, who, in.Session); err != nil || isHidden {
+			out.Body.Messages = []reeve.Message{} // the same as for a missing session
 			return err
 		}
-		list, err := messages(ctx, snap, who, a.ID, in.Session, in.Run, in.Page)
-		if err == nil && len(list) == 0 && gone != nil {
-			return gone
+		list, err := listThreadMessages(ctx, snap, who, a.ID, in.Session, in.Run, in.Page)
+		if err == nil && len(list) == 0 && missing != nil {
+			return missing
 		}
 		out.Body.Messages = list
 		return err
@@ -268,22 +270,22 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 	return out, err
 }
 
-// messages reads a page of an agent's thread: of a session or a run, or of the caller's default session. What a turn
-// wrote is in the thread of its conversation, with all other turns.
-func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string,
+// listThreadMessages returns a page of the messages of a run or a session. Without both it reads the caller's default
+// session. For a turn it returns only the messages of that turn, which are part of the conversation's thread.
+func listThreadMessages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string,
 	page Page) ([]reeve.Message, error) {
 	if run == "" {
 		return snap.Ledger().ListMessages(ctx, who.Workspace,
 			reeve.SessionThread(agent, cmp.Or(session, reeve.DefaultSession(who.User))), page.Cursor, page.Limit)
 	}
-	if no, err := hiddenRun(ctx, snap, who, run); err != nil || no {
-		return []reeve.Message{}, err // as of a run that never was
+	if isHidden, err := isRunHidden(ctx, snap, who, run); err != nil || isHidden {
+		return []reeve.Message{}, err // the same as for a missing run
 	}
-	is, err := snap.Runs().GetRun(ctx, who.Workspace, run)
+	r, err := snap.Runs().GetRun(ctx, who.Workspace, run)
 	switch {
-	case err == nil && is.Reason == reeve.ReasonUser && is.AgentID == agent:
+	case err == nil && r.Reason == reeve.ReasonUser && r.AgentID == agent:
 		return snap.Ledger().ListRunMessages(ctx, who.Workspace, run, page.Cursor, page.Limit)
-	case err != nil && reeve.CodeOf(err) != reeve.NotFound: // any name may be a run's
+	case err != nil && reeve.CodeOf(err) != reeve.NotFound: // a thread may exist without a run
 		return nil, err
 	}
 	return snap.Ledger().ListMessages(ctx, who.Workspace, reeve.RunThread(agent, run), page.Cursor, page.Limit)

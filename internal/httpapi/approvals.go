@@ -9,10 +9,10 @@ import (
 	"reeve/internal/store"
 )
 
-// inboxLimit is how much of each kind the inbox shows.
-const inboxLimit = 200
+// maxInboxItems is the most entries of each kind in the inbox.
+const maxInboxItems = 200
 
-// approvalHandlers serves approvals and the inbox of everything that waits for a person.
+// approvalHandlers serves approvals and the inbox.
 type approvalHandlers struct {
 	db       *store.DB
 	gate     *gate.Gate
@@ -22,43 +22,46 @@ type approvalHandlers struct {
 func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.Inbox], error) {
 	out := &body[api.Inbox]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = waiting(ctx, snap, who); err == nil {
-			err = h.redactor.oversee(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
+		if out.Body, err = readInbox(ctx, snap, who); err == nil {
+			err = h.redactor.redact(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
 		}
 		if err == nil {
 			out.Body.Hold, err = snap.System().Hold(ctx)
 		}
 		for i := 0; i < len(out.Body.Unknown) && err == nil; i++ {
-			err = withArgs(ctx, snap, &out.Body.Unknown[i])
+			err = addArgs(ctx, snap, &out.Body.Unknown[i])
 		}
 		return err
 	})
 }
 
-// waiting reads what waits for a person: of each kind so much as the inbox shows.
-func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
-	const most = inboxLimit + 1
-	if in.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, reeve.Pending, "", most); err != nil {
+// readInbox returns everything that waits for a person, up to maxInboxItems of each kind.
+func readInbox(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
+	const limit = maxInboxItems + 1 // one more, to set More
+	if in.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, reeve.Pending, "", limit); err != nil {
 		return in, err
 	}
-	if in.Unknown, err = snap.Ledger().ListUnknown(ctx, who.Workspace, most); err != nil {
+	if in.Unknown, err = snap.Ledger().ListUnknown(ctx, who.Workspace, limit); err != nil {
 		return in, err
 	}
 	if in.Proposals, err = snap.Ledger().
-		ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: most}); err != nil {
+		ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending,
+			Limit: limit}); err != nil {
 		return in, err
 	}
-	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, most); err != nil {
+	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, limit); err != nil {
 		return in, err
 	}
-	in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, eyes(who), most)
-	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions)) > inboxLimit
-	in.Approvals, in.Unknown, in.Proposals = shownOf(in.Approvals), shownOf(in.Unknown), shownOf(in.Proposals)
-	in.Items, in.Questions = shownOf(in.Items), shownOf(in.Questions)
+	in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, visibleUser(who), limit)
+	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items),
+		len(in.Questions)) > maxInboxItems
+	in.Approvals, in.Unknown, in.Proposals = firstInbox(in.Approvals), firstInbox(in.Unknown), firstInbox(in.Proposals)
+	in.Items, in.Questions = firstInbox(in.Items), firstInbox(in.Questions)
 	return in, err
 }
 
-func shownOf[T any](list []T) []T { return list[:min(len(list), inboxLimit)] }
+// firstInbox returns the first maxInboxItems entries of a list.
+func firstInbox[T any](list []T) []T { return list[:min(len(list), maxInboxItems)] }
 
 func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
@@ -74,7 +77,7 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 			ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
 			return err
 		}
-		return h.redactor.oversee(ctx, snap, who, out.Body.Approvals, nil)
+		return h.redactor.redact(ctx, snap, who, out.Body.Approvals, nil)
 	})
 	if n := len(out.Body.Approvals); n == in.Limit {
 		out.Body.Next = out.Body.Approvals[n-1].ID
@@ -90,7 +93,7 @@ func (h *approvalHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 			return err
 		}
 		out.Body = a.AsOf(snap.Now())
-		return h.redactor.overseeOne(ctx, snap, who, &out.Body, nil)
+		return h.redactor.redactOne(ctx, snap, who, &out.Body, nil)
 	})
 }
 

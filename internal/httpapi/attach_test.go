@@ -223,9 +223,9 @@ func TestI08_ToolsAnAgentHas(t *testing.T) {
 	mayNot("fresh", "nothing", []string{"nothing"})
 }
 
-// TestO04_WhatIsTheServersTakesAnOwner: a member gives agents tools and settings, but not the machine's network nor the
-// server's variables; a setting that opens nothing is anybody's.
-func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
+// TestO04_ServerSettingsNeedAnOwner: a member may attach tools with settings, except settings that open
+// the network or the server's variables. Those need an owner.
+func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("dev")

@@ -18,21 +18,21 @@ import (
 	"reeve/internal/store"
 )
 
-// authenticator finds the principal of a request by its bearer token, and limits the rate of requests.
+// authenticator determines the principal of a request from its bearer token, and limits the rate of requests.
 type authenticator struct {
 	db     *store.DB
 	errors errorWriter
 	limit  limiter
 }
 
-// authenticate lets requests to /api through with a valid token for the workspace they name.
+// authenticate requires a valid token for the named workspace on every request to /api. Other paths pass.
 func (a *authenticator) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api" {
 			next.ServeHTTP(w, r)
 			return
 		}
-		who, err := a.identity(r)
+		who, err := a.identifyRequest(r)
 		if err != nil {
 			a.errors.write(w, r, err)
 			return
@@ -41,12 +41,12 @@ func (a *authenticator) authenticate(next http.Handler) http.Handler {
 	})
 }
 
-func (a *authenticator) identity(r *http.Request) (reeve.Principal, error) {
-	return a.whoIs(r, bearer(r), r.Header.Get("X-Workspace-Id"))
+func (a *authenticator) identifyRequest(r *http.Request) (reeve.Principal, error) {
+	return a.identify(r, bearerToken(r), r.Header.Get("X-Workspace-Id"))
 }
 
-// bearer is the token that a request carries in its header, or nothing.
-func bearer(r *http.Request) string {
+// bearerToken returns the token of the Authorization header, or "".
+func bearerToken(r *http.Request) string {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return ""
@@ -54,34 +54,36 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// whoIs finds out who makes a request, by its token and the workspace it names.
-func (a *authenticator) whoIs(r *http.Request, token, workspace string) (reeve.Principal, error) {
+// identify returns the principal for a token in a workspace.
+func (a *authenticator) identify(r *http.Request, token, workspace string) (reeve.Principal, error) {
 	var who reeve.Principal
-	c, err := a.admit(r, token)
+	c, err := a.verifyToken(r, token)
 	if err != nil {
 		return who, err
 	}
 	if workspace == "" {
 		return who, &reeve.Error{Code: reeve.Validation, Message: "the header X-Workspace-Id is missing",
-			Hint:   "name the workspace, such as default",
+			Hint:   "set X-Workspace-Id to a workspace id, such as default",
 			Fields: []reeve.Field{{Path: "header/X-Workspace-Id", Message: "is missing", Expected: "a workspace id"}}}
 	}
-	// one answer for a workspace that is another's and one that is not there
+	// the error is the same for a missing workspace and for one of other tokens
 	if !slices.Contains(c.Workspaces, workspace) {
-		return who, reeve.Errorf(reeve.Forbidden, "the token is not valid in that workspace")
+		return who, reeve.Errorf(reeve.Forbidden, "the token is not valid in this workspace")
 	}
 	return reeve.Principal{TokenID: c.ID, User: c.User, Role: c.Role, Workspace: workspace}, nil
 }
 
-// admit finds the token of a request, and limits how fast one token, or an address without a valid one, may ask.
-func (a *authenticator) admit(r *http.Request, token string) (store.Credential, error) {
+// verifyToken returns the credential of a token. It fails with RATE_LIMITED if the token, or the address of a request
+// without a valid token, has made too many requests.
+func (a *authenticator) verifyToken(r *http.Request, token string) (store.Credential, error) {
 	if token == "" {
-		return store.Credential{}, a.slow(r, reeve.Errorf(reeve.Unauthenticated, "no bearer token was sent").
-			Hintf("send Authorization: Bearer <token>; the owner's is in the data directory"))
+		return store.Credential{},
+			a.limitFailures(r, reeve.Errorf(reeve.Unauthenticated, "the request has no bearer token").
+				Hintf("send Authorization: Bearer <token>; the owner's token is in owner.token of the data directory"))
 	}
-	c, err := a.credential(r.Context(), token)
+	c, err := a.getCredential(r.Context(), token)
 	if reeve.CodeOf(err) == reeve.Unauthenticated {
-		return c, a.slow(r, err)
+		return c, a.limitFailures(r, err)
 	}
 	if err == nil {
 		err = a.limit.allow("token:" + c.ID)
@@ -89,8 +91,9 @@ func (a *authenticator) admit(r *http.Request, token string) (store.Credential, 
 	return c, err
 }
 
-// slow limits how fast tokens can be guessed from one address.
-func (a *authenticator) slow(r *http.Request, err error) error {
+// limitFailures returns err, or a RATE_LIMITED error if the address has failed too often. It slows down guessing of
+// tokens.
+func (a *authenticator) limitFailures(r *http.Request, err error) error {
 	host, _, splitErr := net.SplitHostPort(r.RemoteAddr)
 	if splitErr != nil {
 		host = r.RemoteAddr
@@ -101,18 +104,18 @@ func (a *authenticator) slow(r *http.Request, err error) error {
 	return err
 }
 
-// tokenPrefix begins every bearer token.
+// tokenPrefix is the prefix of every bearer token.
 const tokenPrefix = "reeve_"
 
-// newCredential makes a token: its text, to be shown once, and what is kept of it.
+// newCredential creates a token. It returns the token's text, which is shown once, and the credential to store.
 func newCredential(id string, t reeve.AccessToken) (string, store.Credential) {
 	secret := reeve.RandomSecret(32)
 	t.ID = id
 	return tokenPrefix + id + "_" + secret, store.Credential{AccessToken: t, Hash: hashSecret(secret)}
 }
 
-// NewOwner makes the token that a server keeps in its data directory: a server token, valid in every workspace.
-func NewOwner(id string, at time.Time) (string, store.Credential) {
+// NewOwnerToken creates the server token for the data directory. It is valid in every workspace.
+func NewOwnerToken(id string, at time.Time) (string, store.Credential) {
 	text, c := newCredential(id, reeve.AccessToken{Name: reeve.OwnerUser, User: reeve.OwnerUser, Role: reeve.Owner,
 		CreatedAt: at})
 	c.Server = true
@@ -124,21 +127,22 @@ func hashSecret(s string) string { // a random secret of 256 bits needs no slow 
 	return hex.EncodeToString(sum[:])
 }
 
-func (a *authenticator) credential(ctx context.Context, token string) (c store.Credential, err error) {
+func (a *authenticator) getCredential(ctx context.Context, token string) (c store.Credential, err error) {
 	return c, a.db.View(ctx, func(snap *store.Snap) error {
-		c, err = Recognize(ctx, snap, token)
+		c, err = VerifyToken(ctx, snap, token)
 		return err
 	})
 }
 
-// Recognize finds what is kept of a token, or says that it is not valid.
-func Recognize(ctx context.Context, snap *store.Snap, token string) (store.Credential, error) {
-	wrong := reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid").
-		Hintf("it may have been revoked or have expired")
+// VerifyToken returns the credential of a token. It fails with UNAUTHENTICATED if the token is unknown, revoked or
+// expired.
+func VerifyToken(ctx context.Context, snap *store.Snap, token string) (store.Credential, error) {
+	invalid := reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid").
+		Hintf("it may be revoked or expired; use another token")
 	rest, ok := strings.CutPrefix(token, tokenPrefix)
 	i := strings.LastIndexByte(rest, '_')
 	if !ok || i < 0 || !reeve.IsID(rest[:i]) {
-		return store.Credential{}, wrong
+		return store.Credential{}, invalid
 	}
 	c, found, err := snap.Agents().GetCredential(ctx, rest[:i])
 	if err != nil {
@@ -146,48 +150,48 @@ func Recognize(ctx context.Context, snap *store.Snap, token string) (store.Crede
 	}
 	match := subtle.ConstantTimeCompare([]byte(c.Hash), []byte(hashSecret(rest[i+1:]))) == 1
 	if !found || !match || c.RevokedAt != nil || (c.ExpiresAt != nil && !c.ExpiresAt.After(reeve.Now())) {
-		return c, wrong
+		return c, invalid
 	}
 	return c, nil
 }
 
-// limiter bounds requests per second, for each token and each address that sends bad ones.
+// limiter limits the requests per second of each token, and of each address that sends invalid tokens.
 type limiter struct {
-	rate  float64
-	burst int
-	mu    sync.Mutex
-	by    map[string]*rate.Limiter
+	rate     float64
+	burst    int
+	mu       sync.Mutex
+	limiters map[string]*rate.Limiter
 }
 
-// maxLimiters bounds the memory that strangers can make us use.
+// maxLimiters limits the memory that unauthenticated clients can use.
 const maxLimiters = 10_000
 
 func (l *limiter) allow(who string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.by == nil || len(l.by) > maxLimiters {
-		l.by = map[string]*rate.Limiter{}
+	if l.limiters == nil || len(l.limiters) > maxLimiters {
+		l.limiters = map[string]*rate.Limiter{}
 	}
-	b, ok := l.by[who]
+	b, ok := l.limiters[who]
 	if !ok {
 		b = rate.NewLimiter(rate.Limit(l.rate), l.burst)
-		l.by[who] = b
+		l.limiters[who] = b
 	}
 	if b.Allow() {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.RateLimited, Message: "too many requests", Hint: "wait a moment and try again",
+	return &reeve.Error{Code: reeve.RateLimited, Message: "too many requests", Hint: "wait a moment, then try again",
 		RetryAfter: time.Second}
 }
 
-// serverWide lets only server tokens through: what concerns the whole server is no single workspace's business.
-func serverWide(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
-	mine, _, err := snap.Agents().GetCredential(ctx, who.TokenID)
+// checkServerToken returns an error unless the caller has a server token, which actions on the whole server require.
+func checkServerToken(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
+	own, _, err := snap.Agents().GetCredential(ctx, who.TokenID)
 	if err != nil {
 		return err
 	}
-	if !mine.Server {
-		return reeve.Errorf(reeve.Forbidden, "this concerns the whole server, and takes a server token").
+	if !own.Server {
+		return reeve.Errorf(reeve.Forbidden, "this action affects the whole server and needs a server token").
 			Hintf("use the token in owner.token of the server's data directory")
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"reeve/internal/store"
 )
 
-// pathCursor begins the cursors of lists that are ordered by path.
+// pathCursor is the prefix of cursors of lists that are ordered by path.
 const pathCursor = "path:"
 
 // automationFileHandlers serves the files that automations have written.
@@ -22,11 +22,11 @@ type automationFileHandlers struct {
 func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-	Cursor string `query:"cursor" maxLength:"600" doc:"What the page before gave as next_cursor"`
+	Cursor string `query:"cursor" maxLength:"600" doc:"next_cursor of the previous page; empty for the first page"`
 }) (*body[api.SessionFileList], error) {
 	after, ok := strings.CutPrefix(in.Cursor, pathCursor)
 	if in.Cursor != "" && (!ok || !strings.HasPrefix(after, "/")) {
-		return nil, badCursor()
+		return nil, newInvalidCursor()
 	}
 	out := &body[api.SessionFileList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
@@ -34,7 +34,8 @@ func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, 
 		if err != nil {
 			return err
 		}
-		out.Body.Files, err = snap.Chat().SessionFilesAfter(ctx, who.Workspace, filesOf(m), after, in.Limit)
+		out.Body.Files, err = snap.Chat().SessionFilesAfter(ctx, who.Workspace, automationFileThread(m), after,
+			in.Limit)
 		return err
 	})
 	if n := len(out.Body.Files); n == in.Limit {
@@ -54,28 +55,28 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 			return err
 		}
 		name := "/" + strings.TrimPrefix(in.Path, "/")
-		f, ok, err := snap.Chat().FindSessionFile(ctx, who.Workspace, filesOf(m), name)
+		f, ok, err := snap.Chat().FindSessionFile(ctx, who.Workspace, automationFileThread(m), name)
 		if err == nil && !ok {
 			err = reeve.Errorf(reeve.NotFound, "the automation has no file %s", name).
-				Hintf("list its files: reeve automations files %s", m.Name)
+				Hintf("list its files with reeve automations files %s", m.Name)
 		}
 		if err != nil {
 			return err
 		}
-		text, _, err := snap.Chat().GetSessionFile(ctx, who.Workspace, filesOf(m), name)
+		text, _, err := snap.Chat().GetSessionFile(ctx, who.Workspace, automationFileThread(m), name)
 		if err != nil {
 			return err
 		}
-		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
+		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}
-		out.Body = api.SessionFileContent{SessionFile: f, Content: shown.StoredSecretsOnly(string(text), false)}
+		out.Body = api.SessionFileContent{SessionFile: f, Content: redaction.StoredSecretsOnly(string(text), false)}
 		return nil
 	})
 }
 
-// filesOf is the session that an automation's files are in.
-func filesOf(m reeve.Automation) string {
+// automationFileThread returns the thread whose session files are an automation's files.
+func automationFileThread(m reeve.Automation) string {
 	return reeve.SessionThread(m.AgentID, reeve.AutomationSession)
 }

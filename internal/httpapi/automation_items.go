@@ -17,7 +17,7 @@ type itemHandlers struct {
 func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	State  reeve.ItemState `query:"status" enum:"processing,done,failed,skipped,needs_attention"`
-	Item   string          `query:"item" maxLength:"1024" doc:"The id of one"`
+	Item   string          `query:"item" maxLength:"1024" doc:"Only the item with this id"`
 	Limit  int             `query:"limit" minimum:"1" maximum:"500" default:"100"`
 	Offset int             `query:"offset" minimum:"0" maximum:"1000000000"`
 }) (*body[reeve.ItemList], error) {
@@ -36,7 +36,7 @@ func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 
 func (h *itemHandlers) get(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Item string `path:"item" maxLength:"1024" doc:"Its id; a slash in it is written %2F"`
+	Item string `path:"item" maxLength:"1024" doc:"Item id; write a slash as %2F"`
 }) (*body[api.ItemHistory], error) {
 	out := &body[api.ItemHistory]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
@@ -52,24 +52,25 @@ func (h *itemHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 	})
 }
 
-// ItemBody names an item of an automation.
+// ItemBody is the input of routes that change an item.
 type ItemBody struct {
 	IDPath
 	Body api.ItemRequest
 }
 
 func (h *itemHandlers) skip(ctx context.Context, who reeve.Principal, in *ItemBody) (*body[reeve.Item], error) {
-	return h.settle(ctx, who, in, reeve.ItemSkipped)
+	return h.resolve(ctx, who, in, reeve.ItemSkipped)
 }
 
 func (h *itemHandlers) reprocess(ctx context.Context, who reeve.Principal, in *ItemBody) (*body[reeve.Item], error) {
-	return h.settle(ctx, who, in, reeve.ItemProcessing)
+	return h.resolve(ctx, who, in, reeve.ItemProcessing)
 }
 
-func (h *itemHandlers) settle(ctx context.Context, who reeve.Principal, in *ItemBody,
+// resolve moves an item to a state that a person chooses.
+func (h *itemHandlers) resolve(ctx context.Context, who reeve.Principal, in *ItemBody,
 	to reeve.ItemState) (*body[reeve.Item], error) {
 	if err := reeve.CheckItemName("id", in.Body.Item); err != nil {
-		return nil, reeve.InvalidField("/item", reeve.AsError(err).Message, "an item's id")
+		return nil, reeve.InvalidField("/item", reeve.AsError(err).Message, "an item id")
 	}
 	v, err := h.automations.ResolveItem(ctx, who.Workspace, in.ID, in.Body.Item, to, in.Body.Reason)
 	return &body[reeve.Item]{v}, err

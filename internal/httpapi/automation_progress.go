@@ -19,26 +19,26 @@ import (
 const (
 	runPath       = "/api/automations/{id}/runs/{runId}"
 	runEventsPath = runPath + "/events"
-	look          = 100 * time.Millisecond // between two looks at how far a run has come
+	pollInterval  = 100 * time.Millisecond // between two reads of a run's progress
 )
 
-// RunPath names a run of an automation.
+// RunPath is the input of routes with a run of an automation in the path.
 type RunPath struct {
 	IDPath
 	Run string `path:"runId" maxLength:"128"`
 }
 
-// find reads a run of an automation that the caller may see.
-func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal,
+// getRun returns a run of an automation. It fails with NOT_FOUND if the caller may not see it.
+func (h *automationRunHandlers) getRun(ctx context.Context, who reeve.Principal,
 	id, run string) (out reeve.AutomationRun, err error) {
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, id)
 		if err != nil {
 			return err
 		}
-		r, err := runFor(ctx, snap, who, run)
+		r, err := getVisibleRun(ctx, snap, who, run)
 		if err == nil && r.AgentID != m.AgentID {
-			err = absent("run", run)
+			err = newNotFound("run", run)
 		}
 		if err != nil {
 			return err
@@ -55,25 +55,25 @@ func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal,
 
 func (h *automationRunHandlers) get(ctx context.Context, who reeve.Principal,
 	in *RunPath) (*body[reeve.AutomationRun], error) {
-	run, err := h.find(ctx, who, in.ID, in.Run)
+	run, err := h.getRun(ctx, who, in.ID, in.Run)
 	return &body[reeve.AutomationRun]{run}, err
 }
 
-// watching is a client that follows a run.
-type watching struct {
-	who     reeve.Principal
-	id, run string
-	tell    func(json.RawMessage, api.RunFrameType) error // what is new
-	alive   func() error                                  // nothing is, for some time
+// runWatcher is a client that follows a run.
+type runWatcher struct {
+	who       reeve.Principal
+	id, run   string
+	send      func(json.RawMessage, api.RunFrameType) error // sends a frame
+	keepAlive func() error                                  // called after a heartbeat without a frame
 }
 
-// watch tells a client how far a run has come, whenever that has changed, until the run, the client or its rights end.
-// It looks at what is committed, on whichever server the run is.
-func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
+// watch sends the run's progress whenever it changes. It returns nil when the run ends, and an error when the client
+// disconnects or may no longer listen. It polls committed data, so the run may be on another server.
+func (h *automationRunHandlers) watch(ctx context.Context, w runWatcher) error {
 	var last json.RawMessage
-	quiet := reeve.Monotonic()
-	right, err := h.permits.issue(ctx, w.who, "")
-	defer right.close()
+	lastSent := reeve.Monotonic()
+	permit, err := h.permits.issue(ctx, w.who, "")
+	defer permit.close()
 	if err != nil {
 		return err
 	}
@@ -83,14 +83,14 @@ func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-right.due.Done():
+		case <-permit.checkDue.Done():
 		case <-pause.C:
-			pause.Reset(look)
+			pause.Reset(pollInterval)
 		}
-		if err := right.check(ctx); err != nil {
+		if err := permit.check(ctx); err != nil {
 			return err
 		}
-		r, err := h.find(ctx, w.who, w.id, w.run)
+		r, err := h.getRun(ctx, w.who, w.id, w.run)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 		case r.Run.State.Final():
 			frame.Type = api.RunComplete
 		case r.Run.State == reeve.RunRunning:
-			frame.Script.Log = "" // it may be long, and is told at the end
+			frame.Script.Log = "" // may be long; the last frame has it
 		}
 		text, err := json.Marshal(frame)
 		if err != nil {
@@ -107,13 +107,13 @@ func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 		}
 		switch {
 		case !bytes.Equal(text, last):
-			last, quiet = text, reeve.Monotonic()
-			if err := w.tell(text, frame.Type); err != nil || frame.Type == api.RunComplete {
+			last, lastSent = text, reeve.Monotonic()
+			if err := w.send(text, frame.Type); err != nil || frame.Type == api.RunComplete {
 				return err
 			}
-		case reeve.Since(quiet) > h.heartbeat:
-			quiet = reeve.Monotonic()
-			if err := w.alive(); err != nil {
+		case reeve.Since(lastSent) > h.heartbeat:
+			lastSent = reeve.Monotonic()
+			if err := w.keepAlive(); err != nil {
 				return err
 			}
 		}
@@ -123,14 +123,14 @@ func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 // stream follows a run as server-sent events.
 func (h *automationRunHandlers) stream(ctx context.Context, who reeve.Principal,
 	in *RunPath) (*huma.StreamResponse, error) {
-	if _, err := h.find(ctx, who, in.ID, in.Run); err != nil {
+	if _, err := h.getRun(ctx, who, in.ID, in.Run); err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
-		h.streams.serveEvents(c, http.StatusOK, func(ctx context.Context, e *events) {
-			_ = h.watch(ctx, watching{who: who, id: in.ID, run: in.Run, // whatever ended it, the client sees the end
-				tell:  func(text json.RawMessage, t api.RunFrameType) error { return e.send(string(t), text) },
-				alive: func() error { e.alive(); return e.flush() }})
+		h.streams.serveEvents(c, http.StatusOK, func(ctx context.Context, e *eventWriter) {
+			_ = h.watch(ctx, runWatcher{who: who, id: in.ID, run: in.Run, // the client sees the end of the stream
+				send:      func(text json.RawMessage, t api.RunFrameType) error { return e.send(string(t), text) },
+				keepAlive: func() error { e.addKeepAlive(); return e.flush() }})
 		})
 	}}, nil
 }
@@ -139,14 +139,14 @@ func (h *automationRunHandlers) stream(ctx context.Context, who reeve.Principal,
 func (h *automationRunHandlers) socket(w http.ResponseWriter, r *http.Request) {
 	id, run := r.PathValue("id"), r.PathValue("runId")
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		h.errors.write(w, r, reeve.Errorf(reeve.Validation, "this is a WebSocket").
+		h.errors.write(w, r, reeve.Errorf(reeve.Validation, "this route needs a WebSocket").
 			Hintf("connect with a WebSocket client, or read %s", strings.NewReplacer("{id}", id, "{runId}", run).
 				Replace(runEventsPath)))
 		return
 	}
-	who, err := h.auth.socketIdentity(r, socketToken(r))
+	who, err := h.auth.identifySocket(r, socketToken(r))
 	if err == nil {
-		_, err = h.find(r.Context(), who, id, run)
+		_, err = h.getRun(r.Context(), who, id, run)
 	}
 	if err != nil {
 		h.errors.write(w, r, err)
@@ -157,25 +157,25 @@ func (h *automationRunHandlers) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.streams.leave()
-	// the origin was checked
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol},
+	// originGuard has checked the origin
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol},
 		InsecureSkipVerify: true})
 	if err != nil {
-		return // Accept has answered
+		return // Accept has sent the error
 	}
 	defer func() { _ = conn.CloseNow() }()
 	ctx, done := h.streams.context(conn.CloseRead(context.WithoutCancel(r.Context())))
 	defer done()
 	l := socketConn{conn}
-	err = h.watch(ctx, watching{who: who, id: id, run: run,
-		tell:  func(text json.RawMessage, _ api.RunFrameType) error { return l.write(ctx, text) },
-		alive: func() error { return l.ping(ctx) }})
+	err = h.watch(ctx, runWatcher{who: who, id: id, run: run,
+		send:      func(text json.RawMessage, _ api.RunFrameType) error { return l.write(ctx, text) },
+		keepAlive: func() error { return l.ping(ctx) }})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
 		_ = conn.Close(websocket.StatusNormalClosure, "the run has ended")
-	case h.streams.stopping():
-		_ = conn.Close(websocket.StatusGoingAway, "the server is stopping; come back")
+	case h.streams.isStopping():
+		_ = conn.Close(websocket.StatusGoingAway, "the server is stopping; reconnect")
 	case code == reeve.Unauthenticated || code == reeve.NotFound:
-		_ = conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")
+		_ = conn.Close(websocket.StatusPolicyViolation, "no longer authorized")
 	}
 }

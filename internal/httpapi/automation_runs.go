@@ -41,7 +41,7 @@ func (h *automationRunHandlers) list(ctx context.Context, who reeve.Principal, i
 			return err
 		}
 		runs, err := snap.Runs().
-			ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: eyes(who), Before: in.Cursor,
+			ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: visibleUser(who), Before: in.Cursor,
 				Limit: in.Limit})
 		out.Body.Runs = make([]reeve.AutomationRun, len(runs))
 		for i := 0; i < len(runs) && err == nil; i++ {
@@ -67,45 +67,46 @@ func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal
 	IDPath
 	Page
 }) (*body[api.Plan], error) {
-	after, err := parsePlaceCursor(in.Cursor, 31)
+	after, err := parsePositionCursor(in.Cursor, 31)
 	if err != nil {
 		return nil, err
 	}
 	out := &body[api.Plan]{}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		note, err := planFor(ctx, snap, who, in.ID)
+		run, err := getVisiblePlan(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body.RunID, out.Body.AgentID = note.RunID, note.AgentID
+		out.Body.RunID, out.Body.AgentID = run.RunID, run.AgentID
 		out.Body.Calls, err = snap.Automations().ListPlannedCalls(ctx, who.Workspace, in.ID, int(after), in.Limit)
 		return err
 	})
 	if n := len(out.Body.Calls); n == in.Limit {
-		out.Body.Next = placeCursor + strconv.Itoa(out.Body.Calls[n-1].Ordinal)
+		out.Body.Next = positionCursor + strconv.Itoa(out.Body.Calls[n-1].Ordinal)
 	}
 	return out, err
 }
 
-// planFor reads what is noted of a dry run that the caller may see.
-func planFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptRun, error) {
-	note, ok, err := snap.Automations().FindScriptRunOf(ctx, who.Workspace, id)
+// getVisiblePlan returns the script run of a dry run. It fails with NOT_FOUND if the run is not a dry run or the caller
+// may not see it.
+func getVisiblePlan(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptRun, error) {
+	run, ok, err := snap.Automations().FindScriptRunOf(ctx, who.Workspace, id)
 	if err != nil {
-		return note, err
+		return run, err
 	}
-	if !ok || note.Type != reeve.DryRun {
-		return note, absent("plan", id)
+	if !ok || run.Type != reeve.DryRun {
+		return run, newNotFound("plan", id)
 	}
-	if _, err = runFor(ctx, snap, who, id); reeve.CodeOf(err) == reeve.NotFound {
-		err = absent("plan", id)
+	if _, err = getVisibleRun(ctx, snap, who, id); reeve.CodeOf(err) == reeve.NotFound {
+		err = newNotFound("plan", id)
 	}
-	return note, err
+	return run, err
 }
 
 func (h *automationRunHandlers) applyPlan(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[reeve.AutomationRun], error) {
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
-		_, err := planFor(ctx, snap, who, in.ID)
+		_, err := getVisiblePlan(ctx, snap, who, in.ID)
 		return err
 	}); err != nil {
 		return nil, err

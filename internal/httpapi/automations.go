@@ -12,42 +12,43 @@ import (
 	"reeve/internal/store"
 )
 
-// Automations is the room of automations, as the API needs it: what changes them.
+// Automations changes automations and runs them.
 type Automations interface {
 	Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (reeve.Automation,
 		error)
 	Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (reeve.ScriptVersion, error)
 	ScriptJobs
-	Steer
+	AutomationControl
 }
 
-// ScriptJobs is what the planner and the maintainer are sent to do.
+// ScriptJobs manages the jobs of the planner and the maintainer.
 type ScriptJobs interface {
 	Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (reeve.ScriptJob, error)
 	Answer(ctx context.Context, workspace, id, answer string) (reeve.ScriptJob, error)
 	CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error
 }
 
-// Steer is what people do with an automation that is there.
-type Steer interface {
+// AutomationControl changes the state of an existing automation and of its items.
+type AutomationControl interface {
 	Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error)
 	Pause(ctx context.Context, workspace, id string) (reeve.Automation, error)
 	Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error)
 	ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (reeve.Item, error)
-	Begin
+	AutomationStarter
 }
 
-// Begin asks for runs.
-type Begin interface {
+// AutomationStarter starts runs and applies the plans of dry runs.
+type AutomationStarter interface {
 	Start(ctx context.Context, workspace, id, user string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error)
 	Apply(ctx context.Context, workspace, run, user string) (reeve.AutomationRun, error)
 }
 
-func automationRoutes(router huma.API, s *services) {
+// registerAutomationRoutes registers the routes of automations, their runs, items, files and script jobs.
+func registerAutomationRoutes(router huma.API, s *services) {
 	const (
 		get, post      = http.MethodGet, http.MethodPost
 		viewer, member = reeve.Viewer, reeve.Member
-		made           = http.StatusCreated
+		created        = http.StatusCreated
 		tag, at        = "automations", "/api/automations"
 	)
 	automations := &automationHandlers{db: s.DB, automations: s.Automations}
@@ -56,51 +57,58 @@ func automationRoutes(router huma.API, s *services) {
 	automationFiles := &automationFileHandlers{db: s.DB, gate: s.Gate}
 	jobs := &scriptJobHandlers{db: s.DB, automations: s.Automations}
 	handle(router, route{get, at, "listAutomations", "List automations", tag, viewer, 0}, automations.list)
-	handle(router, route{post, at, "createAutomation", "Make an automation, of a new agent or of one that is there",
-		tag, member, made}, automations.create)
+	handle(router, route{post, at, "createAutomation", "Create an automation, for a new or an existing agent",
+		tag, member, created}, automations.create)
 	handle(router, route{get, at + "/{id}", "getAutomation", "Get an automation", tag, viewer, 0}, automations.get)
 	handle(router, route{get, at + "/{id}/versions", "listVersions", "List an automation's versions", tag, viewer, 0},
 		automations.listVersions)
-	handle(router, route{post, at + "/{id}/versions", "saveVersion", "Save a version of its script", tag, member, made},
+	handle(router, route{post, at + "/{id}/versions", "saveVersion", "Save a version of the script", tag, member,
+		created},
 		automations.saveVersion)
-	handle(router, route{get, at + "/{id}/versions/{version}", "getVersion", "Get a version with its text", tag, viewer,
+	handle(router, route{get, at + "/{id}/versions/{version}", "getVersion", "Get a version with its script", tag,
+		viewer,
 		0}, automations.getVersion)
-	handle(router, route{post, at + "/{id}/activate", "activateVersion", "Choose the version that runs", tag, member,
+	handle(router, route{post, at + "/{id}/activate", "activateVersion", "Activate a version", tag, member,
 		0}, automations.activateVersion)
-	handle(router, route{post, at + "/{id}/pause", "pauseAutomation", "Keep it from making calls", tag, member, 0},
+	handle(router, route{post, at + "/{id}/pause", "pauseAutomation", "Pause an automation", tag, member, 0},
 		automations.pause)
-	handle(router, route{post, at + "/{id}/resume", "resumeAutomation", "Let it go on", tag, member, 0},
+	handle(router, route{post, at + "/{id}/resume", "resumeAutomation", "Resume an automation", tag, member, 0},
 		automations.resume)
-	handle(router, route{get, at + "/{id}/runs", "listAutomationRuns", "List its runs", tag, viewer, 0},
+	handle(router, route{get, at + "/{id}/runs", "listAutomationRuns", "List an automation's runs", tag, viewer, 0},
 		automationRuns.list)
-	handle(router, route{post, at + "/{id}/runs", "startAutomation", "Ask for a run", tag, member, made},
+	handle(router, route{post, at + "/{id}/runs", "startAutomation", "Start a run", tag, member, created},
 		automationRuns.start)
-	handle(router, route{get, runPath, "getAutomationRun", "How far a run has come", tag, viewer, 0},
+	handle(router, route{get, runPath, "getAutomationRun", "Get a run and its progress", tag, viewer, 0},
 		automationRuns.get)
 	handle(router, route{get, runEventsPath, "streamRun",
-		"Follow a run: how far it has come, until it has ended (server-sent events)", tag, viewer, 0},
+		"Follow a run's progress until it ends (server-sent events)", tag, viewer, 0},
 		automationRuns.stream)
-	streams(router, runEventsPath, get, "200", nil)
-	handle(router, route{get, at + "/{id}/items", "listItems", "List its items", tag, viewer, 0}, items.list)
-	handle(router, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer,
+	documentStream(router, runEventsPath, get, "200", nil)
+	handle(router, route{get, at + "/{id}/items", "listItems", "List an automation's items", tag, viewer, 0},
+		items.list)
+	handle(router, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and its attempts", tag, viewer,
 		0}, items.get)
-	handle(router, route{post, at + "/{id}/items/skip", "skipItem", "Leave an item alone", tag, member, 0}, items.skip)
-	handle(router, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Begin another attempt at an item", tag,
+	handle(router, route{post, at + "/{id}/items/skip", "skipItem", "Skip an item", tag, member, 0}, items.skip)
+	handle(router, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Process an item again", tag,
 		member, 0}, items.reprocess)
-	handle(router, route{get, at + "/{id}/files", "listAutomationFiles", "List the files that it has written", tag,
+	handle(router, route{get, at + "/{id}/files", "listAutomationFiles",
+		"List the files that an automation has written", tag,
 		viewer, 0}, automationFiles.list)
-	handle(router, route{get, at + "/{id}/files/content", "getAutomationFile", "Read one of its files", tag, viewer, 0},
+	handle(router, route{get, at + "/{id}/files/content", "getAutomationFile", "Read a file of an automation", tag,
+		viewer, 0},
 		automationFiles.get)
-	handle(router, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member,
-		made}, jobs.plan)
+	handle(router, route{post, at + "/{id}/plan", "planAutomation",
+		"Start a job in which the planner writes the script", tag, member,
+		created}, jobs.plan)
 	handle(router, route{get, at + "/{id}/script-jobs", "listScriptJobs",
-		"List what the planner and the maintainer do for it", tag, viewer, 0}, jobs.list)
+		"List an automation's script jobs", tag, viewer, 0}, jobs.list)
 	handle(router, route{get, "/api/script-jobs/{id}", "getScriptJob", "Get a script job", tag, viewer, 0}, jobs.get)
-	handle(router, route{post, "/api/script-jobs/{id}/answer", "answerScriptJob", "Answer the question of a script job",
+	handle(router, route{post, "/api/script-jobs/{id}/answer", "answerScriptJob", "Answer a script job's question",
 		tag, member, 0}, jobs.answer)
-	handle(router, route{get, "/api/plans/{id}", "getRunPlan", "What a dry run would have done", tag, viewer, 0},
+	handle(router, route{get, "/api/plans/{id}", "getRunPlan", "Get the plan of a dry run", tag, viewer, 0},
 		automationRuns.getPlan)
-	handle(router, route{post, "/api/plans/{id}/apply", "applyRunPlan", "Do exactly that", tag, member, made},
+	handle(router, route{post, "/api/plans/{id}/apply", "applyRunPlan", "Apply the plan of a dry run", tag, member,
+		created},
 		automationRuns.applyPlan)
 }
 
@@ -133,8 +141,9 @@ func (h *automationHandlers) create(ctx context.Context, who reeve.Principal, in
 	Scoped
 	Body reeve.AutomationRequest
 }) (*body[reeve.Automation], error) {
-	if !agentName.MatchString(in.Body.Name) {
-		return nil, reeve.InvalidField("/name", "is not a name", "letters, digits, and _ . - inside")
+	if !agentNamePattern.MatchString(in.Body.Name) {
+		return nil, reeve.InvalidField("/name", "is not a valid name",
+			"letters, digits, and _ . - after the first character")
 	}
 	a := reeve.Agent{WorkspaceID: who.Workspace, Name: in.Body.Name, Kind: "assistant", Lifecycle: reeve.AgentActive,
 		Mode: reeve.Hybrid, Categories: []string{}, Config: json.RawMessage("{}")}
@@ -151,8 +160,8 @@ func (h *automationHandlers) get(ctx context.Context, who reeve.Principal,
 	})
 }
 
-// mostVersions is how many versions of one automation are shown.
-const mostVersions = 1000
+// maxVersions is the most versions that listVersions returns.
+const maxVersions = 1000
 
 func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[api.ScriptVersionList], error) {
@@ -163,7 +172,7 @@ func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Princip
 			return err
 		}
 		out.Body.Active = m.Version
-		out.Body.Versions, err = snap.Automations().ListVersions(ctx, m.AgentID, mostVersions)
+		out.Body.Versions, err = snap.Automations().ListVersions(ctx, m.AgentID, maxVersions)
 		return err
 	})
 }
@@ -178,7 +187,7 @@ func (h *automationHandlers) saveVersion(ctx context.Context, who reeve.Principa
 
 func (h *automationHandlers) getVersion(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Version string `path:"version" maxLength:"20" doc:"Such as 1.0"`
+	Version string `path:"version" maxLength:"20" doc:"Version, such as 1.0"`
 }) (*body[reeve.ScriptVersion], error) {
 	out := &body[reeve.ScriptVersion]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {

@@ -19,25 +19,25 @@ type backupHandlers struct {
 	copy func(context.Context) (io.ReadCloser, error)
 }
 
-// backup copies the whole database, so it takes a server token.
+// backup streams a copy of the database. It needs a server token, because the copy has the data of every workspace.
 func (h *backupHandlers) backup(ctx context.Context, who reeve.Principal, _ *Scoped) (*huma.StreamResponse, error) {
-	if err := h.db.View(ctx, func(snap *store.Snap) error { return serverWide(ctx, snap, who) }); err != nil {
+	if err := h.db.View(ctx, func(snap *store.Snap) error { return checkServerToken(ctx, snap, who) }); err != nil {
 		return nil, err
 	}
-	whole, err := h.copy(ctx) // before the answer begins, so that a copy that cannot be made is answered by the reason
+	data, err := h.copy(ctx) // before the response begins, so that a failure has a problem document
 	if err != nil {
-		h.log.Error("a backup failed", "request", requestID(ctx), "error", err)
+		h.log.Error("backup failed", "request", requestID(ctx), "error", err)
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
-		defer whole.Close()
+		defer data.Close()
 		c.SetHeader("Content-Type", "application/octet-stream")
-		if _, err := io.Copy(c.BodyWriter(), whole); err != nil {
-			h.log.Error("a backup failed", "request", requestID(c.Context()), "error", err)
-			panic(abort) // the client must not take a part for the whole
+		if _, err := io.Copy(c.BodyWriter(), data); err != nil {
+			h.log.Error("backup failed", "request", requestID(c.Context()), "error", err)
+			panic(abort) // breaks the connection, so that the client does not take a partial copy for a complete one
 		}
 	}}, nil
 }
 
-// abort ends a response that cannot be completed.
+// abort is the panic value that ends a response that cannot be completed.
 var abort = http.ErrAbortHandler

@@ -20,10 +20,10 @@ import (
 	"reeve/reevetest"
 )
 
-// The sweeps below send bad input to every route there is. Whatever it is, the answer is a problem that says where and
-// what to do, nothing is written, and the server serves the next one.
+// The sweeps below send bad input to every route. Each response is a problem document with a path and a hint, nothing is
+// written, and the server handles the next request.
 
-// sweep gives a furnished server, its operations, and a check that nothing was written.
+// sweep returns a server with test data, its operations, and a check that nothing was written.
 func sweep(t *testing.T) (*reevetest.Host, []operation, map[string]sample, func()) {
 	t.Helper()
 	h := start(t, tricks()...)
@@ -36,7 +36,7 @@ func sweep(t *testing.T) (*reevetest.Host, []operation, map[string]sample, func(
 	}
 }
 
-// bad checks that an answer is a 4xx problem.
+// bad checks that a response is a 4xx problem.
 func bad(t *testing.T, what string, r reevetest.Reply, codes ...reeve.Code) {
 	t.Helper()
 	var p api.Problem
@@ -51,7 +51,7 @@ func bad(t *testing.T, what string, r reevetest.Reply, codes ...reeve.Code) {
 	}
 }
 
-// hasBody tells whether an operation takes a JSON document. A batch of mails is lines; TestBadInput_MailLines has
+// hasBody reports whether an operation takes a JSON document. A batch of mails is lines; TestBadInput_MailLines has
 // those.
 func hasBody(o operation) bool {
 	body, _ := o.tree["requestBody"].(map[string]any)
@@ -393,9 +393,8 @@ func TestBadInput_RateLimit(t *testing.T) {
 	h.Want(200, nil, "GET", "/healthz", nil)
 }
 
-// A number that is none of those that are wanted is refused where it stands, and callers are told which are, in no
-// words of Go.
-func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
+// A number out of range is refused with its path and the accepted range. The message has no Go type names.
+func TestBadInput_NumbersOutOfRange(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	for _, number := range []string{"1e30", "1.5e300", "1e3", "-1e30"} {
@@ -419,7 +418,7 @@ func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
 	h.Want(200, nil, "PUT", "/api/budgets/workspace", `{"limit":{"calls":9007199254740991}}`)
 }
 
-// A score that is out of range is refused by its name and with its range, however large it is.
+// A score out of range is refused with its path and its range.
 func TestBadInput_Scores(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -446,8 +445,9 @@ func TestBadInput_Scores(t *testing.T) {
 	}
 }
 
-// What is found by its id or its name must not be named like another's id: it would pass for that one once it is gone.
-func TestBadInput_NamesThatAreIDs(t *testing.T) {
+// Entries that are found by id or name must not have a name in the form of an id. Such a name could stand for a deleted
+// entry.
+func TestBadInput_NamesInIDForm(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	gone, here := h.Agent("gone"), h.Agent("here")

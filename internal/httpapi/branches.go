@@ -13,7 +13,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Branches is the room of branches, as the API needs it.
+// Branches works on projects and the git branches of conversations.
 type Branches interface {
 	NewProject(ctx context.Context, who reeve.Principal, q reeve.ProjectRequest) (reeve.Project, error)
 	Diff(ctx context.Context, b reeve.Branch) (reeve.BranchDiff, error)
@@ -22,28 +22,29 @@ type Branches interface {
 	Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error)
 }
 
-func branchRoutes(router huma.API, s *services) {
+// registerBranchRoutes registers the routes of projects and branches.
+func registerBranchRoutes(router huma.API, s *services) {
 	const (
 		get, post, del        = http.MethodGet, http.MethodPost, http.MethodDelete
 		viewer, member, owner = reeve.Viewer, reeve.Member, reeve.Owner
-		made, gone            = http.StatusCreated, http.StatusNoContent
+		created, noContent    = http.StatusCreated, http.StatusNoContent
 		tag, at, branch       = "branches", "/api/projects", "/api/branches/{id}"
 	)
 	projects := &projectHandlers{db: s.DB, branches: s.Branches}
 	branches := &branchHandlers{db: s.DB, gate: s.Gate, branches: s.Branches}
 	handle(router, route{get, at, "listProjects", "List projects", tag, viewer, 0}, projects.list)
 	handle(router, route{post, at, "createProject",
-		"Let agents work on a repository; takes a token that is valid in every workspace", tag, owner, made},
+		"Create a project for a repository; needs a server token", tag, owner, created},
 		projects.create)
 	handle(router, route{get, at + "/{id}", "getProject", "Get a project", tag, viewer, 0}, projects.get)
-	handle(router, route{del, at + "/{id}", "deleteProject", "Remove a project; its repository stays", tag, owner,
-		gone}, projects.remove)
+	handle(router, route{del, at + "/{id}", "deleteProject", "Delete a project but not its repository", tag, owner,
+		noContent}, projects.remove)
 	handle(router, route{get, "/api/branches", "listBranches", "List branches", tag, viewer, 0}, branches.list)
-	handle(router, route{get, branch, "getBranch", "Get a branch, by its id or its conversation's", tag, viewer, 0},
+	handle(router, route{get, branch, "getBranch", "Get a branch by its id or its conversation's id", tag, viewer, 0},
 		branches.get)
-	handle(router, route{get, branch + "/diff", "diffBranch", "What a branch would change", tag, viewer, 0},
+	handle(router, route{get, branch + "/diff", "diffBranch", "Get the diff of a branch", tag, viewer, 0},
 		branches.diff)
-	handle(router, route{get, branch + "/log", "logBranch", "What was committed on a branch", tag, viewer, 0},
+	handle(router, route{get, branch + "/log", "logBranch", "List the commits of a branch", tag, viewer, 0},
 		branches.log)
 	handle(router, route{post, branch + "/merge", "mergeBranch", "Merge a branch into the default branch", tag, member,
 		0}, branches.merge)
@@ -61,7 +62,7 @@ type branchHandlers struct {
 func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Project string `query:"project" maxLength:"128" doc:"Id or name"`
+	Project string `query:"project" maxLength:"128" doc:"Project id or name"`
 	State   string `query:"state" enum:"making,ready,discarding,discarded"`
 }) (*body[api.BranchList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
@@ -86,8 +87,8 @@ func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 	return out, err
 }
 
-// find reads a branch that the caller may see.
-func (h *branchHandlers) find(ctx context.Context, who reeve.Principal, id string) (b reeve.Branch, err error) {
+// getBranch returns a branch. It fails with NOT_FOUND if the caller may not see it.
+func (h *branchHandlers) getBranch(ctx context.Context, who reeve.Principal, id string) (b reeve.Branch, err error) {
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		b, err = snap.Agents().GetBranch(ctx, who.Workspace, chat.VisibleTo(who), id)
 		return err
@@ -96,12 +97,12 @@ func (h *branchHandlers) find(ctx context.Context, who reeve.Principal, id strin
 }
 
 func (h *branchHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Branch], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	return &body[reeve.Branch]{b}, err
 }
 
 func (h *branchHandlers) diff(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.BranchDiff], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (h *branchHandlers) diff(ctx context.Context, who reeve.Principal, in *IDPa
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.shown(ctx, who)
+	redaction, err := h.getRedaction(ctx, who)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (h *branchHandlers) diff(ctx context.Context, who reeve.Principal, in *IDPa
 	for _, f := range d.Files {
 		texts = append(texts, f.Path)
 	}
-	change := shown.Change(texts...)
+	change := redaction.Change(texts...)
 	d.Patch = change.Patch(d.Patch, d.Truncated)
 	for i, f := range d.Files {
 		d.Files[i].Path = change.Text(f.Path)
@@ -125,8 +126,8 @@ func (h *branchHandlers) diff(ctx context.Context, who reeve.Principal, in *IDPa
 	return &body[reeve.BranchDiff]{d}, nil
 }
 
-// shown gives what takes the workspace's secrets out.
-func (h *branchHandlers) shown(ctx context.Context, who reeve.Principal) (v gate.Redaction, err error) {
+// getRedaction returns the redaction of the workspace's secrets.
+func (h *branchHandlers) getRedaction(ctx context.Context, who reeve.Principal) (v gate.Redaction, err error) {
 	return v, h.db.View(ctx, func(snap *store.Snap) error {
 		v, err = h.gate.Redaction(ctx, snap, who.Workspace)
 		return err
@@ -134,7 +135,7 @@ func (h *branchHandlers) shown(ctx context.Context, who reeve.Principal) (v gate
 }
 
 func (h *branchHandlers) log(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.BranchLog], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func (h *branchHandlers) log(ctx context.Context, who reeve.Principal, in *IDPat
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.shown(ctx, who)
+	redaction, err := h.getRedaction(ctx, who)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func (h *branchHandlers) log(ctx context.Context, who reeve.Principal, in *IDPat
 	for _, c := range l.Commits {
 		texts = append(texts, c.Author, c.Message)
 	}
-	change := shown.Change(texts...)
+	change := redaction.Change(texts...)
 	for i, c := range l.Commits {
 		l.Commits[i].Author, l.Commits[i].Message = change.Text(c.Author), change.Text(c.Message)
 	}
@@ -161,7 +162,7 @@ func (h *branchHandlers) merge(ctx context.Context, who reeve.Principal, in *str
 	IDPath
 	Body api.MergeRequest
 }) (*body[reeve.MergeResult], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +171,12 @@ func (h *branchHandlers) merge(ctx context.Context, who reeve.Principal, in *str
 }
 
 func (h *branchHandlers) discard(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Branch], error) {
-	b, err := h.find(ctx, who, in.ID)
+	b, err := h.getBranch(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	// by the attempt that was cut off, or by the server after it
-	if b.State == reeve.BranchDiscarded && takenOver(ctx) {
+	// an interrupted attempt of the same request discarded the branch
+	if b.State == reeve.BranchDiscarded && retriesInterrupted(ctx) {
 		return &body[reeve.Branch]{b}, nil
 	}
 	b, err = h.branches.Discard(ctx, b)

@@ -13,7 +13,7 @@ import (
 	"reeve/reevetest"
 )
 
-// What takes an owner takes one also of a tool that this machine cannot run: another day it can.
+// Settings that need an owner also need one for a tool that cannot run on this machine, because it may run later.
 func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
 	t.Parallel()
 	off := trick("off", reeve.Read, "", says("", nil))
@@ -31,9 +31,9 @@ func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
 	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}})
 }
 
-// A later build has a tool of an id that a workspace gave to one of its own: the built-in one serves, and whoever had
-// the other is told so.
-func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
+// A later build adds a built-in tool with the id of a workspace's own tool. The built-in tool is used, and the server
+// reports the conflict.
+func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)

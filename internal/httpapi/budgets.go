@@ -22,21 +22,21 @@ func (h *budgetHandlers) list(ctx context.Context, who reeve.Principal, _ *Scope
 	})
 }
 
-// SubjectPath names the subject of a budget.
+// SubjectPath is the input of routes with the subject of a budget in the path.
 type SubjectPath struct {
 	Scoped
-	Subject string `path:"subject" maxLength:"200" doc:"agent:<id>, run:<id>, or workspace"`
+	Subject string `path:"subject" maxLength:"200" doc:"Subject: agent:<id or name>, run:<id> or workspace"`
 }
 
-var subject = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)
+var subjectPattern = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)
 
 func checkSubject(path, s string) error {
-	if subject.MatchString(s) {
+	if subjectPattern.MatchString(s) {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.Validation, Message: "that is not the subject of a budget",
+	return &reeve.Error{Code: reeve.Validation, Message: "the subject of the budget is not valid",
 		Fields: []reeve.Field{{Path: path, Message: "is not a subject",
-			Expected: "agent:<id>, run:<id>, or workspace"}}}
+			Expected: "agent:<id>, run:<id> or workspace"}}}
 }
 
 func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
@@ -53,8 +53,9 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	}
 	l := in.Body.Limit
 	if l.Calls < 0 || l.Tokens < 0 || l.Micros < 0 || l.Millis < 0 {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is below 0",
-			Fields: []reeve.Field{{Path: "/limit", Message: "is negative", Expected: "0 for none, or more"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is negative",
+			Fields: []reeve.Field{{Path: "/limit", Message: "is negative",
+				Expected: "a number above 0, or 0 for no limit"}}}
 	}
 	b := reeve.Budget{Subject: in.Subject, Parent: in.Body.Parent, Limit: l, OnExceed: in.Body.OnExceed}
 	if b.OnExceed == "" {
@@ -63,7 +64,7 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	out := &body[reeve.Budget]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
 		for _, s := range []*string{&b.Subject, &b.Parent} {
-			if name, ok := cutAgent(*s); ok {
+			if name, ok := cutAgentPrefix(*s); ok {
 				a, err := tx.Agents().GetAgent(ctx, who.Workspace, name)
 				if err != nil {
 					return err
@@ -79,7 +80,7 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	})
 }
 
-func cutAgent(subject string) (string, bool) {
+func cutAgentPrefix(subject string) (string, bool) {
 	const p = "agent:"
 	if len(subject) > len(p) && subject[:len(p)] == p {
 		return subject[len(p):], true
@@ -90,7 +91,7 @@ func cutAgent(subject string) (string, bool) {
 func (h *budgetHandlers) remove(ctx context.Context, who reeve.Principal, in *SubjectPath) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
 		subject := in.Subject
-		if name, ok := cutAgent(subject); ok {
+		if name, ok := cutAgentPrefix(subject); ok {
 			if a, err := tx.Agents().GetAgent(ctx, who.Workspace, name); err == nil {
 				subject = "agent:" + a.ID
 			}

@@ -15,24 +15,24 @@ import (
 
 type callInput struct {
 	AgentPath
-	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key makes the same call once; it is of one person, and of one session or run"`
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"Makes the call once; per user and session or run"`
 	Body api.CallRequest
 }
 
-// asCall is the request as the gate takes it.
-func asCall(who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Call, error) {
+// newCall converts a request into a call for the gate. It fails if the header and the body have different keys.
+func newCall(who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Call, error) {
 	if key == "" {
 		key = r.Key
 	} else if r.Key != "" && r.Key != key {
 		return reeve.Call{}, &reeve.Error{Code: reeve.Validation,
-			Message: "the Idempotency-Key header and idempotency_key disagree",
-			Fields:  []reeve.Field{{Path: "/idempotency_key", Message: "is not the header's", Expected: key}}}
+			Message: "the Idempotency-Key header and idempotency_key differ",
+			Fields:  []reeve.Field{{Path: "/idempotency_key", Message: "differs from the header", Expected: key}}}
 	}
 	c := reeve.Call{Workspace: who.Workspace, Agent: agent, Tool: r.Tool, Args: r.Args,
-		Session: sessionFor(who, r.Session), Run: r.Run, User: who.User, Via: reeve.ViaREST,
+		Session: resolveSession(who, r.Session), Run: r.Run, User: who.User, Via: reeve.ViaREST,
 		Tools: r.Tools, PreviewOnly: r.PreviewOnly, Base: r.Base, Reason: r.Reason}
 	if key != "" {
-		c.Operation = key // made an operation id once the agent is known
+		c.Operation = key // prepareCall derives the operation id from it
 	}
 	return c, nil
 }
@@ -44,15 +44,16 @@ type callHandlers struct {
 	redactor viewRedactor
 }
 
-// prepare finds the agent, so that a key means the same by id and by name.
-func (h *callHandlers) prepare(ctx context.Context, who reeve.Principal, agent, key string,
+// prepareCall converts a request into a call, and checks that the caller may see its session and run. It resolves the
+// agent before it derives the operation id, so that a key means the same with the agent's id and name.
+func (h *callHandlers) prepareCall(ctx context.Context, who reeve.Principal, agent, key string,
 	r api.CallRequest) (reeve.Call, error) {
-	c, err := asCall(who, agent, key, r)
+	c, err := newCall(who, agent, key, r)
 	if err != nil || c.Operation == "" && c.Session == "" && c.Run == "" {
 		return c, err
 	}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		if err := mayEnter(ctx, snap, who, c.Session, c.Run); err != nil || c.Operation == "" {
+		if err := checkSessionAccess(ctx, snap, who, c.Session, c.Run); err != nil || c.Operation == "" {
 			return err
 		}
 		a, err := snap.Agents().GetAgent(ctx, who.Workspace, agent)
@@ -67,8 +68,8 @@ type callOutput struct {
 	Body   reeve.Result
 }
 
-// answer gives a result its status: 202 while it waits for something, else 200.
-func answer(r reeve.Result) *callOutput {
+// newCallOutput returns the response for a result, with status 202 while the call waits and 200 otherwise.
+func newCallOutput(r reeve.Result) *callOutput {
 	out := &callOutput{Status: http.StatusOK, Body: r}
 	switch r.State {
 	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown, reeve.ProposedOp:
@@ -81,7 +82,7 @@ func answer(r reeve.Result) *callOutput {
 }
 
 func (h *callHandlers) call(ctx context.Context, who reeve.Principal, in *callInput) (*callOutput, error) {
-	c, err := h.prepare(ctx, who, in.Agent, in.Key, in.Body)
+	c, err := h.prepareCall(ctx, who, in.Agent, in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +90,13 @@ func (h *callHandlers) call(ctx context.Context, who reeve.Principal, in *callIn
 	if err != nil {
 		return nil, &refusedCall{res.CallID, err}
 	}
-	return answer(res), nil
+	return newCallOutput(res), nil
 }
 
-// callAll makes several calls. A key of the whole gives one to each call that has none of its own.
+// callAll makes several calls in order. Each call without a key gets a key derived from the batch's key.
 func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
-	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"The same key makes the same calls once"`
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Makes each call of the batch once"`
 	Body api.BatchRequest
 }) (*body[api.BatchAnswer], error) {
 	calls := make([]reeve.Call, len(in.Body.Calls))
@@ -104,44 +105,45 @@ func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *str
 		if in.Key != "" && r.Key == "" {
 			r.Key = in.Key + "#" + strconv.Itoa(i)
 		}
-		if calls[i], err = h.prepare(ctx, who, in.Agent, "", r); err != nil {
+		if calls[i], err = h.prepareCall(ctx, who, in.Agent, "", r); err != nil {
 			return nil, err
 		}
 	}
 	out := &body[api.BatchAnswer]{Body: api.BatchAnswer{Results: make([]reeve.Result, len(calls))}}
-	last := 0 // the last that was made
+	last := 0 // index of the last call that was made
 	for i, a := range h.gate.CallAll(ctx, calls) {
 		switch {
 		case !a.Made:
-			out.Body.Results[i] = notMade(last, calls[last].Tool)
+			out.Body.Results[i] = newSkippedResult(last, calls[last].Tool)
 			continue
 		case a.Err != nil && a.Result.CallID == "":
-			return nil, a.Err // nothing could be recorded: the agent is not there, or the store is down
+			return nil, a.Err // not recorded: the agent does not exist or the store failed
 		}
 		out.Body.Results[i], last = a.Result, i
 	}
 	return out, nil
 }
 
-// notMade is the result of a call that was left because its run waits for one before it, which is named by its place
-// and tool.
-func notMade(place int, tool string) reeve.Result {
+// newSkippedResult returns the result of a call that was not made because its run waits for an earlier call of the
+// batch, given by index and tool.
+func newSkippedResult(index int, tool string) reeve.Result {
 	return reeve.Result{IsError: true, Code: reeve.Conflict,
-		Message: fmt.Sprintf("the call was not made: its run waits for call %d of the batch, %s", place+1, tool),
-		Hint:    "make it when that one has its result; a batch that has an Idempotency-Key can be sent again as it is"}
+		Message: fmt.Sprintf("the call was not made: its run waits for call %d of the batch, %s", index+1, tool),
+		Hint: "make the call after that one has its result; a batch with an Idempotency-Key can be sent again " +
+			"unchanged"}
 }
 
-func (h *callHandlers) judge(ctx context.Context, who reeve.Principal,
+func (h *callHandlers) preview(ctx context.Context, who reeve.Principal,
 	in *callInput) (*body[reeve.Explanation], error) {
-	c, err := h.prepare(ctx, who, in.Agent, in.Key, in.Body)
+	c, err := h.prepareCall(ctx, who, in.Agent, in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	judge := h.gate.PreviewWithoutTool // what takes the tool to find out is for those who may call it
+	preview := h.gate.PreviewWithoutTool // only members may run the tool's own preview
 	if who.Role.Allows(reeve.Member) {
-		judge = h.gate.Preview
+		preview = h.gate.Preview
 	}
-	x, err := judge(ctx, c)
+	x, err := preview(ctx, c)
 	return &body[reeve.Explanation]{x}, err
 }
 
@@ -151,32 +153,32 @@ func (h *callHandlers) explain(ctx context.Context, who reeve.Principal, in *IDP
 		return nil, err
 	}
 	return &body[reeve.Explanation]{x}, h.db.View(ctx, func(snap *store.Snap) error {
-		return h.redactor.overseeOne(ctx, snap, who, x.Approval, x.Proposal)
+		return h.redactor.redactOne(ctx, snap, who, x.Approval, x.Proposal)
 	})
 }
 
 func (h *callHandlers) readOutput(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Hash   string `path:"hash" pattern:"^[0-9a-f]{64}$"`
-	Offset int    `query:"offset" minimum:"0" maximum:"1000000000"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1048576" default:"65536"`
+	Hash   string `path:"hash" pattern:"^[0-9a-f]{64}$" doc:"Hash of the output, as in a call's result"`
+	Offset int    `query:"offset" minimum:"0" maximum:"1000000000" doc:"First byte to read"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1048576" default:"65536" doc:"Most bytes to read"`
 }) (*body[api.OutputSlice], error) {
 	out := &body[api.OutputSlice]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
+		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}
-		inv := shown.Invocation()
+		inv := redaction.Invocation()
 		if who.Role.Allows(reeve.Member) {
-			inv = shown.DeciderInvocation()
+			inv = redaction.DeciderInvocation()
 		}
 		got, err := snap.Ledger().GetOutput(ctx, inv, in.Hash, in.Offset, in.Limit)
 		if err != nil {
 			return err
 		}
 		b := got.BytePrefix(in.Limit)
-		// else the bytes are given as they are
+		// binary output is returned as bytes
 		if whole := got.TextPrefix(in.Limit); len(whole) > 0 && utf8.Valid(whole) {
 			b = whole
 		}

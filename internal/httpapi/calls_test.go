@@ -13,7 +13,7 @@ import (
 	"reeve/reevetest"
 )
 
-// A call ends in one of these ways, and each looks the same on both engines.
+// Every outcome of a call has the same response on both database engines.
 func TestCalls_EveryStatus(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -137,9 +137,9 @@ func TestCalls_EveryStatus(t *testing.T) {
 	})
 }
 
-// A call that its run does not come to, because one before it waits, is no success. Sent again under its key, the batch
-// goes on there.
-func TestCalls_ABatchSaysWhatWasNotMade(t *testing.T) {
+// A call that is skipped because an earlier call of the batch waits is reported as an error. Sent again with the same key,
+// the batch continues with that call.
+func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
@@ -190,7 +190,7 @@ func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) 
 	}
 }
 
-func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
+func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
@@ -250,9 +250,8 @@ func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
 	})
 }
 
-// What a tool itself forbids is refused there, in whichever of its judgements: the word of one that is not asked has
-// the same code.
-func TestG01_WhatAToolForbidsIsRefused(t *testing.T) {
+// A tool can refuse a call in each of its checks. The error has the same code in every case.
+func TestG01_ToolRefusesCall(t *testing.T) {
 	t.Parallel()
 	no := reeve.Errorf(reeve.Forbidden, "not to them")
 	ran := 0
@@ -284,7 +283,7 @@ func TestG01_WhatAToolForbidsIsRefused(t *testing.T) {
 	}
 }
 
-func TestG03_OneAnswerForEveryToolThatIsNotThere(t *testing.T) {
+func TestG03_SameErrorForEveryUnknownTool(t *testing.T) {
 	t.Parallel()
 	h := start(t, tricks()...)
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})

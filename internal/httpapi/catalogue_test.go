@@ -173,7 +173,7 @@ func attached(t *testing.T, h *reevetest.Host, agent string, headers ...string) 
 	return out
 }
 
-func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
+func TestI09_UnknownHandlerLeavesOtherToolsUsable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t, trick("extra", reeve.Read, "", says("fine", nil)))
@@ -221,7 +221,7 @@ func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestO21_EveryToolIsDeclaredWhole(t *testing.T) {
+func TestO21_EveryToolDeclaresAllFields(t *testing.T) {
 	t.Parallel()
 	for _, v := range tools(t, start(t), "") {
 		if len(v.Description) < 20 || !slices.Contains(reeve.Tiers(), v.Tier) ||

@@ -13,8 +13,8 @@ import (
 	"reeve/internal/wake"
 )
 
-// heldShown is how much of each kind a report lists for a workspace.
-const heldShown = 200
+// maxHeldWork is the most entries of each kind that showHold lists for a workspace.
+const maxHeldWork = 200
 
 // controlHandlers serves the kill switch and the hold of a server.
 type controlHandlers struct {
@@ -23,8 +23,8 @@ type controlHandlers struct {
 	scheduler *wake.Scheduler
 }
 
-// showHold lists what the server would go on with: in every workspace for a token that is valid in all of them, else in
-// one.
+// showHold lists the work that a held server would resume: in every workspace for a server token, otherwise in the
+// caller's workspace.
 func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.HoldReport], error) {
 	out := &body[api.HoldReport]{Body: api.HoldReport{Work: []reeve.HeldWork{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
@@ -34,7 +34,7 @@ func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *
 		}
 		out.Body.Held, out.Body.Hold, out.Body.Counts = true, hold, map[reeve.HeldKind]int{}
 		workspaces := []string{who.Workspace}
-		switch err := serverWide(ctx, snap, who); reeve.CodeOf(err) {
+		switch err := checkServerToken(ctx, snap, who); reeve.CodeOf(err) {
 		case "":
 			if workspaces, err = snap.Agents().WorkspaceIDs(ctx); err != nil {
 				return err
@@ -44,59 +44,59 @@ func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *
 			return err
 		}
 		for _, w := range workspaces {
-			work, counts, err := snap.System().HeldWork(ctx, w, heldShown)
+			work, counts, err := snap.System().HeldWork(ctx, w, maxHeldWork)
 			if err != nil {
 				return err
 			}
-			shown, err := h.heldFor(ctx, snap, who, w, work)
+			list, err := h.redactHeldWork(ctx, snap, who, w, work)
 			if err != nil {
 				return err
 			}
-			out.Body.Work = append(out.Body.Work, shown...)
+			out.Body.Work = append(out.Body.Work, list...)
 			for kind, n := range counts {
 				out.Body.Counts[kind] += n
-				out.Body.More = out.Body.More || n > heldShown
+				out.Body.More = out.Body.More || n > maxHeldWork
 			}
 		}
 		return nil
 	})
 }
 
-// heldText is how many characters are shown of what held work is about.
-const heldText = 200
+// maxHeldText is the length to which the description of held work is truncated.
+const maxHeldText = 200
 
-// heldFor makes a workspace's held work fit for a caller. All of it is listed; what it is about is left out where the
-// caller could not read it elsewhere, and those who may look but not decide are not shown what looks like a secret.
-func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who reeve.Principal, workspace string,
+// redactHeldWork returns a workspace's held work as the caller may see it. It replaces the text of another user's work.
+// For viewers it also redacts text that looks like a secret.
+func (h *controlHandlers) redactHeldWork(ctx context.Context, snap *store.Snap, who reeve.Principal, workspace string,
 	work []store.HeldItem) ([]reeve.HeldWork, error) {
-	hide := func(text string) string { return text }
+	redact := func(text string) string { return text }
 	if !who.Role.Allows(reeve.Member) && len(work) > 0 {
-		shown, err := h.gate.Redaction(ctx, snap, workspace)
+		redaction, err := h.gate.Redaction(ctx, snap, workspace)
 		if err != nil {
 			return nil, err
 		}
-		hide = shown.ForObservers
+		redact = redaction.ForObservers
 	}
 	list := make([]reeve.HeldWork, 0, len(work))
 	for _, w := range work {
-		private := !sees(who, w.UserID)
-		if !private {
+		isPrivate := !canSee(who, w.UserID)
+		if !isPrivate {
 			var err error
-			if private, err = hidden(ctx, snap, who, w.SessionID); err != nil {
+			if isPrivate, err = isSessionHidden(ctx, snap, who, w.SessionID); err != nil {
 				return nil, err
 			}
 		}
-		text := hide(w.Text)
-		if private {
-			text = "(another user's; what it is about is not shown)"
+		text := redact(w.Text)
+		if isPrivate {
+			text = "(hidden: belongs to another user)"
 		}
-		w.What = reeve.Truncate(strings.TrimSpace(w.What+" "+text), heldText)
+		w.What = reeve.Truncate(strings.TrimSpace(w.What+" "+text), maxHeldText)
 		list = append(list, w.HeldWork)
 	}
 	return list, nil
 }
 
-// resume lets a held server go on, if it is held; otherwise it turns the kill switch off.
+// resume releases the server if it is held. Otherwise it turns the kill switch off.
 func (h *controlHandlers) resume(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body api.ResumeRequest
@@ -108,14 +108,13 @@ func (h *controlHandlers) resume(ctx context.Context, who reeve.Principal, in *s
 	return nil, h.gate.Resume(ctx, who.Workspace, in.Body.Agent)
 }
 
-// release lets a held server go on, in one transaction with all that does not go on or becomes unknown. False means
-// that it is not held.
+// release releases a held server. In the same transaction it cancels the skipped work and marks uncertain operations as
+// unknown. It returns false if the server is not held.
 func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 	r api.ResumeRequest) (released bool, err error) {
 	var held bool
 	if err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		held, err = snap.System().
-			Held(ctx)
+		held, err = snap.System().Held(ctx)
 		return err
 	}); err != nil {
 		return false, err
@@ -123,9 +122,9 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 	if !held && len(r.Skip) == 0 && !r.SkipAll {
 		return false, nil
 	}
-	var over []reeve.Run
+	var cancelled []reeve.Run
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
-		over, released = nil, false
+		cancelled, released = nil, false
 		hold, err := tx.System().Hold(ctx)
 		if err != nil {
 			return err
@@ -133,7 +132,7 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 		if hold == nil {
 			if len(r.Skip) > 0 || r.SkipAll {
 				return reeve.Errorf(reeve.Conflict,
-					"the server is not held, so that there is nothing to skip; nothing was changed")
+					"the server is not held, so there is nothing to skip; nothing was changed")
 			}
 			return nil
 		}
@@ -141,20 +140,20 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 			return hold.Err()
 		}
 		if !who.Role.Allows(reeve.Owner) {
-			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot resume a server that is held", who.Role).
-				Hintf("use the owner's token of the data directory")
+			return reeve.Errorf(reeve.Forbidden, "the role %s may not release a held server", who.Role).
+				Hintf("use the token in owner.token of the server's data directory")
 		}
-		if err := serverWide(ctx, &tx.Snap, who); err != nil {
+		if err := checkServerToken(ctx, &tx.Snap, who); err != nil {
 			return err
 		}
-		skip, err := chosen(ctx, &tx.Snap, r)
+		skip, err := selectSkipped(ctx, &tx.Snap, r)
 		if err != nil {
 			return err
 		}
 		if err := h.gate.MarkUncertainUnknown(ctx, tx); err != nil {
 			return err
 		}
-		if over, err = h.scheduler.SkipHeldWork(ctx, tx, skip); err != nil {
+		if cancelled, err = h.scheduler.SkipHeldWork(ctx, tx, skip); err != nil {
 			return err
 		}
 		released = true
@@ -164,14 +163,14 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 		return tx.Ledger().SaveResponse(ctx, nil)
 	})
 	if err == nil && released {
-		h.scheduler.AfterResume(over)
+		h.scheduler.AfterResume(cancelled)
 		h.gate.AfterResume()
 	}
 	return released, err
 }
 
-// chosen gives what is not to go on, and refuses ids of what cannot be skipped.
-func chosen(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (skip []reeve.HeldWork, err error) {
+// selectSkipped returns the held work that the request skips. It fails if an id is not held work that can be skipped.
+func selectSkipped(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (skip []reeve.HeldWork, err error) {
 	if len(r.Skip) == 0 && !r.SkipAll {
 		return nil, nil
 	}
@@ -194,8 +193,8 @@ func chosen(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (skip []
 	}
 	if len(left) > 0 {
 		return nil, reeve.Errorf(reeve.NotFound,
-			"%s is no run, wake or overdue schedule that would go on; nothing was changed", left[0]).
-			Hintf("reeve held lists them; an agent is kept from running with reeve stop --agent NAME")
+			"%s is not a held run, wake or overdue schedule; nothing was changed", left[0]).
+			Hintf("list held work with reeve held; to keep an agent from running, use reeve stop --agent NAME")
 	}
 	return skip, nil
 }
@@ -208,7 +207,7 @@ func (h *controlHandlers) stop(ctx context.Context, who reeve.Principal, in *str
 	if in.Body.Reason != "" {
 		why += ": " + in.Body.Reason
 	}
-	if in.Body.Agent != "" { // before the switch is set: the caller may leave then
+	if in.Body.Agent != "" { // before the switch is set, since the client may disconnect afterwards
 		if err := h.db.View(ctx, func(snap *store.Snap) error {
 			a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
 			agent, why = a.ID, "the agent "+a.Name+" was stopped"

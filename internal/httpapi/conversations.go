@@ -22,54 +22,57 @@ const (
 	playgroundPath   = "/api/playground/sessions/{sessionId}/chat"
 )
 
-// conversationRoutes is the part of the contents page about talking.
-func conversationRoutes(router huma.API, s *services) {
+// registerConversationRoutes registers the routes of conversations and turns.
+func registerConversationRoutes(router huma.API, s *services) {
 	const (
 		get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 		viewer, member        = reeve.Viewer, reeve.Member
-		made, gone            = http.StatusCreated, http.StatusNoContent
+		created, noContent    = http.StatusCreated, http.StatusNoContent
 		tag                   = "conversations"
 	)
-	conversations := &conversationHandlers{db: s.DB, desk: s.Desk, follower: s.follower, streams: s.Streams, log: s.Log}
-	turns := &turnHandlers{db: s.DB, desk: s.Desk, canceler: s.canceler, follower: s.follower, log: s.Log}
+	conversations := &conversationHandlers{db: s.DB, chat: s.Chat, streamer: s.streamer, streams: s.Streams, log: s.Log}
+	turns := &turnHandlers{db: s.DB, chat: s.Chat, canceler: s.canceler, streamer: s.streamer, log: s.Log}
 	handle(router, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0},
 		conversations.list)
-	handle(router, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made},
+	handle(router, route{post, "/api/conversations", "createConversation", "Create a conversation", tag, member,
+		created},
 		conversations.create)
 	handle(router, route{get, conversationPath, "getConversation", "Get a conversation", tag, viewer, 0},
 		conversations.get)
 	handle(router, route{patch, conversationPath, "updateConversation", "Rename, complete or reopen a conversation",
 		tag, member, 0}, conversations.update)
-	handle(router, route{post, conversationPath + "/participants", "addParticipant", "Bring somebody in", tag, member,
-		made}, conversations.addParticipant)
+	handle(router, route{post, conversationPath + "/participants", "addParticipant", "Add a participant", tag, member,
+		created}, conversations.addParticipant)
 	handle(router, route{del, conversationPath + "/participants/{participantId}", "removeParticipant",
-		"End somebody's part", tag, member, gone}, conversations.removeParticipant)
+		"Remove a participant", tag, member, noContent}, conversations.removeParticipant)
 	handle(router, route{get, conversationPath + "/messages", "listConversationMessages",
-		"Read a conversation's history", tag, viewer, 0}, conversations.listMessages)
-	handle(router, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer,
+		"List a conversation's messages", tag, viewer, 0}, conversations.listMessages)
+	handle(router, route{get, conversationPath + "/frames", "listFrames", "List the frames that clients received", tag,
+		viewer,
 		0}, conversations.listFrames)
-	handle(router, route{get, mediaPath, "getMedia", "Fetch a file that an agent sent", tag, viewer, 0},
+	handle(router, route{get, mediaPath, "getMedia", "Download a file that an agent sent", tag, viewer, 0},
 		conversations.getMedia)
 	handle(router, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0},
 		conversations.streamEvents)
 	handle(router, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, turns.list)
 	handle(router, route{post, turnsPath, "createTurn",
-		"Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, turns.create)
-	handle(router, route{get, "/api/turns/{id}", "getTurn", "Get a turn with all that was said and done in it", tag,
+		"Begin a turn; with Accept: text/event-stream, stream it", tag, member, created}, turns.create)
+	handle(router, route{get, "/api/turns/{id}", "getTurn", "Get a turn with its messages and feedback", tag,
 		viewer, 0}, turns.get)
-	handle(router, route{post, "/api/turns/{id}/cancel", "cancelTurn", "End a turn", tag, member, 0}, turns.cancel)
-	handle(router, route{post, "/api/turns/{id}/feedback", "rateTurn", "Say what you think of a turn", tag, member,
-		made}, turns.rate)
+	handle(router, route{post, "/api/turns/{id}/cancel", "cancelTurn", "Cancel a turn", tag, member, 0}, turns.cancel)
+	handle(router, route{post, "/api/turns/{id}/feedback", "rateTurn", "Give feedback on a turn", tag, member,
+		created}, turns.rate)
 	handle(router, route{post, playgroundPath, "playgroundChat",
-		"Say something in a playground session (server-sent events)", tag, member, 0}, turns.playground)
+		"Send a message in a playground session (server-sent events)", tag, member, 0}, turns.playground)
 
-	streams(router, eventsPath, get, "200", nil)
-	streams(router, turnsPath, post, "201", schemaOf[reeve.Turn](router))
-	streams(router, playgroundPath, post, "200", schemaOf[api.PlaygroundInfo](router))
+	documentStream(router, eventsPath, get, "200", nil)
+	documentStream(router, turnsPath, post, "201", schemaOf[reeve.Turn](router))
+	documentStream(router, playgroundPath, post, "200", schemaOf[api.PlaygroundInfo](router))
 }
 
-// streams documents a response that is a stream of events or, with a schema, one JSON document.
-func streams(router huma.API, path, method, status string, schema *huma.Schema) {
+// documentStream documents a response that is a stream of server-sent events. With a schema, the response may also be
+// one JSON document.
+func documentStream(router huma.API, path, method, status string, schema *huma.Schema) {
 	item := router.OpenAPI().Paths[path]
 	op := item.Get
 	if method == http.MethodPost {
@@ -86,16 +89,17 @@ func schemaOf[T any](router huma.API) *huma.Schema {
 	return huma.SchemaFromType(router.OpenAPI().Components.Schemas, typeOf[T]())
 }
 
-// see reads a conversation that somebody may see.
-func see(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.Conversation, error) {
+// getVisibleConversation returns a conversation. It fails with NOT_FOUND if the caller may not see it.
+func getVisibleConversation(ctx context.Context, snap *store.Snap, who reeve.Principal,
+	id string) (reeve.Conversation, error) {
 	return snap.Chat().GetConversation(ctx, who.Workspace, chat.VisibleTo(who), id)
 }
 
 // conversationHandlers serves conversations, their participants, messages, frames and files.
 type conversationHandlers struct {
 	db       *store.DB
-	desk     *chat.Service
-	follower eventStreamer
+	chat     *chat.Service
+	streamer eventStreamer
 	streams  *Streams
 	log      *slog.Logger
 }
@@ -103,9 +107,9 @@ type conversationHandlers struct {
 func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Agent string `query:"agent" maxLength:"128" doc:"Id or name"`
+	Agent string `query:"agent" maxLength:"128" doc:"Agent id or name"`
 	State string `query:"state" enum:"active,completed"`
-	User  string `query:"user" maxLength:"255" doc:"Of one who takes part"`
+	User  string `query:"user" maxLength:"255" doc:"Participant; only owners may name another user"`
 }) (*body[api.ConversationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
@@ -117,14 +121,14 @@ func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in
 			if known, err := snap.Agents().HasUser(ctx, who.Workspace, in.User); err != nil {
 				return err
 			} else if !known {
-				return absent("user", in.User)
+				return newNotFound("user", in.User)
 			}
 			f.User = in.User
 		} else if in.User != "" && in.User != f.User {
-			return reeve.Errorf(reeve.Forbidden, "only an owner sees the conversations of others")
+			return reeve.Errorf(reeve.Forbidden, "only an owner may list the conversations of another user")
 		}
 		var err error
-		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
+		if f.Agent, err = resolveAgentFilter(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
 		out.Body.Conversations, err = snap.Chat().ListConversations(ctx, who.Workspace, f)
@@ -140,7 +144,7 @@ func (h *conversationHandlers) create(ctx context.Context, who reeve.Principal, 
 	Scoped
 	Body reeve.ConversationRequest
 }) (*body[reeve.Conversation], error) {
-	c, err := h.desk.Open(ctx, who, "", "chat", in.Body)
+	c, err := h.chat.Open(ctx, who, "", "chat", in.Body)
 	return &body[reeve.Conversation]{c}, err
 }
 
@@ -148,7 +152,7 @@ func (h *conversationHandlers) get(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[reeve.Conversation], error) {
 	out := &body[reeve.Conversation]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = see(ctx, snap, who, in.ID)
+		out.Body, err = getVisibleConversation(ctx, snap, who, in.ID)
 		return err
 	})
 }
@@ -159,14 +163,14 @@ func (h *conversationHandlers) update(ctx context.Context, who reeve.Principal, 
 }) (*body[reeve.Conversation], error) {
 	out := &body[reeve.Conversation]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		c, err := see(ctx, &tx.Snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, &tx.Snap, who, in.ID)
 		if err != nil {
 			return err
 		}
 		if err := tx.Chat().ChangeConversation(ctx, c.ID, in.Body); err != nil {
 			return err
 		}
-		out.Body, err = see(ctx, &tx.Snap, who, in.ID)
+		out.Body, err = getVisibleConversation(ctx, &tx.Snap, who, in.ID)
 		return err
 	})
 }
@@ -176,12 +180,12 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 	Body api.ParticipantRequest
 }) (*body[reeve.Conversation], error) {
 	if strings.TrimSpace(in.Body.ID) == "" {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "nobody is named",
-			Fields: []reeve.Field{{Path: "/id", Message: "is blank", Expected: "a user, or an agent"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the participant's id is missing",
+			Fields: []reeve.Field{{Path: "/id", Message: "is blank", Expected: "a user, or an agent's id or name"}}}
 	}
 	out := &body[reeve.Conversation]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		if _, err := see(ctx, &tx.Snap, who, in.ID); err != nil {
+		if _, err := getVisibleConversation(ctx, &tx.Snap, who, in.ID); err != nil {
 			return err
 		}
 		p := reeve.Participant{Kind: in.Body.Kind, ID: in.Body.ID, AddedBy: who.User}
@@ -199,7 +203,7 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 		}
 		fresh, err := tx.Chat().AddParticipant(ctx, in.ID, p)
 		if err == nil && !fresh {
-			err = reeve.Errorf(reeve.AlreadyExists, "%q takes part already", in.Body.ID)
+			err = reeve.Errorf(reeve.AlreadyExists, "%q is a participant already", in.Body.ID)
 		}
 		if err != nil {
 			return err
@@ -211,39 +215,40 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 	})
 }
 
-// removeParticipant ends somebody's part. A conversation keeps its own agent, and at least one person.
+// removeParticipant removes a user or an agent from a conversation. A conversation keeps its own agent and at least one
+// user.
 func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Participant string `path:"participantId" maxLength:"128" doc:"A user, or an agent's id"`
+	Participant string `path:"participantId" maxLength:"128" doc:"User, or agent id"`
 	Kind        string `query:"kind" enum:"user,agent" default:"user"`
 }) (*none, error) {
 	defer h.streams.Recheck()
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		// so that of two who go at once, one sees that the other has gone
+		// the lock keeps two concurrent requests from removing the last two users
 		if err := tx.Chat().LockConversation(ctx, in.ID); err != nil {
 			return err
 		}
-		c, err := see(ctx, &tx.Snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, &tx.Snap, who, in.ID)
 		if err != nil {
 			return err
 		}
-		left := 0
+		usersLeft := 0
 		for _, p := range c.Members {
 			if p.Kind == reeve.UserParticipant && (in.Kind != p.Kind || p.ID != in.Participant) {
-				left++
+				usersLeft++
 			}
 		}
 		switch {
 		case in.Kind == reeve.AgentParticipant && in.Participant == c.AgentID:
-			return reeve.Errorf(reeve.Conflict, "the conversation is with this agent").
-				Hintf("begin another conversation to talk to another agent")
-		case left == 0:
-			return reeve.Errorf(reeve.Conflict, "nobody would be left in the conversation").
+			return reeve.Errorf(reeve.Conflict, "the agent of a conversation cannot be removed").
+				Hintf("create another conversation to talk to another agent")
+		case usersLeft == 0:
+			return reeve.Errorf(reeve.Conflict, "the last user of a conversation cannot be removed").
 				Hintf("complete the conversation instead")
 		}
 		ok, err := tx.Chat().RemoveParticipant(ctx, in.ID, in.Kind, in.Participant)
 		if err == nil && !ok {
-			err = reeve.Errorf(reeve.NotFound, "%s %q takes no part", in.Kind, in.Participant)
+			err = reeve.Errorf(reeve.NotFound, "%s %q is not a participant", in.Kind, in.Participant)
 		}
 		return err
 	})
@@ -253,12 +258,12 @@ func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Princ
 	IDPath
 	Page
 }) (*body[api.MessageList], error) {
-	if err := checkPlace(in.Cursor); err != nil {
+	if err := checkMessageCursor(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[api.MessageList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		c, err := see(ctx, snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -273,12 +278,12 @@ func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Princ
 
 func (h *conversationHandlers) listFrames(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	FromStart
+	ListPosition
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"200"`
 }) (*body[api.FrameList], error) {
 	out := &body[api.FrameList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		c, err := see(ctx, snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}

@@ -193,7 +193,7 @@ func TestI09_ACorruptRowIsNamed(t *testing.T) {
 
 // An agent whose row cannot be read does nothing, whatever the row may have allowed. The server starts, other agents
 // act, and so does this one once its row is corrected.
-func TestI09_ACorruptAgentDoesNothing(t *testing.T) {
+func TestI09_CorruptAgentCannotAct(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
@@ -291,8 +291,7 @@ func TestI09_ACorruptToolIsNotCalled(t *testing.T) {
 	})
 }
 
-// What limits an agent and cannot be read forbids its calls: settings of a tool, the profile of its kind, a budget.
-// Calls that do not need the row go on.
+// A corrupt limit of an agent (tool settings, profile or budget) forbids the calls that need it. Other calls still work.
 func TestI09_ACorruptLimitForbids(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -338,8 +337,8 @@ func TestI09_ACorruptLimitForbids(t *testing.T) {
 	})
 }
 
-// A use of a budget that is as high as can be counted leaves nothing.
-func TestG17_AUseThatCannotBeCountedUp(t *testing.T) {
+// A budget whose use has reached the largest integer has nothing left.
+func TestG17_BudgetUseAtMaximum(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
@@ -375,7 +374,7 @@ func TestI09_ASecretOfACorruptRowIsScrubbed(t *testing.T) {
 
 // An operation that cannot be read is not carried out, and holds up no other. The log names it once, the doctor as long
 // as it is so.
-func TestI09_ACorruptOperationHoldsUpNobodyElse(t *testing.T) {
+func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		said := &bytes.Buffer{}
@@ -422,7 +421,7 @@ func TestI09_ACorruptOperationHoldsUpNobodyElse(t *testing.T) {
 }
 
 // A schedule or a wake that cannot be read is disabled or skipped, and holds up no other.
-func TestI09_ACorruptWakeHoldsUpNobodyElse(t *testing.T) {
+func TestI09_CorruptWakeDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
@@ -470,8 +469,8 @@ func TestI09_ACorruptWakeHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-// A run that cannot be read is not taken up, and others are.
-func TestI09_ACorruptRunHoldsUpNobodyElse(t *testing.T) {
+// A run with a corrupt row is not resumed. Other runs are.
+func TestI09_CorruptRunDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
@@ -521,7 +520,7 @@ func TestI09_ARunEndsDespiteACorruptCall(t *testing.T) {
 }
 
 // A server starts with a workspace that cannot be read. Nothing in it goes on; the others do.
-func TestI09_ACorruptWorkspaceStopsItself(t *testing.T) {
+func TestI09_CorruptWorkspaceIsStopped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
@@ -543,7 +542,8 @@ func TestI09_ACorruptWorkspaceStopsItself(t *testing.T) {
 	listed(t, h, "workspaces", "default")
 }
 
-// A token whose row cannot be read is not valid: it may have been revoked. Others are, and the doctor names it.
+// A token with a corrupt row is not valid, because it may be revoked. Other tokens stay valid, and the doctor names the
+// row.
 func TestI09_ACorruptTokenIsNotValid(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -567,7 +567,7 @@ func TestI09_ACorruptTokenIsNotValid(t *testing.T) {
 }
 
 // A run that cannot be read is not said to be gone, as a plan or a response either: somebody would plan, or ask, again.
-func TestI09_ACorruptRunIsNotSaidToBeGone(t *testing.T) {
+func TestI09_CorruptRunIsNotReportedMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)

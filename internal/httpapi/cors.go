@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// What pages of other origins may ask for, and may read besides the body: all that the API takes and gives. They may
-// send whatever headers they like: libraries add their own, which nobody here reads. Browsers send no cookies along, as
-// nothing here says that they may: who calls shows a token.
+// CORS settings for pages of allowed origins. They may use every method of the API and read every header that it sets.
+// They may send any request header, because client libraries add headers of their own. Cookies are not allowed; callers
+// authenticate with a token.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsGives   = "Allow, Content-Disposition, Retry-After, X-Request-Id, " + replayHeader
-	corsMaxAge  = "600" // seconds that a browser remembers it
+	corsExposed = "Allow, Content-Disposition, Retry-After, X-Request-Id, " + replayHeader
+	corsMaxAge  = "600" // seconds that a browser may cache a preflight response
 )
 
-// cors tells a browser that a page of an allowed origin may read the answer. When the browser only asks whether it may
-// send the request, it is answered, and that is all.
-func (g *originGuard) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
+// handleCORS sets the CORS headers for a page of an allowed origin. It responds to a preflight request itself, and then
+// returns true.
+func (g *originGuard) handleCORS(w http.ResponseWriter, r *http.Request) (handled bool) {
 	origin := r.Header.Get("Origin")
 	if !slices.Contains(g.origins, origin) {
 		return false
@@ -24,13 +24,13 @@ func (g *originGuard) cors(w http.ResponseWriter, r *http.Request) (answered boo
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
-	h.Set("Access-Control-Expose-Headers", corsGives)
+	h.Set("Access-Control-Expose-Headers", corsExposed)
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
-	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-		h.Set("Access-Control-Allow-Headers", asked)
+	if requested := r.Header.Get("Access-Control-Request-Headers"); requested != "" {
+		h.Set("Access-Control-Allow-Headers", requested)
 	}
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)

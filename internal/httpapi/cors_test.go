@@ -7,7 +7,7 @@ import (
 	"reeve/reevetest"
 )
 
-// Pages of the origins that are configured may call the API from a browser, and those of no other.
+// Only pages of configured origins may call the API from a browser.
 func TestCORS_ForTheOriginsThatAreConfigured(t *testing.T) {
 	t.Parallel()
 	const good = "https://app.example.com"

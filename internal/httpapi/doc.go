@@ -1,4 +1,16 @@
-// Package httpapi is Reeve over HTTP: routes, authentication, errors as problem documents, and the OpenAPI document
-// made from the Go types of the bodies. Handlers decode, call a room, and return; they hold no rules. They read through
-// snapshots and change things only through the gate or a named method of the store.
+// Package httpapi serves Reeve over HTTP: the REST API under /api, WebSockets, server-sent events and routes for OpenAI
+// clients under /v1.
+//
+// [New] builds the handler from a [Config]. registerRoutes in routes.go lists the routes. Each resource has one small
+// type of handlers, such as toolHandlers. The OpenAPI document is generated from the Go types of the bodies.
+//
+// A handler decodes the input, calls a service and returns its result. It holds no business rules. It reads through
+// store snapshots, and changes data only through the gate, a service or a named method of the store. Errors become
+// problem documents (RFC 9457) in newProblem.
+//
+// Middleware assigns request ids, limits the time to read a body, checks Host and Origin, authenticates the token,
+// refuses changes while the server is held, and makes requests with an Idempotency-Key at most once (see keyRules).
+//
+// [Streams] tracks open streams and sockets, so that a stopping server can end them. A permit ends a stream when its
+// client loses the right to listen.
 package httpapi

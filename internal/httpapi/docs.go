@@ -19,15 +19,20 @@ type docGroup struct {
 var docPage = template.Must(template.New("docs").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{{.Title}} API</title><meta name="viewport" content="width=device-width">
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
-h2{margin-top:2rem;text-transform:capitalize}table{border-collapse:collapse;width:100%}td{padding:.3rem .6rem;border-top:1px solid #ddd;vertical-align:top}
-code{font:14px ui-monospace,monospace}td:first-child{width:5rem;font-weight:600}@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}td{border-color:#333}}</style>
+h2{margin-top:2rem;text-transform:capitalize}table{border-collapse:collapse;width:100%}
+td{padding:.3rem .6rem;border-top:1px solid #ddd;vertical-align:top}
+code{font:14px ui-monospace,monospace}td:first-child{width:5rem;font-weight:600}
+@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}td{border-color:#333}}</style>
 <h1>{{.Title}} {{.Version}}</h1><p>{{.Description}}</p>
-<p>The whole contract, with every field, is <a href="/openapi.json">openapi.json</a>. Send <code>Authorization: Bearer &lt;token&gt;</code> and
-<code>X-Workspace-Id: default</code>. Errors are <code>application/problem+json</code> with a <code>code</code>, a <code>hint</code> and a <code>request_id</code>.</p>
-{{range .Groups}}<h2>{{.Name}}</h2><table>{{range .Routes}}<tr><td><code>{{.Method}}</code></td><td><code>{{.Path}}</code></td><td>{{.Summary}}</td></tr>{{end}}</table>{{end}}
+<p><a href="/openapi.json">openapi.json</a> describes every route and field.
+Send <code>Authorization: Bearer &lt;token&gt;</code> and <code>X-Workspace-Id: default</code>.
+Errors are <code>application/problem+json</code> with a <code>code</code>, a <code>hint</code>
+and a <code>request_id</code>.</p>
+{{range .Groups}}<h2>{{.Name}}</h2><table>{{range .Routes}}<tr><td><code>{{.Method}}</code></td>
+<td><code>{{.Path}}</code></td><td>{{.Summary}}</td></tr>{{end}}</table>{{end}}
 </html>`))
 
-// docs serves a page that lists the routes. The page loads nothing from elsewhere.
+// docs returns a handler for a page that lists the routes. The page loads nothing from other servers.
 func docs(spec *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
 	byTag := map[string][]docRoute{}
 	for path, item := range spec.Paths {
@@ -41,8 +46,7 @@ func docs(spec *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
 	var groups []docGroup
 	for name, routes := range byTag {
 		sort.Slice(routes, func(i, j int) bool {
-			return routes[i].Path+routes[i].Method < routes[j].Path+
-				routes[j].Method
+			return routes[i].Path+routes[i].Method < routes[j].Path+routes[j].Method
 		})
 		groups = append(groups, docGroup{name, routes})
 	}
@@ -55,7 +59,7 @@ func docs(spec *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 		if err := docPage.Execute(w, page); err != nil {
-			log.Warn("the docs page was not sent whole", "request", requestID(r.Context()), "error", err)
+			log.Warn("cannot send docs page", "request", requestID(r.Context()), "error", err)
 		}
 	}
 }

@@ -20,8 +20,8 @@ type doctorHandlers struct {
 	checkParts func(context.Context) []reeve.PartHealth // checks the parts of the server; may be nil
 }
 
-// doctor has the server check its parts, then looks at what is wrong in the workspace. A check that meets a row that
-// cannot be read says so, and the others go on.
+// doctor checks the server's parts, then the tools, agents and schedules of the workspace. A check that finds a corrupt
+// row reports it, and the other checks still run.
 func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.DoctorReport], error) {
 	out := &body[api.DoctorReport]{}
 	if h.checkParts != nil {
@@ -33,8 +33,8 @@ func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Sco
 	}{{"tools", h.checkTools}, {"agents", h.checkAgents}, {"schedules", h.checkSchedules}} {
 		part, err := c.check(ctx, who)
 		if row, ok := store.AsCorruptRow(err); ok {
-			part, err = ailing(c.name, []string{row.Error()}, "",
-				"see the check of rows; until then nobody can tell more"), nil
+			part, err = newPartHealth(c.name, []string{row.Error()}, "",
+				"repair the row first; the rows check shows how"), nil
 		}
 		if err != nil {
 			return nil, err
@@ -46,64 +46,65 @@ func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Sco
 
 func (h *doctorHandlers) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {
 	tools, err := h.gate.Catalogue.Tools(ctx, who.Workspace, "")
-	return ailing("tools", brokenTools(tools), "every tool in the catalogue can be called",
-		"remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; "+
-			"all others work"), err
+	return newPartHealth("tools", describeBrokenTools(tools), "every tool in the catalogue can be called",
+		"provide what the tool is missing, run a build that has its handler, or delete it or define it again; "+
+			"all other tools work"), err
 }
 
 func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		var said, hints []string
+		var problems, hints []string
 		settings, err := snap.Agents().ListSettings(ctx, who.Workspace)
 		for _, v := range settings {
 			if why := h.gate.Catalogue.WhyNotCallable(v.Tool, v.Config); why != "" {
-				said = append(said, v.Agent+": the tool "+v.Tool.ID+": "+why)
-				hints = append(hints, fmt.Sprintf("reeve agents detach %s %s, then reeve agents attach %s %s "+
-					"--config with the "+
-					"settings that reeve tools get %s shows", v.Agent, v.Tool.ID, v.Agent, v.Tool.ID, v.Tool.ID))
+				problems = append(problems, v.Agent+": tool "+v.Tool.ID+": "+why)
+				hints = append(hints, fmt.Sprintf("run reeve agents detach %s %s, then reeve agents attach %s %s "+
+					"--config with settings that fit the schema shown by reeve tools get %s", v.Agent, v.Tool.ID,
+					v.Agent, v.Tool.ID, v.Tool.ID))
 			}
 		}
-		part = ailing("agents", said, "every agent's settings fit its tools", strings.Join(hints, "; "))
+		part = newPartHealth("agents", problems, "every agent's settings fit its tools", strings.Join(hints, "; "))
 		return err
 	})
 }
 
-// disabledShown is how many disabled schedules the doctor names.
-const disabledShown = 10
+// maxDisabledSchedules is the most disabled schedules that the doctor names.
+const maxDisabledSchedules = 10
 
 func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		list, total, err := snap.Queue().
-			ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled,
-				Limit: disabledShown})
-		var said []string
+			ListTimers(ctx, who.Workspace, store.TimerFilter{For: visibleUser(who), State: reeve.TimerDisabled,
+				Limit: maxDisabledSchedules})
+		var problems []string
 		for _, t := range list {
-			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.WhyDisabled(t)))
+			problems = append(problems, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.WhyDisabled(t)))
 		}
 		if more := total - len(list); more > 0 {
-			said = append(said, fmt.Sprintf("and %d more", more))
+			problems = append(problems, fmt.Sprintf("and %d more", more))
 		}
-		part = ailing("schedules", said, "none is disabled",
-			"see reeve schedules runs ID for what went wrong, then reeve schedules resume ID, or delete it; all "+
-				"others go on")
+		part = newPartHealth("schedules", problems, "no schedule is disabled",
+			"see what failed with reeve schedules runs ID, then run reeve schedules resume ID or delete the schedule; "+
+				"all other schedules run")
 		return err
 	})
 }
 
-// ailing is a part in which what is said is wrong; nothing said means that it is well.
-func ailing(name string, said []string, good, hint string) reeve.PartHealth {
-	if len(said) == 0 {
+// newPartHealth returns the health of a part with the given problems. Without problems the part is OK, with good as its
+// detail.
+func newPartHealth(name string, problems []string, good, hint string) reeve.PartHealth {
+	if len(problems) == 0 {
 		return reeve.PartHealth{Name: name, OK: true, Detail: good}
 	}
-	return reeve.PartHealth{Name: name, Detail: strings.Join(said, "; "), Hint: hint}
+	return reeve.PartHealth{Name: name, Detail: strings.Join(problems, "; "), Hint: hint}
 }
 
-// brokenTools names the tools of a list that cannot be called, and why.
-func brokenTools(tools []reeve.Tool) (said []string) {
+// describeBrokenTools returns one text for each tool that cannot be called, with the reason.
+func describeBrokenTools(tools []reeve.Tool) (texts []string) {
 	for _, t := range tools {
 		if t.Broken != "" {
-			said = append(said, t.ID+": "+t.Broken)
+			texts = append(texts, t.ID+": "+t.Broken)
 		}
 	}
-	return said
+	return texts
 }

@@ -18,7 +18,8 @@ func TestW23_FailuresAreLogged(t *testing.T) {
 		errStopping: 0,
 	} {
 		noted := 0
-		noteFailure(context.WithValue(t.Context(), requestKey, request{log: func(string, ...any) { noted++ }}), err)
+		logServerFailure(context.WithValue(t.Context(), requestKey, request{log: func(string, ...any) { noted++ }}),
+			err)
 		if noted != want {
 			t.Errorf("%v was noted %d times", err, noted)
 		}

@@ -180,9 +180,9 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		reeve.NotFound)
 }
 
-// Whoever says where a secret is sent can read it there, so that it takes an owner: to make a tool that refers to one,
-// and to change one that does or did.
-func TestI10_OnlyOwnersDirectSecrets(t *testing.T) {
+// A tool that refers to a secret can send it anywhere. Only an owner may create such a tool, or update a tool that refers
+// or referred to a secret.
+func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 	t.Parallel()
 	f := newFar(t)
 	_, h := reach(t, f)
@@ -344,8 +344,8 @@ func TestI10_BadDefinitions(t *testing.T) {
 	}
 }
 
-// An argument that a schema does not know is called that, whichever way the schema says so.
-func TestG05_WhatASchemaDoesNotKnow(t *testing.T) {
+// An argument that is not in the schema is reported as unknown, whichever keyword of the schema excludes it.
+func TestG05_UnknownArguments(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	h.Agent("coach")
@@ -367,9 +367,9 @@ func TestG05_WhatASchemaDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A bound on a length or a number of things that is too large to be compared with is refused when the tool is defined,
-// wherever it stands. The largest one that is taken is exact.
-func TestG17_BoundsOnLengthsThatCannotBeKept(t *testing.T) {
+// A length or count bound in a schema that exceeds the largest integer is refused when the tool is defined. The largest
+// accepted bound is exact.
+func TestG17_LengthBoundsOutOfRange(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	words := []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",

@@ -14,7 +14,7 @@ type categoryHandlers struct {
 }
 
 func (h *categoryHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.CategoryList], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.CategoryList, err error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (l api.CategoryList, err error) {
 		l.Categories, err = r.Categories(ctx)
 		return l, err
 	})
@@ -24,14 +24,14 @@ func (h *categoryHandlers) create(ctx context.Context, who reeve.Principal, in *
 	Scoped
 	Body reeve.CategoryRequest
 }) (*body[reeve.Category], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category,
 		error) {
 		return w.CreateCategory(ctx, in.Body)
 	})
 }
 
 func (h *categoryHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Category], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Category,
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Category,
 		error) {
 		return r.Category(ctx, in.ID)
 	})
@@ -41,7 +41,7 @@ func (h *categoryHandlers) update(ctx context.Context, who reeve.Principal, in *
 	IDPath
 	Body reeve.CategoryRequest
 }) (*body[reeve.Category], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category,
 		error) {
 		return w.UpdateCategory(ctx, in.ID, in.Body)
 	})

@@ -15,7 +15,7 @@ type checklistHandlers struct {
 
 func (h *checklistHandlers) list(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[api.ChecklistList], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.ChecklistList, err error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (l api.ChecklistList, err error) {
 		l.Checklists, err = r.Checklists(ctx, in.ID)
 		return l, err
 	})
@@ -25,14 +25,14 @@ func (h *checklistHandlers) create(ctx context.Context, who reeve.Principal, in 
 	Scoped
 	Body reeve.ChecklistDraft
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
 		error) {
 		return w.CreateChecklist(ctx, in.Body)
 	})
 }
 
 func (h *checklistHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Checklist], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Checklist, error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Checklist, error) {
 		c, _, err := r.Checklist(ctx, in.ID)
 		return c, err
 	})
@@ -42,7 +42,7 @@ func (h *checklistHandlers) update(ctx context.Context, who reeve.Principal, in 
 	IDPath
 	Body reeve.ChecklistChange
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
 		error) {
 		return w.UpdateChecklist(ctx, in.ID, in.Body)
 	})
@@ -56,7 +56,7 @@ func (h *checklistHandlers) addItems(ctx context.Context, who reeve.Principal, i
 	IDPath
 	Body reeve.ItemsDraft
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
 		error) {
 		return w.AddItems(ctx, in.ID, in.Body)
 	})
@@ -66,7 +66,7 @@ func (h *checklistHandlers) updateItems(ctx context.Context, who reeve.Principal
 	IDPath
 	Body reeve.ItemsChange
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) {
 		c, _, err := w.UpdateItems(ctx, in.ID, in.Body)
 		return c, err
 	})
@@ -84,7 +84,7 @@ func (h *checklistHandlers) moveItems(ctx context.Context, who reeve.Principal, 
 	Scoped
 	Body reeve.ItemMove
 }) (*body[api.ChecklistList], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (l api.ChecklistList, err error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (l api.ChecklistList, err error) {
 		l.Checklists, err = w.ApplyMove(ctx, in.Body, "")
 		return l, err
 	})
@@ -94,7 +94,7 @@ func (h *checklistHandlers) splitItems(ctx context.Context, who reeve.Principal,
 	Scoped
 	Body reeve.ItemSplit
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
 		error) {
 		return w.ApplySplit(ctx, in.Body, "")
 	})

@@ -14,7 +14,7 @@ type labelHandlers struct {
 }
 
 func (h *labelHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.LabelList], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.LabelList, err error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (l api.LabelList, err error) {
 		l.Labels, err = r.Labels(ctx)
 		return l, err
 	})
@@ -24,7 +24,7 @@ func (h *labelHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	Scoped
 	Body reeve.LabelRequest
 }) (*body[reeve.Label], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label,
 		error) {
 		return w.CreateLabel(ctx, in.Body)
 	})
@@ -34,7 +34,7 @@ func (h *labelHandlers) update(ctx context.Context, who reeve.Principal, in *str
 	IDPath
 	Body reeve.LabelChange
 }) (*body[reeve.Label], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label,
 		error) {
 		return w.UpdateLabel(ctx, in.ID, in.Body)
 	})

@@ -7,10 +7,10 @@ import (
 	"reeve/internal/store"
 )
 
-// DayPath names a day.
+// DayPath is the input of routes with a day in the path.
 type DayPath struct {
 	Scoped
-	Day string `path:"day" minLength:"10" maxLength:"10" doc:"YYYY-MM-DD"`
+	Day string `path:"day" minLength:"10" maxLength:"10" doc:"Day, YYYY-MM-DD"`
 }
 
 // dayPlanHandlers serves the day plans of the journal.
@@ -19,14 +19,17 @@ type dayPlanHandlers struct {
 }
 
 func (h *dayPlanHandlers) get(ctx context.Context, who reeve.Principal, in *DayPath) (*body[reeve.DayPlan], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.DayPlan, error) { return r.Plan(ctx, in.Day) })
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.DayPlan,
+		error) {
+		return r.Plan(ctx, in.Day)
+	})
 }
 
 func (h *dayPlanHandlers) changeBlocks(ctx context.Context, who reeve.Principal, in *struct {
 	DayPath
 	Body reeve.PlanChange
 }) (*body[reeve.DayPlan], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
 		error) {
 		return w.UpsertBlocks(ctx, in.Day, in.Body)
 	})
@@ -36,7 +39,7 @@ func (h *dayPlanHandlers) replan(ctx context.Context, who reeve.Principal, in *s
 	DayPath
 	Body reeve.Replan
 }) (*body[reeve.DayPlan], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
 		error) {
 		return w.ApplyReplan(ctx, in.Day, in.Body, "")
 	})
@@ -46,7 +49,7 @@ func (h *dayPlanHandlers) pinTasks(ctx context.Context, who reeve.Principal, in 
 	DayPath
 	Body reeve.PinChange
 }) (*body[reeve.DayPlan], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan, error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan, error) {
 		p, _, err := w.PinTasks(ctx, in.Day, in.Body)
 		return p, err
 	})

@@ -8,17 +8,17 @@ import (
 	"reeve/internal/store"
 )
 
-// TargetPath names what a rating is about.
+// TargetPath is the input of routes with the target of a rating in the path.
 type TargetPath struct {
 	Scoped
 	Kind   reeve.RatingTarget `path:"kind" enum:"task,time_entry,plan_block"`
 	Target string             `path:"targetId" maxLength:"128"`
 }
 
-// RatingQuery chooses ratings.
+// RatingQuery selects ratings.
 type RatingQuery struct {
 	Span
-	Category string             `query:"category" maxLength:"64" doc:"Of things of one category"`
+	Category string             `query:"category" maxLength:"64" doc:"Only ratings of targets in this category"`
 	Target   reeve.RatingTarget `query:"target_kind" enum:"task,time_entry,plan_block"`
 }
 
@@ -42,14 +42,14 @@ func (h *ratingHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 	if err != nil {
 		return nil, err
 	}
-	if f.Before, err = parseCursor(in.Cursor); err != nil {
+	if f.Before, err = parseTimeCursor(in.Cursor); err != nil {
 		return nil, err
 	}
 	f.Limit = in.Limit
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.RatingList, err error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (l api.RatingList, err error) {
 		l.Ratings, err = r.Ratings(ctx, f)
 		if n := len(l.Ratings); n == in.Limit {
-			l.Next = pageEnd(reeve.Millis(l.Ratings[n-1].CreatedAt), l.Ratings[n-1].ID)
+			l.Next = formatTimeCursor(reeve.Millis(l.Ratings[n-1].CreatedAt), l.Ratings[n-1].ID)
 		}
 		return l, err
 	})
@@ -63,7 +63,7 @@ func (h *ratingHandlers) summarize(ctx context.Context, who reeve.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.RatingSummary,
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.RatingSummary,
 		error) {
 		return r.SummarizeRatings(ctx, f)
 	})
@@ -73,14 +73,14 @@ func (h *ratingHandlers) rate(ctx context.Context, who reeve.Principal, in *stru
 	Scoped
 	Body reeve.RatingDraft
 }) (*body[reeve.Rating], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Rating, error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Rating, error) {
 		v, _, err := w.Rate(ctx, in.Body)
 		return v, err
 	})
 }
 
 func (h *ratingHandlers) get(ctx context.Context, who reeve.Principal, in *TargetPath) (*body[reeve.Rating], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Rating, error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Rating, error) {
 		v, ok, err := r.Rating(ctx, in.Kind, in.Target)
 		if err == nil && !ok {
 			err = reeve.Errorf(reeve.NotFound, "you have not rated %s", in.Target)

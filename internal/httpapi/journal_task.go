@@ -17,15 +17,15 @@ type taskHandlers struct {
 func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Category  string   `query:"category" maxLength:"64" doc:"Of one category"`
-	Status    []string `query:"status" maxItems:"7" doc:"In one of these statuses: open, groomed, in_progress, blocked, on_hold, done, rejected"`
-	Open      bool     `query:"open" doc:"Leave out what is done or rejected"`
+	Category  string   `query:"category" maxLength:"64" doc:"Only tasks of this category"`
+	Status    []string `query:"status" maxItems:"7" doc:"open, groomed, in_progress, blocked, on_hold, done, rejected"`
+	Open      bool     `query:"open" doc:"Leave out tasks that are done or rejected"`
 	DueAfter  string   `query:"due_after" maxLength:"10" doc:"Due on this day or later, YYYY-MM-DD"`
 	DueBefore string   `query:"due_before" maxLength:"10" doc:"Due on this day or earlier, YYYY-MM-DD"`
-	Label     string   `query:"label" maxLength:"64" doc:"With this label"`
-	Text      string   `query:"text" maxLength:"200" doc:"Part of the title, whatever the case"`
+	Label     string   `query:"label" maxLength:"64" doc:"Only tasks with this label id"`
+	Text      string   `query:"text" maxLength:"200" doc:"Part of the title, case ignored"`
 }) (*body[api.TaskList], error) {
-	before, err := parseCursor(in.Cursor)
+	before, err := parseTimeCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -45,19 +45,19 @@ func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 			}
 		}
 	}
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.TaskList, err error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (l api.TaskList, err error) {
 		if f.Label != "" {
 			labels, err := r.Labels(ctx)
 			if err != nil {
 				return l, err
 			}
 			if !slices.ContainsFunc(labels, func(v reeve.Label) bool { return v.ID == f.Label }) {
-				return l, absent("label", f.Label)
+				return l, newNotFound("label", f.Label)
 			}
 		}
 		l.Tasks, err = r.Tasks(ctx, f)
 		if n := len(l.Tasks); n == in.Limit {
-			l.Next = pageEnd(reeve.Millis(l.Tasks[n-1].CreatedAt), l.Tasks[n-1].ID)
+			l.Next = formatTimeCursor(reeve.Millis(l.Tasks[n-1].CreatedAt), l.Tasks[n-1].ID)
 		}
 		return l, err
 	})
@@ -67,14 +67,14 @@ func (h *taskHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 	Scoped
 	Body reeve.TaskDraft
 }) (*body[reeve.Task], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task,
 		error) {
 		return w.CreateTask(ctx, in.Body)
 	})
 }
 
 func (h *taskHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TaskView], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskView,
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskView,
 		error) {
 		return r.TaskView(ctx, in.ID)
 	})
@@ -84,7 +84,7 @@ func (h *taskHandlers) update(ctx context.Context, who reeve.Principal, in *stru
 	IDPath
 	Body reeve.TaskChange
 }) (*body[reeve.Task], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) {
 		e, err := w.UpdateTask(ctx, in.ID, in.Body, "")
 		return e.After, err
 	})
@@ -98,7 +98,7 @@ func (h *taskHandlers) assignLabels(ctx context.Context, who reeve.Principal, in
 	IDPath
 	Body reeve.LabelAssignment
 }) (*body[reeve.Task], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) {
 		t, _, err := w.AssignLabels(ctx, in.ID, in.Body)
 		return t, err
 	})
@@ -106,11 +106,11 @@ func (h *taskHandlers) assignLabels(ctx context.Context, who reeve.Principal, in
 
 func (h *taskHandlers) resolve(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Reference string `query:"reference" maxLength:"500" doc:"Words of the title, or the id; the tasks changed last if left out"`
-	Closed    bool   `query:"include_closed" doc:"Look at tasks that are done or rejected, too"`
+	Reference string `query:"reference" maxLength:"500" doc:"Words of the title, or an id. Default: latest changes"`
+	Closed    bool   `query:"include_closed" doc:"Include tasks that are done or rejected"`
 	Limit     int    `query:"limit" minimum:"1" maximum:"20" default:"5"`
 }) (*body[reeve.TaskCandidates], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskCandidates, error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskCandidates, error) {
 		return r.ResolveTask(ctx, in.Reference, in.Closed, in.Limit)
 	})
 }
@@ -119,7 +119,7 @@ func (h *taskHandlers) followUp(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Body reeve.FollowUp
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
 		error) {
 		return w.ApplyFollowUp(ctx, in.Body, "")
 	})
@@ -129,14 +129,14 @@ func (h *taskHandlers) rollover(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Body reeve.Rollover
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
 		error) {
 		return w.ApplyRollover(ctx, in.Body, "")
 	})
 }
 
 func (h *taskHandlers) listEffects(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.LinkList], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.LinkList, err error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (l api.LinkList, err error) {
 		l.Links, err = r.Effects(ctx, in.ID)
 		return l, err
 	})

@@ -8,13 +8,13 @@ import (
 	"reeve/internal/store"
 )
 
-// Span is in the input of lists of what happened.
+// Span is embedded in the input of lists that can be limited to a time span.
 type Span struct {
-	From string `query:"from" maxLength:"40" doc:"RFC 3339 with an offset"`
-	To   string `query:"to" maxLength:"40" doc:"RFC 3339 with an offset"`
+	From string `query:"from" maxLength:"40" doc:"Start of the span, RFC 3339 with an offset"`
+	To   string `query:"to" maxLength:"40" doc:"End of the span, RFC 3339 with an offset"`
 }
 
-// times reads a span; what was left out is the zero time.
+// times parses the span. A missing bound is the zero time.
 func (s Span) times() (from, to time.Time, err error) {
 	if s.From != "" {
 		if from, err = reeve.ParseTimeWithOffset("query/from", s.From); err != nil {
@@ -36,10 +36,10 @@ func (h *timeEntryHandlers) list(ctx context.Context, who reeve.Principal, in *s
 	Scoped
 	Page
 	Span
-	Task    string `query:"task" maxLength:"64" doc:"On one task"`
+	Task    string `query:"task" maxLength:"64" doc:"Only entries of this task"`
 	Running bool   `query:"running" doc:"Only the running timer"`
 }) (*body[reeve.TimeEntryList], error) {
-	before, err := parseCursor(in.Cursor)
+	before, err := parseTimeCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (h *timeEntryHandlers) list(ctx context.Context, who reeve.Principal, in *s
 	if f.From, f.To, err = in.times(); err != nil {
 		return nil, err
 	}
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.TimeEntryList, err error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.TimeEntryList, err error) {
 		if f.Task != "" {
 			if _, err := r.TaskView(ctx, f.Task); err != nil {
 				return l, err
@@ -55,7 +55,7 @@ func (h *timeEntryHandlers) list(ctx context.Context, who reeve.Principal, in *s
 		}
 		l.TimeEntries, err = r.TimeEntries(ctx, f)
 		if n := len(l.TimeEntries); n == in.Limit {
-			l.Next = pageEnd(l.TimeEntries[n-1].StartedAt.UnixMilli(), l.TimeEntries[n-1].ID)
+			l.Next = formatTimeCursor(l.TimeEntries[n-1].StartedAt.UnixMilli(), l.TimeEntries[n-1].ID)
 		}
 		return l, err
 	})
@@ -65,14 +65,14 @@ func (h *timeEntryHandlers) create(ctx context.Context, who reeve.Principal, in 
 	Scoped
 	Body reeve.TimeDraft
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
 		error) {
 		return w.CreateTimeEntry(ctx, in.Body)
 	})
 }
 
 func (h *timeEntryHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TimeEntry], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TimeEntry, error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TimeEntry, error) {
 		e, _, err := r.TimeEntry(ctx, in.ID)
 		return e, err
 	})
@@ -82,7 +82,7 @@ func (h *timeEntryHandlers) update(ctx context.Context, who reeve.Principal, in 
 	IDPath
 	Body reeve.TimeChange
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
 		error) {
 		return w.UpdateTimeEntry(ctx, in.ID, in.Body)
 	})
@@ -96,7 +96,7 @@ func (h *timeEntryHandlers) startTimer(ctx context.Context, who reeve.Principal,
 	Scoped
 	Body reeve.TimerStart
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
 		error) {
 		return w.StartTimer(ctx, in.Body)
 	})
@@ -106,7 +106,7 @@ func (h *timeEntryHandlers) stopTimer(ctx context.Context, who reeve.Principal, 
 	Scoped
 	Body reeve.TimerStop
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
 		error) {
 		return w.StopTimer(ctx, in.Body)
 	})

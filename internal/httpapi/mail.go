@@ -17,33 +17,33 @@ import (
 )
 
 const (
-	batchesPath = "/api/mail/imports/{id}/batches"
-	batchLimit  = 16 << 20 // bytes of a batch
-	batchMails  = 2000
-	removeSome  = 1000 // mails removed in one transaction: others wait for no more
+	batchesPath   = "/api/mail/imports/{id}/batches"
+	batchLimit    = 16 << 20 // bytes
+	maxBatchLines = 2000
+	removeChunk   = 1000 // messages deleted in one transaction, which keeps the transaction short
 )
 
-// mailRoutes is the contents page of imported mail. Searching and reading it are tools.
-func mailRoutes(router huma.API, s *services) {
+// registerMailRoutes registers the routes of mail imports. Mail is searched and read with tools.
+func registerMailRoutes(router huma.API, s *services) {
 	const (
-		get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
-		viewer, member = reeve.Viewer, reeve.Member
-		made, gone     = http.StatusCreated, http.StatusNoContent
-		tag, at        = "mail", "/api/mail"
+		get, post, del     = http.MethodGet, http.MethodPost, http.MethodDelete
+		viewer, member     = reeve.Viewer, reeve.Member
+		created, noContent = http.StatusCreated, http.StatusNoContent
+		tag, at            = "mail", "/api/mail"
 	)
 	mail := &mailHandlers{db: s.DB}
-	handle(router, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0},
+	handle(router, route{get, at + "/inboxes", "listInboxes", "List imported mailboxes", tag, viewer, 0},
 		mail.listInboxes)
-	handle(router, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member,
-		gone}, mail.removeInbox)
+	handle(router, route{del, at + "/inboxes/{name}", "removeInbox", "Delete a mailbox and all its mail", tag, member,
+		noContent}, mail.removeInbox)
 	handle(router, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0},
 		mail.listImports)
-	handle(router, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted",
-		tag, member, made}, mail.beginImport)
+	handle(router, route{post, at + "/imports", "beginImport", "Begin an import, or resume an interrupted one",
+		tag, member, created}, mail.beginImport)
 	handle(router, route{get, at + "/imports/{id}", "getImport",
-		"How far an import has come, and what was wrong with mails", tag, viewer, 0}, mail.getImport)
-	handle(router, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, mail.addBatch)
-	handle(router, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0},
+		"Get an import, its progress and its bad messages", tag, viewer, 0}, mail.getImport)
+	handle(router, route{post, batchesPath, "addBatch", "Add messages to an import", tag, member, 0}, mail.addBatch)
+	handle(router, route{post, at + "/imports/{id}/finish", "finishImport", "Finish an import", tag, member, 0},
 		mail.finishImport)
 }
 
@@ -69,7 +69,7 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 	Scoped
 	Name string `path:"name" maxLength:"300"`
 }) (*none, error) {
-	ctx, cancel := outlive(ctx) // nobody else would remove the rest
+	ctx, cancel := detachWithTimeout(ctx) // a client that disconnects must not leave the mailbox half deleted
 	defer cancel()
 	for {
 		var n int64
@@ -78,10 +78,10 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 			if err != nil {
 				return err
 			}
-			if err := mineOrOwners(who, box.User, "remove the inbox"); err != nil {
+			if err := checkImporter(who, box.User, "delete the mailbox"); err != nil {
 				return err
 			}
-			n, err = tx.Mail().RemoveMail(ctx, box, removeSome)
+			n, err = tx.Mail().RemoveMail(ctx, box, removeChunk)
 			return err
 		}); err != nil || n == 0 {
 			return nil, err
@@ -105,11 +105,11 @@ func (h *mailHandlers) beginImport(ctx context.Context, who reeve.Principal, in 
 	Body reeve.MailImportRequest
 }) (*body[reeve.MailImport], error) {
 	if strings.TrimSpace(in.Body.Source) == "" {
-		return nil, reeve.InvalidField("/source", "is blank", "what is read, such as the host and the path")
+		return nil, reeve.InvalidField("/source", "is blank", "the source of the mail, such as host and path")
 	}
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
-		if out.Body, err = tx.Mail().BeginImport(ctx, who.Workspace, self(who), in.Body); err != nil {
+		if out.Body, err = tx.Mail().BeginImport(ctx, who.Workspace, callerID(who), in.Body); err != nil {
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, out.Body)
@@ -125,34 +125,34 @@ func (h *mailHandlers) getImport(ctx context.Context, who reeve.Principal,
 	})
 }
 
-// Position is where an import stands, in its reader's own words.
+// Position is the progress of an import. Only the importing client interprets it.
 type Position struct {
-	Position string `query:"position" required:"true" minLength:"1" maxLength:"4096" doc:"Where the import stands afterwards, in the reader's own words; no two are the same"`
+	Position string `query:"position" required:"true" minLength:"1" maxLength:"4096" doc:"Position after this batch"`
 }
 
 func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Position
-	After   string `query:"after" maxLength:"4096" doc:"Where it stands before; empty at the beginning"`
-	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Not needed: a batch is known by its positions, and is taken once"`
-	RawBody []byte `contentType:"application/x-ndjson" doc:"A line for each mail: {\"email\": {...}}, or {\"place\": ..., \"bad\": why it could not be read}; both may have notes"`
+	After   string `query:"after" maxLength:"4096" doc:"Import position before this batch; empty for the first batch"`
+	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Ignored; a batch is added once per position"`
+	RawBody []byte `contentType:"application/x-ndjson" doc:"Per line {\"email\": ...} or {\"place\": ..., \"bad\": reason}"`
 }) (*body[reeve.MailImport], error) {
 	if in.After == in.Position.Position {
-		return nil, reeve.InvalidField("query/position", "is where the import stands before",
-			"another position: each is used once")
+		return nil, reeve.InvalidField("query/position", "is the same as after",
+			"a new position; each position is used once")
 	}
-	lines, err := mailLines(in.RawBody)
+	lines, err := parseMailLines(in.RawBody)
 	if err != nil {
 		return nil, err
 	}
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		v, err := importFor(ctx, tx, who, in.ID)
+		v, err := getWritableImport(ctx, tx, who, in.ID)
 		if err != nil {
 			return err
 		}
 		if v.Replace {
-			if err := replaces(ctx, tx, who, lines); err != nil {
+			if err := checkReplace(ctx, tx, who, lines); err != nil {
 				return err
 			}
 		}
@@ -163,27 +163,27 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 	})
 }
 
-// importFor reads an import that the caller may go on with.
-func importFor(ctx context.Context, tx *store.Tx, who reeve.Principal, id string) (reeve.MailImport, error) {
+// getWritableImport returns an import. It fails with FORBIDDEN if the caller may not continue the import.
+func getWritableImport(ctx context.Context, tx *store.Tx, who reeve.Principal, id string) (reeve.MailImport, error) {
 	v, err := tx.Mail().GetImport(ctx, who.Workspace, id)
 	if err != nil {
 		return v, err
 	}
-	return v, mineOrOwners(who, v.User, "go on with the import")
+	return v, checkImporter(who, v.User, "continue the import")
 }
 
-// replaces tells whether the caller may replace mails of the inboxes that are named. Anybody who imports may add to
-// them: that loses nothing.
-func replaces(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []reeve.MailLine) error {
-	asked := map[string]bool{}
+// checkReplace returns an error unless the caller may replace messages of every mailbox that lines names. Adding
+// messages to a mailbox needs no such check.
+func checkReplace(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []reeve.MailLine) error {
+	checked := map[string]bool{}
 	for _, l := range lines {
-		if l.Email == nil || asked[l.Email.Inbox] {
+		if l.Email == nil || checked[l.Email.Inbox] {
 			continue
 		}
-		asked[l.Email.Inbox] = true
+		checked[l.Email.Inbox] = true
 		box, err := tx.Mail().GetInbox(ctx, who.Workspace, l.Email.Inbox)
 		if err == nil {
-			err = mineOrOwners(who, box.User, "replace mails of the inbox "+box.Name)
+			err = checkImporter(who, box.User, "replace messages of the mailbox "+box.Name)
 		}
 		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
 			return err
@@ -192,22 +192,22 @@ func replaces(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []re
 	return nil
 }
 
-// mineOrOwners refuses what only the one who brought mail in may do, or an owner.
-func mineOrOwners(who reeve.Principal, user, what string) error {
-	if who.Role == reeve.Owner || user != "" && user == self(who) {
+// checkImporter returns an error unless the caller is an owner or the user who imported the mail.
+func checkImporter(who reeve.Principal, user, what string) error {
+	if who.Role == reeve.Owner || user != "" && user == callerID(who) {
 		return nil
 	}
-	return reeve.Errorf(reeve.Forbidden, "only an owner or who brought it in may %s", what).
-		Hintf("use their token or an owner's")
+	return reeve.Errorf(reeve.Forbidden, "only an owner or the user who imported the mail may %s", what).
+		Hintf("use that user's token or an owner's token")
 }
 
 func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Position string `query:"position" maxLength:"4096" doc:"Where it stands; empty if there was nothing to read"`
+	Position string `query:"position" maxLength:"4096" doc:"Position of the last batch; empty without mail"`
 }) (*body[reeve.MailImport], error) {
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		_, err := importFor(ctx, tx, who, in.ID)
+		_, err := getWritableImport(ctx, tx, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -218,8 +218,8 @@ func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in
 	})
 }
 
-// mailLines reads a batch. A line that is wrong is named by its number, and then nothing of the batch is taken.
-func mailLines(b []byte) (lines []reeve.MailLine, err error) {
+// parseMailLines decodes a batch. Its error names the first invalid line by number.
+func parseMailLines(b []byte) (lines []reeve.MailLine, err error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	for {
@@ -227,27 +227,30 @@ func mailLines(b []byte) (lines []reeve.MailLine, err error) {
 		if len(rest) == 0 {
 			return lines, nil
 		}
-		wrong := func(what string) error { return wrongLine(bytes.Count(b[:len(b)-len(rest)], []byte("\n"))+1, what) }
+		invalid := func(what string) error {
+			return newInvalidLine(bytes.Count(b[:len(b)-len(rest)], []byte("\n"))+1, what)
+		}
 		var l reeve.MailLine
 		if err := dec.Decode(&l); err != nil {
-			return nil, wrong("is not a mail: " + decoded(err).Error())
+			return nil, invalid("is not a message: " + describeDecodeError(err).Error())
 		}
 		if (l.Email == nil) == (l.Bad == "") {
-			return nil, wrong("has neither a mail nor a reason why there is none, or both")
+			return nil, invalid("must have either email or bad")
 		}
 		if l.Email != nil {
 			if name := l.Email.Inbox; name == "" || len(name) > 300 || !utf8.ValidString(name) ||
 				strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
-				return nil, wrong("names no inbox: one has 1 to 300 bytes and no control characters")
+				return nil, invalid("has no valid inbox; use 1 to 300 bytes without control characters")
 			}
 		}
-		if lines = append(lines, l); len(lines) > batchMails {
-			return nil, reeve.Errorf(reeve.TooLarge, "a batch has at most %d lines", batchMails)
+		if lines = append(lines, l); len(lines) > maxBatchLines {
+			return nil, reeve.Errorf(reeve.TooLarge, "the batch has more than %d lines", maxBatchLines).
+				Hintf("send smaller batches")
 		}
 	}
 }
 
-func wrongLine(n int, what string) error {
-	return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("line %d %s; nothing of the batch was taken", n,
+func newInvalidLine(n int, what string) error {
+	return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("line %d %s; no line of the batch was added", n,
 		what), Fields: []reeve.Field{{Path: fmt.Sprintf("/%d", n-1), Message: what}}}
 }

@@ -96,7 +96,7 @@ func TestI13_Pages(t *testing.T) {
 }
 
 // A mail that a page ended with may be gone, and a cursor may be anything.
-func TestI13_CursorsThatAreNone(t *testing.T) {
+func TestI13_InvalidCursors(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
@@ -158,8 +158,8 @@ func TestI13_SnippetsAreSafe(t *testing.T) {
 	})
 }
 
-// TestI16_BatchesAreTakenOnce sends batches again, and others in their place.
-func TestI16_BatchesAreTakenOnce(t *testing.T) {
+// TestI16_BatchesAreAddedOnce sends batches again, and others in their place.
+func TestI16_BatchesAreAddedOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
@@ -193,9 +193,9 @@ func TestI16_BatchesAreTakenOnce(t *testing.T) {
 	})
 }
 
-// TestI06_MailIsWhoBroughtItIn: another member neither goes on with an import, nor replaces or removes mail. Owners
+// TestI06_MailBelongsToItsImporter: another member neither goes on with an import, nor replaces or removes mail. Owners
 // may.
-func TestI06_MailIsWhoBroughtItIn(t *testing.T) {
+func TestI06_MailBelongsToItsImporter(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)

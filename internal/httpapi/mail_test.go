@@ -224,7 +224,7 @@ func TestI13_AnyTextIsAQuery(t *testing.T) {
 }
 
 // What is no letter and no digit is between words, whatever it is.
-func TestI13_SignsAreNoWords(t *testing.T) {
+func TestI13_PunctuationIsNoWord(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)

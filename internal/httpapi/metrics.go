@@ -7,18 +7,18 @@ import (
 	"reeve"
 )
 
-// metricsHandler serves the metrics. They count all workspaces together, so reading them takes a server token, or the
-// token that the configuration has for it.
+// metricsHandler serves the metrics. They cover all workspaces, so a caller needs a server token or the configured
+// metrics token.
 type metricsHandler struct {
 	auth    *authenticator
 	errors  errorWriter
 	metrics http.Handler
-	token   string // reads the metrics and nothing else; empty: only server tokens do
+	token   string // may read the metrics and nothing else. Default: only server tokens may read them
 }
 
 // ServeHTTP writes the metrics.
 func (h *metricsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h.authorize(r, bearer(r)); err != nil {
+	if err := h.authorize(r, bearerToken(r)); err != nil {
 		h.errors.write(w, r, err)
 		return
 	}
@@ -29,10 +29,10 @@ func (h *metricsHandler) authorize(r *http.Request, token string) error {
 	if h.token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(h.token)) == 1 {
 		return nil
 	}
-	c, err := h.auth.admit(r, token)
+	c, err := h.auth.verifyToken(r, token)
 	if err == nil && !c.Server {
-		err = reeve.Errorf(reeve.Forbidden, "the metrics count all workspaces together, and take a server token").
-			Hintf("use the token in owner.token of the data directory, or the server's metrics_token")
+		err = reeve.Errorf(reeve.Forbidden, "the metrics cover all workspaces and need a server token").
+			Hintf("use the token in owner.token of the server's data directory, or the configured metrics_token")
 	}
 	return err
 }

@@ -11,8 +11,8 @@ import (
 	"reeve/reevetest"
 )
 
-// A category is named by its id or its name, and kept by its id. One that is not there is refused, with those that are.
-func TestNames_TheCategoriesOfAnAgentAreThere(t *testing.T) {
+// A category is given by id or name and stored by id. An unknown category is refused, with a list of the known ones.
+func TestNames_AgentCategoriesMustExist(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
@@ -60,8 +60,8 @@ func TestNames_TheCategoriesOfAnAgentAreThere(t *testing.T) {
 	})
 }
 
-// A list that is narrowed by a name that is not there is refused, and not empty.
-func TestNames_FiltersNameWhatIsThere(t *testing.T) {
+// A list filtered by an unknown name fails instead of being empty.
+func TestNames_FiltersMustNameExistingEntries(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	h.Want(201, nil, "POST", "/api/agents", object{"name": "coach"})
@@ -80,8 +80,8 @@ func TestNames_FiltersNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// A subscription is to something that can change.
-func TestNames_WhatIsWatchedIsThere(t *testing.T) {
+// A subscription must name something that can change.
+func TestNames_SubscriptionTargetsMustExist(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	coach := decode[reeve.Agent](t, h.Want(201, nil, "POST", "/api/agents", object{"name": "coach"}))
@@ -105,7 +105,7 @@ func TestNames_WhatIsWatchedIsThere(t *testing.T) {
 
 // The settings of a tool that name an inbox, an agent or a project name one that is there, in the agent's own
 // workspace. Otherwise the tool is not attached.
-func TestNames_WhatTheSettingsOfAToolNameIsThere(t *testing.T) {
+func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)

@@ -19,9 +19,9 @@ type noteHandlers struct {
 func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Agent string `query:"agent" maxLength:"128" doc:"Name or id of the agent that remembers them"`
+	Agent string `query:"agent" maxLength:"128" doc:"Only notes of this agent, by id or name"`
 }) (*body[api.NoteList], error) {
-	before, err := parsePlaceCursor(in.Cursor, 63)
+	before, err := parsePositionCursor(in.Cursor, 63)
 	if err != nil {
 		return nil, err
 	}
@@ -30,26 +30,26 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		var next int64
 		var err error
-		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
+		if f.Agent, err = resolveAgentFilter(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
 		out.Body.Notes, next, err = snap.Notes().ListNotes(ctx, who.Workspace, f)
 		if len(out.Body.Notes) == in.Limit {
-			out.Body.Next = placeCursor + strconv.FormatInt(next, 10)
+			out.Body.Next = positionCursor + strconv.FormatInt(next, 10)
 		}
 		return err
 	})
 	return out, err
 }
 
-// create has an agent remember something about the caller.
+// create adds a note about the caller for an agent.
 func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body api.NoteRequest
 }) (*body[reeve.Note], error) {
 	out := &body[reeve.Note]{}
 	if strings.TrimSpace(in.Body.Content) == "" || len(in.Body.Content) > reeve.MostNote {
-		return nil, reeve.InvalidField("/content", "is empty or too long", "up to 2000 bytes")
+		return nil, reeve.InvalidField("/content", "is empty or too long", "1 to 2000 bytes")
 	}
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)

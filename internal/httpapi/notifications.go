@@ -16,7 +16,7 @@ type notificationHandlers struct {
 func (h *notificationHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Unread bool `query:"unread" doc:"Only those not read yet"`
+	Unread bool `query:"unread" doc:"Only unread notifications"`
 }) (*body[api.NotificationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (h *notificationHandlers) get(ctx context.Context, who reeve.Principal,
 	out := &body[reeve.Notification]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = snap.Queue().GetNotification(ctx, who.Workspace, in.ID); err == nil &&
-			!sees(who, out.Body.UserID) {
-			err = absent("notification", in.ID)
+			!canSee(who, out.Body.UserID) {
+			err = newNotFound("notification", in.ID)
 		}
 		return err
 	})

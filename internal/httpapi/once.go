@@ -21,51 +21,51 @@ import (
 )
 
 const (
-	keyHeader    = "Idempotency-Key"
-	replayHeader = "Idempotency-Replayed"
-	maxKey       = 255
-	keyLife      = 24 * time.Hour
-	outlives     = time.Minute // how long a request that is made once may go on when its caller has gone
-	tokensPath   = "/api/tokens"
+	keyHeader       = "Idempotency-Key"
+	replayHeader    = "Idempotency-Replayed"
+	maxKeyBytes     = 255
+	keyLifetime     = 24 * time.Hour
+	detachedTimeout = time.Minute // time to finish a request after its client disconnects
+	tokensPath      = "/api/tokens"
 )
 
-// ownKeys matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good,
-// the wake room each wake, and the chat room each turn. A batch of mails is known by its position.
-var ownKeys = regexp.MustCompile(
+// ownKeyRoutes matches the routes whose services deduplicate requests themselves, without an expiry: calls, wakes,
+// turns and mail batches. A batch is identified by its position.
+var ownKeyRoutes = regexp.MustCompile(
 	`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
 
-func hasOwnKey(path string) bool { return ownKeys.MatchString(path) }
+func handlesOwnKey(path string) bool { return ownKeyRoutes.MatchString(path) }
 
-// keepsKey tells whether a request's key is kept here. Nobody has been asked for a token yet where OpenAI's clients
-// call.
-func keepsKey(r *http.Request) bool {
+// needsDeduplication reports whether this middleware must deduplicate a request. It does not apply to /v1, where the
+// caller is not authenticated yet.
+func needsDeduplication(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" && strings.HasPrefix(r.URL.Path, "/api/") &&
-		!hasOwnKey(r.URL.Path)
+		!handlesOwnKey(r.URL.Path)
 }
 
-// keyParameter documents the header.
+// keyParameter returns the documentation of the Idempotency-Key header.
 func keyParameter() *huma.Param {
-	most := maxKey
-	return &huma.Param{Name: keyHeader, In: "header", Schema: &huma.Schema{Type: "string", MaxLength: &most},
-		Description: "The same key with the same request within 24 hours gives the same answer again and changes " +
-			"nothing; with another request it is refused"}
+	maxLength := maxKeyBytes
+	return &huma.Param{Name: keyHeader, In: "header", Schema: &huma.Schema{Type: "string", MaxLength: &maxLength},
+		Description: "Makes the request once: within 24 hours, the same key returns the stored response. " +
+			"The same key with a different request is a CONFLICT"}
 }
 
-// keyRule says how a POST route makes sure that one Idempotency-Key makes its change once, also when the server dies.
+// keyRule is how a POST route makes the change of one Idempotency-Key once, even if the server crashes.
 type keyRule int
 
 const (
-	// inTransaction: the transaction that makes the change also keeps the answer, with store.Tx.Answer. After a crash
-	// the key has its answer, or nothing was changed and the request is made anew.
+	// inTransaction: the transaction that makes the change also stores the response, with SaveResponse. After a crash
+	// either the response is stored, or nothing was changed and the request can be made again.
 	inTransaction keyRule = iota + 1
-	// repeatable: the change takes several transactions or happens outside the database, and making the same request
-	// again finishes what a crash cut off and repeats nothing. The answer is kept afterwards.
+	// repeatable: the change takes several transactions or happens outside the database. Making the same request again
+	// completes an interrupted change and repeats nothing. The response is stored afterwards.
 	repeatable
-	// ownKey: the gate, the wakes, the turns or the import keep the key themselves; see ownKeys.
+	// ownKey: the service behind the route stores the key itself; see ownKeyRoutes.
 	ownKey
 )
 
-// keyRules has the rule of every POST route, by the id of its operation. A route without one cannot be registered.
+// keyRules maps the operation id of every POST route to its rule. handle panics for a POST route without a rule.
 var keyRules = map[string]keyRule{
 	"createTool": inTransaction, "createAgent": inTransaction, "attachTool": inTransaction,
 	"createSubscription": inTransaction, "createSchedule": inTransaction, "createNote": inTransaction,
@@ -92,11 +92,11 @@ var keyRules = map[string]keyRule{
 
 	"beginImport": inTransaction, "finishImport": inTransaction, "createProject": inTransaction,
 
-	"undoOperation":   repeatable, // a call whose operation id derives from what it takes back
-	"acceptChangeSet": repeatable, // each item is a transaction, and one that is accepted stays so
+	"undoOperation":   repeatable, // a call whose operation id derives from the undone operation
+	"acceptChangeSet": repeatable, // each item is one transaction, and an accepted item stays accepted
 	"rejectChangeSet": repeatable,
-	"mergeBranch":     repeatable, // a merge that is made is found, and noted
-	"discardBranch":   repeatable, // see discardBranch
+	"mergeBranch":     repeatable, // finds and records a merge that was made
+	"discardBranch":   repeatable, // see branchHandlers.discard
 
 	"call": ownKey, "callAll": ownKey, "judge": ownKey, "wakeAgent": ownKey, "createTurn": ownKey,
 	"playgroundChat": ownKey, "addBatch": ownKey,
@@ -104,17 +104,18 @@ var keyRules = map[string]keyRule{
 
 // attempt is one attempt at a request with a key.
 type attempt struct {
-	request   store.Request
-	answering *store.IdempotentRequest // of a route that keeps its answer in its transaction
+	request store.Request
+	stored  *store.IdempotentRequest // only for routes with the rule inTransaction
 }
 
-// answering has the route's transaction keep the answer of a request with a key, if the route's rule says so.
-func (r route) answering(ctx context.Context) context.Context {
+// withIdempotentRequest returns a context in which the route's transaction stores the response of a request with a key.
+// It returns ctx itself if the route's rule is not inTransaction.
+func (r route) withIdempotentRequest(ctx context.Context) context.Context {
 	a, ok := ctx.Value(attemptKey).(*attempt)
 	if !ok || keyRules[r.id] != inTransaction {
 		return ctx
 	}
-	a.answering = &store.IdempotentRequest{Request: a.request, Encode: func(v any) (int, []byte, error) {
+	a.stored = &store.IdempotentRequest{Request: a.request, Encode: func(v any) (int, []byte, error) {
 		status := cmp.Or(r.status, http.StatusOK)
 		if v == nil {
 			return status, nil, nil
@@ -123,51 +124,53 @@ func (r route) answering(ctx context.Context) context.Context {
 		err := marshal(&b, v)
 		return status, b.Bytes(), err
 	}}
-	return store.WithIdempotentRequest(ctx, a.answering)
+	return store.WithIdempotentRequest(ctx, a.stored)
 }
 
-// answerAs has what a room keeps as the answer shown as the route shows it.
-func answerAs[T any](ctx context.Context, shown func(T) any) {
+// convertStoredResponse makes the transaction store convert(v) instead of v. It is for services that save a value of a
+// different type than the route returns.
+func convertStoredResponse[T any](ctx context.Context, convert func(T) any) {
 	if a := store.IdempotentRequestFrom(ctx); a != nil {
 		encode := a.Encode
-		a.Encode = func(v any) (int, []byte, error) { return encode(shown(v.(T))) }
+		a.Encode = func(v any) (int, []byte, error) { return encode(convert(v.(T))) }
 	}
 }
 
-// takenOver tells whether an earlier attempt at this request was cut off, and may have done a part of it.
-func takenOver(ctx context.Context) bool {
+// retriesInterrupted reports whether an earlier attempt at this request was interrupted. That attempt may have made a
+// part of the change.
+func retriesInterrupted(ctx context.Context) bool {
 	a, ok := ctx.Value(attemptKey).(*attempt)
 	return ok && a.request.TakenOver
 }
 
-// attempts are the attempts at requests with a key that are under way in this process.
+// attempts is the set of attempts that are running in this process.
 type attempts struct {
-	mu   sync.Mutex
-	here map[string]bool // by claim
+	mu      sync.Mutex
+	running map[string]bool // by claim
 }
 
 func (a *attempts) begin(claim string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.here == nil {
-		a.here = map[string]bool{}
+	if a.running == nil {
+		a.running = map[string]bool{}
 	}
-	a.here[claim] = true
+	a.running[claim] = true
 }
 
 func (a *attempts) end(claim string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.here, claim)
+	delete(a.running, claim)
 }
 
-func (a *attempts) active(claim string) bool {
+func (a *attempts) isRunning(claim string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.here[claim]
+	return a.running[claim]
 }
 
-// idempotency makes a request that carries an Idempotency-Key once.
+// idempotency deduplicates requests that carry an Idempotency-Key.
 type idempotency struct {
 	db       *store.DB
 	gate     *gate.Gate
@@ -177,23 +180,23 @@ type idempotency struct {
 	ids      reeve.IDs
 }
 
-// once makes a POST that carries an Idempotency-Key at most once in 24 hours.
+// deduplicate makes a POST with an Idempotency-Key at most once in 24 hours.
 //
-// A request first claims its key, in a transaction of its own. The answer is then kept as the route's rule says; see
-// keyRules. A claim without an answer counts only while its attempt is under way in a process that lives: until then
-// the same key is refused as IN_PROGRESS, and afterwards it is claimed anew. An attempt whose claim was taken over
-// cannot commit its change any more. Any error gives the key back, unless the change was made. The text of a new token
-// is not kept at all: asking for it again is a CONFLICT.
+// A request first claims its key in a transaction of its own. The response is stored as the route's rule says; see
+// keyRules. While the attempt runs in a live process, another request with the same key fails with IN_PROGRESS. If the
+// process dies, the next request takes over the claim, and the old attempt can no longer commit its change. An error
+// releases the key, unless the change was made. The text of a new token is never stored, so a repeated request for it
+// fails with CONFLICT.
 //
-// A caller who goes away ends nothing: they have the key to ask again with, and then find the change made and its
-// answer kept.
-func (i *idempotency) once(next http.Handler) http.Handler {
+// The request continues after its client disconnects. The client can repeat it with the same key and receive the stored
+// response.
+func (i *idempotency) deduplicate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !keepsKey(r) {
+		if !needsDeduplication(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		req, err := keyed(r, principal(r.Context()), r.Header.Get(keyHeader))
+		req, err := newKeyedRequest(r, principal(r.Context()), r.Header.Get(keyHeader))
 		if err != nil {
 			i.errors.write(w, r, err)
 			return
@@ -201,7 +204,7 @@ func (i *idempotency) once(next http.Handler) http.Handler {
 		req.Process, req.Claim = i.gate.Process(), i.ids.New(reeve.PrefixRequest, reeve.Now())
 		i.attempts.begin(req.Claim)
 		defer i.attempts.end(req.Claim)
-		ctx, cancel := outlive(r.Context())
+		ctx, cancel := detachWithTimeout(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
 		old, mine, err := i.claim(r.Context(), req)
@@ -210,38 +213,39 @@ func (i *idempotency) once(next http.Handler) http.Handler {
 			i.errors.write(w, r, err)
 		case mine:
 			a := &attempt{request: old}
-			got := &recorder{ResponseWriter: w}
-			next.ServeHTTP(got, r.WithContext(context.WithValue(ctx, attemptKey, a)))
-			i.keep(r, a, got)
-			got.send()
+			recorder := &responseRecorder{ResponseWriter: w}
+			next.ServeHTTP(recorder, r.WithContext(context.WithValue(ctx, attemptKey, a)))
+			i.saveResponse(r, a, recorder)
+			recorder.send()
 		default:
 			i.replay(w, r, req, old)
 		}
 	})
 }
 
-// outlive gives a context that goes on for a while when its parent has ended.
-func outlive(parent context.Context) (context.Context, context.CancelFunc) {
+// detachWithTimeout returns a context that ends detachedTimeout after its parent.
+func detachWithTimeout(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
-	stop := context.AfterFunc(parent, func() { time.AfterFunc(outlives, cancel) })
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(detachedTimeout, cancel) })
 	return ctx, func() { stop(); cancel() }
 }
 
-// keyed names a request and hashes what it asks for. It leaves the body to be read again.
-func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, error) {
-	if len(key) > maxKey {
+// newKeyedRequest reads the body, and returns the id of the request, derived from caller, path and key, and the hash of
+// its body and query. It replaces the body, so that it can be read again.
+func newKeyedRequest(r *http.Request, who reeve.Principal, key string) (store.Request, error) {
+	if len(key) > maxKeyBytes {
 		return store.Request{}, &reeve.Error{Code: reeve.Validation, Message: "the Idempotency-Key is too long",
 			Fields: []reeve.Field{{Path: "header/" + keyHeader, Message: "is too long", Expected: "at most 255 bytes"}}}
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit+1))
 	if reeve.CodeOf(err) == reeve.Timeout {
-		return store.Request{}, err // it came too slowly
+		return store.Request{}, err
 	}
 	if err != nil {
-		return store.Request{}, reeve.Errorf(reeve.Validation, "the body could not be read to its end")
+		return store.Request{}, reeve.Errorf(reeve.Validation, "the request body is incomplete")
 	}
 	if len(body) > bodyLimit {
-		return store.Request{}, tooLarge(bodyLimit)
+		return store.Request{}, newBodyTooLarge(bodyLimit)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if c, err := reeve.Canonical(body); err == nil {
@@ -253,16 +257,16 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 
 func (i *idempotency) claim(ctx context.Context, req store.Request) (old store.Request, mine bool, err error) {
 	err = i.db.Update(ctx, func(tx *store.Tx) error {
-		old, mine, err = tx.Ledger().ClaimRequest(ctx, req, tx.Now().Add(-keyLife), i.attempts.active)
+		old, mine, err = tx.Ledger().ClaimRequest(ctx, req, tx.Now().Add(-keyLifetime), i.attempts.isRunning)
 		return err
 	})
 	return old, mine, err
 }
 
-// keep records what became of a request, even if its caller has gone. If that fails, the same key makes the request
-// anew.
-func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
-	if got.status < http.StatusBadRequest && a.answering != nil && a.answering.Saved {
+// saveResponse stores the response, or releases the key if the request failed. It does so even if the client has
+// disconnected. If saveResponse fails, the next request with the same key is made again.
+func (i *idempotency) saveResponse(r *http.Request, a *attempt, got *responseRecorder) {
+	if got.status < http.StatusBadRequest && a.stored != nil && a.stored.Saved {
 		return
 	}
 	req := a.request
@@ -278,30 +282,31 @@ func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
 	})
 	switch {
 	case err != nil:
-		i.log.Error("the answer to a request with a key was not kept", "request", requestID(ctx), "error", err)
+		i.log.Error("cannot store response for idempotency key", "request", requestID(ctx), "error", err)
 	case got.status < http.StatusBadRequest:
-		i.log.Debug(keptAfter, "path", r.URL.Path)
+		i.log.Debug(responseSavedLate, "path", r.URL.Path)
 	}
 }
 
-// keptAfter is logged for an answer that was not kept by the transaction that made the change.
-const keptAfter = "the answer to a request with a key was kept after its change"
+// responseSavedLate is logged for a response that was not stored by the transaction that made the change.
+const responseSavedLate = "response for idempotency key stored after the change"
 
-// replay answers a request whose key was taken before.
+// replay responds to a request whose key was claimed before.
 func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old store.Request) {
 	switch {
 	case old.Hash != req.Hash:
-		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another request").
-			Hintf("use a new key for a new request; nothing was done"))
+		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used for a different request").
+			Hintf("use a new key for a new request; nothing was changed"))
 	case old.Status == 0:
-		i.errors.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key is under way").
-			Hintf("repeat it with the same key in a while: that gives its answer, or makes it if it was cut off"))
+		i.errors.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key is in progress").
+			Hintf("repeat the request with the same key later to receive its response"))
 	case len(old.Body) == 0 && r.URL.Path == tokensPath:
-		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the token was made before, and its text is shown only once").
-			Hintf("revoke it and make another with a new key"))
+		i.errors.write(w, r, reeve.Errorf(reeve.Conflict,
+			"the token was created before, and its text is shown only once").
+			Hintf("revoke the token and create another with a new key"))
 	default:
 		if old.Status == http.StatusAccepted && undoPath.MatchString(r.URL.Path) {
-			if err := i.since(r.Context(), &old); err != nil {
+			if err := i.refreshResult(r.Context(), &old); err != nil {
 				i.errors.write(w, r, err)
 				return
 			}
@@ -311,47 +316,47 @@ func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old st
 			w.Header().Set("Content-Type", "application/json")
 		}
 		w.WriteHeader(old.Status)
-		_, _ = w.Write(old.Body) // nobody is there to be told
+		_, _ = w.Write(old.Body) // fails only if the client has disconnected
 	}
 }
 
-// undoPath matches the one route whose key is kept here and whose answer may be about what is still to come: an undo is
-// a call.
+// undoPath matches the undo of an operation. An undo is a call, so its stored response may be a result that was still
+// waiting.
 var undoPath = regexp.MustCompile(`^/api/operations/[^/]+/undo$`)
 
-// since brings the answer to a call that waited up to what has become of it.
-func (i *idempotency) since(ctx context.Context, old *store.Request) error {
-	var was reeve.Result
-	if err := json.Unmarshal(old.Body, &was); err != nil {
+// refreshResult replaces a stored result that was still waiting by the current result of its operation.
+func (i *idempotency) refreshResult(ctx context.Context, old *store.Request) error {
+	var stored reeve.Result
+	if err := json.Unmarshal(old.Body, &stored); err != nil {
 		return err
 	}
-	now, err := i.gate.CurrentResult(ctx, principal(ctx).Workspace, was.OperationID)
+	current, err := i.gate.CurrentResult(ctx, principal(ctx).Workspace, stored.OperationID)
 	if err != nil {
 		return err
 	}
-	out := answer(now)
+	out := newCallOutput(current)
 	old.Status = out.Status
 	old.Body, err = json.Marshal(out.Body)
 	return err
 }
 
-// recorder holds an answer back until it is kept.
-type recorder struct {
+// responseRecorder buffers a response until it is stored.
+type responseRecorder struct {
 	http.ResponseWriter
 	status int
 	body   bytes.Buffer
 }
 
-func (r *recorder) WriteHeader(status int) { r.status = status }
+func (r *responseRecorder) WriteHeader(status int) { r.status = status }
 
-func (r *recorder) Write(b []byte) (int, error) {
+func (r *responseRecorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
 	return r.body.Write(b)
 }
 
-func (r *recorder) send() {
+func (r *responseRecorder) send() {
 	r.ResponseWriter.WriteHeader(r.status)
-	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // nobody is there to be told
+	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // fails only if the client has disconnected
 }

@@ -23,7 +23,7 @@ import (
 
 const key = "Idempotency-Key"
 
-// Every POST but calls, wakes and turns, which the ledger keeps, is made once for one key.
+// Every POST is made once per key. Calls, wakes and turns have tests of their own.
 func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -60,8 +60,8 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				continue
 			}
 			// G30: the transaction that makes the change keeps the answer.
-			if after := said.take("kept after its change"); after != severalSteps[id] {
-				t.Errorf("%s: that its answer is kept after its change is %v", id, after)
+			if after := said.take("stored after the change"); after != severalSteps[id] {
+				t.Errorf("%s: response stored after the change: %v", id, after)
 			}
 			before := picture(t, h)
 			again := s.request(h, "POST", key, "key of "+id)
@@ -77,7 +77,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				t.Errorf("%s: the first answer says that it is a second", id)
 			}
 			if p := refused(t, h.Do("POST", s.path, object{"other": "body"}, key, "key of "+id), 409,
-				reeve.Conflict); !strings.Contains(p.Detail, "another request") {
+				reeve.Conflict); !strings.Contains(p.Detail, "a different request") {
 				t.Errorf("detail %q", p.Detail)
 			}
 			unchanged(t, before, picture(t, h))
@@ -85,8 +85,8 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 	})
 }
 
-// A result from outside is delivered once for one key, and its answer is kept with it.
-func TestG30_ADeliveredResultIsKeptWithItsKey(t *testing.T) {
+// A result is delivered once per key, and its response is stored in the same transaction.
+func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		var said logged
@@ -104,8 +104,8 @@ func TestG30_ADeliveredResultIsKeptWithItsKey(t *testing.T) {
 		h.Settle(t.Context())
 		at := "/api/operations/" + op + "/result"
 		first := h.Want(200, nil, "POST", at, object{"content": "done"}, key, "k")
-		if said.take("kept after its change") {
-			t.Error("the answer is kept after the result")
+		if said.take("stored after the change") {
+			t.Error("the response is stored after the result")
 		}
 		again := h.Want(200, nil, "POST", at, object{"content": "done"}, key, "k")
 		if string(again.Body) != string(first.Body) || again.Header.Get("Idempotency-Replayed") != "true" {
@@ -245,8 +245,8 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 	}
 }
 
-// Where a call is made is part of what is asked: what was done in one session or run was not done in another.
-func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
+// A key belongs to one session or run. The same key in another session is a conflict.
+func TestIdempotencyKey_BelongsToOneSession(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	h.Agent("coach", "write_file", "read_file")
@@ -287,7 +287,7 @@ func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
 // A crash before the change is committed leaves a key without an answer. The same request then makes the change;
 // another request with the key is refused. Such a key of an older version, whose change may have been made, is refused
 // for a day.
-func TestG30_AKeyThatACrashLeftMakesTheChange(t *testing.T) {
+func TestG30_KeyClaimedBeforeCrashIsRetried(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
@@ -318,8 +318,8 @@ func TestG30_AKeyThatACrashLeftMakesTheChange(t *testing.T) {
 	})
 }
 
-// The same request is refused as in progress only while a process that lives works on it.
-func TestG30_InProgressIsOfALivingProcess(t *testing.T) {
+// A repeated request fails with IN_PROGRESS only while a live process works on it.
+func TestG30_InProgressNeedsALiveProcess(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)

@@ -16,13 +16,11 @@ import (
 	"reeve/internal/store"
 )
 
-// The OpenAI-compatible routes: an agent is a model, and a request is a turn in a conversation of its own. Their
-// errors, bodies and streams are OpenAI's, so that clients need not change.
-
-// openaiHandlers serves the OpenAI-compatible routes.
+// openaiHandlers serves the OpenAI-compatible routes under /v1. An agent is a model, and a request is a turn in a new
+// conversation. Errors, bodies and streams have the format of OpenAI, so that clients work unchanged.
 type openaiHandlers struct {
 	db       *store.DB
-	desk     *chat.Service
+	chat     *chat.Service
 	auth     *authenticator
 	permits  permitIssuer
 	canceler turnCanceler
@@ -32,69 +30,70 @@ type openaiHandlers struct {
 
 // register adds the routes to a mux.
 func (h *openaiHandlers) register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/models", h.v1(h.v1Models))
-	mux.HandleFunc("GET /v1/models/{model}", h.v1(h.v1Model))
-	mux.HandleFunc("POST /v1/chat/completions", h.v1(h.v1Chat))
-	mux.HandleFunc("POST /v1/responses", h.v1(h.v1Respond))
-	mux.HandleFunc("GET /v1/responses/{id}", h.v1(h.v1Response))
+	mux.HandleFunc("GET /v1/models", h.handle(h.listModels))
+	mux.HandleFunc("GET /v1/models/{model}", h.handle(h.getModel))
+	mux.HandleFunc("POST /v1/chat/completions", h.handle(h.createChatCompletion))
+	mux.HandleFunc("POST /v1/responses", h.handle(h.createResponse))
+	mux.HandleFunc("GET /v1/responses/{id}", h.handle(h.getResponse))
 }
 
-// v1Limit is the most bytes of a request: a long history with pictures fits.
-const v1Limit = 32 << 20
+// maxV1Body is the limit of a request body in bytes. A long history with images fits.
+const maxV1Body = 32 << 20
 
-// v1 finds out who calls, and answers errors as OpenAI does.
-func (h *openaiHandlers) v1(f func(w http.ResponseWriter, r *http.Request,
+// handle authenticates the caller, who must be a member, and writes errors of f in the format of OpenAI.
+func (h *openaiHandlers) handle(f func(w http.ResponseWriter, r *http.Request,
 	who reeve.Principal) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !h.streams.enter() {
-			h.errors.v1Error(w, r, errStopping)
+			h.errors.writeV1(w, r, errStopping)
 			return
 		}
 		defer h.streams.leave()
 		ctx, cancel := h.streams.context(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
-		who, err := h.v1Identity(r)
+		who, err := h.identifyRequest(r)
 		if err == nil && !who.Role.Allows(reeve.Member) {
-			err = reeve.Errorf(reeve.Forbidden, "a token with role %s cannot talk to agents", who.Role)
+			err = reeve.Errorf(reeve.Forbidden, "the role %s may not talk to agents", who.Role).
+				Hintf("use a token with the role %s", reeve.Member)
 		}
 		if err == nil {
-			r.Body = http.MaxBytesReader(w, r.Body, v1Limit)
+			r.Body = http.MaxBytesReader(w, r.Body, maxV1Body)
 			err = f(w, r, who)
 		}
 		if err != nil {
-			h.errors.v1Error(w, r, err)
+			h.errors.writeV1(w, r, err)
 		}
 	}
 }
 
-// v1Identity is identity for clients that do not know of workspaces: a token of one workspace is of that one, and for a
-// token of several they name it as a project.
-func (h *openaiHandlers) v1Identity(r *http.Request) (reeve.Principal, error) {
+// identifyRequest returns the caller. The workspace is X-Workspace-Id, the OpenAI project, or the only workspace of the
+// token. It fails if the token is valid in several workspaces and the request names none.
+func (h *openaiHandlers) identifyRequest(r *http.Request) (reeve.Principal, error) {
 	if r.Header.Get("X-Workspace-Id") == "" {
 		name := r.Header.Get("OpenAI-Project")
 		if name == "" {
 			_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			switch c, err := h.auth.credential(r.Context(), strings.TrimSpace(token)); {
+			switch c, err := h.auth.getCredential(r.Context(), strings.TrimSpace(token)); {
 			case err != nil || len(c.Workspaces) == 0:
 			case len(c.Workspaces) > 1:
 				return reeve.Principal{},
-					reeve.Errorf(reeve.Validation, "the token is of several workspaces, and the request names none").
-						Hintf("send the header OpenAI-Project or X-Workspace-Id with the workspace, or use a token " +
-							"of one")
+					reeve.Errorf(reeve.Validation, "the token is valid in several workspaces").
+						Hintf("set the header OpenAI-Project or X-Workspace-Id to the workspace, or use a token " +
+							"of one workspace")
 			default:
 				name = c.Workspaces[0]
 			}
 		}
 		if name == "" {
-			name = "default" // whoever has no valid token is told so, whatever the workspace
+			name = "default" // the token is not valid, and authentication fails below
 		}
 		r.Header.Set("X-Workspace-Id", name)
 	}
-	return h.auth.identity(r)
+	return h.auth.identifyRequest(r)
 }
 
-// v1Problem is OpenAI's error.
+// v1Problem is an error in the format of OpenAI.
 type v1Problem struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -102,27 +101,28 @@ type v1Problem struct {
 	Code    string  `json:"code"`
 }
 
-// v1Fault is an error of a request's, with the code that OpenAI has for it.
-type v1Fault struct {
+// v1CodedError is an error with a code of OpenAI.
+type v1CodedError struct {
 	code string
 	err  *reeve.Error
 }
 
-func (f *v1Fault) Error() string { return f.err.Error() }
-func (f *v1Fault) Unwrap() error { return f.err }
+func (f *v1CodedError) Error() string { return f.err.Error() }
+func (f *v1CodedError) Unwrap() error { return f.err }
 
-// isV1 tells whether a path is one where OpenAI's clients call, however it is written.
+// isV1 reports whether a path is under /v1 after cleaning.
 func isV1(p string) bool {
 	p = path.Clean("/" + p)
 	return p == "/v1" || strings.HasPrefix(p, "/v1/")
 }
 
-// v1ProblemOf is an error as OpenAI's clients know it, with its status. What is internal stays inside, as in problem.
-func v1ProblemOf(err error) (v1Problem, int) {
+// newV1Problem converts an error into the format of OpenAI, and returns its status. Like newProblem, it hides the
+// details of internal errors.
+func newV1Problem(err error) (v1Problem, int) {
 	e := reeve.AsError(err)
 	if e.Code == reeve.Internal {
 		e = reeve.Errorf(reeve.Internal,
-			"internal error").Hintf("the server's log has the details under the request id")
+			"internal error").Hintf("search the server's log for the request id")
 	}
 	status, ok := statuses[e.Code]
 	if !ok {
@@ -144,46 +144,47 @@ func v1ProblemOf(err error) (v1Problem, int) {
 		p.Code = "model_not_found"
 	case e.Code == reeve.NotFound && param == "previous_response_id":
 		p.Code, status = "previous_response_not_found", http.StatusBadRequest
-	case e.Code == reeve.Unsupported: // a server error would be tried again
+	case e.Code == reeve.Unsupported: // clients would retry a server error
 		status = http.StatusBadRequest
 	case e.Code == reeve.RateLimited:
 		p.Type, p.Code = "rate_limit_error", "rate_limit_exceeded"
 	case status >= 500:
 		p.Type = "server_error"
 	}
-	if fault, ok := errors.AsType[*v1Fault](err); ok {
+	if fault, ok := errors.AsType[*v1CodedError](err); ok {
 		p.Code = fault.code
 	}
 	return p, status
 }
 
-func (e errorWriter) v1Error(w http.ResponseWriter, r *http.Request, err error) {
+// writeV1 sends an error in the format of OpenAI.
+func (e errorWriter) writeV1(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		err = reeve.Errorf(reeve.TooLarge, "the request has more than %d bytes", v1Limit)
+		err = reeve.Errorf(reeve.TooLarge, "the request body is too large").Hintf("send at most %d MiB", maxV1Body>>20)
 	}
-	err = e.streams.interrupted(r.Context(), err)
-	noteFailure(r.Context(), err)
-	p, status := v1ProblemOf(err)
+	err = e.streams.endError(r.Context(), err)
+	logServerFailure(r.Context(), err)
+	p, status := newV1Problem(err)
 	after := reeve.AsError(err).RetryAfter
 	if status == http.StatusTooManyRequests {
 		after = max(after, time.Second)
 	}
 	if after > 0 {
-		w.Header().Set("Retry-After", retrySeconds(after))
+		w.Header().Set("Retry-After", formatRetryAfter(after))
 	}
-	v1Write(w, status, map[string]any{"error": p})
+	writeV1JSON(w, status, map[string]any{"error": p})
 }
 
-// v1Write answers with a JSON document.
-func v1Write(w http.ResponseWriter, status int, v any) {
+// writeV1JSON sends a JSON document.
+func writeV1JSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = marshal(w, v) // whoever does not listen any more has gone
+	_ = marshal(w, v) // fails only if the client has disconnected
 }
 
-// v1Read decodes a request, and refuses parameters that the rules do not allow.
-func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
+// decodeV1Request decodes a request into v. It fails if the rules do not allow a parameter.
+func decodeV1Request(r *http.Request, rules map[string]v1Rule, v any) error {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
@@ -191,23 +192,23 @@ func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
 	var parameters map[string]json.RawMessage
 	err = unmarshal(b, &parameters)
 	if err == nil {
-		if err := v1CheckParameters(parameters, rules); err != nil {
+		if err := checkV1Parameters(parameters, rules); err != nil {
 			return err
 		}
 		err = unmarshal(b, v)
 	}
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Field != "" {
-		return wrongV1(t.Field, "%s cannot be a %s", t.Field, t.Value)
+		return newV1Invalid(t.Field, "%s cannot be a %s", t.Field, t.Value)
 	}
 	if err != nil {
-		return reeve.Errorf(reeve.Validation, "the body is not a JSON object of parameters: %v",
+		return reeve.Errorf(reeve.Validation, "the request body is not a JSON object of parameters: %v",
 			reeve.AsError(err).Message)
 	}
 	return nil
 }
 
-// v1Agent finds the agent that a model's name means.
-func (h *openaiHandlers) v1Agent(ctx context.Context, who reeve.Principal, name string) (a reeve.Agent, err error) {
+// getAgent returns the active agent with the name of a model.
+func (h *openaiHandlers) getAgent(ctx context.Context, who reeve.Principal, name string) (a reeve.Agent, err error) {
 	if name == "" {
 		return a, &reeve.Error{Code: reeve.Validation, Message: "model is missing",
 			Fields: []reeve.Field{{Path: "model"}}}
@@ -217,14 +218,15 @@ func (h *openaiHandlers) v1Agent(ctx context.Context, who reeve.Principal, name 
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && a.Lifecycle != reeve.AgentActive {
-		err = &reeve.Error{Code: reeve.NotFound, Message: fmt.Sprintf("there is no agent %q to be used as a model",
-			name),
-			Hint: "GET /v1/models lists those that there are", Fields: []reeve.Field{{Path: "model"}}}
+		err = &reeve.Error{Code: reeve.NotFound,
+			Message: fmt.Sprintf("model %q not found: no active agent has this name",
+				name),
+			Hint: "list the models with GET /v1/models", Fields: []reeve.Field{{Path: "model"}}}
 	}
 	return a, err
 }
 
-// v1ModelInfo is an agent as a model.
+// v1ModelInfo describes an agent as a model.
 type v1ModelInfo struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
@@ -232,11 +234,11 @@ type v1ModelInfo struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-func v1ModelOf(a reeve.Agent) v1ModelInfo {
+func newV1ModelInfo(a reeve.Agent) v1ModelInfo {
 	return v1ModelInfo{ID: a.Name, Object: "model", Created: a.CreatedAt.Unix(), OwnedBy: "reeve"}
 }
 
-func (h *openaiHandlers) v1Models(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+func (h *openaiHandlers) listModels(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	list := []v1ModelInfo{}
 	err := h.db.View(r.Context(), func(snap *store.Snap) error {
 		const page = 500
@@ -247,7 +249,7 @@ func (h *openaiHandlers) v1Models(w http.ResponseWriter, r *http.Request, who re
 			}
 			for _, a := range agents {
 				if after = a.Name; a.Lifecycle == reeve.AgentActive && a.Mode.Wakes(reeve.ReasonUser) {
-					list = append(list, v1ModelOf(a))
+					list = append(list, newV1ModelInfo(a))
 				}
 			}
 			more = len(agents) == page
@@ -255,15 +257,15 @@ func (h *openaiHandlers) v1Models(w http.ResponseWriter, r *http.Request, who re
 		return nil
 	})
 	if err == nil {
-		v1Write(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+		writeV1JSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 	}
 	return err
 }
 
-func (h *openaiHandlers) v1Model(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
-	a, err := h.v1Agent(r.Context(), who, r.PathValue("model"))
+func (h *openaiHandlers) getModel(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+	a, err := h.getAgent(r.Context(), who, r.PathValue("model"))
 	if err == nil {
-		v1Write(w, http.StatusOK, v1ModelOf(a))
+		writeV1JSON(w, http.StatusOK, newV1ModelInfo(a))
 	}
 	return err
 }

@@ -11,7 +11,8 @@ import (
 	"reeve/model"
 )
 
-// v1ChatRequest is what POST /v1/chat/completions heeds; v1ChatParameters says what becomes of other parameters.
+// v1ChatRequest holds the supported parameters of POST /v1/chat/completions. v1ChatParameters has the rules for all
+// parameters.
 type v1ChatRequest struct {
 	Model               string          `json:"model"`
 	Messages            []v1Message     `json:"messages"`
@@ -33,29 +34,29 @@ type v1ChatRequest struct {
 	} `json:"stream_options"`
 }
 
-// v1Head is what a completion and its pieces have in common.
-type v1Head struct {
+// v1Header holds the common fields of completions and chunks.
+type v1Header struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	Model   string `json:"model"`
 }
 
-// v1Completion is a completion.
+// v1Completion is a complete chat completion.
 type v1Completion struct {
-	v1Head
-	Choices []v1Choose `json:"choices"`
+	v1Header
+	Choices []v1Choice `json:"choices"`
 	Usage   *v1Usage   `json:"usage"`
 }
 
-type v1Choose struct {
-	Index    int     `json:"index"`
-	Message  v1Said  `json:"message"`
-	Finish   string  `json:"finish_reason"`
-	Logprobs *string `json:"logprobs"` // always null, and yet required
+type v1Choice struct {
+	Index    int                `json:"index"`
+	Message  v1AssistantMessage `json:"message"`
+	Finish   string             `json:"finish_reason"`
+	Logprobs *string            `json:"logprobs"` // always null, but required
 }
 
-type v1Said struct {
+type v1AssistantMessage struct {
 	Role        string       `json:"role"`
 	Content     *string      `json:"content"`
 	Refusal     *string      `json:"refusal"`
@@ -63,19 +64,19 @@ type v1Said struct {
 	ToolCalls   []v1ToolCall `json:"tool_calls,omitempty"`
 }
 
-// v1Chunk is a piece of a completion.
+// v1Chunk is a chunk of a streamed completion.
 type v1Chunk struct {
-	v1Head
-	Choices []v1ChunkChoose `json:"choices"`
+	v1Header
+	Choices []v1ChunkChoice `json:"choices"`
 }
 
-// v1UsageChunk is a piece of a completion whose client wants to know the usage, which only the last one has.
+// v1UsageChunk is a chunk for clients that requested the usage. Only the last chunk has a value.
 type v1UsageChunk struct {
 	v1Chunk
 	Usage *v1Usage `json:"usage"`
 }
 
-type v1ChunkChoose struct {
+type v1ChunkChoice struct {
 	Index    int     `json:"index"`
 	Delta    v1Delta `json:"delta"`
 	Finish   *string `json:"finish_reason"`
@@ -88,7 +89,7 @@ type v1Delta struct {
 	ToolCalls []v1ToolCall `json:"tool_calls,omitempty"`
 }
 
-// v1Usage is what a completion cost.
+// v1Usage is the token usage of a completion.
 type v1Usage struct {
 	Prompt        int64 `json:"prompt_tokens"`
 	Completion    int64 `json:"completion_tokens"`
@@ -105,18 +106,18 @@ type v1Usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-func v1UsageOf(u model.Usage) *v1Usage {
+func newV1Usage(u model.Usage) *v1Usage {
 	out := &v1Usage{Prompt: u.Input, Completion: u.Output, Total: reeve.SaturatingAdd(u.Input, u.Output)}
 	out.PromptDetails.Cached, out.CompletionDetails.Reasoning = u.CacheRead, u.Reasoning
 	return out
 }
 
-// talk reads the messages.
-func (q v1ChatRequest) talk() (*v1Talk, error) {
-	t := &v1Talk{}
+// transcript converts the messages of the request.
+func (q v1ChatRequest) transcript() (*v1Transcript, error) {
+	t := &v1Transcript{}
 	for i, m := range q.Messages {
 		path := fmt.Sprintf("messages[%d]", i)
-		parts, err := v1Content(m.Content, path+".content")
+		parts, err := parseV1Content(m.Content, path+".content")
 		if err != nil {
 			return nil, err
 		}
@@ -128,74 +129,75 @@ func (q v1ChatRequest) talk() (*v1Talk, error) {
 			t.add(model.User, parts...)
 		case "assistant":
 			if len(m.FunctionCall) > 0 && string(m.FunctionCall) != "null" {
-				return nil, v1Unsupported(path+".function_call",
-					"function_call is not supported: calls are in tool_calls")
+				return nil, newV1Unsupported(path+".function_call",
+					"function_call is not supported; use tool_calls")
 			}
 			t.add(model.Assistant, parts...)
 			if m.Refusal != "" {
 				t.add(model.Assistant, model.Part{Type: model.Text, Text: m.Refusal})
 			}
 			for _, c := range m.ToolCalls {
-				t.call(c.ID, c.Function.Name, c.Function.Arguments)
+				t.addCall(c.ID, c.Function.Name, c.Function.Arguments)
 			}
 		case "tool", "function":
-			if err := t.result(m.ToolCallID, text, path+".tool_call_id"); err != nil {
+			if err := t.addResult(m.ToolCallID, text, path+".tool_call_id"); err != nil {
 				return nil, err
 			}
 		default:
-			return nil, wrongV1(path+".role", "a role is system, developer, user, assistant or tool, and not %q",
+			return nil, newV1Invalid(path+".role", "role must be system, developer, user, assistant or tool, not %q",
 				m.Role)
 		}
 	}
-	if len(t.list) == 0 {
-		return nil, wrongV1("messages", "there are no messages")
+	if len(t.messages) == 0 {
+		return nil, newV1Invalid("messages", "messages is empty")
 	}
 	return t, nil
 }
 
-func (h *openaiHandlers) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+func (h *openaiHandlers) createChatCompletion(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	var q v1ChatRequest
-	if err := v1Read(r, v1ChatParameters, &q); err != nil {
+	if err := decodeV1Request(r, v1ChatParameters, &q); err != nil {
 		return err
 	}
 	if q.N != nil && *q.N != 1 {
-		return v1Unsupported("n", "an agent gives one answer, so n is 1")
+		return newV1Unsupported("n", "n must be 1")
 	}
-	talk, err := q.talk()
+	talk, err := q.transcript()
 	if err != nil {
 		return err
 	}
-	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
-		topP:   q.TopP,
-		limits: map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens}}
-	asked.given.OneCall = q.Parallel != nil && !*q.Parallel
-	if asked.given.StopAt, err = v1Stop(q.Stop); err != nil {
+	request := v1Request{model: q.Model, transcript: talk, tools: q.Tools, choice: q.ToolChoice,
+		temperature: q.Temperature,
+		topP:        q.TopP,
+		limits:      map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens}}
+	request.history.OneCall = q.Parallel != nil && !*q.Parallel
+	if request.history.StopAt, err = parseV1Stop(q.Stop); err != nil {
 		return err
 	}
-	if asked.given.Effort, err = v1Effort(q.Effort, "reasoning_effort"); err != nil {
+	if request.history.Effort, err = parseV1Effort(q.Effort, "reasoning_effort"); err != nil {
 		return err
 	}
-	if asked.given.Metadata, err = v1Metadata(q.Metadata); err != nil {
+	if request.history.Metadata, err = parseV1Metadata(q.Metadata); err != nil {
 		return err
 	}
 	if f := q.ResponseFormat; f != nil {
-		if asked.given.Format, err = f.read("response_format", f.JSONSchema); err != nil {
+		if request.history.Format, err = f.parse("response_format", f.JSONSchema); err != nil {
 			return err
 		}
 	}
-	t, err := h.v1Ask(r, who, asked)
+	t, err := h.beginRequestedTurn(r, who, request)
 	if err != nil {
 		return err
 	}
-	head := v1Head{ID: "chatcmpl-" + t.turn.ID, Created: t.turn.StartedAt.Unix(), Model: q.Model}
+	head := v1Header{ID: "chatcmpl-" + t.turn.ID, Created: t.turn.StartedAt.Unix(), Model: q.Model}
 	if q.Stream {
-		return h.v1ChatStream(w, r, t, head, q.StreamOptions.IncludeUsage)
+		return h.streamChatCompletion(w, r, t, head, q.StreamOptions.IncludeUsage)
 	}
-	return h.v1ChatWhole(w, r, t, head)
+	return h.writeChatCompletion(w, r, t, head)
 }
 
-// v1Finish is why a completion ended.
-func v1Finish(calls int, stop model.Stop) string {
+// v1FinishReason returns the finish_reason of a completion.
+func v1FinishReason(calls int, stop model.Stop) string {
 	switch {
 	case calls > 0:
 		return "tool_calls"
@@ -207,88 +209,88 @@ func v1Finish(calls int, stop model.Stop) string {
 	return "stop"
 }
 
-// v1OneText puts the messages of a turn into the one content that a completion has, with a gap between two of them.
-type v1OneText struct {
-	said bool // there is a message before
-	over bool // and it is over
+// v1TextJoiner joins the messages of a turn into the single content of a completion, with a gap between messages.
+type v1TextJoiner struct {
+	started bool // a message has text
+	ended   bool // that message has ended
 }
 
-// piece is what a client is told of a piece of a message.
-func (o *v1OneText) piece(seen v1Seen) string {
-	text := seen.text
+// join returns the text to send for an event.
+func (o *v1TextJoiner) join(event v1Event) string {
+	text := event.text
 	if text != "" {
-		if o.said && o.over {
+		if o.started && o.ended {
 			text = model.Gap + text
 		}
-		o.said, o.over = true, false
+		o.started, o.ended = true, false
 	}
-	if seen.end {
-		o.over = true
+	if event.messageEnd {
+		o.ended = true
 	}
 	return text
 }
 
-func v1CallOf(f *reeve.Frame) v1ToolCall {
+func newV1ToolCall(f *reeve.Frame) v1ToolCall {
 	c := v1ToolCall{ID: f.ToolCallID, Type: "function"}
 	c.Function.Name, c.Function.Arguments = f.Tool, string(f.Args)
 	return c
 }
 
-// v1ChatWhole answers when all has been said.
-func (h *openaiHandlers) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head) error {
-	said := v1Said{Role: "assistant", Annotations: []any{}}
+// writeChatCompletion waits for the end of the turn and sends one completion.
+func (h *openaiHandlers) writeChatCompletion(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Header) error {
+	message := v1AssistantMessage{Role: "assistant", Annotations: []any{}}
 	var failure error
-	var one v1OneText
+	var joiner v1TextJoiner
 	var text strings.Builder
-	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
-		text.WriteString(one.piece(seen))
-		if seen.call != nil {
-			said.ToolCalls = append(said.ToolCalls, v1CallOf(seen.call))
+	usage, last, err := t.followToEnd(r.Context(), func(event v1Event) error {
+		text.WriteString(joiner.join(event))
+		if event.call != nil {
+			message.ToolCalls = append(message.ToolCalls, newV1ToolCall(event.call))
 		}
-		failure = seen.fail
+		failure = event.failure
 		return nil
 	})
 	if err := cmp.Or(failure, err); err != nil {
 		return err
 	}
-	if content := text.String(); content != "" || len(said.ToolCalls) == 0 {
-		said.Content = &content
+	if content := text.String(); content != "" || len(message.ToolCalls) == 0 {
+		message.Content = &content
 	}
 	head.Object = "chat.completion"
-	v1Write(w, http.StatusOK, v1Completion{v1Head: head, Usage: v1UsageOf(usage),
-		Choices: []v1Choose{{Message: said, Finish: v1Finish(len(said.ToolCalls), last.Stop)}}})
+	writeV1JSON(w, http.StatusOK, v1Completion{v1Header: head, Usage: newV1Usage(usage),
+		Choices: []v1Choice{{Message: message, Finish: v1FinishReason(len(message.ToolCalls), last.Stop)}}})
 	return nil
 }
 
-// v1ChatStream answers piece by piece. Once it has begun, an error is an event.
-func (h *openaiHandlers) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head,
+// streamChatCompletion sends the turn as chunks. After the first chunk, errors are sent as events.
+func (h *openaiHandlers) streamChatCompletion(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Header,
 	withUsage bool) error {
 	head.Object = "chat.completion.chunk"
-	e := newEvents(w, http.StatusOK)
-	send := func(choices []v1ChunkChoose, usage *v1Usage) error {
-		c := v1Chunk{v1Head: head, Choices: choices}
+	e := newEventWriter(w, http.StatusOK)
+	send := func(choices []v1ChunkChoice, usage *v1Usage) error {
+		c := v1Chunk{v1Header: head, Choices: choices}
 		if withUsage {
 			return e.send("", v1UsageChunk{v1Chunk: c, Usage: usage})
 		}
 		return e.send("", c)
 	}
-	piece := func(d v1Delta, finish *string) error { return send([]v1ChunkChoose{{Delta: d, Finish: finish}}, nil) }
+	piece := func(d v1Delta, finish *string) error { return send([]v1ChunkChoice{{Delta: d, Finish: finish}}, nil) }
 	empty := ""
 	if err := piece(v1Delta{Role: "assistant", Content: &empty}, nil); err != nil {
-		_ = t.left(r.Context(), err)
+		_ = t.stopFollowing(r.Context(), err)
 		t.reader.Close()
-		return nil //nolint:nilerr // the client has gone
+		return nil //nolint:nilerr // the client has disconnected
 	}
 	var failure error
-	var one v1OneText
+	var joiner v1TextJoiner
 	calls := 0
-	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
-		failure = seen.fail
-		if text := one.piece(seen); text != "" {
+	usage, last, err := t.followToEnd(r.Context(), func(event v1Event) error {
+		failure = event.failure
+		if text := joiner.join(event); text != "" {
 			return piece(v1Delta{Content: &text}, nil)
 		}
-		if seen.call != nil {
-			c, at := v1CallOf(seen.call), calls
+		if event.call != nil {
+			c, at := newV1ToolCall(event.call), calls
 			c.Index = &at
 			calls++
 			return piece(v1Delta{ToolCalls: []v1ToolCall{c}}, nil)
@@ -297,21 +299,21 @@ func (h *openaiHandlers) v1ChatStream(w http.ResponseWriter, r *http.Request, t 
 	})
 	failure = cmp.Or(failure, err)
 	if failure != nil {
-		noteFailure(r.Context(), failure)
-		p, _ := v1ProblemOf(failure)
-		_ = e.send("", map[string]any{"error": p}) // the client may have gone
+		logServerFailure(r.Context(), failure)
+		p, _ := newV1Problem(failure)
+		_ = e.send("", map[string]any{"error": p}) // fails only if the client has disconnected
 		return nil
 	}
-	finish := v1Finish(calls, last.Stop)
+	finish := v1FinishReason(calls, last.Stop)
 	if err := piece(v1Delta{}, &finish); err != nil {
-		return nil //nolint:nilerr // the client has gone
+		return nil //nolint:nilerr // the client has disconnected
 	}
 	if withUsage {
-		if err := send([]v1ChunkChoose{}, v1UsageOf(usage)); err != nil {
-			return nil //nolint:nilerr // the client has gone
+		if err := send([]v1ChunkChoice{}, newV1Usage(usage)); err != nil {
+			return nil //nolint:nilerr // the client has disconnected
 		}
 	}
-	e.over()
-	_ = e.flush() // the client may have gone
+	e.addDone()
+	_ = e.flush() // fails only if the client has disconnected
 	return nil
 }

@@ -6,32 +6,33 @@ import (
 	"reeve/model"
 )
 
-// v1Format says what an answer is to look like. The schema is beside the type, or in a place of its own.
+// v1Format is the requested format of an answer. The Responses API has the schema beside the type, the Chat API has it
+// in json_schema.
 type v1Format struct {
 	Type string `json:"type"`
-	v1Shape
-	JSONSchema *v1Shape `json:"json_schema"`
+	v1Schema
+	JSONSchema *v1Schema `json:"json_schema"`
 }
 
-type v1Shape struct {
+type v1Schema struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema"`
 	Strict bool            `json:"strict"`
 }
 
-// read gives it as the model is told it; nothing means that the answer is words.
-func (f *v1Format) read(param string, s *v1Shape) (json.RawMessage, error) {
+// parse returns the format as JSON of a model.Format, or nil for plain text.
+func (f *v1Format) parse(param string, s *v1Schema) (json.RawMessage, error) {
 	switch f.Type {
 	case "text":
 		return nil, nil
 	case "json_object":
 		return json.Marshal(model.Format{})
 	case "json_schema":
-		var is map[string]any
-		if s == nil || json.Unmarshal(s.Schema, &is) != nil || is == nil {
-			return nil, wrongV1(param, "a json_schema has a schema, which is an object")
+		var schema map[string]any
+		if s == nil || json.Unmarshal(s.Schema, &schema) != nil || schema == nil {
+			return nil, newV1Invalid(param, "json_schema needs a schema that is an object")
 		}
 		return json.Marshal(model.Format{Name: s.Name, Schema: s.Schema, Strict: s.Strict})
 	}
-	return nil, wrongV1(param, "its type is text, json_object or json_schema")
+	return nil, newV1Invalid(param, "type must be text, json_object or json_schema")
 }

@@ -15,7 +15,7 @@ import (
 	"reeve/model"
 )
 
-// v1Message is a message as chat clients send it.
+// v1Message is a message of the Chat API.
 type v1Message struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content"`
@@ -23,10 +23,10 @@ type v1Message struct {
 	ToolCalls  []v1ToolCall    `json:"tool_calls"`
 	ToolCallID string          `json:"tool_call_id"`
 
-	FunctionCall json.RawMessage `json:"function_call"` // of clients before there were tool calls
+	FunctionCall json.RawMessage `json:"function_call"` // the deprecated form of tool calls
 }
 
-// v1ToolCall is a call of a tool.
+// v1ToolCall is a tool call of the Chat API.
 type v1ToolCall struct {
 	Index    *int   `json:"index,omitempty"`
 	ID       string `json:"id,omitempty"`
@@ -37,7 +37,7 @@ type v1ToolCall struct {
 	} `json:"function"`
 }
 
-// v1Part is a part of a message, in the words of either API.
+// v1Part is a content part of either API.
 type v1Part struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
@@ -51,7 +51,7 @@ type v1Part struct {
 	Data string `json:"file_data"`
 }
 
-// v1Tool is a tool that a client offers: chat clients put its parts into function.
+// v1Tool is a tool that a client offers. The Chat API has its fields in function.
 type v1Tool struct {
 	Type     string `json:"type"`
 	Function *struct {
@@ -64,22 +64,22 @@ type v1Tool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// v1Unsupported is the error for a parameter, or a value of one, that would change the answer and that nothing here can
-// heed.
-func v1Unsupported(path, format string, args ...any) error {
-	e := reeve.AsError(wrongV1(path, format, args...))
-	return &v1Fault{code: "unsupported_parameter",
-		err: e.Hintf("leave it out; docs/conversations.md says which parameters are heeded")}
+// newV1Unsupported returns the error for a parameter or a value that would change the answer and is not supported.
+func newV1Unsupported(path, format string, args ...any) error {
+	e := reeve.AsError(newV1Invalid(path, format, args...))
+	return &v1CodedError{code: "unsupported_parameter",
+		err: e.Hintf("omit it; docs/conversations.md lists the supported parameters")}
 }
 
-func wrongV1(path, format string, args ...any) error {
+// newV1Invalid returns a validation error for a parameter.
+func newV1Invalid(path, format string, args ...any) error {
 	e := reeve.Errorf(reeve.Validation, format, args...)
 	e.Fields = []reeve.Field{{Path: path, Message: e.Message}}
 	return e
 }
 
-// v1Tools reads the tools that a client offers.
-func v1Tools(list []v1Tool) ([]model.Tool, error) {
+// parseV1Tools converts the tools that a client offers.
+func parseV1Tools(list []v1Tool) ([]model.Tool, error) {
 	var out []model.Tool
 	seen := map[string]bool{}
 	for i, t := range list {
@@ -91,15 +91,15 @@ func v1Tools(list []v1Tool) ([]model.Tool, error) {
 		}
 		switch {
 		case t.Type != "function":
-			return nil, wrongV1(path+".type", "only tools of type function can be offered, and not %q", t.Type)
+			return nil, newV1Invalid(path+".type", "type must be function, not %q", t.Type)
 		case v.Name == "":
-			return nil, wrongV1(path, "a tool has no name")
+			return nil, newV1Invalid(path, "the tool has no name")
 		case seen[v.Name]:
-			return nil, wrongV1(path, "two tools are called %q", v.Name)
+			return nil, newV1Invalid(path, "two tools have the name %q", v.Name)
 		}
 		if len(v.Parameters) > 0 && string(v.Parameters) != "null" {
 			if err := gate.CheckParameters(v.Parameters); err != nil {
-				return nil, wrongV1(path, "the parameters of the tool %q cannot be used: %s", v.Name,
+				return nil, newV1Invalid(path, "the parameters of tool %q are not valid: %s", v.Name,
 					reeve.AsError(err).Message)
 			}
 		}
@@ -112,9 +112,8 @@ func v1Tools(list []v1Tool) ([]model.Tool, error) {
 	return out, nil
 }
 
-// v1Choice reads whether tools may or must be called, and which one. A tool that is named must be one that the client
-// offers.
-func v1Choice(raw json.RawMessage, offers []model.Tool) (choice model.Choice, tool string, err error) {
+// parseV1ToolChoice parses tool_choice. It fails if tool_choice names a tool that is not in offers.
+func parseV1ToolChoice(raw json.RawMessage, offers []model.Tool) (choice model.Choice, tool string, err error) {
 	const at = "tool_choice"
 	if len(raw) == 0 || string(raw) == "null" {
 		return model.MayCall, "", nil
@@ -127,7 +126,7 @@ func v1Choice(raw json.RawMessage, offers []model.Tool) (choice model.Choice, to
 		case "none", "required":
 			return model.Choice(word), "", nil
 		}
-		return "", "", wrongV1(at, "tool_choice is auto, none, required or a tool, and not %q", word)
+		return "", "", newV1Invalid(at, "tool_choice must be auto, none, required or a function, not %q", word)
 	}
 	var named struct {
 		Type     string `json:"type"`
@@ -137,87 +136,87 @@ func v1Choice(raw json.RawMessage, offers []model.Tool) (choice model.Choice, to
 		} `json:"function"`
 	}
 	if err := json.Unmarshal(raw, &named); err != nil {
-		return "", "", wrongV1(at, "tool_choice is auto, none, required or a tool")
+		return "", "", newV1Invalid(at, "tool_choice must be auto, none, required or a function")
 	}
 	tool = cmp.Or(named.Function.Name, named.Name)
 	switch {
 	case named.Type != "function":
-		return "", "", v1Unsupported(at,
-			"a tool_choice of type %q is not supported: it is auto, none, required or a function", named.Type)
+		return "", "", newV1Unsupported(at,
+			"tool_choice of type %q is not supported; use auto, none, required or a function", named.Type)
 	case !slices.ContainsFunc(offers, func(t model.Tool) bool { return t.Name == tool }):
-		return "", "", wrongV1(at, "tool_choice names the function %q, which is not among the tools of the request",
+		return "", "", newV1Invalid(at, "tool_choice names the function %q, which is not in tools",
 			tool)
 	}
 	return model.MustCall, tool, nil
 }
 
-// v1Talk is a conversation as a client tells it.
-type v1Talk struct {
-	system  []string
-	list    []model.Message
-	callers map[string]string // names of tools, by call
+// v1Transcript is the conversation that a client sends.
+type v1Transcript struct {
+	system    []string
+	messages  []model.Message
+	toolNames map[string]string // by call id
 }
 
-// add puts parts at the end; what one side says in a row is one message.
-func (t *v1Talk) add(role model.Role, parts ...model.Part) {
+// add appends parts. Consecutive parts of the same role form one message.
+func (t *v1Transcript) add(role model.Role, parts ...model.Part) {
 	if len(parts) == 0 {
 		return
 	}
-	if n := len(t.list); n > 0 && t.list[n-1].Role == role {
-		t.list[n-1].Parts = append(t.list[n-1].Parts, parts...)
+	if n := len(t.messages); n > 0 && t.messages[n-1].Role == role {
+		t.messages[n-1].Parts = append(t.messages[n-1].Parts, parts...)
 		return
 	}
-	t.list = append(t.list, model.Message{Role: role, Parts: parts})
+	t.messages = append(t.messages, model.Message{Role: role, Parts: parts})
 }
 
-func (t *v1Talk) call(id, name, args string) {
-	if t.callers == nil {
-		t.callers = map[string]string{}
+func (t *v1Transcript) addCall(id, name, args string) {
+	if t.toolNames == nil {
+		t.toolNames = map[string]string{}
 	}
-	t.callers[id] = name
+	t.toolNames[id] = name
 	if args == "" {
 		args = "{}"
 	}
-	if !json.Valid([]byte(args)) { // kept as a text, so that the model can be told
-		text, _ := json.Marshal(args) // a string marshals
+	if !json.Valid([]byte(args)) { // as a JSON string, so that the model sees the invalid arguments
+		text, _ := json.Marshal(args) // a string always marshals
 		args = string(text)
 	}
 	t.add(model.Assistant, model.Part{Type: model.ToolCall, ID: id, Name: name, Args: json.RawMessage(args)})
 }
 
-func (t *v1Talk) result(id, text, path string) error {
-	name, ok := t.callers[id]
+func (t *v1Transcript) addResult(id, text, path string) error {
+	name, ok := t.toolNames[id]
 	if !ok {
-		return wrongV1(path, "a result is for the call %q, which is not in the messages before it", id)
+		return newV1Invalid(path, "no earlier message has the call %q of this result", id)
 	}
 	t.add(model.User, model.Part{Type: model.Result, ID: id, Name: name, Text: text})
 	return nil
 }
 
-// gather fetches pictures that are said to be somewhere, and checks the others. What was said before counts by the
-// message: clients send all of it each time.
-func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
-	for _, m := range t.list {
-		var brought []reeve.Attachment
+// loadMedia checks the attachments of a transcript, and fetches images that are given by URL. The limit of attachments
+// applies to each message, because clients send the whole history with every request.
+func (h *openaiHandlers) loadMedia(ctx context.Context, t *v1Transcript) error {
+	for _, m := range t.messages {
+		var attachments []reeve.Attachment
 		for _, p := range m.Parts {
 			if p.Type == model.Media && p.URL == "" {
-				brought = append(brought, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, Data: p.Data})
+				attachments = append(attachments, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, Data: p.Data})
 			}
 		}
-		if len(brought) > chat.MaxAttachments {
-			return wrongV1("messages", "a message has %d attachments, and at most %d are possible", len(brought),
+		if len(attachments) > chat.MaxAttachments {
+			return newV1Invalid("messages", "a message has %d attachments; the limit is %d", len(attachments),
 				chat.MaxAttachments)
 		}
-		if err := chat.CheckAttachments(brought,
+		if err := chat.CheckAttachments(attachments,
 			func(i int) string { return fmt.Sprintf("attachment %d", i+1) }); err != nil {
 			return err
 		}
 	}
 	var list []reeve.Attachment
 	var parts []*model.Part
-	for i := range t.list {
-		for j := range t.list[i].Parts {
-			if p := &t.list[i].Parts[j]; p.Type == model.Media && p.URL != "" {
+	for i := range t.messages {
+		for j := range t.messages[i].Parts {
+			if p := &t.messages[i].Parts[j]; p.Type == model.Media && p.URL != "" {
 				list, parts = append(list, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, URL: p.URL}),
 					append(parts, p)
 			}
@@ -227,10 +226,11 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 		return nil
 	}
 	if len(list) > chat.MaxAttachments {
-		return wrongV1("messages", "%d pictures are to be fetched, and at most %d are", len(list), chat.MaxAttachments)
+		return newV1Invalid("messages", "the request has %d images by URL; the limit is %d", len(list),
+			chat.MaxAttachments)
 	}
-	if err := h.desk.FetchAttachments(ctx, list,
-		func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {
+	if err := h.chat.FetchAttachments(ctx, list,
+		func(i int) string { return fmt.Sprintf("image %d", i+1) }); err != nil {
 		return err
 	}
 	for i, p := range parts {
@@ -239,36 +239,36 @@ func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 	return nil
 }
 
-// split takes the last thing that the user said apart from what was said before. With results of tools at the end there
-// is none.
-func (t *v1Talk) split() (request reeve.TurnRequest, history []model.Message) {
-	n := len(t.list)
-	if n == 0 || t.list[n-1].Role != model.User {
-		return request, t.list
+// splitLast splits the transcript into the last user message, as the request of a turn, and the history before it. If
+// the transcript ends with tool results, the request is empty and the history is the whole transcript.
+func (t *v1Transcript) splitLast() (request reeve.TurnRequest, history []model.Message) {
+	n := len(t.messages)
+	if n == 0 || t.messages[n-1].Role != model.User {
+		return request, t.messages
 	}
-	last := t.list[n-1]
-	var kept []model.Part
-	var said []string // joined at the end: there may be very many
+	last := t.messages[n-1]
+	isRequest := true  // text and media only
+	var texts []string // joined once, since there may be very many
 	for _, p := range last.Parts {
 		switch {
-		case p.Type == model.Text && len(kept) == 0:
-			said = append(said, p.Text)
-		case p.Type == model.Media && len(kept) == 0:
+		case p.Type == model.Text:
+			texts = append(texts, p.Text)
+		case p.Type == model.Media:
 			request.Attachments = append(request.Attachments, reeve.Attachment{Name: p.Name, MediaType: p.MediaType,
 				Data: p.Data, URL: p.URL})
 		default:
-			kept = last.Parts
+			isRequest = false
 		}
 	}
-	if kept != nil {
-		return reeve.TurnRequest{}, t.list
+	if !isRequest {
+		return reeve.TurnRequest{}, t.messages
 	}
-	request.Content = strings.Join(said, "\n")
-	return request, t.list[:n-1]
+	request.Content = strings.Join(texts, "\n")
+	return request, t.messages[:n-1]
 }
 
-// brought is what the client brings along besides.
-func (t *v1Talk) brought(history []model.Message) (b chat.HistoryInput, err error) {
+// historyInput returns the system prompt and the history for the turn.
+func (t *v1Transcript) historyInput(history []model.Message) (b chat.HistoryInput, err error) {
 	b.System = strings.Join(t.system, "\n\n")
 	if history == nil {
 		history = []model.Message{}
@@ -277,8 +277,8 @@ func (t *v1Talk) brought(history []model.Message) (b chat.HistoryInput, err erro
 	return b, err
 }
 
-// v1Content reads a message's content: a text, or parts.
-func v1Content(raw json.RawMessage, path string) ([]model.Part, error) {
+// parseV1Content parses the content of a message, which is a text or a list of parts.
+func parseV1Content(raw json.RawMessage, path string) ([]model.Part, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -291,11 +291,11 @@ func v1Content(raw json.RawMessage, path string) ([]model.Part, error) {
 	}
 	var parts []v1Part
 	if err := json.Unmarshal(raw, &parts); err != nil {
-		return nil, wrongV1(path, "content is a text or a list of parts")
+		return nil, newV1Invalid(path, "content must be a text or a list of parts")
 	}
 	var out []model.Part
 	for i, p := range parts {
-		v, err := p.read(fmt.Sprintf("%s[%d]", path, i))
+		v, err := p.parse(fmt.Sprintf("%s[%d]", path, i))
 		if err != nil {
 			return nil, err
 		}
@@ -304,7 +304,7 @@ func v1Content(raw json.RawMessage, path string) ([]model.Part, error) {
 	return out, nil
 }
 
-func (p v1Part) read(path string) (model.Part, error) {
+func (p v1Part) parse(path string) (model.Part, error) {
 	switch p.Type {
 	case "text", "input_text", "output_text":
 		return model.Part{Type: model.Text, Text: p.Text}, nil
@@ -317,33 +317,33 @@ func (p v1Part) read(path string) (model.Part, error) {
 				URL string `json:"url"`
 			}
 			if err := json.Unmarshal(p.ImageURL, &v); err != nil {
-				return model.Part{}, wrongV1(path, "an image has no url")
+				return model.Part{}, newV1Invalid(path, "the image has no url")
 			}
 			u = v.URL
 		}
-		return v1Media(u, "", path)
+		return parseV1Media(u, "", path)
 	case "file", "input_file":
 		name, data := p.Name, p.Data
 		if p.File != nil {
 			name, data = p.File.Name, p.File.Data
 		}
-		return v1Media(data, name, path)
+		return parseV1Media(data, name, path)
 	}
-	return model.Part{}, wrongV1(path+".type", "parts of type %q are not understood", p.Type)
+	return model.Part{}, newV1Invalid(path+".type", "content parts of type %q are not supported", p.Type)
 }
 
-// v1Media reads a data: URL, or notes where a picture is.
-func v1Media(u, name, path string) (model.Part, error) {
+// parseV1Media decodes a data: URL. For an http or https URL it returns a part that loadMedia fetches.
+func parseV1Media(u, name, path string) (model.Part, error) {
 	if rest, ok := strings.CutPrefix(u, "data:"); ok {
 		kind, data, found := strings.Cut(rest, ";base64,")
 		b, err := base64.StdEncoding.DecodeString(data)
 		if !found || err != nil {
-			return model.Part{}, wrongV1(path, "a data: URL is not base64")
+			return model.Part{}, newV1Invalid(path, "the data: URL is not valid base64")
 		}
 		return model.Part{Type: model.Media, MediaType: kind, Name: name, Data: b}, nil
 	}
 	if !strings.HasPrefix(u, "https://") && !strings.HasPrefix(u, "http://") {
-		return model.Part{}, wrongV1(path, "a picture or file comes as a data: URL, or an https: one")
+		return model.Part{}, newV1Invalid(path, "an image or file must be a data: URL or an https: URL")
 	}
 	return model.Part{Type: model.Media, MediaType: "image/*", Name: name, URL: u}, nil
 }

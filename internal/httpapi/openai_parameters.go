@@ -9,34 +9,34 @@ import (
 	"reeve"
 )
 
-// v1Rule says what becomes of a parameter of OpenAI's. Null is the same as leaving a parameter out.
+// v1Rule is the rule for a parameter of OpenAI. A null value is the same as a missing parameter.
 type v1Rule struct {
-	heeded bool
-	only   []string // the values, in canonical JSON, that pass; others are refused. Empty: all pass, and are ignored
+	supported bool
+	allowed   []string // accepted values of an unsupported parameter in canonical JSON; empty: all, and ignored
 }
 
 var (
-	v1Heeded  = v1Rule{heeded: true}
-	v1Ignored = v1Rule{} // it does not change the answer
+	v1Supported = v1Rule{supported: true}
+	v1Ignored   = v1Rule{} // does not change the answer
 )
 
-// v1Only is for a parameter that cannot be heeded: the values that mean the same as leaving it out pass, and others are
-// refused.
-func v1Only(values ...string) v1Rule { return v1Rule{only: values} }
+// v1AllowOnly is the rule for an unsupported parameter. It accepts the values that mean the same as a missing
+// parameter, and refuses all others.
+func v1AllowOnly(values ...string) v1Rule { return v1Rule{allowed: values} }
 
-// v1Refused is for a parameter that cannot be heeded and has no such value.
-var v1Refused = v1Only("[]", "{}")
+// v1Refused is the rule for an unsupported parameter without such a value. Empty lists and objects are accepted.
+var v1Refused = v1AllowOnly("[]", "{}")
 
-// What both APIs know.
+// v1Common has the rules for parameters of both APIs.
 var v1Common = map[string]v1Rule{
-	"model":               v1Heeded,
-	"stream":              v1Heeded,
-	"temperature":         v1Heeded,
-	"top_p":               v1Heeded,
-	"tools":               v1Heeded,
-	"tool_choice":         v1Heeded,
-	"parallel_tool_calls": v1Heeded,
-	"metadata":            v1Heeded,
+	"model":               v1Supported,
+	"stream":              v1Supported,
+	"temperature":         v1Supported,
+	"top_p":               v1Supported,
+	"tools":               v1Supported,
+	"tool_choice":         v1Supported,
+	"parallel_tool_calls": v1Supported,
+	"metadata":            v1Supported,
 
 	"user":                   v1Ignored,
 	"safety_identifier":      v1Ignored,
@@ -46,86 +46,86 @@ var v1Common = map[string]v1Rule{
 	"prompt_cache_options":   v1Ignored,
 	"prompt_cache_retention": v1Ignored,
 
-	"top_logprobs": v1Only("0"),
+	"top_logprobs": v1AllowOnly("0"),
 	"moderation":   v1Refused,
 }
 
-var v1ChatParameters = v1With(map[string]v1Rule{
-	"messages":              v1Heeded,
-	"n":                     v1Heeded,
-	"max_tokens":            v1Heeded,
-	"max_completion_tokens": v1Heeded,
-	"stop":                  v1Heeded,
-	"response_format":       v1Heeded,
-	"stream_options":        v1Heeded,
-	"reasoning_effort":      v1Heeded,
+var v1ChatParameters = withCommonRules(map[string]v1Rule{
+	"messages":              v1Supported,
+	"n":                     v1Supported,
+	"max_tokens":            v1Supported,
+	"max_completion_tokens": v1Supported,
+	"stop":                  v1Supported,
+	"response_format":       v1Supported,
+	"stream_options":        v1Supported,
+	"reasoning_effort":      v1Supported,
 
-	"prediction": v1Ignored, // it makes answers faster, not other ones
+	"prediction": v1Ignored, // affects only the speed
 
-	"frequency_penalty":  v1Only("0"),
-	"presence_penalty":   v1Only("0"),
-	"logit_bias":         v1Only("{}"),
-	"logprobs":           v1Only("false"),
-	"modalities":         v1Only(`["text"]`),
-	"verbosity":          v1Only(`"medium"`),
-	"functions":          v1Only("[]"),
+	"frequency_penalty":  v1AllowOnly("0"),
+	"presence_penalty":   v1AllowOnly("0"),
+	"logit_bias":         v1AllowOnly("{}"),
+	"logprobs":           v1AllowOnly("false"),
+	"modalities":         v1AllowOnly(`["text"]`),
+	"verbosity":          v1AllowOnly(`"medium"`),
+	"functions":          v1AllowOnly("[]"),
 	"function_call":      v1Refused,
 	"audio":              v1Refused,
 	"seed":               v1Refused,
 	"web_search_options": v1Refused,
 })
 
-var v1ResponseParameters = v1With(map[string]v1Rule{
-	"input":                v1Heeded,
-	"instructions":         v1Heeded,
-	"previous_response_id": v1Heeded,
-	"max_output_tokens":    v1Heeded,
-	"text":                 v1Heeded,
-	"reasoning":            v1Heeded,
-	"include":              v1Heeded,
+var v1ResponseParameters = withCommonRules(map[string]v1Rule{
+	"input":                v1Supported,
+	"instructions":         v1Supported,
+	"previous_response_id": v1Supported,
+	"max_output_tokens":    v1Supported,
+	"text":                 v1Supported,
+	"reasoning":            v1Supported,
+	"include":              v1Supported,
 
 	"stream_options": v1Ignored,
 	"truncation":     v1Ignored,
 
-	"background":         v1Only("false"),
+	"background":         v1AllowOnly("false"),
 	"context_management": v1Refused,
 	"conversation":       v1Refused,
 	"max_tool_calls":     v1Refused,
 	"prompt":             v1Refused,
 })
 
-func v1With(rules map[string]v1Rule) map[string]v1Rule {
+func withCommonRules(rules map[string]v1Rule) map[string]v1Rule {
 	maps.Copy(rules, v1Common)
 	return rules
 }
 
-// v1CheckParameters refuses what is not known, and what would change the answer and cannot be heeded.
-func v1CheckParameters(sent map[string]json.RawMessage, rules map[string]v1Rule) error {
+// checkV1Parameters returns an error for an unknown parameter, and for an unsupported one that would change the answer.
+func checkV1Parameters(sent map[string]json.RawMessage, rules map[string]v1Rule) error {
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		if string(sent[name]) == "null" {
 			continue
 		}
 		rule, known := rules[name]
 		if !known {
-			err := reeve.AsError(wrongV1(name, "there is no parameter %q", name))
-			return &v1Fault{code: "unknown_parameter", err: err.Hintf("leave it out")}
+			err := reeve.AsError(newV1Invalid(name, "unknown parameter %q", name))
+			return &v1CodedError{code: "unknown_parameter", err: err.Hintf("omit it")}
 		}
-		if rule.heeded || len(rule.only) == 0 {
+		if rule.supported || len(rule.allowed) == 0 {
 			continue
 		}
 		value, err := reeve.Canonical(sent[name])
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(rule.only, string(value)) {
-			return v1Unsupported(name, "the parameter %s is not supported", name)
+		if !slices.Contains(rule.allowed, string(value)) {
+			return newV1Unsupported(name, "parameter %s is not supported", name)
 		}
 	}
 	return nil
 }
 
-// v1Stop reads the texts that an answer stops at: one, or up to four.
-func v1Stop(raw json.RawMessage) ([]string, error) {
+// parseV1Stop parses the stop sequences: one text, or a list of up to four.
+func parseV1Stop(raw json.RawMessage) ([]string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -134,35 +134,35 @@ func v1Stop(raw json.RawMessage) ([]string, error) {
 	if json.Unmarshal(raw, &one) == nil {
 		list = []string{one}
 	} else if json.Unmarshal(raw, &list) != nil || len(list) > 4 {
-		return nil, wrongV1("stop", "stop is a text, or a list of up to four")
+		return nil, newV1Invalid("stop", "stop must be a text or a list of up to four texts")
 	}
 	if slices.Contains(list, "") {
-		return nil, wrongV1("stop", "a text to stop at cannot be empty")
+		return nil, newV1Invalid("stop", "a stop text must not be empty")
 	}
 	return list, nil
 }
 
-// v1Effort reads how hard a model is to think.
-func v1Effort(effort, param string) (string, error) {
+// parseV1Effort checks the reasoning effort.
+func parseV1Effort(effort, param string) (string, error) {
 	if effort == "" || slices.Contains([]string{"low", "medium", "high"}, effort) {
 		return effort, nil
 	}
-	return "", v1Unsupported(param, "%s is low, medium or high, and not %q", param, effort)
+	return "", newV1Unsupported(param, "%s must be low, medium or high, not %q", param, effort)
 }
 
-// v1Metadata reads what a client wants to be shown again: up to 16 texts by name.
-func v1Metadata(raw json.RawMessage) (json.RawMessage, error) {
+// parseV1Metadata checks the metadata, an object of up to 16 texts that the response repeats.
+func parseV1Metadata(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
 	var texts map[string]string
 	if json.Unmarshal(raw, &texts) != nil || len(texts) > 16 {
-		return nil, wrongV1("metadata", "metadata is an object of up to 16 texts")
+		return nil, newV1Invalid("metadata", "metadata must be an object of up to 16 texts")
 	}
 	for name, text := range texts {
 		if len(name) > 64 || len(text) > 512 || strings.ContainsRune(name+text, 0) {
-			return nil, wrongV1("metadata."+reeve.Truncate(name, 64),
-				"a name has up to 64 characters, and a text up to 512")
+			return nil, newV1Invalid("metadata."+reeve.Truncate(name, 64),
+				"names have up to 64 bytes, and texts up to 512")
 		}
 	}
 	return raw, nil

@@ -11,7 +11,7 @@ import (
 	"reeve/model"
 )
 
-// v1OutputMessage is an item of a response: a message.
+// v1OutputMessage is a message in the output of a response.
 type v1OutputMessage struct {
 	ID      string       `json:"id"`
 	Type    string       `json:"type"`
@@ -20,7 +20,7 @@ type v1OutputMessage struct {
 	Content []v1TextPart `json:"content"`
 }
 
-// v1OutputCall is an item of a response: a call that the client is to make.
+// v1OutputCall is a call in the output of a response, which the client must make.
 type v1OutputCall struct {
 	ID        string `json:"id"`
 	Type      string `json:"type"`
@@ -37,11 +37,11 @@ type v1TextPart struct {
 	Logprobs    []any  `json:"logprobs"`
 }
 
-func v1TextOf(text string) v1TextPart {
+func newV1TextPart(text string) v1TextPart {
 	return v1TextPart{Type: "output_text", Text: text, Annotations: []any{}, Logprobs: []any{}}
 }
 
-// v1ResponseBody is a response.
+// v1ResponseBody is a response of the Responses API.
 type v1ResponseBody struct {
 	ID              string            `json:"id"`
 	Object          string            `json:"object"`
@@ -60,11 +60,11 @@ type v1ResponseBody struct {
 	Reasoning       v1Reasoning       `json:"reasoning"`
 	Temperature     *float64          `json:"temperature"`
 	Text            v1TextConfig      `json:"text"`
-	ToolChoice      any               `json:"tool_choice"` // a word, or the function that must be called
+	ToolChoice      any               `json:"tool_choice"` // a text, or the function that must be called
 	Tools           []v1FunctionTool  `json:"tools"`
 	TopP            *float64          `json:"top_p"`
 	Truncation      string            `json:"truncation"`
-	Usage           *v1ResponseCost   `json:"usage,omitempty"`
+	Usage           *v1ResponseUsage  `json:"usage,omitempty"`
 }
 
 type v1ResponseError struct {
@@ -96,7 +96,7 @@ type v1FunctionTool struct {
 	Strict      *bool           `json:"strict"`
 }
 
-type v1ResponseCost struct {
+type v1ResponseUsage struct {
 	Input        int64 `json:"input_tokens"`
 	InputDetails struct {
 		Cached     int64 `json:"cached_tokens"`
@@ -109,9 +109,9 @@ type v1ResponseCost struct {
 	Total int64 `json:"total_tokens"`
 }
 
-// newResponse is a response to a request, before anything was said.
-func newResponse(t reeve.Turn, name string, g reeve.ClientHistory, instructions string) *v1ResponseBody {
-	b := &v1ResponseBody{ID: v1ResponseID + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(),
+// newV1Response returns a response without output.
+func newV1Response(t reeve.Turn, name string, g reeve.ClientHistory, instructions string) *v1ResponseBody {
+	b := &v1ResponseBody{ID: v1ResponsePrefix + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(),
 		Status: "in_progress", Model: name, Output: []any{}, Parallel: !g.OneCall, Temperature: g.Temperature,
 		TopP:       g.TopP,
 		Truncation: "disabled", Metadata: g.Metadata, Tools: []v1FunctionTool{}, ToolChoice: cmp.Or(g.Choice, "auto"),
@@ -143,7 +143,7 @@ func newResponse(t reeve.Turn, name string, g reeve.ClientHistory, instructions 
 		}
 	}
 	var offered []model.Tool
-	_ = json.Unmarshal(g.Offered, &offered) // we wrote it; there may be none
+	_ = json.Unmarshal(g.Offered, &offered) // stored by beginTurn; may be empty
 	for _, o := range offered {
 		tool := v1FunctionTool{Type: "function", Name: o.Name, Parameters: o.Parameters}
 		if o.Description != "" {
@@ -154,60 +154,60 @@ func newResponse(t reeve.Turn, name string, g reeve.ClientHistory, instructions 
 	return b
 }
 
-// itemID names the item that comes next.
-func (b *v1ResponseBody) itemID(prefix string) string {
+// nextItemID returns the id of the next output item.
+func (b *v1ResponseBody) nextItemID(prefix string) string {
 	return fmt.Sprint(prefix, "_", len(b.Output), "_", b.ID)
 }
 
-// message is the message that comes next.
-func (b *v1ResponseBody) message(status string, content ...v1TextPart) v1OutputMessage {
-	return v1OutputMessage{ID: b.itemID("msg"), Type: "message", Status: status, Role: "assistant",
+// newMessage returns the next output item as a message, without adding it.
+func (b *v1ResponseBody) newMessage(status string, content ...v1TextPart) v1OutputMessage {
+	return v1OutputMessage{ID: b.nextItemID("msg"), Type: "message", Status: status, Role: "assistant",
 		Content: append([]v1TextPart{}, content...)}
 }
 
-// call is the call that comes next.
-func (b *v1ResponseBody) call(id, tool string, args json.RawMessage) v1OutputCall {
-	return v1OutputCall{ID: b.itemID("fc"), Type: "function_call", Status: "completed", CallID: id, Name: tool,
+// newCall returns the next output item as a call, without adding it.
+func (b *v1ResponseBody) newCall(id, tool string, args json.RawMessage) v1OutputCall {
+	return v1OutputCall{ID: b.nextItemID("fc"), Type: "function_call", Status: "completed", CallID: id, Name: tool,
 		Arguments: string(args)}
 }
 
-// v1IncompleteReasons are why a response is not whole.
+// v1IncompleteReasons maps stop reasons to the reasons of an incomplete response.
 var v1IncompleteReasons = map[model.Stop]string{model.StopLength: "max_output_tokens",
 	model.StopRefused: "content_filter"}
 
-// conclude fills in how a response ended.
-func (b *v1ResponseBody) conclude(u model.Usage, stop model.Stop, failure error) {
+// setOutcome sets the status, the error and the usage of an ended response.
+func (b *v1ResponseBody) setOutcome(u model.Usage, stop model.Stop, failure error) {
 	b.Status = "completed"
 	if why := v1IncompleteReasons[stop]; why != "" {
 		b.Status, b.Incomplete = "incomplete", map[string]string{"reason": why}
 	}
 	if failure != nil {
-		p, status := v1ProblemOf(failure)
+		p, status := newV1Problem(failure)
 		b.Status, b.Error = "failed", &v1ResponseError{Code: "server_error", Message: p.Message}
-		switch { // the codes that a response's error may have are few
+		switch { // OpenAI defines only a few codes for responses
 		case status == http.StatusTooManyRequests:
 			b.Error.Code = "rate_limit_exceeded"
 		case status < 500:
 			b.Error.Code = "invalid_prompt"
 		}
 	}
-	b.Usage = &v1ResponseCost{Input: u.Input, Output: u.Output, Total: reeve.SaturatingAdd(u.Input, u.Output)}
+	b.Usage = &v1ResponseUsage{Input: u.Input, Output: u.Output, Total: reeve.SaturatingAdd(u.Input, u.Output)}
 	b.Usage.InputDetails.Cached, b.Usage.InputDetails.CacheWrite = u.CacheRead, u.CacheWrite
 	b.Usage.OutputDetails.Reasoning = u.Reasoning
 }
 
-// v1Response shows a response that was given before.
-func (h *openaiHandlers) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
-	run, err := h.v1Find(r, who, r.PathValue("id"))
+// getResponse returns a response by its id.
+func (h *openaiHandlers) getResponse(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+	run, err := h.getResponseTurn(r, who, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	t := &v1Turn{h: h, who: who, turn: run.Turn()}
-	past, err := t.past(r.Context())
+	result, err := t.readResult(r.Context())
 	if err != nil {
 		return err
 	}
-	name := run.AgentID // if it was removed since, what it said stays
+	name := run.AgentID // the agent may be deleted
 	err = h.db.View(r.Context(), func(snap *store.Snap) error {
 		a, err := snap.Agents().GetAgent(r.Context(), who.Workspace, run.AgentID)
 		if err == nil {
@@ -221,19 +221,19 @@ func (h *openaiHandlers) v1Response(w http.ResponseWriter, r *http.Request, who 
 	if err != nil {
 		return err
 	}
-	b := newResponse(run.Turn(), name, past.given, past.given.System)
-	if err := past.tell(&responseStream{body: b}); err != nil {
+	b := newV1Response(run.Turn(), name, result.history, result.history.System)
+	if err := result.replay(&responseStream{body: b}); err != nil {
 		return err
 	}
-	last := past.last
-	said := last.Stop != "" && len(last.Calls()) == 0 // it has said all, though its end may not be recorded yet
-	if run.State.Final() || said {
+	last := result.last
+	isAnswered := last.Stop != "" && len(last.Calls()) == 0 // the end of the run may not be recorded yet
+	if run.State.Final() || isAnswered {
 		var failure error
 		if run.State.Final() && run.State != reeve.RunCompleted {
 			failure = &reeve.Error{Code: run.Code, Message: run.Message}
 		}
-		b.conclude(past.usage, last.Stop, failure)
+		b.setOutcome(result.usage, last.Stop, failure)
 	}
-	v1Write(w, http.StatusOK, b)
+	writeV1JSON(w, http.StatusOK, b)
 	return nil
 }

@@ -12,8 +12,9 @@ import (
 	"reeve/model"
 )
 
-// v1RespondRequest is what POST /v1/responses heeds; v1ResponseParameters says what becomes of other parameters.
-type v1RespondRequest struct {
+// v1ResponseRequest holds the supported parameters of POST /v1/responses. v1ResponseParameters has the rules for all
+// parameters.
+type v1ResponseRequest struct {
 	Model           string          `json:"model"`
 	Input           json.RawMessage `json:"input"`
 	Instructions    string          `json:"instructions"`
@@ -36,7 +37,7 @@ type v1RespondRequest struct {
 	} `json:"text"`
 }
 
-// v1Item is an item of the input: a message, a call, or what a call came to.
+// v1Item is an item of the input: a message, a call or the result of a call.
 type v1Item struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -47,38 +48,39 @@ type v1Item struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-// v1ResponseID is the name of a turn as a response.
-const v1ResponseID = "resp_"
+// v1ResponsePrefix and the id of a turn form the id of a response.
+const v1ResponsePrefix = "resp_"
 
-// talk reads the input.
-func (q v1RespondRequest) talk() (*v1Talk, error) {
-	t := &v1Talk{}
+// transcript converts the instructions and the input of the request.
+func (q v1ResponseRequest) transcript() (*v1Transcript, error) {
+	t := &v1Transcript{}
 	if q.Instructions != "" {
 		t.system = append(t.system, q.Instructions)
 	}
 	var text string
 	var items []v1Item
 	if json.Unmarshal(q.Input, &text) != nil && json.Unmarshal(q.Input, &items) != nil {
-		return nil, wrongV1("input", "input is a text or a list of items")
+		return nil, newV1Invalid("input", "input must be a text or a list of items")
 	}
 	if text != "" {
 		t.add(model.User, model.Part{Type: model.Text, Text: text})
 	}
 	for i, m := range items {
-		if err := t.item(m, fmt.Sprintf("input[%d]", i), q.Previous != ""); err != nil {
+		if err := t.addItem(m, fmt.Sprintf("input[%d]", i), q.Previous != ""); err != nil {
 			return nil, err
 		}
 	}
-	if len(t.list) == 0 {
-		return nil, wrongV1("input", "there is nothing in the input")
+	if len(t.messages) == 0 {
+		return nil, newV1Invalid("input", "input is empty")
 	}
 	return t, nil
 }
 
-func (t *v1Talk) item(m v1Item, path string, before bool) error {
+// addItem adds an input item. With hasPrevious, the call of a result may be in the previous response.
+func (t *v1Transcript) addItem(m v1Item, path string, hasPrevious bool) error {
 	switch m.Type {
 	case "", "message":
-		parts, err := v1Content(m.Content, path+".content")
+		parts, err := parseV1Content(m.Content, path+".content")
 		if err != nil {
 			return err
 		}
@@ -90,82 +92,83 @@ func (t *v1Talk) item(m v1Item, path string, before bool) error {
 		case "user":
 			t.add(model.User, parts...)
 		default:
-			return wrongV1(path+".role", "a role is system, developer, user or assistant, and not %q", m.Role)
+			return newV1Invalid(path+".role", "role must be system, developer, user or assistant, not %q", m.Role)
 		}
 	case "function_call":
-		t.call(m.CallID, m.Name, m.Arguments)
+		t.addCall(m.CallID, m.Name, m.Arguments)
 	case "function_call_output":
 		var text string
 		if json.Unmarshal(m.Output, &text) != nil {
 			text = string(m.Output)
 		}
-		if _, known := t.callers[m.CallID]; !known && before { // the call is in the response that it goes on from
+		if _, known := t.toolNames[m.CallID]; !known && hasPrevious {
 			t.add(model.User, model.Part{Type: model.Text, Text: "The result of call " + m.CallID + ": " + text})
 			return nil
 		}
-		return t.result(m.CallID, text, path+".call_id")
-	case "reasoning", "item_reference": // ours are in the store
+		return t.addResult(m.CallID, text, path+".call_id")
+	case "reasoning", "item_reference": // stored with the conversation
 	default:
-		return wrongV1(path+".type", "items of type %q are not understood", m.Type)
+		return newV1Invalid(path+".type", "items of type %q are not supported", m.Type)
 	}
 	return nil
 }
 
-func (h *openaiHandlers) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
-	var q v1RespondRequest
-	if err := v1Read(r, v1ResponseParameters, &q); err != nil {
+func (h *openaiHandlers) createResponse(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+	var q v1ResponseRequest
+	if err := decodeV1Request(r, v1ResponseParameters, &q); err != nil {
 		return err
 	}
-	talk, err := q.talk()
+	talk, err := q.transcript()
 	if err != nil {
 		return err
 	}
-	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
-		topP:   q.TopP,
-		limits: map[string]*int{"max_output_tokens": q.MaxOutputTokens}, previous: q.Previous}
-	if asked.given, err = q.given(); err != nil {
+	request := v1Request{model: q.Model, transcript: talk, tools: q.Tools, choice: q.ToolChoice,
+		temperature: q.Temperature,
+		topP:        q.TopP,
+		limits:      map[string]*int{"max_output_tokens": q.MaxOutputTokens}, previous: q.Previous}
+	if request.history, err = q.clientHistory(); err != nil {
 		return err
 	}
-	t, err := h.v1Ask(r, who, asked)
+	t, err := h.beginRequestedTurn(r, who, request)
 	if err != nil {
 		return err
 	}
-	out := newResponse(t.turn, q.Model, t.given, q.Instructions)
+	out := newV1Response(t.turn, q.Model, t.history, q.Instructions)
 	if !q.Stream {
-		return h.v1RespondWhole(w, r, t, out)
+		return h.writeResponse(w, r, t, out)
 	}
-	return h.v1RespondStream(w, r, t, out)
+	return h.streamResponse(w, r, t, out)
 }
 
-// given reads what goes along with the request as it is.
-func (q v1RespondRequest) given() (g reeve.ClientHistory, err error) {
+// clientHistory returns the settings of the request that are passed on to the turn.
+func (q v1ResponseRequest) clientHistory() (g reeve.ClientHistory, err error) {
 	g.OneCall = q.Parallel != nil && !*q.Parallel
 	if slices.Contains(q.Include, "message.output_text.logprobs") {
-		return g, v1Unsupported("include", "log probabilities are not supported")
+		return g, newV1Unsupported("include", "log probabilities are not supported")
 	}
 	if v := q.Text.Verbosity; v != "" && v != "medium" {
-		return g, v1Unsupported("text.verbosity", "the parameter text.verbosity is not supported")
+		return g, newV1Unsupported("text.verbosity", "parameter text.verbosity is not supported")
 	}
-	if g.Effort, err = v1Effort(q.Reasoning.Effort, "reasoning.effort"); err != nil {
+	if g.Effort, err = parseV1Effort(q.Reasoning.Effort, "reasoning.effort"); err != nil {
 		return g, err
 	}
-	if g.Metadata, err = v1Metadata(q.Metadata); err != nil {
+	if g.Metadata, err = parseV1Metadata(q.Metadata); err != nil {
 		return g, err
 	}
 	if f := q.Text.Format; f != nil {
-		g.Format, err = f.read("text.format", &f.v1Shape)
+		g.Format, err = f.parse("text.format", &f.v1Schema)
 	}
 	return g, err
 }
 
-// v1Find finds the turn that a response is.
-func (h *openaiHandlers) v1Find(r *http.Request, who reeve.Principal, id string) (run reeve.Run, err error) {
+// getResponseTurn returns the turn of a response.
+func (h *openaiHandlers) getResponseTurn(r *http.Request, who reeve.Principal, id string) (run reeve.Run, err error) {
 	err = h.db.View(r.Context(), func(snap *store.Snap) error {
-		run, err = seeTurn(r.Context(), snap, who, strings.TrimPrefix(id, v1ResponseID))
+		run, err = getVisibleTurn(r.Context(), snap, who, strings.TrimPrefix(id, v1ResponsePrefix))
 		return err
 	})
-	if reeve.CodeOf(err) == reeve.NotFound { // the same answer for one that is another's and one that is not there
-		err = reeve.Errorf(reeve.NotFound, "there is no response %q", id)
+	if reeve.CodeOf(err) == reeve.NotFound { // the same error for a missing response and one of another user
+		err = reeve.Errorf(reeve.NotFound, "response %q not found", id)
 	}
 	return run, err
 }

@@ -14,106 +14,107 @@ import (
 	"reeve/model"
 )
 
-// v1Asked is what a request asks for, in whichever of OpenAI's ways.
-type v1Asked struct {
+// v1Request is a request of either API in a common form.
+type v1Request struct {
 	model       string
-	talk        *v1Talk
-	tools       []v1Tool // that the client offers
+	transcript  *v1Transcript
+	tools       []v1Tool // offered by the client
 	choice      json.RawMessage
-	given       reeve.ClientHistory // what else goes along with the request as it is
+	history     reeve.ClientHistory // settings that are passed on to the turn
 	temperature *float64
 	topP        *float64
-	limits      map[string]*int // of the answer's length, by their names
-	previous    string          // the response that it goes on from
+	limits      map[string]*int // token limits of the answer, by parameter name
+	previous    string          // id of the response to continue
 }
 
-// v1Ask begins the turn that a request asks for. Nothing has happened when it is refused.
-func (h *openaiHandlers) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) (*v1Turn, error) {
-	most, err := v1Bounds(q)
+// beginRequestedTurn checks a request and begins its turn. If it fails, no turn has begun.
+func (h *openaiHandlers) beginRequestedTurn(r *http.Request, who reeve.Principal, q v1Request) (*v1Turn, error) {
+	maxTokens, err := checkV1Limits(q)
 	if err != nil {
 		return nil, err
 	}
-	a, err := h.v1Agent(r.Context(), who, q.model)
+	a, err := h.getAgent(r.Context(), who, q.model)
 	if err != nil {
 		return nil, err
 	}
-	offers, err := v1Tools(q.tools)
+	offers, err := parseV1Tools(q.tools)
 	if err != nil {
 		return nil, err
 	}
 	conversation := ""
 	if q.previous != "" {
-		if conversation, err = h.v1Previous(r, who, a, q.previous); err != nil {
+		if conversation, err = h.getPreviousConversation(r, who, a, q.previous); err != nil {
 			return nil, err
 		}
 	}
-	if err := h.gather(r.Context(), q.talk); err != nil {
+	if err := h.loadMedia(r.Context(), q.transcript); err != nil {
 		return nil, err
 	}
-	request, history := q.talk.split()
-	b, err := q.talk.brought(history)
+	request, history := q.transcript.splitLast()
+	b, err := q.transcript.historyInput(history)
 	if err != nil {
 		return nil, err
 	}
 	if conversation != "" {
-		b.Messages = nil // the conversation's own history counts
+		b.Messages = nil // the conversation has its own history
 	}
-	choice, tool, err := v1Choice(q.choice, offers)
+	choice, tool, err := parseV1ToolChoice(q.choice, offers)
 	if err != nil {
 		return nil, err
 	}
-	q.given.System = b.System
-	b.ClientHistory = q.given
+	q.history.System = b.System
+	b.ClientHistory = q.history
 	b.Choice, b.ChoiceTool = string(choice), tool
-	b.MaxTokens, b.Temperature, b.TopP, b.Previous = most, q.temperature, q.topP, q.previous
-	return h.v1Begin(r.Context(), who, a, conversation, request, b, offers)
+	b.MaxTokens, b.Temperature, b.TopP, b.Previous = maxTokens, q.temperature, q.topP, q.previous
+	return h.beginTurn(r.Context(), who, a, conversation, request, b, offers)
 }
 
-// v1Previous is the conversation of an earlier response.
-func (h *openaiHandlers) v1Previous(r *http.Request, who reeve.Principal, a reeve.Agent, id string) (string, error) {
+// getPreviousConversation returns the conversation of an earlier response of the same agent.
+func (h *openaiHandlers) getPreviousConversation(r *http.Request, who reeve.Principal, a reeve.Agent,
+	id string) (string, error) {
 	const at = "previous_response_id"
-	before, err := h.v1Find(r, who, id)
+	previous, err := h.getResponseTurn(r, who, id)
 	if e := reeve.AsError(err); err != nil && e.Code == reeve.NotFound {
 		e.Fields = []reeve.Field{{Path: at}}
 	}
-	if err == nil && before.AgentID != a.ID {
-		err = wrongV1(at, "the response before is another agent's")
+	if err == nil && previous.AgentID != a.ID {
+		err = newV1Invalid(at, "the previous response belongs to another agent")
 	}
-	return before.SessionID, err
+	return previous.SessionID, err
 }
 
-// v1Bounds checks how long and how free an answer may be, and gives what it may take; 0 means what the agent's own
-// settings say.
-func v1Bounds(q v1Asked) (most int, err error) {
+// checkV1Limits checks temperature, top_p and the token limits. It returns the largest token limit, or 0 if the agent's
+// own setting applies.
+func checkV1Limits(q v1Request) (maxTokens int, err error) {
 	if t := q.temperature; t != nil && (*t < 0 || *t > 2) {
-		return 0, wrongV1("temperature", "temperature is from 0 to 2, and not %v", *t)
+		return 0, newV1Invalid("temperature", "temperature must be from 0 to 2, not %v", *t)
 	}
 	if p := q.topP; p != nil && (*p < 0 || *p > 1) {
-		return 0, wrongV1("top_p", "top_p is from 0 to 1, and not %v", *p)
+		return 0, newV1Invalid("top_p", "top_p must be from 0 to 1, not %v", *p)
 	}
 	for name, n := range q.limits {
 		if n != nil && *n < 1 {
-			return 0, wrongV1(name, "%s is at least 1, and not %d", name, *n)
+			return 0, newV1Invalid(name, "%s must be at least 1, not %d", name, *n)
 		}
 		if n != nil {
-			most = max(most, *n)
+			maxTokens = max(maxTokens, *n)
 		}
 	}
-	return most, nil
+	return maxTokens, nil
 }
 
-// v1Turn is a turn that a client of OpenAI's language waits for.
+// v1Turn is a turn that an OpenAI client follows.
 type v1Turn struct {
 	h       *openaiHandlers
 	who     reeve.Principal
 	turn    reeve.Turn
-	given   reeve.ClientHistory // what the request brought along
+	history reeve.ClientHistory // settings of the request
 	offered map[string]bool
 	reader  *chat.Reader
 }
 
-// v1Begin begins one, in a conversation of its own or in one that is there.
-func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string,
+// beginTurn begins a turn in the given conversation, or in a new one if conversation is "".
+func (h *openaiHandlers) beginTurn(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string,
 	r reeve.TurnRequest, b chat.HistoryInput, offers []model.Tool) (*v1Turn, error) {
 	var err error
 	after := int64(0)
@@ -136,42 +137,42 @@ func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a ree
 	for _, o := range offers {
 		t.offered[o.Name] = true
 	}
-	t.given = b.ClientHistory
-	if t.turn, err = h.desk.BeginTurnWithHistory(ctx, who, conversation, r, b); err != nil {
+	t.history = b.ClientHistory
+	if t.turn, err = h.chat.BeginTurnWithHistory(ctx, who, conversation, r, b); err != nil {
 		return nil, err
 	}
-	if t.reader, err = h.desk.Broadcaster.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
-		return nil, t.left(ctx, err)
+	if t.reader, err = h.chat.Broadcaster.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
+		return nil, t.stopFollowing(ctx, err)
 	}
 	return t, nil
 }
 
-// v1Seen is what a client is to be told next.
-type v1Seen struct {
-	text string
-	end  bool         // the message under way is over; what follows is another one
-	call *reeve.Frame // a call of a tool that the client offers
-	over bool
-	fail error
+// v1Event is an event of a turn for the client. Several fields may be set.
+type v1Event struct {
+	text       string
+	messageEnd bool         // the current message has ended
+	call       *reeve.Frame // a call of a tool that the client offers
+	turnEnd    bool
+	failure    error
 }
 
-// follow tells what the turn says until there is nothing more for this client: the agent has said all, hands a call
-// over, or waits for a person. An error says why it is followed no further; see left.
-func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
+// follow calls handle for each event of the turn until the agent has answered, the turn waits for a person, or the turn
+// ends. It returns an error if the stream ends earlier; see stopFollowing.
+func (t *v1Turn) follow(ctx context.Context, handle func(v1Event) error) error {
 	defer t.reader.Close()
-	sent := ""    // what was told of the message under way
-	held := false // a message is made anew: its pieces are held back, as nobody can take back what was told
-	right, err := t.h.permits.issue(ctx, t.who, t.turn.ConversationID)
-	defer right.close()
+	sentText := ""     // sent text of the current message
+	restarted := false // the model restarts a message that was sent in part; its tokens are not sent
+	permit, err := t.h.permits.issue(ctx, t.who, t.turn.ConversationID)
+	defer permit.close()
 	if err != nil {
-		return t.left(ctx, err)
+		return t.stopFollowing(ctx, err)
 	}
 	for {
-		lines, err := right.next(ctx, t.reader)
+		frames, err := permit.next(ctx, t.reader)
 		if err != nil {
-			return t.left(ctx, err)
+			return t.stopFollowing(ctx, err)
 		}
-		for _, l := range lines {
+		for _, l := range frames {
 			var f reeve.Frame
 			if err := json.Unmarshal(l.Data, &f); err != nil {
 				return err
@@ -179,82 +180,84 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 			if f.TurnID != t.turn.ID {
 				continue
 			}
-			var seen v1Seen
+			var event v1Event
 			switch f.Type {
 			case reeve.FrameToken:
 				switch {
 				case f.Discard:
-					held = sent != ""
-				case !f.Reasoning && !held:
-					seen.text, sent = f.Text, sent+f.Text
+					restarted = sentText != ""
+				case !f.Reasoning && !restarted:
+					event.text, sentText = f.Text, sentText+f.Text
 				}
 			case reeve.FrameMessage:
-				seen.text = rest(f.Text, sent)
-				sent, held = "", false
-				seen.end, seen.over = true, f.Final
+				event.text = unsentText(f.Text, sentText)
+				sentText, restarted = "", false
+				event.messageEnd, event.turnEnd = true, f.Final
 			case reeve.FrameTool:
 				if t.offered[f.Tool] {
-					seen.call = &f
+					event.call = &f
 				}
 			case reeve.FrameApproval:
-				seen.text = "[" + f.Tool + " waits for a person: " + f.Message +
-					". It goes on by itself when it is approved: " + f.ApprovalID + "]"
-				seen.over = true
+				event.text = "[" + f.Tool + " waits for a person: " + f.Message +
+					". The turn resumes when approval " + f.ApprovalID + " is given]"
+				event.turnEnd = true
 			case reeve.FrameError:
-				seen.fail = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint,
+				event.failure = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint,
 					RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond}
 			case reeve.FrameComplete:
-				seen.over = true
+				event.turnEnd = true
 			case reeve.FrameStarted, reeve.FrameResult, reeve.FrameConnected, reeve.FramePong, reeve.FrameMedia:
 			}
-			if seen.text == "" && seen.call == nil && seen.fail == nil && !seen.over && !seen.end {
+			if event.text == "" && event.call == nil && event.failure == nil && !event.turnEnd && !event.messageEnd {
 				continue
 			}
-			if err := tell(seen); err != nil {
-				return t.left(ctx, err)
+			if err := handle(event); err != nil {
+				return t.stopFollowing(ctx, err)
 			}
-			if seen.over || seen.fail != nil {
+			if event.turnEnd || event.failure != nil {
 				return nil
 			}
 		}
 	}
 }
 
-// rest is what has not been told of a message yet. If what was told was another, which was given up, the whole follows
-// on a new line.
-func rest(whole, told string) string {
-	if more, ok := strings.CutPrefix(whole, told); ok {
+// unsentText returns the part of a message that was not sent yet. If the sent text is not its beginning, because the
+// model restarted the message, it returns the whole message on a new line.
+func unsentText(whole, sent string) string {
+	if more, ok := strings.CutPrefix(whole, sent); ok {
 		return more
 	}
 	return "\n" + whole
 }
 
-// left gives why a turn is followed no further, and ends it if that is its client's going.
-func (t *v1Turn) left(ctx context.Context, err error) error {
-	err = t.h.streams.interrupted(ctx, err)
+// stopFollowing returns the error that ended the stream. It cancels the turn if its client has disconnected or may no
+// longer listen.
+func (t *v1Turn) stopFollowing(ctx context.Context, err error) error {
+	err = t.h.streams.endError(ctx, err)
 	t.h.canceler.abandon(ctx, t.who, t.turn.ID, err)
 	return err
 }
 
-// heard follows the turn, and gives what its answers cost, and the last of them.
-func (t *v1Turn) heard(ctx context.Context, tell func(v1Seen) error) (u model.Usage, last model.Answer, err error) {
-	if err = t.follow(ctx, tell); err != nil {
+// followToEnd follows the turn, and returns the usage of all its answers and the last answer.
+func (t *v1Turn) followToEnd(ctx context.Context,
+	handle func(v1Event) error) (u model.Usage, last model.Answer, err error) {
+	if err = t.follow(ctx, handle); err != nil {
 		return u, last, err
 	}
-	p, err := t.past(ctx)
-	return p.usage, p.last, t.h.streams.interrupted(ctx, err)
+	p, err := t.readResult(ctx)
+	return p.usage, p.last, t.h.streams.endError(ctx, err)
 }
 
-// v1Past is what a turn has come to so far.
-type v1Past struct {
-	given   reeve.ClientHistory // what its request brought along
+// v1TurnResult is the stored result of a turn so far.
+type v1TurnResult struct {
+	history reeve.ClientHistory // settings of the request
 	answers []model.Answer
 	last    model.Answer
 	usage   model.Usage // of all answers
 }
 
-// past reads what the turn has come to.
-func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
+// readResult reads the stored result of the turn.
+func (t *v1Turn) readResult(ctx context.Context) (p v1TurnResult, err error) {
 	err = t.h.db.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.Ledger().AllRunMessages(ctx, t.who.Workspace, t.turn.ID)
 		if err != nil {
@@ -266,7 +269,7 @@ func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
 				continue
 			}
 			if m.Kind == reeve.UserMessage && info.Given != nil {
-				p.given = *info.Given
+				p.history = *info.Given
 			}
 			var a model.Answer
 			if m.Kind != reeve.Thought || len(info.Answer) == 0 || json.Unmarshal(info.Answer, &a) != nil {
@@ -286,19 +289,19 @@ func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
 	return p, err
 }
 
-// tell tells the answers again as they were told: their texts, and the calls of tools that the client offered.
-func (p v1Past) tell(e *responseStream) error {
+// replay adds the stored answers to a response: their texts and the calls of tools that the client offered.
+func (p v1TurnResult) replay(e *responseStream) error {
 	var offers []model.Tool
-	_ = json.Unmarshal(p.given.Offered, &offers) // we wrote it; there may be none
+	_ = json.Unmarshal(p.history.Offered, &offers) // stored by beginTurn; may be empty
 	for _, a := range p.answers {
-		if err := e.tell(v1Seen{text: a.Text(), end: true}); err != nil {
+		if err := e.addEvent(v1Event{text: a.Text(), messageEnd: true}); err != nil {
 			return err
 		}
 		for _, c := range a.Calls() {
 			if !slices.ContainsFunc(offers, func(o model.Tool) bool { return o.Name == c.Name }) {
 				continue
 			}
-			if err := e.call(c.ID, c.Name, c.Args); err != nil {
+			if err := e.addCall(c.ID, c.Name, c.Args); err != nil {
 				return err
 			}
 		}

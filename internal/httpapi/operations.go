@@ -21,7 +21,7 @@ type operationHandlers struct {
 func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Agent string      `query:"agent" maxLength:"128" doc:"Id or name"`
+	Agent string      `query:"agent" maxLength:"128" doc:"Agent id or name"`
 	State reeve.State `query:"state" enum:"prepared,parked,dispatched,committed,failed,unknown,denied,proposed"`
 }) (*body[api.OperationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
@@ -29,7 +29,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 	}
 	out := &body[api.OperationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
+		agent, err := resolveAgentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
@@ -38,12 +38,12 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 				Limit: in.Limit}); err != nil {
 			return err
 		}
-		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
+		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}
 		for i := range out.Body.Operations {
-			shown.Operation(&out.Body.Operations[i])
+			redaction.Operation(&out.Body.Operations[i])
 		}
 		return nil
 	})
@@ -59,17 +59,17 @@ func (h *operationHandlers) get(ctx context.Context, who reeve.Principal, in *ID
 		if out.Body, err = snap.Ledger().GetOperation(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		shown, err := h.gate.Redaction(ctx, snap, who.Workspace)
+		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}
-		shown.Operation(&out.Body)
-		return withArgs(ctx, snap, &out.Body)
+		redaction.Operation(&out.Body)
+		return addArgs(ctx, snap, &out.Body)
 	})
 }
 
-// withArgs shows an operation with what was asked for: a person cannot judge it without.
-func withArgs(ctx context.Context, snap *store.Snap, op *reeve.Operation) error {
+// addArgs sets the arguments of an operation from its call.
+func addArgs(ctx context.Context, snap *store.Snap, op *reeve.Operation) error {
 	c, err := snap.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	op.Args = c.Args
 	return err
@@ -83,33 +83,33 @@ func (h *operationHandlers) resolve(ctx context.Context, who reeve.Principal, in
 	return &body[reeve.Operation]{op}, err
 }
 
-// deliver takes an outcome that comes from outside.
+// deliver records the outcome of an operation that an external system reports.
 func (h *operationHandlers) deliver(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body    api.ResultRequest
 	RawBody []byte
 }) (*body[reeve.Operation], error) {
-	var said map[string]json.RawMessage
-	if err := json.Unmarshal(in.RawBody, &said); err != nil {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(in.RawBody, &fields); err != nil {
 		return nil, err
 	}
 	message, failed := "", strings.TrimSpace(in.Body.Error) != ""
-	if _, given := said["content"]; given && failed {
-		message = "an outcome has content or an error, not both"
+	if _, hasContent := fields["content"]; hasContent && failed {
+		message = "send either content or error, not both"
 	} else if in.Body.Content == nil && !failed {
-		message = "an outcome needs content, or an error that says why there is none"
+		message = "content or error is missing"
 	}
 	if message != "" {
 		return nil, (&reeve.Error{Code: reeve.Validation, Message: message,
 			Fields: []reeve.Field{{Path: "/content", Message: message}, {Path: "/error", Message: message}}}).
-			Hintf(`send {"content": ...}, which may be empty text but not null, or {"error": "why"}`)
+			Hintf(`send {"content": ...} (an empty text is allowed, null is not) or {"error": "reason"}`)
 	}
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
 		op, err := snap.Ledger().GetOperation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
-		if no, err := hiddenRun(ctx, snap, who, op.RunID); err != nil || no {
+		if isHidden, err := isRunHidden(ctx, snap, who, op.RunID); err != nil || isHidden {
 			return cmp.Or(err, error(reeve.Errorf(reeve.NotFound, "operation %q not found", in.ID)))
 		}
 		return nil
@@ -126,5 +126,5 @@ func (h *operationHandlers) undo(ctx context.Context, who reeve.Principal, in *I
 	if err != nil {
 		return nil, &refusedCall{res.CallID, err}
 	}
-	return answer(res), nil
+	return newCallOutput(res), nil
 }

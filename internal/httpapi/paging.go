@@ -8,75 +8,75 @@ import (
 	"reeve/internal/store"
 )
 
-// Page is in the input of lists.
+// Page is embedded in the input of paged lists.
 type Page struct {
-	Cursor string `query:"cursor" maxLength:"256" doc:"next_cursor of the page before"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Cursor string `query:"cursor" maxLength:"256" doc:"next_cursor of the previous page; empty for the first page"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of a page"`
 }
 
-// badCursor refuses a cursor that no page can have ended with.
-func badCursor() error {
-	return &reeve.Error{Code: reeve.Validation, Message: "the cursor is not one this server gave",
-		Hint: "leave it out to begin at the first page",
-		Fields: []reeve.Field{{Path: "query/cursor", Message: "cannot be read",
-			Expected: "next_cursor of the page before"}}}
+// newInvalidCursor returns the error for a cursor that this server did not issue.
+func newInvalidCursor() error {
+	return &reeve.Error{Code: reeve.Validation, Message: "the cursor is not valid",
+		Hint: "use next_cursor of the previous page, or omit the cursor for the first page",
+		Fields: []reeve.Field{{Path: "query/cursor", Message: "is not valid",
+			Expected: "next_cursor of the previous page"}}}
 }
 
-// checkCursor refuses a cursor that is not an id.
+// checkCursor returns an error unless the cursor is empty or an id.
 func checkCursor(c string) error {
 	if c == "" || reeve.IsID(c) {
 		return nil
 	}
-	return badCursor()
+	return newInvalidCursor()
 }
 
-// checkPlace refuses a cursor that is not a place in a log.
-func checkPlace(c string) error {
+// checkMessageCursor returns an error unless the cursor is empty or a position in a thread.
+func checkMessageCursor(c string) error {
 	if c == "" || store.IsMessageCursor(c) {
 		return nil
 	}
-	return badCursor()
+	return newInvalidCursor()
 }
 
-// nameCursor begins a cursor of a list in the order of names: any word is a name, and not every word a cursor.
+// nameCursor is the prefix of cursors of lists that are ordered by name. It keeps a plain name from being a cursor.
 const nameCursor = "name."
 
-// parseNameCursor gives the name that the page before ended with.
+// parseNameCursor returns the last name of the previous page.
 func parseNameCursor(c string) (string, error) {
 	name, ok := strings.CutPrefix(c, nameCursor)
-	if c != "" && (!ok || !agentName.MatchString(name)) {
-		return "", badCursor()
+	if c != "" && (!ok || !agentNamePattern.MatchString(name)) {
+		return "", newInvalidCursor()
 	}
 	return name, nil
 }
 
-// placeCursor begins a cursor of a list in the order of places: the number behind it is the last one that was shown.
-const placeCursor = "place."
+// positionCursor is the prefix of cursors of lists that are ordered by a number. The last number of the page follows.
+const positionCursor = "place."
 
-// parsePlaceCursor gives the place that the page before ended with, in a list whose places have so many bits.
-func parsePlaceCursor(c string, bits int) (int64, error) {
+// parsePositionCursor returns the last number of the previous page. The number must fit into the given bits.
+func parsePositionCursor(c string, bits int) (int64, error) {
 	if c == "" {
 		return 0, nil
 	}
-	text, ok := strings.CutPrefix(c, placeCursor)
+	text, ok := strings.CutPrefix(c, positionCursor)
 	n, err := strconv.ParseUint(text, 10, bits)
 	if !ok || err != nil {
-		return 0, badCursor()
+		return 0, newInvalidCursor()
 	}
 	return int64(n), nil
 }
 
-// pageEnd is the cursor behind a row.
-func pageEnd(ms int64, id string) string { return strconv.FormatInt(ms, 10) + "." + id }
+// formatTimeCursor returns the cursor after a row with the given time and id.
+func formatTimeCursor(ms int64, id string) string { return strconv.FormatInt(ms, 10) + "." + id }
 
-// parseCursor reads a cursor of a list that is ordered by time.
-func parseCursor(s string) (c store.Cursor, err error) {
+// parseTimeCursor parses a cursor of formatTimeCursor.
+func parseTimeCursor(s string) (c store.Cursor, err error) {
 	if s == "" {
 		return c, nil
 	}
 	at, id, _ := strings.Cut(s, ".")
 	if c.At, err = strconv.ParseInt(at, 10, 64); err != nil || !reeve.IsID(id) {
-		return c, badCursor()
+		return c, newInvalidCursor()
 	}
 	c.ID = id
 	return c, nil

@@ -9,16 +9,17 @@ import (
 	"reeve/internal/store"
 )
 
-// permit is the right of one client to listen. It ends when the client's token is revoked or expires, or when its user
-// leaves the conversation. A permit is checked when this server makes such a change, when the token expires, and at
-// each heartbeat, for changes that other servers make. Traffic does not postpone a check.
+// permit is the right of one client to listen. The right ends when the client's token is revoked or expires, or when
+// its user leaves the conversation. A permit is checked when this server makes such a change and when the token
+// expires. It is also checked at each heartbeat, because other servers may make such a change. Traffic does not
+// postpone a check.
 type permit struct {
 	issuer       permitIssuer
 	who          reeve.Principal
-	conversation string             // the conversation that it is for. Default: none, and only the token counts
-	until        time.Time          // when the token expires. Default: never
-	due          context.Context    // ends when the next check is due
-	stop         context.CancelFunc // ends due
+	conversation string             // the conversation to listen to. Default: none, only the token is checked
+	expiresAt    time.Time          // of the token. Default: never
+	checkDue     context.Context    // done when the next check is due
+	stopTimer    context.CancelFunc // releases checkDue
 }
 
 // permitIssuer issues permits to listen.
@@ -28,76 +29,79 @@ type permitIssuer struct {
 	heartbeat time.Duration
 }
 
-// issue returns a caller's permit to listen, which the caller has to close, also on an error.
+// issue returns a permit to listen, or an error if the caller may not listen. The permit must be closed, also after an
+// error.
 func (i permitIssuer) issue(ctx context.Context, who reeve.Principal, conversation string) (*permit, error) {
 	p := &permit{issuer: i, who: who, conversation: conversation}
-	return p, p.look(ctx)
+	return p, p.reload(ctx)
 }
 
-// check reads the client's rights again if that is due. Its error says why the client may no longer listen.
+// check reads the client's rights again if a check is due. It returns an error if the client may no longer listen.
 func (p *permit) check(ctx context.Context) error {
-	if p.due.Err() == nil {
+	if p.checkDue.Err() == nil {
 		return nil
 	}
-	return p.look(ctx)
+	return p.reload(ctx)
 }
 
-// look reads whether the client may listen. It gives no error when the store cannot be read, unless the token has
-// expired.
-func (p *permit) look(ctx context.Context) error {
-	rights := p.issuer.streams.unless() // asked for first, so that a change in this moment is looked at too
+// reload reads the client's rights and sets the time of the next check. It returns an error if the client may not
+// listen. An error of the store does not end the permit unless the token has expired.
+func (p *permit) reload(ctx context.Context) error {
+	rights := p.issuer.streams.rightsContext() // before the read, so that a concurrent change causes another check
 	err := p.issuer.db.View(ctx, func(snap *store.Snap) error {
 		c, found, err := snap.Agents().GetCredential(ctx, p.who.TokenID)
 		if err != nil {
 			return err
 		}
 		if !found || c.RevokedAt != nil {
-			return invalid()
+			return newTokenInvalid()
 		}
 		if c.ExpiresAt != nil {
-			p.until = *c.ExpiresAt
+			p.expiresAt = *c.ExpiresAt
 		}
 		if p.conversation != "" {
-			_, err = see(ctx, snap, p.who, p.conversation)
+			_, err = getVisibleConversation(ctx, snap, p.who, p.conversation)
 		}
 		return err
 	})
 	wait := p.issuer.heartbeat
-	if !p.until.IsZero() {
-		wait = min(wait, p.until.Sub(reeve.Now()))
+	if !p.expiresAt.IsZero() {
+		wait = min(wait, p.expiresAt.Sub(reeve.Now()))
 	}
 	p.close()
-	p.due, p.stop = context.WithTimeout(rights, wait)
+	p.checkDue, p.stopTimer = context.WithTimeout(rights, wait)
 	switch code := reeve.CodeOf(err); {
 	case code == reeve.Unauthenticated || code == reeve.NotFound:
 		return err
 	case wait <= 0:
-		return invalid()
+		return newTokenInvalid()
 	}
 	return nil
 }
 
-func invalid() error {
-	return reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid any more")
+// newTokenInvalid returns the error for a token that was revoked or has expired.
+func newTokenInvalid() error {
+	return reeve.Errorf(reeve.Unauthenticated, "the bearer token is no longer valid")
 }
 
 func (p *permit) close() {
-	if p.stop != nil {
-		p.stop()
+	if p.stopTimer != nil {
+		p.stopTimer()
 	}
 }
 
-// next waits for what the client is to hear. Nothing means that there was none for a while.
+// next waits for the client's next frames, and checks the permit. It returns no frames if none arrived before the next
+// check.
 func (p *permit) next(ctx context.Context, r *chat.Reader) ([]chat.EncodedFrame, error) {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.due, cancel)()
-	lines, err := r.Next(wait)
-	if err != nil && ctx.Err() == nil && p.due.Err() != nil {
-		lines, err = nil, nil
+	defer context.AfterFunc(p.checkDue, cancel)()
+	frames, err := r.Next(wait)
+	if err != nil && ctx.Err() == nil && p.checkDue.Err() != nil {
+		frames, err = nil, nil
 	}
 	if err == nil {
 		err = p.check(ctx)
 	}
-	return lines, err
+	return frames, err
 }

@@ -13,59 +13,60 @@ import (
 	"reeve/internal/chat"
 )
 
-// playground says something in a session that its caller names, and follows the turn. The session is a conversation
-// that begins with its first message. Who goes away ends the turn: nobody else looks at it.
+// playground sends a message in a session that the caller names, and streams the turn. The first message creates the
+// session's conversation. The turn is cancelled if the client disconnects.
 func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Session string `path:"sessionId" minLength:"1" maxLength:"128" doc:"A name of your own; the same one resumes the session"`
-	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
+	Session string `path:"sessionId" minLength:"1" maxLength:"128" doc:"Any name; the same name continues the session"`
+	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Sends the message once"`
 	Body    api.PlaygroundRequest
 }) (*huma.StreamResponse, error) {
 	if strings.TrimSpace(in.Body.Message) == "" {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "nothing is said",
-			Fields: []reeve.Field{{Path: "/message", Message: "is empty", Expected: "what you want to say"}}}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the message is empty",
+			Fields: []reeve.Field{{Path: "/message", Message: "is empty", Expected: "text"}}}
 	}
 	id := in.Session
 	if !reeve.IsID(id) || !strings.HasPrefix(id, reeve.PrefixConversation+"_") {
 		id = reeve.Key(reeve.PrefixConversation, "playground", who.Workspace, who.User, in.Session)
 	}
-	c, err := h.desk.Open(ctx, who, id, "playground", reeve.ConversationRequest{Agent: in.Body.Agent})
+	c, err := h.chat.Open(ctx, who, id, "playground", reeve.ConversationRequest{Agent: in.Body.Agent})
 	if err != nil {
 		return nil, err
 	}
-	say := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
+	request := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
 	if in.Body.Detach {
-		turn, _, err := h.desk.BeginTurn(ctx, who, c.ID, in.Key, say)
+		turn, _, err := h.chat.BeginTurn(ctx, who, c.ID, in.Key, request)
 		if err != nil {
 			return nil, err
 		}
 		info := api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: turn.ID}
-		return &huma.StreamResponse{Body: func(c huma.Context) { h.reply(c, http.StatusOK, info) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) { h.writeJSON(c, http.StatusOK, info) }}, nil
 	}
-	f, err := h.begin(ctx, who, c.ID, in.Key, say)
+	f, err := h.beginStreamed(ctx, who, c.ID, in.Key, request)
 	if err != nil {
 		return nil, err
 	}
-	p := player{info: api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
-	f.translate, f.end = p.translate, p.end
-	f.broken = func(ctx context.Context, e *events, err error) {
+	p := playgroundTranslator{info: api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
+	f.translate, f.onEnd = p.translate, p.sendEnd
+	f.onError = func(ctx context.Context, e *eventWriter, err error) {
 		h.canceler.abandon(ctx, who, f.turn, err)
 		why := reeve.AsError(err)
-		// whoever does not listen any more has gone
-		_ = e.send(failure(why.Code), play{Type: failure(why.Code), Code: why.Code, Message: why.Message,
-			Hint: why.Hint})
+		// fails only if the client has disconnected
+		_ = e.send(errorEventType(why.Code), playgroundEvent{Type: errorEventType(why.Code), Code: why.Code,
+			Message: why.Message,
+			Hint:    why.Hint})
 	}
-	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusOK, f) }}, nil
+	return &huma.StreamResponse{Body: func(c huma.Context) { h.streamer.send(c, http.StatusOK, f) }}, nil
 }
 
-// player puts frames into the playground's words.
-type player struct {
+// playgroundTranslator converts frames into events of the playground.
+type playgroundTranslator struct {
 	info api.PlaygroundInfo
-	said string // of the message that is being made
+	sent string // text of the current message that was sent
 }
 
-// play is an event of the playground. Which fields are set depends on its type.
-type play struct {
+// playgroundEvent is an event of the playground. Its type determines which fields are set.
+type playgroundEvent struct {
 	Type        string             `json:"type"`
 	MessageID   string             `json:"messageId,omitempty"`
 	Text        string             `json:"text,omitempty"`
@@ -86,22 +87,22 @@ type play struct {
 	TraceID string `json:"traceId,omitempty"`
 }
 
-// translate writes the events that a frame is in the playground.
-func (p *player) translate(e *events, l chat.EncodedFrame) error {
+// translate writes the events for a frame.
+func (p *playgroundTranslator) translate(e *eventWriter, l chat.EncodedFrame) error {
 	var f reeve.Frame
 	if err := json.Unmarshal(l.Data, &f); err != nil {
 		return err
 	}
-	put := func(p play) { e.add(l.Seq, p.Type, p) }
-	call := play{ToolCallID: f.ToolCallID, ToolName: f.Tool}
-	as := func(kind string) play { e := call; e.Type = kind; return e }
+	put := func(p playgroundEvent) { e.add(l.Seq, p.Type, p) }
+	call := playgroundEvent{ToolCallID: f.ToolCallID, ToolName: f.Tool}
+	as := func(kind string) playgroundEvent { e := call; e.Type = kind; return e }
 	switch f.Type {
 	case reeve.FrameStarted:
-		put(play{Type: "message-start", MessageID: f.TurnID})
+		put(playgroundEvent{Type: "message-start", MessageID: f.TurnID})
 	case reeve.FrameToken:
-		p.token(f, put)
+		p.sendToken(f, put)
 	case reeve.FrameMessage:
-		p.whole(f, put)
+		p.sendRemainder(f, put)
 	case reeve.FrameTool:
 		put(as("tool-call"))
 		args := as("tool-call-args")
@@ -117,12 +118,12 @@ func (p *player) translate(e *events, l chat.EncodedFrame) error {
 		e.ApprovalID, e.Preview, e.Code, e.Message, e.Hint = f.ApprovalID, f.Preview, f.Code, f.Message, f.Hint
 		put(e)
 	case reeve.FrameError:
-		put(play{Type: failure(f.Code), Code: f.Code, Message: f.Message, Hint: f.Hint})
+		put(playgroundEvent{Type: errorEventType(f.Code), Code: f.Code, Message: f.Message, Hint: f.Hint})
 	case reeve.FrameComplete:
-		if f.Code == reeve.StepLimit && f.State == reeve.RunCompleted { // it still found an answer
-			put(play{Type: failure(f.Code), Code: f.Code, Message: f.Message})
+		if f.Code == reeve.StepLimit && f.State == reeve.RunCompleted { // the turn completed all the same
+			put(playgroundEvent{Type: errorEventType(f.Code), Code: f.Code, Message: f.Message})
 		}
-		put(play{Type: "finish", State: f.State, Code: f.Code, Usage: f.Spent})
+		put(playgroundEvent{Type: "finish", State: f.State, Code: f.Code, Usage: f.Spent})
 	case reeve.FrameMedia:
 		e := as("media")
 		e.Attachments, e.Message = f.Attachments, f.Text
@@ -132,40 +133,41 @@ func (p *player) translate(e *events, l chat.EncodedFrame) error {
 	return nil
 }
 
-func (p *player) token(f reeve.Frame, put func(play)) {
+func (p *playgroundTranslator) sendToken(f reeve.Frame, put func(playgroundEvent)) {
 	switch {
 	case f.Discard:
-		p.said = ""
-		put(play{Type: "discard"})
+		p.sent = ""
+		put(playgroundEvent{Type: "discard"})
 	case f.Reasoning:
-		put(play{Type: "reasoning-delta", Text: f.Text})
+		put(playgroundEvent{Type: "reasoning-delta", Text: f.Text})
 	case f.Text != "":
-		p.said += f.Text
-		put(play{Type: "text-delta", Text: f.Text})
+		p.sent += f.Text
+		put(playgroundEvent{Type: "text-delta", Text: f.Text})
 	}
 }
 
-// whole sends what of a message was not streamed.
-func (p *player) whole(f reeve.Frame, put func(play)) {
-	rest, ok := strings.CutPrefix(f.Text, p.said)
+// sendRemainder sends the part of a message that was not streamed. If the streamed part differs, it discards that part
+// and sends the whole message.
+func (p *playgroundTranslator) sendRemainder(f reeve.Frame, put func(playgroundEvent)) {
+	rest, ok := strings.CutPrefix(f.Text, p.sent)
 	if !ok {
-		put(play{Type: "discard"})
+		put(playgroundEvent{Type: "discard"})
 		rest = f.Text
 	}
 	if rest != "" {
-		put(play{Type: "text-delta", Text: rest})
+		put(playgroundEvent{Type: "text-delta", Text: rest})
 	}
-	p.said = ""
+	p.sent = ""
 }
 
-// end says where the session is, and that there is no more.
-func (p *player) end(e *events) {
-	e.add(0, "session-info", play{Type: "session-info", PlaygroundInfo: &p.info, TraceID: p.info.TurnID})
-	e.over()
+// sendEnd sends the session's ids and the end of the stream.
+func (p *playgroundTranslator) sendEnd(e *eventWriter) {
+	e.add(0, "session-info", playgroundEvent{Type: "session-info", PlaygroundInfo: &p.info, TraceID: p.info.TurnID})
+	e.addDone()
 }
 
-// failure names an error: one after which the session goes on as if nothing had been, or another.
-func failure(c reeve.Code) string {
+// errorEventType returns "recoverable-error" for errors after which the session can simply continue, otherwise "error".
+func errorEventType(c reeve.Code) string {
 	switch c {
 	case reeve.StepLimit, reeve.Timeout, reeve.ToolFailed, reeve.RateLimited, reeve.ModelFailed, reeve.Unavailable,
 		reeve.BudgetExceeded:

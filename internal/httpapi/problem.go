@@ -18,7 +18,7 @@ import (
 	"reeve/internal/store"
 )
 
-// statuses is the one table of codes and HTTP statuses.
+// statuses maps each error code to its HTTP status.
 var statuses = map[reeve.Code]int{
 	reeve.AlreadyExists:    http.StatusConflict,
 	reeve.ApprovalRequired: http.StatusAccepted,
@@ -50,25 +50,25 @@ var statuses = map[reeve.Code]int{
 	reeve.Validation:       http.StatusBadRequest,
 }
 
-// hints is what to do about an error whose room said nothing better.
+// hints holds the default hint of each code, for errors without a hint of their own.
 var hints = map[reeve.Code]string{
-	reeve.AlreadyExists:   "choose another name, or change the one that is there",
-	reeve.Conflict:        "look at how it stands now, then decide again",
-	reeve.Denied:          "reeve explain says of a call which step refused it, and why",
-	reeve.Forbidden:       "use a token that may, or ask an owner",
-	reeve.InProgress:      "wait for its outcome",
-	reeve.NotFound:        "check the id and the workspace; lists show what is there",
-	reeve.OutOfScope:      "an owner can widen what the agent may do",
-	reeve.RateLimited:     "wait a moment and try again",
-	reeve.Stale:           "look at the present state and try again",
-	reeve.TooLarge:        "send less",
+	reeve.AlreadyExists:   "choose another name, or update the existing entry",
+	reeve.Conflict:        "read the current state, then decide again",
+	reeve.Denied:          "run reeve explain with the call's id to see which step denied it and why",
+	reeve.Forbidden:       "use a token with more rights, or ask an owner",
+	reeve.InProgress:      "wait for the outcome",
+	reeve.NotFound:        "check the id and the workspace; list the entries to find the right id",
+	reeve.OutOfScope:      "ask an owner to extend what the agent may access",
+	reeve.RateLimited:     "wait a moment, then try again",
+	reeve.Stale:           "read the current state, then try again",
+	reeve.TooLarge:        "send a smaller request",
 	reeve.Unauthenticated: "send a valid bearer token",
 	reeve.Unavailable:     "try again in a moment",
-	reeve.Unsupported:     "see /docs for what this server can do",
-	reeve.Validation:      "correct what errors names; /openapi.json says what is expected",
+	reeve.Unsupported:     "see /docs for the supported routes",
+	reeve.Validation:      "correct the fields listed in errors; see /openapi.json",
 }
 
-// Problem is an error on its way out. It implements huma.StatusError.
+// Problem is an error response. It implements huma.StatusError.
 type Problem struct {
 	api.Problem
 	retryAfter int
@@ -76,10 +76,10 @@ type Problem struct {
 
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders says when to try again.
+// GetHeaders returns the Retry-After header if the error has one.
 func (p *Problem) GetHeaders() http.Header {
 	if p.retryAfter == 0 {
 		return nil
@@ -87,13 +87,13 @@ func (p *Problem) GetHeaders() http.Header {
 	return http.Header{"Retry-After": {strconv.Itoa(p.retryAfter)}}
 }
 
-// ContentType is application/problem+json.
+// ContentType returns application/problem+json.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
-// MarshalJSON writes the problem document only.
+// MarshalJSON encodes the problem document without internal fields.
 func (p *Problem) MarshalJSON() ([]byte, error) { return json.Marshal(p.Problem) }
 
-// refusedCall carries the id of a call whose refusal is the error.
+// refusedCall is the error of a refused call, with the id of the call.
 type refusedCall struct {
 	id  string
 	err error
@@ -102,24 +102,26 @@ type refusedCall struct {
 func (r *refusedCall) Error() string { return r.err.Error() }
 func (r *refusedCall) Unwrap() error { return r.err }
 
-// problem turns any room's error into a problem. What is internal stays inside: the log has it under the request id.
-func problem(ctx context.Context, err error) *Problem {
+// newProblem converts an error into a problem document. It logs internal errors and hides their details from the
+// caller.
+func newProblem(ctx context.Context, err error) *Problem {
 	e := reeve.AsError(err)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		e = reeve.Errorf(reeve.Canceled, "the request was cancelled")
 	}
 	var f store.Fault
 	if e.Code == reeve.Internal || e.Code == reeve.Corrupt || errors.As(err, &f) && f.Kind == store.FaultUnsure {
-		note(ctx, err)
+		logFailure(ctx, err)
 	}
 	if e.Code == reeve.Internal {
 		e = reeve.Errorf(reeve.Internal, "internal error").
-			Hintf("the server's log has the details under the request id")
+			Hintf("search the server's log for the request id")
 	}
 	status := statuses[e.Code]
-	p := &Problem{Problem: api.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message,
-		Code: e.Code,
-		Hint: cmp.Or(e.Hint, hints[e.Code]), Errors: e.Fields, RequestID: requestID(ctx)}}
+	p := &Problem{Problem: api.Problem{Type: "about:blank", Title: statusTitle(status), Status: status,
+		Detail: e.Message,
+		Code:   e.Code,
+		Hint:   cmp.Or(e.Hint, hints[e.Code]), Errors: e.Fields, RequestID: requestID(ctx)}}
 	var call *refusedCall
 	if errors.As(err, &call) {
 		p.CallID = call.id
@@ -130,25 +132,25 @@ func problem(ctx context.Context, err error) *Problem {
 	return p
 }
 
-func title(status int) string {
+func statusTitle(status int) string {
 	if status == 499 {
 		return "Client Closed Request"
 	}
 	return http.StatusText(status)
 }
 
-// errorWriter writes errors as problem documents, and as OpenAI's errors where its clients call.
+// errorWriter writes errors as problem documents, and as OpenAI errors under /v1.
 type errorWriter struct {
 	streams *Streams
 }
 
-// write sends a problem from outside a huma handler.
+// write sends an error from outside a huma handler.
 func (e errorWriter) write(w http.ResponseWriter, r *http.Request, err error) {
 	if isV1(r.URL.Path) {
-		e.v1Error(w, r, err)
+		e.writeV1(w, r, err)
 		return
 	}
-	problem(r.Context(), err).write(w)
+	newProblem(r.Context(), err).write(w)
 }
 
 func (p *Problem) write(w http.ResponseWriter) {
@@ -160,20 +162,20 @@ func (p *Problem) write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// installProblems makes huma report its own errors our way. Huma keeps the function in a variable of its package; it is
-// set once, before the first API is made.
+// installProblems makes huma report its errors as problem documents. Huma has global variables for this, so it runs
+// once, before the first API is created.
 var installProblems = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = func(c huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		return fromHuma(c.Context(), status, msg, errs, c.Operation().MaxBodyBytes)
+		return problemFromHuma(c.Context(), status, msg, errs, c.Operation().MaxBodyBytes)
 	}
-	huma.ValidateStrictCasing = true // a key in other case is an unknown key
+	huma.ValidateStrictCasing = true // a key that differs in case is an unknown key
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
-		return fromHuma(context.Background(), status, msg, errs, bodyLimit)
+		return problemFromHuma(context.Background(), status, msg, errs, bodyLimit)
 	}
 })
 
-// fromHuma is a problem found while decoding.
-func fromHuma(ctx context.Context, status int, msg string, errs []error, limit int64) *Problem {
+// problemFromHuma converts an error that huma found while it decoded a request.
+func problemFromHuma(ctx context.Context, status int, msg string, errs []error, limit int64) *Problem {
 	code := reeve.Internal
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
@@ -191,15 +193,15 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 		case errors.As(err, &own):
 			e.Message, e.Fields, e.Hint = own.Message, append(e.Fields, own.Fields...), own.Hint
 		case errors.As(err, &d):
-			// huma has made a text of our own errors
-			f := reeve.Field{Path: location(d.Location), Message: strings.TrimPrefix(d.Message,
+			// huma keeps only the text of our own errors
+			f := reeve.Field{Path: jsonPointer(d.Location), Message: strings.TrimPrefix(d.Message,
 				string(reeve.Validation)+": ")}
 			if at, what, ok := strings.Cut(f.Message, " "); ok && f.Path == "" && strings.HasPrefix(at, "/") {
-				f.Path, f.Message = at, what // a misfit
+				f.Path, f.Message = at, what // a typeMismatch
 			}
 			e.Fields = append(e.Fields, f)
 		case err != nil && code != reeve.Internal:
-			e.Fields = append(e.Fields, reeve.Field{Message: decoded(err).Error()})
+			e.Fields = append(e.Fields, reeve.Field{Message: describeDecodeError(err).Error()})
 		}
 	}
 	if len(e.Fields) == 0 && code == reeve.Validation {
@@ -207,52 +209,54 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 	}
 	if len(e.Fields) > 0 && e.Message == "validation failed" {
 		first := e.Fields[0]
-		if e.Message = "the request is not valid: " +
+		if e.Message = "invalid request: " +
 			strings.TrimSpace(first.Path+" "+first.Message); strings.HasPrefix(first.Message, "not valid JSON") {
-			e.Message = "the request is " + first.Message
+			e.Message = "the request body is " + first.Message
 		}
 	}
 	if code == reeve.TooLarge {
-		e = tooLarge(limit)
+		e = newBodyTooLarge(limit)
 	}
-	return problem(ctx, e)
+	return newProblem(ctx, e)
 }
 
-func tooLarge(limit int64) *reeve.Error {
-	return reeve.Errorf(reeve.TooLarge, "the body is too large").Hintf("send at most %d MiB", limit>>20)
+// newBodyTooLarge returns the error for a body of more than limit bytes.
+func newBodyTooLarge(limit int64) *reeve.Error {
+	return reeve.Errorf(reeve.TooLarge, "the request body is too large").Hintf("send at most %d MiB", limit>>20)
 }
 
-// misfit is a value that the schema has let pass and that does not fit all the same, such as 1e30 for a whole number.
-// Its text begins with its place: huma keeps nothing but the text.
-type misfit struct{ *json.UnmarshalTypeError }
+// typeMismatch is a value that the schema accepts and that Go cannot decode, such as 1e30 for an integer. Its text
+// begins with the JSON Pointer of the value, because huma keeps only the text.
+type typeMismatch struct{ *json.UnmarshalTypeError }
 
-func (m misfit) Error() string { return m.path() + " " + m.message() }
+func (m typeMismatch) Error() string { return m.path() + " " + m.message() }
 
-func (m misfit) Unwrap() error { return m.UnmarshalTypeError }
+func (m typeMismatch) Unwrap() error { return m.UnmarshalTypeError }
 
-func (m misfit) path() string { return "/" + strings.ReplaceAll(m.Field, ".", "/") }
+func (m typeMismatch) path() string { return "/" + strings.ReplaceAll(m.Field, ".", "/") }
 
-func (m misfit) message() string {
+func (m typeMismatch) message() string {
 	_, literal, _ := strings.Cut(m.Value, " ")
 	switch {
 	case m.Type == nil || literal == "":
 		return "cannot be a " + m.Value
 	case m.Type.Kind() >= reflect.Int && m.Type.Kind() <= reflect.Uint64:
-		return "cannot be " + literal + ": it is a whole number in digits, " + reeve.Integers
+		return "cannot be " + literal + "; use an integer without exponent, " + reeve.Integers
 	}
 	return "cannot be " + literal
 }
 
-// decoded says what encoding/json found without words of Go.
-func decoded(err error) error {
+// describeDecodeError replaces type errors of encoding/json, which name Go types, by a typeMismatch.
+func describeDecodeError(err error) error {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return misfit{t}
+		return typeMismatch{t}
 	}
 	return err
 }
 
-// location turns huma's body.a.b[2] into a JSON Pointer; other places keep their name.
-func location(l string) string {
+// jsonPointer converts a location of huma such as body.a.b[2] into a JSON Pointer. A location outside the body becomes
+// place/name, such as query/limit.
+func jsonPointer(l string) string {
 	rest, ok := strings.CutPrefix(l, "body")
 	if !ok {
 		return strings.ReplaceAll(l, ".", "/")

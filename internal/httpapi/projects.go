@@ -8,8 +8,8 @@ import (
 	"reeve/internal/store"
 )
 
-// shown is a project as somebody may see it: where it is on the server's disk is the owners' business.
-func shown(who reeve.Principal, p reeve.Project) reeve.Project {
+// hideProjectPath clears the project's path on the server's disk unless the caller is an owner.
+func hideProjectPath(who reeve.Principal, p reeve.Project) reeve.Project {
 	if !who.Role.Allows(reeve.Owner) {
 		p.Path = ""
 	}
@@ -27,7 +27,7 @@ func (h *projectHandlers) list(ctx context.Context, who reeve.Principal, _ *Scop
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Projects, err = snap.Agents().ListProjects(ctx, who.Workspace)
 		for i, p := range out.Body.Projects {
-			out.Body.Projects[i] = shown(who, p)
+			out.Body.Projects[i] = hideProjectPath(who, p)
 		}
 		return err
 	})
@@ -37,8 +37,8 @@ func (h *projectHandlers) create(ctx context.Context, who reeve.Principal, in *s
 	Scoped
 	Body reeve.ProjectRequest
 }) (*body[reeve.Project], error) {
-	// A path of the server's disk is no single tenant's business: what is there may be another's.
-	if err := h.db.View(ctx, func(snap *store.Snap) error { return serverWide(ctx, snap, who) }); err != nil {
+	// the path may be any directory of the server, including those of other workspaces
+	if err := h.db.View(ctx, func(snap *store.Snap) error { return checkServerToken(ctx, snap, who) }); err != nil {
 		return nil, err
 	}
 	if err := reeve.CheckName(in.Body.Name); err != nil {
@@ -63,7 +63,7 @@ func (h *projectHandlers) get(ctx context.Context, who reeve.Principal, in *IDPa
 	out := &body[reeve.Project]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		p, err := snap.Agents().GetProject(ctx, who.Workspace, in.ID)
-		out.Body = shown(who, p)
+		out.Body = hideProjectPath(who, p)
 		return err
 	})
 }

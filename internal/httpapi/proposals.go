@@ -9,15 +9,6 @@ import (
 	"reeve/internal/store"
 )
 
-// agentFilter gives the id of the agent that a list is narrowed to, by id or name; nothing stays nothing.
-func agentFilter(ctx context.Context, snap *store.Snap, workspace, agent string) (string, error) {
-	if agent == "" {
-		return "", nil
-	}
-	a, err := snap.Agents().GetAgent(ctx, workspace, agent)
-	return a.ID, err
-}
-
 // proposalHandlers serves proposals and change sets.
 type proposalHandlers struct {
 	db       *store.DB
@@ -29,15 +20,15 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Page
 	State reeve.ProposalState `query:"state" enum:"pending,rejected,accepted,applied,failed,denied,stale,unknown"`
-	Agent string              `query:"agent" maxLength:"128" doc:"Id or name"`
-	Set   string              `query:"set" maxLength:"128" doc:"A change set's id"`
+	Agent string              `query:"agent" maxLength:"128" doc:"Agent id or name"`
+	Set   string              `query:"set" maxLength:"128" doc:"Only proposals of this change set"`
 }) (*body[api.ProposalList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[api.ProposalList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
+		agent, err := resolveAgentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
@@ -52,7 +43,7 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 		if err != nil {
 			return err
 		}
-		return h.redactor.oversee(ctx, snap, who, nil, out.Body.Proposals)
+		return h.redactor.redact(ctx, snap, who, nil, out.Body.Proposals)
 	})
 	if n := len(out.Body.Proposals); n == in.Limit {
 		out.Body.Next = out.Body.Proposals[n-1].ID
@@ -66,24 +57,24 @@ func (h *proposalHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 		if out.Body, err = snap.Ledger().GetProposal(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		return h.redactor.overseeOne(ctx, snap, who, nil, &out.Body)
+		return h.redactor.redactOne(ctx, snap, who, nil, &out.Body)
 	})
 }
 
-// commented is a person's word on one proposal.
-type commented struct {
+// commentInput is the input of a decision on one proposal.
+type commentInput struct {
 	IDPath
 	Body api.CommentRequest
 }
 
 func (h *proposalHandlers) accept(ctx context.Context, who reeve.Principal,
-	in *commented) (*body[reeve.Proposal], error) {
+	in *commentInput) (*body[reeve.Proposal], error) {
 	p, err := h.gate.Inbox.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
 func (h *proposalHandlers) reject(ctx context.Context, who reeve.Principal,
-	in *commented) (*body[reeve.Proposal], error) {
+	in *commentInput) (*body[reeve.Proposal], error) {
 	p, err := h.gate.Inbox.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
@@ -96,15 +87,15 @@ func (h *proposalHandlers) reopen(ctx context.Context, who reeve.Principal, in *
 func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Agent   string `query:"agent" maxLength:"128" doc:"Id or name"`
-	Pending bool   `query:"pending" doc:"Only those with an item that waits for a person"`
+	Agent   string `query:"agent" maxLength:"128" doc:"Agent id or name"`
+	Pending bool   `query:"pending" doc:"Only change sets with a pending item"`
 }) (*body[api.ChangeSetList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[api.ChangeSetList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
+		agent, err := resolveAgentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
@@ -118,8 +109,8 @@ func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in
 	})
 }
 
-// setLimit is how many items a change set is shown with; the list of proposals pages through more.
-const setLimit = 500
+// maxSetItems is the most items that getSet returns. The list of proposals returns the others.
+const maxSetItems = 500
 
 func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[reeve.ChangeSet], error) {
@@ -129,27 +120,27 @@ func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal,
 			return err
 		}
 		if out.Body.Items, err = snap.Ledger().
-			ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
+			ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0, maxSetItems); err != nil {
 			return err
 		}
-		return h.redactor.oversee(ctx, snap, who, nil, out.Body.Items)
+		return h.redactor.redact(ctx, snap, who, nil, out.Body.Items)
 	})
 }
 
-// setDecision is a person's word on several items of a change set.
-type setDecision struct {
+// setDecisionInput is the input of a decision on items of a change set.
+type setDecisionInput struct {
 	IDPath
 	Body api.SetDecisionRequest
 }
 
 func (h *proposalHandlers) acceptSet(ctx context.Context, who reeve.Principal,
-	in *setDecision) (*body[reeve.SetDecision], error) {
+	in *setDecisionInput) (*body[reeve.SetDecision], error) {
 	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }
 
 func (h *proposalHandlers) rejectSet(ctx context.Context, who reeve.Principal,
-	in *setDecision) (*body[reeve.SetDecision], error) {
+	in *setDecisionInput) (*body[reeve.SetDecision], error) {
 	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }

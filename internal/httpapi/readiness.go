@@ -9,20 +9,20 @@ import (
 	"reeve"
 )
 
-// readyWithin is how long the store may take to answer before it counts as not being there.
-const readyWithin = 3 * time.Second
+// readyTimeout is the time after which a store that does not respond counts as not ready.
+const readyTimeout = 3 * time.Second
 
-// readinessHandler answers whether the server can serve requests.
+// readinessHandler reports whether the server can serve requests.
 type readinessHandler struct {
 	errors errorWriter
 	held   func(context.Context) bool  // may be nil
 	ready  func(context.Context) error // may be nil
 }
 
-// ServeHTTP answers GET /readyz.
+// ServeHTTP serves GET /readyz.
 func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.ready != nil {
-		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
 		if err := h.ready(ctx); err != nil {
 			h.errors.write(w, r, reeve.Errorf(reeve.Unavailable, "not ready: %s", reeve.AsError(err).Message))
@@ -30,7 +30,7 @@ func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if h.held != nil && h.held(r.Context()) {
-		io.WriteString(w, "ready, held: nothing goes on until a person says reeve resume\n")
+		io.WriteString(w, "ready, held: no work resumes until a person runs reeve resume\n")
 		return
 	}
 	io.WriteString(w, "ready\n")

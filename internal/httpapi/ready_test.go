@@ -9,7 +9,7 @@ import (
 )
 
 // A store that does not answer is not ready, and nobody who asks waits for it for ever.
-func TestReadyzOfAStoreThatStandsStill(t *testing.T) {
+func TestReadyz_StoreDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	api := httpapi.New(httpapi.Config{Ready: func(ctx context.Context) error {
 		<-ctx.Done()

@@ -16,12 +16,13 @@ const (
 	attemptKey
 )
 
-// request is what we know of a request from its start.
+// request holds the id and the logger of a request.
 type request struct {
 	id  string
 	log func(msg string, args ...any)
 }
 
+// principal returns the authenticated caller, or the zero value.
 func principal(ctx context.Context) reeve.Principal {
 	p, _ := ctx.Value(principalKey).(reeve.Principal)
 	return p
@@ -32,27 +33,28 @@ func requestID(ctx context.Context) string {
 	return r.id
 }
 
-func note(ctx context.Context, err error) {
+// logFailure logs err with the request id.
+func logFailure(ctx context.Context, err error) {
 	if r, ok := ctx.Value(requestKey).(request); ok {
-		r.log("a request failed", "request", r.id, "error", err)
+		r.log("request failed", "request", r.id, "error", err)
 	}
 }
 
-// noteFailure is note for errors that are nobody's but the server's, unless it only stops.
-func noteFailure(ctx context.Context, err error) {
+// logServerFailure logs err if its status is 500 or above and the server is not stopping.
+func logServerFailure(ctx context.Context, err error) {
 	if reeve.AsError(err) != errStopping && statuses[reeve.CodeOf(err)] >= http.StatusInternalServerError {
-		note(ctx, err)
+		logFailure(ctx, err)
 	}
 }
 
-// requestIDs gives each request an id.
+// requestIDs assigns an id to each request.
 type requestIDs struct {
 	errors errorWriter
 	log    *slog.Logger
 	ids    reeve.IDs
 }
 
-// identify gives each request an id and keeps a panic from reaching anybody else.
+// identify assigns a request id, sets common headers, and turns a panic of a handler into an internal error.
 func (i *requestIDs) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := i.ids.New(reeve.PrefixRequest, reeve.Now())
@@ -65,7 +67,7 @@ func (i *requestIDs) identify(next http.Handler) http.Handler {
 				if p == http.ErrAbortHandler { //nolint:errorlint,goerr113 // net/http compares it so
 					panic(p)
 				}
-				i.log.Error("a handler panicked", "request", id, "panic", p)
+				i.log.Error("handler panicked", "request", id, "panic", p)
 				i.errors.write(w, r, reeve.Errorf(reeve.Internal, "internal error"))
 			}
 		}()
@@ -73,20 +75,20 @@ func (i *requestIDs) identify(next http.Handler) http.Handler {
 	})
 }
 
-// Scoped is in the input of every route of a workspace. The middleware authenticate has checked the header; here it is
-// documented. Input types that are embedded are exported, because huma ignores others.
+// Scoped is embedded in the input of every route of a workspace. It documents the header, which authenticate has
+// checked. Embedded input types are exported because huma ignores unexported ones.
 type Scoped struct {
-	Workspace string `header:"X-Workspace-Id" doc:"The workspace" required:"true"`
+	Workspace string `header:"X-Workspace-Id" doc:"Workspace id, such as default" required:"true"`
 }
 
-// IDPath names a thing by its id.
+// IDPath is the input of routes with an id in the path.
 type IDPath struct {
 	Scoped
 	ID string `path:"id" maxLength:"128"`
 }
 
-// AgentPath names an agent.
+// AgentPath is the input of routes with an agent in the path.
 type AgentPath struct {
 	Scoped
-	Agent string `path:"agentId" maxLength:"128" doc:"Id or name"`
+	Agent string `path:"agentId" maxLength:"128" doc:"Agent id or name"`
 }

@@ -18,7 +18,7 @@ type runHandlers struct {
 func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	Agent string         `query:"agent" maxLength:"128" doc:"Id or name"`
+	Agent string         `query:"agent" maxLength:"128" doc:"Agent id or name"`
 	State reeve.RunState `query:"state" enum:"running,parked,completed,failed,skipped,cancelled,paused"`
 }) (*body[api.RunList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
@@ -26,9 +26,9 @@ func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct 
 	}
 	out := &body[api.RunList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		f := store.RunFilter{State: in.State, For: eyes(who), Before: in.Cursor, Limit: in.Limit}
+		f := store.RunFilter{State: in.State, For: visibleUser(who), Before: in.Cursor, Limit: in.Limit}
 		var err error
-		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
+		if f.Agent, err = resolveAgentFilter(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
 		out.Body.Runs, err = snap.Runs().ListRuns(ctx, who.Workspace, f)
@@ -43,7 +43,7 @@ func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct 
 func (h *runHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Run], error) {
 	out := &body[reeve.Run]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = runFor(ctx, snap, who, in.ID); err == nil {
+		if out.Body, err = getVisibleRun(ctx, snap, who, in.ID); err == nil {
 			out.Body.GoesOn, err = snap.Runs().ResumesUnaided(ctx, out.Body)
 		}
 		return err

@@ -19,15 +19,16 @@ type scheduleHandlers struct {
 
 func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Agent  string           `query:"agent" maxLength:"128" doc:"Id or name"`
-	Name   string           `query:"name" maxLength:"200" doc:"Part of the name"`
+	Agent  string           `query:"agent" maxLength:"128" doc:"Agent id or name"`
+	Name   string           `query:"name" maxLength:"200" doc:"Part of the schedule's name"`
 	Status reeve.TimerState `query:"status" enum:"active,paused,completed,disabled"`
 	Offset int              `query:"offset" minimum:"0" maximum:"100000"`
 	Limit  int              `query:"limit" minimum:"1" maximum:"500" default:"50"`
 }) (*body[api.ScheduleList], error) {
 	out := &body[api.ScheduleList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		f := store.TimerFilter{For: eyes(who), Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
+		f := store.TimerFilter{For: visibleUser(who), Name: in.Name, State: in.Status, Offset: in.Offset,
+			Limit: in.Limit}
 		if in.Agent != "" {
 			a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 			if err != nil {
@@ -44,7 +45,7 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.Schedule], error) {
 	out := &body[api.Schedule]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		t, err := timerFor(ctx, snap.Queue(), who, in.ID)
+		t, err := getVisibleTimer(ctx, snap.Queue(), who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -102,11 +103,11 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 }) (*body[api.Schedule], error) {
 	out := &body[api.Schedule]{}
 	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		t, err := timerFor(ctx, tx.Queue(), who, in.ID)
+		t, err := getVisibleTimer(ctx, tx.Queue(), who, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		was := t
+		old := t
 		if in.Body.Agent != "" {
 			a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
 			if err != nil {
@@ -117,7 +118,7 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 		if t, out.Body.Upcoming, err = h.planner.ApplyToExisting(ctx, tx, t, in.Body); err != nil {
 			return nil, err
 		}
-		if out.Body.Timer = t; t.Equal(was) {
+		if out.Body.Timer = t; t.Equal(old) {
 			return nil, nil
 		}
 		out.Body.UpdatedAt = tx.Now()
@@ -131,7 +132,7 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 
 func (h *scheduleHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		t, err := timerFor(ctx, tx.Queue(), who, in.ID)
+		t, err := getVisibleTimer(ctx, tx.Queue(), who, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -148,12 +149,12 @@ func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in
 	}
 	out := &body[api.RunList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		t, err := timerFor(ctx, snap.Queue(), who, in.ID)
+		t, err := getVisibleTimer(ctx, snap.Queue(), who, in.ID)
 		if err != nil {
 			return err
 		}
 		out.Body.Runs, err = snap.Runs().
-			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: eyes(who), Before: in.Cursor,
+			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: visibleUser(who), Before: in.Cursor,
 				Limit: in.Limit})
 		return err
 	})

@@ -8,7 +8,7 @@ import (
 	"reeve/internal/store"
 )
 
-// scriptJobHandlers serves the jobs of the planner and the maintainer of scripts.
+// scriptJobHandlers serves the script jobs of the planner and the maintainer.
 type scriptJobHandlers struct {
 	db          *store.DB
 	automations Automations
@@ -22,8 +22,8 @@ func (h *scriptJobHandlers) plan(ctx context.Context, who reeve.Principal, in *s
 	return &body[reeve.ScriptJob]{k}, err
 }
 
-// mostScriptJobs is how many script jobs of one automation are shown.
-const mostScriptJobs = 200
+// maxScriptJobs is the most script jobs that list returns.
+const maxScriptJobs = 200
 
 func (h *scriptJobHandlers) list(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[api.ScriptJobList], error) {
@@ -33,16 +33,17 @@ func (h *scriptJobHandlers) list(ctx context.Context, who reeve.Principal,
 		if err != nil {
 			return err
 		}
-		out.Body.ScriptJobs, err = snap.Automations().ListScriptJobs(ctx, m.AgentID, eyes(who), mostScriptJobs)
+		out.Body.ScriptJobs, err = snap.Automations().ListScriptJobs(ctx, m.AgentID, visibleUser(who), maxScriptJobs)
 		return err
 	})
 }
 
-// errandFor reads a script job that the caller may see.
-func jobFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptJob, error) {
+// getVisibleScriptJob returns a script job. It fails with NOT_FOUND if the caller may not see it.
+func getVisibleScriptJob(ctx context.Context, snap *store.Snap, who reeve.Principal,
+	id string) (reeve.ScriptJob, error) {
 	k, err := snap.Automations().GetScriptJob(ctx, who.Workspace, id)
-	if err == nil && !sees(who, k.UserID) {
-		err = absent("script job", id)
+	if err == nil && !canSee(who, k.UserID) {
+		err = newNotFound("script job", id)
 	}
 	return k, err
 }
@@ -50,7 +51,7 @@ func jobFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id strin
 func (h *scriptJobHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ScriptJob], error) {
 	out := &body[reeve.ScriptJob]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = jobFor(ctx, snap, who, in.ID)
+		out.Body, err = getVisibleScriptJob(ctx, snap, who, in.ID)
 		return err
 	})
 }
@@ -60,7 +61,7 @@ func (h *scriptJobHandlers) answer(ctx context.Context, who reeve.Principal, in 
 	Body api.AnswerRequest
 }) (*body[reeve.ScriptJob], error) {
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
-		_, err := jobFor(ctx, snap, who, in.ID)
+		_, err := getVisibleScriptJob(ctx, snap, who, in.ID)
 		return err
 	}); err != nil {
 		return nil, err

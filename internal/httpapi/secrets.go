@@ -21,10 +21,10 @@ func (h *secretHandlers) list(ctx context.Context, who reeve.Principal, _ *Scope
 	})
 }
 
-// SecretPath names a secret.
+// SecretPath is the input of routes with a secret's name in the path.
 type SecretPath struct {
 	Scoped
-	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[A-Za-z_][A-Za-z0-9_]*$"`
+	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[A-Za-z_][A-Za-z0-9_]*$" doc:"Such as GITHUB_TOKEN"`
 }
 
 func (h *secretHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
@@ -35,14 +35,12 @@ func (h *secretHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 		return nil, err
 	}
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		return tx.Agents().
-			PutSecret(ctx, who.Workspace, in.Name, in.Body.Value)
+		return tx.Agents().PutSecret(ctx, who.Workspace, in.Name, in.Body.Value)
 	})
 }
 
 func (h *secretHandlers) remove(ctx context.Context, who reeve.Principal, in *SecretPath) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		return tx.Agents().
-			DeleteSecret(ctx, who.Workspace, in.Name)
+		return tx.Agents().DeleteSecret(ctx, who.Workspace, in.Name)
 	})
 }

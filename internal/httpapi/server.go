@@ -19,44 +19,47 @@ import (
 	"reeve/internal/wake"
 )
 
-// Config says what the API serves.
+// Config holds the services and settings of the API.
 type Config struct {
 	DB          *store.DB
 	Gate        *gate.Gate
 	Scheduler   *wake.Scheduler
 	Queue       *wake.Queue
 	Planner     *wake.Planner
-	Desk        *chat.Service
+	Chat        *chat.Service
 	Automations Automations
 	Delegations Delegations
 	Branches    Branches
-	Streams     *Streams // what goes on until somebody ends it. Default: one that nobody closes
+	Streams     *Streams // open streams and sockets. Default: a new set
 	Log         *slog.Logger
 	Version     string
 	StartedAt   time.Time
-	// names the server answers to, besides loopback ones. Default: none
+	// Host names that the server accepts besides loopback names. Default: none
 	Hosts []string
-	// web origins that may call it, besides its own. Default: none
+	// web origins that may call the server besides its own. Default: none
 	Origins []string
 	Rate    float64 // requests per second for one token. Default: 200
 	Burst   int     // requests at once for one token. Default: 400
-	// between signs of life, and looks at whether a client may still listen. Default: 15 s
+	// interval of keep-alive messages and of checks whether a client may still listen. Default: 15 s
 	Heartbeat time.Duration
-	Doctor    func(ctx context.Context) []reeve.PartHealth     // checks the server's parts
-	Ready     func(ctx context.Context) error                  // whether it can serve
-	Held      func(ctx context.Context) bool                   // whether it is held. Default: never
-	Backup    func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
-	Metrics   http.Handler                                     // what is measured. Default: not served
+	Doctor    func(ctx context.Context) []reeve.PartHealth // checks the server's parts. Default: none are checked
+	// returns an error while the server cannot serve. Default: always ready
+	Ready   func(ctx context.Context) error
+	Held    func(ctx context.Context) bool                   // reports whether the server is held. Default: never
+	Backup  func(ctx context.Context) (io.ReadCloser, error) // returns a copy of the database
+	Metrics http.Handler                                     // serves the metrics. Default: no metrics
 
-	// whether tools of a program's own may tell of other things than the built-in ones do. Default: they do not
-	OpenTokens   bool
-	MetricsToken string // a token that reads the metrics and nothing else. Default: only server tokens do
+	// OpenTokens reports whether tools of the embedding program may announce changes that no built-in tool announces.
+	// Default: false
+	OpenTokens bool
+	// MetricsToken is a token that may read the metrics and nothing else. Default: only server tokens may read them
+	MetricsToken string
 }
 
-// Delegations looks at once whether calls of agents by agents wait for a run that has ended.
+// Delegations resumes calls of agents that wait for the run of another agent. Wakeup checks for ended runs at once.
 type Delegations interface{ Wakeup() }
 
-// services is what the handlers of several resources share.
+// services holds what the handlers of several resources share.
 type services struct {
 	Config
 	errors    errorWriter
@@ -65,7 +68,7 @@ type services struct {
 	announcer changeAnnouncer
 	redactor  viewRedactor
 	canceler  turnCanceler
-	follower  eventStreamer
+	streamer  eventStreamer
 }
 
 func newServices(cfg Config) *services {
@@ -75,15 +78,16 @@ func newServices(cfg Config) *services {
 	s.announcer = changeAnnouncer{db: cfg.DB, gate: cfg.Gate}
 	s.redactor = viewRedactor{db: cfg.DB, gate: cfg.Gate}
 	s.canceler = turnCanceler{db: cfg.DB, scheduler: cfg.Scheduler, streams: cfg.Streams}
-	s.follower = eventStreamer{permits: s.permits, redactor: s.redactor, streams: cfg.Streams}
+	s.streamer = eventStreamer{permits: s.permits, redactor: s.redactor, streams: cfg.Streams}
 	return s
 }
 
-// bodyLimit is the most bytes a request body may have. A session file of its largest size fits, escaped.
+// bodyLimit is the default limit of a request body in bytes. A session file of the largest size fits, even escaped.
 const bodyLimit = 4 << 20
 
-// mostBody is the limit of a route. What a person says may bring files with it, and a batch holds many mails.
-func mostBody(path string) int64 {
+// maxBodyBytes returns the body limit of a route in bytes. Turns carry attachments and mail batches carry many
+// messages, so both have a higher limit.
+func maxBodyBytes(path string) int64 {
 	switch path {
 	case turnsPath:
 		return chat.BodyLimit
@@ -93,7 +97,7 @@ func mostBody(path string) int64 {
 	return bodyLimit
 }
 
-// New makes the handler of the whole API.
+// New returns the handler of the whole API.
 func New(cfg Config) http.Handler {
 	if cfg.Rate == 0 {
 		cfg.Rate = 200
@@ -102,7 +106,7 @@ func New(cfg Config) http.Handler {
 		cfg.Burst = 400
 	}
 	if cfg.Heartbeat == 0 {
-		cfg.Heartbeat = heartbeat
+		cfg.Heartbeat = defaultHeartbeat
 	}
 	if cfg.Streams == nil {
 		cfg.Streams = NewStreams()
@@ -110,15 +114,15 @@ func New(cfg Config) http.Handler {
 	installProblems()
 	s := newServices(cfg)
 	mux := http.NewServeMux()
-	router := humago.New(mux, document(cfg.Version))
-	routes(router, s)
+	router := humago.New(mux, openAPIConfig(cfg.Version))
+	registerRoutes(router, s)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.Handle("GET /readyz", &readinessHandler{errors: s.errors, ready: cfg.Ready, held: cfg.Held})
-	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, desk: cfg.Desk, auth: s.auth,
+	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, chat: cfg.Chat, auth: s.auth,
 		permits:  s.permits,
 		redactor: s.redactor, canceler: s.canceler, streams: cfg.Streams, errors: s.errors, log: cfg.Log})
 	mux.HandleFunc("GET /automations/{id}/runs/{runId}", newAutomationRunHandlers(s).socket)
-	(&openaiHandlers{db: cfg.DB, desk: cfg.Desk, auth: s.auth, permits: s.permits, canceler: s.canceler,
+	(&openaiHandlers{db: cfg.DB, chat: cfg.Chat, auth: s.auth, permits: s.permits, canceler: s.canceler,
 		streams: cfg.Streams,
 		errors:  s.errors}).register(mux)
 	if cfg.Metrics != nil {
@@ -126,28 +130,25 @@ func New(cfg Config) http.Handler {
 			token: cfg.MetricsToken})
 	}
 	mux.HandleFunc("GET /docs", docs(router.OpenAPI(), cfg.Log))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/docs",
-			http.StatusFound)
-	})
-	mux.HandleFunc("/", s.errors.unmatched(mux))
+	mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
+	mux.HandleFunc("/", s.errors.handleUnmatched(mux))
 	return s.middleware(mux)
 }
 
-// middleware wraps the routes in the checks that every request passes, the outermost last.
+// middleware wraps h in the checks that every request passes. The outermost check is added last.
 func (s *services) middleware(h http.Handler) http.Handler {
 	once := &idempotency{db: s.DB, gate: s.Gate, errors: s.errors, log: s.Log}
 	hold := &holdGuard{db: s.DB, errors: s.errors}
 	origin := &originGuard{errors: s.errors, hosts: s.Hosts, origins: s.Origins}
 	ids := &requestIDs{errors: s.errors, log: s.Log}
-	h = s.auth.authenticate(hold.check(once.once(h)))
-	return ids.identify(paced(origin.check(s.errors.checkPath(h))))
+	h = s.auth.authenticate(hold.check(once.deduplicate(h)))
+	return ids.identify(limitBodyTime(origin.check(s.errors.checkPath(h))))
 }
 
-// document is the head of the OpenAPI document.
-func document(version string) huma.Config {
+// openAPIConfig returns the configuration of huma, with the metadata of the OpenAPI document.
+func openAPIConfig(version string) huma.Config {
 	cfg := huma.DefaultConfig("Reeve", version)
-	cfg.Info.Description = "Runs agents that act through tools, and answers for every action."
+	cfg.Info.Description = "Reeve runs agents that act through tools, and records every action."
 	cfg.DocsPath, cfg.CreateHooks = "", nil
 	cfg.SchemasPath = ""
 	cfg.RejectUnknownQueryParameters = true
@@ -165,21 +166,21 @@ func marshal(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// unmarshal is strict about what JSON is: duplicate keys, bad UTF-8 and lone surrogates are refused, not guessed at.
+// unmarshal decodes strict JSON. It fails on duplicate keys, invalid UTF-8 and lone surrogates.
 func unmarshal(b []byte, v any) error {
 	if _, err := reeve.ParseJSON(b); err != nil {
 		return err
 	}
-	return decoded(json.Unmarshal(b, v))
+	return describeDecodeError(json.Unmarshal(b, v))
 }
 
-// body is an output with a body.
+// body is a response with a body.
 type body[T any] struct{ Body T }
 
-// none is an output without one.
+// none is a response without a body.
 type none struct{}
 
-// route describes one route. Role is what the token must have in the workspace.
+// route describes one route. The caller's token must have at least the given role.
 type route struct {
 	method, path, id, summary string
 	tag                       string
@@ -187,40 +188,40 @@ type route struct {
 	status                    int
 }
 
-// handle registers a route. Errors of any room become problems here, in one place.
+// handle registers a route. It checks the input, and turns errors of f into problem documents.
 func handle[I, O any](router huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
 	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag},
 		DefaultStatus: r.status,
-		MaxBodyBytes:  mostBody(r.path), BodyReadTimeout: -1} // as paced has it
+		MaxBodyBytes:  maxBodyBytes(r.path), BodyReadTimeout: -1} // limitBodyTime sets the deadlines
 	if r.method == http.MethodPost && keyRules[r.id] == 0 {
-		panic("the route " + r.id + " has no rule for its Idempotency-Key; see keyRules")
+		panic("route " + r.id + " has no entry in keyRules")
 	}
-	if r.method == http.MethodPost && !hasOwnKey(r.path) {
+	if r.method == http.MethodPost && !handlesOwnKey(r.path) {
 		op.Parameters = append(op.Parameters, keyParameter())
 	}
-	op.Middlewares = huma.Middlewares{r.only}
+	op.Middlewares = huma.Middlewares{r.requireRole}
 	huma.Register(router, op, func(ctx context.Context, in *I) (*O, error) {
 		who := principal(ctx)
 		if err := cmp.Or(checkText(in), checkIntegers(in)); err != nil {
-			return nil, problem(ctx, err)
+			return nil, newProblem(ctx, err)
 		}
-		out, err := f(r.answering(ctx), who, in)
+		out, err := f(r.withIdempotentRequest(ctx), who, in)
 		if err != nil {
-			return nil, problem(ctx, err)
+			return nil, newProblem(ctx, err)
 		}
 		return out, nil
 	})
 }
 
-// only lets those through whose role suffices, before a word of what they sent is read.
-func (r route) only(c huma.Context, next func(huma.Context)) {
+// requireRole rejects callers without the route's role before the body is read.
+func (r route) requireRole(c huma.Context, next func(huma.Context)) {
 	role := principal(c.Context()).Role
 	if role.Allows(r.role) {
 		next(c)
 		return
 	}
-	p := problem(c.Context(), reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", role).
-		Hintf("it takes the role %s", r.role))
+	p := newProblem(c.Context(), reeve.Errorf(reeve.Forbidden, "the role %s may not use this route", role).
+		Hintf("use a token with the role %s", r.role))
 	c.SetHeader("Content-Type", p.ContentType(""))
 	c.SetStatus(p.Status)
 	_ = json.NewEncoder(c.BodyWriter()).Encode(p)

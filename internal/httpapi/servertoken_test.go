@@ -29,9 +29,9 @@ func forge(t *testing.T, h *reevetest.Host, by []string, more object) []string {
 	return out
 }
 
-// Whatever an owner of a workspace calls the tokens that they make, none of them is valid in a workspace that is made
-// later, and none of them may do what concerns the whole server.
-func TestI06_NoNameMakesAServerToken(t *testing.T) {
+// The name of a token gives it no server rights. A token that a workspace owner creates is not valid in workspaces
+// created later, and cannot change the whole server.
+func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)

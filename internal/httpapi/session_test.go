@@ -180,9 +180,8 @@ func TestI12_BadPathsAndSizes(t *testing.T) {
 	}
 }
 
-// Whoever says the first thing in a playground session, and at the same moment as another, has begun it or finds it
-// begun.
-func TestI17_ASessionThatSeveralBegin(t *testing.T) {
+// Concurrent first messages of a playground session all succeed: one creates the session, the others use it.
+func TestI17_ConcurrentSessionStarts(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)

@@ -79,7 +79,7 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 				}
 			}
 			if said := ailing(t, h, "agents"); !slices.ContainsFunc(said,
-				func(s string) bool { return strings.HasPrefix(s, "clerk: the tool "+id) }) {
+				func(s string) bool { return strings.HasPrefix(s, "clerk: tool "+id) }) {
 				t.Errorf("%s: the doctor says %q", id, said)
 			}
 			h.Want(204, nil, "DELETE", at+"/"+id, nil)
@@ -95,7 +95,7 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 }
 
 // An agent whose last tool is taken away has none. The default ones are for agents that never had one attached.
-func TestG32_TheLastToolTakenAwayLeavesNone(t *testing.T) {
+func TestG32_DetachingTheLastToolLeavesNone(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
@@ -128,7 +128,7 @@ func TestG32_TheLastToolTakenAwayLeavesNone(t *testing.T) {
 
 // What a user writes without naming a session is that user's own. A session that several people name is theirs
 // together.
-func TestI06_TheDefaultSessionIsAUsersOwn(t *testing.T) {
+func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)

@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	protocol       = "reeve"   // the subprotocol that we speak
-	bearerProtocol = "bearer." // and a token, for browsers, which cannot set headers
-	writeLimit     = 10 * time.Second
+	subprotocol        = "reeve"   // the subprotocol of the server
+	tokenSubprotocol   = "bearer." // prefix of a subprotocol that carries a token, because browsers cannot set headers
+	socketWriteTimeout = 10 * time.Second
 )
 
 // conversationSockets serves conversations over WebSockets.
 type conversationSockets struct {
 	db       *store.DB
 	gate     *gate.Gate
-	desk     *chat.Service
+	chat     *chat.Service
 	auth     *authenticator
 	permits  permitIssuer
 	redactor viewRedactor
@@ -44,31 +44,31 @@ type conversationSockets struct {
 	log      *slog.Logger
 }
 
-// socketConn is a WebSocket connection whose writes and pings take bounded time.
+// socketConn is a WebSocket connection whose writes and pings have a timeout.
 type socketConn struct{ conn *websocket.Conn }
 
-// line is one client's WebSocket.
-type line struct {
+// socketClient is a client that is connected to a conversation by a WebSocket.
+type socketClient struct {
 	*conversationSockets
 	socketConn
 	r            *http.Request
 	who          reeve.Principal
 	token        string
 	conversation string
-	after        int64 // the last sequence number that the client has; -1 means that it begins now
+	after        int64 // last sequence number that the client has; -1 for only new frames
 	reader       *chat.Reader
 }
 
 // ServeHTTP connects a client to a conversation.
 func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	l := &line{conversationSockets: s, r: r, conversation: r.PathValue("id"), token: socketToken(r)}
-	after, err := l.admit()
+	l := &socketClient{conversationSockets: s, r: r, conversation: r.PathValue("id"), token: socketToken(r)}
+	after, err := l.checkRequest()
 	if err != nil {
 		s.errors.write(w, r, err)
 		return
 	}
 	l.after = after
-	if l.reader, err = s.desk.Broadcaster.Subscribe(r.Context(), l.conversation, after); err != nil {
+	if l.reader, err = s.chat.Broadcaster.Subscribe(r.Context(), l.conversation, after); err != nil {
 		s.errors.write(w, r, err)
 		return
 	}
@@ -78,116 +78,117 @@ func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 		return
 	}
 	defer s.streams.leave()
-	// The origin was checked with every other request's.
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol},
+	// originGuard has checked the origin.
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol},
 		InsecureSkipVerify: true})
 	if err != nil {
-		return // Accept has answered
+		return // Accept has sent the error
 	}
 	l.socketConn = socketConn{conn}
 	l.serve()
 }
 
-// socketToken is the token of one who wants to connect: in the header, or beside the protocol.
+// socketToken returns the token of a handshake, from the Authorization header or from a subprotocol.
 func socketToken(r *http.Request) string {
-	token := bearer(r)
+	token := bearerToken(r)
 	for _, p := range strings.Split(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
-		if t, ok := strings.CutPrefix(strings.TrimSpace(p), bearerProtocol); ok && token == "" {
+		if t, ok := strings.CutPrefix(strings.TrimSpace(p), tokenSubprotocol); ok && token == "" {
 			token = t
 		}
 	}
 	return token
 }
 
-// admit checks who wants to connect, to what, and from where on.
-func (l *line) admit() (after int64, err error) {
+// checkRequest checks the handshake, the token and the access to the conversation. It returns the sequence number after
+// which the client resumes.
+func (l *socketClient) checkRequest() (after int64, err error) {
 	if !strings.EqualFold(l.r.Header.Get("Upgrade"), "websocket") {
-		return 0, reeve.Errorf(reeve.Validation, "this is a WebSocket").
+		return 0, reeve.Errorf(reeve.Validation, "this route needs a WebSocket").
 			Hintf("connect with a WebSocket client, or read %s", strings.Replace(eventsPath, "{id}", l.conversation, 1))
 	}
-	if err := handshake(l.r); err != nil {
+	if err := checkHandshake(l.r); err != nil {
 		return 0, err
 	}
-	if l.who, err = l.auth.socketIdentity(l.r, l.token); err != nil {
+	if l.who, err = l.auth.identifySocket(l.r, l.token); err != nil {
 		return 0, err
 	}
-	if err := mayListen(l.r.Context(), l.db, l.who, l.conversation); err != nil {
+	if err := checkConversationAccess(l.r.Context(), l.db, l.who, l.conversation); err != nil {
 		return 0, err
 	}
-	return readAfter(l.r.URL.Query())
+	return parseAfter(l.r.URL.Query())
 }
 
-// handshake refuses what the library would, which answers in plain text.
-func handshake(r *http.Request) error {
-	wrong := func(header, message, expected string) error {
-		return &reeve.Error{Code: reeve.Validation, Message: "the WebSocket handshake is wrong: " + header + " " +
+// checkHandshake makes the checks of the WebSocket library first, because the library reports errors as plain text.
+func checkHandshake(r *http.Request) error {
+	invalid := func(header, message, expected string) error {
+		return &reeve.Error{Code: reeve.Validation, Message: "invalid WebSocket handshake: " + header + " " +
 			message, Hint: "use a WebSocket client",
 			Fields: []reeve.Field{{Path: "header/" + header, Message: message, Expected: expected}}}
 	}
 	if !r.ProtoAtLeast(1, 1) {
-		return reeve.Errorf(reeve.Validation, "the WebSocket handshake is wrong: it is of %s", r.Proto).
-			Hintf("use a WebSocket client; a proxy before the server must speak HTTP/1.1 to it")
+		return reeve.Errorf(reeve.Validation, "invalid WebSocket handshake: the protocol is %s", r.Proto).
+			Hintf("use a WebSocket client; a proxy must connect to the server with HTTP/1.1")
 	}
 	if !slices.ContainsFunc(strings.Split(strings.Join(r.Header.Values("Connection"), ","), ","),
 		func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), "Upgrade") }) {
-		return wrong("Connection", "does not say Upgrade", "Upgrade")
+		return invalid("Connection", "has no Upgrade", "Upgrade")
 	}
 	if v := r.Header.Get("Sec-WebSocket-Version"); v != "13" {
-		return wrong("Sec-WebSocket-Version", "is not a version that is spoken here", "13")
+		return invalid("Sec-WebSocket-Version", "is not supported", "13")
 	}
 	keys := r.Header.Values("Sec-WebSocket-Key")
 	if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(strings.Join(keys, ","))); err != nil ||
 		len(key) != 16 {
-		return wrong("Sec-WebSocket-Key", "is not a key", "16 bytes in base64, once")
+		return invalid("Sec-WebSocket-Key", "is not valid", "one value of 16 bytes in base64")
 	}
 	return nil
 }
 
-// socketIdentity returns the principal of a WebSocket's client as of now: a token may be revoked while the client is
-// connected.
-func (a *authenticator) socketIdentity(r *http.Request, token string) (reeve.Principal, error) {
+// identifySocket returns the principal of a WebSocket's client. It is called for each frame, because the token may be
+// revoked while the client is connected.
+func (a *authenticator) identifySocket(r *http.Request, token string) (reeve.Principal, error) {
 	workspace := r.Header.Get("X-Workspace-Id")
 	if workspace == "" {
 		workspace = r.URL.Query().Get("workspace")
 	}
-	return a.whoIs(r, token, workspace)
+	return a.identify(r, token, workspace)
 }
 
-// serve speaks with the client until one of the two goes.
-func (l *line) serve() {
+// serve sends and receives frames until the client disconnects or the server closes the connection.
+func (l *socketClient) serve() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.r.Context()))
 	defer func() { _ = l.conn.CloseNow() }()
-	l.conn.SetReadLimit(-1)              // we say that a message is too large before we close; see receive
-	at, last := l.after, l.reader.Last() // where the client is: what it lacks follows
+	l.conn.SetReadLimit(-1)              // readFrame limits the size, so that the client receives an error frame
+	at, last := l.after, l.reader.Last() // the missing frames follow
 	if at < 0 {
 		at = last
 	}
-	if l.tell(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: at,
+	if l.sendFrame(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: at,
 		LastSeq: last}) != nil {
 		cancel()
 		return
 	}
 	var work errgroup.Group
-	work.Go(func() error { defer cancel(); l.speak(ctx); return nil })
-	work.Go(func() error { defer cancel(); l.watch(ctx); return nil })
-	l.listen(ctx)
+	work.Go(func() error { defer cancel(); l.sendFrames(ctx); return nil })
+	work.Go(func() error { defer cancel(); l.watchPermit(ctx); return nil })
+	l.readFrames(ctx)
 	cancel()
-	_ = work.Wait() // they give no errors
+	_ = work.Wait() // both return nil
 }
 
-// speak sends what happens.
-func (l *line) speak(ctx context.Context) {
+// sendFrames sends the frames of the conversation.
+func (l *socketClient) sendFrames(ctx context.Context) {
 	for {
-		lines, err := l.reader.Next(ctx)
+		frames, err := l.reader.Next(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.log.Error("a client could not be told what happened", "conversation", l.conversation, "error", err)
-				_ = l.conn.Close(websocket.StatusInternalError, "what happened could not be read; come back")
+				l.log.Error("cannot read frames for client", "conversation", l.conversation, "error", err)
+				_ = l.conn.Close(websocket.StatusInternalError, "cannot read frames; reconnect")
 			}
 			return
 		}
-		for _, f := range lines {
-			data, err := l.redactor.overseen(ctx, l.who, f)
+		for _, f := range frames {
+			data, err := l.redactor.redactFrame(ctx, l.who, f)
 			if err != nil || l.write(ctx, data) != nil {
 				return
 			}
@@ -195,16 +196,16 @@ func (l *line) speak(ctx context.Context) {
 	}
 }
 
-// write sends one frame. A client that takes nothing for too long is gone: the connection ends, and it can come back
-// and resume.
+// write sends one frame. A client that accepts no data before the timeout loses its connection, and can reconnect and
+// resume.
 func (c socketConn) write(ctx context.Context, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	ctx, cancel := context.WithTimeout(ctx, socketWriteTimeout)
 	defer cancel()
 	return c.conn.Write(ctx, websocket.MessageText, data)
 }
 
-// tell sends a frame to this client alone.
-func (l *line) tell(ctx context.Context, f reeve.Frame) error {
+// sendFrame sends a frame to this client only.
+func (l *socketClient) sendFrame(ctx context.Context, f reeve.Frame) error {
 	b, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -212,51 +213,52 @@ func (l *line) tell(ctx context.Context, f reeve.Frame) error {
 	return l.write(ctx, b)
 }
 
-// watch ends the connection when the server stops, the client is dead, or it may no longer listen.
-func (l *line) watch(ctx context.Context) {
-	right, err := l.permits.issue(ctx, l.who, l.conversation)
-	defer right.close()
+// watchPermit closes the connection when the server stops, the client does not respond to a ping, or the client may no
+// longer listen.
+func (l *socketClient) watchPermit(ctx context.Context) {
+	permit, err := l.permits.issue(ctx, l.who, l.conversation)
+	defer permit.close()
 	for err == nil {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.streams.closing.Done():
-			_ = l.conn.Close(websocket.StatusGoingAway, "the server is stopping; come back and resume")
+			_ = l.conn.Close(websocket.StatusGoingAway, "the server is stopping; reconnect and resume")
 			return
-		case <-right.due.Done():
-			if err = right.check(ctx); err == nil && l.ping(ctx) != nil {
+		case <-permit.checkDue.Done():
+			if err = permit.check(ctx); err == nil && l.ping(ctx) != nil {
 				return
 			}
 		}
 	}
-	_ = l.conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")
+	_ = l.conn.Close(websocket.StatusPolicyViolation, "no longer authorized")
 }
 
-// ping checks that the client is there.
+// ping returns an error if the client does not respond in time.
 func (c socketConn) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	ctx, cancel := context.WithTimeout(ctx, socketWriteTimeout)
 	defer cancel()
 	return c.conn.Ping(ctx)
 }
 
-// listen takes what the client sends, one frame after the other.
-func (l *line) listen(ctx context.Context) {
+// readFrames handles the client's frames one after another.
+func (l *socketClient) readFrames(ctx context.Context) {
 	for {
-		b, err := l.receive(ctx)
+		b, err := l.readFrame(ctx)
 		if err == nil {
-			err = l.take(ctx, b)
+			err = l.handleFrame(ctx, b)
 		}
-		var gone *lineDown
+		var lost *connectionLost
 		switch {
 		case err == nil:
-		case errors.As(err, &gone):
+		case errors.As(err, &lost):
 			return
 		default:
-			if l.tell(ctx, l.refusal(err)) != nil {
+			if l.sendFrame(ctx, l.newErrorFrame(err)) != nil {
 				return
 			}
 			if reeve.CodeOf(err) == reeve.TooLarge && b == nil {
-				_ = l.conn.Close(websocket.StatusMessageTooBig, "a frame may have at most "+
+				_ = l.conn.Close(websocket.StatusMessageTooBig, "a frame has at most "+
 					strconv.Itoa(chat.BodyLimit>>20)+" MiB")
 				return
 			}
@@ -264,52 +266,52 @@ func (l *line) listen(ctx context.Context) {
 	}
 }
 
-// lineDown says that there is nobody to talk to any more.
-type lineDown struct{ error }
+// connectionLost is the error of a connection that has ended.
+type connectionLost struct{ error }
 
-// receive reads one frame. A frame that is too large is not read to its end.
-func (l *line) receive(ctx context.Context) ([]byte, error) {
+// readFrame reads one frame. A frame that is too large is not read to its end.
+func (l *socketClient) readFrame(ctx context.Context) ([]byte, error) {
 	kind, r, err := l.conn.Reader(ctx)
 	if err != nil {
-		return nil, &lineDown{err}
+		return nil, &connectionLost{err}
 	}
 	b, err := io.ReadAll(io.LimitReader(r, chat.BodyLimit+1))
 	switch {
 	case err != nil:
-		return nil, &lineDown{err}
+		return nil, &connectionLost{err}
 	case len(b) > chat.BodyLimit:
 		return nil, reeve.Errorf(reeve.TooLarge, "the frame is too large").
 			Hintf("send at most %d MiB", chat.BodyLimit>>20)
 	case kind != websocket.MessageText:
-		return b, reeve.Errorf(reeve.Validation, "a binary frame cannot be read").
-			Hintf("send text frames that hold JSON; the bytes of attachments are in base64")
+		return b, reeve.Errorf(reeve.Validation, "binary frames are not supported").
+			Hintf("send text frames with JSON; encode attachments in base64")
 	}
 	return b, nil
 }
 
-// take does what a client's frame says.
-func (l *line) take(ctx context.Context, b []byte) error {
-	f, err := readClientFrame(b)
+// handleFrame decodes a client's frame and executes it.
+func (l *socketClient) handleFrame(ctx context.Context, b []byte) error {
+	f, err := decodeClientFrame(b)
 	if err != nil {
 		return err
 	}
-	who, err := l.auth.socketIdentity(l.r, l.token)
+	who, err := l.auth.identifySocket(l.r, l.token)
 	if err != nil {
 		return err
 	}
 	if f.Type == api.ClientPing {
-		if err := l.tell(ctx, reeve.Frame{Type: reeve.FramePong, Seq: l.reader.Last()}); err != nil {
-			return &lineDown{err}
+		if err := l.sendFrame(ctx, reeve.Frame{Type: reeve.FramePong, Seq: l.reader.Last()}); err != nil {
+			return &connectionLost{err}
 		}
 		return nil
 	}
 	if !who.Role.Allows(reeve.Member) {
-		return reeve.Errorf(reeve.Forbidden, "a token with role %s can only listen", who.Role).
-			Hintf("it takes the role %s", reeve.Member)
+		return reeve.Errorf(reeve.Forbidden, "the role %s may only listen", who.Role).
+			Hintf("use a token with the role %s", reeve.Member)
 	}
 	switch f.Type {
 	case api.ClientMessage:
-		_, _, err = l.desk.BeginTurn(ctx, who, l.conversation, f.ID, f.TurnRequest)
+		_, _, err = l.chat.BeginTurn(ctx, who, l.conversation, f.ID, f.TurnRequest)
 	case api.ClientCancel:
 		_, err = l.canceler.cancel(ctx, who, l.conversation, f.TurnID)
 	case api.ClientApprove, api.ClientDeny:
@@ -319,9 +321,9 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	return err
 }
 
-// refusal is the frame that tells a client that its own was refused.
-func (l *line) refusal(err error) reeve.Frame {
-	p := problem(l.r.Context(), err)
+// newErrorFrame returns the frame that reports an error of the client's own frame.
+func (l *socketClient) newErrorFrame(err error) reeve.Frame {
+	p := newProblem(l.r.Context(), err)
 	f := reeve.Frame{Type: reeve.FrameError, ConversationID: l.conversation, Code: p.Code, Message: p.Detail,
 		Hint: p.Hint}
 	for _, e := range p.Errors {

@@ -25,7 +25,7 @@ func (h *statusHandlers) status(ctx context.Context, who reeve.Principal, _ *Sco
 	if err != nil {
 		return nil, err
 	}
-	out.Body.Broken = brokenTools(tools)
+	out.Body.Broken = describeBrokenTools(tools)
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body.Workspace, err = snap.Agents().GetWorkspace(ctx, who.Workspace); err != nil {
 			return err
@@ -36,7 +36,7 @@ func (h *statusHandlers) status(ctx context.Context, who reeve.Principal, _ *Sco
 		if out.Body.Node, err = snap.System().Node(ctx); err != nil {
 			return err
 		}
-		in, err := waiting(ctx, snap, who)
+		in, err := readInbox(ctx, snap, who)
 		out.Body.Waiting, out.Body.More = in.Waiting(), in.More
 		return err
 	})

@@ -8,47 +8,47 @@ import (
 	"reeve"
 )
 
-// Streams are the answers and sockets that go on until somebody ends them. A server that stops tells them so, and
+// Streams is the set of open streams and sockets, which have no end of their own. A stopping server closes them and
 // waits.
 type Streams struct {
-	mu      sync.Mutex
-	open    int
-	closed  bool
-	closing context.Context // over when they are told to end
-	tell    context.CancelFunc
-	ended   chan struct{} // closed when all have
+	mu           sync.Mutex
+	open         int
+	closed       bool
+	closing      context.Context // done when the streams must end
+	startClosing context.CancelFunc
+	ended        chan struct{} // closed when all streams have ended
 
-	rights context.Context // over when somebody may have lost a right to listen; then there is another
-	recall context.CancelFunc
+	rightsChanged      context.Context // done when a client may have lost its right to listen; then replaced
+	signalRightsChange context.CancelFunc
 }
 
-// errStopping is what the clients of a server that stops are told.
+// errStopping is the error for clients of a stopping server.
 var errStopping = reeve.Errorf(reeve.Unavailable, "the server is stopping")
 
-// NewStreams makes an empty set of them.
+// NewStreams returns an empty set.
 func NewStreams() *Streams {
 	s := &Streams{ended: make(chan struct{})}
-	s.closing, s.tell = context.WithCancel(context.Background())
-	s.rights, s.recall = context.WithCancel(context.Background())
+	s.closing, s.startClosing = context.WithCancel(context.Background())
+	s.rightsChanged, s.signalRightsChange = context.WithCancel(context.Background())
 	return s
 }
 
-// Recheck makes every one of them look whether its client may still listen.
+// Recheck makes every stream check whether its client may still listen.
 func (s *Streams) Recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recall()
-	s.rights, s.recall = context.WithCancel(context.Background())
+	s.signalRightsChange()
+	s.rightsChanged, s.signalRightsChange = context.WithCancel(context.Background())
 }
 
-// unless is over when rights may have changed since it was asked for.
-func (s *Streams) unless() context.Context {
+// rightsContext returns a context that ends when the rights of a client may have changed since this call.
+func (s *Streams) rightsContext() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rights
+	return s.rightsChanged
 }
 
-// enter adds one; false means that it is too late.
+// enter adds a stream. It returns false if the server is stopping.
 func (s *Streams) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +58,7 @@ func (s *Streams) enter() bool {
 	return !s.closed
 }
 
+// leave removes a stream.
 func (s *Streams) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,21 +67,21 @@ func (s *Streams) leave() {
 	}
 }
 
-// context gives a context that ends with its parent, or when all are told to end.
+// context returns a context that ends with its parent or when the server stops.
 func (s *Streams) context(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	stop := context.AfterFunc(s.closing, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-func (s *Streams) stopping() bool { return s.closing.Err() != nil }
+func (s *Streams) isStopping() bool { return s.closing.Err() != nil }
 
-// Close tells all of them to end, and waits until they have or ctx ends.
+// Close ends all streams and waits until they have ended or ctx is done.
 func (s *Streams) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
-		s.tell()
+		s.startClosing()
 		if s.open == 0 {
 			close(s.ended)
 		}
@@ -94,13 +95,13 @@ func (s *Streams) Close(ctx context.Context) error {
 	}
 }
 
-// interrupted says what the end of a stream's context means: the server stops, or the client has gone. Any other error
-// stays as it is.
-func (s *Streams) interrupted(ctx context.Context, err error) error {
+// endError converts the error of an ended stream context: to errStopping if the server stops, otherwise to CANCELED. It
+// returns any other error unchanged.
+func (s *Streams) endError(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
 		return err
-	case s.stopping():
+	case s.isStopping():
 		return errStopping
 	}
 	return reeve.Errorf(reeve.Canceled, "the request was cancelled")

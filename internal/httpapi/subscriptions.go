@@ -15,7 +15,7 @@ import (
 type subscriptionHandlers struct {
 	db         *store.DB
 	scheduler  *wake.Scheduler
-	openTokens bool // whether tools of the embedding program may announce tokens that no built-in tool does
+	openTokens bool // tools of the embedding program may announce tokens that no built-in tool announces
 }
 
 func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal,
@@ -63,20 +63,19 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 
 func (h *subscriptionHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		return tx.Queue().
-			DeleteSubscription(ctx, who.Workspace, in.ID)
+		return tx.Queue().DeleteSubscription(ctx, who.Workspace, in.ID)
 	})
 }
 
-// watchedKeys are the keys that the built-in tools, schedules and notifications tell of.
-func watchedKeys() []string {
+// knownKeys returns the semantic keys that built-in tools, schedules and notifications announce.
+func knownKeys() []string {
 	return []string{reeve.KeyTask, reeve.KeyCategory, reeve.KeyLabel, reeve.KeyChecklist, reeve.KeyTimeEntry,
 		reeve.KeyDayPlan, reeve.KeyRating, reeve.KeyAgentState,
 		"SCHEDULE", "FILE", "SESSION_FILE", "SCRATCHPAD", "MEDIA", "NOTIFICATION"}
 }
 
-// watchedSubtypes are the subtypes that the built-in tools tell of.
-func watchedSubtypes() []string {
+// knownSubtypes returns the subtypes that built-in tools announce.
+func knownSubtypes() []string {
 	list := []string{"time_entry.running", "time_entry.ended"}
 	for _, target := range reeve.RatingTargets() {
 		list = append(list, "rating."+string(target))
@@ -87,50 +86,50 @@ func watchedSubtypes() []string {
 	return list
 }
 
-// checkToken refuses a subscription to what nothing can ever tell of. Where a program has tools of its own, which may
-// tell of anything, it refuses only what is a known name in another case.
+// checkToken returns an error for a token that is never announced. If the embedding program has tools of its own, which
+// may announce any token, it fails only for a known name in the wrong case.
 func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap, who reeve.Principal,
 	t reeve.Token) error {
-	known := watchedKeys()
+	known := knownKeys()
 	switch t.Class {
 	case reeve.EntityID:
 		return h.checkID(ctx, snap, who, t.Name)
 	case reeve.Subtype:
-		known = watchedSubtypes()
+		known = knownSubtypes()
 	case reeve.SemanticKey:
 	}
 	if slices.Contains(known, t.Name) {
 		return nil
 	}
-	slip := slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, t.Name) })
-	if h.openTokens && !slip {
+	differsInCase := slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, t.Name) })
+	if h.openTokens && !differsInCase {
 		return nil
 	}
-	return reeve.InvalidField("/name", "is no "+string(t.Class)+" that anything tells of",
+	return reeve.InvalidField("/name", "is not a known "+string(t.Class),
 		"one of "+strings.Join(known, ", "))
 }
 
-// checkID refuses the id of a thing that is not there. Files are watched by their path, there or not.
+// checkID returns an error if no entity has the id. A path is accepted whether or not the file exists.
 func (h *subscriptionHandlers) checkID(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) error {
 	if h.openTokens || strings.Contains(id, "/") {
 		return nil
 	}
-	_, there, err := snap.Journal(person(who)).Entity(ctx, id)
-	if err != nil || there {
+	_, exists, err := snap.Journal(personScope(who)).Entity(ctx, id)
+	if err != nil || exists {
 		return err
 	}
-	for _, look := range []func() error{
+	for _, find := range []func() error{
 		func() error { _, err := snap.Agents().GetAgent(ctx, who.Workspace, id); return err },
-		func() error { _, err := timerFor(ctx, snap.Queue(), who, id); return err },
-		func() error { _, err := see(ctx, snap, who, id); return err },
+		func() error { _, err := getVisibleTimer(ctx, snap.Queue(), who, id); return err },
+		func() error { _, err := getVisibleConversation(ctx, snap, who, id); return err },
 	} {
-		if !reeve.IsID(id) { // an agent's name, say, is not told of
+		if !reeve.IsID(id) { // an agent's name is no id
 			break
 		}
-		if err := look(); reeve.CodeOf(err) != reeve.NotFound {
+		if err := find(); reeve.CodeOf(err) != reeve.NotFound {
 			return err
 		}
 	}
-	return reeve.InvalidField("/name", "is the id of nothing that there is",
-		"the id of a thing of the journal, an agent, a schedule or a conversation, or the path of a file")
+	return reeve.InvalidField("/name", "does not exist",
+		"the id of a journal entry, an agent, a schedule or a conversation, or the path of a file")
 }

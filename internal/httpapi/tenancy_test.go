@@ -42,7 +42,7 @@ type sample struct {
 	role  reeve.Role // the least that may
 }
 
-// sampled leaves out operations that have no sample yet. TestI06_NothingOfAnotherWorkspace names them.
+// sampled leaves out operations that have no sample yet. TestI06_OtherWorkspacesAreInvisible names them.
 func sampled(operations []operation) []operation {
 	have := samples(nowhere)
 	return slices.DeleteFunc(operations, func(o operation) bool { _, ok := have[o.id]; return !ok })
@@ -183,7 +183,7 @@ func (s sample) request(h *reevetest.Host, method string, headers ...string) ree
 	return h.Do(method, s.path, s.body, headers...)
 }
 
-func TestI06_NothingOfAnotherWorkspace(t *testing.T) {
+func TestI06_OtherWorkspacesAreInvisible(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
@@ -293,7 +293,7 @@ func TestI06_Roles(t *testing.T) {
 	}
 }
 
-func TestI06_TokensThatAreNotValid(t *testing.T) {
+func TestI06_InvalidTokens(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	good := token(t, h, reeve.Member)

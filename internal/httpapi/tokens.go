@@ -16,18 +16,18 @@ type tokenHandlers struct {
 	streams *Streams
 }
 
-// list lists the tokens of a workspace. It shows of their other workspaces only those that the caller's token has too.
+// list returns the tokens of the workspace. It hides their other workspaces unless the caller's token is valid there.
 func (h *tokenHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.TokenList], error) {
 	out := &body[api.TokenList]{Body: api.TokenList{Tokens: []reeve.AccessToken{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		mine, _, err := snap.Agents().GetCredential(ctx, who.TokenID)
+		own, _, err := snap.Agents().GetCredential(ctx, who.TokenID)
 		if err != nil {
 			return err
 		}
 		list, err := snap.Agents().ListCredentials(ctx, who.Workspace)
 		for _, c := range list {
 			c.Workspaces = slices.DeleteFunc(c.Workspaces,
-				func(w string) bool { return !slices.Contains(mine.Workspaces, w) })
+				func(w string) bool { return !slices.Contains(own.Workspaces, w) })
 			out.Body.Tokens = append(out.Body.Tokens, c.AccessToken)
 		}
 		return err
@@ -44,12 +44,12 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if err != nil {
 			return nil, err
 		}
-		at = at.UTC() // as it is kept
+		at = at.UTC() // as stored
 		expires = &at
 	}
 	out := &body[api.NewToken]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		mine, _, err := tx.Agents().GetCredential(ctx, who.TokenID)
+		own, _, err := tx.Agents().GetCredential(ctx, who.TokenID)
 		if err != nil {
 			return err
 		}
@@ -61,19 +61,20 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if len(t.Workspaces) == 0 {
 			t.Workspaces = []string{who.Workspace}
 		}
-		if !within(t.Workspaces, mine.Workspaces) {
+		if !isSubset(t.Workspaces, own.Workspaces) {
 			return reeve.Errorf(reeve.Forbidden, "your own token is not valid in all of those workspaces")
 		}
 		if t.ExpiresAt != nil && !t.ExpiresAt.After(tx.Now()) {
-			return &reeve.Error{Code: reeve.Validation, Message: "the token would have expired already",
-				Fields: []reeve.Field{{Path: "/expires_at", Message: "is in the past", Expected: "a time to come"}}}
+			return &reeve.Error{Code: reeve.Validation, Message: "the expiry of the token is in the past",
+				Fields: []reeve.Field{{Path: "/expires_at", Message: "is in the past",
+					Expected: "a time in the future"}}}
 		}
 		text, c := newCredential(tx.NewID(reeve.PrefixToken), t)
 		out.Body = api.NewToken{AccessToken: c.AccessToken, Token: text}
 		if err := tx.Agents().InsertCredential(ctx, c); err != nil {
 			return err
 		}
-		return tx.Ledger().SaveResponse(ctx, nil) // its text is not kept
+		return tx.Ledger().SaveResponse(ctx, nil) // the token's text is never stored
 	})
 }
 
@@ -87,23 +88,23 @@ func (h *tokenHandlers) revoke(ctx context.Context, who reeve.Principal, in *IDP
 		if !ok || c.RevokedAt != nil || !slices.Contains(c.Workspaces, who.Workspace) {
 			return reeve.Errorf(reeve.NotFound, "token %q not found", in.ID)
 		}
-		mine, _, err := tx.Agents().GetCredential(ctx, who.TokenID)
+		own, _, err := tx.Agents().GetCredential(ctx, who.TokenID)
 		if err != nil {
 			return err
 		}
-		if c.Server && !mine.Server {
-			return reeve.Errorf(reeve.Forbidden, "the token is a server's own").
+		if c.Server && !own.Server {
+			return reeve.Errorf(reeve.Forbidden, "the token is a server token").
 				Hintf("only a server token can revoke it")
 		}
-		if !within(c.Workspaces, mine.Workspaces) {
-			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace that yours is not valid in").
-				Hintf("an owner of all its workspaces can revoke it")
+		if !isSubset(c.Workspaces, own.Workspaces) {
+			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace in which your token is not valid").
+				Hintf("ask an owner of all its workspaces to revoke it")
 		}
 		return tx.Agents().RevokeCredential(ctx, in.ID, tx.Now())
 	})
 }
 
-// within tells whether every workspace of the first list is in the second.
-func within(some, all []string) bool {
+// isSubset reports whether every element of some is in all.
+func isSubset(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(w string) bool { return !slices.Contains(all, w) })
 }

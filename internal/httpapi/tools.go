@@ -11,17 +11,17 @@ import (
 	"reeve/internal/store"
 )
 
-// show is a tool as the API shows it.
-func show(t reeve.Tool, config json.RawMessage) api.ToolView {
+// newToolView returns a tool as the API shows it.
+func newToolView(t reeve.Tool, config json.RawMessage) api.ToolView {
 	return api.ToolView{Tool: t, ParametersSchema: string(t.Parameters), Config: config}
 }
 
-// showAttached is a tool with an agent's settings, which are an object even when there are none.
-func showAttached(t reeve.Tool, config json.RawMessage) api.ToolView {
+// newAttachedToolView returns a tool with an agent's settings. Missing settings become an empty object.
+func newAttachedToolView(t reeve.Tool, config json.RawMessage) api.ToolView {
 	if len(config) == 0 {
 		config = json.RawMessage("{}")
 	}
-	return show(t, config)
+	return newToolView(t, config)
 }
 
 // toolHandlers serves the tool catalogue and the tools of agents.
@@ -32,28 +32,28 @@ type toolHandlers struct {
 
 func (h *toolHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Category string `query:"category" maxLength:"64" doc:"Only this category"`
+	Category string `query:"category" maxLength:"64" doc:"Only tools of this category"`
 }) (*body[api.ToolList], error) {
 	list, err := h.gate.Catalogue.Tools(ctx, who.Workspace, in.Category)
 	out := &body[api.ToolList]{Body: api.ToolList{Tools: []api.ToolView{}}}
 	for _, t := range list {
-		out.Body.Tools = append(out.Body.Tools, show(t, nil))
+		out.Body.Tools = append(out.Body.Tools, newToolView(t, nil))
 	}
 	return out, err
 }
 
 func (h *toolHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ToolView], error) {
 	t, err := h.gate.Catalogue.Tool(ctx, who.Workspace, in.ID)
-	return &body[api.ToolView]{show(t, nil)}, err
+	return &body[api.ToolView]{newToolView(t, nil)}, err
 }
 
 func (h *toolHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body api.ToolRequest
 }) (*body[api.ToolView], error) {
-	answerAs(ctx, func(t reeve.Tool) any { return show(t, nil) })
+	convertStoredResponse(ctx, func(t reeve.Tool) any { return newToolView(t, nil) })
 	t, err := h.gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), false, who.Role)
-	return &body[api.ToolView]{show(t, nil)}, err
+	return &body[api.ToolView]{newToolView(t, nil)}, err
 }
 
 func (h *toolHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
@@ -62,17 +62,18 @@ func (h *toolHandlers) update(ctx context.Context, who reeve.Principal, in *stru
 }) (*body[api.ToolView], error) {
 	if in.Body.ID != in.ID {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "the id of a tool cannot change",
-			Fields: []reeve.Field{{Path: "/id", Message: "is not the one in the path", Expected: in.ID}}}
+			Fields: []reeve.Field{{Path: "/id", Message: "differs from the id in the path", Expected: in.ID}}}
 	}
 	t, err := h.gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), true, who.Role)
-	return &body[api.ToolView]{show(t, nil)}, err
+	return &body[api.ToolView]{newToolView(t, nil)}, err
 }
 
 func (h *toolHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.gate.Catalogue.DeleteTool(ctx, who.Workspace, in.ID)
 }
 
-// listAttached lists what an agent can call: its attachments or, when it never had one, the default set.
+// listAttached lists the tools that an agent can call: its attached tools, or the default tools if none was ever
+// attached.
 func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal,
 	in *AgentPath) (*body[api.ToolList], error) {
 	out := &body[api.ToolList]{Body: api.ToolList{Tools: []api.ToolView{}}}
@@ -86,7 +87,7 @@ func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal,
 			if t.Tool.Broken == "" {
 				t.Tool.Broken = h.gate.Catalogue.WhyNotCallable(t.Tool, t.Config)
 			}
-			out.Body.Tools = append(out.Body.Tools, showAttached(t.Tool, t.Config))
+			out.Body.Tools = append(out.Body.Tools, newAttachedToolView(t.Tool, t.Config))
 		}
 		if len(list) > 0 || a.OwnTools || err != nil {
 			return err
@@ -99,7 +100,7 @@ func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal,
 			if err != nil {
 				return err
 			}
-			out.Body.Tools = append(out.Body.Tools, show(t, nil))
+			out.Body.Tools = append(out.Body.Tools, newToolView(t, nil))
 		}
 		return nil
 	})
@@ -113,7 +114,7 @@ func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *stru
 	AgentPath
 	Body api.AttachRequest
 }) (*body[api.ToolView], error) {
-	if err := h.checkNames(ctx, who, in.Agent, in.Body); err != nil {
+	if err := h.checkConfigNames(ctx, who, in.Agent, in.Body); err != nil {
 		return nil, err
 	}
 	var t reeve.Tool
@@ -130,20 +131,21 @@ func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *stru
 			return err
 		}
 		if names := h.gate.Catalogue.OwnerOnlySettings(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
-			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role,
-				strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
+			return reeve.Errorf(reeve.Forbidden, "the role %s may not set %s of %s", who.Role,
+				strings.Join(names, " and "), t.ID).Hintf("use a token with the role %s", reeve.Owner)
 		}
 		if err := tx.Agents().Attach(ctx, a, t, config); err != nil {
 			return err
 		}
-		return tx.Ledger().SaveResponse(ctx, showAttached(t, config))
+		return tx.Ledger().SaveResponse(ctx, newAttachedToolView(t, config))
 	})
-	return &body[api.ToolView]{showAttached(t, config)}, err
+	return &body[api.ToolView]{newAttachedToolView(t, config)}, err
 }
 
-// checkNames refuses settings for a tool that name what there is not. It comes before the transaction that attaches the
-// tool, since tools look things up by themselves.
-func (h *toolHandlers) checkNames(ctx context.Context, who reeve.Principal, agent string, r api.AttachRequest) error {
+// checkConfigNames returns an error if the settings of a tool name something that does not exist. It runs before the
+// transaction that attaches the tool, because tools make these lookups in transactions of their own.
+func (h *toolHandlers) checkConfigNames(ctx context.Context, who reeve.Principal, agent string,
+	r api.AttachRequest) error {
 	var t reeve.Tool
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if _, err = snap.Agents().GetAgent(ctx, who.Workspace, agent); err == nil {

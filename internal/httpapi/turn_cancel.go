@@ -9,40 +9,40 @@ import (
 	"reeve/internal/wake"
 )
 
-// turnCanceler ends turns of conversations.
+// turnCanceler cancels turns of conversations.
 type turnCanceler struct {
 	db        *store.DB
 	scheduler *wake.Scheduler
 	streams   *Streams
 }
 
-// abandon ends a turn whose only follower went away or lost its right to listen. An error of the store ends no turn,
-// and neither does a server that stops: the turn goes on after the next start.
+// abandon cancels a turn whose only client has disconnected or may no longer listen, as err shows. Other errors do not
+// cancel the turn. Neither does a stopping server, which resumes the turn after the next start.
 func (c turnCanceler) abandon(ctx context.Context, who reeve.Principal, turn string, err error) {
 	why := ""
 	switch reeve.CodeOf(err) {
 	case reeve.Canceled:
-		why = "its client went away"
+		why = "its client disconnected"
 	case reeve.Unauthenticated, reeve.NotFound:
-		why = "its client may not listen any more"
+		why = "its client may no longer listen"
 	default:
 	}
-	if why == "" || c.streams.stopping() {
+	if why == "" || c.streams.isStopping() {
 		return
 	}
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	endCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	// which means that it has just ended
-	if _, err := c.scheduler.End(keep, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil &&
+	// a conflict means that the turn has just ended
+	if _, err := c.scheduler.End(endCtx, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil &&
 		reeve.CodeOf(err) != reeve.Conflict {
-		note(ctx, err)
+		logFailure(ctx, err)
 	}
 }
 
-// cancel ends a turn, of any conversation or of one.
+// cancel cancels a turn that the caller may see. If conversation is set, the turn must belong to it.
 func (c turnCanceler) cancel(ctx context.Context, who reeve.Principal, conversation, id string) (reeve.Turn, error) {
 	err := c.db.View(ctx, func(snap *store.Snap) error {
-		run, err := seeTurn(ctx, snap, who, id)
+		run, err := getVisibleTurn(ctx, snap, who, id)
 		if err == nil && conversation != "" && run.SessionID != conversation {
 			err = reeve.Errorf(reeve.NotFound, "turn %q not found in this conversation", id)
 		}

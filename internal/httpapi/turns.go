@@ -21,9 +21,9 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // turnHandlers serves the turns of conversations.
 type turnHandlers struct {
 	db       *store.DB
-	desk     *chat.Service
+	chat     *chat.Service
 	canceler turnCanceler
-	follower eventStreamer
+	streamer eventStreamer
 	log      *slog.Logger
 }
 
@@ -36,7 +36,7 @@ func (h *turnHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	}
 	out := &body[api.TurnList]{Body: api.TurnList{Turns: []reeve.Turn{}}}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		c, err := see(ctx, snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -52,54 +52,54 @@ func (h *turnHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	return out, err
 }
 
-// create begins a turn, and answers with the turn or with its events. The turn goes on when a client that follows it
-// goes away.
+// create begins a turn, and returns the turn or streams its events. The turn continues if the client disconnects.
 func (h *turnHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Key    string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
+	Key    string `header:"Idempotency-Key" maxLength:"255" doc:"Begins the turn once"`
 	Accept string `header:"Accept"`
 	Body   reeve.TurnRequest
 }) (*huma.StreamResponse, error) {
 	if !strings.Contains(in.Accept, eventType) {
-		turn, fresh, err := h.desk.BeginTurn(ctx, who, in.ID, in.Key, in.Body)
+		turn, isNew, err := h.chat.BeginTurn(ctx, who, in.ID, in.Key, in.Body)
 		if err != nil {
 			return nil, err
 		}
 		return &huma.StreamResponse{Body: func(c huma.Context) {
-			if !fresh {
+			if !isNew {
 				c.SetHeader(replayHeader, "true")
 			}
-			h.reply(c, http.StatusCreated, turn)
+			h.writeJSON(c, http.StatusCreated, turn)
 		}}, nil
 	}
-	f, err := h.begin(ctx, who, in.ID, in.Key, in.Body)
+	f, err := h.beginStreamed(ctx, who, in.ID, in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusCreated, f) }}, nil
+	return &huma.StreamResponse{Body: func(c huma.Context) { h.streamer.send(c, http.StatusCreated, f) }}, nil
 }
 
-// reply answers with one document.
-func (h *turnHandlers) reply(c huma.Context, status int, v any) {
+// writeJSON sends a JSON document.
+func (h *turnHandlers) writeJSON(c huma.Context, status int, v any) {
 	c.SetHeader("Content-Type", "application/json")
 	c.SetStatus(status)
 	if err := json.NewEncoder(c.BodyWriter()).Encode(v); err != nil {
-		h.log.Debug("an answer was not taken", "request", requestID(c.Context()), "error", err)
+		h.log.Debug("cannot send response", "request", requestID(c.Context()), "error", err)
 	}
 }
 
-// begin begins a turn that is followed from its first frame to its last.
-func (h *turnHandlers) begin(ctx context.Context, who reeve.Principal, conversation, key string,
-	r reeve.TurnRequest) (*following, error) {
-	// so that a new turn is heard from its first frame on without looking for it
-	reader, err := h.desk.Broadcaster.Subscribe(ctx, conversation, -1)
+// beginStreamed begins a turn and returns a stream of all its frames. For a repeated key it returns a stream of the
+// existing turn.
+func (h *turnHandlers) beginStreamed(ctx context.Context, who reeve.Principal, conversation, key string,
+	r reeve.TurnRequest) (*eventStream, error) {
+	// subscribe first, so that the stream has the first frame of a new turn
+	reader, err := h.chat.Broadcaster.Subscribe(ctx, conversation, -1)
 	if err != nil {
 		return nil, err
 	}
-	turn, fresh, err := h.desk.BeginTurn(ctx, who, conversation, key, r)
-	if err == nil && !fresh {
+	turn, isNew, err := h.chat.BeginTurn(ctx, who, conversation, key, r)
+	if err == nil && !isNew {
 		reader.Close()
-		reader, err = h.rejoin(ctx, conversation, turn.ID)
+		reader, err = h.subscribeFromStart(ctx, conversation, turn.ID)
 	}
 	if err != nil {
 		if reader != nil {
@@ -107,11 +107,11 @@ func (h *turnHandlers) begin(ctx context.Context, who reeve.Principal, conversat
 		}
 		return nil, err
 	}
-	return &following{reader: reader, who: who, conversation: conversation, turn: turn.ID, follow: true}, nil
+	return &eventStream{reader: reader, who: who, conversation: conversation, turn: turn.ID, keepOpen: true}, nil
 }
 
-// rejoin follows a turn that has begun before, from its first frame on.
-func (h *turnHandlers) rejoin(ctx context.Context, conversation, turn string) (*chat.Reader, error) {
+// subscribeFromStart subscribes to an existing turn from its first frame.
+func (h *turnHandlers) subscribeFromStart(ctx context.Context, conversation, turn string) (*chat.Reader, error) {
 	var first int64
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		first, _, err = snap.Chat().FrameNumber(ctx, conversation, "started:"+turn)
@@ -120,13 +120,13 @@ func (h *turnHandlers) rejoin(ctx context.Context, conversation, turn string) (*
 	if err != nil {
 		return nil, err
 	}
-	return h.desk.Broadcaster.Subscribe(ctx, conversation, max(0, first-1))
+	return h.chat.Broadcaster.Subscribe(ctx, conversation, max(0, first-1))
 }
 
-// seeTurn reads a turn of a conversation that somebody may see.
-func seeTurn(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (run reeve.Run, err error) {
+// getVisibleTurn returns the run of a turn. It fails with NOT_FOUND if the caller may not see its conversation.
+func getVisibleTurn(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (run reeve.Run, err error) {
 	if run, err = snap.Runs().GetRun(ctx, who.Workspace, id); err == nil && run.Reason == reeve.ReasonUser {
-		_, err = see(ctx, snap, who, run.SessionID)
+		_, err = getVisibleConversation(ctx, snap, who, run.SessionID)
 	} else if err == nil {
 		err = &reeve.Error{Code: reeve.NotFound}
 	}
@@ -139,7 +139,7 @@ func seeTurn(ctx context.Context, snap *store.Snap, who reeve.Principal, id stri
 func (h *turnHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.TurnDetail], error) {
 	out := &body[api.TurnDetail]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		run, err := seeTurn(ctx, snap, who, in.ID)
+		run, err := getVisibleTurn(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -155,9 +155,9 @@ func (h *turnHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath)
 	})
 }
 
-// cancel ends a turn that the caller may see.
+// cancel cancels a turn that the caller may see.
 func (h *turnHandlers) cancel(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Turn], error) {
-	answerAs(ctx, func(run reeve.Run) any { return run.Turn() })
+	convertStoredResponse(ctx, func(run reeve.Run) any { return run.Turn() })
 	t, err := h.canceler.cancel(ctx, who, "", in.ID)
 	return &body[reeve.Turn]{t}, err
 }
@@ -168,7 +168,7 @@ func (h *turnHandlers) rate(ctx context.Context, who reeve.Principal, in *struct
 }) (*body[reeve.Feedback], error) {
 	out := &body[reeve.Feedback]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		run, err := seeTurn(ctx, &tx.Snap, who, in.ID)
+		run, err := getVisibleTurn(ctx, &tx.Snap, who, in.ID)
 		if err != nil {
 			return err
 		}

@@ -20,23 +20,24 @@ func (h *wakeHandlers) listForRun(ctx context.Context, who reeve.Principal, in *
 	Page
 }) (*body[api.WakeList], error) {
 	return h.list(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
-		r, err := runFor(ctx, snap, who, in.ID)
+		r, err := getVisibleRun(ctx, snap, who, in.ID)
 		return store.WakeFilter{Run: r.ID}, err
 	})
 }
 
-// list reads a page of the wakes that of chooses. A page ends with a wake, whose key is the cursor.
-func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of func(*store.Snap) (store.WakeFilter,
-	error)) (*body[api.WakeList], error) {
+// list returns a page of the wakes that the filter selects. The cursor is the run key of the last wake.
+func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page,
+	filter func(*store.Snap) (store.WakeFilter,
+		error)) (*body[api.WakeList], error) {
 	out := &body[api.WakeList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		f, err := of(snap)
+		f, err := filter(snap)
 		if err != nil {
 			return err
 		}
-		f.For, f.After, f.Limit = eyes(who), p.Cursor, p.Limit
+		f.For, f.After, f.Limit = visibleUser(who), p.Cursor, p.Limit
 		if out.Body.Wakes, err = snap.Queue().ListWakes(ctx, who.Workspace, f); reeve.CodeOf(err) == reeve.NotFound {
-			err = badCursor()
+			err = newInvalidCursor()
 		}
 		return err
 	})
@@ -48,13 +49,13 @@ func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of
 
 func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Key string `path:"runKey" maxLength:"256" doc:"The run key; a slash in it is written %2F"`
+	Key string `path:"runKey" maxLength:"256" doc:"Run key; write a slash as %2F"`
 }) (*body[reeve.Wake], error) {
 	out := &body[reeve.Wake]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = snap.Queue().GetWake(ctx, in.Key); err == nil && (out.Body.WorkspaceID != who.Workspace ||
-			!sees(who, out.Body.UserID)) {
-			err = absent("wake", in.Key)
+			!canSee(who, out.Body.UserID)) {
+			err = newNotFound("wake", in.Key)
 		}
 		return err
 	})
@@ -62,7 +63,7 @@ func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 
 func (h *wakeHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
-	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key wakes once"`
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"Wakes the agent once"`
 	Body api.WakeRequest
 }) (*body[reeve.Wake], error) {
 	w, err := h.queue.Wake(ctx, who.Workspace, in.Agent, who.User, in.Key, in.Body.Input)

@@ -32,7 +32,7 @@ func (h *workspaceHandlers) list(ctx context.Context, who reeve.Principal,
 	})
 }
 
-// create makes a workspace. Server tokens are valid in it at once; no other token is until an owner makes one for it.
+// create creates a workspace. At first only server tokens are valid in it.
 func (h *workspaceHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body api.WorkspaceRequest
@@ -43,7 +43,7 @@ func (h *workspaceHandlers) create(ctx context.Context, who reeve.Principal, in 
 	}
 	out := &body[reeve.Workspace]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := serverWide(ctx, &tx.Snap, who); err != nil {
+		if err := checkServerToken(ctx, &tx.Snap, who); err != nil {
 			return err
 		}
 		if out.Body, err = tx.Agents().InsertWorkspace(ctx, in.Body.ID, name); err != nil {

@@ -12,8 +12,8 @@ import (
 	"reeve/internal/store"
 )
 
-// getMedia gives what an agent sent to a conversation, as it was when it was sent. Nobody vouches for it, so no browser
-// is to run it.
+// getMedia returns a file that an agent sent to a conversation, unchanged since then. The content is untrusted, so the
+// headers keep browsers from executing it.
 func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
@@ -21,7 +21,7 @@ func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal
 	var a reeve.Attachment
 	var got store.PayloadSlice
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		c, err := see(ctx, snap, who, in.ID)
+		c, err := getVisibleConversation(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal
 		c.SetHeader("X-Content-Type-Options", "nosniff")
 		c.SetStatus(http.StatusOK)
 		if _, err := c.BodyWriter().Write(got.Body); err != nil {
-			h.log.Debug("an answer was not taken", "request", requestID(c.Context()), "error", err)
+			h.log.Debug("cannot send response", "request", requestID(c.Context()), "error", err)
 		}
 	}}, nil
 }

@@ -187,7 +187,7 @@ func (d *openapi) judge(r *http.Request, res *http.Response, body []byte) string
 	return ""
 }
 
-// refused checks that an answer is a problem, whole and as promised, and gives it.
+// refused checks that a response is a complete problem document, and returns it.
 func refused(t *testing.T, r reevetest.Reply, status int, code reeve.Code) api.Problem {
 	t.Helper()
 	var p api.Problem
@@ -225,7 +225,7 @@ func refusedAt(t *testing.T, r reevetest.Reply, path string) {
 	t.Errorf("no error at %q: %s", path, r.Body)
 }
 
-// token makes a bearer token and gives its text.
+// token creates a bearer token and returns its text.
 func token(t *testing.T, h *reevetest.Host, role reeve.Role, workspaces ...string) string {
 	t.Helper()
 	var made api.NewToken
@@ -233,7 +233,7 @@ func token(t *testing.T, h *reevetest.Host, role reeve.Role, workspaces ...strin
 	return made.Token
 }
 
-// as gives the headers of a request with another token, perhaps in another workspace.
+// as returns the headers of a request with another token, optionally in another workspace.
 func as(token string, workspace ...string) []string {
 	out := []string{"Authorization", "Bearer " + token}
 	if len(workspace) > 0 {

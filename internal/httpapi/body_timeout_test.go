@@ -32,8 +32,7 @@ func (l wire) Accept() (net.Conn, error) {
 func (l wire) Close() error   { close(l.ends); return nil }
 func (l wire) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A body may take its time as long as it comes on; what is done with it then may too. One that stands still or trickles
-// is given up.
+// A body may arrive slowly, and its handler may take long. A body that pauses or is far too slow is refused.
 func TestBadInput_SlowBodies(t *testing.T) {
 	for name, c := range map[string]struct {
 		piece int
@@ -51,7 +50,8 @@ func TestBadInput_SlowBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
-				handle(humago.New(mux, document("")), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member,
+				handle(humago.New(mux, openAPIConfig("")), route{http.MethodPost, "/x", "createNote", "x", "x",
+					reeve.Member,
 					0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string],
 					error) {
 					if !notify.Sleep(ctx, c.works) {
@@ -60,7 +60,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 					return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
 				})
 				srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					paced(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey,
+					limitBodyTime(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey,
 						reeve.Principal{Role: c.role})))
 				})}
 				mine, theirs := net.Pipe()
@@ -90,12 +90,12 @@ func TestBadInput_SlowBodies(t *testing.T) {
 	}
 }
 
-// A body that comes too slowly is told so with a key, too.
-func TestIdempotencyKey_OfASlowBody(t *testing.T) {
+// A slow body also times out for a request with an Idempotency-Key.
+func TestIdempotencyKey_SlowBodyTimesOut(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, "/x",
-		iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the body came too slowly")))
-	if _, err := keyed(r, reeve.Principal{}, "k"); reeve.CodeOf(err) != reeve.Timeout {
+		iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the request body arrived too slowly")))
+	if _, err := newKeyedRequest(r, reeve.Principal{}, "k"); reeve.CodeOf(err) != reeve.Timeout {
 		t.Error(err)
 	}
 }

@@ -22,7 +22,7 @@ func FuzzClientFrame(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		frame, err := readClientFrame(b)
+		frame, err := decodeClientFrame(b)
 		if err != nil {
 			if e := reeve.AsError(err); e.Code != reeve.Validation || e.Message == "" || len(e.Fields) == 0 {
 				t.Fatalf("%q: %v", b, err)
@@ -48,14 +48,14 @@ func FuzzClientFrame(f *testing.F) {
 		}
 		if again, err := json.Marshal(frame); err != nil {
 			t.Fatal(err)
-		} else if _, err := readClientFrame(again); err != nil {
+		} else if _, err := decodeClientFrame(again); err != nil {
 			t.Fatalf("%s: %v", again, err)
 		}
 	})
 }
 
-// What is refused names the field as the client wrote it.
-func TestW21_FramesThatAreWrong(t *testing.T) {
+// The error names the field as the client wrote it.
+func TestW21_InvalidFrames(t *testing.T) {
 	t.Parallel()
 	for text, path := range map[string]string{`{"TYPE":"ping"}`: "/TYPE",
 		`{"type":"message","Content":"hi"}`: "/Content", `{"type":"message","content":7}`: "/content",
@@ -65,14 +65,14 @@ func TestW21_FramesThatAreWrong(t *testing.T) {
 		`{"type":"message","tools":["a",1]}`:                                    "/tools/1",
 		`{"type":"message","attachments":[{"name":"a"},{"name":7}]}`:            "/attachments/1/name",
 		`{"type":"message","attachments":[{"data":{}}]}`:                        "/attachments/0/data", `[1]`: ""} {
-		if _, err := readClientFrame([]byte(text)); err == nil || reeve.AsError(err).Fields[0].Path != path {
+		if _, err := decodeClientFrame([]byte(text)); err == nil || reeve.AsError(err).Fields[0].Path != path {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	long := strings.Repeat("x", 1<<20)
 	for _, text := range []string{`{"type":"` + long + `"}`, `{"type":"ping","` + long + `":1}`, `{"type":"ping","X` +
 		long + `":1}`, `{"type":"message","variables":{"` + long + `":1}}`, `{"` + long + `":1,"` + long + `":2}`} {
-		if _, err := readClientFrame([]byte(text)); err == nil || len(reeve.AsError(err).Message) > 1000 ||
+		if _, err := decodeClientFrame([]byte(text)); err == nil || len(reeve.AsError(err).Message) > 1000 ||
 			len(reeve.AsError(err).Fields[0].Path) > 1000 {
 			t.Errorf("%s…: it is told in %d bytes", text[:30], len(fmt.Sprint(err)))
 		}

@@ -12,7 +12,7 @@ import (
 // The list of held work names everything that goes on, but shows what it is about only to those who could read it
 // elsewhere: another user's goal, input, turn or request to nobody but owners, and what looks like a secret in a
 // waiting call to nobody who may not decide on it.
-func TestG27_HeldWorkIsAsPrivateAsElsewhere(t *testing.T) {
+func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)

@@ -8,24 +8,24 @@ import (
 	"reeve"
 )
 
-// checkPath refuses paths that are not written in their one form: net/http would redirect them, and a proxy might read
-// them in another way than we do.
+// checkPath refuses paths that are not clean, such as /a//b. net/http would redirect them, and a proxy might interpret
+// them differently.
 func (e errorWriter) checkPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") {
-			e.noRoute(w, r)
+			e.writeNoRoute(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (e errorWriter) noRoute(w http.ResponseWriter, r *http.Request) {
+func (e errorWriter) writeNoRoute(w http.ResponseWriter, r *http.Request) {
 	e.write(w, r, reeve.Errorf(reeve.NotFound, "no route %s %s", r.Method, r.URL.Path).Hintf("see /docs"))
 }
 
-// unmatched answers requests that no route takes. It names the methods that the path does take, if any.
-func (e errorWriter) unmatched(mux *http.ServeMux) http.HandlerFunc {
+// handleUnmatched responds to requests that match no route. It lists the methods that the path supports, if any.
+func (e errorWriter) handleUnmatched(mux *http.ServeMux) http.HandlerFunc {
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
@@ -37,18 +37,18 @@ func (e errorWriter) unmatched(mux *http.ServeMux) http.HandlerFunc {
 			}
 		}
 		if len(allowed) == 0 {
-			e.noRoute(w, r)
+			e.writeNoRoute(w, r)
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		err := reeve.Errorf(reeve.Unsupported, "%s cannot be done with %s", r.Method, r.URL.Path).Hintf("it takes %s",
+		err := reeve.Errorf(reeve.Unsupported, "%s does not support %s", r.URL.Path, r.Method).Hintf("use %s",
 			strings.Join(allowed, ", "))
 		if isV1(r.URL.Path) {
-			p, _ := v1ProblemOf(&v1Fault{code: "method_not_allowed", err: err})
-			v1Write(w, http.StatusMethodNotAllowed, map[string]any{"error": p})
+			p, _ := newV1Problem(&v1CodedError{code: "method_not_allowed", err: err})
+			writeV1JSON(w, http.StatusMethodNotAllowed, map[string]any{"error": p})
 			return
 		}
-		p := problem(r.Context(), err)
+		p := newProblem(r.Context(), err)
 		p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
 		p.write(w)
 	}

@@ -37,9 +37,8 @@ func (w *world) watch() *atomic.Pointer[func(after bool)] {
 	return watch
 }
 
-// A caller whose connection breaks, wherever that meets the request, finds the change made once when waiting again with
-// the key.
-func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
+// After a disconnect at any point of a request, repeating it with the same key finds the change made exactly once.
+func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
@@ -116,7 +115,7 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 
 // Whatever a request changes, its answer is known when that is committed: nothing is read after that whose failure
 // would say that nothing was changed, and give the key back. A caller who goes away at that moment fails every read.
-func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
+func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
@@ -173,8 +172,8 @@ func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
 	}
 }
 
-// An inbox that somebody removes is gone, though they leave when a part of it is: nobody else would remove the rest.
-func TestI15_TheCallerGoesAwayWhileAnInboxIsRemoved(t *testing.T) {
+// The removal of an inbox completes even if the client disconnects halfway.
+func TestI15_ClientDisconnectsDuringInboxRemoval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
@@ -204,9 +203,8 @@ func TestI15_TheCallerGoesAwayWhileAnInboxIsRemoved(t *testing.T) {
 	}
 }
 
-// A client that goes away just as its turn begins ends it, as one does that has heard of it: nobody would hear what it
-// says.
-func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
+// A client that disconnects just as its turn begins cancels the turn, as a later disconnect does.
+func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
@@ -251,7 +249,7 @@ func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
 		t.Fatalf("%d conversations and %d turns, want 2 of each", len(talks), len(runs))
 	}
 	for _, run := range runs {
-		if run.State != reeve.RunCancelled || run.Message != "its client went away" {
+		if run.State != reeve.RunCancelled || run.Message != "its client disconnected" {
 			t.Errorf("a turn is %s: %s", run.State, run.Message)
 		}
 	}
@@ -270,9 +268,9 @@ func (u until) Err() error {
 	return nil
 }
 
-// A merge whose caller goes away once the default branch has moved is noted, and so is one that the server did not live
-// to note: by the next who asks for it.
-func TestW15_AMergeIsNotedWhoeverGoesAway(t *testing.T) {
+// A merge is recorded even if the client disconnects after the default branch has moved. If the server crashes before it
+// records a merge, the next merge request records it.
+func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
@@ -374,9 +372,9 @@ func (listening) SetWriteDeadline(time.Time) error { return nil }
 
 func (l listening) Flush() { l.begin() }
 
-// Whoever waits for a turn is told why that ends before the turn does, and is not taken for one who went away: the
-// turns of a server that stops go on after the next start.
-func TestW23_ThoseWhoWaitAreToldThatTheServerStops(t *testing.T) {
+// A client that waits for a turn receives an error when the server stops. The stop does not count as a disconnect, so
+// the turn continues after the next start.
+func TestW23_StoppingServerNotifiesWaitingClients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
@@ -406,8 +404,8 @@ func TestW23_ThoseWhoWaitAreToldThatTheServerStops(t *testing.T) {
 	}
 }
 
-// One whose token ends is told so in the stream, and its turn ends for that reason.
-func TestW23_AStreamWhoseTokenEnds(t *testing.T) {
+// When a token expires or is revoked, its stream reports it, and the turn is cancelled for that reason.
+func TestW23_StreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
@@ -418,12 +416,12 @@ func TestW23_AStreamWhoseTokenEnds(t *testing.T) {
 			"role": "member"}))
 		got := a.answered(t, h, watch, tok.Token)
 		h.Want(204, nil, "DELETE", "/api/tokens/"+tok.ID, nil)
-		if r := <-got; !strings.Contains(r.Body.String(), "not valid any more") || a.told == "" && r.Code != 401 {
+		if r := <-got; !strings.Contains(r.Body.String(), "no longer valid") || a.told == "" && r.Code != 401 {
 			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
 		}
 	}
 	for _, run := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
-		if run.State != reeve.RunCancelled || run.Message != "its client may not listen any more" {
+		if run.State != reeve.RunCancelled || run.Message != "its client may no longer listen" {
 			t.Errorf("a turn is %s: %s", run.State, run.Message)
 		}
 	}

@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+	"reeve/internal/chat"
+	"reeve/internal/gate"
+	"reeve/internal/store"
+)
+
+// viewRedactor redacts likely secrets in approvals and proposals for viewers. Members, who decide on calls, see the
+// full arguments.
+type viewRedactor struct {
+	db   *store.DB
+	gate *gate.Gate
+}
+
+// redact redacts approvals and proposals in place unless the caller is a member.
+func (v viewRedactor) redact(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval,
+	items []reeve.Proposal) error {
+	if who.Role.Allows(reeve.Member) || len(approvals)+len(items) == 0 {
+		return nil
+	}
+	redaction, err := v.gate.Redaction(ctx, snap, who.Workspace)
+	if err != nil {
+		return err
+	}
+	for i := range approvals {
+		approvals[i].Args, approvals[i].Preview = redaction.ForObservers(approvals[i].Args),
+			redaction.ForObservers(approvals[i].Preview)
+	}
+	for i := range items {
+		items[i].Args, items[i].Preview = redaction.ForObservers(items[i].Args),
+			redaction.ForObservers(items[i].Preview)
+	}
+	return nil
+}
+
+// redactOne is like redact for one approval and one proposal. Both may be nil.
+func (v viewRedactor) redactOne(ctx context.Context, snap *store.Snap, who reeve.Principal, a *reeve.Approval,
+	item *reeve.Proposal) error {
+	var approvals []reeve.Approval
+	var items []reeve.Proposal
+	if a != nil {
+		approvals = append(approvals, *a)
+	}
+	if item != nil {
+		items = append(items, *item)
+	}
+	err := v.redact(ctx, snap, who, approvals, items)
+	if a != nil {
+		*a = approvals[0]
+	}
+	if item != nil {
+		*item = items[0]
+	}
+	return err
+}
+
+// redactFrame returns the JSON of a frame as the caller may see it.
+func (v viewRedactor) redactFrame(ctx context.Context, who reeve.Principal,
+	f chat.EncodedFrame) (json.RawMessage, error) {
+	if f.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {
+		return f.Data, nil
+	}
+	var frame reeve.Frame
+	if err := json.Unmarshal(f.Data, &frame); err != nil {
+		return nil, err
+	}
+	err := v.db.View(ctx, func(snap *store.Snap) error {
+		redaction, err := v.gate.Redaction(ctx, snap, who.Workspace)
+		if err == nil {
+			frame.Preview = redaction.ForObservers(frame.Preview)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(frame)
+}
