@@ -81,7 +81,11 @@ type parts struct {
 	hub         *chat.Broadcaster
 	desk        *chat.Service
 	delegation  *agent.Delegation
-	automations *automation.Runner
+	automations *automation.Service
+	scripts     *automation.Runner
+	scriptJobs  *automation.Jobs
+	scriptTools *automation.Pack
+	supervisor  *automation.Supervisor
 	branches    *branch.Service
 }
 
@@ -186,10 +190,14 @@ func (h *Host) assemble() (err error) {
 	p.desk = &chat.Service{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue,
 		Fetcher: web.NewFetcher(guard)}
 	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
-	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
+	scripts := automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
 		Items: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
-		Limits: js.Limits{Time: time.Duration(cfg.ScriptTime)}})
+		Limits: js.Limits{Time: time.Duration(cfg.ScriptTime)}}
+	p.automations, p.scripts, p.scriptJobs = automation.NewService(scripts), automation.NewRunner(scripts),
+		automation.NewJobs(scripts)
+	p.supervisor = automation.NewSupervisor(scripts, p.scriptJobs)
+	p.scriptTools = automation.NewPack(scripts, p.scripts)
 	if p.branches, err = branch.Open(h.db, filepath.Join(cfg.Dir, branchFolder)); err != nil {
 		return err
 	}
@@ -224,7 +232,7 @@ func (h *Host) packs(guard web.Guard) ([]reeve.Tool, error) {
 		(&journal.Pack{DB: h.db}).Tools(),
 		(&mail.Pack{DB: h.db}).Tools(),
 		(&agents.Pack{Asker: p.delegation}).Tools(),
-		p.automations.Tools(),
+		p.scriptTools.Tools(),
 		(&users.Pack{Webhook: cfg.Webhook != ""}).Tools(),
 		(&utils.Pack{Client: guard.Client(), Forecast: cfg.WeatherURL, Places: cfg.PlacesURL}).Tools(),
 	), nil
@@ -282,10 +290,10 @@ func (h *Host) newRuns() (_ *runs, err error) {
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: mind, Log: h.log, Process: p.gate.Process()})
 	thinker := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble,
-		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
+		Extract: cfg.Extract, Steps: p.scripts, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
 		Resolve:  resolve,
 		OnAnswer: func(a agent.ModelCall) { metrics.answered(a, known) }, Log: h.log}
-	brain := &agent.Brain{DB: h.db, Script: p.automations, Thinker: thinker,
+	brain := &agent.Brain{DB: h.db, Script: p.scripts, Thinker: thinker,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
 		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts,
@@ -295,9 +303,9 @@ func (h *Host) newRuns() (_ *runs, err error) {
 			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun), // answers to callers, and calls that nobody needs
 			// what clients are told, once all that came of the calls is written
 			wake.EachRun(p.desk.OnRunEnd),
-			p.automations.OnRunsEnd, // retries, repairs and stops
+			p.supervisor.OnRunsEnd, // retries, repairs and stops
 		},
-		OnSkip:   []wake.SkipHandler{p.automations.OnWakesSkipped},
+		OnSkip:   []wake.SkipHandler{p.supervisor.OnWakesSkipped},
 		AfterEnd: []func(reeve.Run){p.desk.AfterRunEnd, metrics.ended}})
 	if err != nil {
 		return nil, err
@@ -324,8 +332,9 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	}
 	cfg, p := h.cfg, h.parts
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
-		Planner: p.planner, Desk: p.desk, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
-		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
+		Planner: p.planner, Desk: p.desk, Automations: p.automations, ScriptJobs: p.scriptJobs, Delegations: p.delegation,
+		Branches: p.branches,
+		Streams:  h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held,
 		Backup: h.snapshot, Metrics: h.telemetry.metrics.handler(),
 		MetricsToken: cfg.MetricsToken, OpenTokens: h.added}), nil

@@ -2,7 +2,6 @@ package automation
 
 import (
 	"context"
-	"encoding/json"
 
 	"reeve"
 	"reeve/internal/store"
@@ -26,6 +25,18 @@ var (
 		"scripts_ask")
 	maintainerTools = append(lookTools[:len(lookTools):len(lookTools)], "scripts_fix")
 )
+
+// Pack holds the scripts_* tools, with which the planner and the maintainer read, try and write scripts.
+type Pack struct {
+	Config
+	runner   *Runner // tries scripts
+	failures failures
+}
+
+// NewPack returns the tools. They try scripts with the runner.
+func NewPack(cfg Config, runner *Runner) *Pack {
+	return &Pack{Config: cfg, runner: runner, failures: failures{webhook: cfg.Webhook}}
+}
 
 type nothing struct{}
 
@@ -73,7 +84,7 @@ type fixArgs struct {
 const inTask = " Only for planning and mending; a script cannot call it."
 
 // Tools gives the pack.
-func (r *Runner) Tools() []reeve.Tool {
+func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what, capability string, effect reeve.Effect) reeve.Tool {
 		note := " " + notMutation
 		if effect.Mutates() {
@@ -89,31 +100,31 @@ func (r *Runner) Tools() []reeve.Tool {
 	eval.TimeoutMS = 2 * trialTime.Milliseconds()
 	save := tool("scripts_save", "Save Script",
 		"Save an automation's script as its next major version. A person activates it.", planScripts, reeve.Local)
-	save.Check = r.checkSaved
+	save.Check = p.checkSaved
 	fix := tool("scripts_fix", "Fix Script",
 		"Save the mended script as the next minor version, which becomes active. Refused if it names items in "+
 			"another way.", fixScripts, reeve.Local)
-	fix.Check, fix.TimeoutMS = r.checkFix, 5*trialTime.Milliseconds()
+	fix.Check, fix.TimeoutMS = p.checkFix, 5*trialTime.Milliseconds()
 	return []reeve.Tool{
 		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations.", seeScripts,
-			reeve.Read), r.toolList),
+			reeve.Read), p.toolList),
 		reeve.MustTool(tool("scripts_get", "Get Script", "Read a version of an automation's script.", seeScripts,
-			reeve.Read), r.toolGet),
+			reeve.Read), p.toolGet),
 		reeve.MustTool(tool("scripts_history", "Script History",
 			"List the versions of an automation's script and what changed, newest first.", seeScripts, reeve.Read),
-			r.toolHistory),
+			p.toolHistory),
 		reeve.MustTool(tool("scripts_runs", "Script Runs",
 			"List an automation's last runs and how they ended, or show one with its log.", seeScripts, reeve.Read),
-			r.toolRuns),
-		reeve.MustTool(eval, r.toolEval),
-		reeve.MustTool(save, r.toolSave),
+			p.toolRuns),
+		reeve.MustTool(eval, p.toolEval),
+		reeve.MustTool(save, p.toolSave),
 		reeve.MustTool(tool("scripts_schedule", "Schedule Script",
 			"Say when the automation runs by itself. It begins when a person activates the version, or at once if "+
-				"that is active.", planScripts, reeve.Local), r.toolSchedule),
+				"that is active.", planScripts, reeve.Local), p.toolSchedule),
 		reeve.MustTool(tool("scripts_ask", "Ask the Person",
 			"Ask the person who wants the automation. End your answer after it: you are called again with the reply.",
-			planScripts, reeve.Local), r.toolAsk),
-		reeve.MustTool(fix, r.toolFix),
+			planScripts, reeve.Local), p.toolAsk),
+		reeve.MustTool(fix, p.toolFix),
 	}
 }
 
@@ -137,183 +148,46 @@ func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation,
 	return m, k, err
 }
 
-func (r *Runner) toolList(ctx context.Context, _ nothing) (out any, err error) {
-	return r.listAll(ctx, reeve.InvocationFrom(ctx).Workspace)
-}
-
-func (r *Runner) listAll(ctx context.Context, workspace string) (any, error) {
-	type row struct {
-		Name    string                 `json:"name"`
-		Version string                 `json:"version,omitempty"`
-		Status  reeve.AutomationStatus `json:"status"`
-	}
-	list := []row{}
-	err := r.DB.View(ctx, func(s *store.Snap) error {
-		all, err := s.Automations().ListAutomations(ctx, workspace, "", 500)
-		for _, m := range all {
-			list = append(list, row{m.Name, m.Version, m.Status})
-		}
+func (p *Pack) toolList(ctx context.Context, _ nothing) (out any, err error) {
+	err = p.DB.View(ctx, func(s *store.Snap) error {
+		out, err = listAutomations(ctx, s, reeve.InvocationFrom(ctx).Workspace)
 		return err
 	})
-	return list, err
+	return out, err
 }
 
-func (r *Runner) toolGet(ctx context.Context, in which) (out any, err error) {
+func (p *Pack) toolGet(ctx context.Context, in which) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
-	err = r.DB.View(ctx, func(s *store.Snap) error {
+	err = p.DB.View(ctx, func(s *store.Snap) error {
 		m, _, err := target(ctx, s, inv, in.Automation)
 		if err == nil {
-			out, err = r.getVersion(ctx, s, m, in.Version)
+			out, err = describeVersion(ctx, s, m, in.Version)
 		}
 		return err
 	})
 	return out, err
 }
 
-// getVersion gives a version with what it may call.
-func (r *Runner) getVersion(ctx context.Context, s *store.Snap, m reeve.Automation,
-	version string) (out any, err error) {
-	var v reeve.ScriptVersion
-	switch {
-	case version != "":
-		var major, minor int
-		if major, minor, err = reeve.ParseVersion(version); err == nil {
-			v, err = s.Automations().GetVersion(ctx, m.AgentID, major, minor)
-		}
-	case m.ScriptID != "":
-		v, err = s.Automations().GetScript(ctx, m.WorkspaceID, m.ScriptID)
-	default:
-		if v, err = s.Automations().LastVersion(ctx, m.AgentID, -1); err == nil && v.ID == "" {
-			err = reeve.Errorf(reeve.NotFound, "the automation %q has no script yet", m.Name)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	tools, err := s.Agents().ListAttachments(ctx, m.AgentID)
-	ids := []string{}
-	for _, t := range tools {
-		ids = append(ids, t.Tool.ID)
-	}
-	return map[string]any{"automation": m.Name, "version": v.Version(), "active": v.ID == m.ScriptID,
-		"language": v.Language, "comment": v.Comment, "tools": ids, "source": v.Source}, err
-}
-
-func (r *Runner) toolHistory(ctx context.Context, in which) (out any, err error) {
+func (p *Pack) toolHistory(ctx context.Context, in which) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
-	err = r.DB.View(ctx, func(s *store.Snap) error {
+	err = p.DB.View(ctx, func(s *store.Snap) error {
 		m, _, err := target(ctx, s, inv, in.Automation)
 		if err == nil {
-			out, err = r.history(ctx, s, m)
+			out, err = listVersions(ctx, s, m)
 		}
 		return err
 	})
 	return out, err
 }
 
-func (r *Runner) history(ctx context.Context, s *store.Snap, m reeve.Automation) (any, error) {
-	type row struct {
-		Version string `json:"version"`
-		Active  bool   `json:"active,omitempty"`
-		By      string `json:"by,omitempty"`
-		Comment string `json:"comment,omitempty"`
-		Created string `json:"created"`
-	}
-	list := []row{}
-	all, err := s.Automations().ListVersions(ctx, m.AgentID, 50)
-	for _, v := range all {
-		list = append(list, row{v.Version(), v.ID == m.ScriptID, v.CreatedBy, v.Comment,
-			v.CreatedAt.Format("2006-01-02 15:04")})
-	}
-	return map[string]any{"automation": m.Name, "status": m.Status, "versions": list, "failure": m.Failure}, err
-}
-
-func (r *Runner) toolRuns(ctx context.Context, in whichRun) (out any, err error) {
+func (p *Pack) toolRuns(ctx context.Context, in whichRun) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
-	err = r.DB.View(ctx, func(s *store.Snap) error {
+	err = p.DB.View(ctx, func(s *store.Snap) error {
 		m, _, err := target(ctx, s, inv, in.Automation)
 		if err == nil {
-			out, err = r.runs(ctx, s, m, in.Run)
+			out, err = listRuns(ctx, s, m, in.Run)
 		}
 		return err
 	})
 	return out, err
-}
-
-func (r *Runner) runs(ctx context.Context, s *store.Snap, m reeve.Automation, one string) (any, error) {
-	type row struct {
-		Run      string             `json:"run"`
-		Type     reeve.RunType      `json:"type,omitempty"`
-		Version  string             `json:"version,omitempty"`
-		State    reeve.RunState     `json:"state"`
-		Class    reeve.FailureClass `json:"class,omitempty"`
-		Code     reeve.Code         `json:"code,omitempty"`
-		Message  string             `json:"message,omitempty"`
-		Output   string             `json:"output,omitempty"`
-		Started  string             `json:"started"`
-		Progress reeve.Progress     `json:"progress"`
-		Log      string             `json:"log,omitempty"`
-	}
-	list := []row{}
-	add := func(v reeve.Run, whole bool) error {
-		note, _, err := s.Automations().FindScriptRunOf(ctx, m.WorkspaceID, v.ID)
-		x := row{Run: v.ID, Type: note.Type, Version: note.Version, State: v.State, Class: note.Class, Code: v.Code,
-			Message: reeve.Truncate(v.Message, 1000), Started: v.StartedAt.Format("2006-01-02 15:04:05"),
-			Progress: note.Progress}
-		if whole {
-			x.Log, x.Output = note.Log, v.Output
-		}
-		list = append(list, x)
-		return err
-	}
-	if one != "" {
-		v, err := s.Runs().GetRun(ctx, m.WorkspaceID, one)
-		if err == nil && v.AgentID != m.AgentID {
-			err = reeve.Errorf(reeve.NotFound, "run %q not found", one)
-		}
-		if err != nil {
-			return nil, err
-		}
-		err = add(v, true)
-		return list, err
-	}
-	all, err := s.Runs().ListRuns(ctx, m.WorkspaceID, store.RunFilter{Agent: m.AgentID, Limit: 10})
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = add(all[i], false)
-	}
-	return list, err
-}
-
-// consult answers the functions that a script has only while it is tried.
-func (w *work) consult(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
-	var in struct{ Automation, Version, Run string }
-	if input != nil && json.Unmarshal(input, &in) != nil {
-		return nil, reeve.Errorf(reeve.Validation, "%s takes {automation, version, run}", name)
-	}
-	if in.Automation == "" {
-		in.Automation = w.run.AgentID
-	}
-	var out any
-	var err error
-	if name == listScripts {
-		out, err = w.listAll(ctx, w.run.WorkspaceID)
-	} else {
-		err = w.DB.View(ctx, func(s *store.Snap) error {
-			m, err := s.Automations().GetAutomation(ctx, w.run.WorkspaceID, in.Automation)
-			switch {
-			case err != nil:
-			case name == getScript:
-				out, err = w.getVersion(ctx, s, m, in.Version)
-			case name == scriptHistory:
-				out, err = w.history(ctx, s, m)
-			default:
-				out, err = w.runs(ctx, s, m, in.Run)
-			}
-			return err
-		})
-	}
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(out)
 }

@@ -11,8 +11,8 @@ import (
 const paused = "paused"
 
 // Pause keeps an automation from making calls: a run under way ends at its next.
-func (r *Runner) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
-	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+func (s *Service) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+	return s.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if m.PausedAt == nil {
 			now := tx.Now()
 			m.PausedAt, m.PausedRun = &now, ""
@@ -23,8 +23,8 @@ func (r *Runner) Pause(ctx context.Context, workspace, id string) (reeve.Automat
 
 // Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and
 // input; so it is for those that the pause kept from beginning.
-func (r *Runner) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
-	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+func (s *Service) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
+	m, err := s.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		stopped := m.Failure != nil && m.Failure.StoppedAt != nil
 		held, err := heldRuns(ctx, tx, *m)
 		if err != nil {
@@ -36,7 +36,7 @@ func (r *Runner) Resume(ctx context.Context, workspace, id, user string) (reeve.
 			}
 		}
 		for _, run := range held {
-			if err := r.carryOn(ctx, tx, workspace, run, user); err != nil {
+			if err := continueRun(ctx, tx, s.Waker, workspace, run, user); err != nil {
 				return err
 			}
 		}
@@ -49,10 +49,10 @@ func (r *Runner) Resume(ctx context.Context, workspace, id, user string) (reeve.
 		if !stopped {
 			return nil
 		}
-		return r.goOn(ctx, tx, *m, user)
+		return s.goOn(ctx, tx, *m, user)
 	})
 	if err == nil {
-		r.Waker.Wakeup()
+		s.Waker.Wakeup()
 	}
 	return m, err
 }
@@ -80,7 +80,7 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 
 // released carries on with a run that ends as paused when its automation is so no more: whoever resumed that did not
 // find this run among the ended ones.
-func (r *Runner) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+func (s *Supervisor) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	m, err := tx.Automations().LockAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
@@ -92,7 +92,7 @@ func (r *Runner) released(ctx context.Context, tx *store.Tx, run reeve.Run) erro
 	if err != nil || !found || a.Lifecycle == reeve.AgentDestroyed {
 		return err // without an agent nobody could carry on
 	}
-	if err := r.carryOn(ctx, tx, run.WorkspaceID, run.ID, run.UserID); err != nil {
+	if err := continueRun(ctx, tx, s.Waker, run.WorkspaceID, run.ID, run.UserID); err != nil {
 		return err
 	}
 	return tx.Automations().ClearHeldRun(ctx, run.ID)
@@ -122,7 +122,7 @@ func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 }
 
 // carryOn begins a run that carries on with the one that a pause ended.
-func (r *Runner) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user string) error {
+func continueRun(ctx context.Context, tx *store.Tx, queue WakeQueue, workspace, id, user string) error {
 	run, err := tx.Runs().GetRun(ctx, workspace, id)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
@@ -136,7 +136,7 @@ func (r *Runner) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user 
 	}
 	again := reeve.Wake{WorkspaceID: workspace, AgentID: run.AgentID, UserID: user, Input: run.Input,
 		OnBehalfOf: run.OnBehalfOf}
-	w, fresh, err := r.Waker.WakeIn(ctx, tx, again, "resume:"+id)
+	w, fresh, err := queue.WakeIn(ctx, tx, again, "resume:"+id)
 	if err != nil || !fresh {
 		return err
 	}
@@ -148,8 +148,8 @@ func (r *Runner) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user 
 
 // goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with
 // the one that failed.
-func (r *Runner) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
-	if err := r.wellAgain(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
+func (s *Service) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
+	if err := clearFailure(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
 		return err
 	}
 	run, err := tx.Runs().GetRun(ctx, m.WorkspaceID, m.Failure.RunID)
@@ -162,5 +162,5 @@ func (r *Runner) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, use
 	if run.UserID == "" {
 		run.UserID = user
 	}
-	return r.repeat(ctx, tx, run, reeve.Key("wake", string(reeve.ReasonRetry), "resumed", run.ID), tx.Now())
+	return enqueueRetry(ctx, tx, run, reeve.Key("wake", string(reeve.ReasonRetry), "resumed", run.ID), tx.Now())
 }

@@ -66,11 +66,10 @@ type Runner struct {
 	steps map[string]*step // by run: what somebody here waits for
 }
 
-// New makes the room.
-func New(cfg Config) *Runner {
+// NewRunner returns a runner.
+func NewRunner(cfg Config) *Runner {
 	if cfg.Limits.Time == 0 {
 		cfg.Limits.Time = time.Hour
 	}
-	cfg.Backoff = cfg.Backoff.WithDefaults()
 	return &Runner{Config: cfg, steps: map[string]*step{}}
 }

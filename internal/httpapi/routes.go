@@ -25,7 +25,7 @@ func routes(router huma.API, s *services) {
 	handle(router, route{del, "/api/tools/{id}", "deleteTool", "Remove a defined tool", "tools", member, gone},
 		tools.remove)
 
-	agents := &agentHandlers{db: s.DB, gate: s.Gate, scheduler: s.Scheduler, automations: s.Automations,
+	agents := &agentHandlers{db: s.DB, gate: s.Gate, scheduler: s.Scheduler, jobs: s.ScriptJobs,
 		delegations: s.Delegations,
 		announcer:   s.announcer}
 	handle(router, route{get, "/api/agents", "listAgents", "List agents", "agents", viewer, 0}, agents.list)

@@ -28,6 +28,7 @@ type Config struct {
 	Planner     *wake.Planner
 	Desk        *chat.Service
 	Automations Automations
+	ScriptJobs  ScriptJobs
 	Delegations Delegations
 	Branches    Branches
 	Streams     *Streams // what goes on until somebody ends it. Default: one that nobody closes

@@ -9,9 +9,9 @@ import (
 )
 
 // ResolveItem is a person's word on an item: skip it, or do it anew.
-func (r *Runner) ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState,
+func (s *Service) ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState,
 	why string) (v reeve.Item, err error) {
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+	err = s.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Automations().GetAutomation(ctx, workspace, id)
 		if err != nil {
 			return err
@@ -27,7 +27,7 @@ func (r *Runner) ResolveItem(ctx context.Context, workspace, id, item string, to
 		if to == reeve.ItemProcessing {
 			said = "a person began the item " + strconv.Quote(was.ID) + " anew"
 		}
-		if err := r.Gate.CancelForItem(ctx, tx, was, said); err != nil {
+		if err := s.Gate.CancelForItem(ctx, tx, was, said); err != nil {
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, v)

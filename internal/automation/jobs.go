@@ -11,13 +11,25 @@ import (
 	"reeve/internal/store"
 )
 
+// Jobs opens, resumes and closes script jobs: the planner writing a script, or the maintainer repairing one.
+type Jobs struct {
+	Config
+	failures failures
+}
+
+// NewJobs returns the script jobs.
+func NewJobs(cfg Config) *Jobs {
+	cfg.Backoff = cfg.Backoff.WithDefaults()
+	return &Jobs{Config: cfg, failures: failures{webhook: cfg.Webhook}}
+}
+
 // Plan asks the planner to write, or change, an automation's script.
-func (r *Runner) Plan(ctx context.Context, workspace, id, user string,
+func (j *Jobs) Plan(ctx context.Context, workspace, id, user string,
 	q reeve.PlanRequest) (k reeve.ScriptJob, err error) {
 	if strings.TrimSpace(q.Request) == "" {
 		return k, reeve.InvalidField("/request", "is empty", "what the automation is to do, in plain words")
 	}
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+	err = j.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Automations().LockAutomation(ctx, workspace, id)
 		if err != nil {
 			return err
@@ -37,7 +49,7 @@ func (r *Runner) Plan(ctx context.Context, workspace, id, user string,
 			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)",
 				q.Request, m.Name, m.Version)
 		}
-		k, _, err = r.send(ctx, tx, reeve.ScriptJob{Kind: reeve.PlanJob, WorkspaceID: workspace, AgentID: m.AgentID,
+		k, _, err = j.send(ctx, tx, reeve.ScriptJob{Kind: reeve.PlanJob, WorkspaceID: workspace, AgentID: m.AgentID,
 			ScriptID: m.ScriptID, UserID: user, Request: request})
 		if err != nil {
 			return err
@@ -46,24 +58,24 @@ func (r *Runner) Plan(ctx context.Context, workspace, id, user string,
 		return tx.Ledger().SaveResponse(ctx, k)
 	})
 	if err == nil {
-		r.Waker.Wakeup()
+		j.Waker.Wakeup()
 	}
 	return k, err
 }
 
 // Answer gives a person's answer to the question of a script job, and its agent goes on.
-func (r *Runner) Answer(ctx context.Context, workspace, id, answer string) (k reeve.ScriptJob, err error) {
+func (j *Jobs) Answer(ctx context.Context, workspace, id, answer string) (k reeve.ScriptJob, err error) {
 	if strings.TrimSpace(answer) == "" {
 		return k, reeve.InvalidField("/answer", "is empty", "an answer")
 	}
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+	err = j.DB.Update(ctx, func(tx *store.Tx) error {
 		if k, err = tx.Automations().GetScriptJob(ctx, workspace, id); err != nil {
 			return err
 		}
 		if k.State != reeve.ScriptJobAsking {
 			return reeve.Errorf(reeve.Conflict, "the script job asks nothing: it is %s", k.State)
 		}
-		a, err := r.worker(ctx, tx, workspace, k.Kind) // who asked may be gone by now
+		a, err := j.worker(ctx, tx, workspace, k.Kind) // who asked may be gone by now
 		if err != nil {
 			return err
 		}
@@ -76,13 +88,13 @@ func (r *Runner) Answer(ctx context.Context, workspace, id, answer string) (k re
 		} else if !moved {
 			return reeve.Errorf(reeve.Conflict, "somebody answered it meanwhile")
 		}
-		if err := r.wakeWorker(ctx, tx, k, tx.Now()); err != nil {
+		if err := j.wakeWorker(ctx, tx, k, tx.Now()); err != nil {
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, k)
 	})
 	if err == nil {
-		r.Waker.Wakeup()
+		j.Waker.Wakeup()
 	}
 	return k, err
 }
@@ -102,13 +114,13 @@ func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.Script
 	if user == "" {
 		user = v.run.UserID
 	}
-	return v.send(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.m.WorkspaceID, AgentID: v.m.AgentID,
+	return v.jobs.send(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.m.WorkspaceID, AgentID: v.m.AgentID,
 		ScriptID: script.ID, RunID: v.run.ID, UserID: user, Request: request})
 }
 
 // send writes a script job and wakes the agent that does it, in one transaction.
-func (r *Runner) send(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve.ScriptJob, bool, error) {
-	a, err := r.worker(ctx, tx, k.WorkspaceID, k.Kind)
+func (j *Jobs) send(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve.ScriptJob, bool, error) {
+	a, err := j.worker(ctx, tx, k.WorkspaceID, k.Kind)
 	if err != nil {
 		return k, false, err
 	}
@@ -118,11 +130,11 @@ func (r *Runner) send(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (ree
 	if err != nil || !fresh {
 		return k, false, err
 	}
-	return k, true, r.wakeWorker(ctx, tx, k, tx.Now())
+	return k, true, j.wakeWorker(ctx, tx, k, tx.Now())
 }
 
 // wakeWorker wakes the agent of a script job, with all that it needs to know.
-func (r *Runner) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.ScriptJob, at time.Time) error {
+func (j *Jobs) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.ScriptJob, at time.Time) error {
 	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID,
 		Reason: reeve.ReasonScriptJob, ReasonID: k.ID, SessionID: store.ScriptJobLane + k.ID,
 		UserID: k.UserID, Input: brief(k), DueAt: at, State: reeve.WakeQueued})
@@ -176,22 +188,22 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 }
 
 // returned settles the script job of a run that is over.
-func (r *Runner) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+func (j *Jobs) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	k, ok, err := tx.Automations().FindScriptJobOfRun(ctx, run.WorkspaceID, run.ID)
 	if err != nil || !ok {
 		return err
 	}
-	return r.conclude(ctx, tx, run, k)
+	return j.conclude(ctx, tx, run, k)
 }
 
 // CloseJobsOfAgent settles the script jobs that an agent is at which is about to be destroyed or removed, as end says.
 // Those that it would still have been woken for are settled when they are due.
-func (r *Runner) CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
+func (j *Jobs) CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	open, err := tx.Runs().OpenRuns(ctx, a.WorkspaceID, a.ID)
 	for i := 0; i < len(open) && err == nil; i++ {
 		if run := open[i]; run.Reason == reeve.ReasonScriptJob {
 			run.State, run.Message = reeve.RunCancelled, "the agent was "+end
-			err = r.returned(ctx, tx, run)
+			err = j.returned(ctx, tx, run)
 		}
 	}
 	return err
@@ -199,21 +211,21 @@ func (r *Runner) CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Age
 
 // conclude closes a script job whose run is over, or never began, and which came to nothing: a person takes it up.
 // Where only the network failed its agent, it is sent again, later each time.
-func (r *Runner) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
+func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
 	if k.State != reeve.ScriptJobOpen {
 		return nil
 	}
 	was := k.State
-	if run.State == reeve.RunFailed && reeve.ClassOf(run.Code) == reeve.NetworkFailure && k.Tries < r.Backoff.Tries {
+	if run.State == reeve.RunFailed && reeve.ClassOf(run.Code) == reeve.NetworkFailure && k.Tries < j.Backoff.Tries {
 		k.Tries++
 		k.RunKey = reeve.Key("wake", string(reeve.ReasonScriptJob), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
 		if moved, err := tx.Automations().TransitionScriptJob(ctx, was, k); err != nil || !moved {
 			return err
 		}
-		return r.wakeWorker(ctx, tx, k, tx.Now().Add(r.Backoff.After(k.Tries)))
+		return j.wakeWorker(ctx, tx, k, tx.Now().Add(j.Backoff.After(k.Tries)))
 	}
 	if k.ResultID != "" { // of the planner, which has saved
-		return r.written(ctx, tx, run, k)
+		return j.written(ctx, tx, run, k)
 	}
 	said := run.Output
 	if run.State != reeve.RunCompleted {
@@ -231,13 +243,13 @@ func (r *Runner) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k re
 		return err
 	}
 	if k.Kind == reeve.PlanJob {
-		return r.tell(ctx, tx, m, run, "The planner wrote no script for "+m.Name, k.Message)
+		return j.failures.notifyOwner(ctx, tx, m, run, "The planner wrote no script for "+m.Name, k.Message)
 	}
-	return r.unmended(ctx, tx, m, run, k, "its script failed, and the maintainer has not mended it", k.Message)
+	return j.failures.stopUnrepaired(ctx, tx, m, run, k, "its script failed, and the maintainer has not mended it", k.Message)
 }
 
 // written closes a plan of which a version came, and tells its person.
-func (r *Runner) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
+func (j *Jobs) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
 	was := k.State
 	k.State, k.Message = reeve.ScriptJobDone, reeve.Truncate(run.Output, 4000)
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, was, k); err != nil || !moved {
@@ -251,27 +263,9 @@ func (r *Runner) written(ctx context.Context, tx *store.Tx, run reeve.Run, k ree
 		return err
 	}
 	m.Owner = k.UserID // who asked
-	return r.tell(ctx, tx, m, run, fmt.Sprintf("The planner wrote version %s of %s", k.Result, m.Name),
+	return j.failures.notifyOwner(ctx, tx, m, run, fmt.Sprintf("The planner wrote version %s of %s", k.Result, m.Name),
 		fmt.Sprintf("%s\n\nSee what it would do: reeve automations run %s --plan --version %s\nThen: reeve "+
 			"automations activate %s %s", k.Message, m.Name, k.Result, m.Name, k.Result))
-}
-
-// unmended stops an automation whose repair came to nothing.
-func (r *Runner) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.ScriptJob,
-	why, said string) error {
-	t, ok, err := tx.Runs().FindFailure(ctx, m.AgentID)
-	if err != nil || !ok || t.ScriptJobID != k.ID {
-		return err
-	}
-	failed := t.Message
-	if said != "" {
-		t.Message += "\n\nThe maintainer says: " + reeve.Truncate(said, 1000)
-	}
-	if t, err = r.stop(ctx, tx, m, run, t, why, "Change what it does, or its script, then resume it"); err != nil {
-		return err
-	}
-	t.Message = failed
-	return tx.Runs().PutFailure(ctx, t)
 }
 
 // Kinds of the agents that do script jobs. Whoever wants another planner makes an agent of the kind.
@@ -281,7 +275,7 @@ const (
 )
 
 // worker finds the agent that does script jobs of a kind, and makes it the first time.
-func (r *Runner) worker(ctx context.Context, tx *store.Tx, workspace string,
+func (j *Jobs) worker(ctx context.Context, tx *store.Tx, workspace string,
 	what reeve.ScriptJobKind) (reeve.Agent, error) {
 	kind, text, tools, caps := PlannerKind, plannerPrompt, plannerTools, []string{seeScripts, planScripts}
 	if what == reeve.RepairJob {

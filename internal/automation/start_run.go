@@ -10,14 +10,14 @@ import (
 )
 
 // Start asks for a run by hand.
-func (r *Runner) Start(ctx context.Context, workspace, id, user string,
+func (s *Service) Start(ctx context.Context, workspace, id, user string,
 	q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
 	note := reeve.ScriptRun{Type: q.Type}
 	if q.Type == "" {
 		note.Type = reeve.ProductionRun
 	}
 	var m reeve.Automation
-	err := r.DB.View(ctx, func(s *store.Snap) (err error) {
+	err := s.DB.View(ctx, func(s *store.Snap) (err error) {
 		if m, err = s.Automations().GetAutomation(ctx, workspace, id); err != nil {
 			return err
 		}
@@ -48,23 +48,23 @@ func (r *Runner) Start(ctx context.Context, workspace, id, user string,
 	if err != nil {
 		return reeve.AutomationRun{}, err
 	}
-	return r.wake(ctx, workspace, m.AgentID, user, "", string(q.Input), note)
+	return s.wake(ctx, workspace, m.AgentID, user, "", string(q.Input), note)
 }
 
 // Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again, or at the same
 // moment and is not the first, is shown the run that did.
-func (r *Runner) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
+func (s *Service) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
 	var note reeve.ScriptRun
 	look := func(s *store.Snap) (err error) {
 		note, out, err = applied(ctx, s, workspace, run)
 		return err
 	}
-	if err := r.DB.View(ctx, look); err != nil || out.Again {
+	if err := s.DB.View(ctx, look); err != nil || out.Again {
 		return out, err
 	}
 	note.Type, note.PlanOf = reeve.ApplyRun, run
-	if out, err = r.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errApplied) {
-		err = r.DB.Update(ctx, func(tx *store.Tx) error { // which returns when what it has read is committed
+	if out, err = s.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errApplied) {
+		err = s.DB.Update(ctx, func(tx *store.Tx) error { // which returns when what it has read is committed
 			if err := look(&tx.Snap); err != nil {
 				return err
 			}
@@ -105,10 +105,10 @@ func applied(ctx context.Context, s *store.Snap,
 
 // wake asks for a run, notes what it is to be, and reads what is noted, in one transaction: whoever is told of a
 // failure has asked for none. Of a run that applies a plan it tells whether it was asked for before.
-func (r *Runner) wake(ctx context.Context, workspace, agent, user, key, input string,
+func (s *Service) wake(ctx context.Context, workspace, agent, user, key, input string,
 	note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		w, fresh, err := r.Waker.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user,
+	err = s.DB.Update(ctx, func(tx *store.Tx) error {
+		w, fresh, err := s.Waker.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user,
 			Input: input}, key)
 		if err == nil && fresh {
 			err = noted(ctx, tx, w, note)
@@ -123,7 +123,7 @@ func (r *Runner) wake(ctx context.Context, workspace, agent, user, key, input st
 		return tx.Ledger().SaveResponse(ctx, out)
 	})
 	if err == nil {
-		r.Waker.Wakeup()
+		s.Waker.Wakeup()
 	}
 	return out, err
 }

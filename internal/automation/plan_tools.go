@@ -14,14 +14,14 @@ import (
 
 const mostShown = 100 // items and changes of a trial that are shown
 
-func (r *Runner) toolEval(ctx context.Context, in evalArgs) (any, error) {
+func (p *Pack) toolEval(ctx context.Context, in evalArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, task: true,
 		behalf: inv.OnBehalfOf(false)}
 	if t.language == "" {
 		t.language = string(js.JavaScript)
 	}
-	err := r.DB.View(ctx, func(s *store.Snap) error {
+	err := p.DB.View(ctx, func(s *store.Snap) error {
 		m, k, err := target(ctx, s, inv, in.Automation)
 		if err != nil {
 			return err
@@ -36,7 +36,7 @@ func (r *Runner) toolEval(ctx context.Context, in evalArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.try(ctx, t)
+	out, err := p.runner.try(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (r *Runner) toolEval(ctx context.Context, in evalArgs) (any, error) {
 }
 
 // checkSaved refuses a script that cannot be read. It runs before the transaction, as reading takes a process.
-func (r *Runner) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
+func (p *Pack) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[saveArgs](inv)
 	if err != nil {
 		return err
@@ -60,16 +60,16 @@ func (r *Runner) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
 	if in.Language == "" {
 		in.Language = string(js.JavaScript)
 	}
-	return readable(ctx, r.Pool, in.Source, in.Language, "/source")
+	return readable(ctx, p.Pool, in.Source, in.Language, "/source")
 }
 
-func (r *Runner) toolSave(ctx context.Context, in saveArgs) (any, error) {
+func (p *Pack) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, k, err := r.planned(ctx, tx, inv, in.Automation)
+	m, k, err := p.planned(ctx, tx, inv, in.Automation)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func overtaken(err error) error {
 }
 
 // planned is target for the planner, which within a script job works on that automation only.
-func (r *Runner) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocation,
+func (p *Pack) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocation,
 	name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
 	m, k, err = target(ctx, &tx.Snap, inv, name)
 	switch {
@@ -127,13 +127,13 @@ func (r *Runner) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocatio
 	return m, k, err
 }
 
-func (r *Runner) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
+func (p *Pack) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, k, err := r.planned(ctx, tx, inv, in.Automation)
+	m, k, err := p.planned(ctx, tx, inv, in.Automation)
 	if err != nil {
 		return nil, err
 	}
@@ -167,11 +167,11 @@ func (r *Runner) toolSchedule(ctx context.Context, in scheduleArgs) (any, error)
 		inv.EmitAll(was.Tokens())
 		t.OnBehalfOf = reeve.JoinDelegators(was.OnBehalfOf, t.OnBehalfOf)
 	}
-	if err := r.Timers.CheckScheduleCount(ctx, tx, t); err != nil {
+	if err := p.Timers.CheckScheduleCount(ctx, tx, t); err != nil {
 		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).
 			Hintf("%s", reeve.AsError(err).Hint)
 	}
-	t, upcoming, err := r.Timers.Plan(t, tx.Now())
+	t, upcoming, err := p.Timers.Plan(t, tx.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func lastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.Scri
 	return k, err
 }
 
-func (r *Runner) toolAsk(ctx context.Context, in askArgs) (any, error) {
+func (p *Pack) toolAsk(ctx context.Context, in askArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -241,7 +241,7 @@ func (r *Runner) toolAsk(ctx context.Context, in askArgs) (any, error) {
 		RunID: inv.Run, AgentID: k.AgentID,
 		Title: "The planner asks about " + k.Automation, Body: in.Question + "\n\nreeve automations answer " + k.ID +
 			" \"...\""}
-	told, err := tx.Queue().InsertNotification(ctx, n, r.Webhook)
+	told, err := tx.Queue().InsertNotification(ctx, n, p.Webhook)
 	if err != nil {
 		return nil, err
 	}

@@ -23,14 +23,14 @@ type mending struct {
 
 // checkFix refuses a fix that cannot be read, or that names items in another way than the version it mends. It compares
 // what the two do, on the same data; nobody's word counts.
-func (r *Runner) checkFix(ctx context.Context, inv *reeve.Invocation) error {
+func (p *Pack) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[fixArgs](inv)
 	if err != nil {
 		return err
 	}
 	x := mending{behalf: inv.OnBehalfOf(false)}
 	open := false
-	err = r.DB.View(ctx, func(s *store.Snap) (err error) {
+	err = p.DB.View(ctx, func(s *store.Snap) (err error) {
 		if x.job, open, err = s.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run); err != nil || !open {
 			return err
 		}
@@ -49,31 +49,31 @@ func (r *Runner) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	if err != nil || !open {
 		return err
 	}
-	if err := readable(ctx, r.Pool, in.Source, x.base.Language, "/source"); err != nil {
+	if err := readable(ctx, p.Pool, in.Source, x.base.Language, "/source"); err != nil {
 		return err
 	}
-	return r.compare(ctx, x, in.Source)
+	return p.compare(ctx, x, in.Source)
 }
 
 // compare runs the version that failed and its fix on the same data, under the same clock, without changing anything,
 // and refuses the fix unless it works on every item that the old one worked on, by the same id. Where the old one came
 // to its end, the fix may have no other items either. Where it failed before its first item, it is compared with the
 // ledger: the fix is run on what the last run that worked on items had read, and must work on those.
-func (r *Runner) compare(ctx context.Context, x mending, source string) error {
+func (p *Pack) compare(ctx context.Context, x mending, source string) error {
 	heard := newTape()
 	t := trial{automation: x.m, source: x.base.Source, language: x.base.Language, input: x.run.Input,
 		user: x.run.UserID, like: &x.run, tape: heard, behalf: x.behalf}
-	old, err := r.try(ctx, t)
+	old, err := p.runner.try(ctx, t)
 	if err != nil {
 		return err
 	}
 	t.source = source
-	is, err := r.try(ctx, t)
+	is, err := p.runner.try(ctx, t)
 	if err != nil {
 		return err
 	}
 	if len(old.ids) == 0 && old.err != nil {
-		return r.compareRecorded(ctx, x, t, is)
+		return p.compareRecorded(ctx, x, t, is)
 	}
 	if err := covers(old.ids, is); err != nil {
 		return err
@@ -111,11 +111,11 @@ func covers(ids []string, is tried) error {
 }
 
 // compareRecorded compares a fix with the ledger: with the items of the last run that worked on some.
-func (r *Runner) compareRecorded(ctx context.Context, x mending, t trial, is tried) error {
+func (p *Pack) compareRecorded(ctx context.Context, x mending, t trial, is tried) error {
 	var past reeve.Run
 	var ids []string
 	var list []reeve.Message
-	err := r.DB.View(ctx, func(s *store.Snap) error {
+	err := p.DB.View(ctx, func(s *store.Snap) error {
 		l, err := s.Automations().ListItems(ctx, x.m.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
 		if err != nil {
 			return err
@@ -139,11 +139,11 @@ func (r *Runner) compareRecorded(ctx context.Context, x mending, t trial, is tri
 	if err != nil || len(ids) == 0 || covers(ids, is) == nil {
 		return err // nothing has been done that could be done again, or all of it is found as it is now
 	}
-	if t.tape, err = r.recorded(ctx, x.m, list); err != nil {
+	if t.tape, err = p.recorded(ctx, x.m, list); err != nil {
 		return err
 	}
 	t.like, t.input = &past, past.Input
-	if is, err = r.try(ctx, t); err != nil {
+	if is, err = p.runner.try(ctx, t); err != nil {
 		return err
 	}
 	return covers(ids, is)
@@ -153,10 +153,10 @@ func (r *Runner) compareRecorded(ctx context.Context, x mending, t trial, is tri
 const mostHeard = 5000
 
 // recorded makes a tape of what a run read.
-func (r *Runner) recorded(ctx context.Context, m reeve.Automation, list []reeve.Message) (*tape, error) {
+func (p *Pack) recorded(ctx context.Context, m reeve.Automation, list []reeve.Message) (*tape, error) {
 	t := newTape()
 	calls := map[string]string{}
-	tools, err := r.Gate.CallableTools(ctx, reeve.Call{Workspace: m.WorkspaceID, Agent: m.AgentID})
+	tools, err := p.Gate.CallableTools(ctx, reeve.Call{Workspace: m.WorkspaceID, Agent: m.AgentID})
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (r *Runner) recorded(ctx context.Context, m reeve.Automation, list []reeve.
 			}
 			content := v.Content
 			if info.Truncated {
-				w := work{Runner: r, run: reeve.Run{WorkspaceID: m.WorkspaceID}}
+				w := work{Runner: p.runner, run: reeve.Run{WorkspaceID: m.WorkspaceID}}
 				if content, err = w.whole(ctx, info.Hash); err != nil {
 					return nil, err
 				}
@@ -206,7 +206,7 @@ type fixed struct {
 
 // toolFix saves a fix, if the version that it mends is still the one that counts: otherwise the fix is discarded. The
 // automation goes on with it at once, where it had failed.
-func (r *Runner) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
+func (p *Pack) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -239,25 +239,25 @@ func (r *Runner) toolFix(ctx context.Context, in fixArgs) (out fixed, err error)
 	case k.State != reeve.ScriptJobOpen:
 		return fixed{Message: "Discarded: the repair is over: " + k.Message}, nil
 	case last.Major > base.Major:
-		return r.discard(ctx, tx, m, k, inv, "version "+last.Version()+" was saved meanwhile")
+		return p.discard(ctx, tx, m, k, inv, "version "+last.Version()+" was saved meanwhile")
 	case m.ScriptID != base.ID:
-		return r.discard(ctx, tx, m, k, inv, "version "+m.Version+" is active by now")
+		return p.discard(ctx, tx, m, k, inv, "version "+m.Version+" is active by now")
 	}
-	return r.applyFix(ctx, tx, m, k, base, in, inv.OnBehalfOf(false))
+	return p.applyFix(ctx, tx, m, k, base, in, inv.OnBehalfOf(false))
 }
 
 // discard ends a repair that was overtaken. If the version that fails is still the active one, a person must choose.
-func (r *Runner) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
+func (p *Pack) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
 	inv *reeve.Invocation, why string) (fixed, error) {
 	k.State, k.Message = reeve.ScriptJobStale, why
 	if _, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil {
 		return fixed{}, err
 	}
 	out := fixed{Message: "Discarded: " + why + ". Stop here."}
-	return out, r.unmended(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed, and "+why, "")
+	return out, p.failures.stopUnrepaired(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed, and "+why, "")
 }
 
-func (r *Runner) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
+func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
 	base reeve.ScriptVersion, in fixArgs,
 	behalf []reeve.Delegator) (out fixed, err error) {
 	last, err := tx.Automations().LastVersion(ctx, m.AgentID, base.Major)
@@ -291,5 +291,5 @@ func (r *Runner) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation,
 		return out, err
 	}
 	return fixed{Applied: true, Version: v.Version(), Message: "Saved and active. The automation goes on with it."},
-		r.repeat(ctx, tx, run, again, tx.Now())
+		enqueueRetry(ctx, tx, run, again, tx.Now())
 }

@@ -11,21 +11,30 @@ import (
 	"reeve/internal/store"
 )
 
+// Service performs what people ask for: it creates automations, saves and activates versions, starts, pauses and resumes
+// runs, and resolves items.
+type Service struct {
+	Config
+}
+
+// NewService returns a service.
+func NewService(cfg Config) *Service { return &Service{Config: cfg} }
+
 // Save writes a version of an automation's script: the next major one, which becomes active; with Fix the next minor
 // one of the active major version, which does too; with Draft one to be tried. A script that cannot be read is refused.
-func (r *Runner) Save(ctx context.Context, workspace, id, user string,
+func (s *Service) Save(ctx context.Context, workspace, id, user string,
 	q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
-	if err := r.DB.View(ctx, func(s *store.Snap) error {
-		_, err := s.Automations().GetAutomation(ctx, workspace, id)
+	if err := s.DB.View(ctx, func(snap *store.Snap) error {
+		_, err := snap.Automations().GetAutomation(ctx, workspace, id)
 		return err
 	}); err != nil {
 		return v, err
 	}
-	if err := r.check(ctx, &q); err != nil {
+	if err := s.check(ctx, &q); err != nil {
 		return v, err
 	}
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		if v, err = r.save(ctx, tx, workspace, id, user, q); err != nil {
+	err = s.DB.Update(ctx, func(tx *store.Tx) error {
+		if v, err = s.save(ctx, tx, workspace, id, user, q); err != nil {
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, v)
@@ -33,7 +42,7 @@ func (r *Runner) Save(ctx context.Context, workspace, id, user string,
 	return v, err
 }
 
-func (r *Runner) save(ctx context.Context, tx *store.Tx, workspace, id, user string,
+func (s *Service) save(ctx context.Context, tx *store.Tx, workspace, id, user string,
 	q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
 	m, err := tx.Automations().LockAutomation(ctx, workspace, id)
 	if err != nil {
@@ -65,7 +74,7 @@ func (r *Runner) save(ctx context.Context, tx *store.Tx, workspace, id, user str
 		return v, err
 	}
 	m.ScriptID = v.ID
-	if err := r.replaced(ctx, tx, m, v); err != nil {
+	if err := s.replaced(ctx, tx, m, v); err != nil {
 		return v, err
 	}
 	return v, tx.Automations().PutAutomation(ctx, m)
@@ -73,22 +82,22 @@ func (r *Runner) save(ctx context.Context, tx *store.Tx, workspace, id, user str
 
 // replaced notes that a person chose the version that runs: nobody need repair the one before, and failures count anew.
 // A credential, or what else a script cannot help, is no better for it.
-func (r *Runner) replaced(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+func (s *Service) replaced(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
 	if m.Failure == nil || m.Failure.Class != reeve.LogicFailure {
 		return nil
 	}
-	return r.wellAgain(ctx, tx, m.AgentID, "a person chose version "+v.Version()+" meanwhile")
+	return clearFailure(ctx, tx, m.AgentID, "a person chose version "+v.Version()+" meanwhile")
 }
 
 // check refuses a script that cannot be one, or cannot be read.
-func (r *Runner) check(ctx context.Context, q *reeve.ScriptRequest) error {
+func (s *Service) check(ctx context.Context, q *reeve.ScriptRequest) error {
 	if q.Language == "" {
 		q.Language = string(js.JavaScript)
 	}
 	if q.Fix && q.Draft {
 		return reeve.InvalidField("/fix", "cannot be said of a draft", "fix or draft")
 	}
-	return readable(ctx, r.Pool, q.Source, q.Language, "/source")
+	return readable(ctx, s.Pool, q.Source, q.Language, "/source")
 }
 
 // readable refuses a source that cannot be read as a script.
@@ -138,14 +147,14 @@ func thinks(ctx context.Context, tx *store.Tx, a reeve.Agent) (bool, error) {
 
 // Create makes an automation: of the agent of that name, or of a new one. With a script, that becomes its first
 // version.
-func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve.Agent,
+func (s *Service) Create(ctx context.Context, workspace, user string, agent reeve.Agent,
 	q reeve.AutomationRequest) (m reeve.Automation, err error) {
 	if q.Source != "" {
-		if err := r.check(ctx, &q.ScriptRequest); err != nil {
+		if err := s.check(ctx, &q.ScriptRequest); err != nil {
 			return m, err
 		}
 	}
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+	err = s.DB.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.Revise(ctx, workspace); err != nil { // of two who make one of the same agent, the second finds it
 			return err
 		}
@@ -181,7 +190,7 @@ func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve
 				return err
 			}
 			// a tool that needs settings is attached with them
-			if _, err := r.Settings.CheckConfig(t, nil); err != nil {
+			if _, err := s.Settings.CheckConfig(t, nil); err != nil {
 				return err
 			}
 			if err := tx.Agents().Attach(ctx, a, t, nil); err != nil {
@@ -193,7 +202,7 @@ func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve
 			return err
 		}
 		if q.Source != "" {
-			if _, err := r.save(ctx, tx, workspace, a.ID, user, q.ScriptRequest); err != nil {
+			if _, err := s.save(ctx, tx, workspace, a.ID, user, q.ScriptRequest); err != nil {
 				return err
 			}
 		}
@@ -206,9 +215,9 @@ func (r *Runner) Create(ctx context.Context, workspace, user string, agent reeve
 }
 
 // change changes an automation in one transaction, and gives it as it is then.
-func (r *Runner) change(ctx context.Context, workspace, id string,
+func (s *Service) change(ctx context.Context, workspace, id string,
 	f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+	err = s.DB.Update(ctx, func(tx *store.Tx) error {
 		if m, err = tx.Automations().LockAutomation(ctx, workspace, id); err != nil {
 			return err
 		}
@@ -227,12 +236,12 @@ func (r *Runner) change(ctx context.Context, workspace, id string,
 }
 
 // Activate makes a version the one that runs: an older one too. The items stay as they are.
-func (r *Runner) Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error) {
+func (s *Service) Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error) {
 	major, minor, err := reeve.ParseVersion(version)
 	if err != nil {
 		return reeve.Automation{}, err
 	}
-	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+	return s.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if major == 0 {
 			return reeve.Errorf(reeve.Conflict, "version %s is a draft, which never becomes active", version).
 				Hintf("save it")
@@ -242,18 +251,18 @@ func (r *Runner) Activate(ctx context.Context, workspace, id, version string) (r
 			return err
 		}
 		if v.ScriptJobID != "" && v.ID != m.ScriptID {
-			if err := r.started(ctx, tx, *m, v); err != nil {
+			if err := s.started(ctx, tx, *m, v); err != nil {
 				return err
 			}
 		}
 		m.ScriptID = v.ID
-		return r.replaced(ctx, tx, *m, v)
+		return s.replaced(ctx, tx, *m, v)
 	})
 }
 
 // started activates what the planner wrote: it must have been tried, and its schedule begins. That of another plan
 // ends.
-func (r *Runner) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+func (s *Service) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
 	k, err := tx.Automations().GetScriptJob(ctx, m.WorkspaceID, v.ScriptJobID)
 	if err != nil || k.Kind != reeve.PlanJob {
 		return err
@@ -272,7 +281,7 @@ func (r *Runner) started(ctx context.Context, tx *store.Tx, m reeve.Automation, 
 	if err != nil {
 		return err
 	}
-	begun, err := r.beginTimer(ctx, tx, m, k.TimerID)
+	begun, err := s.beginTimer(ctx, tx, m, k.TimerID)
 	if err != nil {
 		return err
 	}
@@ -307,7 +316,7 @@ func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string)
 
 // beginTimer begins the schedule of a plan: for the first time, or again after it has ended with another's activation.
 // One that a person deleted, or paused since it began, stays so.
-func (r *Runner) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
+func (s *Service) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
 	t, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", id)
 	over := t.State == reeve.TimerCompleted
 	switch {
@@ -318,14 +327,14 @@ func (r *Runner) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automatio
 	case !over && (t.State != reeve.TimerPaused || t.LastAt != nil):
 		return nil, nil
 	}
-	if t, _, err = r.Timers.Plan(t, tx.Now()); err != nil {
+	if t, _, err = s.Timers.Plan(t, tx.Now()); err != nil {
 		if over && reeve.CodeOf(err) == reeve.Validation {
 			return nil, nil // it was for one time, which has passed
 		}
 		return nil, err
 	}
 	if over {
-		if err := r.Timers.CheckScheduleCount(ctx, tx, t); err != nil {
+		if err := s.Timers.CheckScheduleCount(ctx, tx, t); err != nil {
 			return nil, err
 		}
 	}
