@@ -178,20 +178,20 @@ func (h *Host) assemble() (err error) {
 	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.ConfineWorker}), python: newPython(cfg)}
 	p := &h.parts
 	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
-	items := automation.NewItems()
+	items := automation.NewItemRule()
 	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, OnChange: p.queue.Wakeup,
 		Secrets: func() []string { return knownSecrets(cfg) }, OutputCap: cfg.OutputCap,
 		ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), Tracer: h.telemetry.tracer(),
 		OnCall: h.telemetry.metrics.called, RunBudgets: !cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{
 			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.secret},
-			reeve.ScriptTool: &automation.Builder{Pool: h.sandboxes.scripts}}})
+			reeve.ScriptTool: &automation.ScriptToolBuilder{Pool: h.sandboxes.scripts}}})
 	p.hub = chat.NewBroadcaster(h.db, h.log)
 	p.desk = &chat.Service{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue,
 		Fetcher: web.NewFetcher(guard)}
 	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
 	scripts := automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
-		Items: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
+		ItemRule: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
 		Limits: js.Limits{Time: time.Duration(cfg.ScriptTime)}}
 	p.automations, p.scripts, p.scriptJobs = automation.NewService(scripts), automation.NewRunner(scripts),

@@ -8,18 +8,18 @@ import (
 	"reeve/internal/store"
 )
 
-// preview writes down a call that a dry run would make: what it would change where its tool can say so, and otherwise
-// that the gate would let it through. The script is given null.
-func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.RawMessage, error) {
+// previewCall stores a call that a dry run would make. It stores the tool's preview or, for a tool without previews,
+// checks that the gate would allow the call. The script gets null.
+func (w *execution) previewCall(ctx context.Context, c reeve.Call, t reeve.Tool) (json.RawMessage, error) {
 	p := reeve.PlannedCall{Tool: t.ID, Args: string(c.Args)}
 	if t.Previews {
 		c.PreviewOnly = true
 		res, err := w.Gate.Call(ctx, c)
 		if err != nil {
-			return nil, w.serious(err)
+			return nil, w.checkFatal(err)
 		}
 		if p.Preview, p.Base = res.Content, res.Base; res.Truncated {
-			if p.Preview, err = w.whole(ctx, res.Hash); err != nil {
+			if p.Preview, err = w.readFullOutput(ctx, res.Hash); err != nil {
 				return nil, err
 			}
 		}
@@ -35,17 +35,17 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 		}
 	}
 	w.mu.Lock()
-	o := w.places[c.Ref]
-	if o == nil || w.named[c.Ref] == "" { // by its arguments it changes nothing
+	o := w.itemOfCall[c.Ref]
+	if o == nil || w.operations[c.Ref] == "" { // by its arguments it changes nothing
 		w.mu.Unlock()
 		return nil, nil
 	}
-	o.planned = true
-	w.planned++
-	w.rows++
-	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.rows, o.ID, o.Title, o.Attempt, w.named[c.Ref]
+	o.hasPlannedCalls = true
+	w.plannedCalls++
+	w.planRows++
+	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.planRows, o.ID, o.Title, o.Attempt, w.operations[c.Ref]
 	if w.trial != nil {
-		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args),
+		w.trial.changes = append(w.trial.changes, trialChange{p.ItemID, p.Tool, json.RawMessage(p.Args),
 			reeve.Truncate(p.Preview, 2000)})
 		w.mu.Unlock()
 		return nil, nil
@@ -56,39 +56,39 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 	})
 }
 
-// noteUnchanged notes in a plan that an item would be done without any change. The caller holds w.mu.
-func (w *work) noteUnchanged(o *opened) {
-	if !w.dry() || w.trial != nil || o.planned {
+// recordUnchangedItem adds an item without changes to the plan. The caller holds w.mu.
+func (w *execution) recordUnchangedItem(o *openItem) {
+	if !w.isDryRun() || w.trial != nil || o.hasPlannedCalls {
 		return
 	}
-	w.rows++
-	w.ledger.waits = append(w.ledger.waits,
-		entry{planned: &reeve.PlannedCall{Ordinal: w.rows, ItemID: o.ID, Title: o.Title, Attempt: o.Attempt}})
-	w.arm()
+	w.planRows++
+	w.buffer.entries = append(w.buffer.entries,
+		itemEntry{planned: &reeve.PlannedCall{Ordinal: w.planRows, ItemID: o.ID, Title: o.Title, Attempt: o.Attempt}})
+	w.scheduleFlush()
 }
 
-// somePlanned is how many calls of a plan are read at once.
-const somePlanned = 200
+// planPageSize is how many calls of a plan are read at once.
+const planPageSize = 200
 
-// apply performs a plan: its calls, item by item, as they were shown, and nothing else. A call whose base has changed
-// is refused, and its item fails; the others are performed all the same.
-func (w *work) apply(ctx context.Context) error {
+// applyPlan performs the calls of a plan, item by item. If the base of a call has changed, the call is refused and its
+// item fails; the other items are still applied.
+func (w *execution) applyPlan(ctx context.Context) error {
 	var list []reeve.PlannedCall
 	for after := 0; ; after = list[len(list)-1].Ordinal {
 		var page []reeve.PlannedCall
 		if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-			page, err = s.Automations().ListPlannedCalls(ctx, w.run.WorkspaceID, w.note.PlanOf, after, somePlanned)
+			page, err = s.Automations().ListPlannedCalls(ctx, w.run.WorkspaceID, w.record.PlanOf, after, planPageSize)
 			return err
 		}); err != nil {
 			return err
 		}
 		list = append(list, page...)
-		if len(page) < somePlanned {
+		if len(page) < planPageSize {
 			break
 		}
 	}
 	w.mu.Lock()
-	w.note.Progress.Total = countItems(list)
+	w.record.Progress.Total = countItems(list)
 	w.mu.Unlock()
 	for len(list) > 0 {
 		n := 1
@@ -112,17 +112,17 @@ func countItems(list []reeve.PlannedCall) int {
 }
 
 // applyItem performs the calls of one item. It fails only when the run must end.
-func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
-	if err := w.goesOn(ctx); err != nil {
+func (w *execution) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
+	if err := w.checkPaused(ctx); err != nil {
 		return err
 	}
-	o, err := w.enter(ctx, calls[0].ItemID, calls[0].Title)
+	o, err := w.enterItem(ctx, calls[0].ItemID, calls[0].Title)
 	if err != nil || o == nil {
 		return err
 	}
 	var why *reeve.Error
 	for _, p := range calls {
-		if o.settled {
+		if o.isSettled {
 			break // it was done since
 		}
 		if o.Attempt != p.Attempt {
@@ -142,41 +142,41 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.fatal != nil {
-		return w.fatal
+	if w.fatalErr != nil {
+		return w.fatalErr
 	}
-	w.open = nil
+	w.openItem = nil
 	switch {
-	case o.settled:
+	case o.isSettled:
 	case why != nil:
-		w.note.Progress.Failed++
-		if w.failure == "" {
-			w.failure = why.Message
+		w.record.Progress.Failed++
+		if w.firstFailure == "" {
+			w.firstFailure = why.Message
 		}
-		w.close(o.Item, reeve.ItemFailed, why)
+		w.recordItemEnd(o.Item, reeve.ItemFailed, why)
 	default:
-		w.note.Progress.Done++
-		w.close(o.Item, reeve.ItemDone, nil)
+		w.record.Progress.Done++
+		w.recordItemEnd(o.Item, reeve.ItemDone, nil)
 	}
 	return nil
 }
 
-// applyCall performs one call of a plan, and gives why that failed. An error is that the run must end.
-func (w *work) applyCall(ctx context.Context, o *opened, p reeve.PlannedCall) (why *reeve.Error, err error) {
-	if err := w.goesOn(ctx); err != nil {
+// applyCall performs one call of a plan. It returns why the call failed; err means that the run must end.
+func (w *execution) applyCall(ctx context.Context, o *openItem, p reeve.PlannedCall) (why *reeve.Error, err error) {
+	if err := w.checkPaused(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.flush(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.stands(ctx, o); err != nil {
+	if err := w.checkItemUnresolved(ctx, o); err != nil {
 		return nil, err
 	}
-	c := w.request(p.Tool, json.RawMessage(p.Args), o)
+	c := w.newCall(p.Tool, json.RawMessage(p.Args), o)
 	c.Base = p.Base
-	defer w.landed(c.Ref)
-	res, err := w.lastingCall(ctx, c)
-	if _, err = w.result(ctx, res, err); err != nil {
+	defer w.releaseCall(c.Ref)
+	res, err := w.callDetached(ctx, c)
+	if _, err = w.scriptValue(ctx, res, err); err != nil {
 		return reeve.AsError(err), nil
 	}
 	return nil, nil

@@ -11,39 +11,40 @@ import (
 	"reeve/internal/store"
 )
 
-// Run runs an automation: the version that the run is pinned to since it first began. A run that is taken up again
-// starts its script from the top, and passes over what is done.
+// Run executes a run of an automation with the version that the run was pinned to when it first began. A resumed run
+// starts its script from the top and passes over finished items.
 func (r *Runner) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if run.Reason == reeve.ReasonUser {
-		return failed(reeve.Errorf(reeve.Unsupported, "an automation holds no conversation").
+		return failedEnd(reeve.Errorf(reeve.Unsupported, "an automation holds no conversation").
 			Hintf("run it: reeve automations run"))
 	}
-	if r.forsaken(run) {
+	if r.isAbandonedStep(run) {
 		return reeve.RunEnd{State: reeve.RunCancelled,
 			Err: reeve.Errorf(reeve.Canceled, "nobody waits for it any more")}
 	}
-	w, held, err := r.begin(ctx, run)
+	w, held, err := r.prepare(ctx, run)
 	if err != nil {
-		return failed(err)
+		return failedEnd(err)
 	}
 	if held != "" {
 		return reeve.RunEnd{State: reeve.RunPaused, Output: held}
 	}
-	r.Items.add(w)
-	defer r.Items.remove(w)
+	r.ItemRule.add(w)
+	defer r.ItemRule.remove(w)
 	var value json.RawMessage
-	if w.note.Type == reeve.ApplyRun {
-		err = w.apply(ctx)
+	if w.record.Type == reeve.ApplyRun {
+		err = w.applyPlan(ctx)
 	} else {
-		value, err = r.Pool.Run(ctx, w.text(), r.Limits, w)
-		r.came(run, value)
+		value, err = r.Pool.Run(ctx, w.jsScript(), r.Limits, w)
+		r.recordStepValue(run, value)
 	}
 	return w.finish(ctx, value, err)
 }
 
-// begin reads what the run is to do, and notes it the first time. Held says why it does nothing.
-func (r *Runner) begin(ctx context.Context, run reeve.Run) (w *work, held string, err error) {
-	w = r.newWork(ctx, run)
+// prepare reads the version and the tools of a run, and stores the script run the first time. A non-empty held is the
+// reason why the run does nothing.
+func (r *Runner) prepare(ctx context.Context, run reeve.Run) (w *execution, held string, err error) {
+	w = r.newExecution(ctx, run)
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Automations().GetAutomation(ctx, run.WorkspaceID, run.AgentID)
 		if err != nil {
@@ -58,27 +59,27 @@ func (r *Runner) begin(ctx context.Context, run reeve.Run) (w *work, held string
 		if err := tx.Automations().BeginScriptRun(ctx, run.Key, run.ID, m.ScriptID); err != nil {
 			return err
 		}
-		if w.note, _, err = tx.Automations().FindScriptRun(ctx, run.Key); err != nil {
+		if w.record, _, err = tx.Automations().FindScriptRun(ctx, run.Key); err != nil {
 			return err
 		}
 		// also what it cost while nobody ran it: an approved call
-		if w.note.Progress.Spent, err = tx.Runs().RunSpent(ctx, run.ID); err != nil {
+		if w.record.Progress.Spent, err = tx.Runs().RunSpent(ctx, run.ID); err != nil {
 			return err
 		}
 		if m.PausedAt != nil {
-			if still, err := noteHeld(ctx, tx, run); err != nil || still {
-				held = paused
+			if still, err := recordPausedRun(ctx, tx, run); err != nil || still {
+				held = pausedOutput
 				return err
 			}
 		}
 		// a person may always try
-		if m.Failure != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual {
+		if m.Failure != nil && w.record.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual {
 			held = m.Failure.BlockedReason()
 		}
-		if err := w.narrow(ctx, tx); err != nil {
+		if err := w.limitToDelegators(ctx, tx); err != nil {
 			return err
 		}
-		if w.note.Type == reeve.DryRun { // one that is taken up plans anew
+		if w.record.Type == reeve.DryRun { // one that is taken up plans anew
 			return tx.Automations().DeletePlannedCalls(ctx, run.ID)
 		}
 		return nil
@@ -87,30 +88,30 @@ func (r *Runner) begin(ctx context.Context, run reeve.Run) (w *work, held string
 		return nil, held, err
 	}
 	r.Gate.CacheAncestry(w.run)
-	w.note.Progress = reeve.Progress{Total: w.note.Progress.Total, Spent: w.note.Progress.Spent}
-	if w.note.ScriptID == "" && w.note.Type != reeve.ApplyRun {
+	w.record.Progress = reeve.Progress{Total: w.record.Progress.Total, Spent: w.record.Progress.Spent}
+	if w.record.ScriptID == "" && w.record.Type != reeve.ApplyRun {
 		return nil, "", reeve.Errorf(reeve.Conflict, "the automation has no active version").
 			Hintf("save one: reeve automations save")
 	}
-	if w.note.ScriptID != "" {
+	if w.record.ScriptID != "" {
 		if err := r.DB.View(ctx, func(s *store.Snap) (err error) {
-			w.script, err = s.Automations().GetScript(ctx, run.WorkspaceID, w.note.ScriptID)
+			w.script, err = s.Automations().GetScript(ctx, run.WorkspaceID, w.record.ScriptID)
 			return err
 		}); err != nil {
 			return nil, "", err
 		}
 	}
 	tools, err := r.Gate.CallableTools(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID})
-	w.names = nameTools(tools)
+	w.functions = nameTools(tools)
 	return w, "", err
 }
 
-// narrow limits the run to the rights of those on whose behalf its version of the script was written.
-func (w *work) narrow(ctx context.Context, tx *store.Tx) error {
-	if w.note.ScriptID == "" {
+// limitToDelegators limits the run to the rights of the agents and users on whose behalf its version was written.
+func (w *execution) limitToDelegators(ctx context.Context, tx *store.Tx) error {
+	if w.record.ScriptID == "" {
 		return nil
 	}
-	v, err := tx.Automations().GetScript(ctx, w.run.WorkspaceID, w.note.ScriptID)
+	v, err := tx.Automations().GetScript(ctx, w.run.WorkspaceID, w.record.ScriptID)
 	if err != nil || len(v.OnBehalfOf) == 0 {
 		return err
 	}
@@ -118,87 +119,88 @@ func (w *work) narrow(ctx context.Context, tx *store.Tx) error {
 	return tx.Runs().PutDelegators(ctx, w.run)
 }
 
-// text is the script as the sandbox takes it. Its clock and its chance are the run's: taken up again, it sees the same.
-func (w *work) text() js.Script {
+// jsScript returns the script for the sandbox. Its clock and random seed derive from the run, so a resumed run sees the
+// same values.
+func (w *execution) jsScript() js.Script {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(w.run.Key)) // a hash takes everything
 	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language,
-		Language: js.Language(w.script.Language), Functions: w.names.functions(), Input: w.given(w.run),
+		Language: js.Language(w.script.Language), Functions: w.functions.functionNames(), Input: w.scriptInput(w.run),
 		Now: w.run.StartedAt, Seed: int64(seed.Sum64() >> 1)} //nolint:gosec // one bit less always fits
 }
 
-// finish says how the run ended, and leaves the ledger true: an item that was open is as the run left it.
-func (w *work) finish(ctx context.Context, value json.RawMessage, err error) reeve.RunEnd {
-	end := w.verdict(ctx, value, err)
+// finish returns how the run ended. It records the end of an item that is still open.
+func (w *execution) finish(ctx context.Context, value json.RawMessage, err error) reeve.RunEnd {
+	end := w.decideEnd(ctx, value, err)
 	w.mu.Lock()
-	w.over = true
-	if t := w.ledger.timer; t != nil {
+	w.isOver = true
+	if t := w.buffer.timer; t != nil {
 		t.Stop()
-		w.ledger.timer = nil
+		w.buffer.timer = nil
 	}
-	if o := w.open; o != nil && end.State == reeve.RunFailed && !o.settled && ctx.Err() == nil {
+	if o := w.openItem; o != nil && end.State == reeve.RunFailed && !o.isSettled && ctx.Err() == nil {
 		state := reeve.ItemFailed
-		if w.attention {
+		if w.needsAttention {
 			state = reeve.ItemNeedsAttention
 		}
-		w.note.Progress.Failed++
-		w.close(o.Item, state, end.Err)
+		w.record.Progress.Failed++
+		w.recordItemEnd(o.Item, state, end.Err)
 	}
-	w.open = nil
-	w.note.Class = ""
+	w.openItem = nil
+	w.record.Class = ""
 	if end.State == reeve.RunFailed {
-		w.note.Class = w.class(err, end.Err)
+		w.record.Class = w.failureClass(err, end.Err)
 	}
-	w.ledger.moves++
+	w.buffer.progressChanges++
 	w.mu.Unlock()
 	keep := context.WithoutCancel(ctx)
-	if e := w.settle(keep, end); e != nil {
-		return failed(e)
+	if e := w.writeEnd(keep, end); e != nil {
+		return failedEnd(e)
 	}
 	return end
 }
 
-// settle writes the last of the run: its ledger, and which run a pause ended. Where the automation is resumed before
-// the run has ended, its end has another carry on.
-func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
-	w.ledger.writing.Lock()
-	defer w.ledger.writing.Unlock()
+// writeEnd writes the pending records and, for a paused run, which run the pause ended. If the automation is resumed
+// before the run ends, the end of the run enqueues another: see continueIfResumed.
+func (w *execution) writeEnd(ctx context.Context, end reeve.RunEnd) error {
+	w.buffer.writing.Lock()
+	defer w.buffer.writing.Unlock()
 	err := w.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := w.write(ctx, tx, true); err != nil || end.State != reeve.RunPaused {
+		if err := w.writePending(ctx, tx, true); err != nil || end.State != reeve.RunPaused {
 			return err
 		}
-		_, err := noteHeld(ctx, tx, w.run)
+		_, err := recordPausedRun(ctx, tx, w.run)
 		return err
 	})
 	if err == nil {
-		w.wrote()
+		w.markCommitted()
 	}
 	return err
 }
 
-// noteHeld notes that a pause ended a run, for whoever resumes the automation; false means that it is not paused any
-// more. Whoever waits for a step deals with it.
-func noteHeld(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
+// recordPausedRun stores which run a pause ended, so that Resume continues it. It returns false if the automation is no
+// longer paused. Steps are not stored: the turn that waits for a step handles its end.
+func recordPausedRun(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
 	if store.IsStep(run) {
 		return true, nil
 	}
 	return tx.Automations().RecordPausedRun(ctx, run.AgentID, run.ID)
 }
 
-// verdict says how the run ended.
-func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) reeve.RunEnd {
+// decideEnd returns how the run ended, from the value or the error of its script.
+func (w *execution) decideEnd(ctx context.Context, value json.RawMessage, err error) reeve.RunEnd {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ended := reeve.CancelCause(ctx)
 	switch {
-	case w.stop != nil:
-		return *w.stop
+	case w.end != nil:
+		return *w.end
 	case ended != nil: // by a person, and not by a server that stops
 		return reeve.RunEnd{State: reeve.RunCancelled, Err: ended}
 	case ctx.Err() != nil:
-		return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))
-	case w.fatal != nil:
-		return failed(placed(w.fatal, err))
+		return failedEnd(reeve.Errorf(reeve.Canceled, "the server is stopping"))
+	case w.fatalErr != nil:
+		return failedEnd(addScriptLocation(w.fatalErr, err))
 	case err != nil:
 		e := reeve.AsError(err)
 		var thrown *js.Error
@@ -207,10 +209,10 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 			said.Message = thrown.Error()
 			e = &said
 		}
-		return failed(e)
-	case w.note.Progress.Failed > 0:
-		return failed(reeve.Errorf(reeve.ToolFailed, "%d items failed; the first: %s", w.note.Progress.Failed,
-			w.failure))
+		return failedEnd(e)
+	case w.record.Progress.Failed > 0:
+		return failedEnd(reeve.Errorf(reeve.ToolFailed, "%d items failed; the first: %s", w.record.Progress.Failed,
+			w.firstFailure))
 	}
 	out := ""
 	if value != nil && string(value) != "null" && json.Unmarshal(value, &out) != nil {
@@ -219,8 +221,8 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 	return reeve.RunEnd{State: reeve.RunCompleted, Output: reeve.Truncate(out, 16<<10), Notify: out != ""}
 }
 
-// placed says where in the script a call was made that ended the run, if that is known.
-func placed(fatal, err error) error {
+// addScriptLocation adds the position in the script to the error that aborted the run, if the position is known.
+func addScriptLocation(fatal, err error) error {
 	var at *js.Error
 	if !errors.As(err, &at) || at.Kind != js.Aborted || at.Line == 0 {
 		return fatal
@@ -230,13 +232,13 @@ func placed(fatal, err error) error {
 	return &e
 }
 
-// class says who can help. What ended the run from outside the script is known by its code, where it arose; whatever
-// the script threw, or ran out of, is the script's. The caller holds w.mu.
-func (w *work) class(err error, e *reeve.Error) reeve.FailureClass {
-	if w.fatal != nil {
-		return reeve.ClassOf(reeve.CodeOf(w.fatal))
+// failureClass returns the class of a failure, which decides who can fix it. An abort is classified by its code.
+// Anything that the script threw, and every exceeded limit, is a logic failure. The caller holds w.mu.
+func (w *execution) failureClass(err error, e *reeve.Error) reeve.FailureClass {
+	if w.fatalErr != nil {
+		return reeve.ClassOf(reeve.CodeOf(w.fatalErr))
 	}
-	if unanswered(reeve.CodeOf(err)) { // of an agent that it asked
+	if isModelFailure(reeve.CodeOf(err)) { // of an agent that it asked
 		return reeve.ClassOf(reeve.CodeOf(err))
 	}
 	switch js.KindOf(err) {
@@ -249,6 +251,6 @@ func (w *work) class(err error, e *reeve.Error) reeve.FailureClass {
 	return reeve.ClassOf(reeve.CodeOf(e))
 }
 
-func failed(err error) reeve.RunEnd {
+func failedEnd(err error) reeve.RunEnd {
 	return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
 }

@@ -14,7 +14,7 @@ type failures struct {
 	webhook bool // notifications are also sent to the webhook
 }
 
-// stop keeps everything but a person from running the automation, and asks for one.
+// stop stops an automation, so that only a person can run it, and notifies its owner the first time.
 func (f failures) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, is reeve.FailureState,
 	why, do string) (reeve.FailureState, error) {
 	now := tx.Now()
@@ -27,7 +27,7 @@ func (f failures) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, ru
 		fmt.Sprintf("%s\n\n%s: reeve automations resume %s (run %s)", is.Message, do, m.Name, is.RunID))
 }
 
-// unmended stops an automation whose repair came to nothing.
+// stopUnrepaired stops an automation whose repair failed.
 func (f failures) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.ScriptJob,
 	why, said string) error {
 	t, ok, err := tx.Runs().FindFailure(ctx, m.AgentID)
@@ -45,7 +45,8 @@ func (f failures) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Auto
 	return tx.Runs().PutFailure(ctx, t)
 }
 
-// tell notifies the automation's person: its owner, else whoever the run was for. A run tells once.
+// notifyOwner notifies the automation's owner or, if it has none, the run's user. A run causes at most one
+// notification.
 func (f failures) notifyOwner(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, title, body string) error {
 	user := m.Owner
 	if user == "" {
@@ -60,7 +61,7 @@ func (f failures) notifyOwner(ctx context.Context, tx *store.Tx, m reeve.Automat
 	return err
 }
 
-// clearFailure ends an automation's trouble, and the repairs that are under way.
+// clearFailure deletes an automation's failure state and closes its open repairs.
 func clearFailure(ctx context.Context, tx *store.Tx, agent, why string) error {
 	open, err := tx.Automations().OpenScriptJobs(ctx, agent)
 	if err != nil {
@@ -82,11 +83,11 @@ func clearFailure(ctx context.Context, tx *store.Tx, agent, why string) error {
 	return tx.Runs().DeleteFailure(ctx, agent)
 }
 
-// enqueueRetry queues a run that does what another was to do. One key is one run.
+// enqueueRetry enqueues a run with the input of another. The key identifies the new run.
 func enqueueRetry(ctx context.Context, tx *store.Tx, run reeve.Run, key string, at time.Time) error {
 	fresh, err := tx.Queue().
 		InsertWake(ctx, reeve.Wake{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID,
-			Reason: reeve.ReasonRetry, ReasonID: root(run), SessionID: store.ManualLane + key,
+			Reason: reeve.ReasonRetry, ReasonID: rootRun(run), SessionID: store.ManualLane + key,
 			UserID: run.UserID, Input: run.Input, Origins: run.Origins, ScheduledAt: run.ScheduledAt, DueAt: at,
 			State:      reeve.WakeQueued,
 			OnBehalfOf: run.OnBehalfOf})
@@ -99,8 +100,8 @@ func enqueueRetry(ctx context.Context, tx *store.Tx, run reeve.Run, key string, 
 	return err
 }
 
-// root is the run that a run repeats, or the run itself.
-func root(run reeve.Run) string {
+// rootRun returns the id of the run that a run retries, or the run's own id.
+func rootRun(run reeve.Run) string {
 	if run.Reason == reeve.ReasonRetry {
 		return run.ReasonID
 	}

@@ -12,23 +12,23 @@ import (
 
 // What the maintainer does: fix.
 
-// mending is a repair and what it is about.
-type mending struct {
-	job    reeve.ScriptJob
-	m      reeve.Automation
-	base   reeve.ScriptVersion
-	run    reeve.Run // that failed
-	behalf []reeve.Delegator
+// repair is a repair job with the version and the run that failed.
+type repair struct {
+	job           reeve.ScriptJob
+	automation    reeve.Automation
+	failedVersion reeve.ScriptVersion
+	failedRun     reeve.Run // that failed
+	delegators    []reeve.Delegator
 }
 
-// checkFix refuses a fix that cannot be read, or that names items in another way than the version it mends. It compares
-// what the two do, on the same data; nobody's word counts.
+// checkFix fails if a fix has a syntax error or does not work on the same items as the version it repairs. It runs both
+// scripts on the same data.
 func (p *Pack) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[fixArgs](inv)
 	if err != nil {
 		return err
 	}
-	x := mending{behalf: inv.OnBehalfOf(false)}
+	x := repair{delegators: inv.OnBehalfOf(false)}
 	open := false
 	err = p.DB.View(ctx, func(s *store.Snap) (err error) {
 		if x.job, open, err = s.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run); err != nil || !open {
@@ -37,63 +37,62 @@ func (p *Pack) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 		if open = x.job.Kind == reeve.RepairJob && x.job.State == reeve.ScriptJobOpen; !open {
 			return nil // the handler says what is wrong
 		}
-		if x.m, err = s.Automations().GetAutomation(ctx, inv.Workspace, x.job.AgentID); err != nil {
+		if x.automation, err = s.Automations().GetAutomation(ctx, inv.Workspace, x.job.AgentID); err != nil {
 			return err
 		}
-		if x.base, err = s.Automations().GetScript(ctx, inv.Workspace, x.job.ScriptID); err != nil {
+		if x.failedVersion, err = s.Automations().GetScript(ctx, inv.Workspace, x.job.ScriptID); err != nil {
 			return err
 		}
-		x.run, err = s.Runs().GetRun(ctx, inv.Workspace, x.job.RunID)
+		x.failedRun, err = s.Runs().GetRun(ctx, inv.Workspace, x.job.RunID)
 		return err
 	})
 	if err != nil || !open {
 		return err
 	}
-	if err := readable(ctx, p.Pool, in.Source, x.base.Language, "/source"); err != nil {
+	if err := checkSyntax(ctx, p.Pool, in.Source, x.failedVersion.Language, "/source"); err != nil {
 		return err
 	}
-	return p.compare(ctx, x, in.Source)
+	return p.compareItems(ctx, x, in.Source)
 }
 
-// compare runs the version that failed and its fix on the same data, under the same clock, without changing anything,
-// and refuses the fix unless it works on every item that the old one worked on, by the same id. Where the old one came
-// to its end, the fix may have no other items either. Where it failed before its first item, it is compared with the
-// ledger: the fix is run on what the last run that worked on items had read, and must work on those.
-func (p *Pack) compare(ctx context.Context, x mending, source string) error {
-	heard := newTape()
-	t := trial{automation: x.m, source: x.base.Source, language: x.base.Language, input: x.run.Input,
-		user: x.run.UserID, like: &x.run, tape: heard, behalf: x.behalf}
-	old, err := p.runner.try(ctx, t)
+// compareItems runs the failed version and its fix on the same data and clock, without changes. The fix must work on
+// every item of the failed version, by the same id. If the failed version completes, the fix must have no other items.
+// If the failed version fails before its first item, the fix is compared with stored items: see compareWithLastRun.
+func (p *Pack) compareItems(ctx context.Context, x repair, source string) error {
+	heard := newRecording()
+	t := trial{automation: x.automation, source: x.failedVersion.Source, language: x.failedVersion.Language, input: x.failedRun.Input,
+		user: x.failedRun.UserID, sameClock: &x.failedRun, recording: heard, delegators: x.delegators}
+	old, err := p.runner.tryScript(ctx, t)
 	if err != nil {
 		return err
 	}
 	t.source = source
-	is, err := p.runner.try(ctx, t)
+	is, err := p.runner.tryScript(ctx, t)
 	if err != nil {
 		return err
 	}
 	if len(old.ids) == 0 && old.err != nil {
-		return p.compareRecorded(ctx, x, t, is)
+		return p.compareWithLastRun(ctx, x, t, is)
 	}
-	if err := covers(old.ids, is); err != nil {
+	if err := checkItemsCovered(old.ids, is); err != nil {
 		return err
 	}
 	for _, id := range is.ids {
 		if old.err == nil && !slices.Contains(old.ids, id) {
-			return identity("the script that it mends does not work on %q on the same data", id)
+			return identityError("the script that it mends does not work on %q on the same data", id)
 		}
 	}
 	return nil
 }
 
-// identity is the refusal of a fix that names items in another way.
-func identity(format string, args ...any) error {
+// identityError is the refusal of a fix that changes item ids.
+func identityError(format string, args ...any) error {
 	return reeve.Errorf(reeve.Conflict, "Cannot repair: it would change item identity: "+format, args...).
 		Hintf("leave the first argument of Items.withItem as it is; if that cannot be, save nothing and say so")
 }
 
-// covers refuses a fix that leaves out an item.
-func covers(ids []string, is tried) error {
+// checkItemsCovered fails if the fix does not work on one of the items.
+func checkItemsCovered(ids []string, is trialResult) error {
 	for _, id := range ids {
 		if slices.Contains(is.ids, id) {
 			continue
@@ -103,26 +102,27 @@ func covers(ids []string, is tried) error {
 			has = `"` + strings.Join(is.ids[:min(n, 5)], `", "`) + `"`
 		}
 		if is.err != nil {
-			return identity("item %q is not reached; the fix works on %s and then fails: %s", id, has, is.err.Message)
+			return identityError("item %q is not reached; the fix works on %s and then fails: %s", id, has, is.err.Message)
 		}
-		return identity("item %q is gone; the fix works on %s", id, has)
+		return identityError("item %q is gone; the fix works on %s", id, has)
 	}
 	return nil
 }
 
-// compareRecorded compares a fix with the ledger: with the items of the last run that worked on some.
-func (p *Pack) compareRecorded(ctx context.Context, x mending, t trial, is tried) error {
+// compareWithLastRun compares a fix with the items of the last run that worked on any. If those are not found in
+// current data, the fix is run on the data that the last run read.
+func (p *Pack) compareWithLastRun(ctx context.Context, x repair, t trial, is trialResult) error {
 	var past reeve.Run
 	var ids []string
 	var list []reeve.Message
 	err := p.DB.View(ctx, func(s *store.Snap) error {
-		l, err := s.Automations().ListItems(ctx, x.m.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
+		l, err := s.Automations().ListItems(ctx, x.automation.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
 		if err != nil {
 			return err
 		}
 		for _, v := range l.Items {
 			if past.ID == "" && v.LastRun != "" {
-				if past, err = s.Runs().GetRun(ctx, x.m.WorkspaceID, v.LastRun); err != nil &&
+				if past, err = s.Runs().GetRun(ctx, x.automation.WorkspaceID, v.LastRun); err != nil &&
 					reeve.CodeOf(err) != reeve.NotFound {
 					return err
 				}
@@ -132,29 +132,29 @@ func (p *Pack) compareRecorded(ctx context.Context, x mending, t trial, is tried
 			}
 		}
 		if past.ID != "" {
-			list, err = s.Ledger().RunMessages(ctx, x.m.WorkspaceID, past.ID, "", mostHeard)
+			list, err = s.Ledger().RunMessages(ctx, x.automation.WorkspaceID, past.ID, "", maxRecordedMessages)
 		}
 		return err
 	})
-	if err != nil || len(ids) == 0 || covers(ids, is) == nil {
+	if err != nil || len(ids) == 0 || checkItemsCovered(ids, is) == nil {
 		return err // nothing has been done that could be done again, or all of it is found as it is now
 	}
-	if t.tape, err = p.recorded(ctx, x.m, list); err != nil {
+	if t.recording, err = p.recordingOf(ctx, x.automation, list); err != nil {
 		return err
 	}
-	t.like, t.input = &past, past.Input
-	if is, err = p.runner.try(ctx, t); err != nil {
+	t.sameClock, t.input = &past, past.Input
+	if is, err = p.runner.tryScript(ctx, t); err != nil {
 		return err
 	}
-	return covers(ids, is)
+	return checkItemsCovered(ids, is)
 }
 
-// mostHeard is how many messages of a run are looked at for what it read.
-const mostHeard = 5000
+// maxRecordedMessages bounds the messages of a run that recordingOf reads.
+const maxRecordedMessages = 5000
 
-// recorded makes a tape of what a run read.
-func (p *Pack) recorded(ctx context.Context, m reeve.Automation, list []reeve.Message) (*tape, error) {
-	t := newTape()
+// recordingOf returns the results of a run's reads, from its messages.
+func (p *Pack) recordingOf(ctx context.Context, m reeve.Automation, list []reeve.Message) (*recording, error) {
+	t := newRecording()
 	calls := map[string]string{}
 	tools, err := p.Gate.CallableTools(ctx, reeve.Call{Workspace: m.WorkspaceID, Agent: m.AgentID})
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *Pack) recorded(ctx context.Context, m reeve.Automation, list []reeve.Me
 				return nil, err
 			}
 			if reads[info.Tool] && !info.Preview {
-				calls[v.ID] = tapeKey(info.Tool, json.RawMessage(v.Content))
+				calls[v.ID] = recordingKey(info.Tool, json.RawMessage(v.Content))
 			}
 		case reeve.ToolResult:
 			var info reeve.ResultInfo
@@ -185,28 +185,28 @@ func (p *Pack) recorded(ctx context.Context, m reeve.Automation, list []reeve.Me
 			}
 			content := v.Content
 			if info.Truncated {
-				w := work{Runner: p.runner, run: reeve.Run{WorkspaceID: m.WorkspaceID}}
-				if content, err = w.whole(ctx, info.Hash); err != nil {
+				w := execution{Runner: p.runner, run: reeve.Run{WorkspaceID: m.WorkspaceID}}
+				if content, err = w.readFullOutput(ctx, info.Hash); err != nil {
 					return nil, err
 				}
 			}
-			t.record(key, asJSON(content))
+			t.add(key, toJSON(content))
 		case reeve.Observation, reeve.UserMessage, reeve.Thought, reeve.Summary, reeve.SystemNote:
 		}
 	}
 	return t, nil
 }
 
-// fixed is what became of a fix.
-type fixed struct {
+// fixResult is the result of scripts_fix.
+type fixResult struct {
 	Applied bool   `json:"applied"`
 	Version string `json:"version,omitempty"`
 	Message string `json:"message"`
 }
 
-// toolFix saves a fix, if the version that it mends is still the one that counts: otherwise the fix is discarded. The
-// automation goes on with it at once, where it had failed.
-func (p *Pack) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
+// handleFix saves and activates a fix and enqueues a retry of the failed run. The fix is discarded if the version it
+// repairs is no longer the active one.
+func (p *Pack) handleFix(ctx context.Context, in fixArgs) (out fixResult, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -237,29 +237,29 @@ func (p *Pack) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 	}
 	switch {
 	case k.State != reeve.ScriptJobOpen:
-		return fixed{Message: "Discarded: the repair is over: " + k.Message}, nil
+		return fixResult{Message: "Discarded: the repair is over: " + k.Message}, nil
 	case last.Major > base.Major:
-		return p.discard(ctx, tx, m, k, inv, "version "+last.Version()+" was saved meanwhile")
+		return p.discardFix(ctx, tx, m, k, inv, "version "+last.Version()+" was saved meanwhile")
 	case m.ScriptID != base.ID:
-		return p.discard(ctx, tx, m, k, inv, "version "+m.Version+" is active by now")
+		return p.discardFix(ctx, tx, m, k, inv, "version "+m.Version+" is active by now")
 	}
 	return p.applyFix(ctx, tx, m, k, base, in, inv.OnBehalfOf(false))
 }
 
-// discard ends a repair that was overtaken. If the version that fails is still the active one, a person must choose.
-func (p *Pack) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
-	inv *reeve.Invocation, why string) (fixed, error) {
+// discardFix closes an outdated repair. If the failed version is still active, the automation is stopped.
+func (p *Pack) discardFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
+	inv *reeve.Invocation, why string) (fixResult, error) {
 	k.State, k.Message = reeve.ScriptJobStale, why
 	if _, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil {
-		return fixed{}, err
+		return fixResult{}, err
 	}
-	out := fixed{Message: "Discarded: " + why + ". Stop here."}
+	out := fixResult{Message: "Discarded: " + why + ". Stop here."}
 	return out, p.failures.stopUnrepaired(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed, and "+why, "")
 }
 
 func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
 	base reeve.ScriptVersion, in fixArgs,
-	behalf []reeve.Delegator) (out fixed, err error) {
+	behalf []reeve.Delegator) (out fixResult, err error) {
 	last, err := tx.Automations().LastVersion(ctx, m.AgentID, base.Major)
 	if err != nil {
 		return out, err
@@ -277,7 +277,7 @@ func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 	}
 	k.State, k.ResultID, k.Message = reeve.ScriptJobDone, v.ID, in.Comment
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
-		return out, overtaken(err)
+		return out, jobClosed(err)
 	}
 	again := reeve.Key("wake", string(reeve.ReasonRetry), k.ID)
 	if t := m.Failure; t != nil && t.ScriptJobID == k.ID {
@@ -290,6 +290,6 @@ func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 	if err != nil {
 		return out, err
 	}
-	return fixed{Applied: true, Version: v.Version(), Message: "Saved and active. The automation goes on with it."},
+	return fixResult{Applied: true, Version: v.Version(), Message: "Saved and active. The automation goes on with it."},
 		enqueueRetry(ctx, tx, run, again, tx.Now())
 }

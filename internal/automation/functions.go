@@ -20,25 +20,26 @@ const (
 )
 
 const (
-	isMutation  = "Mutation: call it inside Items.withItem, and await it."
-	notMutation = "Not a mutation: it may be called anywhere."
+	mutationText = "Mutation: call it inside Items.withItem, and await it."
+	readText     = "Not a mutation: it may be called anywhere."
 )
 
-var own = map[string]string{
+// builtinDocs describes the functions that every script has.
+var builtinDocs = map[string]string{
 	withItem: "Items.withItem(id, title, async (ctx) => ...) works on one item. The id names the thing itself, " +
 		"stably; the title is for people. ctx.item is {id, title, isDone, attempt}. " +
 		"The item is done when the handler returns, failed when it throws. One at a time; none inside another. An " +
 		"item that a person skipped is passed over. " +
-		"Whatever changes something is called in here. " + notMutation,
+		"Whatever changes something is called in here. " + readText,
 	listItems: "Items.list({status, id, limit, offset}) gives {items, total, has_more}, newest first: 100 unless " +
-		"told, 1000 at most. " + notMutation,
-	totalItems: "Items.total(n) says how many items there are in all, for people who watch. " + notMutation,
-	consoleLog: "Console.log(...values) writes a line into the run's log. " + notMutation,
-	getDocs:    "getDocs(name?) describes a function, or the functions of a namespace, or all. " + notMutation,
+		"told, 1000 at most. " + readText,
+	totalItems: "Items.total(n) says how many items there are in all, for people who watch. " + readText,
+	consoleLog: "Console.log(...values) writes a line into the run's log. " + readText,
+	getDocs:    "getDocs(name?) describes a function, or the functions of a namespace, or all. " + readText,
 	toolsCall:  "Tools.call(id, input) calls a tool by its own id. Whether it is a mutation is the tool's affair.",
 }
 
-// The functions that scripts have only while they are planned or mended: see [trial].
+// The functions that a script has only while it is tried for a script job: see [trial].
 const (
 	listScripts   = "Scripts.list"
 	getScript     = "Scripts.get"
@@ -46,42 +47,43 @@ const (
 	scriptRuns    = "Scripts.runs"
 )
 
-const onlyTask = "Only while planning and mending: a saved script does not have it. " + notMutation
+const onlyInScriptJob = "Only while planning and mending: a saved script does not have it. " + readText
 
-var taskOwn = map[string]string{
-	listScripts:   "Scripts.list() lists the workspace's automations. " + onlyTask,
-	getScript:     "Scripts.get({automation, version}) gives a version with its text; the active one if none is named. " + onlyTask,
-	scriptHistory: "Scripts.history({automation}) gives the versions and what changed, newest first. " + onlyTask,
-	scriptRuns:    "Scripts.runs({automation, run}) gives the last runs, or one with its log. " + onlyTask,
+// scriptJobDocs describes the functions that a script has only within a script job.
+var scriptJobDocs = map[string]string{
+	listScripts:   "Scripts.list() lists the workspace's automations. " + onlyInScriptJob,
+	getScript:     "Scripts.get({automation, version}) gives a version with its text; the active one if none is named. " + onlyInScriptJob,
+	scriptHistory: "Scripts.history({automation}) gives the versions and what changed, newest first. " + onlyInScriptJob,
+	scriptRuns:    "Scripts.runs({automation, run}) gives the last runs, or one with its log. " + onlyInScriptJob,
 }
 
-// names says under which name a script finds each tool.
-type names struct {
-	tool map[string]reeve.Tool // by function
-	byID map[string]reeve.Tool
-	task bool // it is planned or mended
+// functionTable maps the function names of a script to tools.
+type functionTable struct {
+	byName       map[string]reeve.Tool // by function name
+	byID         map[string]reeve.Tool
+	forScriptJob bool // the functions of script jobs are included
 }
 
-// globals are names of the language, which no namespace may take.
+// globals lists the names of the language. A namespace must not use them.
 var globals = strings.Fields(`Array ArrayBuffer BigInt Boolean DataView Date Error Function Infinity Intl Iterator JSON Map Math NaN Number Object Promise Proxy Reflect
 	RegExp Set String Symbol WeakMap WeakRef WeakSet`)
 
-// nameTools gives each tool its name: Namespace.method. An id with a dot says both (mail.send is Mail.send). Otherwise
-// the pack, or the category, is the namespace, and the id is the method, without the pack's own name in front
-// (file_read of files is Files.read). Words are joined in camel case. Of two tools with one name the second goes by its
-// whole id, and one that has no name a script could write is reached by Tools.call.
-func nameTools(tools []reeve.Tool) names {
-	n := names{tool: map[string]reeve.Tool{}, byID: map[string]reeve.Tool{}}
+// nameTools assigns each tool a function name, Namespace.method. A dotted tool id gives both parts: mail.send becomes
+// Mail.send. For any other id the namespace is the pack, or else the category, and the method is the id without the
+// pack's name in front: file_read of the pack files becomes Files.read. Words are joined in camel case. If a name is
+// taken, the method is the whole tool id. A tool without a valid name can only be called with Tools.call.
+func nameTools(tools []reeve.Tool) functionTable {
+	n := functionTable{byName: map[string]reeve.Tool{}, byID: map[string]reeve.Tool{}}
 	for _, t := range tools {
 		if t.Pack == scriptsPack {
 			continue // for agents that plan and mend; see Allow
 		}
 		n.byID[t.ID] = t
-		for _, name := range candidates(t) {
-			_, taken := n.tool[name]
-			_, later := taskOwn[name]
-			if _, ours := own[name]; !taken && !ours && !later && writable(name) {
-				n.tool[name] = t
+		for _, name := range candidateNames(t) {
+			_, taken := n.byName[name]
+			_, later := scriptJobDocs[name]
+			if _, ours := builtinDocs[name]; !taken && !ours && !later && isValidName(name) {
+				n.byName[name] = t
 				break
 			}
 		}
@@ -89,7 +91,8 @@ func nameTools(tools []reeve.Tool) names {
 	return n
 }
 
-func candidates(t reeve.Tool) []string {
+// candidateNames lists the function names of a tool, the preferred one first.
+func candidateNames(t reeve.Tool) []string {
 	space, method, dotted := strings.Cut(t.ID, ".")
 	if !dotted {
 		space, method = t.Pack, t.ID
@@ -103,35 +106,35 @@ func candidates(t reeve.Tool) []string {
 			}
 		}
 	}
-	space = pascal(space)
+	space = pascalCase(space)
 	if slices.Contains(globals, space) {
 		space += "Tools"
 	}
-	return []string{space + "." + camel(method), space + "." + camel(t.ID)}
+	return []string{space + "." + camelCase(method), space + "." + camelCase(t.ID)}
 }
 
-func words(s string) []string {
+func splitWords(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 }
 
-func pascal(s string) string {
+func pascalCase(s string) string {
 	var b strings.Builder
-	for _, w := range words(s) {
+	for _, w := range splitWords(s) {
 		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
 	}
 	return b.String()
 }
 
-func camel(s string) string {
-	p := pascal(s)
+func camelCase(s string) string {
+	p := pascalCase(s)
 	if p == "" {
 		return ""
 	}
 	return strings.ToLower(p[:1]) + p[1:]
 }
 
-// writable tells whether a script can write a name.
-func writable(name string) bool {
+// isValidName reports whether a script can write a function name.
+func isValidName(name string) bool {
 	space, method, _ := strings.Cut(name, ".")
 	for _, part := range []string{space, method} {
 		if part == "" || part == "prototype" || part == "constructor" || part[0] >= '0' && part[0] <= '9' {
@@ -141,17 +144,17 @@ func writable(name string) bool {
 	return true
 }
 
-// functions lists every name.
-func (n names) functions() []string {
+// functionNames lists all function names, sorted.
+func (n functionTable) functionNames() []string {
 	var out []string
-	for name := range own {
+	for name := range builtinDocs {
 		out = append(out, name)
 	}
-	for name := range n.tool {
+	for name := range n.byName {
 		out = append(out, name)
 	}
-	for name := range taskOwn {
-		if n.task {
+	for name := range scriptJobDocs {
+		if n.forScriptJob {
 			out = append(out, name)
 		}
 	}
@@ -159,13 +162,13 @@ func (n names) functions() []string {
 	return out
 }
 
-// docs describes what a script can call.
-func (w *work) docs(input json.RawMessage) (json.RawMessage, error) {
+// renderDocs implements getDocs. The input is a function, a namespace or nothing.
+func (w *execution) renderDocs(input json.RawMessage) (json.RawMessage, error) {
 	var name string
 	if input != nil && json.Unmarshal(input, &name) != nil {
 		return nil, reeve.Errorf(reeve.Validation, "getDocs takes the name of a function or a namespace, or nothing")
 	}
-	text := w.names.describe(name)
+	text := w.functions.renderDocs(name)
 	if text == "" {
 		return nil, reeve.Errorf(reeve.NotFound, "there is no function or namespace %q", name).
 			Hintf("getDocs() lists them all")
@@ -173,23 +176,24 @@ func (w *work) docs(input json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(text)
 }
 
-// describe is the documentation of one function, of a namespace, or of all.
-func (n names) describe(name string) string {
+// renderDocs describes one function, the functions of a namespace, or all if name is empty. It returns "" for an
+// unknown name.
+func (n functionTable) renderDocs(name string) string {
 	var b strings.Builder
-	for _, f := range n.functions() {
+	for _, f := range n.functionNames() {
 		if name != "" && f != name && !strings.HasPrefix(f, name+".") {
 			continue
 		}
-		text, ok := own[f]
+		text, ok := builtinDocs[f]
 		if !ok {
-			text, ok = taskOwn[f]
+			text, ok = scriptJobDocs[f]
 		}
 		if ok {
 			fmt.Fprintf(&b, "%s\n  %s\n", f, text)
 			continue
 		}
-		t := n.tool[f]
-		fmt.Fprintf(&b, "%s(input)\n  %s %s\n", f, t.Description, mutationNote(t))
+		t := n.byName[f]
+		fmt.Fprintf(&b, "%s(input)\n  %s %s\n", f, t.Description, describeMutation(t))
 		if name != "" {
 			fmt.Fprintf(&b, "  input: %s\n", t.Parameters)
 		}
@@ -197,12 +201,13 @@ func (n names) describe(name string) string {
 	return b.String()
 }
 
-func mutationNote(t reeve.Tool) string {
+// describeMutation says whether calls of a tool are mutations.
+func describeMutation(t reeve.Tool) string {
 	switch {
 	case !t.Effect.Mutates():
-		return notMutation
+		return readText
 	case t.Reads != nil:
 		return "A mutation or not, by its arguments: what changes something must be called inside Items.withItem."
 	}
-	return isMutation
+	return mutationText
 }

@@ -9,69 +9,69 @@ import (
 	"reeve/internal/store"
 )
 
-// soon is how long a change of the ledger waits for a call to take it along.
-const soon = 20 * time.Millisecond
+// flushDelay is how long a record waits for a call to carry it.
+const flushDelay = 20 * time.Millisecond
 
-// mostWaiting is how many changes may wait: a script that is faster than the store waits for it.
-const mostWaiting = 512
+// maxPending bounds the pending records. A script that is faster than the store waits.
+const maxPending = 512
 
-// entry is one change of the ledger that is to be written.
-type entry struct {
-	item  reeve.Item
-	enter bool // it is entered, not left
+// itemEntry is one pending record.
+type itemEntry struct {
+	item    reeve.Item
+	isStart bool // the item is entered, not finished
 
-	planned *reeve.PlannedCall // of a dry run, instead of the others
+	planned *reeve.PlannedCall // a planned call of a dry run, instead of an item
 }
 
-// ledger is what of a run's items is known and not written yet. Writing an entry twice is writing it once, so that what
-// may have been written is written again.
-type ledger struct {
-	writing sync.Mutex // one writer at a time, from reading what waits to noting that it is written
-	waits   []entry
-	written int       // how many of them the last transaction wrote
-	taken   bool      // it was that of a call
-	last    time.Time // when it was committed
-	timer   *time.Timer
+// itemBuffer holds the records of a run that are not written yet. Writing a record twice has no effect, so records are
+// written again after an uncertain commit.
+type itemBuffer struct {
+	writing        sync.Mutex // held from reading the entries until markCommitted
+	entries        []itemEntry
+	writingEntries int       // number of entries in the last transaction
+	included       bool      // a transaction has written the entries since setCarrier
+	committedAt    time.Time // time of the last commit
+	timer          *time.Timer
 
-	moves  int // of the progress
-	noting int // how many of them the last transaction wrote
-	noted  int // how many are written
+	progressChanges int // number of changes of the progress
+	progressWriting int // number of changes in the last transaction
+	progressWritten int // number of changes committed
 }
 
-// noteEntry adds a change. The caller holds w.mu.
-func (w *work) noteEntry(e entry) {
-	if !w.dry() {
-		w.ledger.waits = append(w.ledger.waits, e)
+// addEntry queues a record. The caller holds w.mu.
+func (w *execution) addEntry(e itemEntry) {
+	if !w.isDryRun() {
+		w.buffer.entries = append(w.buffer.entries, e)
 	}
-	w.arm()
+	w.scheduleFlush()
 }
 
-// arm sees to it that what waits is written soon. The caller holds w.mu.
-func (w *work) arm() {
+// scheduleFlush counts a change of the progress and starts the flush timer. The caller holds w.mu.
+func (w *execution) scheduleFlush() {
 	if w.trial != nil {
 		return // nothing of it is kept
 	}
-	w.ledger.moves++
-	if w.ledger.timer == nil && !w.over {
-		w.ledger.timer = time.AfterFunc(soon, w.due)
+	w.buffer.progressChanges++
+	if w.buffer.timer == nil && !w.isOver {
+		w.buffer.timer = time.AfterFunc(flushDelay, w.flushIfDue)
 	}
 }
 
-// due writes what has waited long enough. The timer is left alone while calls take along what waits: to stop it and
-// start it for each of them would cost more.
-func (w *work) due() {
+// flushIfDue flushes if no call has carried the records. Calls do not reset the timer, because resetting it for each
+// call costs more.
+func (w *execution) flushIfDue() {
 	w.mu.Lock()
-	wait := soon - reeve.Since(w.ledger.last)
+	wait := flushDelay - reeve.Since(w.buffer.committedAt)
 	switch {
-	case w.over:
+	case w.isOver:
 		w.mu.Unlock()
 		return
-	case w.ledger.behind() && wait > 0: // what waits came after that
-		w.ledger.timer.Reset(wait)
+	case w.buffer.hasPending() && wait > 0: // what waits came after that
+		w.buffer.timer.Reset(wait)
 		w.mu.Unlock()
 		return
 	}
-	w.ledger.timer = nil
+	w.buffer.timer = nil
 	w.mu.Unlock()
 	if err := w.flush(context.WithoutCancel(w.ctx)); err != nil {
 		w.Runner.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID,
@@ -79,38 +79,40 @@ func (w *work) due() {
 	}
 }
 
-// flush writes what waits.
-func (w *work) flush(ctx context.Context) error {
-	w.ledger.writing.Lock()
-	defer w.ledger.writing.Unlock()
-	if !w.waiting() {
+// flush writes the pending records.
+func (w *execution) flush(ctx context.Context) error {
+	w.buffer.writing.Lock()
+	defer w.buffer.writing.Unlock()
+	if !w.hasPending() {
 		return nil
 	}
-	err := w.DB.Update(ctx, func(tx *store.Tx) error { return w.write(ctx, tx, true) })
+	err := w.DB.Update(ctx, func(tx *store.Tx) error { return w.writePending(ctx, tx, true) })
 	if err == nil {
-		w.wrote()
+		w.markCommitted()
 	}
 	return err
 }
 
-func (w *work) waiting() bool {
+func (w *execution) hasPending() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ledger.behind()
+	return w.buffer.hasPending()
 }
 
-// behind tells whether anything is to be written.
-func (l *ledger) behind() bool { return l.noted < l.moves || len(l.waits) > 0 }
+// hasPending reports whether records or progress are not written.
+func (l *itemBuffer) hasPending() bool {
+	return l.progressWritten < l.progressChanges || len(l.entries) > 0
+}
 
-// write writes what waits into a transaction, the progress too if it must be or was not for some time. The caller holds
-// w.ledger.writing; wrote notes that it was committed.
-func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
+// writePending writes the pending records into a transaction. It writes the progress if progress is set or the last
+// write is some time ago. The caller holds w.buffer.writing and calls markCommitted after the commit.
+func (w *execution) writePending(ctx context.Context, tx *store.Tx, progress bool) error {
 	w.mu.Lock()
-	list := w.ledger.waits[:len(w.ledger.waits):len(w.ledger.waits)]
-	w.ledger.written, w.ledger.noting, w.ledger.taken = len(list), w.ledger.noted, true
+	list := w.buffer.entries[:len(w.buffer.entries):len(w.buffer.entries)]
+	w.buffer.writingEntries, w.buffer.progressWriting, w.buffer.included = len(list), w.buffer.progressWritten, true
 	var note reeve.ScriptRun
-	if progress = progress || reeve.Since(w.seen) > 2*soon; progress {
-		note, w.ledger.noting = w.noted(), w.ledger.moves
+	if progress = progress || reeve.Since(w.progressWrittenAt) > 2*flushDelay; progress {
+		note, w.buffer.progressWriting = w.snapshotRecord(), w.buffer.progressChanges
 	}
 	w.mu.Unlock()
 	for _, e := range list {
@@ -118,7 +120,7 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 		switch {
 		case e.planned != nil:
 			err = tx.Automations().InsertPlannedCall(ctx, w.run.WorkspaceID, w.run.ID, *e.planned)
-		case e.enter:
+		case e.isStart:
 			err = tx.Automations().StartItem(ctx, e.item, w.script.ID)
 		default:
 			err = tx.Automations().FinishItem(ctx, e.item)
@@ -128,7 +130,7 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 			defer w.mu.Unlock()
 			// a person settled it meanwhile: whatever the script was at, it ends here
 			if reeve.CodeOf(err) == reeve.Conflict {
-				w.ledger.waits = nil
+				w.buffer.entries = nil
 				return w.abort(reeve.AsError(err))
 			}
 			return err
@@ -140,20 +142,20 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 	return tx.Automations().UpdateScriptRun(ctx, note)
 }
 
-// wrote notes that what the last transaction wrote is committed. The caller holds w.ledger.writing.
-func (w *work) wrote() {
+// markCommitted removes the records that the last transaction wrote. The caller holds w.buffer.writing.
+func (w *execution) markCommitted() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ledger.waits = w.ledger.waits[min(w.ledger.written, len(w.ledger.waits)):]
-	if w.ledger.noting > w.ledger.noted {
-		w.ledger.noted, w.seen = w.ledger.noting, reeve.Monotonic()
+	w.buffer.entries = w.buffer.entries[min(w.buffer.writingEntries, len(w.buffer.entries)):]
+	if w.buffer.progressWriting > w.buffer.progressWritten {
+		w.buffer.progressWritten, w.progressWrittenAt = w.buffer.progressWriting, reeve.Monotonic()
 	}
-	w.ledger.written, w.ledger.taken, w.ledger.last = 0, false, reeve.Monotonic()
+	w.buffer.writingEntries, w.buffer.included, w.buffer.committedAt = 0, false, reeve.Monotonic()
 }
 
-// find gives an item as the ledger has it, with what waits to be written; false means that it is new.
-func (w *work) find(ctx context.Context, id string) (v reeve.Item, found bool, err error) {
-	if v, found = w.unwritten(id); found {
+// findItem returns an item from the buffer or the store.
+func (w *execution) findItem(ctx context.Context, id string) (v reeve.Item, found bool, err error) {
+	if v, found = w.findUnwritten(id); found {
 		return v, true, nil
 	}
 	err = w.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -166,15 +168,15 @@ func (w *work) find(ctx context.Context, id string) (v reeve.Item, found bool, e
 	return v, err == nil, err
 }
 
-// unwritten gives an item as this run left it, if the store does not have that yet.
-func (w *work) unwritten(id string) (v reeve.Item, found bool) {
+// findUnwritten returns an item as this run left it, if the store does not have that record yet.
+func (w *execution) findUnwritten(id string) (v reeve.Item, found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := len(w.ledger.waits) - 1; i >= 0; i-- {
-		if e := w.ledger.waits[i]; e.item.ID == id {
+	for i := len(w.buffer.entries) - 1; i >= 0; i-- {
+		if e := w.buffer.entries[i]; e.item.ID == id {
 			return e.item, true
 		}
 	}
-	v, found = w.closed[id]
+	v, found = w.dryItems[id]
 	return v, found
 }

@@ -8,83 +8,83 @@ import (
 	"reeve/internal/store"
 )
 
-// reads tells whether a call that was not judged yet will be found to change nothing.
-func reads(t reeve.Tool, input json.RawMessage) bool {
+// isRead reports whether a call, before the gate has checked it, changes nothing.
+func isRead(t reeve.Tool, input json.RawMessage) bool {
 	v, err := reeve.ParseJSON(input)
-	return err == nil && !mutates(t, reeve.CanonicalValue(v))
+	return err == nil && !isMutation(t, reeve.CanonicalValue(v))
 }
 
-// mutates tells whether a call changes something. A tool that does not say does.
-func mutates(t reeve.Tool, args json.RawMessage) bool {
+// isMutation reports whether a call changes something. Without a Reads function the tool's effect decides.
+func isMutation(t reeve.Tool, args json.RawMessage) bool {
 	return t.Effect.Mutates() && (t.Reads == nil || !t.Reads(args))
 }
 
-// claimed is the place of a call within its item.
-type claimed struct {
+// callClaim is the position of a call within its item.
+type callClaim struct {
 	operation string
 	item      string
-	fresh     bool // nothing can have been done for the item before
-	named     bool // the call had its name already
+	itemIsNew bool // the item has no calls of earlier runs
+	isRepeat  bool // the gate has checked this call before
 }
 
-// claim checks the rule and counts the call among equal ones of its item.
-func (w *work) claim(c reeve.Call, t reeve.Tool, args json.RawMessage) (claimed, error) {
+// claimCall checks the item rule and counts the call among the equal calls of its item.
+func (w *execution) claimCall(c reeve.Call, t reeve.Tool, args json.RawMessage) (callClaim, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if op, ok := w.named[c.Ref]; ok {
-		return claimed{operation: op, named: true}, nil
+	if op, ok := w.operations[c.Ref]; ok {
+		return callClaim{operation: op, isRepeat: true}, nil
 	}
-	if w.fatal != nil {
-		return claimed{}, w.fatal
+	if w.fatalErr != nil {
+		return callClaim{}, w.fatalErr
 	}
-	if w.looks[c.Ref] { // its arguments were repaired to others, or the tool came after the run had begun
-		return claimed{}, reeve.Errorf(reeve.Denied, "%s would change something, which a dry run does not", t.ID)
+	if w.dryReads[c.Ref] { // its arguments were repaired to others, or the tool came after the run had begun
+		return callClaim{}, reeve.Errorf(reeve.Denied, "%s would change something, which a dry run does not", t.ID)
 	}
-	o := w.places[c.Ref]
+	o := w.itemOfCall[c.Ref]
 	switch {
 	case o == nil:
-		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict,
+		return callClaim{}, w.abort(reeve.Errorf(reeve.Conflict,
 			"%s changes something, and was called outside Items.withItem", t.ID).
 			Hintf("call it inside the handler of the item that it is for, and await it there"))
-	case o.settled:
-		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict, "%s was called for item %q, which is %s", t.ID, o.ID,
+	case o.isSettled:
+		return callClaim{}, w.abort(reeve.Errorf(reeve.Conflict, "%s was called for item %q, which is %s", t.ID, o.ID,
 			o.State).
 			Hintf("look at ctx.item.isDone before anything is changed"))
 	}
-	identity := string(pick(args, t.Identity))
+	identity := string(identityArgs(args, t.Identity))
 	key := t.ID + "\x00" + identity
-	if o.flying[key] > 0 {
-		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict,
+	if o.inFlight[key] > 0 {
+		return callClaim{}, w.abort(reeve.Errorf(reeve.Conflict,
 			"%s was called twice at once for the same thing, in item %q", t.ID, o.ID).
 			Hintf("await the first call before the second"))
 	}
-	n := o.counts[key]
-	o.counts[key]++
-	o.flying[key]++
-	o.keys[c.Ref] = key
-	return claimed{operation: reeve.ItemKey(w.run.AgentID, o.ID, o.Attempt, t.ID, identity, n), item: o.ID,
-		fresh: o.fresh}, nil
+	n := o.callCounts[key]
+	o.callCounts[key]++
+	o.inFlight[key]++
+	o.callKeys[c.Ref] = key
+	return callClaim{operation: reeve.ItemKey(w.run.AgentID, o.ID, o.Attempt, t.ID, identity, n), item: o.ID,
+		itemIsNew: o.isNew}, nil
 }
 
-// landed notes that a call is over.
-func (w *work) landed(ref string) {
+// releaseCall removes a call that is over.
+func (w *execution) releaseCall(ref string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o := w.places[ref]; o != nil {
-		if key, ok := o.keys[ref]; ok {
-			o.flying[key]--
-			delete(o.keys, ref)
+	if o := w.itemOfCall[ref]; o != nil {
+		if key, ok := o.callKeys[ref]; ok {
+			o.inFlight[key]--
+			delete(o.callKeys, ref)
 		}
 	}
-	delete(w.named, ref)
-	delete(w.looks, ref)
-	delete(w.places, ref)
+	delete(w.operations, ref)
+	delete(w.dryReads, ref)
+	delete(w.itemOfCall, ref)
 }
 
-// settleName finds the operation that the call is, of an item that was begun before. One that failed in an earlier run,
-// and is proven to have had no effect, is made again under a name of its own. The same thing with other content is a
-// person's to decide.
-func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args json.RawMessage) (op string, err error) {
+// resolveOperation returns the operation id of a call for an item that an earlier run began. A call that failed in an
+// earlier run without effect is made again under a retry id. If the same thing was called with other content, the run
+// is aborted and the item needs attention.
+func (w *execution) resolveOperation(ctx context.Context, c callClaim, t reeve.Tool, args json.RawMessage) (op string, err error) {
 	op = c.operation
 	for again := 1; ; again++ {
 		var was reeve.Operation
@@ -104,18 +104,18 @@ func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args jso
 		case was.ArgsHash != reeve.Hash(args):
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.attention = true
+			w.needsAttention = true
 			return "", w.abort(reeve.Errorf(reeve.Conflict,
 				"%s was called before for the same thing of item %q, with other content (operation %s)", t.ID, c.item,
 				was.ID).
 				Hintf("a person decides: reprocess the item to do it anew, or skip it"))
 		}
-		return op, w.goesOn(ctx) // nothing is written that would find out
+		return op, w.checkPaused(ctx) // nothing is written that would find out
 	}
 }
 
-// pick gives the arguments that say which thing is acted on; all of them if the tool names none.
-func pick(args json.RawMessage, names []string) json.RawMessage {
+// identityArgs returns the arguments that identify what is acted on, or all arguments if the tool names none.
+func identityArgs(args json.RawMessage, names []string) json.RawMessage {
 	if len(names) == 0 {
 		return args
 	}

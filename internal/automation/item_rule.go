@@ -9,21 +9,21 @@ import (
 	"reeve/internal/store"
 )
 
-// Items knows the scripts that run in this process, and decides on their calls: it is the gate's item rule. It needs no
-// gate, so it is made before the gate is.
-type Items struct {
-	mu   sync.Mutex
-	live map[string]*work // by run
+// ItemRule is the gate's rule for calls of scripts. It knows the scripts that run in this process. It does not need the
+// gate, so it is built first.
+type ItemRule struct {
+	mu         sync.Mutex
+	executions map[string]*execution // by run id
 }
 
-// NewItems makes an Items that knows no script yet.
-func NewItems() *Items { return &Items{live: map[string]*work{}} }
+// NewItemRule returns a rule that knows no script yet.
+func NewItemRule() *ItemRule { return &ItemRule{executions: map[string]*execution{}} }
 
-// CheckCall is the item rule: a call that changes something is made inside one item that is not settled, and its
-// operation id derives from that item. A script that breaks the rule has its run aborted.
-func (i *Items) CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool,
+// CheckCall returns the operation id of a script's call, or "" for a read. A call that changes something must be made
+// inside one item that is not finished; its operation id derives from that item. A violation aborts the run.
+func (i *ItemRule) CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool,
 	args json.RawMessage) (op string, err error) {
-	w := i.working(c.Run)
+	w := i.get(c.Run)
 	if w == nil {
 		return "", reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
 	}
@@ -31,55 +31,55 @@ func (i *Items) CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool,
 		return "", reeve.Errorf(reeve.NotFound, "tool %q not found", t.ID).
 			Hintf("it is for planning and mending scripts, and never for a script itself")
 	}
-	if !mutates(t, args) {
+	if !isMutation(t, args) {
 		return "", nil
 	}
-	base, err := w.claim(c, t, args)
+	base, err := w.claimCall(c, t, args)
 	switch {
 	case err != nil:
 		return "", err
-	case base.named: // it was overtaken: by a pause perhaps
-		return base.operation, w.goesOn(ctx)
+	case base.isRepeat: // it was overtaken: by a pause perhaps
+		return base.operation, w.checkPaused(ctx)
 	}
-	if op = base.operation; !base.fresh {
-		if op, err = w.settleName(ctx, base, t, args); err != nil {
+	if op = base.operation; !base.itemIsNew {
+		if op, err = w.resolveOperation(ctx, base, t, args); err != nil {
 			return "", err
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.named[c.Ref] = op
+	w.operations[c.Ref] = op
 	return op, nil
 }
 
-// WriteItems writes the unwritten records of a run's items into the transaction of the call that carries them.
-func (i *Items) WriteItems(ctx context.Context, tx *store.Tx, c reeve.Call) error {
-	w := i.working(c.Run)
-	if w == nil || !w.carries(c.Ref) {
+// WriteItems writes the pending item records of a run into the transaction of the call that carries them.
+func (i *ItemRule) WriteItems(ctx context.Context, tx *store.Tx, c reeve.Call) error {
+	w := i.get(c.Run)
+	if w == nil || !w.isCarrier(c.Ref) {
 		return nil
 	}
-	return w.write(ctx, tx, false)
+	return w.writePending(ctx, tx, false)
 }
 
-// working returns the run that is under way here, or nil.
-func (i *Items) working(run string) *work {
+// get returns the execution of a run in this process, or nil.
+func (i *ItemRule) get(run string) *execution {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.live[run]
+	return i.executions[run]
 }
 
-// add makes the calls of a run known.
-func (i *Items) add(w *work) {
+// add registers an execution.
+func (i *ItemRule) add(w *execution) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.live[w.run.ID] = w
+	i.executions[w.run.ID] = w
 }
 
-// remove forgets a run, unless the same run was added again since.
-func (i *Items) remove(w *work) {
+// remove deletes an execution, unless the same run was added again.
+func (i *ItemRule) remove(w *execution) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.live[w.run.ID] == w {
-		delete(i.live, w.run.ID)
+	if i.executions[w.run.ID] == w {
+		delete(i.executions, w.run.ID)
 	}
 }

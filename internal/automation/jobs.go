@@ -23,7 +23,7 @@ func NewJobs(cfg Config) *Jobs {
 	return &Jobs{Config: cfg, failures: failures{webhook: cfg.Webhook}}
 }
 
-// Plan asks the planner to write, or change, an automation's script.
+// Plan opens a script job for the planner, which writes or changes an automation's script. It fails if a plan is open.
 func (j *Jobs) Plan(ctx context.Context, workspace, id, user string,
 	q reeve.PlanRequest) (k reeve.ScriptJob, err error) {
 	if strings.TrimSpace(q.Request) == "" {
@@ -49,7 +49,7 @@ func (j *Jobs) Plan(ctx context.Context, workspace, id, user string,
 			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)",
 				q.Request, m.Name, m.Version)
 		}
-		k, _, err = j.send(ctx, tx, reeve.ScriptJob{Kind: reeve.PlanJob, WorkspaceID: workspace, AgentID: m.AgentID,
+		k, _, err = j.open(ctx, tx, reeve.ScriptJob{Kind: reeve.PlanJob, WorkspaceID: workspace, AgentID: m.AgentID,
 			ScriptID: m.ScriptID, UserID: user, Request: request})
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (j *Jobs) Plan(ctx context.Context, workspace, id, user string,
 	return k, err
 }
 
-// Answer gives a person's answer to the question of a script job, and its agent goes on.
+// Answer stores a person's answer to the question of a script job and wakes its agent.
 func (j *Jobs) Answer(ctx context.Context, workspace, id, answer string) (k reeve.ScriptJob, err error) {
 	if strings.TrimSpace(answer) == "" {
 		return k, reeve.InvalidField("/answer", "is empty", "an answer")
@@ -75,7 +75,7 @@ func (j *Jobs) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		if k.State != reeve.ScriptJobAsking {
 			return reeve.Errorf(reeve.Conflict, "the script job asks nothing: it is %s", k.State)
 		}
-		a, err := j.worker(ctx, tx, workspace, k.Kind) // who asked may be gone by now
+		a, err := j.ensureWorker(ctx, tx, workspace, k.Kind) // who asked may be gone by now
 		if err != nil {
 			return err
 		}
@@ -99,28 +99,28 @@ func (j *Jobs) Answer(ctx context.Context, workspace, id, answer string) (k reev
 	return k, err
 }
 
-// sendMaintainer opens the repair of the version that failed, and wakes the maintainer for it; false means that there
-// was one.
-func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.ScriptJob, bool, error) {
-	script, err := tx.Automations().GetScript(ctx, v.m.WorkspaceID, v.note.ScriptID)
+// openRepair opens a repair of the failed version and wakes the maintainer. It returns false if the version had a
+// repair before.
+func (v failureDecision) openRepair(ctx context.Context, tx *store.Tx) (reeve.ScriptJob, bool, error) {
+	script, err := tx.Automations().GetScript(ctx, v.automation.WorkspaceID, v.record.ScriptID)
 	if err != nil {
 		return reeve.ScriptJob{}, false, err
 	}
-	request, err := failure(ctx, tx, v.m, script, v.run, v.note)
+	request, err := renderFailure(ctx, tx, v.automation, script, v.run, v.record)
 	if err != nil {
 		return reeve.ScriptJob{}, false, err
 	}
-	user := v.m.Owner
+	user := v.automation.Owner
 	if user == "" {
 		user = v.run.UserID
 	}
-	return v.jobs.send(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.m.WorkspaceID, AgentID: v.m.AgentID,
+	return v.jobs.open(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.automation.WorkspaceID, AgentID: v.automation.AgentID,
 		ScriptID: script.ID, RunID: v.run.ID, UserID: user, Request: request})
 }
 
-// send writes a script job and wakes the agent that does it, in one transaction.
-func (j *Jobs) send(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve.ScriptJob, bool, error) {
-	a, err := j.worker(ctx, tx, k.WorkspaceID, k.Kind)
+// open inserts a script job and wakes its agent. It returns false if an equal job exists.
+func (j *Jobs) open(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve.ScriptJob, bool, error) {
+	a, err := j.ensureWorker(ctx, tx, k.WorkspaceID, k.Kind)
 	if err != nil {
 		return k, false, err
 	}
@@ -133,16 +133,16 @@ func (j *Jobs) send(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve
 	return k, true, j.wakeWorker(ctx, tx, k, tx.Now())
 }
 
-// wakeWorker wakes the agent of a script job, with all that it needs to know.
+// wakeWorker enqueues a run of the job's agent, with the job as its input.
 func (j *Jobs) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.ScriptJob, at time.Time) error {
 	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID,
 		Reason: reeve.ReasonScriptJob, ReasonID: k.ID, SessionID: store.ScriptJobLane + k.ID,
-		UserID: k.UserID, Input: brief(k), DueAt: at, State: reeve.WakeQueued})
+		UserID: k.UserID, Input: renderBrief(k), DueAt: at, State: reeve.WakeQueued})
 	return err
 }
 
-// brief is a script job as its agent is told it.
-func brief(k reeve.ScriptJob) string {
+// renderBrief renders a script job as the input of its agent.
+func renderBrief(k reeve.ScriptJob) string {
 	var b strings.Builder
 	b.WriteString(k.Request)
 	for _, x := range k.Talk {
@@ -152,12 +152,12 @@ func brief(k reeve.ScriptJob) string {
 }
 
 const (
-	logTail    = 5000 // bytes of a failed run's log that the maintainer is told
-	mostChange = 20   // versions whose comments it is told
+	logTail    = 5000 // bytes of a failed run's log in a repair request
+	maxChanges = 20   // versions whose comments are in a repair request
 )
 
-// failure tells the maintainer what failed, and what was meant.
-func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve.ScriptVersion, run reeve.Run,
+// renderFailure renders the request of a repair: the error, the goal, the changes and the log.
+func renderFailure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve.ScriptVersion, run reeve.Run,
 	note reeve.ScriptRun) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Version %s of the automation %q failed, in run %s. Mend its script.\n\nIt failed with %s: %s\n",
@@ -172,7 +172,7 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	if goal.Request != "" {
 		fmt.Fprintf(&b, "\nWhat the person asked for: %s\n", goal.Request)
 	}
-	all, err := tx.Automations().ListVersions(ctx, m.AgentID, mostChange)
+	all, err := tx.Automations().ListVersions(ctx, m.AgentID, maxChanges)
 	if err != nil {
 		return "", err
 	}
@@ -187,8 +187,8 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	return strings.ToValidUTF8(b.String(), ""), nil
 }
 
-// returned settles the script job of a run that is over.
-func (j *Jobs) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+// concludeRun closes the script job of a run that has ended.
+func (j *Jobs) concludeRun(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	k, ok, err := tx.Automations().FindScriptJobOfRun(ctx, run.WorkspaceID, run.ID)
 	if err != nil || !ok {
 		return err
@@ -196,21 +196,21 @@ func (j *Jobs) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error 
 	return j.conclude(ctx, tx, run, k)
 }
 
-// CloseJobsOfAgent settles the script jobs that an agent is at which is about to be destroyed or removed, as end says.
-// Those that it would still have been woken for are settled when they are due.
+// CloseJobsOfAgent closes the script jobs whose runs are open, because their agent is about to be deleted. Jobs with
+// queued wakes are closed when those are skipped. The word end completes "the agent was ...".
 func (j *Jobs) CloseJobsOfAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	open, err := tx.Runs().OpenRuns(ctx, a.WorkspaceID, a.ID)
 	for i := 0; i < len(open) && err == nil; i++ {
 		if run := open[i]; run.Reason == reeve.ReasonScriptJob {
 			run.State, run.Message = reeve.RunCancelled, "the agent was "+end
-			err = j.returned(ctx, tx, run)
+			err = j.concludeRun(ctx, tx, run)
 		}
 	}
 	return err
 }
 
-// conclude closes a script job whose run is over, or never began, and which came to nothing: a person takes it up.
-// Where only the network failed its agent, it is sent again, later each time.
+// conclude closes an open script job whose run has ended or was skipped, and notifies its user. After a network failure
+// the job is retried with backoff.
 func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
 	if k.State != reeve.ScriptJobOpen {
 		return nil
@@ -225,7 +225,7 @@ func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 		return j.wakeWorker(ctx, tx, k, tx.Now().Add(j.Backoff.After(k.Tries)))
 	}
 	if k.ResultID != "" { // of the planner, which has saved
-		return j.written(ctx, tx, run, k)
+		return j.completePlan(ctx, tx, run, k)
 	}
 	said := run.Output
 	if run.State != reeve.RunCompleted {
@@ -248,8 +248,8 @@ func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 	return j.failures.stopUnrepaired(ctx, tx, m, run, k, "its script failed, and the maintainer has not mended it", k.Message)
 }
 
-// written closes a plan of which a version came, and tells its person.
-func (j *Jobs) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
+// completePlan closes a plan that saved a version, and notifies the user who asked for it.
+func (j *Jobs) completePlan(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.ScriptJob) error {
 	was := k.State
 	k.State, k.Message = reeve.ScriptJobDone, reeve.Truncate(run.Output, 4000)
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, was, k); err != nil || !moved {
@@ -268,18 +268,18 @@ func (j *Jobs) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve
 			"automations activate %s %s", k.Message, m.Name, k.Result, m.Name, k.Result))
 }
 
-// Kinds of the agents that do script jobs. Whoever wants another planner makes an agent of the kind.
+// Kinds of the agents that do script jobs. A workspace can replace them with its own agents of these kinds.
 const (
 	PlannerKind    = "planner"
 	MaintainerKind = "maintainer"
 )
 
-// worker finds the agent that does script jobs of a kind, and makes it the first time.
-func (j *Jobs) worker(ctx context.Context, tx *store.Tx, workspace string,
+// ensureWorker returns the agent that does script jobs of a kind. It creates the agent the first time.
+func (j *Jobs) ensureWorker(ctx context.Context, tx *store.Tx, workspace string,
 	what reeve.ScriptJobKind) (reeve.Agent, error) {
-	kind, text, tools, caps := PlannerKind, plannerPrompt, plannerTools, []string{seeScripts, planScripts}
+	kind, text, tools, caps := PlannerKind, plannerPrompt, plannerTools, []string{readCapability, planCapability}
 	if what == reeve.RepairJob {
-		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools, []string{seeScripts, fixScripts}
+		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools, []string{readCapability, fixCapability}
 	}
 	a, ok, err := tx.Automations().FindAgentOfKind(ctx, workspace, kind)
 	if err != nil || ok {

@@ -7,23 +7,22 @@ import (
 	"reeve/internal/store"
 )
 
-// scriptsPack is the pack of the tools that read and write scripts. Agents that plan and mend have them; scripts never
-// do.
+// scriptsPack is the pack of the tools that read and write scripts. Only the planner and the maintainer have them;
+// scripts never do.
 const scriptsPack = "scripts"
 
-// The capabilities that the tools need. Only the kinds planner and maintainer have them, unless somebody says
-// otherwise.
+// The capabilities that the tools need. By default only agents of the kinds planner and maintainer have them.
 const (
-	seeScripts  = "scripts.see"
-	planScripts = "scripts.plan"
-	fixScripts  = "scripts.fix"
+	readCapability = "scripts.see"
+	planCapability = "scripts.plan"
+	fixCapability  = "scripts.fix"
 )
 
 var (
-	lookTools    = []string{"scripts_list", "scripts_get", "scripts_history", "scripts_runs", "scripts_eval"}
-	plannerTools = append(lookTools[:len(lookTools):len(lookTools)], "scripts_save", "scripts_schedule",
+	readTools    = []string{"scripts_list", "scripts_get", "scripts_history", "scripts_runs", "scripts_eval"}
+	plannerTools = append(readTools[:len(readTools):len(readTools)], "scripts_save", "scripts_schedule",
 		"scripts_ask")
-	maintainerTools = append(lookTools[:len(lookTools):len(lookTools)], "scripts_fix")
+	maintainerTools = append(readTools[:len(readTools):len(readTools)], "scripts_fix")
 )
 
 // Pack holds the scripts_* tools, with which the planner and the maintainer read, try and write scripts.
@@ -38,14 +37,14 @@ func NewPack(cfg Config, runner *Runner) *Pack {
 	return &Pack{Config: cfg, runner: runner, failures: failures{webhook: cfg.Webhook}}
 }
 
-type nothing struct{}
+type noArgs struct{}
 
-type which struct {
+type versionArgs struct {
 	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id; the one that the script job is about if left out"`
 	Version    string `json:"version,omitempty" maxLength:"20" doc:"Such as 1.0; the active one if left out, and the newest if none is active"`
 }
 
-type whichRun struct {
+type runArgs struct {
 	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id; the one that the script job is about if left out"`
 	Run        string `json:"run,omitempty" maxLength:"64" doc:"One run, with its log; the last ones if left out"`
 }
@@ -81,55 +80,55 @@ type fixArgs struct {
 	Comment string `json:"comment" minLength:"1" maxLength:"4000" doc:"What was wrong, and what was changed"`
 }
 
-const inTask = " Only for planning and mending; a script cannot call it."
+const scriptJobOnly = " Only for planning and mending; a script cannot call it."
 
-// Tools gives the pack.
+// Tools returns the tools of the pack.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what, capability string, effect reeve.Effect) reeve.Tool {
-		note := " " + notMutation
+		note := " " + readText
 		if effect.Mutates() {
 			note = " Mutation."
 		}
-		return reeve.Tool{ID: id, Name: name, Description: what + inTask + note, Category: "scripts", Pack: scriptsPack,
+		return reeve.Tool{ID: id, Name: name, Description: what + scriptJobOnly + note, Category: "scripts", Pack: scriptsPack,
 			Capability: capability, Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
 	}
 	eval := tool("scripts_eval", "Try Script",
 		"Run JavaScript with an automation's tools, without changing anything: reads are real, every change is "+
 			"previewed and listed. Gives its value, log, items and changes.",
-		seeScripts, reeve.Read)
-	eval.TimeoutMS = 2 * trialTime.Milliseconds()
+		readCapability, reeve.Read)
+	eval.TimeoutMS = 2 * trialTimeout.Milliseconds()
 	save := tool("scripts_save", "Save Script",
-		"Save an automation's script as its next major version. A person activates it.", planScripts, reeve.Local)
-	save.Check = p.checkSaved
+		"Save an automation's script as its next major version. A person activates it.", planCapability, reeve.Local)
+	save.Check = p.checkSave
 	fix := tool("scripts_fix", "Fix Script",
 		"Save the mended script as the next minor version, which becomes active. Refused if it names items in "+
-			"another way.", fixScripts, reeve.Local)
-	fix.Check, fix.TimeoutMS = p.checkFix, 5*trialTime.Milliseconds()
+			"another way.", fixCapability, reeve.Local)
+	fix.Check, fix.TimeoutMS = p.checkFix, 5*trialTimeout.Milliseconds()
 	return []reeve.Tool{
-		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations.", seeScripts,
-			reeve.Read), p.toolList),
-		reeve.MustTool(tool("scripts_get", "Get Script", "Read a version of an automation's script.", seeScripts,
-			reeve.Read), p.toolGet),
+		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations.", readCapability,
+			reeve.Read), p.handleList),
+		reeve.MustTool(tool("scripts_get", "Get Script", "Read a version of an automation's script.", readCapability,
+			reeve.Read), p.handleGet),
 		reeve.MustTool(tool("scripts_history", "Script History",
-			"List the versions of an automation's script and what changed, newest first.", seeScripts, reeve.Read),
-			p.toolHistory),
+			"List the versions of an automation's script and what changed, newest first.", readCapability, reeve.Read),
+			p.handleHistory),
 		reeve.MustTool(tool("scripts_runs", "Script Runs",
-			"List an automation's last runs and how they ended, or show one with its log.", seeScripts, reeve.Read),
-			p.toolRuns),
-		reeve.MustTool(eval, p.toolEval),
-		reeve.MustTool(save, p.toolSave),
+			"List an automation's last runs and how they ended, or show one with its log.", readCapability, reeve.Read),
+			p.handleRuns),
+		reeve.MustTool(eval, p.handleEval),
+		reeve.MustTool(save, p.handleSave),
 		reeve.MustTool(tool("scripts_schedule", "Schedule Script",
 			"Say when the automation runs by itself. It begins when a person activates the version, or at once if "+
-				"that is active.", planScripts, reeve.Local), p.toolSchedule),
+				"that is active.", planCapability, reeve.Local), p.handleSchedule),
 		reeve.MustTool(tool("scripts_ask", "Ask the Person",
 			"Ask the person who wants the automation. End your answer after it: you are called again with the reply.",
-			planScripts, reeve.Local), p.toolAsk),
-		reeve.MustTool(fix, p.toolFix),
+			planCapability, reeve.Local), p.handleAsk),
+		reeve.MustTool(fix, p.handleFix),
 	}
 }
 
-// target is the automation that a call is about: the one it names, else the one of its script job.
-func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation,
+// jobTarget returns the automation that a call names, or else the automation of its script job.
+func jobTarget(ctx context.Context, s *store.Snap, inv *reeve.Invocation,
 	name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
 	k, ok, err := s.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run)
 	if err != nil {
@@ -148,7 +147,7 @@ func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation,
 	return m, k, err
 }
 
-func (p *Pack) toolList(ctx context.Context, _ nothing) (out any, err error) {
+func (p *Pack) handleList(ctx context.Context, _ noArgs) (out any, err error) {
 	err = p.DB.View(ctx, func(s *store.Snap) error {
 		out, err = listAutomations(ctx, s, reeve.InvocationFrom(ctx).Workspace)
 		return err
@@ -156,10 +155,10 @@ func (p *Pack) toolList(ctx context.Context, _ nothing) (out any, err error) {
 	return out, err
 }
 
-func (p *Pack) toolGet(ctx context.Context, in which) (out any, err error) {
+func (p *Pack) handleGet(ctx context.Context, in versionArgs) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		m, _, err := target(ctx, s, inv, in.Automation)
+		m, _, err := jobTarget(ctx, s, inv, in.Automation)
 		if err == nil {
 			out, err = describeVersion(ctx, s, m, in.Version)
 		}
@@ -168,10 +167,10 @@ func (p *Pack) toolGet(ctx context.Context, in which) (out any, err error) {
 	return out, err
 }
 
-func (p *Pack) toolHistory(ctx context.Context, in which) (out any, err error) {
+func (p *Pack) handleHistory(ctx context.Context, in versionArgs) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		m, _, err := target(ctx, s, inv, in.Automation)
+		m, _, err := jobTarget(ctx, s, inv, in.Automation)
 		if err == nil {
 			out, err = listVersions(ctx, s, m)
 		}
@@ -180,10 +179,10 @@ func (p *Pack) toolHistory(ctx context.Context, in which) (out any, err error) {
 	return out, err
 }
 
-func (p *Pack) toolRuns(ctx context.Context, in whichRun) (out any, err error) {
+func (p *Pack) handleRuns(ctx context.Context, in runArgs) (out any, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		m, _, err := target(ctx, s, inv, in.Automation)
+		m, _, err := jobTarget(ctx, s, inv, in.Automation)
 		if err == nil {
 			out, err = listRuns(ctx, s, m, in.Run)
 		}

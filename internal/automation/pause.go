@@ -7,12 +7,12 @@ import (
 	"reeve/internal/store"
 )
 
-// paused is the output of a run that a pause ended or kept from beginning, until another carries on with it.
-const paused = "paused"
+// pausedOutput is the output of a run that a pause ended, or kept from starting.
+const pausedOutput = "paused"
 
-// Pause keeps an automation from making calls: a run under way ends at its next.
+// Pause pauses an automation. A run in progress ends at its next call.
 func (s *Service) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
-	return s.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+	return s.update(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if m.PausedAt == nil {
 			now := tx.Now()
 			m.PausedAt, m.PausedRun = &now, ""
@@ -21,17 +21,17 @@ func (s *Service) Pause(ctx context.Context, workspace, id string) (reeve.Automa
 	})
 }
 
-// Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and
-// input; so it is for those that the pause kept from beginning.
+// Resume resumes an automation. Each run that the pause ended, or kept from starting, is continued by a new run with
+// the same version, type and input. If the automation was stopped after a failure, the failed run is retried.
 func (s *Service) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
-	m, err := s.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+	m, err := s.update(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		stopped := m.Failure != nil && m.Failure.StoppedAt != nil
-		held, err := heldRuns(ctx, tx, *m)
+		held, err := listHeldRuns(ctx, tx, *m)
 		if err != nil {
 			return err
 		}
 		if len(held) > 0 || stopped {
-			if err := mayRun(ctx, tx, *m); err != nil {
+			if err := checkCanRun(ctx, tx, *m); err != nil {
 				return err
 			}
 		}
@@ -49,7 +49,7 @@ func (s *Service) Resume(ctx context.Context, workspace, id, user string) (reeve
 		if !stopped {
 			return nil
 		}
-		return s.goOn(ctx, tx, *m, user)
+		return s.retryFailedRun(ctx, tx, *m, user)
 	})
 	if err == nil {
 		s.Waker.Wakeup()
@@ -57,9 +57,9 @@ func (s *Service) Resume(ctx context.Context, workspace, id, user string) (reeve
 	return m, err
 }
 
-// heldRuns lists the runs that a pause has ended, the one that was under way first. Those that are just ending are
-// carried on with by their ends: see released.
-func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, error) {
+// listHeldRuns lists the runs that a pause ended, first the one that was in progress. Runs that are about to end are
+// not listed: see continueIfResumed.
+func listHeldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, error) {
 	if m.PausedAt == nil {
 		return nil, nil
 	}
@@ -78,9 +78,9 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 	return kept, err
 }
 
-// released carries on with a run that ends as paused when its automation is so no more: whoever resumed that did not
-// find this run among the ended ones.
-func (s *Supervisor) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+// continueIfResumed continues a run that ends as paused after its automation was resumed. Resume did not find this run
+// among the ended ones.
+func (s *Supervisor) continueIfResumed(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	m, err := tx.Automations().LockAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
@@ -98,8 +98,8 @@ func (s *Supervisor) released(ctx context.Context, tx *store.Tx, run reeve.Run) 
 	return tx.Automations().ClearHeldRun(ctx, run.ID)
 }
 
-// mayRun refuses to begin a run that would be skipped: nobody would have it made again.
-func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
+// checkCanRun fails if a run would be skipped, because a skipped run would be lost.
+func checkCanRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 	ws, err := tx.Agents().GetWorkspace(ctx, m.WorkspaceID)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 	return nil
 }
 
-// carryOn begins a run that carries on with the one that a pause ended.
+// continueRun enqueues a run that continues one that a pause ended.
 func continueRun(ctx context.Context, tx *store.Tx, queue WakeQueue, workspace, id, user string) error {
 	run, err := tx.Runs().GetRun(ctx, workspace, id)
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -146,9 +146,8 @@ func continueRun(ctx context.Context, tx *store.Tx, queue WakeQueue, workspace, 
 	return err
 }
 
-// goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with
-// the one that failed.
-func (s *Service) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
+// retryFailedRun clears the failure of an automation and enqueues a retry of the failed run.
+func (s *Service) retryFailedRun(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
 	if err := clearFailure(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
 		return err
 	}

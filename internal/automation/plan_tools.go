@@ -12,17 +12,17 @@ import (
 
 // What the planner does: try, save, schedule, ask.
 
-const mostShown = 100 // items and changes of a trial that are shown
+const maxShown = 100 // items and changes of a trial in the result of scripts_eval
 
-func (p *Pack) toolEval(ctx context.Context, in evalArgs) (any, error) {
+func (p *Pack) handleEval(ctx context.Context, in evalArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
-	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, task: true,
-		behalf: inv.OnBehalfOf(false)}
+	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, forScriptJob: true,
+		delegators: inv.OnBehalfOf(false)}
 	if t.language == "" {
 		t.language = string(js.JavaScript)
 	}
 	err := p.DB.View(ctx, func(s *store.Snap) error {
-		m, k, err := target(ctx, s, inv, in.Automation)
+		m, k, err := jobTarget(ctx, s, inv, in.Automation)
 		if err != nil {
 			return err
 		}
@@ -36,23 +36,23 @@ func (p *Pack) toolEval(ctx context.Context, in evalArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := p.runner.try(ctx, t)
+	out, err := p.runner.tryScript(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	more := ""
-	if len(out.Items) > mostShown || len(out.Changes) > mostShown {
+	if len(out.Items) > maxShown || len(out.Changes) > maxShown {
 		more = fmt.Sprintf("%d items and %d changes in all", len(out.Items), len(out.Changes))
 	}
-	out.Items, out.Changes = out.Items[:min(len(out.Items), mostShown)], out.Changes[:min(len(out.Changes), mostShown)]
+	out.Items, out.Changes = out.Items[:min(len(out.Items), maxShown)], out.Changes[:min(len(out.Changes), maxShown)]
 	return struct {
-		tried
+		trialResult
 		More string `json:"more,omitempty"`
 	}{out, more}, nil
 }
 
-// checkSaved refuses a script that cannot be read. It runs before the transaction, as reading takes a process.
-func (p *Pack) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
+// checkSave fails if the source has a syntax error. It runs before the transaction, because the check starts a process.
+func (p *Pack) checkSave(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[saveArgs](inv)
 	if err != nil {
 		return err
@@ -60,16 +60,16 @@ func (p *Pack) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
 	if in.Language == "" {
 		in.Language = string(js.JavaScript)
 	}
-	return readable(ctx, p.Pool, in.Source, in.Language, "/source")
+	return checkSyntax(ctx, p.Pool, in.Source, in.Language, "/source")
 }
 
-func (p *Pack) toolSave(ctx context.Context, in saveArgs) (any, error) {
+func (p *Pack) handleSave(ctx context.Context, in saveArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, k, err := p.planned(ctx, tx, inv, in.Automation)
+	m, k, err := p.planTarget(ctx, tx, inv, in.Automation)
 	if err != nil {
 		return nil, err
 	}
@@ -100,40 +100,41 @@ func (p *Pack) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	}
 	k.ResultID = v.ID
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
-		return nil, overtaken(err)
+		return nil, jobClosed(err)
 	}
 	return map[string]any{"version": v.Version(), "active": false, "message": "Saved. A person activates it."}, nil
 }
 
-func overtaken(err error) error {
+// jobClosed returns err, or else the error of a script job that is no longer open.
+func jobClosed(err error) error {
 	if err != nil {
 		return err
 	}
 	return reeve.Errorf(reeve.Conflict, "the script job is over").Hintf("answer in words")
 }
 
-// planned is target for the planner, which within a script job works on that automation only.
-func (p *Pack) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocation,
+// planTarget is like jobTarget, but within a script job it allows only the job's automation.
+func (p *Pack) planTarget(ctx context.Context, tx *store.Tx, inv *reeve.Invocation,
 	name string) (m reeve.Automation, k reeve.ScriptJob, err error) {
-	m, k, err = target(ctx, &tx.Snap, inv, name)
+	m, k, err = jobTarget(ctx, &tx.Snap, inv, name)
 	switch {
 	case err != nil:
 	case k.ID == "":
 	case k.AgentID != m.AgentID:
 		err = reeve.Errorf(reeve.Denied, "this script job is about the automation %q", k.Automation)
 	case k.State != reeve.ScriptJobOpen:
-		err = overtaken(nil)
+		err = jobClosed(nil)
 	}
 	return m, k, err
 }
 
-func (p *Pack) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
+func (p *Pack) handleSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, k, err := p.planned(ctx, tx, inv, in.Automation)
+	m, k, err := p.planTarget(ctx, tx, inv, in.Automation)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (p *Pack) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 		return nil, err
 	}
 	if k.ID == "" {
-		if k, err = lastPlan(ctx, tx, m); err != nil {
+		if k, err = getLastPlan(ctx, tx, m); err != nil {
 			return nil, err
 		}
 	}
@@ -177,14 +178,14 @@ func (p *Pack) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	}
 	said := "It begins when a person activates the version."
 	switch {
-	case was.State == reeve.TimerActive, was.State != reeve.TimerPaused && runs(m, k):
+	case was.State == reeve.TimerActive, was.State != reeve.TimerPaused && isActivePlan(m, k):
 		t.State, said = reeve.TimerActive, "It holds from now on: the automation runs by it."
-		ended, err := endOthers(ctx, tx, m, t.ID)
+		ended, err := completeOtherSchedules(ctx, tx, m, t.ID)
 		if err != nil {
 			return nil, err
 		}
 		inv.EmitAll(ended)
-	case runs(m, k):
+	case isActivePlan(m, k):
 		t.NextAt, said = nil, "It is paused, as the one before was, until a person resumes it."
 	default:
 		t.NextAt = nil
@@ -195,20 +196,20 @@ func (p *Pack) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	inv.EmitAll(t.Tokens())
 	k.TimerID = t.ID
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, k.State, k); err != nil || !moved {
-		return nil, overtaken(err)
+		return nil, jobClosed(err)
 	}
 	return map[string]any{"schedule": t.ID, "timezone": t.Zone, "would_run_at": upcoming, "message": said}, nil
 }
 
-// runs tells whether what came of a plan is active, or a repair of it.
-func runs(m reeve.Automation, k reeve.ScriptJob) bool {
+// isActivePlan reports whether the version that a plan saved, or a repair of it, is active.
+func isActivePlan(m reeve.Automation, k reeve.ScriptJob) bool {
 	is, _, _ := strings.Cut(m.Version, ".")
 	of, _, saved := strings.Cut(k.Result, ".")
 	return saved && is == of
 }
 
-// lastPlan is what the planner last did for an automation.
-func lastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.ScriptJob, error) {
+// getLastPlan returns the last plan of an automation that saved a version.
+func getLastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.ScriptJob, error) {
 	k, ok, err := tx.Automations().LastSavedPlan(ctx, m.AgentID)
 	if err == nil && !ok {
 		err = reeve.Errorf(reeve.Conflict, "there is no version of yours to schedule").Hintf("save one first")
@@ -216,7 +217,7 @@ func lastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.Scri
 	return k, err
 }
 
-func (p *Pack) toolAsk(ctx context.Context, in askArgs) (any, error) {
+func (p *Pack) handleAsk(ctx context.Context, in askArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -229,13 +230,13 @@ func (p *Pack) toolAsk(ctx context.Context, in askArgs) (any, error) {
 	case !ok:
 		return nil, reeve.Errorf(reeve.Unsupported, "this is a conversation").Hintf("ask in your answer")
 	case k.State != reeve.ScriptJobOpen:
-		return nil, overtaken(nil)
+		return nil, jobClosed(nil)
 	case k.UserID == "":
 		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to ask: the script job is nobody's")
 	}
 	k.State, k.Question = reeve.ScriptJobAsking, in.Question
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
-		return nil, overtaken(err)
+		return nil, jobClosed(err)
 	}
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: k.WorkspaceID, UserID: k.UserID,
 		RunID: inv.Run, AgentID: k.AgentID,

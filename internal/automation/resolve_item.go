@@ -8,7 +8,8 @@ import (
 	"reeve/internal/store"
 )
 
-// ResolveItem is a person's word on an item: skip it, or do it anew.
+// ResolveItem skips an item or starts it anew, as a person decided. Calls of the item that wait for a person are
+// cancelled.
 func (s *Service) ResolveItem(ctx context.Context, workspace, id, item string, to reeve.ItemState,
 	why string) (v reeve.Item, err error) {
 	err = s.DB.Update(ctx, func(tx *store.Tx) error {

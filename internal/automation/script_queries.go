@@ -22,7 +22,7 @@ func listAutomations(ctx context.Context, s *store.Snap, workspace string) (any,
 	return list, err
 }
 
-// getVersion gives a version with what it may call.
+// describeVersion returns a version with its source and the tools it may call.
 func describeVersion(ctx context.Context, s *store.Snap, m reeve.Automation,
 	version string) (out any, err error) {
 	var v reeve.ScriptVersion
@@ -112,8 +112,8 @@ func listRuns(ctx context.Context, s *store.Snap, m reeve.Automation, one string
 	return list, err
 }
 
-// consult answers the functions that a script has only while it is tried.
-func (w *work) consult(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
+// queryScripts implements the Scripts functions.
+func (w *execution) queryScripts(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
 	var in struct{ Automation, Version, Run string }
 	if input != nil && json.Unmarshal(input, &in) != nil {
 		return nil, reeve.Errorf(reeve.Validation, "%s takes {automation, version, run}", name)

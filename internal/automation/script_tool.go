@@ -12,11 +12,11 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// Builder makes tools of kind script: pure computation in a sandbox. A script finds the arguments as its global input,
-// and what it comes to is the result. It can call nothing, so it changes nothing.
-type Builder struct {
+// ScriptToolBuilder builds tools of kind script: pure computation in a sandbox. The script finds the arguments in the
+// global input, and its value is the result. It has no functions, so it cannot change anything.
+type ScriptToolBuilder struct {
 	Pool    *js.Pool
-	checked sync.Map // hash of a source: why it cannot be read, nil if it can
+	checked sync.Map // by hash of a source: its syntax error, or nil
 }
 
 // scriptSpec is the Spec of a script tool.
@@ -25,13 +25,13 @@ type scriptSpec struct {
 	Language string `json:"language,omitempty"`
 }
 
-// Build makes the tool's handler.
-func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
+// Build sets the tool's handler. It fails if the spec, the effect or the source is invalid.
+func (b *ScriptToolBuilder) Build(t reeve.Tool) (reeve.Tool, error) {
 	var spec scriptSpec
 	d := json.NewDecoder(bytes.NewReader(t.Spec))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&spec); err != nil {
-		return t, misfit(err)
+		return t, invalidSpec(err)
 	}
 	if spec.Language == "" {
 		spec.Language = string(js.JavaScript)
@@ -48,7 +48,7 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	limit := js.Limits{Time: t.Timeout()}
 	t.Handler = func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		value, err := b.Pool.Run(ctx, js.Script{Source: spec.Source, Name: t.ID + "." + spec.Language,
-			Language: js.Language(spec.Language), Input: inv.Args, Now: reeve.Now()}, limit, nobody{})
+			Language: js.Language(spec.Language), Input: inv.Args, Now: reeve.Now()}, limit, noFunctions{})
 		var e *js.Error
 		if errors.As(err, &e) {
 			return nil, &reeve.Error{Code: reeve.CodeOf(err), Message: e.Error(), Err: err}
@@ -58,8 +58,8 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	return t, nil
 }
 
-// misfit says what is wrong with a spec that is not of the form of one.
-func misfit(err error) error {
+// invalidSpec returns the error for a spec that cannot be decoded.
+func invalidSpec(err error) error {
 	var wrong *json.UnmarshalTypeError
 	why := strings.TrimPrefix(err.Error(), "json: ")
 	if errors.As(err, &wrong) {
@@ -70,14 +70,15 @@ func misfit(err error) error {
 	return reeve.InvalidField("/spec", "is not the spec of a script: "+why, `{"source": "...", "language": "js"}`)
 }
 
-// check reads a source once in the life of this process.
-func (b *Builder) check(spec scriptSpec) error {
+// check checks the syntax of a source and caches the result for the life of the process. It accepts the source if no
+// sandbox is available now; the call will then fail.
+func (b *ScriptToolBuilder) check(spec scriptSpec) error {
 	key := reeve.Hash([]byte(spec.Language + "\x00" + spec.Source))
 	if known, ok := b.checked.Load(key); ok {
 		err, _ := known.(error) // nil is none
 		return err
 	}
-	err := readable(context.Background(), b.Pool, spec.Source, spec.Language, "/spec/source")
+	err := checkSyntax(context.Background(), b.Pool, spec.Source, spec.Language, "/spec/source")
 	if err == nil || reeve.CodeOf(err) == reeve.Validation {
 		b.checked.Store(key, err)
 	}

@@ -20,8 +20,9 @@ type Service struct {
 // NewService returns a service.
 func NewService(cfg Config) *Service { return &Service{Config: cfg} }
 
-// Save writes a version of an automation's script: the next major one, which becomes active; with Fix the next minor
-// one of the active major version, which does too; with Draft one to be tried. A script that cannot be read is refused.
+// Save writes a version of an automation's script: the next major version, which becomes active. With Fix it is the
+// next minor version of the active major version, which becomes active too. With Draft it is a draft, which does not.
+// Save fails if the source has a syntax error.
 func (s *Service) Save(ctx context.Context, workspace, id, user string,
 	q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
 	if err := s.DB.View(ctx, func(snap *store.Snap) error {
@@ -30,11 +31,11 @@ func (s *Service) Save(ctx context.Context, workspace, id, user string,
 	}); err != nil {
 		return v, err
 	}
-	if err := s.check(ctx, &q); err != nil {
+	if err := s.checkRequest(ctx, &q); err != nil {
 		return v, err
 	}
 	err = s.DB.Update(ctx, func(tx *store.Tx) error {
-		if v, err = s.save(ctx, tx, workspace, id, user, q); err != nil {
+		if v, err = s.insertVersion(ctx, tx, workspace, id, user, q); err != nil {
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, v)
@@ -42,7 +43,7 @@ func (s *Service) Save(ctx context.Context, workspace, id, user string,
 	return v, err
 }
 
-func (s *Service) save(ctx context.Context, tx *store.Tx, workspace, id, user string,
+func (s *Service) insertVersion(ctx context.Context, tx *store.Tx, workspace, id, user string,
 	q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
 	m, err := tx.Automations().LockAutomation(ctx, workspace, id)
 	if err != nil {
@@ -74,34 +75,34 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, workspace, id, user st
 		return v, err
 	}
 	m.ScriptID = v.ID
-	if err := s.replaced(ctx, tx, m, v); err != nil {
+	if err := s.clearScriptFailure(ctx, tx, m, v); err != nil {
 		return v, err
 	}
 	return v, tx.Automations().PutAutomation(ctx, m)
 }
 
-// replaced notes that a person chose the version that runs: nobody need repair the one before, and failures count anew.
-// A credential, or what else a script cannot help, is no better for it.
-func (s *Service) replaced(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+// clearScriptFailure ends a logic failure, because a person chose another version. Failures that a script cannot cause,
+// such as a missing credential, remain.
+func (s *Service) clearScriptFailure(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
 	if m.Failure == nil || m.Failure.Class != reeve.LogicFailure {
 		return nil
 	}
 	return clearFailure(ctx, tx, m.AgentID, "a person chose version "+v.Version()+" meanwhile")
 }
 
-// check refuses a script that cannot be one, or cannot be read.
-func (s *Service) check(ctx context.Context, q *reeve.ScriptRequest) error {
+// checkRequest fills the language and fails if the request is inconsistent or its source has a syntax error.
+func (s *Service) checkRequest(ctx context.Context, q *reeve.ScriptRequest) error {
 	if q.Language == "" {
 		q.Language = string(js.JavaScript)
 	}
 	if q.Fix && q.Draft {
 		return reeve.InvalidField("/fix", "cannot be said of a draft", "fix or draft")
 	}
-	return readable(ctx, s.Pool, q.Source, q.Language, "/source")
+	return checkSyntax(ctx, s.Pool, q.Source, q.Language, "/source")
 }
 
-// readable refuses a source that cannot be read as a script.
-func readable(ctx context.Context, pool *js.Pool, source, language, at string) error {
+// checkSyntax fails if a source is empty, too long or has a syntax error. The error names the field at.
+func checkSyntax(ctx context.Context, pool *js.Pool, source, language, at string) error {
 	switch {
 	case strings.TrimSpace(source) == "":
 		return reeve.InvalidField(at, "is empty", "a script")
@@ -110,7 +111,7 @@ func readable(ctx context.Context, pool *js.Pool, source, language, at string) e
 	}
 	const before = "(async()=>{" // inside a function that nobody calls, it is read and not run
 	_, err := pool.Run(ctx, js.Script{Source: before + source + "\n});0", Name: "script." + language,
-		Language: js.Language(language)}, js.Limits{}, nobody{})
+		Language: js.Language(language)}, js.Limits{}, noFunctions{})
 	var e *js.Error
 	if errors.As(err, &e) && e.Kind == js.Syntax {
 		if e.Line == 1 {
@@ -122,16 +123,16 @@ func readable(ctx context.Context, pool *js.Pool, source, language, at string) e
 	return err
 }
 
-// nobody answers no calls.
-type nobody struct{}
+// noFunctions is the host of a script that can call nothing.
+type noFunctions struct{}
 
-func (nobody) Call(context.Context, string, []js.Arg) (json.RawMessage, error) {
+func (noFunctions) Call(context.Context, string, []js.Arg) (json.RawMessage, error) {
 	return nil, reeve.Errorf(reeve.Unsupported, "nothing can be called here")
 }
-func (nobody) Log(string, string) {}
+func (noFunctions) Log(string, string) {}
 
-// thinks tells whether an agent is somebody's already: it was told what to do, or has run.
-func thinks(ctx context.Context, tx *store.Tx, a reeve.Agent) (bool, error) {
+// isModelAgent reports whether an agent has instructions or runs, and so cannot become an automation.
+func isModelAgent(ctx context.Context, tx *store.Tx, a reeve.Agent) (bool, error) {
 	var set struct{ Instructions string }
 	if len(a.Config) > 0 {
 		if err := json.Unmarshal(a.Config, &set); err != nil {
@@ -145,12 +146,11 @@ func thinks(ctx context.Context, tx *store.Tx, a reeve.Agent) (bool, error) {
 	return len(runs) > 0, err
 }
 
-// Create makes an automation: of the agent of that name, or of a new one. With a script, that becomes its first
-// version.
+// Create makes an automation of the agent with that name, or of a new agent. A given script becomes its first version.
 func (s *Service) Create(ctx context.Context, workspace, user string, agent reeve.Agent,
 	q reeve.AutomationRequest) (m reeve.Automation, err error) {
 	if q.Source != "" {
-		if err := s.check(ctx, &q.ScriptRequest); err != nil {
+		if err := s.checkRequest(ctx, &q.ScriptRequest); err != nil {
 			return m, err
 		}
 	}
@@ -178,7 +178,7 @@ func (s *Service) Create(ctx context.Context, workspace, user string, agent reev
 			return reeve.Errorf(reeve.AlreadyExists, "the automation %q is there already", a.Name).
 				Hintf("save a new version of it")
 		}
-		if taken, err := thinks(ctx, tx, a); err != nil {
+		if taken, err := isModelAgent(ctx, tx, a); err != nil {
 			return err
 		} else if taken {
 			return reeve.Errorf(reeve.AlreadyExists, "%q is an agent that a model drives", a.Name).
@@ -202,7 +202,7 @@ func (s *Service) Create(ctx context.Context, workspace, user string, agent reev
 			return err
 		}
 		if q.Source != "" {
-			if _, err := s.save(ctx, tx, workspace, a.ID, user, q.ScriptRequest); err != nil {
+			if _, err := s.insertVersion(ctx, tx, workspace, a.ID, user, q.ScriptRequest); err != nil {
 				return err
 			}
 		}
@@ -214,8 +214,8 @@ func (s *Service) Create(ctx context.Context, workspace, user string, agent reev
 	return m, err
 }
 
-// change changes an automation in one transaction, and gives it as it is then.
-func (s *Service) change(ctx context.Context, workspace, id string,
+// update changes an automation in one transaction and returns it.
+func (s *Service) update(ctx context.Context, workspace, id string,
 	f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
 	err = s.DB.Update(ctx, func(tx *store.Tx) error {
 		if m, err = tx.Automations().LockAutomation(ctx, workspace, id); err != nil {
@@ -235,13 +235,13 @@ func (s *Service) change(ctx context.Context, workspace, id string,
 	return m, err
 }
 
-// Activate makes a version the one that runs: an older one too. The items stay as they are.
+// Activate makes a version the active one. It may be older than the active version. Items do not change.
 func (s *Service) Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error) {
 	major, minor, err := reeve.ParseVersion(version)
 	if err != nil {
 		return reeve.Automation{}, err
 	}
-	return s.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+	return s.update(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if major == 0 {
 			return reeve.Errorf(reeve.Conflict, "version %s is a draft, which never becomes active", version).
 				Hintf("save it")
@@ -251,18 +251,18 @@ func (s *Service) Activate(ctx context.Context, workspace, id, version string) (
 			return err
 		}
 		if v.ScriptJobID != "" && v.ID != m.ScriptID {
-			if err := s.started(ctx, tx, *m, v); err != nil {
+			if err := s.activatePlan(ctx, tx, *m, v); err != nil {
 				return err
 			}
 		}
 		m.ScriptID = v.ID
-		return s.replaced(ctx, tx, *m, v)
+		return s.clearScriptFailure(ctx, tx, *m, v)
 	})
 }
 
-// started activates what the planner wrote: it must have been tried, and its schedule begins. That of another plan
-// ends.
-func (s *Service) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+// activatePlan checks that a version of the planner has been tried, starts its schedule and completes the schedules of
+// other plans.
+func (s *Service) activatePlan(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
 	k, err := tx.Automations().GetScriptJob(ctx, m.WorkspaceID, v.ScriptJobID)
 	if err != nil || k.Kind != reeve.PlanJob {
 		return err
@@ -277,19 +277,20 @@ func (s *Service) started(ctx context.Context, tx *store.Tx, m reeve.Automation,
 	if k.TimerID == "" {
 		return nil
 	}
-	ended, err := endOthers(ctx, tx, m, k.TimerID)
+	ended, err := completeOtherSchedules(ctx, tx, m, k.TimerID)
 	if err != nil {
 		return err
 	}
-	begun, err := s.beginTimer(ctx, tx, m, k.TimerID)
+	begun, err := s.activateSchedule(ctx, tx, m, k.TimerID)
 	if err != nil {
 		return err
 	}
 	return tx.Queue().RecordPersonChange(ctx, m.WorkspaceID, append(ended, begun...), store.Window)
 }
 
-// endOthers ends the schedules of an automation's other plans: they are over until their version is activated again.
-func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) (changed []reeve.Token, err error) {
+// completeOtherSchedules ends the active schedules of an automation's other plans. Each starts again when its version
+// is activated.
+func completeOtherSchedules(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) (changed []reeve.Token, err error) {
 	list, err := tx.Automations().PlannedTimers(ctx, m.AgentID)
 	if err != nil {
 		return nil, err
@@ -314,9 +315,9 @@ func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string)
 	return changed, nil
 }
 
-// beginTimer begins the schedule of a plan: for the first time, or again after it has ended with another's activation.
-// One that a person deleted, or paused since it began, stays so.
-func (s *Service) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
+// activateSchedule starts the schedule of a plan, or restarts it after the activation of another plan completed it. A
+// schedule that a person deleted, or paused after it began, stays so.
+func (s *Service) activateSchedule(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
 	t, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", id)
 	over := t.State == reeve.TimerCompleted
 	switch {

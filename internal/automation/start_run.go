@@ -9,7 +9,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Start asks for a run by hand.
+// Start enqueues a run that a person asked for.
 func (s *Service) Start(ctx context.Context, workspace, id, user string,
 	q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
 	note := reeve.ScriptRun{Type: q.Type}
@@ -48,22 +48,22 @@ func (s *Service) Start(ctx context.Context, workspace, id, user string,
 	if err != nil {
 		return reeve.AutomationRun{}, err
 	}
-	return s.wake(ctx, workspace, m.AgentID, user, "", string(q.Input), note)
+	return s.enqueueRun(ctx, workspace, m.AgentID, user, "", string(q.Input), note)
 }
 
-// Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again, or at the same
-// moment and is not the first, is shown the run that did.
+// Apply enqueues a run that performs the plan of a dry run. A plan is applied once: a repeated or concurrent request
+// returns the run that applies it.
 func (s *Service) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
 	var note reeve.ScriptRun
 	look := func(s *store.Snap) (err error) {
-		note, out, err = applied(ctx, s, workspace, run)
+		note, out, err = findApplied(ctx, s, workspace, run)
 		return err
 	}
 	if err := s.DB.View(ctx, look); err != nil || out.Again {
 		return out, err
 	}
 	note.Type, note.PlanOf = reeve.ApplyRun, run
-	if out, err = s.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errApplied) {
+	if out, err = s.enqueueRun(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errPlanApplied) {
 		err = s.DB.Update(ctx, func(tx *store.Tx) error { // which returns when what it has read is committed
 			if err := look(&tx.Snap); err != nil {
 				return err
@@ -74,11 +74,12 @@ func (s *Service) Apply(ctx context.Context, workspace, run, user string) (out r
 	return out, err
 }
 
-// errApplied is that another has applied a plan meanwhile.
-var errApplied = errors.New("somebody else has just applied the plan")
+// errPlanApplied reports that a concurrent request has applied the plan.
+var errPlanApplied = errors.New("somebody else has just applied the plan")
 
-// applied reads a plan that can be applied, and the run that has done so, if one has.
-func applied(ctx context.Context, s *store.Snap,
+// findApplied reads a plan that can be applied. If it has been applied, out is the run that did so and out.Again is
+// true.
+func findApplied(ctx context.Context, s *store.Snap,
 	workspace, run string) (note reeve.ScriptRun, out reeve.AutomationRun, err error) {
 	note, ok, err := s.Automations().FindScriptRunOf(ctx, workspace, run)
 	if err == nil && (!ok || note.Type != reeve.DryRun) {
@@ -103,15 +104,15 @@ func applied(ctx context.Context, s *store.Snap,
 	return note, out, err
 }
 
-// wake asks for a run, notes what it is to be, and reads what is noted, in one transaction: whoever is told of a
-// failure has asked for none. Of a run that applies a plan it tells whether it was asked for before.
-func (s *Service) wake(ctx context.Context, workspace, agent, user, key, input string,
+// enqueueRun inserts a wake and its script run in one transaction, so a failed request leaves nothing behind. With a
+// plan, out.Again reports whether the run existed before.
+func (s *Service) enqueueRun(ctx context.Context, workspace, agent, user, key, input string,
 	note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
 	err = s.DB.Update(ctx, func(tx *store.Tx) error {
 		w, fresh, err := s.Waker.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user,
 			Input: input}, key)
 		if err == nil && fresh {
-			err = noted(ctx, tx, w, note)
+			err = insertScriptRun(ctx, tx, w, note)
 		}
 		if err != nil {
 			return err
@@ -128,15 +129,15 @@ func (s *Service) wake(ctx context.Context, workspace, agent, user, key, input s
 	return out, err
 }
 
-// noted notes what the run of a new wake is to be.
-func noted(ctx context.Context, tx *store.Tx, w reeve.Wake, note reeve.ScriptRun) error {
+// insertScriptRun stores the version, type and plan of the run of a new wake.
+func insertScriptRun(ctx context.Context, tx *store.Tx, w reeve.Wake, note reeve.ScriptRun) error {
 	if note.PlanOf != "" {
 		// where transactions overlap, another that applies it waits
 		if err := tx.Automations().LockScriptRun(ctx, note.RunKey); err != nil {
 			return err
 		}
 		if _, faster, err := tx.Automations().FindApplied(ctx, w.WorkspaceID, note.PlanOf); err != nil || faster {
-			return cmp.Or(err, errApplied)
+			return cmp.Or(err, errPlanApplied)
 		}
 	}
 	_, err := tx.Automations().
