@@ -36,7 +36,7 @@ func (w *execution) previewCall(ctx context.Context, c reeve.Call, t reeve.Tool)
 	}
 	w.mu.Lock()
 	o := w.itemOfCall[c.Ref]
-	if o == nil || w.operations[c.Ref] == "" { // by its arguments it changes nothing
+	if o == nil || w.operations[c.Ref] == "" { // by its arguments the call is a read
 		w.mu.Unlock()
 		return nil, nil
 	}
@@ -123,15 +123,15 @@ func (w *execution) applyItem(ctx context.Context, calls []reeve.PlannedCall) er
 	var why *reeve.Error
 	for _, p := range calls {
 		if o.isSettled {
-			break // it was done since
+			break // another run finished the item
 		}
 		if o.Attempt != p.Attempt {
-			why = reeve.Errorf(reeve.Stale, "item %q is at another attempt than when the plan was made", o.ID).
-				Hintf("plan again")
+			why = reeve.Errorf(reeve.Stale, "item %q was restarted after the plan was made", o.ID).
+				Hintf("make a new plan")
 			break
 		}
 		if p.Tool == "" {
-			break // it is done without any change
+			break // the item has no changes
 		}
 		if why, err = w.applyCall(ctx, o, p); err != nil {
 			return err

@@ -15,12 +15,12 @@ import (
 // starts its script from the top and passes over finished items.
 func (r *Runner) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if run.Reason == reeve.ReasonUser {
-		return failedEnd(reeve.Errorf(reeve.Unsupported, "an automation holds no conversation").
-			Hintf("run it: reeve automations run"))
+		return failedEnd(reeve.Errorf(reeve.Unsupported, "an automation cannot take part in a conversation").
+			Hintf("run it with: reeve automations run"))
 	}
 	if r.isAbandonedStep(run) {
 		return reeve.RunEnd{State: reeve.RunCancelled,
-			Err: reeve.Errorf(reeve.Canceled, "nobody waits for it any more")}
+			Err: reeve.Errorf(reeve.Canceled, "the caller of this step is gone")}
 	}
 	w, held, err := r.prepare(ctx, run)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Runner) prepare(ctx context.Context, run reeve.Run) (w *execution, held
 		if w.record, _, err = tx.Automations().FindScriptRun(ctx, run.Key); err != nil {
 			return err
 		}
-		// also what it cost while nobody ran it: an approved call
+		// includes calls that were approved between executions
 		if w.record.Progress.Spent, err = tx.Runs().RunSpent(ctx, run.ID); err != nil {
 			return err
 		}
@@ -72,14 +72,14 @@ func (r *Runner) prepare(ctx context.Context, run reeve.Run) (w *execution, held
 				return err
 			}
 		}
-		// a person may always try
+		// a person may always start a run
 		if m.Failure != nil && w.record.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual {
 			held = m.Failure.BlockedReason()
 		}
 		if err := w.limitToDelegators(ctx, tx); err != nil {
 			return err
 		}
-		if w.record.Type == reeve.DryRun { // one that is taken up plans anew
+		if w.record.Type == reeve.DryRun { // a resumed dry run plans from the start
 			return tx.Automations().DeletePlannedCalls(ctx, run.ID)
 		}
 		return nil
@@ -91,7 +91,7 @@ func (r *Runner) prepare(ctx context.Context, run reeve.Run) (w *execution, held
 	w.record.Progress = reeve.Progress{Total: w.record.Progress.Total, Spent: w.record.Progress.Spent}
 	if w.record.ScriptID == "" && w.record.Type != reeve.ApplyRun {
 		return nil, "", reeve.Errorf(reeve.Conflict, "the automation has no active version").
-			Hintf("save one: reeve automations save")
+			Hintf("save one with: reeve automations save")
 	}
 	if w.record.ScriptID != "" {
 		if err := r.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -123,7 +123,7 @@ func (w *execution) limitToDelegators(ctx context.Context, tx *store.Tx) error {
 // same values.
 func (w *execution) jsScript() js.Script {
 	seed := fnv.New64a()
-	_, _ = seed.Write([]byte(w.run.Key)) // a hash takes everything
+	_, _ = seed.Write([]byte(w.run.Key)) // never fails
 	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language,
 		Language: js.Language(w.script.Language), Functions: w.functions.functionNames(), Input: w.scriptInput(w.run),
 		Now: w.run.StartedAt, Seed: int64(seed.Sum64() >> 1)} //nolint:gosec // one bit less always fits
@@ -195,7 +195,7 @@ func (w *execution) decideEnd(ctx context.Context, value json.RawMessage, err er
 	switch {
 	case w.end != nil:
 		return *w.end
-	case ended != nil: // by a person, and not by a server that stops
+	case ended != nil: // by a person, not by a stopping server
 		return reeve.RunEnd{State: reeve.RunCancelled, Err: ended}
 	case ctx.Err() != nil:
 		return failedEnd(reeve.Errorf(reeve.Canceled, "the server is stopping"))
@@ -211,7 +211,7 @@ func (w *execution) decideEnd(ctx context.Context, value json.RawMessage, err er
 		}
 		return failedEnd(e)
 	case w.record.Progress.Failed > 0:
-		return failedEnd(reeve.Errorf(reeve.ToolFailed, "%d items failed; the first: %s", w.record.Progress.Failed,
+		return failedEnd(reeve.Errorf(reeve.ToolFailed, "%d items failed; first error: %s", w.record.Progress.Failed,
 			w.firstFailure))
 	}
 	out := ""
@@ -238,7 +238,7 @@ func (w *execution) failureClass(err error, e *reeve.Error) reeve.FailureClass {
 	if w.fatalErr != nil {
 		return reeve.ClassOf(reeve.CodeOf(w.fatalErr))
 	}
-	if isModelFailure(reeve.CodeOf(err)) { // of an agent that it asked
+	if isModelFailure(reeve.CodeOf(err)) { // from an agent that the script asked
 		return reeve.ClassOf(reeve.CodeOf(err))
 	}
 	switch js.KindOf(err) {

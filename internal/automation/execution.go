@@ -86,7 +86,7 @@ func (w *execution) endWith(end reeve.RunEnd) error {
 	if w.end == nil {
 		w.end = &end
 	}
-	return w.abort(reeve.Errorf(reeve.Canceled, "the run ends: it is %s", end.State))
+	return w.abort(reeve.Errorf(reeve.Canceled, "the run ends as %s", end.State))
 }
 
 func (w *execution) isDryRun() bool { return w.record.Type == reeve.DryRun }
@@ -103,7 +103,7 @@ func (w *execution) Note(ctx context.Context, name string) (context.Context, boo
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.openItem
-	if o != nil && o.handlerReturned { // its handler has come to its end
+	if o != nil && o.handlerReturned {
 		o = nil
 	}
 	if o != nil {
@@ -168,7 +168,7 @@ func (w *execution) dispatch(ctx context.Context, name string, args []js.Arg) (j
 	case toolsCall:
 		var id string
 		if json.Unmarshal(at(0), &id) != nil || id == "" {
-			return nil, reeve.Errorf(reeve.Validation, "Tools.call takes a tool's id, and its input")
+			return nil, reeve.Errorf(reeve.Validation, "Tools.call requires a tool's id and its input")
 		}
 		return w.callTool(ctx, id, at(1))
 	case listScripts, getScript, scriptHistory, scriptRuns:
@@ -233,7 +233,7 @@ func (w *execution) callTool(ctx context.Context, id string, input json.RawMessa
 	}
 	t := w.functions.byID[id]
 	changes := t.ID != "" && t.Effect.Mutates() && !(w.isDryRun() && isRead(t, input))
-	if !changes || w.isDryRun() { // the write of a change finds out by itself
+	if !changes || w.isDryRun() { // the write of a change detects a pause itself
 		if err := w.checkPaused(ctx); err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (w *execution) newCall(id string, input json.RawMessage, in *openItem) reev
 	if in != nil {
 		c.Item, c.Attempt = in.ID, in.Attempt
 	}
-	if w.trial != nil { // which is no run that the gate could look up
+	if w.trial != nil { // a trial has no run that the gate could read
 		c.OnBehalfOf = w.run.OnBehalfOf
 	}
 	return c
@@ -300,7 +300,7 @@ func (w *execution) callRead(ctx context.Context, c reeve.Call) (json.RawMessage
 		w.dryReads[c.Ref] = true
 		w.mu.Unlock()
 	}
-	if err := w.flush(ctx); err != nil { // a reader sees where the run is
+	if err := w.flush(ctx); err != nil { // so that the tool sees the current items
 		return nil, err
 	}
 	res, err := w.Gate.Call(ctx, c)
@@ -324,7 +324,7 @@ func (w *execution) callMutation(ctx context.Context, c reeve.Call, t reeve.Tool
 		!res.Replayed {
 		w.markCommitted()
 		w.mu.Lock()
-		w.pauseCheckedAt = w.buffer.committedAt // it would not have been written if the automation were paused
+		w.pauseCheckedAt = w.buffer.committedAt // the write fails if the automation is paused
 		w.mu.Unlock()
 	}
 	w.buffer.writing.Unlock()
@@ -358,7 +358,7 @@ func (w *execution) isCarrier(ref string) bool {
 // again and completed calls are replayed.
 func (w *execution) scriptValue(ctx context.Context, res reeve.Result, err error) (json.RawMessage, error) {
 	w.mu.Lock()
-	if !res.Replayed { // what was done before cost something then
+	if !res.Replayed { // replayed calls were charged before
 		w.addSpent(res.Spent)
 	}
 	w.mu.Unlock()
@@ -447,8 +447,8 @@ func (w *execution) readFullOutput(ctx context.Context, hash string) (content st
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
-		err = reeve.Errorf(reeve.NotFound, "the whole output of this call is no longer kept").
-			Hintf("the server's setting retention says how long outputs are kept")
+		err = reeve.Errorf(reeve.NotFound, "the full output of this call is no longer stored").
+			Hintf("the server setting retention limits how long outputs are stored")
 	}
 	return content, err
 }

@@ -38,7 +38,7 @@ func (f failures) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Auto
 	if said != "" {
 		t.Message += "\n\nThe maintainer says: " + reeve.Truncate(said, 1000)
 	}
-	if t, err = f.stop(ctx, tx, m, run, t, why, "Change what it does, or its script, then resume it"); err != nil {
+	if t, err = f.stop(ctx, tx, m, run, t, why, "Change its request or its script, then resume it"); err != nil {
 		return err
 	}
 	t.Message = failed
@@ -53,7 +53,7 @@ func (f failures) notifyOwner(ctx context.Context, tx *store.Tx, m reeve.Automat
 		user = run.UserID
 	}
 	if user == "" {
-		return nil // nobody's; the automation shows it
+		return nil // nobody to notify; the automation shows the failure
 	}
 	_, err := tx.Queue().InsertNotificationAndEvents(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification),
 		WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body},

@@ -17,7 +17,7 @@ type repair struct {
 	job           reeve.ScriptJob
 	automation    reeve.Automation
 	failedVersion reeve.ScriptVersion
-	failedRun     reeve.Run // that failed
+	failedRun     reeve.Run
 	delegators    []reeve.Delegator
 }
 
@@ -35,7 +35,7 @@ func (p *Pack) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 			return err
 		}
 		if open = x.job.Kind == reeve.RepairJob && x.job.State == reeve.ScriptJobOpen; !open {
-			return nil // the handler says what is wrong
+			return nil // the handler returns the error
 		}
 		if x.automation, err = s.Automations().GetAutomation(ctx, inv.Workspace, x.job.AgentID); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (p *Pack) compareItems(ctx context.Context, x repair, source string) error 
 	}
 	for _, id := range is.ids {
 		if old.err == nil && !slices.Contains(old.ids, id) {
-			return identityError("the script that it mends does not work on %q on the same data", id)
+			return identityError("the failed script does not process item %q on the same data", id)
 		}
 	}
 	return nil
@@ -88,7 +88,7 @@ func (p *Pack) compareItems(ctx context.Context, x repair, source string) error 
 // identityError is the refusal of a fix that changes item ids.
 func identityError(format string, args ...any) error {
 	return reeve.Errorf(reeve.Conflict, "Cannot repair: it would change item identity: "+format, args...).
-		Hintf("leave the first argument of Items.withItem as it is; if that cannot be, save nothing and say so")
+		Hintf("keep the first argument of Items.withItem unchanged; if that is impossible, save nothing and say so")
 }
 
 // checkItemsCovered fails if the fix does not work on one of the items.
@@ -102,9 +102,9 @@ func checkItemsCovered(ids []string, is trialResult) error {
 			has = `"` + strings.Join(is.ids[:min(n, 5)], `", "`) + `"`
 		}
 		if is.err != nil {
-			return identityError("item %q is not reached; the fix works on %s and then fails: %s", id, has, is.err.Message)
+			return identityError("item %q is not reached; the fix processes %s and then fails: %s", id, has, is.err.Message)
 		}
-		return identityError("item %q is gone; the fix works on %s", id, has)
+		return identityError("item %q is missing; the fix processes %s", id, has)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (p *Pack) compareWithLastRun(ctx context.Context, x repair, t trial, is tri
 		return err
 	})
 	if err != nil || len(ids) == 0 || checkItemsCovered(ids, is) == nil {
-		return err // nothing has been done that could be done again, or all of it is found as it is now
+		return err // no stored items, or the fix finds all of them in current data
 	}
 	if t.recording, err = p.recordingOf(ctx, x.automation, list); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (p *Pack) handleFix(ctx context.Context, in fixArgs) (out fixResult, err er
 	}
 	k, ok, err := tx.Automations().FindScriptJobOfRun(ctx, inv.Workspace, inv.Run)
 	if err == nil && (!ok || k.Kind != reeve.RepairJob) {
-		err = reeve.Errorf(reeve.Denied, "there is no repair under way here")
+		err = reeve.Errorf(reeve.Denied, "this run has no repair job")
 	}
 	if err != nil {
 		return out, err
@@ -223,7 +223,7 @@ func (p *Pack) handleFix(ctx context.Context, in fixArgs) (out fixResult, err er
 	if err != nil {
 		return out, err
 	}
-	// as it is, now that nobody else changes it
+	// read again under the lock
 	if k, err = tx.Automations().GetScriptJob(ctx, k.WorkspaceID, k.ID); err != nil {
 		return out, err
 	}
@@ -237,11 +237,11 @@ func (p *Pack) handleFix(ctx context.Context, in fixArgs) (out fixResult, err er
 	}
 	switch {
 	case k.State != reeve.ScriptJobOpen:
-		return fixResult{Message: "Discarded: the repair is over: " + k.Message}, nil
+		return fixResult{Message: "Discarded: the repair is closed: " + k.Message}, nil
 	case last.Major > base.Major:
 		return p.discardFix(ctx, tx, m, k, inv, "version "+last.Version()+" was saved meanwhile")
 	case m.ScriptID != base.ID:
-		return p.discardFix(ctx, tx, m, k, inv, "version "+m.Version+" is active by now")
+		return p.discardFix(ctx, tx, m, k, inv, "version "+m.Version+" is active now")
 	}
 	return p.applyFix(ctx, tx, m, k, base, in, inv.OnBehalfOf(false))
 }
@@ -254,7 +254,7 @@ func (p *Pack) discardFix(ctx context.Context, tx *store.Tx, m reeve.Automation,
 		return fixResult{}, err
 	}
 	out := fixResult{Message: "Discarded: " + why + ". Stop here."}
-	return out, p.failures.stopUnrepaired(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed, and "+why, "")
+	return out, p.failures.stopUnrepaired(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed and "+why, "")
 }
 
 func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
@@ -290,6 +290,6 @@ func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 	if err != nil {
 		return out, err
 	}
-	return fixResult{Applied: true, Version: v.Version(), Message: "Saved and active. The automation goes on with it."},
+	return fixResult{Applied: true, Version: v.Version(), Message: "Saved and active. The failed run is retried with it."},
 		enqueueRetry(ctx, tx, run, again, tx.Now())
 }

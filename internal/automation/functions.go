@@ -20,23 +20,22 @@ const (
 )
 
 const (
-	mutationText = "Mutation: call it inside Items.withItem, and await it."
-	readText     = "Not a mutation: it may be called anywhere."
+	mutationText = "Mutation: call it inside Items.withItem and await it."
+	readText     = "Not a mutation: call it anywhere."
 )
 
 // builtinDocs describes the functions that every script has.
 var builtinDocs = map[string]string{
-	withItem: "Items.withItem(id, title, async (ctx) => ...) works on one item. The id names the thing itself, " +
-		"stably; the title is for people. ctx.item is {id, title, isDone, attempt}. " +
-		"The item is done when the handler returns, failed when it throws. One at a time; none inside another. An " +
-		"item that a person skipped is passed over. " +
-		"Whatever changes something is called in here. " + readText,
-	listItems: "Items.list({status, id, limit, offset}) gives {items, total, has_more}, newest first: 100 unless " +
-		"told, 1000 at most. " + readText,
-	totalItems: "Items.total(n) says how many items there are in all, for people who watch. " + readText,
-	consoleLog: "Console.log(...values) writes a line into the run's log. " + readText,
-	getDocs:    "getDocs(name?) describes a function, or the functions of a namespace, or all. " + readText,
-	toolsCall:  "Tools.call(id, input) calls a tool by its own id. Whether it is a mutation is the tool's affair.",
+	withItem: "Items.withItem(id, title, async (ctx) => ...) processes one item. The id is stable across runs; the " +
+		"title is shown to people. ctx.item is {id, title, isDone, attempt}. The item is done when the handler " +
+		"returns and failed when it throws. Process one item at a time; do not nest calls. Items that a person " +
+		"skipped are passed over. Make every mutation inside the handler. " + readText,
+	listItems: "Items.list({status, id, limit, offset}) returns {items, total, has_more}, newest first. limit is 1 " +
+		"to 1000, default 100. " + readText,
+	totalItems: "Items.total(n) sets the total number of items shown in the run's progress. " + readText,
+	consoleLog: "Console.log(...values) writes a line to the run's log. " + readText,
+	getDocs:    "getDocs(name?) describes a function, the functions of a namespace, or all functions. " + readText,
+	toolsCall:  "Tools.call(id, input) calls a tool by its id. It is a mutation if the tool's call is one.",
 }
 
 // The functions that a script has only while it is tried for a script job: see [trial].
@@ -47,14 +46,14 @@ const (
 	scriptRuns    = "Scripts.runs"
 )
 
-const onlyInScriptJob = "Only while planning and mending: a saved script does not have it. " + readText
+const onlyInScriptJob = "Only within a script job: a saved script does not have it. " + readText
 
 // scriptJobDocs describes the functions that a script has only within a script job.
 var scriptJobDocs = map[string]string{
 	listScripts:   "Scripts.list() lists the workspace's automations. " + onlyInScriptJob,
-	getScript:     "Scripts.get({automation, version}) gives a version with its text; the active one if none is named. " + onlyInScriptJob,
-	scriptHistory: "Scripts.history({automation}) gives the versions and what changed, newest first. " + onlyInScriptJob,
-	scriptRuns:    "Scripts.runs({automation, run}) gives the last runs, or one with its log. " + onlyInScriptJob,
+	getScript:     "Scripts.get({automation, version}) returns a version with its source; default: the active one. " + onlyInScriptJob,
+	scriptHistory: "Scripts.history({automation}) lists the versions and their comments, newest first. " + onlyInScriptJob,
+	scriptRuns:    "Scripts.runs({automation, run}) lists the last 10 runs, or one run with its log. " + onlyInScriptJob,
 }
 
 // functionTable maps the function names of a script to tools.
@@ -76,7 +75,7 @@ func nameTools(tools []reeve.Tool) functionTable {
 	n := functionTable{byName: map[string]reeve.Tool{}, byID: map[string]reeve.Tool{}}
 	for _, t := range tools {
 		if t.Pack == scriptsPack {
-			continue // for agents that plan and mend; see Allow
+			continue // only for script jobs; see ItemRule.CheckCall
 		}
 		n.byID[t.ID] = t
 		for _, name := range candidateNames(t) {
@@ -166,12 +165,12 @@ func (n functionTable) functionNames() []string {
 func (w *execution) renderDocs(input json.RawMessage) (json.RawMessage, error) {
 	var name string
 	if input != nil && json.Unmarshal(input, &name) != nil {
-		return nil, reeve.Errorf(reeve.Validation, "getDocs takes the name of a function or a namespace, or nothing")
+		return nil, reeve.Errorf(reeve.Validation, "getDocs accepts the name of a function or namespace, or nothing")
 	}
 	text := w.functions.renderDocs(name)
 	if text == "" {
-		return nil, reeve.Errorf(reeve.NotFound, "there is no function or namespace %q", name).
-			Hintf("getDocs() lists them all")
+		return nil, reeve.Errorf(reeve.NotFound, "function or namespace %q not found", name).
+			Hintf("call getDocs() to list all functions")
 	}
 	return json.Marshal(text)
 }
@@ -207,7 +206,7 @@ func describeMutation(t reeve.Tool) string {
 	case !t.Effect.Mutates():
 		return readText
 	case t.Reads != nil:
-		return "A mutation or not, by its arguments: what changes something must be called inside Items.withItem."
+		return "A mutation or not, depending on the arguments: call it inside Items.withItem if it changes something."
 	}
 	return mutationText
 }

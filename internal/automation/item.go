@@ -42,7 +42,7 @@ func (w *execution) withItem(ctx context.Context, args []js.Arg) (json.RawMessag
 			return nil, err
 		}
 	}
-	if !recently { // items that only pass by need not ask each time
+	if !recently { // a script may pass over many items
 		if err := w.checkPaused(ctx); err != nil {
 			return nil, err
 		}
@@ -67,11 +67,11 @@ func parseItemArgs(args []js.Arg) (id, title string, handler *js.Func, err error
 		if i >= len(args) || args[i].JSON == nil || json.Unmarshal(args[i].JSON, p.to) != nil ||
 			bytes.Equal(args[i].JSON, []byte("null")) {
 			return "", "", nil, reeve.Errorf(reeve.Validation,
-				"Items.withItem: the %s must be a string that is not empty", p.name)
+				"Items.withItem: the %s must be a non-empty string", p.name)
 		}
 		if hasLoneSurrogate(args[i].JSON) {
 			return "", "", nil, reeve.Errorf(reeve.Validation,
-				"Items.withItem: the %s holds half a character, which is no text", p.name)
+				"Items.withItem: the %s has half a surrogate pair, which is not valid text", p.name)
 		}
 		if err := reeve.CheckItemName(p.name, *p.to); err != nil {
 			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: %s", reeve.AsError(err).Message)
@@ -106,13 +106,13 @@ func (w *execution) enterItem(ctx context.Context, id, title string) (*openItem,
 		callKeys: map[string]string{}}
 	w.mu.Lock()
 	for w.openItem != nil && w.openItem.handlerReturned && w.fatalErr == nil {
-		w.itemClosed.Wait() // its handler has returned, and calls that it did not wait for are under way
+		w.itemClosed.Wait() // the handler has returned, but calls that it did not await are in progress
 	}
 	if w.openItem != nil && w.fatalErr == nil {
 		defer w.mu.Unlock()
 		return nil, w.abort(reeve.Errorf(reeve.Conflict, "Items.withItem was called for item %q while item %q is open",
 			id, w.openItem.ID).
-			Hintf("one item at a time: await each call of Items.withItem, and nest none"))
+			Hintf("process one item at a time: await each call of Items.withItem and do not nest calls"))
 	}
 	if w.fatalErr != nil {
 		defer w.mu.Unlock()
@@ -167,9 +167,9 @@ func (w *execution) checkItemFree(ctx context.Context, v reeve.Item) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abort(reeve.Errorf(reeve.Conflict, "item %q is being worked on by another run of this automation, %s",
+	return w.abort(reeve.Errorf(reeve.Conflict, "item %q is being processed by another run of this automation, %s",
 		v.ID, v.LastRun).
-		Hintf("wait for that run, or give runs that go side by side items of their own"))
+		Hintf("wait for that run, or give concurrent runs different items"))
 }
 
 // checkItemUnresolved aborts the run if a person has resolved its item meanwhile. An item whose start is not written
@@ -196,8 +196,8 @@ func (w *execution) checkItemUnresolved(ctx context.Context, o *openItem) error 
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abort(reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", o.ID).
-		Hintf("what it had done stays; run the automation again for the items that are left"))
+	return w.abort(reeve.Errorf(reeve.Conflict, "item %q was resolved by a person meanwhile", o.ID).
+		Hintf("completed calls remain; run the automation again for the other items"))
 }
 
 // flushProgressSometimes schedules a write of the progress while a script only passes over items.
@@ -257,11 +257,11 @@ func (w *execution) listItems(ctx context.Context, input json.RawMessage) (json.
 		d := json.NewDecoder(bytes.NewReader(input))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&f); err != nil {
-			return nil, reeve.Errorf(reeve.Validation, "Items.list takes {status, id, limit, offset}: %v", err)
+			return nil, reeve.Errorf(reeve.Validation, "Items.list accepts {status, id, limit, offset}: %v", err)
 		}
 		var said struct{ Limit *int }
 		if json.Unmarshal(input, &said) == nil && said.Limit != nil && *said.Limit == 0 {
-			return nil, reeve.InvalidField("/limit", "is out of bounds", "1 to 1000")
+			return nil, reeve.InvalidField("/limit", "is out of range", "1 to 1000")
 		}
 	}
 	if err := f.Validate(); err != nil {
@@ -285,10 +285,10 @@ func (w *execution) listItems(ctx context.Context, input json.RawMessage) (json.
 
 // setTotal implements Items.total.
 func (w *execution) setTotal(input json.RawMessage) error {
-	const most = 1 << 53 // from which on a script's numbers are not exact
-	var n *int           // NaN and Infinity come as null
+	const most = 1 << 53 // larger numbers are not exact in JavaScript
+	var n *int           // NaN and Infinity are null
 	if json.Unmarshal(input, &n) != nil || n == nil || *n < 0 || *n >= most {
-		return reeve.Errorf(reeve.Validation, "Items.total takes the number of items")
+		return reeve.Errorf(reeve.Validation, "Items.total requires the number of items, a whole number of at least 0")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

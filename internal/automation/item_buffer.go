@@ -49,7 +49,7 @@ func (w *execution) addEntry(e itemEntry) {
 // scheduleFlush counts a change of the progress and starts the flush timer. The caller holds w.mu.
 func (w *execution) scheduleFlush() {
 	if w.trial != nil {
-		return // nothing of it is kept
+		return // a trial stores nothing
 	}
 	w.buffer.progressChanges++
 	if w.buffer.timer == nil && !w.isOver {
@@ -66,7 +66,7 @@ func (w *execution) flushIfDue() {
 	case w.isOver:
 		w.mu.Unlock()
 		return
-	case w.buffer.hasPending() && wait > 0: // what waits came after that
+	case w.buffer.hasPending() && wait > 0: // the pending records are newer than the last commit
 		w.buffer.timer.Reset(wait)
 		w.mu.Unlock()
 		return
@@ -74,7 +74,7 @@ func (w *execution) flushIfDue() {
 	w.buffer.timer = nil
 	w.mu.Unlock()
 	if err := w.flush(context.WithoutCancel(w.ctx)); err != nil {
-		w.Runner.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID,
+		w.Runner.Log.Warn("item write failed; will retry with the next call", "run", w.run.ID,
 			"error", err)
 	}
 }
@@ -128,7 +128,7 @@ func (w *execution) writePending(ctx context.Context, tx *store.Tx, progress boo
 		if err != nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			// a person settled it meanwhile: whatever the script was at, it ends here
+			// a person resolved the item meanwhile
 			if reeve.CodeOf(err) == reeve.Conflict {
 				w.buffer.entries = nil
 				return w.abort(reeve.AsError(err))

@@ -37,25 +37,25 @@ func (w *execution) claimCall(c reeve.Call, t reeve.Tool, args json.RawMessage) 
 	if w.fatalErr != nil {
 		return callClaim{}, w.fatalErr
 	}
-	if w.dryReads[c.Ref] { // its arguments were repaired to others, or the tool came after the run had begun
-		return callClaim{}, reeve.Errorf(reeve.Denied, "%s would change something, which a dry run does not", t.ID)
+	if w.dryReads[c.Ref] { // the gate changed the arguments, or the tool was attached after the run began
+		return callClaim{}, reeve.Errorf(reeve.Denied, "%s would change something, which a dry run must not do", t.ID)
 	}
 	o := w.itemOfCall[c.Ref]
 	switch {
 	case o == nil:
 		return callClaim{}, w.abort(reeve.Errorf(reeve.Conflict,
-			"%s changes something, and was called outside Items.withItem", t.ID).
-			Hintf("call it inside the handler of the item that it is for, and await it there"))
+			"%s changes something and was called outside Items.withItem", t.ID).
+			Hintf("call it inside the handler of its item and await it there"))
 	case o.isSettled:
 		return callClaim{}, w.abort(reeve.Errorf(reeve.Conflict, "%s was called for item %q, which is %s", t.ID, o.ID,
 			o.State).
-			Hintf("look at ctx.item.isDone before anything is changed"))
+			Hintf("check ctx.item.isDone before making changes"))
 	}
 	identity := string(identityArgs(args, t.Identity))
 	key := t.ID + "\x00" + identity
 	if o.inFlight[key] > 0 {
 		return callClaim{}, w.abort(reeve.Errorf(reeve.Conflict,
-			"%s was called twice at once for the same thing, in item %q", t.ID, o.ID).
+			"%s was called twice concurrently with the same identity, in item %q", t.ID, o.ID).
 			Hintf("await the first call before the second"))
 	}
 	n := o.callCounts[key]
@@ -106,11 +106,11 @@ func (w *execution) resolveOperation(ctx context.Context, c callClaim, t reeve.T
 			defer w.mu.Unlock()
 			w.needsAttention = true
 			return "", w.abort(reeve.Errorf(reeve.Conflict,
-				"%s was called before for the same thing of item %q, with other content (operation %s)", t.ID, c.item,
+				"%s was called before with the same identity in item %q, but with other content (operation %s)", t.ID, c.item,
 				was.ID).
-				Hintf("a person decides: reprocess the item to do it anew, or skip it"))
+				Hintf("a person must decide: reprocess the item, or skip it"))
 		}
-		return op, w.checkPaused(ctx) // nothing is written that would find out
+		return op, w.checkPaused(ctx) // a replayed call writes nothing that would detect a pause
 	}
 }
 
@@ -129,7 +129,7 @@ func identityArgs(args json.RawMessage, names []string) json.RawMessage {
 			some[n] = v
 		}
 	}
-	out, err := json.Marshal(some) // sorted by name, and the values are canonical already
+	out, err := json.Marshal(some) // sorted by name; the values are canonical already
 	if err != nil {
 		return args
 	}

@@ -25,11 +25,11 @@ func (i *ItemRule) CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool,
 	args json.RawMessage) (op string, err error) {
 	w := i.get(c.Run)
 	if w == nil {
-		return "", reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
+		return "", reeve.Errorf(reeve.Denied, "run %s has no script running in this process", c.Run)
 	}
 	if t.Pack == scriptsPack {
 		return "", reeve.Errorf(reeve.NotFound, "tool %q not found", t.ID).
-			Hintf("it is for planning and mending scripts, and never for a script itself")
+			Hintf("scripts_* tools are for the planner and the maintainer; scripts cannot call them")
 	}
 	if !isMutation(t, args) {
 		return "", nil
@@ -38,7 +38,7 @@ func (i *ItemRule) CheckCall(ctx context.Context, c reeve.Call, t reeve.Tool,
 	switch {
 	case err != nil:
 		return "", err
-	case base.isRepeat: // it was overtaken: by a pause perhaps
+	case base.isRepeat: // the gate repeats a check after a conflict, for example with a pause
 		return base.operation, w.checkPaused(ctx)
 	}
 	if op = base.operation; !base.itemIsNew {

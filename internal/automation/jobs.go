@@ -27,7 +27,7 @@ func NewJobs(cfg Config) *Jobs {
 func (j *Jobs) Plan(ctx context.Context, workspace, id, user string,
 	q reeve.PlanRequest) (k reeve.ScriptJob, err error) {
 	if strings.TrimSpace(q.Request) == "" {
-		return k, reeve.InvalidField("/request", "is empty", "what the automation is to do, in plain words")
+		return k, reeve.InvalidField("/request", "is empty", "a description of what the automation should do")
 	}
 	err = j.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Automations().LockAutomation(ctx, workspace, id)
@@ -40,13 +40,13 @@ func (j *Jobs) Plan(ctx context.Context, workspace, id, user string,
 		}
 		for _, o := range open {
 			if o.Kind == reeve.PlanJob {
-				return reeve.Errorf(reeve.Conflict, "the planner is at it already: script job %s is %s", o.ID, o.State).
-					Hintf("wait for it, or answer its question: reeve automations jobs %s", m.Name)
+				return reeve.Errorf(reeve.Conflict, "a plan is already in progress: script job %s is %s", o.ID, o.State).
+					Hintf("wait for it, or answer its question; see: reeve automations jobs %s", m.Name)
 			}
 		}
 		request := q.Request
 		if m.ScriptID != "" {
-			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)",
+			request = fmt.Sprintf("%s\n\n(Automation %q has version %s. Read it with scripts_get and change it.)",
 				q.Request, m.Name, m.Version)
 		}
 		k, _, err = j.open(ctx, tx, reeve.ScriptJob{Kind: reeve.PlanJob, WorkspaceID: workspace, AgentID: m.AgentID,
@@ -73,9 +73,9 @@ func (j *Jobs) Answer(ctx context.Context, workspace, id, answer string) (k reev
 			return err
 		}
 		if k.State != reeve.ScriptJobAsking {
-			return reeve.Errorf(reeve.Conflict, "the script job asks nothing: it is %s", k.State)
+			return reeve.Errorf(reeve.Conflict, "the script job has no open question: it is %s", k.State)
 		}
-		a, err := j.ensureWorker(ctx, tx, workspace, k.Kind) // who asked may be gone by now
+		a, err := j.ensureWorker(ctx, tx, workspace, k.Kind) // the agent that asked may have been deleted
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (j *Jobs) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobAsking, k); err != nil {
 			return err
 		} else if !moved {
-			return reeve.Errorf(reeve.Conflict, "somebody answered it meanwhile")
+			return reeve.Errorf(reeve.Conflict, "the question was answered meanwhile")
 		}
 		if err := j.wakeWorker(ctx, tx, k, tx.Now()); err != nil {
 			return err
@@ -146,7 +146,7 @@ func renderBrief(k reeve.ScriptJob) string {
 	var b strings.Builder
 	b.WriteString(k.Request)
 	for _, x := range k.Talk {
-		fmt.Fprintf(&b, "\n\nYou asked: %s\nThe person answered: %s", x.Question, x.Answer)
+		fmt.Fprintf(&b, "\n\nYou asked: %s\nThe user answered: %s", x.Question, x.Answer)
 	}
 	return b.String()
 }
@@ -160,17 +160,17 @@ const (
 func renderFailure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve.ScriptVersion, run reeve.Run,
 	note reeve.ScriptRun) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Version %s of the automation %q failed, in run %s. Mend its script.\n\nIt failed with %s: %s\n",
+	fmt.Fprintf(&b, "Version %s of automation %q failed in run %s. Repair its script.\n\nError %s: %s\n",
 		script.Version(), m.Name, run.ID, run.Code, run.Message)
 	if run.Input != "" {
-		fmt.Fprintf(&b, "\nIts input was: %s\n", reeve.Truncate(run.Input, logTail))
+		fmt.Fprintf(&b, "\nInput: %s\n", reeve.Truncate(run.Input, logTail))
 	}
 	goal, _, err := tx.Automations().LastPlan(ctx, m.AgentID)
 	if err != nil {
 		return "", err
 	}
 	if goal.Request != "" {
-		fmt.Fprintf(&b, "\nWhat the person asked for: %s\n", goal.Request)
+		fmt.Fprintf(&b, "\nThe user's request: %s\n", goal.Request)
 	}
 	all, err := tx.Automations().ListVersions(ctx, m.AgentID, maxChanges)
 	if err != nil {
@@ -182,7 +182,7 @@ func renderFailure(ctx context.Context, tx *store.Tx, m reeve.Automation, script
 		}
 	}
 	if log := note.Log; log != "" {
-		fmt.Fprintf(&b, "\n\nThe end of its log:\n%s", log[max(0, len(log)-logTail):])
+		fmt.Fprintf(&b, "\n\nEnd of the log:\n%s", log[max(0, len(log)-logTail):])
 	}
 	return strings.ToValidUTF8(b.String(), ""), nil
 }
@@ -224,7 +224,7 @@ func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 		}
 		return j.wakeWorker(ctx, tx, k, tx.Now().Add(j.Backoff.After(k.Tries)))
 	}
-	if k.ResultID != "" { // of the planner, which has saved
+	if k.ResultID != "" { // the planner saved a version
 		return j.completePlan(ctx, tx, run, k)
 	}
 	said := run.Output
@@ -245,7 +245,7 @@ func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 	if k.Kind == reeve.PlanJob {
 		return j.failures.notifyOwner(ctx, tx, m, run, "The planner wrote no script for "+m.Name, k.Message)
 	}
-	return j.failures.stopUnrepaired(ctx, tx, m, run, k, "its script failed, and the maintainer has not mended it", k.Message)
+	return j.failures.stopUnrepaired(ctx, tx, m, run, k, "its script failed and the maintainer did not repair it", k.Message)
 }
 
 // completePlan closes a plan that saved a version, and notifies the user who asked for it.
@@ -257,14 +257,14 @@ func (j *Jobs) completePlan(ctx context.Context, tx *store.Tx, run reeve.Run, k 
 	}
 	m, err := tx.Automations().GetAutomation(ctx, k.WorkspaceID, k.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return nil // it was removed meanwhile
+		return nil // the automation was deleted
 	}
 	if err != nil {
 		return err
 	}
-	m.Owner = k.UserID // who asked
+	m.Owner = k.UserID // notify the user who asked
 	return j.failures.notifyOwner(ctx, tx, m, run, fmt.Sprintf("The planner wrote version %s of %s", k.Result, m.Name),
-		fmt.Sprintf("%s\n\nSee what it would do: reeve automations run %s --plan --version %s\nThen: reeve "+
+		fmt.Sprintf("%s\n\nPreview it: reeve automations run %s --plan --version %s\nActivate it: reeve "+
 			"automations activate %s %s", k.Message, m.Name, k.Result, m.Name, k.Result))
 }
 
@@ -294,7 +294,7 @@ func (j *Jobs) ensureWorker(ctx context.Context, tx *store.Tx, workspace string,
 	a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: kind, Kind: kind,
 		Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: config, CreatedAt: tx.Now()}
 	if _, err := tx.Agents().GetAgent(ctx, workspace, kind); err == nil {
-		a.Name = kind + "-" + a.ID // the name is somebody else's
+		a.Name = kind + "-" + a.ID // the name is taken
 	} else if reeve.CodeOf(err) != reeve.NotFound {
 		return a, err
 	}

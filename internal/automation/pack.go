@@ -40,47 +40,47 @@ func NewPack(cfg Config, runner *Runner) *Pack {
 type noArgs struct{}
 
 type versionArgs struct {
-	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id; the one that the script job is about if left out"`
-	Version    string `json:"version,omitempty" maxLength:"20" doc:"Such as 1.0; the active one if left out, and the newest if none is active"`
+	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id. Default: the script job's automation"`
+	Version    string `json:"version,omitempty" maxLength:"20" doc:"For example 1.0. Default: the active version, or else the newest"`
 }
 
 type runArgs struct {
-	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id; the one that the script job is about if left out"`
-	Run        string `json:"run,omitempty" maxLength:"64" doc:"One run, with its log; the last ones if left out"`
+	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id. Default: the script job's automation"`
+	Run        string `json:"run,omitempty" maxLength:"64" doc:"Id of one run to show with its log. Default: the last 10 runs without logs"`
 }
 
 type evalArgs struct {
-	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Whose tools it has; the one that the script job is about if left out"`
-	Source     string `json:"source" minLength:"1" maxLength:"1048576" doc:"JavaScript; its last expression is the value"`
+	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Automation whose tools the script gets: name or id. Default: the script job's"`
+	Source     string `json:"source" minLength:"1" maxLength:"1048576" doc:"Script to run. Its last expression is the value"`
 	Language   string `json:"language,omitempty" enum:"js,ts"`
-	Input      string `json:"input,omitempty" maxLength:"100000" doc:"JSON that the script finds as input; of a repair, what the failed run had if left out"`
+	Input      string `json:"input,omitempty" maxLength:"100000" doc:"JSON for the global input. Default in a repair: the failed run's input"`
 }
 
 type saveArgs struct {
-	Automation string `json:"automation,omitempty" maxLength:"128" doc:"The one that the script job is about if left out"`
+	Automation string `json:"automation,omitempty" maxLength:"128" doc:"Name or id. Default: the script job's automation"`
 	Source     string `json:"source" minLength:"1" maxLength:"1048576"`
 	Language   string `json:"language,omitempty" enum:"js,ts"`
-	Comment    string `json:"comment" minLength:"1" maxLength:"4000" doc:"What it does, in a sentence a person understands"`
+	Comment    string `json:"comment" minLength:"1" maxLength:"4000" doc:"One plain sentence for people: what the script does"`
 }
 
 type scheduleArgs struct {
-	Automation   string `json:"automation,omitempty" maxLength:"128" doc:"The one that the script job is about if left out"`
+	Automation   string `json:"automation,omitempty" maxLength:"128" doc:"Name or id. Default: the script job's automation"`
 	CadenceType  string `json:"cadence_type" enum:"cron,once,interval"`
-	CadenceValue string `json:"cadence_value" minLength:"1" maxLength:"200" doc:"cron: five fields, such as 0 7 * * 1-5; once: a time, such as 2026-03-01T07:00; interval: a span, such as 2h"`
-	Timezone     string `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone, such as Europe/Berlin; UTC if left out"`
-	Notification string `json:"notification,omitempty" enum:"always,conditional,never" doc:"When to tell the person what a run came to; only when it came to something if left out"`
+	CadenceValue string `json:"cadence_value" minLength:"1" maxLength:"200" doc:"cron: five fields, for example 0 7 * * 1-5. once: a time, for example 2026-03-01T07:00. interval: a duration, for example 2h"`
+	Timezone     string `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone, for example Europe/Berlin. Default: UTC"`
+	Notification string `json:"notification,omitempty" enum:"always,conditional,never" doc:"When to notify the user of a run's result. Default: conditional, only if it has a result"`
 }
 
 type askArgs struct {
-	Question string `json:"question" minLength:"1" maxLength:"4000" doc:"All that you need to know, in one go"`
+	Question string `json:"question" minLength:"1" maxLength:"4000" doc:"All your questions in one text"`
 }
 
 type fixArgs struct {
-	Source  string `json:"source" minLength:"1" maxLength:"1048576" doc:"The whole script, mended"`
-	Comment string `json:"comment" minLength:"1" maxLength:"4000" doc:"What was wrong, and what was changed"`
+	Source  string `json:"source" minLength:"1" maxLength:"1048576" doc:"The whole repaired script"`
+	Comment string `json:"comment" minLength:"1" maxLength:"4000" doc:"What was wrong and what you changed"`
 }
 
-const scriptJobOnly = " Only for planning and mending; a script cannot call it."
+const scriptJobOnly = " Only for script jobs; scripts cannot call it."
 
 // Tools returns the tools of the pack.
 func (p *Pack) Tools() []reeve.Tool {
@@ -93,35 +93,35 @@ func (p *Pack) Tools() []reeve.Tool {
 			Capability: capability, Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
 	}
 	eval := tool("scripts_eval", "Try Script",
-		"Run JavaScript with an automation's tools, without changing anything: reads are real, every change is "+
-			"previewed and listed. Gives its value, log, items and changes.",
+		"Run a script with an automation's tools, without changes. Use it to explore data and to test a script. "+
+			"Reads are real; changes are previewed. Returns value or error, log, items and changes; time limit 1 minute.",
 		readCapability, reeve.Read)
 	eval.TimeoutMS = 2 * trialTimeout.Milliseconds()
 	save := tool("scripts_save", "Save Script",
-		"Save an automation's script as its next major version. A person activates it.", planCapability, reeve.Local)
+		"Save an automation's script as its next major version. It runs only after a person activates it.", planCapability, reeve.Local)
 	save.Check = p.checkSave
 	fix := tool("scripts_fix", "Fix Script",
-		"Save the mended script as the next minor version, which becomes active. Refused if it names items in "+
-			"another way.", fixCapability, reeve.Local)
+		"Save the repaired script as the next minor version and activate it. Fails if the script changes item "+
+			"ids.", fixCapability, reeve.Local)
 	fix.Check, fix.TimeoutMS = p.checkFix, 5*trialTimeout.Milliseconds()
 	return []reeve.Tool{
-		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations.", readCapability,
+		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations with version and status.", readCapability,
 			reeve.Read), p.handleList),
-		reeve.MustTool(tool("scripts_get", "Get Script", "Read a version of an automation's script.", readCapability,
+		reeve.MustTool(tool("scripts_get", "Get Script", "Read a version of an automation's script, with its source and tools.", readCapability,
 			reeve.Read), p.handleGet),
 		reeve.MustTool(tool("scripts_history", "Script History",
-			"List the versions of an automation's script and what changed, newest first.", readCapability, reeve.Read),
+			"List the versions of an automation's script with their comments, newest first.", readCapability, reeve.Read),
 			p.handleHistory),
 		reeve.MustTool(tool("scripts_runs", "Script Runs",
-			"List an automation's last runs and how they ended, or show one with its log.", readCapability, reeve.Read),
+			"List an automation's last 10 runs with their results, or show one run with its log.", readCapability, reeve.Read),
 			p.handleRuns),
 		reeve.MustTool(eval, p.handleEval),
 		reeve.MustTool(save, p.handleSave),
 		reeve.MustTool(tool("scripts_schedule", "Schedule Script",
-			"Say when the automation runs by itself. It begins when a person activates the version, or at once if "+
-				"that is active.", planCapability, reeve.Local), p.handleSchedule),
+			"Set when the automation runs. The schedule starts when a person activates the version, or at once if "+
+				"it is active.", planCapability, reeve.Local), p.handleSchedule),
 		reeve.MustTool(tool("scripts_ask", "Ask the Person",
-			"Ask the person who wants the automation. End your answer after it: you are called again with the reply.",
+			"Ask the user who requested the automation. End your answer afterwards; you are called again with the reply.",
 			planCapability, reeve.Local), p.handleAsk),
 		reeve.MustTool(fix, p.handleFix),
 	}
@@ -135,14 +135,14 @@ func jobTarget(ctx context.Context, s *store.Snap, inv *reeve.Invocation,
 		return m, k, err
 	}
 	if name == "" && !ok {
-		return m, k, reeve.InvalidField("/automation", "is missing", "an automation's name: this is no script job")
+		return m, k, reeve.InvalidField("/automation", "is missing", "an automation's name, because this run has no script job")
 	}
 	if name == "" {
 		name = k.AgentID
 	}
 	if m, err = s.Automations().GetAutomation(ctx, inv.Workspace, name); reeve.CodeOf(err) == reeve.NotFound {
 		err = reeve.Errorf(reeve.NotFound, "automation %q not found", name).
-			Hintf("scripts_list lists them; a person makes one: reeve automations create NAME --tool TOOL")
+			Hintf("list automations with scripts_list; a person creates one: reeve automations create NAME --tool TOOL")
 	}
 	return m, k, err
 }

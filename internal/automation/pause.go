@@ -69,7 +69,7 @@ func listHeldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]stri
 	}
 	ended := noted.State == reeve.RunPaused
 	if err != nil || noted.State.Final() && !ended {
-		m.PausedRun = "" // it is not there, or was cancelled: others are to do the same
+		m.PausedRun = "" // deleted or cancelled
 	}
 	kept, err := tx.Automations().RunsHeldByPause(ctx, m)
 	if ended {
@@ -90,7 +90,7 @@ func (s *Supervisor) continueIfResumed(ctx context.Context, tx *store.Tx, run re
 	}
 	a, found, err := tx.Agents().FindAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil || !found || a.Lifecycle == reeve.AgentDestroyed {
-		return err // without an agent nobody could carry on
+		return err // no agent could run it
 	}
 	if err := continueRun(ctx, tx, s.Waker, run.WorkspaceID, run.ID, run.UserID); err != nil {
 		return err
@@ -109,14 +109,14 @@ func checkCanRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 	case err != nil:
 		return err
 	case ws.StoppedAt != nil:
-		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: everything in the workspace is stopped").
-			Hintf("turn the kill switch off first: reeve resume; nothing was changed")
+		return reeve.Errorf(reeve.Stopped, "the automation cannot resume: the workspace is stopped").
+			Hintf("turn off the kill switch first: reeve resume; nothing was changed")
 	case a.StoppedAt != nil:
-		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: its agent is stopped").
-			Hintf("turn its kill switch off first: reeve resume --agent %s; nothing was changed", a.Name)
+		return reeve.Errorf(reeve.Stopped, "the automation cannot resume: its agent is stopped").
+			Hintf("turn off its kill switch first: reeve resume --agent %s; nothing was changed", a.Name)
 	case a.Lifecycle != reeve.AgentActive:
-		return reeve.Errorf(reeve.Conflict, "the automation cannot go on: its agent is %s", a.Lifecycle).
-			Hintf("make it active first; nothing was changed")
+		return reeve.Errorf(reeve.Conflict, "the automation cannot resume: its agent is %s", a.Lifecycle).
+			Hintf("set the agent to active first; nothing was changed")
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (p *Pack) handleEval(ctx context.Context, in evalArgs) (any, error) {
 	}
 	more := ""
 	if len(out.Items) > maxShown || len(out.Changes) > maxShown {
-		more = fmt.Sprintf("%d items and %d changes in all", len(out.Items), len(out.Changes))
+		more = fmt.Sprintf("%d items and %d changes in total", len(out.Items), len(out.Changes))
 	}
 	out.Items, out.Changes = out.Items[:min(len(out.Items), maxShown)], out.Changes[:min(len(out.Changes), maxShown)]
 	return struct {
@@ -76,7 +76,7 @@ func (p *Pack) handleSave(ctx context.Context, in saveArgs) (any, error) {
 	if m, err = tx.Automations().LockAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
 		return nil, err
 	}
-	if k.ID == "" { // in a conversation: what was said there is what is wanted
+	if k.ID == "" { // in a conversation there is no job yet; the comment is the request
 		k = reeve.ScriptJob{ID: tx.NewID(reeve.PrefixScriptJob), WorkspaceID: m.WorkspaceID, Kind: reeve.PlanJob,
 			AgentID: m.AgentID, WorkerID: inv.Agent, ScriptID: m.ScriptID, RunKey: inv.Operation,
 			UserID: inv.User, Request: in.Comment, State: reeve.ScriptJobOpen}
@@ -110,7 +110,7 @@ func jobClosed(err error) error {
 	if err != nil {
 		return err
 	}
-	return reeve.Errorf(reeve.Conflict, "the script job is over").Hintf("answer in words")
+	return reeve.Errorf(reeve.Conflict, "the script job is closed").Hintf("end with a text answer")
 }
 
 // planTarget is like jobTarget, but within a script job it allows only the job's automation.
@@ -121,7 +121,7 @@ func (p *Pack) planTarget(ctx context.Context, tx *store.Tx, inv *reeve.Invocati
 	case err != nil:
 	case k.ID == "":
 	case k.AgentID != m.AgentID:
-		err = reeve.Errorf(reeve.Denied, "this script job is about the automation %q", k.Automation)
+		err = reeve.Errorf(reeve.Denied, "this script job is for automation %q", k.Automation)
 	case k.State != reeve.ScriptJobOpen:
 		err = jobClosed(nil)
 	}
@@ -147,7 +147,7 @@ func (p *Pack) handleSchedule(ctx context.Context, in scheduleArgs) (any, error)
 		}
 	}
 	if inv.User == "" {
-		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule belongs to a person, and this script job is nobody's")
+		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule needs a user, and this script job has none")
 	}
 	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID,
 		UserID: inv.User, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
@@ -176,17 +176,17 @@ func (p *Pack) handleSchedule(ctx context.Context, in scheduleArgs) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	said := "It begins when a person activates the version."
+	said := "The schedule starts when a person activates the version."
 	switch {
 	case was.State == reeve.TimerActive, was.State != reeve.TimerPaused && isActivePlan(m, k):
-		t.State, said = reeve.TimerActive, "It holds from now on: the automation runs by it."
+		t.State, said = reeve.TimerActive, "The schedule is active."
 		ended, err := completeOtherSchedules(ctx, tx, m, t.ID)
 		if err != nil {
 			return nil, err
 		}
 		inv.EmitAll(ended)
 	case isActivePlan(m, k):
-		t.NextAt, said = nil, "It is paused, as the one before was, until a person resumes it."
+		t.NextAt, said = nil, "The schedule is paused, as the previous one was, until a person resumes it."
 	default:
 		t.NextAt = nil
 	}
@@ -212,7 +212,8 @@ func isActivePlan(m reeve.Automation, k reeve.ScriptJob) bool {
 func getLastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.ScriptJob, error) {
 	k, ok, err := tx.Automations().LastSavedPlan(ctx, m.AgentID)
 	if err == nil && !ok {
-		err = reeve.Errorf(reeve.Conflict, "there is no version of yours to schedule").Hintf("save one first")
+		err = reeve.Errorf(reeve.Conflict, "the planner has saved no version to schedule").
+			Hintf("save one with scripts_save first")
 	}
 	return k, err
 }
@@ -228,11 +229,11 @@ func (p *Pack) handleAsk(ctx context.Context, in askArgs) (any, error) {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, reeve.Errorf(reeve.Unsupported, "this is a conversation").Hintf("ask in your answer")
+		return nil, reeve.Errorf(reeve.Unsupported, "this is a conversation, not a script job").Hintf("ask the question in your answer")
 	case k.State != reeve.ScriptJobOpen:
 		return nil, jobClosed(nil)
 	case k.UserID == "":
-		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to ask: the script job is nobody's")
+		return nil, reeve.Errorf(reeve.ToolFailed, "the script job has no user to ask")
 	}
 	k.State, k.Question = reeve.ScriptJobAsking, in.Question
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
@@ -249,5 +250,5 @@ func (p *Pack) handleAsk(ctx context.Context, in askArgs) (any, error) {
 	if told {
 		inv.EmitAll(n.Tokens())
 	}
-	return "The question is put. End your answer now; you are called again with the reply.", nil
+	return "The question was sent. End your answer now; you are called again with the reply.", nil
 }

@@ -26,7 +26,7 @@ func (s *Service) ResolveItem(ctx context.Context, workspace, id, item string, t
 		}
 		said := "a person skipped the item " + strconv.Quote(was.ID)
 		if to == reeve.ItemProcessing {
-			said = "a person began the item " + strconv.Quote(was.ID) + " anew"
+			said = "a person restarted the item " + strconv.Quote(was.ID)
 		}
 		if err := s.Gate.CancelForItem(ctx, tx, was, said); err != nil {
 			return err

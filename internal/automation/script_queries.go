@@ -36,7 +36,7 @@ func describeVersion(ctx context.Context, s *store.Snap, m reeve.Automation,
 		v, err = s.Automations().GetScript(ctx, m.WorkspaceID, m.ScriptID)
 	default:
 		if v, err = s.Automations().LastVersion(ctx, m.AgentID, -1); err == nil && v.ID == "" {
-			err = reeve.Errorf(reeve.NotFound, "the automation %q has no script yet", m.Name)
+			err = reeve.Errorf(reeve.NotFound, "automation %q has no script yet", m.Name)
 		}
 	}
 	if err != nil {
@@ -116,7 +116,7 @@ func listRuns(ctx context.Context, s *store.Snap, m reeve.Automation, one string
 func (w *execution) queryScripts(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
 	var in struct{ Automation, Version, Run string }
 	if input != nil && json.Unmarshal(input, &in) != nil {
-		return nil, reeve.Errorf(reeve.Validation, "%s takes {automation, version, run}", name)
+		return nil, reeve.Errorf(reeve.Validation, "%s accepts {automation, version, run}", name)
 	}
 	if in.Automation == "" {
 		in.Automation = w.run.AgentID

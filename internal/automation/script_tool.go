@@ -37,10 +37,10 @@ func (b *ScriptToolBuilder) Build(t reeve.Tool) (reeve.Tool, error) {
 		spec.Language = string(js.JavaScript)
 	}
 	if spec.Language != string(js.JavaScript) && spec.Language != string(js.TypeScript) {
-		return t, reeve.InvalidField("/spec/language", "is not a language", "js or ts")
+		return t, reeve.InvalidField("/spec/language", "is not a supported language", "js or ts")
 	}
 	if t.Effect != reeve.Read {
-		return t, reeve.InvalidField("/effect", "a script tool can call nothing, and so changes nothing", "read")
+		return t, reeve.InvalidField("/effect", "a script tool changes nothing, so its effect must be read", "read")
 	}
 	if err := b.check(spec); err != nil {
 		return t, err
@@ -63,11 +63,11 @@ func invalidSpec(err error) error {
 	var wrong *json.UnmarshalTypeError
 	why := strings.TrimPrefix(err.Error(), "json: ")
 	if errors.As(err, &wrong) {
-		if why = "it is no object"; wrong.Field != "" {
+		if why = "it is not an object"; wrong.Field != "" {
 			return reeve.InvalidField("/spec/"+wrong.Field, "is not text", "text")
 		}
 	}
-	return reeve.InvalidField("/spec", "is not the spec of a script: "+why, `{"source": "...", "language": "js"}`)
+	return reeve.InvalidField("/spec", "is not a script spec: "+why, `{"source": "...", "language": "js"}`)
 }
 
 // check checks the syntax of a source and caches the result for the life of the process. It accepts the source if no
@@ -75,7 +75,7 @@ func invalidSpec(err error) error {
 func (b *ScriptToolBuilder) check(spec scriptSpec) error {
 	key := reeve.Hash([]byte(spec.Language + "\x00" + spec.Source))
 	if known, ok := b.checked.Load(key); ok {
-		err, _ := known.(error) // nil is none
+		err, _ := known.(error) // a nil error is stored as nil
 		return err
 	}
 	err := checkSyntax(context.Background(), b.Pool, spec.Source, spec.Language, "/spec/source")
@@ -83,7 +83,7 @@ func (b *ScriptToolBuilder) check(spec scriptSpec) error {
 		b.checked.Store(key, err)
 	}
 	if reeve.CodeOf(err) != reeve.Validation {
-		return nil // no worker now; the call will say so
+		return nil // no sandbox is available
 	}
 	return err
 }

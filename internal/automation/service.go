@@ -55,7 +55,7 @@ func (s *Service) insertVersion(ctx context.Context, tx *store.Tx, workspace, id
 		major = 0
 	case q.Fix:
 		if m.ScriptID == "" {
-			return v, reeve.Errorf(reeve.Conflict, "there is no active version to fix").Hintf("save one first")
+			return v, reeve.Errorf(reeve.Conflict, "the automation has no active version to fix").Hintf("save a version first")
 		}
 		if major, _, err = reeve.ParseVersion(m.Version); err != nil {
 			return v, err
@@ -87,7 +87,7 @@ func (s *Service) clearScriptFailure(ctx context.Context, tx *store.Tx, m reeve.
 	if m.Failure == nil || m.Failure.Class != reeve.LogicFailure {
 		return nil
 	}
-	return clearFailure(ctx, tx, m.AgentID, "a person chose version "+v.Version()+" meanwhile")
+	return clearFailure(ctx, tx, m.AgentID, "a person activated version "+v.Version())
 }
 
 // checkRequest fills the language and fails if the request is inconsistent or its source has a syntax error.
@@ -96,7 +96,7 @@ func (s *Service) checkRequest(ctx context.Context, q *reeve.ScriptRequest) erro
 		q.Language = string(js.JavaScript)
 	}
 	if q.Fix && q.Draft {
-		return reeve.InvalidField("/fix", "cannot be said of a draft", "fix or draft")
+		return reeve.InvalidField("/fix", "cannot be combined with draft", "fix or draft")
 	}
 	return checkSyntax(ctx, s.Pool, q.Source, q.Language, "/source")
 }
@@ -109,7 +109,7 @@ func checkSyntax(ctx context.Context, pool *js.Pool, source, language, at string
 	case len(source) > reeve.MaxSource:
 		return reeve.InvalidField(at, "is too long", "at most 1 MiB")
 	}
-	const before = "(async()=>{" // inside a function that nobody calls, it is read and not run
+	const before = "(async()=>{" // a function that is never called: the source is parsed and not run
 	_, err := pool.Run(ctx, js.Script{Source: before + source + "\n});0", Name: "script." + language,
 		Language: js.Language(language)}, js.Limits{}, noFunctions{})
 	var e *js.Error
@@ -127,7 +127,7 @@ func checkSyntax(ctx context.Context, pool *js.Pool, source, language, at string
 type noFunctions struct{}
 
 func (noFunctions) Call(context.Context, string, []js.Arg) (json.RawMessage, error) {
-	return nil, reeve.Errorf(reeve.Unsupported, "nothing can be called here")
+	return nil, reeve.Errorf(reeve.Unsupported, "this script cannot call functions")
 }
 func (noFunctions) Log(string, string) {}
 
@@ -155,7 +155,7 @@ func (s *Service) Create(ctx context.Context, workspace, user string, agent reev
 		}
 	}
 	err = s.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Revise(ctx, workspace); err != nil { // of two who make one of the same agent, the second finds it
+		if err := tx.Revise(ctx, workspace); err != nil { // serializes concurrent requests for the same name
 			return err
 		}
 		a, err := tx.Agents().GetAgent(ctx, workspace, q.Name)
@@ -175,21 +175,21 @@ func (s *Service) Create(ctx context.Context, workspace, user string, agent reev
 		if is, err := tx.Automations().IsAutomation(ctx, a.ID); err != nil {
 			return err
 		} else if is {
-			return reeve.Errorf(reeve.AlreadyExists, "the automation %q is there already", a.Name).
-				Hintf("save a new version of it")
+			return reeve.Errorf(reeve.AlreadyExists, "automation %q already exists", a.Name).
+				Hintf("save a new version of its script")
 		}
 		if taken, err := isModelAgent(ctx, tx, a); err != nil {
 			return err
 		} else if taken {
-			return reeve.Errorf(reeve.AlreadyExists, "%q is an agent that a model drives", a.Name).
-				Hintf("give the automation a name of its own; nothing was changed")
+			return reeve.Errorf(reeve.AlreadyExists, "%q is an agent with a model brain", a.Name).
+				Hintf("choose another name for the automation; nothing was changed")
 		}
 		for _, id := range q.Tools {
 			t, err := tx.Agents().GetTool(ctx, workspace, id)
 			if err != nil {
 				return err
 			}
-			// a tool that needs settings is attached with them
+			// fails for a tool that requires settings
 			if _, err := s.Settings.CheckConfig(t, nil); err != nil {
 				return err
 			}
@@ -243,8 +243,8 @@ func (s *Service) Activate(ctx context.Context, workspace, id, version string) (
 	}
 	return s.update(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if major == 0 {
-			return reeve.Errorf(reeve.Conflict, "version %s is a draft, which never becomes active", version).
-				Hintf("save it")
+			return reeve.Errorf(reeve.Conflict, "version %s is a draft and cannot become active", version).
+				Hintf("save it as a version")
 		}
 		v, err := tx.Automations().GetVersion(ctx, m.AgentID, major, minor)
 		if err != nil {
@@ -270,9 +270,9 @@ func (s *Service) activatePlan(ctx context.Context, tx *store.Tx, m reeve.Automa
 	if ok, err := tx.Runs().WasTested(ctx, m.AgentID, v.ID); err != nil {
 		return err
 	} else if !ok {
-		return reeve.Errorf(reeve.Conflict, "version %s was written by the planner, and nobody has tried it",
+		return reeve.Errorf(reeve.Conflict, "version %s was written by the planner and has not been tried",
 			v.Version()).
-			Hintf("see what it would do: reeve automations run %s --plan --version %s", m.Name, v.Version())
+			Hintf("preview it with: reeve automations run %s --plan --version %s", m.Name, v.Version())
 	}
 	if k.TimerID == "" {
 		return nil
@@ -298,7 +298,7 @@ func completeOtherSchedules(ctx context.Context, tx *store.Tx, m reeve.Automatio
 	for _, other := range list {
 		t, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", other)
 		if reeve.CodeOf(err) == reeve.NotFound || err == nil && t.State != reeve.TimerActive || other == id {
-			continue // a person has just ended it, or it is the plan's own
+			continue // deleted, not active, or the schedule of this plan
 		}
 		if err != nil {
 			return nil, err
@@ -330,7 +330,7 @@ func (s *Service) activateSchedule(ctx context.Context, tx *store.Tx, m reeve.Au
 	}
 	if t, _, err = s.Timers.Plan(t, tx.Now()); err != nil {
 		if over && reeve.CodeOf(err) == reeve.Validation {
-			return nil, nil // it was for one time, which has passed
+			return nil, nil // its only time has passed
 		}
 		return nil, err
 	}

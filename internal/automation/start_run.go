@@ -33,13 +33,13 @@ func (s *Service) Start(ctx context.Context, workspace, id, user string,
 			}
 			if note.ScriptID = v.ID; major == 0 && note.Type == reeve.ProductionRun {
 				return reeve.Errorf(reeve.Conflict, "version %s is a draft", q.Version).
-					Hintf("run it with type test or dry, or save it")
+					Hintf("run it with type test or dry, or save it as a version")
 			}
 		}
 		switch {
 		case note.ScriptID == "":
 			return reeve.Errorf(reeve.Conflict, "the automation has no active version").
-				Hintf("save one, or name a draft")
+				Hintf("save a version, or set version to a draft")
 		case m.PausedAt != nil:
 			return reeve.Errorf(reeve.Conflict, "the automation is paused").Hintf("resume it first")
 		}
@@ -64,7 +64,7 @@ func (s *Service) Apply(ctx context.Context, workspace, run, user string) (out r
 	}
 	note.Type, note.PlanOf = reeve.ApplyRun, run
 	if out, err = s.enqueueRun(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errPlanApplied) {
-		err = s.DB.Update(ctx, func(tx *store.Tx) error { // which returns when what it has read is committed
+		err = s.DB.Update(ctx, func(tx *store.Tx) error { // waits until the other request has committed
 			if err := look(&tx.Snap); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (s *Service) Apply(ctx context.Context, workspace, run, user string) (out r
 }
 
 // errPlanApplied reports that a concurrent request has applied the plan.
-var errPlanApplied = errors.New("somebody else has just applied the plan")
+var errPlanApplied = errors.New("another request has applied the plan")
 
 // findApplied reads a plan that can be applied. If it has been applied, out is the run that did so and out.Again is
 // true.
@@ -98,8 +98,8 @@ func findApplied(ctx context.Context, s *store.Snap,
 	}
 	v, err := s.Runs().GetRun(ctx, workspace, run)
 	if err == nil && v.State != reeve.RunCompleted {
-		err = reeve.Errorf(reeve.Conflict, "the plan is not whole: its run is %s", v.State).
-			Hintf("a plan is applied only if its dry run completed")
+		err = reeve.Errorf(reeve.Conflict, "the plan is incomplete: its run is %s", v.State).
+			Hintf("apply a plan whose dry run completed")
 	}
 	return note, out, err
 }
@@ -132,7 +132,7 @@ func (s *Service) enqueueRun(ctx context.Context, workspace, agent, user, key, i
 // insertScriptRun stores the version, type and plan of the run of a new wake.
 func insertScriptRun(ctx context.Context, tx *store.Tx, w reeve.Wake, note reeve.ScriptRun) error {
 	if note.PlanOf != "" {
-		// where transactions overlap, another that applies it waits
+		// serializes concurrent requests to apply the plan
 		if err := tx.Automations().LockScriptRun(ctx, note.RunKey); err != nil {
 			return err
 		}

@@ -46,25 +46,25 @@ func (r *Runner) RunAsStep(ctx context.Context, s reeve.AutomationStep,
 	}
 	if run.State != reeve.RunCompleted {
 		return nil, reeve.Errorf(cmp.Or(run.Code, reeve.ToolFailed),
-			"the automation %s did not do it: its run %s is %s: %s", s.Automation, run.ID, run.State, run.Message)
+			"automation %s failed: run %s is %s: %s", s.Automation, run.ID, run.State, run.Message)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if v.value == nil {
-		v.value = toJSON(run.Output) // another server took it up
+		v.value = toJSON(run.Output) // another process resumed the run
 	}
 	return v.value, nil
 }
 
 // cancelStep ends a step's run because of a timeout or because its caller is gone.
 func (r *Runner) cancelStep(ctx context.Context, run reeve.Run, server reeve.RunServer) {
-	why := reeve.Errorf(reeve.Timeout, "it took too long")
+	why := reeve.Errorf(reeve.Timeout, "the step timed out")
 	if context.Cause(ctx) != context.DeadlineExceeded { //nolint:errorlint // the context's own
-		why = reeve.Errorf(reeve.Canceled, "nobody waits for it any more")
+		why = reeve.Errorf(reeve.Canceled, "the caller of this step is gone")
 	}
 	if _, err := server.End(context.WithoutCancel(ctx), run.WorkspaceID, run.ID, why); err != nil &&
 		reeve.CodeOf(err) != reeve.Conflict {
-		r.Log.Warn("a step's run could not be ended", "run", run.ID, "error", err)
+		r.Log.Warn("end of step's run failed", "run", run.ID, "error", err)
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run ree
 		run.ThreadID = reeve.RunThread(run.AgentID, run.ID)
 		key := run.ID
 		if s.Key != "" {
-			key, run.Input = s.Key, string(s.Input) // whoever takes it up must know what it is about
+			key, run.Input = s.Key, string(s.Input) // a process that resumes the run needs the input
 		}
 		run.Key = reeve.Key("wake", "step", of.ID, m.AgentID, key)
 		run.SessionID = store.StepLane + run.Key
@@ -135,13 +135,13 @@ func (r *Runner) getStepAutomation(ctx context.Context, tx *store.Tx, workspace,
 	}
 	switch {
 	case reeve.CodeOf(err) == reeve.NotFound:
-		return m, reeve.Errorf(reeve.Validation, "there is no automation %q", name).
-			Hintf("name one that is there in the agent's config, or none")
+		return m, reeve.Errorf(reeve.Validation, "automation %q not found", name).
+			Hintf("name an existing automation in the agent's config, or remove the name")
 	case err != nil:
 		return m, err
 	case a.Lifecycle != reeve.AgentActive || m.PausedAt != nil || m.ScriptID == "" || a.StoppedAt != nil:
 		return m, reeve.Errorf(reeve.Validation,
-			"the automation %s cannot run: it is paused, stopped, not active, or has no active version", name)
+			"automation %s cannot run: it is paused, stopped, not active, or has no active version", name)
 	}
 	return m, nil
 }

@@ -46,7 +46,7 @@ func (s *Supervisor) OnRunsEnd(ctx context.Context, tx *store.Tx, runs []reeve.R
 			err = s.continueIfResumed(ctx, tx, run)
 		case run.Reason == reeve.ReasonScriptJob:
 			err = s.jobs.concludeRun(ctx, tx, run)
-		// tests, and what a person looks at, are nobody's task
+		// test and dry runs are not supervised
 		case noted && note.Type == reeve.ProductionRun || !noted && scripts[run.AgentID] &&
 			run.State == reeve.RunFailed:
 			err = s.handleProductionRun(ctx, tx, run, note)
@@ -94,8 +94,8 @@ func (s *Supervisor) stopUnretried(ctx context.Context, tx *store.Tx, w reeve.Wa
 	if err != nil {
 		return err
 	}
-	is, err := s.failures.stop(ctx, tx, m, skippedRun(w), *m.Failure, "it was not tried again, because "+w.Why,
-		"Resume the automation to try again")
+	is, err := s.failures.stop(ctx, tx, m, skippedRun(w), *m.Failure, "its retry was skipped because "+w.Why,
+		"Resume the automation to retry")
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *Supervisor) recordSuccess(ctx context.Context, tx *store.Tx, run reeve.
 	if _, ok, err := tx.Runs().FindFailure(ctx, run.AgentID); err != nil || !ok {
 		return err
 	}
-	return clearFailure(ctx, tx, run.AgentID, "a run succeeded meanwhile")
+	return clearFailure(ctx, tx, run.AgentID, "a run succeeded")
 }
 
 // handleFailure decides what follows from a failure, by its class. The lock orders it before or after a concurrent
@@ -138,7 +138,7 @@ func (s *Supervisor) recordSuccess(ctx context.Context, tx *store.Tx, run reeve.
 func (s *Supervisor) handleFailure(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
 	m, err := tx.Automations().LockAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return nil // it was removed while it ran
+		return nil // the automation was deleted while it ran
 	}
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (s *Supervisor) handleFailure(ctx context.Context, tx *store.Tx, run reeve.
 	is.AgentID, is.WorkspaceID, is.Class, is.Code, is.Message, is.RunID, is.RootID = run.AgentID, run.WorkspaceID,
 		note.Class, run.Code, run.Message, run.ID, rootRun(run)
 	is.RetryAt, is.RetryKey = nil, ""
-	if is.Class == "" { // it did not even begin
+	if is.Class == "" { // the run failed before its script began
 		is.Class = reeve.ClassOf(run.Code)
 	}
 	v := failureDecision{Supervisor: s, automation: m, run: run, record: note, previous: was}
@@ -175,30 +175,30 @@ func (v failureDecision) decide(ctx context.Context, tx *store.Tx, is reeve.Fail
 	switch {
 	case err != nil:
 		return is, err
-	case aside: // the next run passes over the item, so nothing need stop
-		return is, v.notifyOwner(ctx, tx, v.automation.Name+": an item needs you", v.run.Message+"\n\nreeve items "+v.automation.Name+
+	case aside: // the next run passes over the item
+		return is, v.notifyOwner(ctx, tx, v.automation.Name+": an item needs your attention", v.run.Message+"\n\nreeve items "+v.automation.Name+
 			" --status needs_attention")
 	case is.Class == reeve.NetworkFailure:
 		return v.retry(ctx, tx, is)
 	case is.Class == reeve.LogicFailure:
 		return v.repair(ctx, tx, is)
 	case is.Class == reeve.AuthFailure:
-		return v.stop(ctx, tx, is, "a credential is missing or no longer good", "Renew it, then resume the automation")
+		return v.stop(ctx, tx, is, "a credential is missing or invalid", "Renew it, then resume the automation")
 	case isModelFailure(is.Code):
-		return v.stop(ctx, tx, is, "a model did not answer", "See to the model, then resume the automation")
+		return v.stop(ctx, tx, is, "a model did not answer", "Check the model, then resume the automation")
 	case is.Class == reeve.PermissionFailure:
-		return v.stop(ctx, tx, is, "it was not allowed to",
+		return v.stop(ctx, tx, is, "permission denied",
 			"Allow it, or change the script, then resume the automation")
 	}
-	return v.stop(ctx, tx, is, "a fault of Reeve's own, not of the script",
-		"Resume the automation to try again, and report the fault if it stays")
+	return v.stop(ctx, tx, is, "an internal error of Reeve, not of the script",
+		"Resume the automation to retry, and report the error if it persists")
 }
 
 // retry enqueues a retry after a network failure, with backoff. After the last try it stops the automation.
 func (v failureDecision) retry(ctx context.Context, tx *store.Tx, is reeve.FailureState) (reeve.FailureState, error) {
 	if is.NetworkFailures++; is.NetworkFailures > v.Backoff.Tries {
-		return v.stop(ctx, tx, is, fmt.Sprintf("the network failed it %d times in a row", is.NetworkFailures),
-			"Resume the automation when what it needs can be reached")
+		return v.stop(ctx, tx, is, fmt.Sprintf("%d network failures in a row", is.NetworkFailures),
+			"Resume the automation when the network is available again")
 	}
 	at := tx.Now().Add(v.Backoff.After(is.NetworkFailures))
 	is.RetryAt, is.RetryKey = &at, reeve.Key("wake", string(reeve.ReasonRetry), v.run.ID)
@@ -210,22 +210,22 @@ func (v failureDecision) retry(ctx context.Context, tx *store.Tx, is reeve.Failu
 func (v failureDecision) repair(ctx context.Context, tx *store.Tx, is reeve.FailureState) (reeve.FailureState, error) {
 	switch {
 	case v.record.ScriptID == "":
-		return v.stop(ctx, tx, is, "it has no script to run", "Save one, or activate a version")
-	case v.record.ScriptID != v.automation.ScriptID: // somebody was faster than the failure
+		return v.stop(ctx, tx, is, "it has no script", "Save or activate a version")
+	case v.record.ScriptID != v.automation.ScriptID: // another version was activated meanwhile
 		return is, nil
 	case v.previous.ScriptJobID != "":
-		return is, nil // it is under way
+		return is, nil // a repair is open
 	case is.Repairs >= maxRepairs:
 		return v.stop(ctx, tx, is, fmt.Sprintf("%d repairs did not help", is.Repairs),
-			"Change what it does, or its script, then resume it")
+			"Change its request or its script, then resume it")
 	}
 	k, fresh, err := v.openRepair(ctx, tx)
 	if err != nil {
 		return is, err
 	}
 	if !fresh {
-		return v.stop(ctx, tx, is, "version "+v.automation.Version+" was to be repaired before, and fails still",
-			"Change what it does, or its script, then resume it")
+		return v.stop(ctx, tx, is, "version "+v.automation.Version+" had a repair before and still fails",
+			"Change its request or its script, then resume it")
 	}
 	is.Repairs++
 	is.ScriptJobID, is.StoppedAt = k.ID, nil
@@ -236,7 +236,7 @@ func (v failureDecision) repair(ctx context.Context, tx *store.Tx, is reeve.Fail
 func (v failureDecision) stop(ctx context.Context, tx *store.Tx, is reeve.FailureState,
 	why, do string) (reeve.FailureState, error) {
 	if v.previous.Class != is.Class {
-		is.StoppedAt = nil // another reason to be told
+		is.StoppedAt = nil // notify again: the reason has changed
 	}
 	return v.failures.stop(ctx, tx, v.automation, v.run, is, why, do)
 }

@@ -104,7 +104,7 @@ func (r *Runner) tryScript(ctx context.Context, t trial) (trialResult, error) {
 		return out, nil
 	}
 	if end.Err == nil {
-		end.Err = reeve.Errorf(reeve.Conflict, "it came to no end: %s", end.Output)
+		end.Err = reeve.Errorf(reeve.Conflict, "the script did not complete: %s", end.Output)
 	}
 	out.err, out.Error, out.Code, out.Class = end.Err, end.Err.Message, end.Err.Code, w.failureClass(err, end.Err)
 	return out, ctx.Err()
