@@ -189,7 +189,7 @@ func (h *Host) assemble() (err error) {
 	p.hub = chat.NewBroadcaster(h.db, h.log)
 	p.desk = &chat.Service{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue,
 		Fetcher: web.NewFetcher(guard)}
-	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
+	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Turns: p.desk, Gate: p.gate, Depth: cfg.Depth})
 	scripts := automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
 		ItemRule: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
@@ -289,11 +289,11 @@ func (h *Host) newRuns() (_ *runs, err error) {
 		mind = model.CountUsage(mind, h.log)
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: mind, Log: h.log, Process: p.gate.Process()})
-	thinker := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble,
+	thinker := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: mind, Events: p.hub, Assemble: cfg.Assemble,
 		Extract: cfg.Extract, Steps: p.scripts, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
 		Resolve:  resolve,
 		OnAnswer: func(a agent.ModelCall) { metrics.answered(a, known) }, Log: h.log}
-	brain := &agent.Brain{DB: h.db, Script: p.scripts, Thinker: thinker,
+	brain := &agent.Brain{DB: h.db, Script: p.scripts, ModelRunner: thinker,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
 		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts,

@@ -74,14 +74,14 @@ type ToolDefinition struct {
 	Async       bool            `json:"async,omitempty"`
 }
 
-// assembled makes the turn's request, with its tries and its time limit.
-func (v *turn) assembled(ctx context.Context) (r model.Request, err error) {
-	in, err := v.input(ctx)
+// assembleRequest makes the turn's request, with its tries and its time limit.
+func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error) {
+	in, err := v.assemblyInput(ctx)
 	if err != nil {
 		return r, err
 	}
-	assembler := v.assembler()
-	err = patiently(ctx, func(ctx context.Context) error {
+	assembler := v.chooseAssembler()
+	err = retryStep(ctx, func(ctx context.Context) error {
 		r, err = assembler.Assemble(ctx, in)
 		return err
 	})
@@ -93,17 +93,17 @@ func (v *turn) assembled(ctx context.Context) (r model.Request, err error) {
 	return r, err
 }
 
-// input gathers what an assembler is given. How much it reads is bounded by the settings, whatever the conversation's
+// assemblyInput gathers what an assembler is given. How much it reads is bounded by the settings, whatever the conversation's
 // length.
-func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
+func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
-		ModelProfileID: v.set.Model, Instructions: insert(v.set.Instructions, v.log.info.Variables, v.set.Variables),
+		ModelProfileID: v.set.Model, Instructions: insertVariables(v.set.Instructions, v.log.info.Variables, v.set.Variables),
 		Settings: v.set, RecentTurns: []TurnSnapshot{}}
 	if v.log.info.Model != "" {
 		in.ModelProfileID = v.log.info.Model
 	}
-	given := v.given()
+	given := v.clientHistory()
 	in.Instructions = strings.TrimSpace(in.Instructions + "\n\n" + given.System)
 	if given.MaxTokens > 0 {
 		in.Settings.MaxTokens = given.MaxTokens
@@ -114,59 +114,59 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 	if given.Effort != "" {
 		in.Settings.Effort = given.Effort
 	}
-	if err := v.know(ctx); err != nil {
+	if err := v.loadTools(ctx); err != nil {
 		return in, err
 	}
 	for _, t := range v.tools {
-		if v.offered[t.ID] {
+		if v.isClientTool[t.ID] {
 			continue
 		}
 		in.ToolIDs = append(in.ToolIDs, t.ID)
 		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.ID, Name: t.Name,
 			Description: t.Description, InputSchema: t.Parameters, Async: t.Async})
 	}
-	for _, t := range v.offers {
+	for _, t := range v.clientTools {
 		in.ToolIDs = append(in.ToolIDs, t.Name)
 		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name,
 			Description: t.Description, InputSchema: t.Parameters})
 	}
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
-		if in.UserMessage, err = v.spoken(ctx, s, v.log.said); err != nil {
+		if in.UserMessage, err = v.userMessage(ctx, s, v.log.inputs); err != nil {
 			return err
 		}
-		people := newCast(v.agent)
-		if v.guest() && v.log.info.Agent != "" {
-			name, err := people.name(ctx, s, v.log.info.Agent)
+		people := newAgentNames(v.agent)
+		if v.isGuest() && v.log.info.Agent != "" {
+			name, err := people.get(ctx, s, v.log.info.Agent)
 			if err != nil {
 				return err
 			}
-			in.UserMessage = marked(in.UserMessage, name+" asks you")
+			in.UserMessage = addSpeaker(in.UserMessage, name+" asks you")
 		}
-		if in.Notes, err = v.recall(ctx, s); err != nil {
+		if in.Notes, err = v.recallNotes(ctx, s); err != nil {
 			return err
 		}
 		if v.log.info.Given != nil && given.History != "" {
-			in.RecentTurns, err = v.brought(ctx, s, given.History)
+			in.RecentTurns, err = v.clientTurn(ctx, s, given.History)
 			return err
 		}
 		if in.ConversationID == "" {
 			return nil
 		}
-		if in.ActiveTurns, err = v.active(ctx, s); err != nil {
+		if in.ActiveTurns, err = v.listActiveTurns(ctx, s); err != nil {
 			return err
 		}
-		if in.RecentTurns, err = v.recent(ctx, s, people); err != nil {
+		if in.RecentTurns, err = v.recentTurns(ctx, s, people); err != nil {
 			return err
 		}
-		in.Others = people.others()
-		in.Summary, err = v.summary(ctx, s, in.RecentTurns)
+		in.Others = people.listOthers()
+		in.Summary, err = v.readSummary(ctx, s, in.RecentTurns)
 		return err
 	})
 	return in, err
 }
 
-// spoken is what a person said, with what they attached.
-func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) (model.Message, error) {
+// userMessage is what a person said, with what they attached.
+func (v *turn) userMessage(ctx context.Context, s *store.Snap, said []reeve.Message) (model.Message, error) {
 	out := model.Message{Role: model.User}
 	for _, m := range said {
 		var info reeve.MessageInfo
@@ -191,8 +191,8 @@ func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) 
 	return out, nil
 }
 
-// brought is the history that a client with its own brought along, as one earlier turn.
-func (v *turn) brought(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
+// clientTurn is the history that a client with its own brought along, as one earlier turn.
+func (v *turn) clientTurn(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
 	body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.Talk, hash, 0, -1)
 	if err != nil {
 		return nil, err
@@ -207,8 +207,8 @@ func (v *turn) brought(ctx context.Context, s *store.Snap, hash string) ([]TurnS
 	return []TurnSnapshot{t}, nil
 }
 
-// active lists the conversation's other turns that are under way, with what they wait for.
-func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
+// listActiveTurns lists the conversation's other turns that are under way, with what they wait for.
+func (v *turn) listActiveTurns(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
 	runs, err := s.Chat().ActiveTurns(ctx, v.run.SessionID, v.run.ID, 20)
 	if err != nil {
 		return nil, err
@@ -270,26 +270,26 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 		for _, n := range in.Notes {
 			fmt.Fprintf(&b, "\n- %s", n.Content)
 		}
-		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, b.String()))
+		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, b.String()))
 	}
 	if in.Summary != "" {
-		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, "[What was said before, in short]\n"+
+		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, "[What was said before, in short]\n"+
 			in.Summary))
 	}
 	for _, t := range in.RecentTurns {
 		for _, m := range t.Messages {
-			r.Messages = follow(r.Messages, m)
+			r.Messages = appendMessage(r.Messages, m)
 		}
 	}
 	if len(in.UserMessage.Parts) > 0 {
-		r.Messages = follow(r.Messages, in.UserMessage)
+		r.Messages = appendMessage(r.Messages, in.UserMessage)
 	}
 	return r, nil
 }
 
-// follow adds a message to others. Some models want the two sides to take turns, so what one side says twice in a row
+// appendMessage adds a message to others. Some models want the two sides to take turns, so what one side says twice in a row
 // is one message.
-func follow(list []model.Message, m model.Message) []model.Message {
+func appendMessage(list []model.Message, m model.Message) []model.Message {
 	if n := len(list); n > 0 && list[n-1].Role == m.Role {
 		list[n-1].Parts = slices.Concat(list[n-1].Parts, m.Parts)
 		return list

@@ -43,26 +43,26 @@ type ExchangeCall struct {
 	IsError bool            `json:"is_error,omitempty"`
 }
 
-// extract takes notes of the turn; false means that they could not be taken.
-func (v *turn) extract(ctx context.Context) bool {
-	extractor := v.extractor()
+// extractNotes takes notes of the turn; false means that they could not be taken.
+func (v *turn) extractNotes(ctx context.Context) bool {
+	extractor := v.chooseExtractor()
 	own := extractor == nil && v.set.Notes && v.conversation() != ""
-	if extractor == nil && !own || v.log.noted {
+	if extractor == nil && !own || v.log.notesTaken {
 		return true
 	}
 	in := ExtractionInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID,
-		Input: v.log.said[0].Content, Transcript: transcript(v.log)}
+		Input: v.log.inputs[0].Content, Transcript: transcript(v.log)}
 	var notes []string
-	err := patiently(ctx, func(ctx context.Context) (err error) {
+	err := retryStep(ctx, func(ctx context.Context) (err error) {
 		if own {
-			return v.takeNotes(ctx, in)
+			return v.extractWithModel(ctx, in)
 		}
 		notes, err = extractor.Extract(ctx, in)
 		return err
 	})
 	if err == nil && !own {
-		err = v.DB.Update(ctx, func(tx *store.Tx) error { return v.noted(ctx, tx, notes) })
+		err = v.DB.Update(ctx, func(tx *store.Tx) error { return v.storeNotes(ctx, tx, notes) })
 	}
 	if err != nil {
 		v.Log.Warn("no notes could be taken of a turn", "run", v.run.ID, "error", err)
@@ -71,23 +71,23 @@ func (v *turn) extract(ctx context.Context) bool {
 }
 
 const (
-	stepTries = 3
-	stepFirst = 100 * time.Millisecond
-	stepLimit = 30 * time.Second
+	maxStepTries = 3
+	firstStepDelay = 100 * time.Millisecond
+	stepTimeout = 30 * time.Second
 )
 
-// patiently tries a step of the loop that others may replace three times, 100 and 200 ms apart, each for at most 30 s.
+// retryStep tries a step of the loop that others may replace three times, 100 and 200 ms apart, each for at most 30 s.
 // What will not change by trying again is not tried again.
-func patiently(ctx context.Context, f func(context.Context) error) (err error) {
-	for n, wait := 1, stepFirst; ; n, wait = n+1, 2*wait {
-		limited, cancel := context.WithTimeout(ctx, stepLimit)
+func retryStep(ctx context.Context, f func(context.Context) error) (err error) {
+	for n, wait := 1, firstStepDelay; ; n, wait = n+1, 2*wait {
+		limited, cancel := context.WithTimeout(ctx, stepTimeout)
 		err = f(limited)
 		late := limited.Err() != nil && ctx.Err() == nil
 		cancel()
 		if late && err != nil {
-			err = reeve.Errorf(reeve.Timeout, "it did not finish within %s", stepLimit)
+			err = reeve.Errorf(reeve.Timeout, "it did not finish within %s", stepTimeout)
 		}
-		if err == nil || n == stepTries || reeve.CodeOf(err) == reeve.Validation || !notify.Sleep(ctx, wait) {
+		if err == nil || n == maxStepTries || reeve.CodeOf(err) == reeve.Validation || !notify.Sleep(ctx, wait) {
 			return err
 		}
 	}

@@ -24,9 +24,9 @@ type Rehearsal struct {
 
 // Run follows the plan from where it was left.
 func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
-	plan, at, err := r.recall(ctx, run)
+	plan, at, err := r.loadPlan(ctx, run)
 	if err != nil {
-		return failed(err)
+		return failedEnd(err)
 	}
 	if at.end.State != "" {
 		return at.end
@@ -37,31 +37,31 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 			if why := reeve.CancelCause(ctx); why != nil {
 				return reeve.RunEnd{State: reeve.RunCancelled, Err: why}
 			}
-			return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))
+			return failedEnd(reeve.Errorf(reeve.Canceled, "the server is stopping"))
 		}
 		if s.Fail != "" {
-			return failed(reeve.Errorf(reeve.ToolFailed, "%s", s.Fail))
+			return failedEnd(reeve.Errorf(reeve.ToolFailed, "%s", s.Fail))
 		}
 		// A call that has been decided on is made, also when the server is told to stop meanwhile: a call that is
 		// refused for that would count as made.
 		res, err := r.Gate.Call(context.WithoutCancel(ctx), reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID,
 			Tool: s.Tool, Args: s.Args, Run: run.ID, User: run.UserID,
 			Via: reeve.ViaRun, Operation: reeve.PlanKey(run.Key, i, s.Tool), Reason: string(run.Reason)})
-		if end, stop := r.judge(s, res, err); stop {
+		if end, stop := r.endAfterCall(s, res, err); stop {
 			if res.Deferred {
 				end.Results = at.results + 1
 			}
 			return end
 		}
-		if err != nil && r.over(ctx, run) {
+		if err != nil && r.hasEnded(ctx, run) {
 			return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)}
 		}
 	}
 	return reeve.RunEnd{State: reeve.RunCompleted, Output: plan.Output, Notify: plan.Notify}
 }
 
-// over tells whether somebody has ended the run, which a brain learns from a refusal.
-func (r *Rehearsal) over(ctx context.Context, run reeve.Run) (over bool) {
+// hasEnded tells whether somebody has ended the run, which a brain learns from a refusal.
+func (r *Rehearsal) hasEnded(ctx context.Context, run reeve.Run) (over bool) {
 	err := r.DB.View(ctx, func(s *store.Snap) error {
 		state, err := s.Runs().RunState(ctx, run.WorkspaceID, run.ID)
 		over = state != reeve.RunRunning
@@ -70,13 +70,13 @@ func (r *Rehearsal) over(ctx context.Context, run reeve.Run) (over bool) {
 	return err == nil && over
 }
 
-// judge tells whether a call ends the run. One that waits parks it.
-func (r *Rehearsal) judge(s reeve.RehearsalStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
+// endAfterCall tells whether a call ends the run. One that waits parks it.
+func (r *Rehearsal) endAfterCall(s reeve.RehearsalStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
 	if err != nil && res.CallID == "" {
-		return failed(err), true // it could not even be recorded
+		return failedEnd(err), true // it could not even be recorded
 	}
 	if err != nil {
-		return verdict(s, err)
+		return endAfterError(s, err)
 	}
 	switch res.State {
 	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown:
@@ -84,37 +84,37 @@ func (r *Rehearsal) judge(s reeve.RehearsalStep, res reeve.Result, err error) (r
 	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 	}
 	if res.IsError {
-		return verdict(s, reeve.Errorf(res.Code, "%s: %s", s.Tool, res.Message))
+		return endAfterError(s, reeve.Errorf(res.Code, "%s: %s", s.Tool, res.Message))
 	}
 	return reeve.RunEnd{}, false
 }
 
-// verdict tells whether a step that was refused or failed ends the run: when it had to succeed, or when no other would
+// endAfterError tells whether a step that was refused or failed ends the run: when it had to succeed, or when no other would
 // be let through. Otherwise a model would see what happened, and go on.
-func verdict(s reeve.RehearsalStep, err error) (reeve.RunEnd, bool) {
+func endAfterError(s reeve.RehearsalStep, err error) (reeve.RunEnd, bool) {
 	switch code := reeve.CodeOf(err); {
 	case code == reeve.Stopped:
 		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)}, true
 	case s.Must || code == reeve.BudgetExceeded:
-		return failed(err), true
+		return failedEnd(err), true
 	}
 	return reeve.RunEnd{}, false
 }
 
-func failed(err error) reeve.RunEnd {
+func failedEnd(err error) reeve.RunEnd {
 	return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
 }
 
-// place is how far a run has come.
-type place struct {
+// planPosition is how far a run has come.
+type planPosition struct {
 	step    int
 	end     reeve.RunEnd // what a step came to that the run did not survive
 	results int          // how many results of calls that are answered later there are
 }
 
-// recall gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up
+// loadPlan gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up
 // after a crash follows the same one, whatever the agent's config says by then.
-func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at place, err error) {
+func (r *Rehearsal) loadPlan(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at planPosition, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		list, err := tx.Ledger().RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxSteps)
 		if err != nil {
@@ -125,20 +125,20 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 				if err := json.Unmarshal([]byte(m.Content), &plan); err != nil {
 					return err
 				}
-				if at, err = find(run, plan, list); err == nil {
+				if at, err = findPosition(run, plan, list); err == nil {
 					at.results, err = tx.Runs().CountDeferredResults(ctx, run.ID)
 				}
 				return err
 			}
 		}
-		if plan, err = r.read(ctx, tx, run); err != nil {
+		if plan, err = r.readPlan(ctx, tx, run); err != nil {
 			return err
 		}
 		text, err := json.Marshal(plan)
 		if err != nil {
 			return err
 		}
-		at = place{}
+		at = planPosition{}
 		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
 			WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
 			Kind: reeve.Thought, Content: string(text), Metadata: json.RawMessage(`{"type":"plan"}`)})
@@ -146,10 +146,10 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 	return plan, at, err
 }
 
-// find gives the place in a plan that a thread has come to: behind the last step that has its result. Steps are known
+// findPosition gives the place in a plan that a thread has come to: behind the last step that has its result. Steps are known
 // by their operation ids, and those that leave none by their tool, in order; others may have written into the thread
 // too, such as a person who took a call back.
-func find(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at place, err error) {
+func findPosition(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at planPosition, err error) {
 	results := map[string]reeve.ResultInfo{}
 	for _, m := range list {
 		if m.Kind == reeve.ToolResult {
@@ -182,14 +182,14 @@ func find(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at place, 
 		}
 		at.step = i + 1
 		if result.Status == "error" {
-			at.end, _ = verdict(plan.Steps[i], reeve.Errorf(result.Code, "%s: %s", plan.Steps[i].Tool, result.Message))
+			at.end, _ = endAfterError(plan.Steps[i], reeve.Errorf(result.Code, "%s: %s", plan.Steps[i].Tool, result.Message))
 		}
 	}
 	return at, nil
 }
 
-// read takes the plan from the agent's config.
-func (r *Rehearsal) read(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Rehearsal, error) {
+// readPlan takes the plan from the agent's config.
+func (r *Rehearsal) readPlan(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Rehearsal, error) {
 	a, err := tx.Agents().GetAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil {
 		return reeve.Rehearsal{}, err

@@ -40,9 +40,9 @@ func withDefaults(s Settings) Settings {
 	return s
 }
 
-// insert puts variables into a text, literally and once: what a variable's value says is not looked at again. A name
+// insertVariables puts variables into a text, literally and once: what a variable's value says is not looked at again. A name
 // that has no value stays as it is.
-func insert(text string, variables ...map[string]string) string {
+func insertVariables(text string, variables ...map[string]string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "{{")

@@ -36,7 +36,7 @@ type Delegation struct {
 // DelegationConfig configures a Delegation.
 type DelegationConfig struct {
 	DB    *store.DB
-	Desk  TurnStarter
+	Turns  TurnStarter
 	Gate  AwaitedCalls
 	Depth int // how many calls of agents by agents may lie within each other. Default: DefaultDepth
 }
@@ -55,7 +55,7 @@ func (d *Delegation) Wakeup() { d.changed.Notify() }
 // Delegate hands a task to another agent, which knows nothing but the input.
 func (d *Delegation) Delegate(ctx context.Context, inv *reeve.Invocation, to, input string,
 	within time.Duration) error {
-	return d.ask(ctx, inv, reeve.DelegationRequest{Input: input}, to, within)
+	return d.startTurn(ctx, inv, reeve.DelegationRequest{Input: input}, to, within)
 }
 
 // LoopIn calls another agent into the conversation that the call is made in.
@@ -72,7 +72,7 @@ func (d *Delegation) LoopIn(ctx context.Context, inv *reeve.Invocation, to, inpu
 		return reeve.Errorf(reeve.Conflict, "there is no conversation to call another agent into").
 			Hintf("delegate the task instead")
 	}
-	return d.ask(ctx, inv, reeve.DelegationRequest{Input: input, Conversation: run.SessionID}, to, within)
+	return d.startTurn(ctx, inv, reeve.DelegationRequest{Input: input, Conversation: run.SessionID}, to, within)
 }
 
 // IsListed tells whether an agent is one of a list. Both may name it by its name or its id; one that is not there is
@@ -104,7 +104,7 @@ func (d *Delegation) Exists(ctx context.Context, workspace, agent string) (bool,
 	return err == nil, err
 }
 
-func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.DelegationRequest, to string,
+func (d *Delegation) startTurn(ctx context.Context, inv *reeve.Invocation, a reeve.DelegationRequest, to string,
 	within time.Duration) error {
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -112,18 +112,18 @@ func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Del
 	}
 	a.Workspace, a.User, a.Operation, a.Ancestors = inv.Workspace, inv.User, inv.Operation, inv.Ancestors
 	a.OnBehalfOf = inv.OnBehalfOf(true)
-	if a.Agent, err = d.find(ctx, tx, inv.Workspace, to); err != nil {
+	if a.Agent, err = d.getAgent(ctx, tx, inv.Workspace, to); err != nil {
 		return err
 	}
-	if err := d.fits(ctx, tx, a); err != nil {
+	if err := d.checkChain(ctx, tx, a); err != nil {
 		return err
 	}
-	run, err := d.Desk.BeginDelegatedTurn(ctx, tx, a)
+	run, err := d.Turns.BeginDelegatedTurn(ctx, tx, a)
 	if err != nil {
 		return err
 	}
 	inv.AfterCommit(func() {
-		d.Desk.ServeDelegatedTurn(run)
+		d.Turns.ServeDelegatedTurn(run)
 		if within < deadlinePoll {
 			d.Wakeup() // its time is up before Deadlines would look
 		}
@@ -133,11 +133,11 @@ func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Del
 	return waits
 }
 
-// find gives an agent that can be asked now.
-func (d *Delegation) find(ctx context.Context, tx *store.Tx, workspace, to string) (reeve.Agent, error) {
+// getAgent gives an agent that can be asked now.
+func (d *Delegation) getAgent(ctx context.Context, tx *store.Tx, workspace, to string) (reeve.Agent, error) {
 	a, err := tx.Agents().GetAgent(ctx, workspace, to)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return a, reeve.Errorf(reeve.NotFound, "there is no agent %q", to).Hintf("%s", d.others(ctx, tx, workspace))
+		return a, reeve.Errorf(reeve.NotFound, "there is no agent %q", to).Hintf("%s", d.listNames(ctx, tx, workspace))
 	}
 	if err != nil {
 		return a, err
@@ -158,25 +158,25 @@ func (d *Delegation) find(ctx context.Context, tx *store.Tx, workspace, to strin
 	return a, nil
 }
 
-// mostNames bounds how many agents are listed for one who asked for another.
-const mostNames = 20
+// maxListedAgents bounds how many agents are listed for one who asked for another.
+const maxListedAgents = 20
 
-func (d *Delegation) others(ctx context.Context, tx *store.Tx, workspace string) string {
-	list, err := tx.Agents().ListAgents(ctx, workspace, "", 10*mostNames)
+func (d *Delegation) listNames(ctx context.Context, tx *store.Tx, workspace string) string {
+	list, err := tx.Agents().ListAgents(ctx, workspace, "", 10*maxListedAgents)
 	if err != nil {
 		return "list the workspace's agents to see who is there"
 	}
 	var names []string
 	for _, a := range list {
-		if a.Lifecycle == reeve.AgentActive && len(names) < mostNames {
+		if a.Lifecycle == reeve.AgentActive && len(names) < maxListedAgents {
 			names = append(names, a.Name)
 		}
 	}
 	return "the workspace has " + strings.Join(names, ", ")
 }
 
-// fits refuses circles, and calls that lie too deep within each other.
-func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.DelegationRequest) error {
+// checkChain refuses circles, and calls that lie too deep within each other.
+func (d *Delegation) checkChain(ctx context.Context, tx *store.Tx, a reeve.DelegationRequest) error {
 	circle := slices.IndexFunc(a.Ancestors, func(b reeve.Ancestor) bool { return b.AgentID == a.Agent.ID })
 	if circle < 0 && len(a.Ancestors) <= d.Depth {
 		return nil
@@ -217,7 +217,7 @@ func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) r
 		name = a.Name
 	}
 	code := reeve.ToolFailed
-	if slices.Contains(passedOn, run.Code) {
+	if slices.Contains(sharedCodes, run.Code) {
 		code = run.Code
 	}
 	if end.Err = reeve.Errorf(code, "%s did not answer: its run %s is %s", name, run.ID, run.State); run.Message != "" {
@@ -226,8 +226,8 @@ func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) r
 	return end
 }
 
-// passedOn are the reasons for which a run ended that its caller is told by their code. Others are the other's own
+// sharedCodes are the reasons for which a run ended that its caller is told by their code. Others are the other's own
 // affair.
-var passedOn = []reeve.Code{reeve.AssemblyFailed, reeve.BudgetExceeded, reeve.Canceled, reeve.Crashed,
+var sharedCodes = []reeve.Code{reeve.AssemblyFailed, reeve.BudgetExceeded, reeve.Canceled, reeve.Crashed,
 	reeve.ModelFailed, reeve.RateLimited, reeve.StepLimit, reeve.Stopped,
 	reeve.Timeout, reeve.Unavailable}

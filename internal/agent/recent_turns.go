@@ -11,16 +11,16 @@ import (
 	"reeve/model"
 )
 
-// window is how many messages are looked at for one earlier turn, on average, when all are read at once.
-const window = 20
+// messagesPerTurn is how many messages are looked at for one earlier turn, on average, when all are read at once.
+const messagesPerTurn = 20
 
-// recent reads the turns before this one, and what the agent was told between them: as many as the settings say and
+// recentTurns reads the turns before this one, and what the agent was told between them: as many as the settings say and
 // fit, oldest first. Only turns that are not known yet are read, and how much at once is bounded; long ones are read by
 // themselves, as far as they may be shown. A turn that called this one is among them, as far as it has come.
-func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnSnapshot, error) {
+func (v *turn) recentTurns(ctx context.Context, s *store.Snap, people *agentNames) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns
-	if n == 0 && !v.guest() {
+	if n == 0 && !v.isGuest() {
 		return out, nil
 	}
 	turns, err := s.Chat().EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
@@ -36,30 +36,30 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 	if len(turns) == 0 {
 		return out, nil
 	}
-	found, err := v.earlier(ctx, s, people, turns, (n+1)*window)
+	found, err := v.readTurns(ctx, s, people, turns, (n+1)*messagesPerTurn)
 	if err != nil {
 		return nil, err
 	}
 	oldest := slices.MinFunc(turns, func(a, b reeve.Run) int { return cmp.Compare(a.ID, b.ID) })
 	told, err := s.Ledger().Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.LowestIDAt(reeve.PrefixMessage,
-		oldest.ID), v.log.said[0].ID, n)
+		oldest.ID), v.log.inputs[0].ID, n)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range told {
 		t := TurnSnapshot{ID: m.ID, Input: m.Content, AgentID: v.run.AgentID,
 			Messages: []model.Message{model.NewTextMessage(model.User, "[Notice] "+m.Content)}}
-		found = append(found, past{TurnSnapshot: t, first: m.ID, tokens: tokens(t.Messages)})
+		found = append(found, pastTurn{TurnSnapshot: t, firstMessage: m.ID, tokens: countTokens(t.Messages)})
 	}
-	slices.SortFunc(found, func(a, b past) int { return cmp.Compare(b.first, a.first) })
+	slices.SortFunc(found, func(a, b pastTurn) int { return cmp.Compare(b.firstMessage, a.firstMessage) })
 	left := v.set.ContextTokens
 	for _, p := range found {
-		if len(out) >= n && !p.open() {
+		if len(out) >= n && !p.isOpen() {
 			continue
 		}
-		if p.unread {
+		if p.isUnread {
 			var ok bool
-			if p, ok, err = v.long(ctx, s, people, p, left); err != nil {
+			if p, ok, err = v.readLongTurn(ctx, s, people, p, left); err != nil {
 				return nil, err
 			}
 			if !ok {
@@ -68,8 +68,8 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 		}
 		t, cost := p.TurnSnapshot, p.tokens
 		if cost > left && t.AgentID == v.run.AgentID { // at least what was said, and answered
-			t.Messages = brief(t)
-			cost = tokens(t.Messages)
+			t.Messages = shortMessages(t)
+			cost = countTokens(t.Messages)
 		}
 		if cost > left {
 			break
@@ -78,17 +78,17 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 		out = append(out, t)
 	}
 	slices.Reverse(out)
-	return nest(out), nil
+	return insertNestedTurns(out), nil
 }
 
-// earlier gives turns, as far as they have something to show. Those that are not known are read, so many messages of
+// readTurns gives turns, as far as they have something to show. Those that are not known are read, so many messages of
 // all of them; one whose beginning is not among these is still to be read.
-func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []reeve.Run,
-	most int) (out []past, err error) {
+func (v *turn) readTurns(ctx context.Context, s *store.Snap, people *agentNames, list []reeve.Run,
+	most int) (out []pastTurn, err error) {
 	var unknown []TurnSnapshot
 	var ids []string
 	for _, r := range list {
-		if p, ok := v.past.get(r.ID); ok && r.AgentID == v.run.AgentID {
+		if p, ok := v.turnCache.get(r.ID); ok && r.AgentID == v.run.AgentID {
 			out = append(out, p)
 			continue
 		}
@@ -106,13 +106,13 @@ func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []
 		}
 	}
 	for _, t := range unknown {
-		var p past
+		var p pastTurn
 		var ok bool
-		if list := byTurn[t.ID]; begins(list) || len(read) < most {
+		if list := byTurn[t.ID]; startsWithInput(list) || len(read) < most {
 			p, ok, err = v.snapshot(ctx, s, people, t, list)
-			v.past.put(p)
+			v.turnCache.put(p)
 		} else {
-			p, ok, err = v.unread(ctx, s, t)
+			p, ok, err = v.describeLongTurn(ctx, s, t)
 		}
 		if err != nil {
 			return nil, err
@@ -124,78 +124,78 @@ func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []
 	return out, nil
 }
 
-// begins tells whether messages of a turn, in order, begin where it does: with what was said.
-func begins(list []reeve.Message) bool {
+// startsWithInput tells whether messages of a turn, in order, begin where it does: with what was said.
+func startsWithInput(list []reeve.Message) bool {
 	return len(list) > 0 && (list[0].Kind == reeve.UserMessage || list[0].Kind == reeve.Observation)
 }
 
 // snapshot makes an earlier turn of its messages; false means that its beginning is not among them, that it has nothing
 // to show, or that it is still under way and none of this one's callers.
-func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, t TurnSnapshot,
-	list []reeve.Message) (p past, ok bool, err error) {
-	if !begins(list) || !t.State.Final() && t.AgentID == v.run.AgentID {
+func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot,
+	list []reeve.Message) (p pastTurn, ok bool, err error) {
+	if !startsWithInput(list) || !t.State.Final() && t.AgentID == v.run.AgentID {
 		return p, false, nil
 	}
-	l, err := readLog(list)
+	l, err := parseLog(list)
 	if err != nil {
 		return p, false, err
 	}
-	said, err := v.spoken(ctx, s, l.said)
+	said, err := v.userMessage(ctx, s, l.inputs)
 	if err != nil {
 		return p, false, err
 	}
 	t.Input = list[0].Content
-	if last := l.end(); last != nil {
+	if last := l.lastAnswer(); last != nil {
 		t.Output = last.answer.Text()
 	}
-	if l.part != "" {
-		t.Output = l.part
+	if l.partialAnswer != "" {
+		t.Output = l.partialAnswer
 	}
-	p.first = list[0].ID
-	if v.overhears(t, l.info) {
-		p.TurnSnapshot, ok, err = v.overheard(ctx, s, people, t, said, l)
-		p.tokens = tokens(p.Messages)
+	p.firstMessage = list[0].ID
+	if v.showsWordsOnly(t, l.info) {
+		p.TurnSnapshot, ok, err = v.wordsOnly(ctx, s, people, t, said, l)
+		p.tokens = countTokens(p.Messages)
 		return p, ok, err
 	}
 	t.Messages = append([]model.Message{said}, l.messages()...)
 	if n := len(t.Messages); t.Messages[n-1].Role == model.User {
 		t.Messages = append(t.Messages, model.NewTextMessage(model.Assistant,
-			strings.TrimSpace(l.part+"\n["+ending(t.State)+"]")))
+			strings.TrimSpace(l.partialAnswer+"\n["+describeEnd(t.State)+"]")))
 	}
-	p.TurnSnapshot, p.tokens = t, tokens(t.Messages)
+	p.TurnSnapshot, p.tokens = t, countTokens(t.Messages)
 	// what was said of one that was cancelled may still come
-	p.settled = l.settled() && (t.State != reeve.RunCancelled || l.part != "")
+	p.isSettled = l.isSettled() && (t.State != reeve.RunCancelled || l.partialAnswer != "")
 	return p, true, nil
 }
 
-// ending says how a turn without a last word came to its end.
-func ending(s reeve.RunState) string {
+// describeEnd says how a turn without a last word came to its end.
+func describeEnd(s reeve.RunState) string {
 	if s == reeve.RunCancelled {
 		return "This turn was cancelled."
 	}
 	return "This turn ended without an answer."
 }
 
-// brief is a turn without what happened in between.
-func brief(t TurnSnapshot) []model.Message {
+// shortMessages is a turn without what happened in between.
+func shortMessages(t TurnSnapshot) []model.Message {
 	output := t.Output
 	if output == "" {
-		output = "[" + ending(t.State) + "]"
+		output = "[" + describeEnd(t.State) + "]"
 	}
 	return []model.Message{model.NewTextMessage(model.User, reeve.Truncate(t.Input, 4000)),
 		model.NewTextMessage(model.Assistant, reeve.Truncate(output, 4000))}
 }
 
 const (
-	perToken = 4 // bytes, about
-	perPart  = 4 // tokens of a part, besides what it says
+	bytesPerToken = 4 // bytes, about
+	tokensPerPart  = 4 // tokens of a part, besides what it says
 )
 
-// tokens is about how many tokens messages have.
-func tokens(list []model.Message) (n int) {
+// countTokens is about how many tokens messages have.
+func countTokens(list []model.Message) (n int) {
 	for _, m := range list {
 		for _, p := range m.Parts {
-			n += (len(p.Text)+len(p.Args))/perToken + perPart
+			n += (len(p.Text)+len(p.Args))/bytesPerToken + tokensPerPart
 			if p.Type == model.Media {
 				n += 1500
 			}
@@ -205,12 +205,12 @@ func tokens(list []model.Message) (n int) {
 }
 
 // transcript is a turn as an extractor is given it.
-func transcript(l *log) []Exchange {
+func transcript(l *runLog) []Exchange {
 	var out []Exchange
-	for i, m := range l.moves {
+	for i, m := range l.answers {
 		mv := Exchange{Sequence: i + 1, Text: m.answer.Text()}
 		for _, c := range m.calls {
-			mc := ExchangeCall{ID: c.ID, Tool: c.Name, Args: readable(c.Args)}
+			mc := ExchangeCall{ID: c.ID, Tool: c.Name, Args: argsAsJSON(c.Args)}
 			if c.result != nil {
 				mc.Result, mc.IsError = c.result.Content, c.info.Status == "error"
 			}

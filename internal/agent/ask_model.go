@@ -12,32 +12,32 @@ import (
 	"reeve/model"
 )
 
-// ask asks the model for its next move, and stores the answer before anything is done about it. At the limit of moves
+// askModel asks the model for its next move, and stores the answer before anything is done about it. At the limit of moves
 // it is asked for a final answer, without tools; after that nothing more.
-func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
-	n := len(v.log.moves)
+func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
+	n := len(v.log.answers)
 	if n > v.set.MaxMoves {
-		return v.end(ctx, v.log.end())
+		return v.complete(ctx, v.log.lastAnswer())
 	}
-	if err := v.tellNews(ctx); err != nil {
-		return v.fail(err)
+	if err := v.sendLateResults(ctx); err != nil {
+		return v.failStep(err)
 	}
-	if err := v.tellAgain(ctx); err != nil {
-		return v.fail(err)
+	if err := v.sendDiscard(ctx); err != nil {
+		return v.failStep(err)
 	}
 	if v.base == nil {
-		base, err := v.assembled(ctx)
+		base, err := v.assembleRequest(ctx)
 		if err != nil {
-			return v.fail(err)
+			return v.failStep(err)
 		}
 		v.base = &base
 	}
 	r := *v.base
 	r.Messages = append(append([]model.Message{}, r.Messages...), v.log.messages()...)
-	given := v.given()
+	given := v.clientHistory()
 	if f := given.Format; len(f) > 0 {
 		if err := json.Unmarshal(f, &r.Format); err != nil {
-			return v.fail(err)
+			return v.failStep(err)
 		}
 	}
 	r.StopAt, r.TopP, r.OneCall = given.StopAt, given.TopP, given.OneCall
@@ -46,38 +46,38 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	if n == v.set.MaxMoves {
 		r.Choice = model.NoCall
-		r.Messages = say(r.Messages,
+		r.Messages = appendUserText(r.Messages,
 			"You have come to the limit of moves in this turn. Answer now, with what you have; no tool can be called "+
 				"any more.")
 	}
 	var answer model.Answer
 	var spent reeve.Amount
-	err := v.Gate.AskModel(ctx, v.who(), r.EstimateCost(), func(ctx context.Context) (_ reeve.Amount, err error) {
-		answer, spent, err = v.asked(ctx, r)
+	err := v.Gate.AskModel(ctx, v.caller(), r.EstimateCost(), func(ctx context.Context) (_ reeve.Amount, err error) {
+		answer, spent, err = v.traceQuestion(ctx, r)
 		return spent, err
-	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })
+	}, func(ctx context.Context, tx *store.Tx) error { return v.storeAnswer(ctx, tx, answer, spent) })
 	if spent.Tokens == 0 && spent.Micros == 0 { // which is not charged, if it came to nothing
 		spent = reeve.Amount{}
 	}
 	if why := reeve.CancelCause(ctx); err != nil && why != nil {
-		v.keepPart(context.WithoutCancel(ctx), spent)
+		v.storePartialAnswer(context.WithoutCancel(ctx), spent)
 		err = why
 	}
 	if err != nil {
-		end := v.fail(err)
+		end := v.failStep(err)
 		end.Wasted = spent
 		return end
 	}
-	v.changed()
-	if v.forgotten != "" && v.Remember != nil {
+	v.notifyFrames()
+	if v.summarizeUpTo != "" && v.Remember != nil {
 		v.Remember()
 	}
-	v.forgotten = ""
+	v.summarizeUpTo = ""
 	return nil
 }
 
-// say adds words to the user's side of the end of a conversation.
-func say(list []model.Message, text string) []model.Message {
+// appendUserText adds words to the user's side of the end of a conversation.
+func appendUserText(list []model.Message, text string) []model.Message {
 	if n := len(list); n > 0 && list[n-1].Role == model.User {
 		last := list[n-1]
 		last.Parts = append(append([]model.Part{}, last.Parts...), model.Part{Type: model.Text, Text: text})
@@ -87,9 +87,9 @@ func say(list []model.Message, text string) []model.Message {
 	return append(list, model.NewTextMessage(model.User, text))
 }
 
-// check makes sure that an answer can be acted on: it says or wants something, or was cut off before it did, and its
+// checkAnswer makes sure that an answer can be acted on: it says or wants something, or was cut off before it did, and its
 // calls can be told apart. What a model, or its provider's filter, declined to go on with is not done.
-func (v *turn) check(a *model.Answer) error {
+func (v *turn) checkAnswer(a *model.Answer) error {
 	if a.Stop == model.StopRefused {
 		a.Parts = slices.DeleteFunc(a.Parts, func(p model.Part) bool { return p.Type == model.ToolCall })
 	}
@@ -103,18 +103,18 @@ func (v *turn) check(a *model.Answer) error {
 			return reeve.Errorf(reeve.ModelFailed, "the model called a tool without naming it")
 		}
 		for n := 2; p.ID == "" || seen[p.ID]; n++ {
-			p.ID = fmt.Sprintf("call_%d_%d_%d", len(v.log.moves)+1, i+1, n)
+			p.ID = fmt.Sprintf("call_%d_%d_%d", len(v.log.answers)+1, i+1, n)
 		}
 		seen[p.ID] = true
 	}
-	if len(a.Calls()) == 0 && a.Text() == "" && len(v.log.moves) == 0 && a.CutReason() == "" {
+	if len(a.Calls()) == 0 && a.Text() == "" && len(v.log.answers) == 0 && a.CutReason() == "" {
 		return reeve.Errorf(reeve.ModelFailed, "the model's answer is empty")
 	}
 	return nil
 }
 
-// keep writes an answer down, and what clients are told of it.
-func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
+// storeAnswer writes an answer down, and what clients are told of it.
+func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
 	if c := v.conversation(); c != "" {
 		// so that it does not end before its clients are told
 		if err := tx.Chat().LockConversation(ctx, c); err != nil {
@@ -132,8 +132,8 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 	if err != nil {
 		return err
 	}
-	n := len(v.log.moves) + 1
-	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.last, Awaits: v.log.awaited(),
+	n := len(v.log.answers) + 1
+	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.lastMessage, Awaits: v.log.awaitedCalls(),
 		Answer: raw, Spent: spent})
 	if err != nil {
 		return err
@@ -144,20 +144,20 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 	if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 		return err
 	}
-	if v.forgotten != "" {
-		if err := tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: v.run.ThreadID, UpTo: v.forgotten,
+	if v.summarizeUpTo != "" {
+		if err := tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: v.run.ThreadID, UpTo: v.summarizeUpTo,
 			WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, UserID: v.run.UserID,
 			ConversationID: v.run.SessionID}); err != nil {
 			return err
 		}
 	}
-	return v.tellAnswer(ctx, tx, m.ID, n, a, spent)
+	return v.sendAnswer(ctx, tx, m.ID, n, a, spent)
 }
 
-// keepPart writes down what was said of an answer that a person cut off: they have read it, and the next turn may be
+// storePartialAnswer writes down what was said of an answer that a person cut off: they have read it, and the next turn may be
 // about it. The turn has ended by then.
-func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
-	text := strings.TrimSpace(v.words.String())
+func (v *turn) storePartialAnswer(ctx context.Context, spent reeve.Amount) {
+	text := strings.TrimSpace(v.streamedText.String())
 	err := v.DB.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.Runs().AddLateSpending(ctx, v.run.ID, spent); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
 		if err != nil || text == "" || run.State != reeve.RunCancelled || run.Code != reeve.Canceled {
 			return err
 		}
-		info, err := json.Marshal(reeve.MessageInfo{Type: partType, Move: len(v.log.moves) + 1})
+		info, err := json.Marshal(reeve.MessageInfo{Type: partType, Move: len(v.log.answers) + 1})
 		if err != nil {
 			return err
 		}

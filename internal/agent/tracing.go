@@ -23,7 +23,7 @@ type ModelCall struct {
 	Usage    model.Usage
 }
 
-func (t *ModelRunner) tracer() trace.Tracer {
+func (t *ModelRunner) getTracer() trace.Tracer {
 	if t.Tracer == nil {
 		return noop.Tracer{}
 	}
@@ -33,8 +33,8 @@ func (t *ModelRunner) tracer() trace.Tracer {
 // Resolver gives the provider that a model belongs to, and the provider's own name of it.
 type Resolver func(name string) (provider, own string)
 
-// resolved gives the provider that a model belongs to and the provider's own name of it, as far as they are known.
-func (t *ModelRunner) resolved(name string) (provider, own string) {
+// resolveModel gives the provider that a model belongs to and the provider's own name of it, as far as they are known.
+func (t *ModelRunner) resolveModel(name string) (provider, own string) {
 	if t.Resolve == nil {
 		return "", name
 	}
@@ -64,9 +64,9 @@ func (a *spanAttributes) provider(name string) {
 	a.text("gen_ai.provider.name", cmp.Or(conventionalProviders[name], name))
 }
 
-// whole wraps a run in a span by the GenAI conventions.
-func (v *turn) whole(ctx context.Context, do func(context.Context) reeve.RunEnd) reeve.RunEnd {
-	ctx, span := v.tracer().Start(ctx, "invoke_agent "+v.agent.Name, trace.WithSpanKind(trace.SpanKindInternal))
+// traceRun wraps a run in a span by the GenAI conventions.
+func (v *turn) traceRun(ctx context.Context, do func(context.Context) reeve.RunEnd) reeve.RunEnd {
+	ctx, span := v.getTracer().Start(ctx, "invoke_agent "+v.agent.Name, trace.WithSpanKind(trace.SpanKindInternal))
 	defer span.End()
 	end := do(ctx)
 	if !span.IsRecording() {
@@ -76,7 +76,7 @@ func (v *turn) whole(ctx context.Context, do func(context.Context) reeve.RunEnd)
 	if v.base != nil {
 		name = v.base.Model
 	}
-	provider, asked := v.resolved(name)
+	provider, asked := v.resolveModel(name)
 	a := spanAttributes{attribute.String("gen_ai.operation.name", "invoke_agent"),
 		attribute.Int("reeve.moves", end.Moves)}
 	a.provider(provider)
@@ -95,18 +95,18 @@ func (v *turn) whole(ctx context.Context, do func(context.Context) reeve.RunEnd)
 	return end
 }
 
-// asked wraps a question in a span, and tells those who measure.
-func (v *turn) asked(ctx context.Context, r model.Request) (a model.Answer, spent reeve.Amount, err error) {
-	provider, name := v.resolved(r.Model)
-	ctx, span := v.tracer().Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient))
+// traceQuestion wraps a question in a span, and tells those who measure.
+func (v *turn) traceQuestion(ctx context.Context, r model.Request) (a model.Answer, spent reeve.Amount, err error) {
+	provider, name := v.resolveModel(r.Model)
+	ctx, span := v.getTracer().Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	start := reeve.Monotonic()
-	v.words.Reset()
-	if a, err = v.Model.Answer(ctx, r, v.watch); err == nil {
+	v.streamedText.Reset()
+	if a, err = v.Model.Answer(ctx, r, v.showDelta); err == nil {
 		if r.OneCall { // not every provider can be told
 			a.KeepOneCall()
 		}
-		err = v.check(&a)
+		err = v.checkAnswer(&a)
 	}
 	spent = a.Usage.Cost(reeve.Since(start))
 	seen := ModelCall{For: r.Model, Provider: a.Provider, Model: a.Model, Spent: spent, Usage: a.Usage}

@@ -17,8 +17,8 @@ type AutomationRunner interface {
 	RunAsStep(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error)
 }
 
-// scripted is an automation in place of a built-in step, which an agent's config names.
-type scripted struct {
+// automationStep is an automation in place of a built-in step, which an agent's config names.
+type automationStep struct {
 	steps      AutomationRunner
 	server     reeve.RunServer
 	run        reeve.Run
@@ -26,27 +26,27 @@ type scripted struct {
 	tries      int
 }
 
-// assembler gives who makes the turn's request.
-func (v *turn) assembler() Assembler {
+// chooseAssembler gives who makes the turn's request.
+func (v *turn) chooseAssembler() Assembler {
 	switch {
 	case v.set.Assembly != "":
-		return &scripted{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Assembly}
+		return &automationStep{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Assembly}
 	case v.Assemble != nil:
 		return v.Assemble
 	}
 	return DefaultAssembler{}
 }
 
-// extractor gives who takes notes of the turn; nil means nobody.
-func (v *turn) extractor() Extractor {
+// chooseExtractor gives who takes notes of the turn; nil means nobody.
+func (v *turn) chooseExtractor() Extractor {
 	if v.set.Extraction != "" {
-		return &scripted{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Extraction}
+		return &automationStep{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Extraction}
 	}
 	return v.Extract
 }
 
-// assemblyInput is what an automation that assembles is given: everything, and what the built-in assembler would ask.
-type assemblyInput struct {
+// scriptAssemblyInput is what an automation that assembles is given: everything, and what the built-in assembler would ask.
+type scriptAssemblyInput struct {
 	AssemblyInput
 	Request model.Request `json:"request"`
 }
@@ -62,20 +62,20 @@ type scriptedRequest struct {
 
 // Assemble has the automation make the request. What is attached stays here: the script is given names for it, and uses
 // those.
-func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Request, err error) {
+func (s *automationStep) Assemble(ctx context.Context, in AssemblyInput) (r model.Request, err error) {
 	ask, err := DefaultAssembler{}.Assemble(ctx, in)
 	if err != nil {
 		return r, err
 	}
-	var kept stash
-	in.UserMessage = kept.take([]model.Message{in.UserMessage})[0]
+	var kept attachments
+	in.UserMessage = kept.remove([]model.Message{in.UserMessage})[0]
 	turns := make([]TurnSnapshot, len(in.RecentTurns))
 	for i, t := range in.RecentTurns {
-		t.Messages = kept.take(t.Messages)
+		t.Messages = kept.remove(t.Messages)
 		turns[i] = t
 	}
-	in.RecentTurns, ask.Messages = turns, kept.take(ask.Messages)
-	text, err := json.Marshal(assemblyInput{in, ask})
+	in.RecentTurns, ask.Messages = turns, kept.remove(ask.Messages)
+	text, err := json.Marshal(scriptAssemblyInput{in, ask})
 	if err != nil {
 		return r, err
 	}
@@ -84,12 +84,12 @@ func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Requ
 	if err != nil {
 		return r, err
 	}
-	return s.read(value, in, ask, kept)
+	return s.parseRequest(value, in, ask, kept)
 }
 
-// read makes a request of what the script gave. What it leaves out is as the built-in assembler has it.
-func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Request,
-	kept stash) (r model.Request, err error) {
+// parseRequest makes a request of what the script gave. What it leaves out is as the built-in assembler has it.
+func (s *automationStep) parseRequest(value json.RawMessage, in AssemblyInput, ask model.Request,
+	kept attachments) (r model.Request, err error) {
 	wrong := func(format string, args ...any) (model.Request, error) {
 		return r, reeve.Errorf(reeve.Validation, "the automation %s gave no request: %s", s.automation,
 			fmt.Sprintf(format, args...)).
@@ -111,7 +111,7 @@ func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Reque
 			return wrong("message %d has no role, or says nothing", i+1)
 		}
 		for j := range m.Parts {
-			if err := kept.give(&m.Parts[j]); err != nil {
+			if err := kept.restore(&m.Parts[j]); err != nil {
 				return wrong("message %d: %v", i+1, err)
 			}
 		}
@@ -146,7 +146,7 @@ func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Reque
 
 // Extract has the automation take notes. It may come to {"notes": [...]}, which are remembered, or to anything else.
 // Each try is a run under a key of its own, so that a turn that is taken up after a crash does not have it done again.
-func (s *scripted) Extract(ctx context.Context, in ExtractionInput) ([]string, error) {
+func (s *automationStep) Extract(ctx context.Context, in ExtractionInput) ([]string, error) {
 	s.tries++
 	text, err := json.Marshal(in)
 	if err != nil {
@@ -166,13 +166,13 @@ func (s *scripted) Extract(ctx context.Context, in ExtractionInput) ([]string, e
 	return out.Notes, nil
 }
 
-// stash keeps the bytes of what is attached while a script has the messages.
-type stash [][]byte
+// attachments keeps the bytes of what is attached while a script has the messages.
+type attachments [][]byte
 
 const attachmentScheme = "attachment:"
 
-// take gives messages without the bytes in them.
-func (k *stash) take(list []model.Message) []model.Message {
+// remove gives messages without the bytes in them.
+func (k *attachments) remove(list []model.Message) []model.Message {
 	out := make([]model.Message, len(list))
 	for i, m := range list {
 		parts := make([]model.Part, len(m.Parts))
@@ -188,8 +188,8 @@ func (k *stash) take(list []model.Message) []model.Message {
 	return out
 }
 
-// give puts the bytes back into a part.
-func (k stash) give(p *model.Part) error {
+// restore puts the bytes back into a part.
+func (k attachments) restore(p *model.Part) error {
 	number, ours := strings.CutPrefix(p.URL, attachmentScheme)
 	if !ours {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"reeve/internal/store"
 )
 
-// nothingToReport is what an agent answers when the person of its schedule need not be told.
-const nothingToReport = "NOTHING TO REPORT"
+// noReport is what an agent answers when the person of its schedule need not be told.
+const noReport = "NOTHING TO REPORT"
 
-// mostTriggers bounds how many changes an agent is told of in one run.
-const mostTriggers = 50
+// maxTriggers bounds how many changes an agent is told of in one run.
+const maxTriggers = 50
 
-// begin writes down what woke the agent, in words. Of a turn that is what the person said, which is there already.
-func (v *turn) begin(ctx context.Context) error {
+// recordWake writes down what woke the agent, in words. Of a turn that is what the person said, which is there already.
+func (v *turn) recordWake(ctx context.Context) error {
 	return v.DB.Update(ctx, func(tx *store.Tx) error {
-		text, err := v.woken(ctx, tx)
+		text, err := v.describeWake(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (v *turn) begin(ctx context.Context) error {
 	})
 }
 
-func (v *turn) woken(ctx context.Context, tx *store.Tx) (string, error) {
+func (v *turn) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
 	switch v.run.Reason {
 	case reeve.ReasonTimer, reeve.ReasonCatchup:
 		text := "Your time has come."
@@ -47,11 +47,11 @@ func (v *turn) woken(ctx context.Context, tx *store.Tx) (string, error) {
 			text += "\n\n" + v.run.Input
 		}
 		return text + "\n\nNobody is watching. What you answer at the end is the report. If there is nothing that " +
-			"the person should be told, answer exactly: " + nothingToReport, nil
+			"the person should be told, answer exactly: " + noReport, nil
 	case reeve.ReasonSubscription:
 		wakes, err := tx.Queue().
 			ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID,
-				Limit: mostTriggers})
+				Limit: maxTriggers})
 		if err != nil {
 			return "", err
 		}

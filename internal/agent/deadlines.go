@@ -72,14 +72,14 @@ func (d *Deadlines) Step(ctx context.Context) (n int, next time.Duration, err er
 		return err
 	})
 	for _, op := range due {
-		d.settle(ctx, op)
+		d.resolveCall(ctx, op)
 	}
 	return len(due), next, err
 }
 
-// settle settles one overdue call. A call that cannot be settled is put off; its failure is logged.
-func (d *Deadlines) settle(ctx context.Context, op reeve.Operation) {
-	err := d.conclude(ctx, op)
+// resolveCall settles one overdue call. A call that cannot be settled is put off; its failure is logged.
+func (d *Deadlines) resolveCall(ctx context.Context, op reeve.Operation) {
+	err := d.tryResolveCall(ctx, op)
 	if err == nil || reeve.CodeOf(err) == reeve.Conflict { // another was faster
 		d.queue.Wakeup() // its caller may go on
 		return
@@ -88,14 +88,14 @@ func (d *Deadlines) settle(ctx context.Context, op reeve.Operation) {
 		return
 	}
 	d.log.Error("could not settle a call whose time is up; it will be tried again", "operation", op.ID, "error", err)
-	if err := d.putOff(ctx, op, deadlineRetry); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+	if err := d.postpone(ctx, op, deadlineRetry); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 		d.log.Error("could not put off a call whose time is up", "operation", op.ID, "error", err)
 	}
 }
 
-// conclude ends the run that a call waits for, or records what the call came to. The time of people does not count:
+// tryResolveCall ends the run that a call waits for, or records what the call came to. The time of people does not count:
 // while the run waits for a person, so does the call.
-func (d *Deadlines) conclude(ctx context.Context, op reeve.Operation) error {
+func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) error {
 	var run reeve.Run
 	var begun, goesOn bool
 	err := d.calls.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -109,7 +109,7 @@ func (d *Deadlines) conclude(ctx context.Context, op reeve.Operation) error {
 	case err != nil:
 		return err
 	case begun && run.State == reeve.RunParked && !goesOn:
-		return d.putOff(ctx, op, personRecheck)
+		return d.postpone(ctx, op, personRecheck)
 	case begun && !run.State.Final():
 		_, err = d.runs.End(ctx, run.WorkspaceID, run.ID, reeve.Errorf(reeve.Timeout, "it did not answer in time"))
 		return err
@@ -123,8 +123,8 @@ func (d *Deadlines) conclude(ctx context.Context, op reeve.Operation) error {
 	})
 }
 
-// putOff has a call looked at again after a while.
-func (d *Deadlines) putOff(ctx context.Context, op reeve.Operation, wait time.Duration) error {
+// postpone has a call looked at again after a while.
+func (d *Deadlines) postpone(ctx context.Context, op reeve.Operation, wait time.Duration) error {
 	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
 		is, next := op, tx.Now().Add(wait)
 		is.Owner, is.NextAttemptAt = "", &next

@@ -116,7 +116,7 @@ func (w *world) start(tools []reeve.Tool) {
 	w.must(w.gate.Open(w.t.Context()))
 	w.think = &ModelRunner{DB: w.db, Gate: w.gate, Model: w.model, Log: slog.New(slog.DiscardHandler)}
 	w.queue = wake.NewQueue(w.db)
-	brain := &Brain{DB: w.db, Thinker: w.think, Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}
+	brain := &Brain{DB: w.db, ModelRunner: w.think, Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}
 	room, err := wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: w.gate.Process(),
 		Queue:   w.queue,
 		Planner: wake.NewPlanner(wake.Limits{}), Brain: brain,

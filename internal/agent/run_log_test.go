@@ -25,9 +25,9 @@ func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
 	}
 	said := reeve.Message{ID: "msg_1", Kind: reeve.UserMessage, Metadata: []byte(`{}`)}
 	asks := answer("msg_2", "", `{"type":"tool_call","id":"3","name":"far"},{"type":"tool_call","id":"4","name":"far"}`)
-	read := func(list ...reeve.Message) (*log, string) {
+	read := func(list ...reeve.Message) (*runLog, string) {
 		t.Helper()
-		l, err := readLog(list)
+		l, err := parseLog(list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,21 +41,21 @@ func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
 	}
 
 	l, told := read(said, asks, call("3"), call("4"), result("msg_6", "4"))
-	if got := fmt.Sprint(l.awaited()); got != "[msg_3]" || !l.news() || !strings.Contains(told, "what 4 found") {
-		t.Errorf("one has come: awaited %s, news %t, told %s", got, l.news(), told)
+	if got := fmt.Sprint(l.awaitedCalls()); got != "[msg_3]" || !l.hasUnseenResults() || !strings.Contains(told, "what 4 found") {
+		t.Errorf("one has come: awaited %s, news %t, told %s", got, l.hasUnseenResults(), told)
 	}
 	goesOn := answer("msg_7", `"seen":"msg_6","awaits":["msg_3"],`, `{"type":"text","text":"I go on."}`)
-	if l, _ = read(said, asks, call("3"), call("4"), result("msg_6", "4"), goesOn); l.news() {
+	if l, _ = read(said, asks, call("3"), call("4"), result("msg_6", "4"), goesOn); l.hasUnseenResults() {
 		t.Error("what the model knows is news")
 	}
 	l, told = read(said, asks, call("3"), result("msg_5", "3"), call("4"), result("msg_6", "4"), goesOn)
-	if !l.news() || strings.Count(told, "what 3 found") != 1 || strings.Count(told, "what 4 found") != 1 ||
+	if !l.hasUnseenResults() || strings.Count(told, "what 3 found") != 1 || strings.Count(told, "what 4 found") != 1 ||
 		!strings.Contains(told, "It has been started") {
-		t.Errorf("the other has come: news %t, told %s", l.news(), told)
+		t.Errorf("the other has come: news %t, told %s", l.hasUnseenResults(), told)
 	}
 	ends := answer("msg_8", `"seen":"msg_7",`, `{"type":"text","text":"Done."}`)
 	if l, told = read(said, asks, call("3"), result("msg_5", "3"), call("4"), result("msg_6", "4"), goesOn,
-		ends); l.news() || strings.Count(told, "what 3 found") != 1 {
-		t.Errorf("both are known: news %t, told %s", l.news(), told)
+		ends); l.hasUnseenResults() || strings.Count(told, "what 3 found") != 1 {
+		t.Errorf("both are known: news %t, told %s", l.hasUnseenResults(), told)
 	}
 }

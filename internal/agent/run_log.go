@@ -11,84 +11,84 @@ import (
 	"reeve/model"
 )
 
-// log is a run as its messages tell it.
-type log struct {
-	said    []reeve.Message // what the run was given: by a person, or by what woke it
+// runLog is a run as its messages tell it.
+type runLog struct {
+	inputs    []reeve.Message // what the run was given: by a person, or by what woke it
 	info    reeve.MessageInfo
-	moves   []*move
-	part    string // what was said of an answer that a person cut off
-	noted   bool   // notes have been taken of it
-	last    string // the last message that was read
-	results int    // how many results of calls that are answered later are known, if any is awaited
+	answers   []*modelAnswer
+	partialAnswer    string // what was said of an answer that a person cut off
+	notesTaken   bool   // notes have been taken of it
+	lastMessage    string // the last message that was read
+	deferredResults int    // how many results of calls that are answered later are known, if any is awaited
 }
 
-// move is one answer of the model with what became of its calls.
-type move struct {
+// modelAnswer is one answer of the model with what became of its calls.
+type modelAnswer struct {
 	id     string // of its message
-	n      int
-	seen   string   // the last message that the model knew of
-	awaits []string // calls before it, by action, whose results the model did not know of
+	index      int
+	lastSeen   string   // the last message that the model knew of
+	unseenCalls []string // calls before it, by action, whose results the model did not know of
 	answer model.Answer
-	calls  []*call
+	calls  []*answerCall
 }
 
-// knows tells whether the model knew the result of a call when it gave the answer. That one came before another by its
+// hasSeen tells whether the model knew the result of a call when it gave the answer. That one came before another by its
 // id says little: on PostgreSQL both are written at once, and the second may be there first.
-func (m *move) knows(c *call) bool {
-	return c.result != nil && c.move < m.n && c.result.ID <= m.seen && !slices.Contains(m.awaits, c.action.ID)
+func (m *modelAnswer) hasSeen(c *answerCall) bool {
+	return c.result != nil && c.answerIndex < m.index && c.result.ID <= m.lastSeen && !slices.Contains(m.unseenCalls, c.action.ID)
 }
 
-// call is one call that an answer wants.
-type call struct {
+// answerCall is one call that an answer wants.
+type answerCall struct {
 	model.Part
 	ordinal int // among all calls of the run
-	move    int
+	answerIndex    int
 	action  *reeve.Message
 	result  *reeve.Message
 	info    reeve.ResultInfo
 }
 
 // readRun reads a run's log.
-func readRun(ctx context.Context, s *store.Snap, run reeve.Run) (*log, error) {
+func readRun(ctx context.Context, s *store.Snap, run reeve.Run) (*runLog, error) {
 	list, err := s.Ledger().AllRunMessages(ctx, run.WorkspaceID, run.ID)
 	if err != nil {
 		return nil, err
 	}
-	l, err := readLog(list)
-	if err == nil && len(l.awaited()) > 0 {
-		l.results, err = s.Runs().CountDeferredResults(ctx, run.ID)
+	l, err := parseLog(list)
+	if err == nil && len(l.awaitedCalls()) > 0 {
+		l.deferredResults, err = s.Runs().CountDeferredResults(ctx, run.ID)
 	}
 	return l, err
 }
 
-// readLog makes a log of a run's messages, in order.
-func readLog(list []reeve.Message) (*log, error) {
-	l := &log{}
-	byAction := map[string]*call{}
+// parseLog makes a log of a run's messages, in order.
+func parseLog(list []reeve.Message) (*runLog, error) {
+	l := &runLog{}
+	byAction := map[string]*answerCall{}
 	ordinal := 0
 	for i := range list {
 		m := &list[i]
-		l.last = max(l.last, m.ID) // results stand behind their calls, and may have later ids than what follows
+		l.lastMessage = max(l.lastMessage, m.ID) // results stand behind their calls, and may have later ids than what follows
 		switch m.Kind {
 		case reeve.UserMessage, reeve.Observation:
-			if len(l.said) == 0 {
+			if len(l.inputs) == 0 {
 				if err := json.Unmarshal(m.Metadata, &l.info); err != nil {
 					return nil, err
 				}
 			}
-			l.said = append(l.said, *m)
+			l.inputs = append(l.inputs, *m)
 		case reeve.Thought:
-			v, part, err := readMove(m, len(l.moves), &ordinal)
+			v, part, err := parseAnswer(m, len(l.answers), &ordinal)
 			if err != nil {
 				return nil, err
 			}
 			if v != nil {
-				l.moves = append(l.moves, v)
+				l.answers = append(l.answers, v)
 			} else if part {
-				l.part = m.Content
+				l.partialAnswer = m.Content
 			}
 		case reeve.Action:
-			if c, err := l.made(m); err != nil {
+			if c, err := l.findCall(m); err != nil {
 				return nil, err
 			} else if c != nil {
 				c.action, byAction[m.ID] = m, c
@@ -101,15 +101,15 @@ func readLog(list []reeve.Message) (*log, error) {
 				}
 			}
 		case reeve.SystemNote:
-			l.noted = true
+			l.notesTaken = true
 		case reeve.Summary:
 		}
 	}
 	return l, nil
 }
 
-// readMove reads a stored answer; nil means that the thought is another, perhaps a part of an answer that was cut off.
-func readMove(m *reeve.Message, n int, ordinal *int) (_ *move, part bool, err error) {
+// parseAnswer reads a stored answer; nil means that the thought is another, perhaps a part of an answer that was cut off.
+func parseAnswer(m *reeve.Message, n int, ordinal *int) (_ *modelAnswer, part bool, err error) {
 	var info struct { // what is needed of reeve.MessageInfo, with the answer read at once
 		Type   string       `json:"type"`
 		Seen   string       `json:"seen"`
@@ -122,9 +122,9 @@ func readMove(m *reeve.Message, n int, ordinal *int) (_ *move, part bool, err er
 	if info.Type != answerType {
 		return nil, info.Type == partType, nil
 	}
-	v := &move{id: m.ID, n: n, seen: info.Seen, awaits: info.Awaits, answer: info.Answer}
+	v := &modelAnswer{id: m.ID, index: n, lastSeen: info.Seen, unseenCalls: info.Awaits, answer: info.Answer}
 	for _, p := range v.answer.Calls() {
-		v.calls = append(v.calls, &call{Part: p, ordinal: *ordinal, move: n})
+		v.calls = append(v.calls, &answerCall{Part: p, ordinal: *ordinal, answerIndex: n})
 		*ordinal++
 	}
 	return v, false, nil
@@ -135,10 +135,10 @@ const (
 	partType   = "part" // of an answer that was cut off
 )
 
-// made finds the call that an action makes: one of the last answer that is known by the model's own id. Others may have
+// findCall finds the call that an action makes: one of the last answer that is known by the model's own id. Others may have
 // written into the run too, such as a person who took a call back.
-func (l *log) made(m *reeve.Message) (*call, error) {
-	if len(l.moves) == 0 {
+func (l *runLog) findCall(m *reeve.Message) (*answerCall, error) {
+	if len(l.answers) == 0 {
 		return nil, nil
 	}
 	var info struct { // what is needed of reeve.ActionInfo
@@ -147,7 +147,7 @@ func (l *log) made(m *reeve.Message) (*call, error) {
 	if err := json.Unmarshal(m.Metadata, &info); err != nil || info.Ref == "" {
 		return nil, err
 	}
-	for _, c := range l.moves[len(l.moves)-1].calls {
+	for _, c := range l.answers[len(l.answers)-1].calls {
 		if c.ID == info.Ref && c.action == nil {
 			return c, nil
 		}
@@ -155,20 +155,20 @@ func (l *log) made(m *reeve.Message) (*call, error) {
 	return nil, nil
 }
 
-// end is the last move; nil means that there is none.
-func (l *log) end() *move {
-	if len(l.moves) == 0 {
+// lastAnswer is the last move; nil means that there is none.
+func (l *runLog) lastAnswer() *modelAnswer {
+	if len(l.answers) == 0 {
 		return nil
 	}
-	return l.moves[len(l.moves)-1]
+	return l.answers[len(l.answers)-1]
 }
 
-// news tells whether a result has come that the model has not been shown.
-func (l *log) news() bool {
-	end := l.end()
-	for _, m := range l.moves {
+// hasUnseenResults tells whether a result has come that the model has not been shown.
+func (l *runLog) hasUnseenResults() bool {
+	end := l.lastAnswer()
+	for _, m := range l.answers {
 		for _, c := range m.calls {
-			if c.result != nil && !end.knows(c) {
+			if c.result != nil && !end.hasSeen(c) {
 				return true
 			}
 		}
@@ -176,9 +176,9 @@ func (l *log) news() bool {
 	return false
 }
 
-// awaited lists the calls, by action, whose results are still to come.
-func (l *log) awaited() (actions []string) {
-	for _, m := range l.moves {
+// awaitedCalls lists the calls, by action, whose results are still to come.
+func (l *runLog) awaitedCalls() (actions []string) {
+	for _, m := range l.answers {
 		for _, c := range m.calls {
 			if c.action != nil && c.result == nil {
 				actions = append(actions, c.action.ID)
@@ -188,9 +188,9 @@ func (l *log) awaited() (actions []string) {
 	return actions
 }
 
-// settled tells whether nothing more can come to a turn that is over.
-func (l *log) settled() bool {
-	for _, m := range l.moves {
+// isSettled tells whether nothing more can come to a turn that is over.
+func (l *runLog) isSettled() bool {
+	for _, m := range l.answers {
 		for _, c := range m.calls {
 			if c.result == nil {
 				return false
@@ -200,9 +200,9 @@ func (l *log) settled() bool {
 	return true
 }
 
-// failures counts calls that came to an error.
-func (l *log) failures() (n int) {
-	for _, m := range l.moves {
+// countFailures counts calls that came to an error.
+func (l *runLog) countFailures() (n int) {
+	for _, m := range l.answers {
 		for _, c := range m.calls {
 			if c.result != nil && c.info.Status == "error" {
 				n++
@@ -212,9 +212,9 @@ func (l *log) failures() (n int) {
 	return n
 }
 
-// cut is why an answer is not whole, the last one if there are several.
-func (l *log) cut() reeve.CutReason {
-	for _, m := range slices.Backward(l.moves) {
+// cutReason is why an answer is not whole, the last one if there are several.
+func (l *runLog) cutReason() reeve.CutReason {
+	for _, m := range slices.Backward(l.answers) {
 		if why := m.answer.CutReason(); why != "" {
 			return why
 		}
@@ -224,23 +224,23 @@ func (l *log) cut() reeve.CutReason {
 
 // messages is the run as the model is told it. Every call has exactly one result, whatever became of it: one that had
 // not come when the model was asked is said to have been started, and comes as news when it has.
-func (l *log) messages() []model.Message {
+func (l *runLog) messages() []model.Message {
 	var out []model.Message
-	for i, m := range l.moves {
+	for i, m := range l.answers {
 		if parts := sendable(m.answer.Parts); len(parts) > 0 {
 			out = append(out, model.Message{Role: model.Assistant, Parts: parts})
 		}
-		known := func(c *call) bool { return c.result != nil }
-		if i+1 < len(l.moves) {
-			known = l.moves[i+1].knows
+		known := func(c *answerCall) bool { return c.result != nil }
+		if i+1 < len(l.answers) {
+			known = l.answers[i+1].hasSeen
 		}
 		var parts []model.Part
 		for _, c := range m.calls {
-			parts = append(parts, c.told(known(c)))
+			parts = append(parts, c.resultPart(known(c)))
 		}
-		for _, earlier := range l.moves[:i] {
+		for _, earlier := range l.answers[:i] {
 			for _, c := range earlier.calls {
-				if !m.knows(c) && known(c) {
+				if !m.hasSeen(c) && known(c) {
 					parts = append(parts, model.Part{Type: model.Text,
 						Text: fmt.Sprintf("The result of %s (call %s), which was started earlier, has come:\n%s",
 							c.Name, c.ID, c.result.Content)})
@@ -265,14 +265,14 @@ func sendable(parts []model.Part) []model.Part {
 	return out
 }
 
-// told is what the model is told of a call, whose result it may know.
-func (c *call) told(known bool) model.Part {
+// resultPart is what the model is told of a call, whose result it may know.
+func (c *answerCall) resultPart(known bool) model.Part {
 	p := model.Part{Type: model.Result, ID: c.ID, Name: c.Name}
 	switch {
 	case known:
 		p.Text, p.IsError = c.result.Content, c.info.Status == "error"
 		if p.IsError {
-			p.Text = c.explain()
+			p.Text = c.renderError()
 		}
 	case c.action != nil:
 		p.Text = "It has been started. Its result will come later; go on without it."
@@ -282,8 +282,8 @@ func (c *call) told(known bool) model.Part {
 	return p
 }
 
-// explain says why a call failed, with every input that was wrong.
-func (c *call) explain() string {
+// renderError says why a call failed, with every input that was wrong.
+func (c *answerCall) renderError() string {
 	text := fmt.Sprintf("%s: %s", c.info.Code, c.info.Message)
 	if c.info.Message == "" {
 		text = string(c.info.Code) + ": " + c.result.Content

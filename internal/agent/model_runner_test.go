@@ -116,8 +116,8 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 	}
 	w.must(w.db.View(t.Context(), func(s *store.Snap) error {
 		l, err := readRun(t.Context(), s, run)
-		if err == nil && (len(l.awaited()) != 1 || !slices.Equal(l.end().awaits, l.awaited())) {
-			t.Errorf("the answer says that it waits for %v, and %v is awaited", l.end().awaits, l.awaited())
+		if err == nil && (len(l.awaitedCalls()) != 1 || !slices.Equal(l.lastAnswer().unseenCalls, l.awaitedCalls())) {
+			t.Errorf("the answer says that it waits for %v, and %v is awaited", l.lastAnswer().unseenCalls, l.awaitedCalls())
 		}
 		return err
 	}))
@@ -291,17 +291,17 @@ func TestL09_ARestartReplaysThePlan(t *testing.T) {
 	w := newWorld(t, `{}`, []reeve.Tool{write}, calls("write", `{"n":1}`, "write", `{"n":2}`), says("Done."))
 	run := w.say("Write twice.")
 	// The server dies between the first call's result and the second: only the first call is made.
-	v := &turn{ModelRunner: w.think, run: run, agent: w.agent, offered: map[string]bool{}, deferred: map[string]bool{},
-		told: map[string]bool{}}
+	v := &turn{ModelRunner: w.think, run: run, agent: w.agent, isClientTool: map[string]bool{}, deferred: map[string]bool{},
+		reportedResults: map[string]bool{}}
 	var err error
 	v.set, err = readSettings(w.agent.Config)
 	w.must(err)
-	w.must(v.read(t.Context()))
+	w.must(v.readLog(t.Context()))
 	if end := v.step(t.Context()); end != nil {
 		t.Fatalf("asking ended the turn: %+v", end)
 	}
-	w.must(v.read(t.Context()))
-	if end := v.act(t.Context(), v.open(v.log.end())[:1]); end != nil {
+	w.must(v.readLog(t.Context()))
+	if end := v.callTools(t.Context(), v.openCalls(v.log.lastAnswer())[:1]); end != nil {
 		t.Fatalf("the first call ended the turn: %+v", end)
 	}
 	w.start([]reeve.Tool{write})
