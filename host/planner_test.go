@@ -170,17 +170,17 @@ func TestK27_AFixThatChangesIdentityIsRefused(t *testing.T) {
 	good := named(`'mail:' + id`)
 	for name, c := range map[string]struct{ before, broken, fix, says string }{
 		"another prefix": {"", strings.Replace(good, "await Mail.send", "oops(); await Mail.send", 1),
-			named(`'msg:' + id`), `item "mail:a" is gone`},
+			named(`'msg:' + id`), `item "mail:a" is missing`},
 		"a counter": {"", strings.Replace(good, "await Mail.send", "oops(); await Mail.send", 1),
-			"let n = 0; " + named(`'mail:' + n++`), `item "mail:a" is gone`},
-		"it fails before any item": {good, "oops(); " + good, named(`id`), `item "mail:c" is gone`},
+			"let n = 0; " + named(`'mail:' + n++`), `item "mail:a" is missing`},
+		"it fails before any item": {good, "oops(); " + good, named(`id`), `item "mail:c" is missing`},
 		"an item more than it had": {"", strings.Replace(good, "await Mail.send({ to: id })",
 			"if (await Mail.send({ to: id })) throw new Error('no')", 1),
-			good + "; await Items.withItem('more', 'More', () => 1)", `does not work on "more"`},
+			good + "; await Items.withItem('more', 'More', () => 1)", `does not process item "more"`},
 		"the fix gets less far": {"", strings.Replace(good, "await Mail.send",
 			"if (id === 'b') oops(); await Mail.send", 1), "oops(); " + good, `is not reached`},
 		"what was read then is compared": {good, "oops(); " + good, strings.Replace(good, "await Mail.list({})",
-			"['x']", 1), `is gone`},
+			"['x']", 1), `is missing`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := quick(t)

@@ -10,17 +10,17 @@ import (
 	"reeve/model"
 )
 
-// agentNames is the agents that speak in a conversation, by name.
+// agentNames caches the names of the agents that speak in a conversation.
 type agentNames struct {
 	self  string
-	names map[string]string // by id
+	names map[string]string // by agent id
 }
 
 func newAgentNames(self reeve.Agent) *agentNames {
 	return &agentNames{self: self.ID, names: map[string]string{self.ID: self.Name}}
 }
 
-// get gives an agent's name. One that is gone goes by its id.
+// get returns an agent's name, or its id if the agent was deleted.
 func (c *agentNames) get(ctx context.Context, s *store.Snap, id string) (string, error) {
 	if name, ok := c.names[id]; ok {
 		return name, nil
@@ -33,7 +33,7 @@ func (c *agentNames) get(ctx context.Context, s *store.Snap, id string) (string,
 	return c.names[id], err
 }
 
-// listOthers lists the names of the others.
+// listOthers lists the names of the other agents, sorted.
 func (c *agentNames) listOthers() (list []string) {
 	for id, name := range c.names {
 		if id != c.self {
@@ -44,13 +44,13 @@ func (c *agentNames) listOthers() (list []string) {
 	return list
 }
 
-// isGuest tells whether the agent speaks in a conversation that another leads.
+// isGuest reports whether the agent speaks in a conversation that another agent leads.
 func (v *turn) isGuest() bool {
 	c := v.conversation()
 	return c != "" && v.run.ThreadID != reeve.SessionThread(v.run.AgentID, c)
 }
 
-// addSpeaker puts before what is said who says it.
+// addSpeaker puts the name of the speaker before a message's text.
 func addSpeaker(m model.Message, who string) model.Message {
 	mark := "[" + who + "] "
 	for i, p := range m.Parts {
@@ -64,16 +64,15 @@ func addSpeaker(m model.Message, who string) model.Message {
 	return m
 }
 
-// showsWordsOnly tells whether a turn is shown to this one's agent by its words only: another agent answered it, or asked
-// for it.
+// showsWordsOnly reports whether the agent sees only the text of a turn, because another agent answered it or asked for
+// it.
 func (v *turn) showsWordsOnly(t TurnSnapshot, said reeve.MessageInfo) bool {
 	return t.AgentID != v.run.AgentID || said.Agent != ""
 }
 
-// wordsOnly is a turn that another agent answered, or asked for, as this one is told it: each side's words, and nothing
-// of what was done for them. What the others say is spoken by the user's side, under their names; only what the agent
-// itself said is its own. A turn that this one's agent asked for has nothing to show: its answer is the result of a
-// call.
+// wordsOnly returns a turn that another agent answered or asked for, with its text and without its calls. The text of
+// other agents is in user messages, after their names. The turn is left out, with false, if this agent asked for it:
+// its answer is the result of a call.
 func (v *turn) wordsOnly(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot, said model.Message,
 	l *runLog) (TurnSnapshot, bool, error) {
 	if l.info.Agent == v.run.AgentID {
@@ -106,7 +105,7 @@ func (v *turn) wordsOnly(ctx context.Context, s *store.Snap, people *agentNames,
 	return t, true, nil
 }
 
-// agentMessage is what a turn's agent said, as another, or itself, is told it.
+// agentMessage returns text of the turn's agent as a message for the agent to.
 func (t TurnSnapshot) agentMessage(to, name, text string) model.Message {
 	if t.AgentID == to {
 		return model.NewTextMessage(model.Assistant, text)
@@ -114,10 +113,10 @@ func (t TurnSnapshot) agentMessage(to, name, text string) model.Message {
 	return addSpeaker(model.NewTextMessage(model.User, text), name)
 }
 
-// isOpen tells whether a turn is still under way.
+// isOpen reports whether a turn is still in progress.
 func (t TurnSnapshot) isOpen() bool { return t.State != "" && !t.State.Final() }
 
-// insertNestedTurns puts turns that a call of another began to where they were heard: before what that turn said last.
+// insertNestedTurns moves turns that a call of another turn began into that turn, before its last message.
 func insertNestedTurns(list []TurnSnapshot) []TurnSnapshot {
 	var out []TurnSnapshot
 	for _, t := range list {

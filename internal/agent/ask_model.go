@@ -12,8 +12,8 @@ import (
 	"reeve/model"
 )
 
-// askModel asks the model for its next move, and stores the answer before anything is done about it. At the limit of moves
-// it is asked for a final answer, without tools; after that nothing more.
+// askModel asks the model and stores the answer before any of its calls is made. At the limit of moves the model must
+// give a final answer without calls.
 func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	n := len(v.log.answers)
 	if n > v.set.MaxMoves {
@@ -76,7 +76,7 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	return nil
 }
 
-// appendUserText adds words to the user's side of the end of a conversation.
+// appendUserText adds text to the last user message, or as a new message.
 func appendUserText(list []model.Message, text string) []model.Message {
 	if n := len(list); n > 0 && list[n-1].Role == model.User {
 		last := list[n-1]
@@ -87,8 +87,8 @@ func appendUserText(list []model.Message, text string) []model.Message {
 	return append(list, model.NewTextMessage(model.User, text))
 }
 
-// checkAnswer makes sure that an answer can be acted on: it says or wants something, or was cut off before it did, and its
-// calls can be told apart. What a model, or its provider's filter, declined to go on with is not done.
+// checkAnswer fails if an answer is empty or calls a tool without a name. It gives each call a unique id and removes
+// the calls of an answer that the provider refused.
 func (v *turn) checkAnswer(a *model.Answer) error {
 	if a.Stop == model.StopRefused {
 		a.Parts = slices.DeleteFunc(a.Parts, func(p model.Part) bool { return p.Type == model.ToolCall })
@@ -113,7 +113,7 @@ func (v *turn) checkAnswer(a *model.Answer) error {
 	return nil
 }
 
-// storeAnswer writes an answer down, and what clients are told of it.
+// storeAnswer stores an answer and its frames. It fails if the run has ended meanwhile.
 func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
 	if c := v.conversation(); c != "" {
 		// so that it does not end before its clients are told
@@ -154,8 +154,8 @@ func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, sp
 	return v.sendAnswer(ctx, tx, m.ID, n, a, spent)
 }
 
-// storePartialAnswer writes down what was said of an answer that a person cut off: they have read it, and the next turn may be
-// about it. The turn has ended by then.
+// storePartialAnswer stores the streamed text of an answer that a person cancelled, because the next turn may refer to
+// it.
 func (v *turn) storePartialAnswer(ctx context.Context, spent reeve.Amount) {
 	text := strings.TrimSpace(v.streamedText.String())
 	err := v.DB.Update(ctx, func(tx *store.Tx) error {

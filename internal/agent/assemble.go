@@ -13,13 +13,12 @@ import (
 	"reeve/model"
 )
 
-// Assembler makes the request that a turn begins with. What it returns is what the model gets, before the turn's own
-// moves.
+// Assembler makes the first request of a turn. The answers and results of the turn are appended to it.
 type Assembler interface {
 	Assemble(ctx context.Context, in AssemblyInput) (model.Request, error)
 }
 
-// AssemblyInput is what an assembler is given.
+// AssemblyInput is the input of an assembler.
 type AssemblyInput struct {
 	WorkspaceID     string           `json:"workspace_id"`
 	AgentID         string           `json:"agent_id"`
@@ -74,7 +73,7 @@ type ToolDefinition struct {
 	Async       bool            `json:"async,omitempty"`
 }
 
-// assembleRequest makes the turn's request, with its tries and its time limit.
+// assembleRequest makes the turn's request, with retries and a timeout.
 func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error) {
 	in, err := v.assemblyInput(ctx)
 	if err != nil {
@@ -93,8 +92,8 @@ func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error)
 	return r, err
 }
 
-// assemblyInput gathers what an assembler is given. How much it reads is bounded by the settings, whatever the conversation's
-// length.
+// assemblyInput gathers the input of the assembler. The settings bound how much it reads, whatever the length of the
+// conversation.
 func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
@@ -165,7 +164,7 @@ func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 	return in, err
 }
 
-// userMessage is what a person said, with what they attached.
+// userMessage returns the message of a user with its attachments.
 func (v *turn) userMessage(ctx context.Context, s *store.Snap, said []reeve.Message) (model.Message, error) {
 	out := model.Message{Role: model.User}
 	for _, m := range said {
@@ -191,7 +190,7 @@ func (v *turn) userMessage(ctx context.Context, s *store.Snap, said []reeve.Mess
 	return out, nil
 }
 
-// clientTurn is the history that a client with its own brought along, as one earlier turn.
+// clientTurn returns the history that a client sent, as one earlier turn.
 func (v *turn) clientTurn(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
 	body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.Talk, hash, 0, -1)
 	if err != nil {
@@ -207,7 +206,7 @@ func (v *turn) clientTurn(ctx context.Context, s *store.Snap, hash string) ([]Tu
 	return []TurnSnapshot{t}, nil
 }
 
-// listActiveTurns lists the conversation's other turns that are under way, with what they wait for.
+// listActiveTurns lists the conversation's other open turns with their pending calls.
 func (v *turn) listActiveTurns(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
 	runs, err := s.Chat().ActiveTurns(ctx, v.run.SessionID, v.run.ID, 20)
 	if err != nil {
@@ -231,11 +230,11 @@ func (v *turn) listActiveTurns(ctx context.Context, s *store.Snap) ([]ActiveTurn
 	return out, nil
 }
 
-// DefaultAssembler is the built-in assembler: instructions, what else is going on, notes, older turns in a few words,
-// as many recent ones as fit, and what was said.
+// DefaultAssembler is the built-in assembler. It sends instructions, open turns, notes, a summary of older turns, as
+// many recent turns as fit, and the user's message.
 type DefaultAssembler struct{}
 
-// Assemble makes the request.
+// Assemble returns the request.
 func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Request, error) {
 	r := model.Request{Model: in.ModelProfileID, System: in.Instructions, MaxTokens: in.Settings.MaxTokens,
 		Temperature: in.Settings.Temperature, Effort: in.Settings.Effort}
@@ -287,8 +286,8 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 	return r, nil
 }
 
-// appendMessage adds a message to others. Some models want the two sides to take turns, so what one side says twice in a row
-// is one message.
+// appendMessage appends a message. Some models require alternating roles, so consecutive messages of one role are
+// merged.
 func appendMessage(list []model.Message, m model.Message) []model.Message {
 	if n := len(list); n > 0 && list[n-1].Role == m.Role {
 		list[n-1].Parts = slices.Concat(list[n-1].Parts, m.Parts)

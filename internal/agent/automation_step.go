@@ -17,7 +17,7 @@ type AutomationRunner interface {
 	RunAsStep(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error)
 }
 
-// automationStep is an automation in place of a built-in step, which an agent's config names.
+// automationStep runs an automation in place of the built-in assembler or extractor.
 type automationStep struct {
 	steps      AutomationRunner
 	server     reeve.RunServer
@@ -26,7 +26,7 @@ type automationStep struct {
 	tries      int
 }
 
-// chooseAssembler gives who makes the turn's request.
+// chooseAssembler returns the assembler of the turn.
 func (v *turn) chooseAssembler() Assembler {
 	switch {
 	case v.set.Assembly != "":
@@ -37,7 +37,7 @@ func (v *turn) chooseAssembler() Assembler {
 	return DefaultAssembler{}
 }
 
-// chooseExtractor gives who takes notes of the turn; nil means nobody.
+// chooseExtractor returns the extractor of the turn, or nil.
 func (v *turn) chooseExtractor() Extractor {
 	if v.set.Extraction != "" {
 		return &automationStep{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Extraction}
@@ -45,13 +45,14 @@ func (v *turn) chooseExtractor() Extractor {
 	return v.Extract
 }
 
-// scriptAssemblyInput is what an automation that assembles is given: everything, and what the built-in assembler would ask.
+// scriptAssemblyInput is the input of an automation that assembles: all data, and the request of the built-in
+// assembler.
 type scriptAssemblyInput struct {
 	AssemblyInput
 	Request model.Request `json:"request"`
 }
 
-// scriptedRequest is what it gives back.
+// scriptedRequest is the value that the automation returns.
 type scriptedRequest struct {
 	model.Request
 	Messages []struct {
@@ -60,8 +61,7 @@ type scriptedRequest struct {
 	} `json:"messages"`
 }
 
-// Assemble has the automation make the request. What is attached stays here: the script is given names for it, and uses
-// those.
+// Assemble runs the automation to make the request. Attachments are replaced by references, which the script may use.
 func (s *automationStep) Assemble(ctx context.Context, in AssemblyInput) (r model.Request, err error) {
 	ask, err := DefaultAssembler{}.Assemble(ctx, in)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *automationStep) Assemble(ctx context.Context, in AssemblyInput) (r mode
 	return s.parseRequest(value, in, ask, kept)
 }
 
-// parseRequest makes a request of what the script gave. What it leaves out is as the built-in assembler has it.
+// parseRequest decodes the value of the script. Missing fields are filled from the built-in assembler's request.
 func (s *automationStep) parseRequest(value json.RawMessage, in AssemblyInput, ask model.Request,
 	kept attachments) (r model.Request, err error) {
 	wrong := func(format string, args ...any) (model.Request, error) {
@@ -144,8 +144,8 @@ func (s *automationStep) parseRequest(value json.RawMessage, in AssemblyInput, a
 	return r, nil
 }
 
-// Extract has the automation take notes. It may come to {"notes": [...]}, which are remembered, or to anything else.
-// Each try is a run under a key of its own, so that a turn that is taken up after a crash does not have it done again.
+// Extract runs the automation to extract notes. The notes of a value {"notes": [...]} are stored; any other value is
+// ignored. Each try has its own key, so a resumed turn does not repeat a completed extraction.
 func (s *automationStep) Extract(ctx context.Context, in ExtractionInput) ([]string, error) {
 	s.tries++
 	text, err := json.Marshal(in)
@@ -166,12 +166,12 @@ func (s *automationStep) Extract(ctx context.Context, in ExtractionInput) ([]str
 	return out.Notes, nil
 }
 
-// attachments keeps the bytes of what is attached while a script has the messages.
+// attachments holds the bytes of attachments while a script has the messages.
 type attachments [][]byte
 
 const attachmentScheme = "attachment:"
 
-// remove gives messages without the bytes in them.
+// remove returns the messages with references instead of bytes.
 func (k *attachments) remove(list []model.Message) []model.Message {
 	out := make([]model.Message, len(list))
 	for i, m := range list {

@@ -7,12 +7,12 @@ import (
 	"reeve/internal/store"
 )
 
-// Brain gives runs to the brain that their agent has: a script, a rehearsal in its config, or else a model.
+// Brain runs each agent with its own brain: a script, the rehearsal in its config, or else a model.
 type Brain struct {
-	DB        *store.DB
-	Script    Runner // runs automations. Default: there are none
-	Rehearsal *Rehearsal
-	ModelRunner   *ModelRunner
+	DB          *store.DB
+	Script      Runner // runs automations. Default: there are no automations
+	Rehearsal   *Rehearsal
+	ModelRunner *ModelRunner
 }
 
 // Runner runs an agent.
@@ -20,15 +20,15 @@ type Runner interface {
 	Run(ctx context.Context, run reeve.Run) reeve.RunEnd
 }
 
-// runStart is what is read at once when a run begins: a person waits for its first word.
+// runStart holds what one transaction reads at the start of a run, to keep the time to the first token short.
 type runStart struct {
-	agent  reeve.Agent
+	agent        reeve.Agent
 	isAutomation bool
-	log    *runLog
+	log          *runLog
 }
 
-// Run runs it. Whatever a brain ran into because a person ended the run, it is that which ended it.
-// The server serves the runs that this one begins.
+// Run runs an agent. If a person ended the run, the result is that cancellation, whatever error the brain returned. The
+// server serves the runs that this run begins.
 func (b *Brain) Run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd {
 	end := b.run(ctx, run, server)
 	if why := reeve.CancelCause(ctx); why != nil && (end.State == reeve.RunFailed || end.State == reeve.RunCancelled) {

@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// callTools makes calls of an answer through the gate, in order; reads that follow each other together. An end means that the
-// run waits: for a person, or for an outcome that is being found out.
+// callTools makes the calls of an answer through the gate, in order. Consecutive reads run together. A non-nil result
+// means that the run ends or waits.
 func (v *turn) callTools(ctx context.Context, open []*answerCall) *reeve.RunEnd {
 	ctx, cancel := reeve.DetachFromShutdown(ctx)
 	defer cancel()
@@ -43,8 +43,8 @@ func (v *turn) callTools(ctx context.Context, open []*answerCall) *reeve.RunEnd 
 	return nil
 }
 
-// callAwaited makes calls that follow each other and whose callers wait for what they begin: all of that goes on at once. The
-// run waits for the last of them.
+// callAwaited makes consecutive calls that begin runs and wait for them, so that those runs are concurrent. It returns
+// how the run waits.
 func (v *turn) callAwaited(ctx context.Context, calls []*answerCall) (waits *reeve.RunEnd) {
 	for _, c := range calls {
 		res, err := v.Gate.Call(ctx, v.newCall(c))
@@ -60,7 +60,7 @@ func (v *turn) callAwaited(ctx context.Context, calls []*answerCall) (waits *ree
 	return waits
 }
 
-// countLeading counts the calls at the front that are of such tools.
+// countLeading counts the leading calls whose tools satisfy such.
 func (v *turn) countLeading(calls []*answerCall, such func(reeve.Tool) bool) int {
 	for n, c := range calls {
 		if !slices.ContainsFunc(v.tools, func(t reeve.Tool) bool { return t.ID == c.Name && such(t) }) {
@@ -70,7 +70,7 @@ func (v *turn) countLeading(calls []*answerCall, such func(reeve.Tool) bool) int
 	return len(calls)
 }
 
-// loadTools reads which tools the agent has, once.
+// loadTools reads the agent's tools once.
 func (v *turn) loadTools(ctx context.Context) (err error) {
 	if v.tools == nil {
 		v.tools, err = v.Gate.CallableTools(ctx, v.caller())
@@ -78,7 +78,7 @@ func (v *turn) loadTools(ctx context.Context) (err error) {
 	return err
 }
 
-// newCall is a call as the gate takes it.
+// newCall returns a call for the gate.
 func (v *turn) newCall(c *answerCall) reeve.Call {
 	r := v.caller()
 	r.Tool, r.Args, r.Ref = c.Name, c.Args, c.ID
@@ -87,7 +87,7 @@ func (v *turn) newCall(c *answerCall) reeve.Call {
 	return r
 }
 
-// handleResult looks at what a call came to.
+// handleResult reports the result of a call to clients. A non-nil end means that the run ends or waits.
 func (v *turn) handleResult(ctx context.Context, c *answerCall, a reeve.BatchResult) *reeve.RunEnd {
 	switch {
 	case !a.Made:

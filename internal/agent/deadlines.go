@@ -34,12 +34,12 @@ type Deadlines struct {
 	log   *slog.Logger
 }
 
-// NewDeadlines makes what settles the overdue calls of a Delegation.
+// NewDeadlines returns the deadlines of a Delegation.
 func NewDeadlines(calls *Delegation, runs RunEnder, queue RunWaker, log *slog.Logger) *Deadlines {
 	return &Deadlines{calls: calls, runs: runs, queue: queue, log: log}
 }
 
-// Run settles calls as their time comes, until ctx ends.
+// Run resolves overdue calls until ctx ends.
 func (d *Deadlines) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, next, err := d.Step(ctx)
@@ -53,7 +53,7 @@ func (d *Deadlines) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step settles the calls whose time is up, once. It returns how many it looked at, and how long until the next is due.
+// Step resolves the overdue calls once. It returns their number and the time until the next is due.
 func (d *Deadlines) Step(ctx context.Context) (n int, next time.Duration, err error) {
 	var due []reeve.Operation
 	next = deadlinePoll
@@ -77,7 +77,7 @@ func (d *Deadlines) Step(ctx context.Context) (n int, next time.Duration, err er
 	return len(due), next, err
 }
 
-// resolveCall settles one overdue call. A call that cannot be settled is put off; its failure is logged.
+// resolveCall resolves one overdue call. If that fails, it logs the error and postpones the call.
 func (d *Deadlines) resolveCall(ctx context.Context, op reeve.Operation) {
 	err := d.tryResolveCall(ctx, op)
 	if err == nil || reeve.CodeOf(err) == reeve.Conflict { // another was faster
@@ -93,8 +93,8 @@ func (d *Deadlines) resolveCall(ctx context.Context, op reeve.Operation) {
 	}
 }
 
-// tryResolveCall ends the run that a call waits for, or records what the call came to. The time of people does not count:
-// while the run waits for a person, so does the call.
+// tryResolveCall ends the run that a call waits for, or stores the result of the call. While the run waits for a
+// person, the call is postponed: a person's time does not count.
 func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) error {
 	var run reeve.Run
 	var begun, goesOn bool
@@ -123,7 +123,7 @@ func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) erro
 	})
 }
 
-// postpone has a call looked at again after a while.
+// postpone sets when a call is checked again.
 func (d *Deadlines) postpone(ctx context.Context, op reeve.Operation, wait time.Duration) error {
 	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
 		is, next := op, tx.Now().Add(wait)

@@ -11,37 +11,37 @@ import (
 	"reeve/internal/store"
 )
 
-// TurnStarter begins turns that agents ask for.
+// TurnStarter begins turns for delegated tasks.
 type TurnStarter interface {
 	BeginDelegatedTurn(ctx context.Context, tx *store.Tx, a reeve.DelegationRequest) (reeve.Run, error)
 	ServeDelegatedTurn(run reeve.Run)
 }
 
-// AwaitedCalls records what calls came to that wait.
+// AwaitedCalls stores the results of waiting calls.
 type AwaitedCalls interface {
 	CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, operation string, end reeve.CallOutcome) error
 }
 
-// DefaultDepth is how many calls of agents by agents may lie within each other when the operator does not say.
+// DefaultDepth is the default limit of nested calls between agents.
 const DefaultDepth = 3
 
-// Delegation lets agents call agents. The call, the conversation that it begins and the row that waits for the answer
-// are one transaction, and so are the end of the other's run and the answer: whatever dies in between, the other
-// answers once, and the caller hears it once. Nothing waits but rows.
+// Delegation lets agents call agents. One transaction stores the call, the new turn and the operation that waits.
+// Another stores the end of the turn and the result of the call. So the caller gets exactly one result, even after a
+// crash, and no process waits.
 type Delegation struct {
 	DelegationConfig
-	changed notify.Signal // a deadline was set, or brought forward
+	changed notify.Signal // a deadline was set or brought forward
 }
 
 // DelegationConfig configures a Delegation.
 type DelegationConfig struct {
 	DB    *store.DB
-	Turns  TurnStarter
+	Turns TurnStarter
 	Gate  AwaitedCalls
-	Depth int // how many calls of agents by agents may lie within each other. Default: DefaultDepth
+	Depth int // limit of nested calls between agents. Default: DefaultDepth
 }
 
-// NewDelegation makes a Delegation.
+// NewDelegation returns a Delegation.
 func NewDelegation(cfg DelegationConfig) *Delegation {
 	if cfg.Depth == 0 {
 		cfg.Depth = DefaultDepth
@@ -49,16 +49,16 @@ func NewDelegation(cfg DelegationConfig) *Delegation {
 	return &Delegation{DelegationConfig: cfg, changed: notify.New()}
 }
 
-// Wakeup makes Deadlines look now.
+// Wakeup makes Deadlines check now.
 func (d *Delegation) Wakeup() { d.changed.Notify() }
 
-// Delegate hands a task to another agent, which knows nothing but the input.
+// Delegate starts a task for another agent, in a new conversation. That agent gets only the input.
 func (d *Delegation) Delegate(ctx context.Context, inv *reeve.Invocation, to, input string,
 	within time.Duration) error {
 	return d.startTurn(ctx, inv, reeve.DelegationRequest{Input: input}, to, within)
 }
 
-// LoopIn calls another agent into the conversation that the call is made in.
+// LoopIn starts a turn of another agent in the caller's conversation.
 func (d *Delegation) LoopIn(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error {
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -75,8 +75,8 @@ func (d *Delegation) LoopIn(ctx context.Context, inv *reeve.Invocation, to, inpu
 	return d.startTurn(ctx, inv, reeve.DelegationRequest{Input: input, Conversation: run.SessionID}, to, within)
 }
 
-// IsListed tells whether an agent is one of a list. Both may name it by its name or its id; one that is not there is
-// none.
+// IsListed reports whether an agent is in a list. Names and ids are accepted. An agent that does not exist is not
+// listed.
 func (d *Delegation) IsListed(ctx context.Context, workspace, agent string, list []string) (is bool, err error) {
 	if slices.Contains(list, agent) {
 		return true, nil
@@ -92,7 +92,7 @@ func (d *Delegation) IsListed(ctx context.Context, workspace, agent string, list
 	return is, err
 }
 
-// Exists tells whether there is an agent of that name or id.
+// Exists reports whether an agent with that name or id exists.
 func (d *Delegation) Exists(ctx context.Context, workspace, agent string) (bool, error) {
 	err := d.DB.View(ctx, func(s *store.Snap) error {
 		_, err := s.Agents().GetAgent(ctx, workspace, agent)
@@ -104,6 +104,7 @@ func (d *Delegation) Exists(ctx context.Context, workspace, agent string) (bool,
 	return err == nil, err
 }
 
+// startTurn begins the turn of another agent and returns an InProgress error, which makes the call wait.
 func (d *Delegation) startTurn(ctx context.Context, inv *reeve.Invocation, a reeve.DelegationRequest, to string,
 	within time.Duration) error {
 	tx, err := store.TxFrom(ctx)
@@ -133,7 +134,7 @@ func (d *Delegation) startTurn(ctx context.Context, inv *reeve.Invocation, a ree
 	return waits
 }
 
-// getAgent gives an agent that can be asked now.
+// getAgent returns an agent that can be asked now.
 func (d *Delegation) getAgent(ctx context.Context, tx *store.Tx, workspace, to string) (reeve.Agent, error) {
 	a, err := tx.Agents().GetAgent(ctx, workspace, to)
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -158,7 +159,7 @@ func (d *Delegation) getAgent(ctx context.Context, tx *store.Tx, workspace, to s
 	return a, nil
 }
 
-// maxListedAgents bounds how many agents are listed for one who asked for another.
+// maxListedAgents bounds the names in the hint of an unknown agent.
 const maxListedAgents = 20
 
 func (d *Delegation) listNames(ctx context.Context, tx *store.Tx, workspace string) string {
@@ -175,7 +176,7 @@ func (d *Delegation) listNames(ctx context.Context, tx *store.Tx, workspace stri
 	return "the workspace has " + strings.Join(names, ", ")
 }
 
-// checkChain refuses circles, and calls that lie too deep within each other.
+// checkChain fails if the call would form a cycle or exceed the depth limit.
 func (d *Delegation) checkChain(ctx context.Context, tx *store.Tx, a reeve.DelegationRequest) error {
 	circle := slices.IndexFunc(a.Ancestors, func(b reeve.Ancestor) bool { return b.AgentID == a.Agent.ID })
 	if circle < 0 && len(a.Ancestors) <= d.Depth {
@@ -198,7 +199,7 @@ func (d *Delegation) checkChain(ctx context.Context, tx *store.Tx, a reeve.Deleg
 		path).Hintf("do it yourself, or answer with what you have")
 }
 
-// OnRunEnd delivers what a run came to that another's call began, in the transaction that ends it.
+// OnRunEnd stores the result of the call that began a run, in the transaction that ends the run.
 func (d *Delegation) OnRunEnd(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if run.Answers == "" || !run.State.Final() {
 		return nil
@@ -206,7 +207,7 @@ func (d *Delegation) OnRunEnd(ctx context.Context, tx *store.Tx, run reeve.Run) 
 	return d.Gate.CompleteAwaited(ctx, tx, run.WorkspaceID, run.Answers, d.outcome(ctx, tx, run))
 }
 
-// outcome is a run's end as the call that began it is told.
+// outcome returns a run's end as the result of the call that began it.
 func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) reeve.CallOutcome {
 	end := reeve.CallOutcome{Content: run.Output, Spent: run.Spent}
 	if run.State == reeve.RunCompleted {
@@ -226,8 +227,7 @@ func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) r
 	return end
 }
 
-// sharedCodes are the reasons for which a run ended that its caller is told by their code. Others are the other's own
-// affair.
+// sharedCodes are the codes of a failed run that the call also gets. For any other code it gets ToolFailed.
 var sharedCodes = []reeve.Code{reeve.AssemblyFailed, reeve.BudgetExceeded, reeve.Canceled, reeve.Crashed,
 	reeve.ModelFailed, reeve.RateLimited, reeve.StepLimit, reeve.Stopped,
 	reeve.Timeout, reeve.Unavailable}

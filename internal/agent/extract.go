@@ -10,13 +10,13 @@ import (
 	"reeve/internal/store"
 )
 
-// Extractor takes notes of a turn that is over, and gives those that the agent is to remember, if its config says that
-// it remembers anything. It fails without harm: the turn is only flagged.
+// Extractor returns notes of a finished turn that the agent should remember. Its failure does not fail the turn, which
+// is only flagged.
 type Extractor interface {
 	Extract(ctx context.Context, in ExtractionInput) ([]string, error)
 }
 
-// ExtractionInput is what an extractor is given.
+// ExtractionInput is the input of an extractor.
 type ExtractionInput struct {
 	WorkspaceID    string     `json:"workspace_id"`
 	AgentID        string     `json:"agent_id"`
@@ -43,7 +43,7 @@ type ExchangeCall struct {
 	IsError bool            `json:"is_error,omitempty"`
 }
 
-// extractNotes takes notes of the turn; false means that they could not be taken.
+// extractNotes extracts and stores notes of the turn. It returns false if that failed.
 func (v *turn) extractNotes(ctx context.Context) bool {
 	extractor := v.chooseExtractor()
 	own := extractor == nil && v.set.Notes && v.conversation() != ""
@@ -71,13 +71,12 @@ func (v *turn) extractNotes(ctx context.Context) bool {
 }
 
 const (
-	maxStepTries = 3
+	maxStepTries   = 3
 	firstStepDelay = 100 * time.Millisecond
-	stepTimeout = 30 * time.Second
+	stepTimeout    = 30 * time.Second
 )
 
-// retryStep tries a step of the loop that others may replace three times, 100 and 200 ms apart, each for at most 30 s.
-// What will not change by trying again is not tried again.
+// retryStep tries f three times, 100 and 200 ms apart, each for at most 30 s. A validation error is not retried.
 func retryStep(ctx context.Context, f func(context.Context) error) (err error) {
 	for n, wait := 1, firstStepDelay; ; n, wait = n+1, 2*wait {
 		limited, cancel := context.WithTimeout(ctx, stepTimeout)

@@ -10,7 +10,7 @@ import (
 	"reeve/model"
 )
 
-// showDelta shows a piece of an answer as it comes.
+// showDelta sends a piece of an answer to clients.
 func (v *turn) showDelta(d model.Delta) {
 	switch d.Type {
 	case model.TextDelta:
@@ -36,14 +36,14 @@ func (v *turn) showDelta(d model.Delta) {
 	v.Events.Token(c, f)
 }
 
-// notifyFrames tells the stage that there are new frames.
+// notifyFrames reports new frames to the event sink.
 func (v *turn) notifyFrames() {
 	if c := v.conversation(); v.Events != nil && c != "" {
 		v.Events.Changed(c)
 	}
 }
 
-// appendFrame keeps a frame of the turn, unless that is over.
+// appendFrame stores a frame of the turn, unless the turn has ended.
 func (v *turn) appendFrame(ctx context.Context, tx *store.Tx, key string, f reeve.Frame) error {
 	c := v.conversation()
 	if c == "" {
@@ -53,7 +53,7 @@ func (v *turn) appendFrame(ctx context.Context, tx *store.Tx, key string, f reev
 	return tx.Chat().AppendFrame(ctx, c, v.run.ID+":"+key, f)
 }
 
-// sendAnswer tells what the model said, and which calls it wants.
+// sendAnswer stores the frames of an answer and its calls.
 func (v *turn) sendAnswer(ctx context.Context, tx *store.Tx, id string, n int, a model.Answer,
 	spent reeve.Amount) error {
 	if text := a.Text(); text != "" || len(a.Calls()) == 0 {
@@ -71,7 +71,7 @@ func (v *turn) sendAnswer(ctx context.Context, tx *store.Tx, id string, n int, a
 	return nil
 }
 
-// argsAsJSON gives arguments as JSON, whatever the model wrote.
+// argsAsJSON returns arguments as valid JSON. Invalid JSON from the model becomes a string.
 func argsAsJSON(args json.RawMessage) json.RawMessage {
 	if len(args) == 0 {
 		return json.RawMessage("{}")
@@ -83,14 +83,14 @@ func argsAsJSON(args json.RawMessage) json.RawMessage {
 	return text
 }
 
-// sendResult tells what a call came to.
+// sendResult sends the result of a call to clients.
 func (v *turn) sendResult(ctx context.Context, c *answerCall, r reeve.Result) error {
 	v.reportedResults[r.CallID] = true
 	key, f := store.ResultFrame(c.ID, c.Name, r)
 	return v.sendFrame(ctx, key, f)
 }
 
-// sendLateResults tells of results that came while nobody of us was there to tell: of calls that were approved, or came later.
+// sendLateResults sends results that arrived while the run was not executing: of approved and of deferred calls.
 func (v *turn) sendLateResults(ctx context.Context) error {
 	for _, m := range v.log.answers {
 		for _, c := range m.calls {
@@ -108,8 +108,8 @@ func (v *turn) sendLateResults(ctx context.Context) error {
 	return nil
 }
 
-// sendDiscard tells clients to forget the pieces of an answer that a server which is gone had begun to hand out: it is
-// asked for again. The frame is kept, so that the new pieces are numbered after all of the old ones.
+// sendDiscard tells clients to discard the streamed text of an answer that a lost process began, because the model is
+// asked again. The frame is stored, so that new pieces are numbered after the old ones.
 func (v *turn) sendDiscard(ctx context.Context) error {
 	if !v.run.TakenUp || v.discardSent {
 		return nil
@@ -118,7 +118,7 @@ func (v *turn) sendDiscard(ctx context.Context) error {
 	return v.sendFrame(ctx, "again:"+v.DB.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameToken, Discard: true})
 }
 
-// sendWaiting tells that a call waits for a person. One whose outcome is being found out waits for nobody.
+// sendWaiting tells clients that a call waits for a person. A call that waits only for its outcome is not reported.
 func (v *turn) sendWaiting(ctx context.Context, c *answerCall, r reeve.Result) error {
 	if r.ApprovalID == "" && r.State != reeve.Unknown {
 		return nil
@@ -145,8 +145,7 @@ func (v *turn) sendWaiting(ctx context.Context, c *answerCall, r reeve.Result) e
 	return v.sendToRootConversation(ctx, key, f)
 }
 
-// sendToRootConversation tells the clients of the conversation that the run goes back to, if it was begun in another: whoever began
-// it all sits there.
+// sendToRootConversation sends a frame to the conversation of the first run in the chain of calls, where the user is.
 func (v *turn) sendToRootConversation(ctx context.Context, key string, f reeve.Frame) error {
 	if len(v.run.Ancestors) == 0 {
 		return nil
@@ -175,7 +174,7 @@ func (v *turn) sendToRootConversation(ctx context.Context, key string, f reeve.F
 	return err
 }
 
-// sendFrame keeps a frame in a transaction of its own.
+// sendFrame stores a frame in its own transaction and notifies clients.
 func (v *turn) sendFrame(ctx context.Context, key string, f reeve.Frame) error {
 	if v.conversation() == "" {
 		return nil

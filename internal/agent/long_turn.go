@@ -11,8 +11,8 @@ import (
 // longTurnPage is how many messages of a long turn are read at once.
 const longTurnPage = 10 * messagesPerTurn
 
-// describeLongTurn is an earlier turn that is too long to be read with others: where it begins, and how it is to be shown. False
-// means that there is nothing of it.
+// describeLongTurn returns an earlier turn that is too long to be read with others, without its messages. It returns
+// false if the turn has nothing to show.
 func (v *turn) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapshot) (p pastTurn, ok bool, err error) {
 	first, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, t.ID, "", 1)
 	if err != nil || !startsWithInput(first) || first[0].ThreadID != v.run.ThreadID {
@@ -25,8 +25,7 @@ func (v *turn) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapsh
 	return pastTurn{TurnSnapshot: t, firstMessage: first[0].ID, isUnread: true, wordsOnly: v.showsWordsOnly(t, info)}, true, nil
 }
 
-// readLongTurn reads such a turn. Of one that cannot fit into the tokens that are left, the model is told at least what was
-// said, and answered.
+// readLongTurn reads a long turn. If it does not fit into the tokens left, it is reduced to its input and output.
 func (v *turn) readLongTurn(ctx context.Context, s *store.Snap, people *agentNames, p pastTurn, left int) (pastTurn, bool, error) {
 	list, whole, err := v.readLongTurnMessages(ctx, s, p, left)
 	if err != nil {
@@ -55,10 +54,9 @@ func (v *turn) readLongTurn(ctx context.Context, s *store.Snap, people *agentNam
 	return p, true, nil
 }
 
-// readLongTurnMessages reads a turn's messages, one stretch after the other, for as long as it may fit into so many tokens: a
-// call, the answer that wants it and its result are two parts of what is shown, and what they say is stored about as it
-// is shown, so what comes to twice as much does not fit. Of such a turn it gives the first message and the last ones.
-// Of one that is shown by its words, calls are not kept.
+// readLongTurnMessages reads the messages of a turn in pages, while they may fit into the tokens left. A call and its
+// result are two parts of a request, so a turn that costs more than twice the tokens left cannot fit. Of such a turn it
+// returns the first message and the last ones. If only words are shown, calls are left out.
 func (v *turn) readLongTurnMessages(ctx context.Context, s *store.Snap, p pastTurn,
 	left int) (list []reeve.Message, whole bool, err error) {
 	for last, cost := "", 0; cost <= 2*left; {

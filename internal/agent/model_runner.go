@@ -13,60 +13,60 @@ import (
 	"reeve/model"
 )
 
-// Gate is what a thinker needs of the gate.
+// Gate is the part of the gate that ModelRunner uses.
 type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 	CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult
 	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
 		keep func(context.Context, *store.Tx) error) error
 	CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
-	CacheAncestry(run reeve.Run) // a run that will call: what its row says of it need not be read again
+	CacheAncestry(run reeve.Run) // stores on whose behalf a run acts, so that its calls need not read it
 }
 
-// EventSink shows a turn to people while it goes on.
+// EventSink shows a turn to clients while it is in progress.
 type EventSink interface {
-	Token(conversation string, f reeve.Frame) // a piece of an answer, which is not kept
-	Changed(conversation string)              // frames were kept
+	Token(conversation string, f reeve.Frame) // sends a piece of an answer, which is not stored
+	Changed(conversation string)              // reports that frames were stored
 }
 
 // ModelRunner is the model brain.
 type ModelRunner struct {
-	DB       *store.DB
-	Gate     Gate
-	Model    model.Model
-	Events    EventSink        // shows turns. Default: nobody watches
-	Assemble Assembler        // makes the request that begins a turn. Default: Assembly
-	Extract  Extractor        // takes notes of a turn that is over. Default: the model, if the agent's config says so
-	Steps    AutomationRunner // runs automations that an agent's config names in their place
-	Remember func()           // told that turns are to be put into a few words. Default: whoever does it finds out
-	Tracer   trace.Tracer     // gets a span for each run and question. Default: none
-	Resolve  Resolver         // finds the provider of a model. Default: not known
-	OnAnswer func(ModelCall)  // told of each question. Default: nobody
-	Log      *slog.Logger
-	turnCache     turnCache
+	DB        *store.DB
+	Gate      Gate
+	Model     model.Model
+	Events    EventSink        // shows turns. Default: none
+	Assemble  Assembler        // makes the request that begins a turn. Default: DefaultAssembler
+	Extract   Extractor        // extracts notes from a finished turn. Default: the model, if the agent's config enables notes
+	Steps     AutomationRunner // runs the automations that an agent's config names as steps
+	Remember  func()           // called when turns should be summarized. Default: the summarizer polls
+	Tracer    trace.Tracer     // gets a span for each run and each request to a model. Default: none
+	Resolve   Resolver         // finds the provider of a model. Default: unknown
+	OnAnswer  func(ModelCall)  // called after each request to a model. Default: none
+	Log       *slog.Logger
+	turnCache turnCache
 }
 
-// turn is a run in a thinker's hands.
+// turn is a run that ModelRunner executes.
 type turn struct {
 	*ModelRunner
-	run     reeve.Run
-	server  reeve.RunServer // serves automations that do steps of the turn
-	agent   reeve.Agent
-	set     Settings
-	log     *runLog
-	tools   []reeve.Tool
-	clientTools  []model.Tool    // tools that the client itself answers
-	isClientTool map[string]bool // their names
-	base    *model.Request  // what the model is asked at the beginning of the turn
-	// turns up to this one should be put into a few words: the model is no longer shown all of them
-	summarizeUpTo string
-	deferred  map[string]bool // calls, by action, whose results come later
-	reportedResults      map[string]bool // calls, by action, whose results clients have been told
-	streamedText     strings.Builder // what was streamed of the answer under way
-	discardSent    bool            // clients know that what they heard of the answer under way does not count
+	run          reeve.Run
+	server       reeve.RunServer // serves automations that run as steps of the turn
+	agent        reeve.Agent
+	set          Settings
+	log          *runLog
+	tools        []reeve.Tool
+	clientTools  []model.Tool    // tools that the client itself executes
+	isClientTool map[string]bool // by tool name
+	base         *model.Request  // request at the beginning of the turn; nil until assembled
+	// summarizeUpTo is the last turn that should be summarized, because the model no longer gets all turns.
+	summarizeUpTo   string
+	deferred        map[string]bool // by action: calls whose results come later
+	reportedResults map[string]bool // by action: calls whose results were sent to clients
+	streamedText    strings.Builder // streamed text of the current answer
+	discardSent     bool            // clients were told to discard the text of an interrupted answer
 }
 
-// run goes on with a run until it ends, or waits.
+// run executes a run until it ends or waits.
 func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin runStart, set Settings,
 	server reeve.RunServer) reeve.RunEnd {
 	v := &turn{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set, isClientTool: map[string]bool{},
@@ -89,7 +89,7 @@ func (v *turn) loop(ctx context.Context, begin runStart) reeve.RunEnd {
 	}
 }
 
-// step takes the one step that follows from the log; an end means that there is none for now.
+// step takes the one step that follows from the log. It returns nil if another step follows.
 func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 	if err := ctx.Err(); err != nil {
 		end := v.failed(context.Cause(ctx))
@@ -117,7 +117,8 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 	return v.complete(ctx, last)
 }
 
-// openCalls lists the calls of an answer that are still to be made, or whose outcome is to be asked for.
+// openCalls lists the calls of an answer that have no result yet. Calls that the client executes, and deferred calls,
+// are not included.
 func (v *turn) openCalls(m *modelAnswer) []*answerCall {
 	var out []*answerCall
 	for _, c := range m.calls {
@@ -128,8 +129,8 @@ func (v *turn) openCalls(m *modelAnswer) []*answerCall {
 	return out
 }
 
-// callsClientTool tells whether an answer calls a tool that the client itself offers: the turn ends, and the client answers
-// in the next.
+// callsClientTool reports whether an answer calls a tool of the client. The turn then ends, and the client sends the
+// result with the next turn.
 func (v *turn) callsClientTool(m *modelAnswer) bool {
 	for _, c := range m.calls {
 		if v.isClientTool[c.Name] {
@@ -152,7 +153,7 @@ func (v *turn) readLog(ctx context.Context) error {
 	return v.useLog(ctx, l)
 }
 
-// useLog goes by a log of the run, and notes first what woke the agent if nobody has.
+// useLog sets the run's log. If the log is empty, it first stores what woke the agent.
 func (v *turn) useLog(ctx context.Context, l *runLog) error {
 	if v.log = l; len(l.inputs) > 0 {
 		return v.readOffers()
@@ -163,7 +164,7 @@ func (v *turn) useLog(ctx context.Context, l *runLog) error {
 	return v.readLog(ctx)
 }
 
-// readOffers reads which tools the client itself offers.
+// readOffers decodes the tools that the client offers.
 func (v *turn) readOffers() error {
 	if v.log.info.Given == nil || len(v.log.info.Given.Offered) == 0 || len(v.isClientTool) > 0 {
 		return nil
@@ -177,7 +178,7 @@ func (v *turn) readOffers() error {
 	return nil
 }
 
-// clientHistory is what a client with a history of its own brought along.
+// clientHistory returns the history and settings that a client sent with its request.
 func (v *turn) clientHistory() reeve.ClientHistory {
 	if v.log.info.Given == nil {
 		return reeve.ClientHistory{}
@@ -185,7 +186,7 @@ func (v *turn) clientHistory() reeve.ClientHistory {
 	return *v.log.info.Given
 }
 
-// conversation is the conversation that the run is a turn of; empty means none.
+// conversation returns the conversation of a turn, or "" for any other run.
 func (v *turn) conversation() string {
 	if v.run.Reason == reeve.ReasonUser {
 		return v.run.SessionID
@@ -193,7 +194,7 @@ func (v *turn) conversation() string {
 	return ""
 }
 
-// caller is the run as the gate knows it.
+// caller returns a call with the identity of the run, without a tool.
 func (v *turn) caller() reeve.Call {
 	return reeve.Call{Workspace: v.run.WorkspaceID, Agent: v.run.AgentID, Run: v.run.ID, Session: v.conversation(),
 		User: v.run.UserID, Via: reeve.ViaRun,
@@ -219,13 +220,13 @@ func (v *turn) failed(err error) reeve.RunEnd {
 	return end
 }
 
-// failStep is failed for a step.
+// failStep returns the end of a failed run as the result of a step.
 func (v *turn) failStep(err error) *reeve.RunEnd {
 	end := v.failed(err)
 	return &end
 }
 
-// complete completes the run with what was said last.
+// complete ends the run with the last answer, after extracting notes.
 func (v *turn) complete(ctx context.Context, last *modelAnswer) *reeve.RunEnd {
 	v.run.Issues.ExtractionFailed = !v.extractNotes(ctx)
 	// the server is stopping: whoever takes the run up takes the notes

@@ -11,12 +11,12 @@ import (
 	"reeve/model"
 )
 
-// messagesPerTurn is how many messages are looked at for one earlier turn, on average, when all are read at once.
+// messagesPerTurn is the average number of messages read for one earlier turn.
 const messagesPerTurn = 20
 
-// recentTurns reads the turns before this one, and what the agent was told between them: as many as the settings say and
-// fit, oldest first. Only turns that are not known yet are read, and how much at once is bounded; long ones are read by
-// themselves, as far as they may be shown. A turn that called this one is among them, as far as it has come.
+// recentTurns returns the earlier turns and notices, oldest first: as many as the settings allow and as fit. Only turns
+// that are not cached are read, in bounded batches. Long turns are read separately. Open turns that called this one are
+// included.
 func (v *turn) recentTurns(ctx context.Context, s *store.Snap, people *agentNames) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns
@@ -81,8 +81,8 @@ func (v *turn) recentTurns(ctx context.Context, s *store.Snap, people *agentName
 	return insertNestedTurns(out), nil
 }
 
-// readTurns gives turns, as far as they have something to show. Those that are not known are read, so many messages of
-// all of them; one whose beginning is not among these is still to be read.
+// readTurns returns turns that have something to show. It reads at most that many messages of all turns that are not
+// cached. A turn whose start is not among them is marked as unread.
 func (v *turn) readTurns(ctx context.Context, s *store.Snap, people *agentNames, list []reeve.Run,
 	most int) (out []pastTurn, err error) {
 	var unknown []TurnSnapshot
@@ -124,13 +124,13 @@ func (v *turn) readTurns(ctx context.Context, s *store.Snap, people *agentNames,
 	return out, nil
 }
 
-// startsWithInput tells whether messages of a turn, in order, begin where it does: with what was said.
+// startsWithInput reports whether a list of messages contains the start of its turn.
 func startsWithInput(list []reeve.Message) bool {
 	return len(list) > 0 && (list[0].Kind == reeve.UserMessage || list[0].Kind == reeve.Observation)
 }
 
-// snapshot makes an earlier turn of its messages; false means that its beginning is not among them, that it has nothing
-// to show, or that it is still under way and none of this one's callers.
+// snapshot decodes an earlier turn. It returns false if the start of the turn is missing, if it has nothing to show, or
+// if it is an open turn of the same agent.
 func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot,
 	list []reeve.Message) (p pastTurn, ok bool, err error) {
 	if !startsWithInput(list) || !t.State.Final() && t.AgentID == v.run.AgentID {
@@ -168,7 +168,7 @@ func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *agentNames, 
 	return p, true, nil
 }
 
-// describeEnd says how a turn without a last word came to its end.
+// describeEnd says how a turn without an answer ended.
 func describeEnd(s reeve.RunState) string {
 	if s == reeve.RunCancelled {
 		return "This turn was cancelled."
@@ -176,7 +176,7 @@ func describeEnd(s reeve.RunState) string {
 	return "This turn ended without an answer."
 }
 
-// shortMessages is a turn without what happened in between.
+// shortMessages returns a turn's input and output without the steps in between.
 func shortMessages(t TurnSnapshot) []model.Message {
 	output := t.Output
 	if output == "" {
@@ -187,11 +187,11 @@ func shortMessages(t TurnSnapshot) []model.Message {
 }
 
 const (
-	bytesPerToken = 4 // bytes, about
-	tokensPerPart  = 4 // tokens of a part, besides what it says
+	bytesPerToken = 4 // approximate
+	tokensPerPart = 4 // overhead of a part
 )
 
-// countTokens is about how many tokens messages have.
+// countTokens returns the approximate number of tokens of messages.
 func countTokens(list []model.Message) (n int) {
 	for _, m := range list {
 		for _, p := range m.Parts {
@@ -204,7 +204,7 @@ func countTokens(list []model.Message) (n int) {
 	return n
 }
 
-// transcript is a turn as an extractor is given it.
+// transcript returns a turn for an extractor.
 func transcript(l *runLog) []Exchange {
 	var out []Exchange
 	for i, m := range l.answers {

@@ -10,19 +10,19 @@ import (
 	"reeve/internal/store"
 )
 
-// Caller is the gate.
+// Caller is the part of the gate that Rehearsal uses.
 type Caller interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 }
 
-// Rehearsal is a brain that follows a plan: the calls an agent's config lists under "rehearsal". It proves everything
-// around a brain without a model.
+// Rehearsal is a brain that makes the calls listed in an agent's config under "rehearsal". It tests everything around a
+// brain without a model.
 type Rehearsal struct {
 	DB   *store.DB
 	Gate Caller
 }
 
-// Run follows the plan from where it was left.
+// Run continues the plan at its current position.
 func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	plan, at, err := r.loadPlan(ctx, run)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	return reeve.RunEnd{State: reeve.RunCompleted, Output: plan.Output, Notify: plan.Notify}
 }
 
-// hasEnded tells whether somebody has ended the run, which a brain learns from a refusal.
+// hasEnded reports whether the run is no longer running in the store.
 func (r *Rehearsal) hasEnded(ctx context.Context, run reeve.Run) (over bool) {
 	err := r.DB.View(ctx, func(s *store.Snap) error {
 		state, err := s.Runs().RunState(ctx, run.WorkspaceID, run.ID)
@@ -70,7 +70,7 @@ func (r *Rehearsal) hasEnded(ctx context.Context, run reeve.Run) (over bool) {
 	return err == nil && over
 }
 
-// endAfterCall tells whether a call ends the run. One that waits parks it.
+// endAfterCall reports whether a call ends the run. A call that waits parks it.
 func (r *Rehearsal) endAfterCall(s reeve.RehearsalStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
 	if err != nil && res.CallID == "" {
 		return failedEnd(err), true // it could not even be recorded
@@ -89,8 +89,8 @@ func (r *Rehearsal) endAfterCall(s reeve.RehearsalStep, res reeve.Result, err er
 	return reeve.RunEnd{}, false
 }
 
-// endAfterError tells whether a step that was refused or failed ends the run: when it had to succeed, or when no other would
-// be let through. Otherwise a model would see what happened, and go on.
+// endAfterError reports whether a failed step ends the run: if the step must succeed, or if no later call would be
+// allowed.
 func endAfterError(s reeve.RehearsalStep, err error) (reeve.RunEnd, bool) {
 	switch code := reeve.CodeOf(err); {
 	case code == reeve.Stopped:
@@ -105,15 +105,15 @@ func failedEnd(err error) reeve.RunEnd {
 	return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
 }
 
-// planPosition is how far a run has come.
+// planPosition is the position of a run in its plan.
 type planPosition struct {
 	step    int
-	end     reeve.RunEnd // what a step came to that the run did not survive
-	results int          // how many results of calls that are answered later there are
+	end     reeve.RunEnd // set if a failed step ended the run
+	results int          // number of results of deferred calls
 }
 
-// loadPlan gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up
-// after a crash follows the same one, whatever the agent's config says by then.
+// loadPlan returns the run's plan and position. The plan is stored before the first call, so a resumed run follows the
+// same plan even if the agent's config has changed.
 func (r *Rehearsal) loadPlan(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at planPosition, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		list, err := tx.Ledger().RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxSteps)
@@ -146,9 +146,8 @@ func (r *Rehearsal) loadPlan(ctx context.Context, run reeve.Run) (plan reeve.Reh
 	return plan, at, err
 }
 
-// findPosition gives the place in a plan that a thread has come to: behind the last step that has its result. Steps are known
-// by their operation ids, and those that leave none by their tool, in order; others may have written into the thread
-// too, such as a person who took a call back.
+// findPosition returns the position after the last step that has a result. Steps are identified by their operation ids,
+// and reads by their tool, in order. Messages of others, such as a person who cancelled a call, are ignored.
 func findPosition(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at planPosition, err error) {
 	results := map[string]reeve.ResultInfo{}
 	for _, m := range list {
@@ -188,7 +187,7 @@ func findPosition(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at
 	return at, nil
 }
 
-// readPlan takes the plan from the agent's config.
+// readPlan reads the plan from the agent's config.
 func (r *Rehearsal) readPlan(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Rehearsal, error) {
 	a, err := tx.Agents().GetAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil {

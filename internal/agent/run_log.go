@@ -11,44 +11,44 @@ import (
 	"reeve/model"
 )
 
-// runLog is a run as its messages tell it.
+// runLog is a run's messages, decoded.
 type runLog struct {
-	inputs    []reeve.Message // what the run was given: by a person, or by what woke it
-	info    reeve.MessageInfo
-	answers   []*modelAnswer
-	partialAnswer    string // what was said of an answer that a person cut off
-	notesTaken   bool   // notes have been taken of it
-	lastMessage    string // the last message that was read
-	deferredResults int    // how many results of calls that are answered later are known, if any is awaited
+	inputs          []reeve.Message // messages of a person, or what woke the run
+	info            reeve.MessageInfo
+	answers         []*modelAnswer
+	partialAnswer   string // text of an answer that a person cancelled
+	notesTaken      bool   // notes were extracted
+	lastMessage     string // the highest message id
+	deferredResults int    // number of stored results of deferred calls, if any call is open
 }
 
-// modelAnswer is one answer of the model with what became of its calls.
+// modelAnswer is one answer of the model with its calls.
 type modelAnswer struct {
-	id     string // of its message
-	index      int
-	lastSeen   string   // the last message that the model knew of
-	unseenCalls []string // calls before it, by action, whose results the model did not know of
-	answer model.Answer
-	calls  []*answerCall
+	id          string // message id
+	index       int
+	lastSeen    string   // the last message that the model had seen
+	unseenCalls []string // earlier calls, by action, whose results the model had not seen
+	answer      model.Answer
+	calls       []*answerCall
 }
 
-// hasSeen tells whether the model knew the result of a call when it gave the answer. That one came before another by its
-// id says little: on PostgreSQL both are written at once, and the second may be there first.
+// hasSeen reports whether the model had the result of a call when it gave the answer. The order of ids is not enough:
+// on PostgreSQL a result with a lower id may be committed later.
 func (m *modelAnswer) hasSeen(c *answerCall) bool {
 	return c.result != nil && c.answerIndex < m.index && c.result.ID <= m.lastSeen && !slices.Contains(m.unseenCalls, c.action.ID)
 }
 
-// answerCall is one call that an answer wants.
+// answerCall is one call of an answer.
 type answerCall struct {
 	model.Part
-	ordinal int // among all calls of the run
-	answerIndex    int
-	action  *reeve.Message
-	result  *reeve.Message
-	info    reeve.ResultInfo
+	ordinal     int // position among all calls of the run
+	answerIndex int
+	action      *reeve.Message
+	result      *reeve.Message
+	info        reeve.ResultInfo
 }
 
-// readRun reads a run's log.
+// readRun reads and decodes a run's log.
 func readRun(ctx context.Context, s *store.Snap, run reeve.Run) (*runLog, error) {
 	list, err := s.Ledger().AllRunMessages(ctx, run.WorkspaceID, run.ID)
 	if err != nil {
@@ -61,7 +61,7 @@ func readRun(ctx context.Context, s *store.Snap, run reeve.Run) (*runLog, error)
 	return l, err
 }
 
-// parseLog makes a log of a run's messages, in order.
+// parseLog decodes a run's messages, which are in order.
 func parseLog(list []reeve.Message) (*runLog, error) {
 	l := &runLog{}
 	byAction := map[string]*answerCall{}
@@ -108,7 +108,7 @@ func parseLog(list []reeve.Message) (*runLog, error) {
 	return l, nil
 }
 
-// parseAnswer reads a stored answer; nil means that the thought is another, perhaps a part of an answer that was cut off.
+// parseAnswer decodes a stored answer. It returns nil for any other thought; part reports a partial answer.
 func parseAnswer(m *reeve.Message, n int, ordinal *int) (_ *modelAnswer, part bool, err error) {
 	var info struct { // what is needed of reeve.MessageInfo, with the answer read at once
 		Type   string       `json:"type"`
@@ -135,8 +135,8 @@ const (
 	partType   = "part" // of an answer that was cut off
 )
 
-// findCall finds the call that an action makes: one of the last answer that is known by the model's own id. Others may have
-// written into the run too, such as a person who took a call back.
+// findCall returns the call of the last answer that an action made, or nil. Actions of others, such as a person who
+// cancelled a call, have no matching call.
 func (l *runLog) findCall(m *reeve.Message) (*answerCall, error) {
 	if len(l.answers) == 0 {
 		return nil, nil
@@ -155,7 +155,7 @@ func (l *runLog) findCall(m *reeve.Message) (*answerCall, error) {
 	return nil, nil
 }
 
-// lastAnswer is the last move; nil means that there is none.
+// lastAnswer returns the last answer, or nil.
 func (l *runLog) lastAnswer() *modelAnswer {
 	if len(l.answers) == 0 {
 		return nil
@@ -163,7 +163,7 @@ func (l *runLog) lastAnswer() *modelAnswer {
 	return l.answers[len(l.answers)-1]
 }
 
-// hasUnseenResults tells whether a result has come that the model has not been shown.
+// hasUnseenResults reports whether a result has arrived that the model has not seen.
 func (l *runLog) hasUnseenResults() bool {
 	end := l.lastAnswer()
 	for _, m := range l.answers {
@@ -176,7 +176,7 @@ func (l *runLog) hasUnseenResults() bool {
 	return false
 }
 
-// awaitedCalls lists the calls, by action, whose results are still to come.
+// awaitedCalls lists the actions of the calls that have no result yet.
 func (l *runLog) awaitedCalls() (actions []string) {
 	for _, m := range l.answers {
 		for _, c := range m.calls {
@@ -188,7 +188,7 @@ func (l *runLog) awaitedCalls() (actions []string) {
 	return actions
 }
 
-// isSettled tells whether nothing more can come to a turn that is over.
+// isSettled reports whether every call has a result.
 func (l *runLog) isSettled() bool {
 	for _, m := range l.answers {
 		for _, c := range m.calls {
@@ -200,7 +200,7 @@ func (l *runLog) isSettled() bool {
 	return true
 }
 
-// countFailures counts calls that came to an error.
+// countFailures counts the failed calls.
 func (l *runLog) countFailures() (n int) {
 	for _, m := range l.answers {
 		for _, c := range m.calls {
@@ -212,7 +212,7 @@ func (l *runLog) countFailures() (n int) {
 	return n
 }
 
-// cutReason is why an answer is not whole, the last one if there are several.
+// cutReason returns why the last incomplete answer was cut, or "".
 func (l *runLog) cutReason() reeve.CutReason {
 	for _, m := range slices.Backward(l.answers) {
 		if why := m.answer.CutReason(); why != "" {
@@ -222,8 +222,8 @@ func (l *runLog) cutReason() reeve.CutReason {
 	return ""
 }
 
-// messages is the run as the model is told it. Every call has exactly one result, whatever became of it: one that had
-// not come when the model was asked is said to have been started, and comes as news when it has.
+// messages returns the run as messages for the model. Every call has exactly one result. A result that was missing when
+// the model was asked is reported as started, and follows as text when it has arrived.
 func (l *runLog) messages() []model.Message {
 	var out []model.Message
 	for i, m := range l.answers {
@@ -254,7 +254,7 @@ func (l *runLog) messages() []model.Message {
 	return out
 }
 
-// sendable leaves out parts that say nothing.
+// sendable removes empty text parts.
 func sendable(parts []model.Part) []model.Part {
 	var out []model.Part
 	for _, p := range parts {
@@ -265,7 +265,7 @@ func sendable(parts []model.Part) []model.Part {
 	return out
 }
 
-// resultPart is what the model is told of a call, whose result it may know.
+// resultPart returns the result of a call for the model. If it is not known, the part says why.
 func (c *answerCall) resultPart(known bool) model.Part {
 	p := model.Part{Type: model.Result, ID: c.ID, Name: c.Name}
 	switch {
@@ -282,7 +282,7 @@ func (c *answerCall) resultPart(known bool) model.Part {
 	return p
 }
 
-// renderError says why a call failed, with every input that was wrong.
+// renderError renders why a call failed, with every invalid field.
 func (c *answerCall) renderError() string {
 	text := fmt.Sprintf("%s: %s", c.info.Code, c.info.Message)
 	if c.info.Message == "" {

@@ -6,9 +6,9 @@ import (
 	"reeve/internal/store"
 )
 
-// readSummary gives what the model is told of turns that are too old to be shown, and notes up to where they should be put
-// into words: half of what it is shown goes along, so that this is not to be done for every turn. Three rows are read,
-// whatever the conversation's length.
+// readSummary returns the summary of turns that are too old to be shown. If more turns should be summarized, it sets
+// summarizeUpTo to the middle of the shown turns, so that not every turn needs a new summary. It reads three rows,
+// whatever the length of the conversation.
 func (v *turn) readSummary(ctx context.Context, s *store.Snap, shown []TurnSnapshot) (string, error) {
 	if !v.set.Summaries || *v.set.RecentTurns == 0 {
 		return "", nil

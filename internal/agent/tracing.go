@@ -13,12 +13,12 @@ import (
 	"reeve/model"
 )
 
-// ModelCall is one question to a model, as those who measure see it.
+// ModelCall describes one request to a model, for metrics.
 type ModelCall struct {
-	For      string     // the model that was asked for, as somebody named it
-	Provider string     // of Model
-	Model    string     // the one that answered; empty when none did
-	Code     reeve.Code // empty when it was answered
+	For      string     // the model that was requested
+	Provider string     // provider of Model
+	Model    string     // the model that answered; empty if none did
+	Code     reeve.Code // empty on success
 	Spent    reeve.Amount
 	Usage    model.Usage
 }
@@ -30,10 +30,10 @@ func (t *ModelRunner) getTracer() trace.Tracer {
 	return t.Tracer
 }
 
-// Resolver gives the provider that a model belongs to, and the provider's own name of it.
+// Resolver returns the provider of a model and the provider's name for it.
 type Resolver func(name string) (provider, own string)
 
-// resolveModel gives the provider that a model belongs to and the provider's own name of it, as far as they are known.
+// resolveModel returns the provider of a model and the provider's name for it. An unknown provider is "".
 func (t *ModelRunner) resolveModel(name string) (provider, own string) {
 	if t.Resolve == nil {
 		return "", name
@@ -41,10 +41,10 @@ func (t *ModelRunner) resolveModel(name string) (provider, own string) {
 	return t.Resolve(name)
 }
 
-// conventionalProviders are the names that the GenAI conventions have for providers that are called otherwise here.
+// conventionalProviders maps provider names to those of the OpenTelemetry GenAI conventions, where they differ.
 var conventionalProviders = map[string]string{"gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
 
-// conventionalStops are the reasons to stop in the words of the GenAI conventions.
+// conventionalStops maps stop reasons to those of the OpenTelemetry GenAI conventions.
 var conventionalStops = map[model.Stop]string{
 	model.StopEnd: "stop", model.StopTools: "tool_call",
 	model.StopLength: "length", model.StopRefused: "content_filter",
@@ -53,7 +53,7 @@ var conventionalStops = map[model.Stop]string{
 // spanAttributes are the attributes of a span.
 type spanAttributes []attribute.KeyValue
 
-// text adds an attribute, unless there is nothing to say.
+// text adds an attribute, unless the value is empty.
 func (a *spanAttributes) text(key, value string) {
 	if value != "" {
 		*a = append(*a, attribute.String(key, value))
@@ -64,7 +64,7 @@ func (a *spanAttributes) provider(name string) {
 	a.text("gen_ai.provider.name", cmp.Or(conventionalProviders[name], name))
 }
 
-// traceRun wraps a run in a span by the GenAI conventions.
+// traceRun wraps a run in a span that follows the GenAI conventions.
 func (v *turn) traceRun(ctx context.Context, do func(context.Context) reeve.RunEnd) reeve.RunEnd {
 	ctx, span := v.getTracer().Start(ctx, "invoke_agent "+v.agent.Name, trace.WithSpanKind(trace.SpanKindInternal))
 	defer span.End()
@@ -95,7 +95,7 @@ func (v *turn) traceRun(ctx context.Context, do func(context.Context) reeve.RunE
 	return end
 }
 
-// traceQuestion wraps a question in a span, and tells those who measure.
+// traceQuestion asks the model within a span, checks the answer and reports it to OnAnswer.
 func (v *turn) traceQuestion(ctx context.Context, r model.Request) (a model.Answer, spent reeve.Amount, err error) {
 	provider, name := v.resolveModel(r.Model)
 	ctx, span := v.getTracer().Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient))
@@ -126,7 +126,7 @@ func (v *turn) traceQuestion(ctx context.Context, r model.Request) (a model.Answ
 	return a, spent, err
 }
 
-// questionAttributes says what a model was asked, and what is known of its answer.
+// questionAttributes returns the span attributes of a request and its answer.
 func (v *turn) questionAttributes(r model.Request, provider, name string, answer model.Answer) spanAttributes {
 	a := spanAttributes{attribute.String("gen_ai.operation.name", "chat")}
 	a.provider(provider)

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// pastTurn is a turn that is over, as the model may be shown it.
+// pastTurn is an earlier turn as the model gets it.
 type pastTurn struct {
 	TurnSnapshot
-	firstMessage   string // its first message
-	tokens  int
-	isSettled bool // nothing can come to it any more
-	isUnread  bool // it is still to be read
-	wordsOnly   bool // it is shown by its words only
+	firstMessage string // id of its first message
+	tokens       int
+	isSettled    bool // the turn cannot change any more
+	isUnread     bool // its messages are not read yet
+	wordsOnly    bool // only its text is shown
 }
 
-// maxCacheBytes bounds how many bytes of past turns are kept ready, about.
+// maxCacheBytes is the approximate size limit of the turn cache.
 const maxCacheBytes = 8 << 20
 
-// turnCache keeps turns that are over, and to which nothing can come any more, so that a conversation's last ones need not
-// be read and taken apart for each turn that follows. The least recently used go first.
+// turnCache is an LRU cache of turns that cannot change any more, so that recent turns are not read and decoded again
+// for each new turn.
 type turnCache struct {
 	mu    sync.Mutex
-	order list.List // of past
+	order list.List // of pastTurn
 	byRun map[string]*list.Element
 	bytes int
 }
@@ -38,7 +38,7 @@ func (p *turnCache) get(run string) (pastTurn, bool) {
 	return e.Value.(pastTurn), true
 }
 
-// put keeps a turn that is settled, unless it is large: what people attach is read when it is needed.
+// put adds a turn, unless it can still change or is large. Turns with attachments are usually large and are read again.
 func (p *turnCache) put(t pastTurn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *turnCache) put(t pastTurn) {
 	}
 }
 
-// sizeOf is about how many bytes a turn takes.
+// sizeOf returns the approximate size of a turn in bytes.
 func sizeOf(t pastTurn) int {
 	n := 512 + len(t.Input) + len(t.Output)
 	for _, m := range t.Messages {

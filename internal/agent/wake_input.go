@@ -10,13 +10,13 @@ import (
 	"reeve/internal/store"
 )
 
-// noReport is what an agent answers when the person of its schedule need not be told.
+// noReport is the answer of a scheduled run whose user need not be notified.
 const noReport = "NOTHING TO REPORT"
 
-// maxTriggers bounds how many changes an agent is told of in one run.
+// maxTriggers bounds the changes that the input of one run lists.
 const maxTriggers = 50
 
-// recordWake writes down what woke the agent, in words. Of a turn that is what the person said, which is there already.
+// recordWake stores what woke the agent as the first message of the run. A turn already has the user's message.
 func (v *turn) recordWake(ctx context.Context) error {
 	return v.DB.Update(ctx, func(tx *store.Tx) error {
 		text, err := v.describeWake(ctx, tx)
@@ -33,6 +33,7 @@ func (v *turn) recordWake(ctx context.Context) error {
 	})
 }
 
+// describeWake renders what woke the agent.
 func (v *turn) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
 	switch v.run.Reason {
 	case reeve.ReasonTimer, reeve.ReasonCatchup:
