@@ -112,8 +112,8 @@ func TestK18_StopAndTell(t *testing.T) {
 	}{
 		{reeve.Unauthenticated, reeve.AuthFailure, catchAll, "credential"},
 		{reeve.Unauthenticated, reeve.AuthFailure, look, "credential"},
-		{reeve.Forbidden, reeve.PermissionFailure, catchAll, "allowed"},
-		{reeve.Denied, reeve.PermissionFailure, catchAll, "allowed"},
+		{reeve.Forbidden, reeve.PermissionFailure, catchAll, "permission denied"},
+		{reeve.Denied, reeve.PermissionFailure, catchAll, "permission denied"},
 		{reeve.Internal, reeve.InternalFailure, look, "an internal error of Reeve"},
 	} {
 		t.Run(string(c.class)+" "+string(c.code), func(t *testing.T) {

@@ -114,7 +114,7 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 	for name, want := range map[string]struct {
 		says string
 		runs int
-	}{"throws": {"no letters today", 3}, "words": {"gave no request", 1}, "nothing": {"no messages", 1},
+	}{"throws": {"no letters today", 3}, "words": {"returned no valid request", 1}, "nothing": {"no messages", 1},
 		"misspelt": {"mesages", 1}, "greedy": {"shell_exec", 1}, "absent": {"not found", 0},
 		"bot": {"not found", 0}} {
 		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"assembly": name}})

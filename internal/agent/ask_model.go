@@ -47,7 +47,7 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	if n == v.set.MaxMoves {
 		r.Choice = model.NoCall
 		r.Messages = appendUserText(r.Messages,
-			"You have come to the limit of moves in this turn. Answer now, with what you have; no tool can be called "+
+			"You have reached the limit of moves in this turn. Answer now with what you have; you cannot call tools "+
 				"any more.")
 	}
 	var answer model.Answer
@@ -56,7 +56,7 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 		answer, spent, err = v.traceQuestion(ctx, r)
 		return spent, err
 	}, func(ctx context.Context, tx *store.Tx) error { return v.storeAnswer(ctx, tx, answer, spent) })
-	if spent.Tokens == 0 && spent.Micros == 0 { // which is not charged, if it came to nothing
+	if spent.Tokens == 0 && spent.Micros == 0 { // a request without usage is not charged
 		spent = reeve.Amount{}
 	}
 	if why := reeve.CancelCause(ctx); err != nil && why != nil {
@@ -100,7 +100,7 @@ func (v *turn) checkAnswer(a *model.Answer) error {
 			continue
 		}
 		if p.Name == "" {
-			return reeve.Errorf(reeve.ModelFailed, "the model called a tool without naming it")
+			return reeve.Errorf(reeve.ModelFailed, "the model called a tool without a name")
 		}
 		for n := 2; p.ID == "" || seen[p.ID]; n++ {
 			p.ID = fmt.Sprintf("call_%d_%d_%d", len(v.log.answers)+1, i+1, n)
@@ -116,13 +116,13 @@ func (v *turn) checkAnswer(a *model.Answer) error {
 // storeAnswer stores an answer and its frames. It fails if the run has ended meanwhile.
 func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
 	if c := v.conversation(); c != "" {
-		// so that it does not end before its clients are told
+		// so that the conversation does not end before the frames are stored
 		if err := tx.Chat().LockConversation(ctx, c); err != nil {
 			return err
 		}
 	}
 	state, err := tx.Runs().RunState(ctx, v.run.WorkspaceID, v.run.ID)
-	if err == nil && state.Final() { // somebody ended it while the model was thinking
+	if err == nil && state.Final() { // a person ended the run while the model was answering
 		err = reeve.ErrEnded
 	}
 	if err != nil {
@@ -175,6 +175,6 @@ func (v *turn) storePartialAnswer(ctx context.Context, spent reeve.Amount) {
 			Kind: reeve.Thought, Content: text, Metadata: info})
 	})
 	if err != nil {
-		v.Log.Warn("what was said of an answer that was cut off was not kept", "run", v.run.ID, "error", err)
+		v.Log.Warn("partial answer not stored", "run", v.run.ID, "error", err)
 	}
 }

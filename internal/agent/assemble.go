@@ -22,18 +22,18 @@ type Assembler interface {
 type AssemblyInput struct {
 	WorkspaceID     string           `json:"workspace_id"`
 	AgentID         string           `json:"agent_id"`
-	ConversationID  string           `json:"conversation_id,omitempty" doc:"Empty for a run that is not a turn"`
+	ConversationID  string           `json:"conversation_id,omitempty" doc:"Conversation of the turn; empty for other runs"`
 	TurnID          string           `json:"turn_id"`
 	UserID          string           `json:"user_id,omitempty"`
 	Agent           string           `json:"agent" doc:"The agent's name"`
-	Others          []string         `json:"others,omitempty" doc:"The names of other agents that speak in what follows"`
-	UserMessage     model.Message    `json:"user_message" doc:"What the turn is about"`
-	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Oldest first, this one excluded; they are kept for later turns, and must not be changed"`
-	Summary         string           `json:"summary,omitempty" doc:"Turns before those, in a few words"`
-	Notes           []reeve.Note     `json:"notes,omitempty" doc:"What the agent remembers of the user that may matter: the best first"`
-	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Others of the conversation that are still under way"`
+	Others          []string         `json:"others,omitempty" doc:"Names of the other agents in the messages"`
+	UserMessage     model.Message    `json:"user_message" doc:"The user's message"`
+	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Earlier turns, oldest first. They are cached and must not be changed"`
+	Summary         string           `json:"summary,omitempty" doc:"Summary of the turns before recent_turns"`
+	Notes           []reeve.Note     `json:"notes,omitempty" doc:"Relevant notes about the user, best first"`
+	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Other open turns of the conversation"`
 	ModelProfileID  string           `json:"model_profile_id" doc:"The model's name"`
-	Instructions    string           `json:"instructions,omitempty" doc:"With their variables in place"`
+	Instructions    string           `json:"instructions,omitempty" doc:"Instructions with variables inserted"`
 	ToolIDs         []string         `json:"tool_ids"`
 	ToolDefinitions []ToolDefinition `json:"tool_definitions"`
 	Settings        Settings         `json:"settings"`
@@ -45,9 +45,9 @@ type TurnSnapshot struct {
 	State    reeve.RunState  `json:"state,omitempty"`
 	Input    string          `json:"input"`
 	Output   string          `json:"output,omitempty"`
-	AgentID  string          `json:"agent_id,omitempty" doc:"Who answered"`
-	ParentID string          `json:"parent_id,omitempty" doc:"Of a turn that a call of another began: that turn"`
-	Messages []model.Message `json:"messages" doc:"All of it, as the model may be shown it; of other agents, what they said, by name"`
+	AgentID  string          `json:"agent_id,omitempty" doc:"Agent that answered"`
+	ParentID string          `json:"parent_id,omitempty" doc:"Turn whose call began this turn"`
+	Messages []model.Message `json:"messages" doc:"Messages for the model; of other agents only their text, after their names"`
 }
 
 // ActiveTurn is another turn that is under way.
@@ -86,7 +86,7 @@ func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error)
 	})
 	if err != nil && ctx.Err() == nil {
 		said := reeve.AsError(err)
-		err = reeve.Errorf(reeve.AssemblyFailed, "what the model should be asked could not be put together: %s",
+		err = reeve.Errorf(reeve.AssemblyFailed, "request assembly failed: %s",
 			said.Message).Hintf("%s", said.Hint)
 	}
 	return r, err
@@ -215,7 +215,7 @@ func (v *turn) listActiveTurns(ctx context.Context, s *store.Snap) ([]ActiveTurn
 	var out []ActiveTurn
 	for _, r := range runs {
 		if slices.ContainsFunc(v.run.Ancestors, func(a reeve.Ancestor) bool { return a.RunID == r.ID }) {
-			continue // it is what is being talked about
+			continue // it called this turn
 		}
 		t := ActiveTurn{ID: r.ID, Input: r.Input}
 		ops, err := s.Chat().OpenOperations(ctx, v.run.WorkspaceID, r.ID, 20)
@@ -240,7 +240,7 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 		Temperature: in.Settings.Temperature, Effort: in.Settings.Effort}
 	if len(in.ActiveTurns) > 0 {
 		var b strings.Builder
-		b.WriteString("\n\nOther turns of this conversation are still under way; they are answered apart:\n")
+		b.WriteString("\n\nOther turns of this conversation are in progress. They are answered separately:\n")
 		for _, t := range in.ActiveTurns {
 			fmt.Fprintf(&b, "- %q", reeve.Truncate(t.Input, 200))
 			for _, p := range t.Pending {
@@ -252,27 +252,27 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 	}
 	if len(in.Others) > 0 {
 		r.System = strings.TrimSpace(
-			fmt.Sprintf("%s\n\nYou are %s. Other agents speak in this conversation too: %s. What they say stands "+
-				"after their names in brackets, as in [%s]. Do not put your own name before what you say.",
+			fmt.Sprintf("%s\n\nYou are %s. Other agents speak in this conversation too: %s. Their text follows "+
+				"their names in brackets, as in [%s]. Do not put your own name before your text.",
 				r.System, in.Agent, strings.Join(in.Others, ", "), in.Others[0]))
 	}
 	for _, t := range in.ToolDefinitions {
 		d := t.Description
 		if t.Async {
-			d += " (Takes a while: its result comes later, by itself; go on without it.)"
+			d += " (Asynchronous: the result arrives later by itself; continue without it.)"
 		}
 		r.Tools = append(r.Tools, model.Tool{Name: t.ID, Description: d, Parameters: t.InputSchema})
 	}
 	if len(in.Notes) > 0 {
 		var b strings.Builder
-		b.WriteString("[What you noted before, which may matter or not]")
+		b.WriteString("[Your earlier notes, which may be relevant]")
 		for _, n := range in.Notes {
 			fmt.Fprintf(&b, "\n- %s", n.Content)
 		}
 		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, b.String()))
 	}
 	if in.Summary != "" {
-		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, "[What was said before, in short]\n"+
+		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, "[Summary of the earlier conversation]\n"+
 			in.Summary))
 	}
 	for _, t := range in.RecentTurns {

@@ -91,12 +91,12 @@ func (s *automationStep) Assemble(ctx context.Context, in AssemblyInput) (r mode
 func (s *automationStep) parseRequest(value json.RawMessage, in AssemblyInput, ask model.Request,
 	kept attachments) (r model.Request, err error) {
 	wrong := func(format string, args ...any) (model.Request, error) {
-		return r, reeve.Errorf(reeve.Validation, "the automation %s gave no request: %s", s.automation,
+		return r, reeve.Errorf(reeve.Validation, "automation %s returned no valid request: %s", s.automation,
 			fmt.Sprintf(format, args...)).
-			Hintf(`it must come to {"messages": [{"role": "user", "text": "..."}], "system": "...", ...}; docs/automations.md has the contract`)
+			Hintf(`it must return {"messages": [{"role": "user", "text": "..."}], "system": "...", ...}; docs/automations.md has the contract`)
 	}
 	var out scriptedRequest
-	out.System, out.Effort = ask.System, ask.Effort // an empty text is none
+	out.System, out.Effort = ask.System, ask.Effort // an explicit empty string removes them
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&out); err != nil {
@@ -108,7 +108,7 @@ func (s *automationStep) parseRequest(value json.RawMessage, in AssemblyInput, a
 			m.Parts = append([]model.Part{{Type: model.Text, Text: m.Text}}, m.Parts...)
 		}
 		if m.Role != model.User && m.Role != model.Assistant || len(m.Parts) == 0 {
-			return wrong("message %d has no role, or says nothing", i+1)
+			return wrong("message %d has no role or no content", i+1)
 		}
 		for j := range m.Parts {
 			if err := kept.restore(&m.Parts[j]); err != nil {
@@ -161,7 +161,7 @@ func (s *automationStep) Extract(ctx context.Context, in ExtractionInput) ([]str
 		Notes []string `json:"notes"`
 	}
 	if json.Unmarshal(value, &out) != nil {
-		return nil, nil // it keeps what it wants by itself
+		return nil, nil // the automation stores notes itself
 	}
 	return out.Notes, nil
 }
@@ -196,7 +196,7 @@ func (k attachments) restore(p *model.Part) error {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || n >= len(k) {
-		return fmt.Errorf("there is no %s", p.URL)
+		return fmt.Errorf("attachment %s not found", p.URL)
 	}
 	p.Data, p.URL = k[n], ""
 	return nil

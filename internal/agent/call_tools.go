@@ -52,7 +52,7 @@ func (v *turn) callAwaited(ctx context.Context, calls []*answerCall) (waits *ree
 		if end != nil && waits == nil {
 			waits = end
 		}
-		// nothing more is made before a person has spoken
+		// wait for the person before making more calls
 		if end != nil && (end.State != reeve.RunParked || res.State != reeve.Dispatched) {
 			return end
 		}
@@ -91,11 +91,11 @@ func (v *turn) newCall(c *answerCall) reeve.Call {
 func (v *turn) handleResult(ctx context.Context, c *answerCall, a reeve.BatchResult) *reeve.RunEnd {
 	switch {
 	case !a.Made:
-		return nil // one before it waits
+		return nil // an earlier call waits
 	case a.Err != nil && a.Result.CallID == "":
-		return v.failStep(a.Err) // it could not even be recorded
+		return v.failStep(a.Err) // the call was not recorded
 	case a.Err != nil:
-		if reeve.CodeOf(a.Err) == reeve.Stopped || reeve.CancelCause(ctx) != nil { // told with the turn's end
+		if reeve.CodeOf(a.Err) == reeve.Stopped || reeve.CancelCause(ctx) != nil { // reported with the end of the turn
 			return v.failStep(a.Err)
 		}
 		return v.failStepIf(v.sendResult(ctx, c, a.Result))

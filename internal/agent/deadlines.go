@@ -14,19 +14,19 @@ type RunEnder interface {
 	End(ctx context.Context, workspace, run string, why *reeve.Error) (reeve.Run, error)
 }
 
-// RunWaker makes the scheduler look for runs that can go on.
+// RunWaker wakes the scheduler, which resumes runs.
 type RunWaker interface{ Wakeup() }
 
 const (
-	deadlineBatch = 16               // calls that one step settles
-	deadlinePoll  = 5 * time.Second  // how long a deadline that another server has set may wait for us to look
-	deadlineRetry = 10 * time.Second // before a call that could not be settled is looked at again
-	// before a call is looked at again whose time is up while its run waits for a person
+	deadlineBatch = 16               // calls per step
+	deadlinePoll  = 5 * time.Second  // delay until a deadline that another process set is noticed
+	deadlineRetry = 10 * time.Second // delay after a failed attempt
+	// delay between checks of an overdue call whose run waits for a person
 	personRecheck = 30 * time.Second
 )
 
-// Deadlines settles the calls of agents by agents whose time is up, and those whose end was never reported. No process
-// owns such a call: several servers may look at it, and what they write is refused when another was faster.
+// Deadlines resolves calls between agents whose time is up, or whose run ended without a report. No process owns such a
+// call: if several processes resolve it, the store accepts only the first write.
 type Deadlines struct {
 	calls *Delegation
 	runs  RunEnder
@@ -44,7 +44,7 @@ func (d *Deadlines) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, next, err := d.Step(ctx)
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("could not look for calls of agents that are overdue", "error", err)
+			d.log.Error("overdue call check failed", "error", err)
 		}
 		if n < deadlineBatch {
 			d.calls.changed.Wait(ctx, next)
@@ -80,16 +80,16 @@ func (d *Deadlines) Step(ctx context.Context) (n int, next time.Duration, err er
 // resolveCall resolves one overdue call. If that fails, it logs the error and postpones the call.
 func (d *Deadlines) resolveCall(ctx context.Context, op reeve.Operation) {
 	err := d.tryResolveCall(ctx, op)
-	if err == nil || reeve.CodeOf(err) == reeve.Conflict { // another was faster
-		d.queue.Wakeup() // its caller may go on
+	if err == nil || reeve.CodeOf(err) == reeve.Conflict { // another process resolved it
+		d.queue.Wakeup() // its caller may resume
 		return
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	d.log.Error("could not settle a call whose time is up; it will be tried again", "operation", op.ID, "error", err)
+	d.log.Error("overdue call not resolved; will retry", "operation", op.ID, "error", err)
 	if err := d.postpone(ctx, op, deadlineRetry); err != nil && reeve.CodeOf(err) != reeve.Conflict {
-		d.log.Error("could not put off a call whose time is up", "operation", op.ID, "error", err)
+		d.log.Error("overdue call not postponed", "operation", op.ID, "error", err)
 	}
 }
 
@@ -111,12 +111,12 @@ func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) erro
 	case begun && run.State == reeve.RunParked && !goesOn:
 		return d.postpone(ctx, op, personRecheck)
 	case begun && !run.State.Final():
-		_, err = d.runs.End(ctx, run.WorkspaceID, run.ID, reeve.Errorf(reeve.Timeout, "it did not answer in time"))
+		_, err = d.runs.End(ctx, run.WorkspaceID, run.ID, reeve.Errorf(reeve.Timeout, "the agent did not answer in time"))
 		return err
 	}
 	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
 		if !begun {
-			gone := reeve.CallOutcome{Err: reeve.Errorf(reeve.ToolFailed, "what it began is gone")}
+			gone := reeve.CallOutcome{Err: reeve.Errorf(reeve.ToolFailed, "the run of this call was deleted")}
 			return d.calls.Gate.CompleteAwaited(ctx, tx, op.WorkspaceID, op.ID, gone)
 		}
 		return d.calls.OnRunEnd(ctx, tx, run)

@@ -69,7 +69,7 @@ func (d *Delegation) LoopIn(ctx context.Context, inv *reeve.Invocation, to, inpu
 		return err
 	}
 	if err != nil || run.Reason != reeve.ReasonUser {
-		return reeve.Errorf(reeve.Conflict, "there is no conversation to call another agent into").
+		return reeve.Errorf(reeve.Conflict, "this run has no conversation that another agent could join").
 			Hintf("delegate the task instead")
 	}
 	return d.startTurn(ctx, inv, reeve.DelegationRequest{Input: input, Conversation: run.SessionID}, to, within)
@@ -126,10 +126,10 @@ func (d *Delegation) startTurn(ctx context.Context, inv *reeve.Invocation, a ree
 	inv.AfterCommit(func() {
 		d.Turns.ServeDelegatedTurn(run)
 		if within < deadlinePoll {
-			d.Wakeup() // its time is up before Deadlines would look
+			d.Wakeup() // the deadline is before the next poll
 		}
 	})
-	waits := reeve.Errorf(reeve.InProgress, "%s has been asked, in %s", a.Agent.Name, run.ID)
+	waits := reeve.Errorf(reeve.InProgress, "%s was asked, in run %s", a.Agent.Name, run.ID)
 	waits.RetryAfter = within
 	return waits
 }
@@ -138,7 +138,7 @@ func (d *Delegation) startTurn(ctx context.Context, inv *reeve.Invocation, a ree
 func (d *Delegation) getAgent(ctx context.Context, tx *store.Tx, workspace, to string) (reeve.Agent, error) {
 	a, err := tx.Agents().GetAgent(ctx, workspace, to)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return a, reeve.Errorf(reeve.NotFound, "there is no agent %q", to).Hintf("%s", d.listNames(ctx, tx, workspace))
+		return a, reeve.Errorf(reeve.NotFound, "agent %q not found", to).Hintf("%s", d.listNames(ctx, tx, workspace))
 	}
 	if err != nil {
 		return a, err
@@ -148,11 +148,11 @@ func (d *Delegation) getAgent(ctx context.Context, tx *store.Tx, workspace, to s
 	case err != nil:
 		return a, err
 	case script:
-		return a, reeve.Errorf(reeve.Unsupported, "%s is an automation, and answers nobody", a.Name).
-			Hintf("ask an agent that a model drives")
+		return a, reeve.Errorf(reeve.Unsupported, "%s is an automation and cannot answer", a.Name).
+			Hintf("ask an agent with a model brain")
 	case a.Lifecycle != reeve.AgentActive:
 		return a, reeve.Errorf(reeve.Conflict, "the agent %s is %s", a.Name, a.Lifecycle).
-			Hintf("ask one that is active")
+			Hintf("ask an active agent")
 	case a.StoppedAt != nil:
 		return a, reeve.Errorf(reeve.Stopped, "the agent %s is stopped", a.Name).Hintf("a member can resume it")
 	}
@@ -165,7 +165,7 @@ const maxListedAgents = 20
 func (d *Delegation) listNames(ctx context.Context, tx *store.Tx, workspace string) string {
 	list, err := tx.Agents().ListAgents(ctx, workspace, "", 10*maxListedAgents)
 	if err != nil {
-		return "list the workspace's agents to see who is there"
+		return "list the workspace's agents"
 	}
 	var names []string
 	for _, a := range list {
@@ -192,11 +192,11 @@ func (d *Delegation) checkChain(ctx context.Context, tx *store.Tx, a reeve.Deleg
 	}
 	path := strings.Join(append(names, a.Agent.Name), " → ")
 	if circle >= 0 {
-		return reeve.Errorf(reeve.Denied, "this would be a circle: %s", path).
-			Hintf("answer with what you have; whoever asked you is waiting for it")
+		return reeve.Errorf(reeve.Denied, "this call would form a cycle: %s", path).
+			Hintf("answer with what you have; the caller is waiting")
 	}
-	return reeve.Errorf(reeve.Denied, "agents may call each other %d deep, and this would be deeper: %s", d.Depth,
-		path).Hintf("do it yourself, or answer with what you have")
+	return reeve.Errorf(reeve.Denied, "calls between agents may nest %d deep, and this call would exceed that: %s", d.Depth,
+		path).Hintf("do the task yourself, or answer with what you have")
 }
 
 // OnRunEnd stores the result of the call that began a run, in the transaction that ends the run.

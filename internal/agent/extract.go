@@ -65,7 +65,7 @@ func (v *turn) extractNotes(ctx context.Context) bool {
 		err = v.DB.Update(ctx, func(tx *store.Tx) error { return v.storeNotes(ctx, tx, notes) })
 	}
 	if err != nil {
-		v.Log.Warn("no notes could be taken of a turn", "run", v.run.ID, "error", err)
+		v.Log.Warn("note extraction failed", "run", v.run.ID, "error", err)
 	}
 	return err == nil
 }
@@ -84,7 +84,7 @@ func retryStep(ctx context.Context, f func(context.Context) error) (err error) {
 		late := limited.Err() != nil && ctx.Err() == nil
 		cancel()
 		if late && err != nil {
-			err = reeve.Errorf(reeve.Timeout, "it did not finish within %s", stepTimeout)
+			err = reeve.Errorf(reeve.Timeout, "the step did not finish within %s", stepTimeout)
 		}
 		if err == nil || n == maxStepTries || reeve.CodeOf(err) == reeve.Validation || !notify.Sleep(ctx, wait) {
 			return err

@@ -31,7 +31,7 @@ func (v *turn) showDelta(d model.Delta) {
 	case model.Discard:
 		f.Discard = true
 	case model.CallDelta:
-		return // the whole call is told when it is made
+		return // the call is sent with the answer
 	}
 	v.Events.Token(c, f)
 }
@@ -138,7 +138,7 @@ func (v *turn) sendWaiting(ctx context.Context, c *answerCall, r reeve.Result) e
 	}
 	key := fmt.Sprint("waits:", c.answerIndex, ":", c.ID, ":", r.Code, ":", r.ApprovalID)
 	if r.State == reeve.Unknown {
-		v.notifyFrames() // the gate has told it, with the operation
+		v.notifyFrames() // the gate has stored the frame with the operation
 	} else if err := v.sendFrame(ctx, key, f); err != nil {
 		return err
 	}

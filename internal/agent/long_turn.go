@@ -42,7 +42,7 @@ func (v *turn) readLongTurn(ctx context.Context, s *store.Snap, people *agentNam
 	case words:
 		return p, true, nil
 	}
-	if p.Output == "" { // much was written into it behind its answer
+	if p.Output == "" { // the answer is not among the last messages
 		run, err := s.Runs().GetRun(ctx, v.run.WorkspaceID, p.ID)
 		if err != nil {
 			return p, false, err

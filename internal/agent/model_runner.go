@@ -99,7 +99,7 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 	if last == nil {
 		return v.askModel(ctx)
 	}
-	if len(v.log.answers) > v.set.MaxMoves { // what it still wants is not done
+	if len(v.log.answers) > v.set.MaxMoves { // the calls of the last answer are not made
 		return v.complete(ctx, last)
 	}
 	if open := v.openCalls(last); len(open) > 0 {
@@ -229,13 +229,13 @@ func (v *turn) failStep(err error) *reeve.RunEnd {
 // complete ends the run with the last answer, after extracting notes.
 func (v *turn) complete(ctx context.Context, last *modelAnswer) *reeve.RunEnd {
 	v.run.Issues.ExtractionFailed = !v.extractNotes(ctx)
-	// the server is stopping: whoever takes the run up takes the notes
+	// the server is stopping: the process that resumes the run extracts the notes
 	if v.run.Issues.ExtractionFailed && ctx.Err() != nil && reeve.CancelCause(ctx) == nil {
 		return v.failStep(context.Cause(ctx))
 	}
 	end := &reeve.RunEnd{State: reeve.RunCompleted, Output: last.answer.Text(), Notify: true}
 	if len(v.log.answers) > v.set.MaxMoves {
-		end.Err = reeve.Errorf(reeve.StepLimit, "the turn came to its limit of %d moves", v.set.MaxMoves)
+		end.Err = reeve.Errorf(reeve.StepLimit, "the turn reached its limit of %d moves", v.set.MaxMoves)
 		if len(last.calls) > 0 && !v.callsClientTool(last) {
 			end.State = reeve.RunFailed
 		}

@@ -67,7 +67,7 @@ func (v *turn) recentTurns(ctx context.Context, s *store.Snap, people *agentName
 			}
 		}
 		t, cost := p.TurnSnapshot, p.tokens
-		if cost > left && t.AgentID == v.run.AgentID { // at least what was said, and answered
+		if cost > left && t.AgentID == v.run.AgentID { // reduce the turn to its input and output
 			t.Messages = shortMessages(t)
 			cost = countTokens(t.Messages)
 		}
@@ -163,7 +163,7 @@ func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *agentNames, 
 			strings.TrimSpace(l.partialAnswer+"\n["+describeEnd(t.State)+"]")))
 	}
 	p.TurnSnapshot, p.tokens = t, countTokens(t.Messages)
-	// what was said of one that was cancelled may still come
+	// the partial answer of a cancelled turn may still be stored
 	p.isSettled = l.isSettled() && (t.State != reeve.RunCancelled || l.partialAnswer != "")
 	return p, true, nil
 }

@@ -42,8 +42,7 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		if s.Fail != "" {
 			return failedEnd(reeve.Errorf(reeve.ToolFailed, "%s", s.Fail))
 		}
-		// A call that has been decided on is made, also when the server is told to stop meanwhile: a call that is
-		// refused for that would count as made.
+		// A stopping server does not cancel the call, because a cancelled call would count as made.
 		res, err := r.Gate.Call(context.WithoutCancel(ctx), reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID,
 			Tool: s.Tool, Args: s.Args, Run: run.ID, User: run.UserID,
 			Via: reeve.ViaRun, Operation: reeve.PlanKey(run.Key, i, s.Tool), Reason: string(run.Reason)})
@@ -73,7 +72,7 @@ func (r *Rehearsal) hasEnded(ctx context.Context, run reeve.Run) (over bool) {
 // endAfterCall reports whether a call ends the run. A call that waits parks it.
 func (r *Rehearsal) endAfterCall(s reeve.RehearsalStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
 	if err != nil && res.CallID == "" {
-		return failedEnd(err), true // it could not even be recorded
+		return failedEnd(err), true // the call was not recorded
 	}
 	if err != nil {
 		return endAfterError(s, err)

@@ -68,7 +68,7 @@ func parseLog(list []reeve.Message) (*runLog, error) {
 	ordinal := 0
 	for i := range list {
 		m := &list[i]
-		l.lastMessage = max(l.lastMessage, m.ID) // results stand behind their calls, and may have later ids than what follows
+		l.lastMessage = max(l.lastMessage, m.ID) // results follow their calls in the list, and may have higher ids than later messages
 		switch m.Kind {
 		case reeve.UserMessage, reeve.Observation:
 			if len(l.inputs) == 0 {
@@ -93,7 +93,7 @@ func parseLog(list []reeve.Message) (*runLog, error) {
 			} else if c != nil {
 				c.action, byAction[m.ID] = m, c
 			}
-		case reeve.ToolResult: // its call stands before it
+		case reeve.ToolResult: // follows its call
 			if c := byAction[m.ActionID]; c != nil {
 				c.result = m
 				if err := json.Unmarshal(m.Metadata, &c.info); err != nil {
@@ -110,7 +110,7 @@ func parseLog(list []reeve.Message) (*runLog, error) {
 
 // parseAnswer decodes a stored answer. It returns nil for any other thought; part reports a partial answer.
 func parseAnswer(m *reeve.Message, n int, ordinal *int) (_ *modelAnswer, part bool, err error) {
-	var info struct { // what is needed of reeve.MessageInfo, with the answer read at once
+	var info struct { // the needed fields of reeve.MessageInfo, with the answer decoded
 		Type   string       `json:"type"`
 		Seen   string       `json:"seen"`
 		Awaits []string     `json:"awaits"`
@@ -132,7 +132,7 @@ func parseAnswer(m *reeve.Message, n int, ordinal *int) (_ *modelAnswer, part bo
 
 const (
 	answerType = "answer"
-	partType   = "part" // of an answer that was cut off
+	partType   = "part" // of a cancelled answer
 )
 
 // findCall returns the call of the last answer that an action made, or nil. Actions of others, such as a person who
@@ -141,7 +141,7 @@ func (l *runLog) findCall(m *reeve.Message) (*answerCall, error) {
 	if len(l.answers) == 0 {
 		return nil, nil
 	}
-	var info struct { // what is needed of reeve.ActionInfo
+	var info struct { // the needed fields of reeve.ActionInfo
 		Ref string `json:"ref"`
 	}
 	if err := json.Unmarshal(m.Metadata, &info); err != nil || info.Ref == "" {
@@ -242,7 +242,7 @@ func (l *runLog) messages() []model.Message {
 			for _, c := range earlier.calls {
 				if !m.hasSeen(c) && known(c) {
 					parts = append(parts, model.Part{Type: model.Text,
-						Text: fmt.Sprintf("The result of %s (call %s), which was started earlier, has come:\n%s",
+						Text: fmt.Sprintf("The result of %s (call %s), which was started earlier, has arrived:\n%s",
 							c.Name, c.ID, c.result.Content)})
 				}
 			}
@@ -275,9 +275,9 @@ func (c *answerCall) resultPart(known bool) model.Part {
 			p.Text = c.renderError()
 		}
 	case c.action != nil:
-		p.Text = "It has been started. Its result will come later; go on without it."
+		p.Text = "Started. The result arrives later; continue without it."
 	default:
-		p.Text, p.IsError = "It was not made: the turn ended before.", true
+		p.Text, p.IsError = "Not called: the turn ended first.", true
 	}
 	return p
 }

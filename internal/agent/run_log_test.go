@@ -50,7 +50,7 @@ func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
 	}
 	l, told = read(said, asks, call("3"), result("msg_5", "3"), call("4"), result("msg_6", "4"), goesOn)
 	if !l.hasUnseenResults() || strings.Count(told, "what 3 found") != 1 || strings.Count(told, "what 4 found") != 1 ||
-		!strings.Contains(told, "It has been started") {
+		!strings.Contains(told, "Started.") {
 		t.Errorf("the other has come: news %t, told %s", l.hasUnseenResults(), told)
 	}
 	ends := answer("msg_8", `"seen":"msg_7",`, `{"type":"text","text":"Done."}`)

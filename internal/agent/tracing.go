@@ -103,7 +103,7 @@ func (v *turn) traceQuestion(ctx context.Context, r model.Request) (a model.Answ
 	start := reeve.Monotonic()
 	v.streamedText.Reset()
 	if a, err = v.Model.Answer(ctx, r, v.showDelta); err == nil {
-		if r.OneCall { // not every provider can be told
+		if r.OneCall { // not every provider supports the option
 			a.KeepOneCall()
 		}
 		err = v.checkAnswer(&a)

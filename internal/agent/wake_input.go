@@ -37,18 +37,18 @@ func (v *turn) recordWake(ctx context.Context) error {
 func (v *turn) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
 	switch v.run.Reason {
 	case reeve.ReasonTimer, reeve.ReasonCatchup:
-		text := "Your time has come."
+		text := "This is a scheduled run."
 		if v.run.ScheduledAt != nil {
-			text = "It is time: " + v.run.ScheduledAt.Format("2006-01-02 15:04 MST") + "."
+			text = "This is the scheduled run of " + v.run.ScheduledAt.Format("2006-01-02 15:04 MST") + "."
 		}
 		if v.run.Reason == reeve.ReasonCatchup {
-			text += " This was missed while nobody was there, and is made up for now."
+			text += " It was missed while the server was down and runs now instead."
 		}
 		if v.run.Input != "" {
 			text += "\n\n" + v.run.Input
 		}
-		return text + "\n\nNobody is watching. What you answer at the end is the report. If there is nothing that " +
-			"the person should be told, answer exactly: " + noReport, nil
+		return text + "\n\nNo user is present. Your final answer is the report. If there is nothing that the user " +
+			"should know, answer exactly: " + noReport, nil
 	case reeve.ReasonSubscription:
 		wakes, err := tx.Queue().
 			ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID,
@@ -57,7 +57,7 @@ func (v *turn) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
 			return "", err
 		}
 		var b strings.Builder
-		b.WriteString("Something you watch has changed:\n")
+		b.WriteString("A resource you subscribe to has changed:\n")
 		for _, w := range wakes {
 			fmt.Fprintf(&b, "- %s %s (operation %s)\n", w.Token.Class, w.Token.Name, w.OperationID)
 		}
@@ -68,7 +68,7 @@ func (v *turn) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
 	case reeve.ReasonManual, reeve.ReasonUser, reeve.ReasonRetry, reeve.ReasonScriptJob:
 	}
 	if v.run.Input == "" {
-		return "Somebody woke you, without saying why. Do what your instructions say.", nil
+		return "You were started without input. Follow your instructions.", nil
 	}
 	return v.run.Input, nil
 }
