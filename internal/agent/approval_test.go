@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// TestG14_WhoeverSaysNoLetsTheRunGoOn: a call that will not run is told of at once, like one that did. The wake room
-// would find out for itself, some seconds later.
-func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
+// TestG14_RejectionResumesRun checks that the rejection of a call resumes the run at once, without waiting for the
+// scheduler's next poll.
+func TestG14_RejectionResumesRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		ttl    time.Duration
@@ -70,9 +70,9 @@ func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 	}
 }
 
-// TestW04_AWordCountsWhileAnotherOutcomeIsAwaited: what an asynchronous call before it comes to is waited for by
-// nobody, so a call that a person has spoken on, or whose outcome is known by now, has the turn go on.
-func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
+// TestW04_DecisionResumesTurnWithAsyncCall checks that a decision on a call, or its outcome, resumes the turn while an
+// earlier asynchronous call has no result yet.
+func TestW04_DecisionResumesTurnWithAsyncCall(t *testing.T) {
 	t.Parallel()
 	decide := func(yes bool) func(*world, reeve.Operation) error {
 		return func(w *world, _ reeve.Operation) error {

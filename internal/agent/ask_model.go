@@ -133,7 +133,8 @@ func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, sp
 		return err
 	}
 	n := len(v.log.answers) + 1
-	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.lastMessage, Awaits: v.log.awaitedCalls(),
+	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.lastMessage,
+		Awaits: v.log.awaitedCalls(),
 		Answer: raw, Spent: spent})
 	if err != nil {
 		return err

@@ -97,7 +97,8 @@ func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error)
 func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
-		ModelProfileID: v.set.Model, Instructions: insertVariables(v.set.Instructions, v.log.info.Variables, v.set.Variables),
+		ModelProfileID: v.set.Model, Instructions: insertVariables(v.set.Instructions, v.log.info.Variables,
+			v.set.Variables),
 		Settings: v.set, RecentTurns: []TurnSnapshot{}}
 	if v.log.info.Model != "" {
 		in.ModelProfileID = v.log.info.Model
@@ -272,8 +273,9 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, b.String()))
 	}
 	if in.Summary != "" {
-		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, "[Summary of the earlier conversation]\n"+
-			in.Summary))
+		r.Messages = appendMessage(r.Messages,
+			model.NewTextMessage(model.User, "[Summary of the earlier conversation]\n"+
+				in.Summary))
 	}
 	for _, t := range in.RecentTurns {
 		for _, m := range t.Messages {

@@ -111,7 +111,8 @@ func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) erro
 	case begun && run.State == reeve.RunParked && !goesOn:
 		return d.postpone(ctx, op, personRecheck)
 	case begun && !run.State.Final():
-		_, err = d.runs.End(ctx, run.WorkspaceID, run.ID, reeve.Errorf(reeve.Timeout, "the agent did not answer in time"))
+		_, err = d.runs.End(ctx, run.WorkspaceID, run.ID,
+			reeve.Errorf(reeve.Timeout, "the agent did not answer in time"))
 		return err
 	}
 	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {

@@ -195,7 +195,8 @@ func (d *Delegation) checkChain(ctx context.Context, tx *store.Tx, a reeve.Deleg
 		return reeve.Errorf(reeve.Denied, "this call would form a cycle: %s", path).
 			Hintf("answer with what you have; the caller is waiting")
 	}
-	return reeve.Errorf(reeve.Denied, "calls between agents may nest %d deep, and this call would exceed that: %s", d.Depth,
+	return reeve.Errorf(reeve.Denied, "calls between agents may nest %d deep, and this call would exceed that: %s",
+		d.Depth,
 		path).Hintf("do the task yourself, or answer with what you have")
 }
 

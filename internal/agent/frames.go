@@ -115,7 +115,8 @@ func (v *turn) sendDiscard(ctx context.Context) error {
 		return nil
 	}
 	v.discardSent = true
-	return v.sendFrame(ctx, "again:"+v.DB.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameToken, Discard: true})
+	return v.sendFrame(ctx, "again:"+v.DB.NewID(reeve.PrefixMessage),
+		reeve.Frame{Type: reeve.FrameToken, Discard: true})
 }
 
 // sendWaiting tells clients that a call waits for a person. A call that waits only for its outcome is not reported.

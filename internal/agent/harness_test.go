@@ -19,7 +19,7 @@ import (
 
 const home = "default"
 
-// script is a model that follows a script: what it answers to its n-th question.
+// script is a model with a fixed answer to its n-th request.
 type script struct {
 	mu    sync.Mutex
 	asked []model.Request
@@ -41,7 +41,7 @@ func (s *script) Answer(_ context.Context, r model.Request, watch func(model.Del
 	return a, err
 }
 
-// says is an answer in words.
+// says returns an answer with text.
 func says(text string) func(model.Request) (model.Answer, error) {
 	return func(model.Request) (model.Answer, error) {
 		return model.Answer{Stop: model.StopEnd, Parts: []model.Part{{Type: model.Text, Text: text}},
@@ -49,7 +49,7 @@ func says(text string) func(model.Request) (model.Answer, error) {
 	}
 }
 
-// calls is an answer that calls tools: pairs of name and arguments.
+// calls returns an answer that calls tools, given as pairs of name and arguments.
 func calls(pairs ...string) func(model.Request) (model.Answer, error) {
 	return func(model.Request) (model.Answer, error) {
 		a := model.Answer{Stop: model.StopTools}
@@ -61,7 +61,7 @@ func calls(pairs ...string) func(model.Request) (model.Answer, error) {
 	}
 }
 
-// world is a thinker on a real store, behind a real gate, served by a real scheduler.
+// world is a ModelRunner with a real store, gate and scheduler.
 type world struct {
 	t     testing.TB
 	db    *store.DB
@@ -106,7 +106,7 @@ func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(mode
 	return w
 }
 
-// start makes a gate and a room on the store, as a server that starts does; whoever was there before is gone.
+// start replaces gate and scheduler, as a restarted server does.
 func (w *world) start(tools []reeve.Tool) {
 	w.t.Helper()
 	w.gate = gate.New(gate.Config{DB: w.db, Log: slog.New(slog.DiscardHandler)})
@@ -137,7 +137,7 @@ func (w *world) update(f func(*store.Tx) error) {
 	w.must(w.db.Update(w.t.Context(), f))
 }
 
-// say begins a turn.
+// say begins a turn with a user message.
 func (w *world) say(text string) (run reeve.Run) {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -163,7 +163,7 @@ func (w *world) say(text string) (run reeve.Run) {
 	return run
 }
 
-// work lets the server do what there is to do, until nothing is left.
+// work runs the scheduler until it is idle.
 func (w *world) work() {
 	w.t.Helper()
 	for range 100 {
@@ -181,7 +181,7 @@ func (w *world) work() {
 	w.t.Fatal("it never comes to rest")
 }
 
-// turn reads how a run stands.
+// turn reads a run.
 func (w *world) turn(id string) (run reeve.Run) {
 	w.t.Helper()
 	w.must(w.db.View(w.t.Context(), func(s *store.Snap) (err error) {
@@ -191,7 +191,7 @@ func (w *world) turn(id string) (run reeve.Run) {
 	return run
 }
 
-// frames reads what clients were told.
+// frames reads the stored frames.
 func (w *world) frames() (list []reeve.Frame) {
 	w.t.Helper()
 	w.must(w.db.View(w.t.Context(), func(s *store.Snap) (err error) {
@@ -201,7 +201,7 @@ func (w *world) frames() (list []reeve.Frame) {
 	return list
 }
 
-// last is the user's side of the last question.
+// last returns the last request to the model.
 func (w *world) last() model.Request {
 	w.t.Helper()
 	if len(w.model.asked) == 0 {

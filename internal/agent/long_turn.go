@@ -22,11 +22,13 @@ func (v *turn) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapsh
 	if err := json.Unmarshal(first[0].Metadata, &info); err != nil {
 		return p, false, err
 	}
-	return pastTurn{TurnSnapshot: t, firstMessage: first[0].ID, isUnread: true, wordsOnly: v.showsWordsOnly(t, info)}, true, nil
+	return pastTurn{TurnSnapshot: t, firstMessage: first[0].ID, isUnread: true, wordsOnly: v.showsWordsOnly(t, info)},
+		true, nil
 }
 
 // readLongTurn reads a long turn. If it does not fit into the tokens left, it is reduced to its input and output.
-func (v *turn) readLongTurn(ctx context.Context, s *store.Snap, people *agentNames, p pastTurn, left int) (pastTurn, bool, error) {
+func (v *turn) readLongTurn(ctx context.Context, s *store.Snap, people *agentNames, p pastTurn,
+	left int) (pastTurn, bool, error) {
 	list, whole, err := v.readLongTurnMessages(ctx, s, p, left)
 	if err != nil {
 		return p, false, err

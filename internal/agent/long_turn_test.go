@@ -13,7 +13,7 @@ import (
 	"reeve/model"
 )
 
-// results counts what a request says of calls.
+// results counts the call results in a request.
 func results(r model.Request) (n int) {
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
@@ -25,7 +25,7 @@ func results(r model.Request) (n int) {
 	return n
 }
 
-// callsOf is an answer that calls a tool so many times.
+// callsOf returns an answer that calls a tool n times.
 func callsOf(tool string, n int) func(model.Request) (model.Answer, error) {
 	var pairs []string
 	for range n {
@@ -34,8 +34,8 @@ func callsOf(tool string, n int) func(model.Request) (model.Answer, error) {
 	return calls(pairs...)
 }
 
-// A turn that fits is shown, whatever the number of its calls, and whether or not others were read with it.
-func TestW02_ATurnOfManyCallsIsShown(t *testing.T) {
+// TestW02_TurnOfManyCallsIsShown checks that a turn that fits is shown in full, whatever the number of its calls.
+func TestW02_TurnOfManyCallsIsShown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		turns int
@@ -83,7 +83,7 @@ func TestW02_ATurnOfManyCallsIsShown(t *testing.T) {
 	}
 }
 
-// past writes a turn that an agent has answered, of so many calls with results of so many bytes.
+// past stores a completed turn of an agent, with calls and results of the given number and size.
 func (w *world) past(agent string, calls, bytes int) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
@@ -139,9 +139,9 @@ func (w *world) past(agent string, calls, bytes int) {
 	})
 }
 
-// Of a turn that does not fit the model is told what was said, and answered, and no more of it is read than might have
-// fitted.
-func TestL13_ATurnOfTooManyCallsIsToldInBrief(t *testing.T) {
+// TestL13_TurnOfTooManyCallsIsShortened checks that a turn that does not fit is reduced to its input and output, and that
+// the number of messages read is bounded.
+func TestL13_TurnOfTooManyCallsIsShortened(t *testing.T) {
 	for _, c := range []struct {
 		agent        string
 		calls, bytes int
@@ -169,8 +169,8 @@ func TestL13_ATurnOfTooManyCallsIsToldInBrief(t *testing.T) {
 	}
 }
 
-// What fits by a hair is whole.
-func TestL13_ATurnThatJustFits(t *testing.T) {
+// TestL13_TurnThatJustFits checks that a turn of exactly the available size is shown in full.
+func TestL13_TurnThatJustFits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `{"context_tokens":8012,"recent_turns":1}`, nil, says("fine"))
 	w.past("agt_one", 1000, 0) // each call is two parts of four tokens, what was said and the answer are six each

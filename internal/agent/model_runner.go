@@ -31,12 +31,13 @@ type EventSink interface {
 
 // ModelRunner is the model brain.
 type ModelRunner struct {
-	DB        *store.DB
-	Gate      Gate
-	Model     model.Model
-	Events    EventSink        // shows turns. Default: none
-	Assemble  Assembler        // makes the request that begins a turn. Default: DefaultAssembler
-	Extract   Extractor        // extracts notes from a finished turn. Default: the model, if the agent's config enables notes
+	DB       *store.DB
+	Gate     Gate
+	Model    model.Model
+	Events   EventSink // shows turns. Default: none
+	Assemble Assembler // makes the request that begins a turn. Default: DefaultAssembler
+	// extracts notes from a finished turn. Default: the model, if the agent's config enables notes
+	Extract   Extractor
 	Steps     AutomationRunner // runs the automations that an agent's config names as steps
 	Remember  func()           // called when turns should be summarized. Default: the summarizer polls
 	Tracer    trace.Tracer     // gets a span for each run and each request to a model. Default: none

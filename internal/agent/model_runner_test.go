@@ -26,7 +26,7 @@ func tool(id string, effect reeve.Effect, h func(inv *reeve.Invocation) (any, er
 
 func echo(inv *reeve.Invocation) (any, error) { return "got " + string(inv.Args), nil }
 
-// wellFormed checks that a request can be sent: roles take turns, and every call is answered exactly once, at once.
+// wellFormed checks that a request is valid: roles alternate, and every call has exactly one result, in the next message.
 func wellFormed(t *testing.T, r model.Request) {
 	t.Helper()
 	var open map[string]bool
@@ -117,7 +117,8 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 	w.must(w.db.View(t.Context(), func(s *store.Snap) error {
 		l, err := readRun(t.Context(), s, run)
 		if err == nil && (len(l.awaitedCalls()) != 1 || !slices.Equal(l.lastAnswer().unseenCalls, l.awaitedCalls())) {
-			t.Errorf("the answer says that it waits for %v, and %v is awaited", l.lastAnswer().unseenCalls, l.awaitedCalls())
+			t.Errorf("the answer says that it waits for %v, and %v is awaited", 
+				l.lastAnswer().unseenCalls, l.awaitedCalls())
 		}
 		return err
 	}))
@@ -206,7 +207,7 @@ func TestW20_MovesAreLimited(t *testing.T) {
 	}
 }
 
-func TestW20_AModelThatNeverStops(t *testing.T) {
+func TestW20_ModelNeverStops(t *testing.T) {
 	t.Parallel()
 	again := calls("look", `{}`)
 	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, again,
@@ -224,8 +225,8 @@ func TestW20_AModelThatNeverStops(t *testing.T) {
 	wellFormed(t, w.last())
 }
 
-// However much a run has written, what comes after it counts: the turn goes on from there, and its moves are limited.
-func TestW20_ATurnOfManyMessages(t *testing.T) {
+// TestW20_TurnOfManyMessages checks that a run with many messages continues at its end, and that its moves are limited.
+func TestW20_TurnOfManyMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":1}`),
 		calls("look", `{"n":2}`), says("Enough."))
@@ -251,7 +252,7 @@ func TestW20_ATurnOfManyMessages(t *testing.T) {
 	}
 }
 
-func TestG14_AnApprovalParksTheTurnAndItGoesOn(t *testing.T) {
+func TestG14_ApprovalParksAndResumesTurn(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
 	risky := tool("risky", reeve.Unsafe, func(*reeve.Invocation) (any, error) { n.Add(1); return "deed done", nil })
@@ -284,14 +285,15 @@ func TestG14_AnApprovalParksTheTurnAndItGoesOn(t *testing.T) {
 	}
 }
 
-func TestL09_ARestartReplaysThePlan(t *testing.T) {
+func TestL09_RestartReplaysPlan(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
 	write := tool("write", reeve.Keyed, func(*reeve.Invocation) (any, error) { n.Add(1); return "written", nil })
 	w := newWorld(t, `{}`, []reeve.Tool{write}, calls("write", `{"n":1}`, "write", `{"n":2}`), says("Done."))
 	run := w.say("Write twice.")
 	// The server dies between the first call's result and the second: only the first call is made.
-	v := &turn{ModelRunner: w.think, run: run, agent: w.agent, isClientTool: map[string]bool{}, deferred: map[string]bool{},
+	v := &turn{ModelRunner: w.think, run: run, agent: w.agent, isClientTool: map[string]bool{},
+		deferred:        map[string]bool{},
 		reportedResults: map[string]bool{}}
 	var err error
 	v.set, err = readSettings(w.agent.Config)
@@ -365,7 +367,7 @@ func TestW02_RecentTurnsAndActiveOnes(t *testing.T) {
 	}
 }
 
-func TestG17_AModelThatCostsTooMuch(t *testing.T) {
+func TestG17_ModelExceedsBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `{"max_tokens":100}`, nil, says("Hello."), says("Hello."))
 	w.update(func(tx *store.Tx) error {

@@ -34,7 +34,8 @@ func (v *turn) recallNotes(ctx context.Context, s *store.Snap) ([]reeve.Note, er
 	if !v.set.Notes {
 		return nil, nil
 	}
-	return s.Notes().RecallNotes(ctx, v.run.WorkspaceID, v.run.AgentID, v.run.UserID, v.log.inputs[0].Content, maxMatchingNotes,
+	return s.Notes().RecallNotes(ctx, v.run.WorkspaceID, v.run.AgentID, v.run.UserID, v.log.inputs[0].Content,
+		maxMatchingNotes,
 		maxLatestNotes)
 }
 
@@ -61,7 +62,8 @@ func (v *turn) extractWithModel(ctx context.Context, in ExtractionInput) error {
 	r := model.Request{Model: v.set.Model, System: notePrompt, MaxTokens: maxNoteTokens, Format: &noteFormat,
 		Messages: []model.Message{model.NewTextMessage(model.User, b.String())}}
 	var notes []string
-	return v.Gate.AskModel(ctx, v.caller(), r.EstimateCost(), func(ctx context.Context) (spent reeve.Amount, err error) {
+	return v.Gate.AskModel(ctx, v.caller(), r.EstimateCost(), func(ctx context.Context) (spent reeve.Amount,
+		err error) {
 		start := reeve.Monotonic()
 		a, err := v.Model.Answer(ctx, r, nil)
 		spent = a.Usage.Cost(reeve.Since(start))
@@ -88,7 +90,8 @@ func parseNotes(text string) ([]string, error) {
 func (v *turn) storeNotes(ctx context.Context, tx *store.Tx, notes []string) error {
 	if v.set.Notes {
 		for i, text := range notes {
-			if text = reeve.Truncate(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" || i >= maxNotesPerTurn {
+			if text = reeve.Truncate(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" ||
+				i >= maxNotesPerTurn {
 				continue
 			}
 			if err := tx.Notes().InsertNote(ctx, v.run.WorkspaceID,

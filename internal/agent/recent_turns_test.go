@@ -10,7 +10,7 @@ import (
 	"reeve/model"
 )
 
-// told is what a request says, part by part.
+// told renders the parts of a request.
 func told(r model.Request) string {
 	var said []string
 	for _, m := range r.Messages {
@@ -21,7 +21,7 @@ func told(r model.Request) string {
 	return strings.Join(said, "|")
 }
 
-// notice tells the agent something between its turns.
+// notice stores a notice for the agent between its turns.
 func (w *world) notice(text string) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
@@ -31,7 +31,7 @@ func (w *world) notice(text string) {
 	})
 }
 
-func TestL13_TheLastTurnsAndNoticesInOrder(t *testing.T) {
+func TestL13_RecentTurnsAndNoticesInOrder(t *testing.T) {
 	t.Parallel()
 	var plan []func(model.Request) (model.Answer, error)
 	for i := range 12 {
@@ -67,7 +67,7 @@ func TestL13_TheLastTurnsAndNoticesInOrder(t *testing.T) {
 	}
 }
 
-func TestL13_WhatDoesNotFitIsToldInBrief(t *testing.T) {
+func TestL13_LongTurnIsShortened(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a long story ", 4000)
 	w := newWorld(t, `{"context_tokens":3000}`, nil, says("short"), says(long), says("three"), says("four"))
@@ -90,7 +90,7 @@ func TestL13_WhatDoesNotFitIsToldInBrief(t *testing.T) {
 	}
 }
 
-func TestL13_ATurnThatStillWaitsForSomethingIsReadAgain(t *testing.T) {
+func TestL13_UnsettledTurnIsReadAgain(t *testing.T) {
 	t.Parallel()
 	slow := tool("slow", reeve.Read, echo)
 	slow.Async = true

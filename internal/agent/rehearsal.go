@@ -180,7 +180,8 @@ func findPosition(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at
 		}
 		at.step = i + 1
 		if result.Status == "error" {
-			at.end, _ = endAfterError(plan.Steps[i], reeve.Errorf(result.Code, "%s: %s", plan.Steps[i].Tool, result.Message))
+			at.end, _ = endAfterError(plan.Steps[i], reeve.Errorf(result.Code, "%s: %s", plan.Steps[i].Tool,
+				result.Message))
 		}
 	}
 	return at, nil

@@ -35,7 +35,8 @@ type modelAnswer struct {
 // hasSeen reports whether the model had the result of a call when it gave the answer. The order of ids is not enough:
 // on PostgreSQL a result with a lower id may be committed later.
 func (m *modelAnswer) hasSeen(c *answerCall) bool {
-	return c.result != nil && c.answerIndex < m.index && c.result.ID <= m.lastSeen && !slices.Contains(m.unseenCalls, c.action.ID)
+	return c.result != nil && c.answerIndex < m.index && c.result.ID <= m.lastSeen &&
+		!slices.Contains(m.unseenCalls, c.action.ID)
 }
 
 // answerCall is one call of an answer.
@@ -68,7 +69,8 @@ func parseLog(list []reeve.Message) (*runLog, error) {
 	ordinal := 0
 	for i := range list {
 		m := &list[i]
-		l.lastMessage = max(l.lastMessage, m.ID) // results follow their calls in the list, and may have higher ids than later messages
+		// results follow their calls in the list, and may have higher ids than later messages
+		l.lastMessage = max(l.lastMessage, m.ID)
 		switch m.Kind {
 		case reeve.UserMessage, reeve.Observation:
 			if len(l.inputs) == 0 {

@@ -8,9 +8,9 @@ import (
 	"reeve"
 )
 
-// What the model is told of two calls that are answered later goes by what was there when it was asked, and not by the
-// order of ids: two servers write results at the same moment, and the one whose id comes first may be committed last.
-func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
+// TestW04_ResultCommittedAfterALaterOne checks that a request shows the results that were stored when the model was
+// asked, not those with lower ids: of two concurrent results, the one with the lower id may be committed last.
+func TestW04_ResultCommittedAfterALaterOne(t *testing.T) {
 	t.Parallel()
 	answer := func(id, more, parts string) reeve.Message {
 		return reeve.Message{ID: id, Kind: reeve.Thought,
@@ -41,7 +41,8 @@ func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
 	}
 
 	l, told := read(said, asks, call("3"), call("4"), result("msg_6", "4"))
-	if got := fmt.Sprint(l.awaitedCalls()); got != "[msg_3]" || !l.hasUnseenResults() || !strings.Contains(told, "what 4 found") {
+	if got := fmt.Sprint(l.awaitedCalls()); got != "[msg_3]" || !l.hasUnseenResults() ||
+		!strings.Contains(told, "what 4 found") {
 		t.Errorf("one has come: awaited %s, news %t, told %s", got, l.hasUnseenResults(), told)
 	}
 	goesOn := answer("msg_7", `"seen":"msg_6","awaits":["msg_3"],`, `{"type":"text","text":"I go on."}`)

@@ -28,7 +28,8 @@ func (f failures) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, ru
 }
 
 // stopUnrepaired stops an automation whose repair failed.
-func (f failures) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.ScriptJob,
+func (f failures) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run,
+	k reeve.ScriptJob,
 	why, said string) error {
 	t, ok, err := tx.Runs().FindFailure(ctx, m.AgentID)
 	if err != nil || !ok || t.ScriptJobID != k.ID {
@@ -47,7 +48,8 @@ func (f failures) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Auto
 
 // notifyOwner notifies the automation's owner or, if it has none, the run's user. A run causes at most one
 // notification.
-func (f failures) notifyOwner(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, title, body string) error {
+func (f failures) notifyOwner(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run,
+	title, body string) error {
 	user := m.Owner
 	if user == "" {
 		user = run.UserID

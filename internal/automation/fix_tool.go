@@ -60,8 +60,9 @@ func (p *Pack) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 // If the failed version fails before its first item, the fix is compared with stored items: see compareWithLastRun.
 func (p *Pack) compareItems(ctx context.Context, x repair, source string) error {
 	heard := newRecording()
-	t := trial{automation: x.automation, source: x.failedVersion.Source, language: x.failedVersion.Language, input: x.failedRun.Input,
-		user: x.failedRun.UserID, sameClock: &x.failedRun, recording: heard, delegators: x.delegators}
+	t := trial{automation: x.automation, source: x.failedVersion.Source, language: x.failedVersion.Language,
+		input: x.failedRun.Input,
+		user:  x.failedRun.UserID, sameClock: &x.failedRun, recording: heard, delegators: x.delegators}
 	old, err := p.runner.tryScript(ctx, t)
 	if err != nil {
 		return err
@@ -102,7 +103,8 @@ func checkItemsCovered(ids []string, is trialResult) error {
 			has = `"` + strings.Join(is.ids[:min(n, 5)], `", "`) + `"`
 		}
 		if is.err != nil {
-			return identityError("item %q is not reached; the fix processes %s and then fails: %s", id, has, is.err.Message)
+			return identityError("item %q is not reached; the fix processes %s and then fails: %s", id, has,
+				is.err.Message)
 		}
 		return identityError("item %q is missing; the fix processes %s", id, has)
 	}
@@ -254,7 +256,8 @@ func (p *Pack) discardFix(ctx context.Context, tx *store.Tx, m reeve.Automation,
 		return fixResult{}, err
 	}
 	out := fixResult{Message: "Discarded: " + why + ". Stop here."}
-	return out, p.failures.stopUnrepaired(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed and "+why, "")
+	return out, p.failures.stopUnrepaired(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k,
+		"its script failed and "+why, "")
 }
 
 func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.ScriptJob,
@@ -290,6 +293,7 @@ func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 	if err != nil {
 		return out, err
 	}
-	return fixResult{Applied: true, Version: v.Version(), Message: "Saved and active. The failed run is retried with it."},
+	return fixResult{Applied: true, Version: v.Version(),
+			Message: "Saved and active. The failed run is retried with it."},
 		enqueueRetry(ctx, tx, run, again, tx.Now())
 }

@@ -50,10 +50,13 @@ const onlyInScriptJob = "Only within a script job: a saved script does not have 
 
 // scriptJobDocs describes the functions that a script has only within a script job.
 var scriptJobDocs = map[string]string{
-	listScripts:   "Scripts.list() lists the workspace's automations. " + onlyInScriptJob,
-	getScript:     "Scripts.get({automation, version}) returns a version with its source; default: the active one. " + onlyInScriptJob,
-	scriptHistory: "Scripts.history({automation}) lists the versions and their comments, newest first. " + onlyInScriptJob,
-	scriptRuns:    "Scripts.runs({automation, run}) lists the last 10 runs, or one run with its log. " + onlyInScriptJob,
+	listScripts: "Scripts.list() lists the workspace's automations. " + onlyInScriptJob,
+	getScript: "Scripts.get({automation, version}) returns a version with its source; default: the active one. " +
+		onlyInScriptJob,
+	scriptHistory: "Scripts.history({automation}) lists the versions and their comments, newest first. " +
+		onlyInScriptJob,
+	scriptRuns: "Scripts.runs({automation, run}) lists the last 10 runs, or one run with its log. " +
+		onlyInScriptJob,
 }
 
 // functionTable maps the function names of a script to tools.

@@ -233,7 +233,8 @@ func (w *execution) closeItem(o *openItem) {
 		if w.firstFailure == "" {
 			w.firstFailure = thrown.Error()
 		}
-		w.recordItemEnd(o.Item, reeve.ItemFailed, &reeve.Error{Code: reeve.CodeOf(o.handlerErr), Message: thrown.Error()})
+		w.recordItemEnd(o.Item, reeve.ItemFailed, &reeve.Error{Code: reeve.CodeOf(o.handlerErr),
+			Message: thrown.Error()})
 	}
 	w.openItem = nil
 }

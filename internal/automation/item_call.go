@@ -84,7 +84,8 @@ func (w *execution) releaseCall(ref string) {
 // resolveOperation returns the operation id of a call for an item that an earlier run began. A call that failed in an
 // earlier run without effect is made again under a retry id. If the same thing was called with other content, the run
 // is aborted and the item needs attention.
-func (w *execution) resolveOperation(ctx context.Context, c callClaim, t reeve.Tool, args json.RawMessage) (op string, err error) {
+func (w *execution) resolveOperation(ctx context.Context, c callClaim, t reeve.Tool,
+	args json.RawMessage) (op string, err error) {
 	op = c.operation
 	for again := 1; ; again++ {
 		var was reeve.Operation
@@ -106,7 +107,8 @@ func (w *execution) resolveOperation(ctx context.Context, c callClaim, t reeve.T
 			defer w.mu.Unlock()
 			w.needsAttention = true
 			return "", w.abort(reeve.Errorf(reeve.Conflict,
-				"%s was called before with the same identity in item %q, but with other content (operation %s)", t.ID, c.item,
+				"%s was called before with the same identity in item %q, but with other content (operation %s)", t.ID,
+				c.item,
 				was.ID).
 				Hintf("a person must decide: reprocess the item, or skip it"))
 		}

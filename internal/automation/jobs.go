@@ -40,7 +40,8 @@ func (j *Jobs) Plan(ctx context.Context, workspace, id, user string,
 		}
 		for _, o := range open {
 			if o.Kind == reeve.PlanJob {
-				return reeve.Errorf(reeve.Conflict, "a plan is already in progress: script job %s is %s", o.ID, o.State).
+				return reeve.Errorf(reeve.Conflict, "a plan is already in progress: script job %s is %s", o.ID,
+					o.State).
 					Hintf("wait for it, or answer its question; see: reeve automations jobs %s", m.Name)
 			}
 		}
@@ -114,7 +115,8 @@ func (v failureDecision) openRepair(ctx context.Context, tx *store.Tx) (reeve.Sc
 	if user == "" {
 		user = v.run.UserID
 	}
-	return v.jobs.open(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.automation.WorkspaceID, AgentID: v.automation.AgentID,
+	return v.jobs.open(ctx, tx, reeve.ScriptJob{Kind: reeve.RepairJob, WorkspaceID: v.automation.WorkspaceID,
+		AgentID:  v.automation.AgentID,
 		ScriptID: script.ID, RunID: v.run.ID, UserID: user, Request: request})
 }
 
@@ -245,7 +247,8 @@ func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 	if k.Kind == reeve.PlanJob {
 		return j.failures.notifyOwner(ctx, tx, m, run, "The planner wrote no script for "+m.Name, k.Message)
 	}
-	return j.failures.stopUnrepaired(ctx, tx, m, run, k, "its script failed and the maintainer did not repair it", k.Message)
+	return j.failures.stopUnrepaired(ctx, tx, m, run, k, "its script failed and the maintainer did not repair it",
+		k.Message)
 }
 
 // completePlan closes a plan that saved a version, and notifies the user who asked for it.
@@ -279,7 +282,8 @@ func (j *Jobs) ensureWorker(ctx context.Context, tx *store.Tx, workspace string,
 	what reeve.ScriptJobKind) (reeve.Agent, error) {
 	kind, text, tools, caps := PlannerKind, plannerPrompt, plannerTools, []string{readCapability, planCapability}
 	if what == reeve.RepairJob {
-		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools, []string{readCapability, fixCapability}
+		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools,
+			[]string{readCapability, fixCapability}
 	}
 	a, ok, err := tx.Automations().FindAgentOfKind(ctx, workspace, kind)
 	if err != nil || ok {

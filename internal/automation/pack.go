@@ -89,31 +89,38 @@ func (p *Pack) Tools() []reeve.Tool {
 		if effect.Mutates() {
 			note = " Mutation."
 		}
-		return reeve.Tool{ID: id, Name: name, Description: what + scriptJobOnly + note, Category: "scripts", Pack: scriptsPack,
+		return reeve.Tool{ID: id, Name: name, Description: what + scriptJobOnly + note, Category: "scripts",
+			Pack:       scriptsPack,
 			Capability: capability, Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
 	}
 	eval := tool("scripts_eval", "Try Script",
 		"Run a script with an automation's tools, without changes. Use it to explore data and to test a script. "+
-			"Reads are real; changes are previewed. Returns value or error, log, items and changes; time limit 1 minute.",
+			"Reads are real; changes are previewed. Returns value or error, log, items and changes; time limit 1 "+
+			"minute.",
 		readCapability, reeve.Read)
 	eval.TimeoutMS = 2 * trialTimeout.Milliseconds()
 	save := tool("scripts_save", "Save Script",
-		"Save an automation's script as its next major version. It runs only after a person activates it.", planCapability, reeve.Local)
+		"Save an automation's script as its next major version. It runs only after a person activates it.",
+		planCapability, reeve.Local)
 	save.Check = p.checkSave
 	fix := tool("scripts_fix", "Fix Script",
 		"Save the repaired script as the next minor version and activate it. Fails if the script changes item "+
 			"ids.", fixCapability, reeve.Local)
 	fix.Check, fix.TimeoutMS = p.checkFix, 5*trialTimeout.Milliseconds()
 	return []reeve.Tool{
-		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations with version and status.", readCapability,
+		reeve.MustTool(tool("scripts_list", "List Scripts", "List the workspace's automations with version and status.",
+			readCapability,
 			reeve.Read), p.handleList),
-		reeve.MustTool(tool("scripts_get", "Get Script", "Read a version of an automation's script, with its source and tools.", readCapability,
+		reeve.MustTool(tool("scripts_get", "Get Script",
+			"Read a version of an automation's script, with its source and tools.", readCapability,
 			reeve.Read), p.handleGet),
 		reeve.MustTool(tool("scripts_history", "Script History",
-			"List the versions of an automation's script with their comments, newest first.", readCapability, reeve.Read),
+			"List the versions of an automation's script with their comments, newest first.", readCapability,
+			reeve.Read),
 			p.handleHistory),
 		reeve.MustTool(tool("scripts_runs", "Script Runs",
-			"List an automation's last 10 runs with their results, or show one run with its log.", readCapability, reeve.Read),
+			"List an automation's last 10 runs with their results, or show one run with its log.", readCapability,
+			reeve.Read),
 			p.handleRuns),
 		reeve.MustTool(eval, p.handleEval),
 		reeve.MustTool(save, p.handleSave),
@@ -121,7 +128,8 @@ func (p *Pack) Tools() []reeve.Tool {
 			"Set when the automation runs. The schedule starts when a person activates the version, or at once if "+
 				"it is active.", planCapability, reeve.Local), p.handleSchedule),
 		reeve.MustTool(tool("scripts_ask", "Ask the Person",
-			"Ask the user who requested the automation. End your answer afterwards; you are called again with the reply.",
+			"Ask the user who requested the automation. End your answer afterwards; you are called again with the "+
+				"reply.",
 			planCapability, reeve.Local), p.handleAsk),
 		reeve.MustTool(fix, p.handleFix),
 	}
@@ -135,7 +143,8 @@ func jobTarget(ctx context.Context, s *store.Snap, inv *reeve.Invocation,
 		return m, k, err
 	}
 	if name == "" && !ok {
-		return m, k, reeve.InvalidField("/automation", "is missing", "an automation's name, because this run has no script job")
+		return m, k, reeve.InvalidField("/automation", "is missing",
+			"an automation's name, because this run has no script job")
 	}
 	if name == "" {
 		name = k.AgentID

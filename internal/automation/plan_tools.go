@@ -229,7 +229,8 @@ func (p *Pack) handleAsk(ctx context.Context, in askArgs) (any, error) {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, reeve.Errorf(reeve.Unsupported, "this is a conversation, not a script job").Hintf("ask the question in your answer")
+		return nil, reeve.Errorf(reeve.Unsupported, "this is a conversation, not a script job").
+			Hintf("ask the question in your answer")
 	case k.State != reeve.ScriptJobOpen:
 		return nil, jobClosed(nil)
 	case k.UserID == "":

@@ -11,8 +11,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Service performs what people ask for: it creates automations, saves and activates versions, starts, pauses and resumes
-// runs, and resolves items.
+// Service performs what people ask for: it creates automations, saves and activates versions, starts, pauses and
+// resumes runs, and resolves items.
 type Service struct {
 	Config
 }
@@ -55,7 +55,8 @@ func (s *Service) insertVersion(ctx context.Context, tx *store.Tx, workspace, id
 		major = 0
 	case q.Fix:
 		if m.ScriptID == "" {
-			return v, reeve.Errorf(reeve.Conflict, "the automation has no active version to fix").Hintf("save a version first")
+			return v, reeve.Errorf(reeve.Conflict, "the automation has no active version to fix").
+				Hintf("save a version first")
 		}
 		if major, _, err = reeve.ParseVersion(m.Version); err != nil {
 			return v, err
@@ -83,7 +84,8 @@ func (s *Service) insertVersion(ctx context.Context, tx *store.Tx, workspace, id
 
 // clearScriptFailure ends a logic failure, because a person chose another version. Failures that a script cannot cause,
 // such as a missing credential, remain.
-func (s *Service) clearScriptFailure(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+func (s *Service) clearScriptFailure(ctx context.Context, tx *store.Tx, m reeve.Automation,
+	v reeve.ScriptVersion) error {
 	if m.Failure == nil || m.Failure.Class != reeve.LogicFailure {
 		return nil
 	}
@@ -290,7 +292,8 @@ func (s *Service) activatePlan(ctx context.Context, tx *store.Tx, m reeve.Automa
 
 // completeOtherSchedules ends the active schedules of an automation's other plans. Each starts again when its version
 // is activated.
-func completeOtherSchedules(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) (changed []reeve.Token, err error) {
+func completeOtherSchedules(ctx context.Context, tx *store.Tx, m reeve.Automation,
+	id string) (changed []reeve.Token, err error) {
 	list, err := tx.Automations().PlannedTimers(ctx, m.AgentID)
 	if err != nil {
 		return nil, err
@@ -317,7 +320,8 @@ func completeOtherSchedules(ctx context.Context, tx *store.Tx, m reeve.Automatio
 
 // activateSchedule starts the schedule of a plan, or restarts it after the activation of another plan completed it. A
 // schedule that a person deleted, or paused after it began, stays so.
-func (s *Service) activateSchedule(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
+func (s *Service) activateSchedule(ctx context.Context, tx *store.Tx, m reeve.Automation,
+	id string) ([]reeve.Token, error) {
 	t, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", id)
 	over := t.State == reeve.TimerCompleted
 	switch {

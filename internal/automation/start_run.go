@@ -63,7 +63,8 @@ func (s *Service) Apply(ctx context.Context, workspace, run, user string) (out r
 		return out, err
 	}
 	note.Type, note.PlanOf = reeve.ApplyRun, run
-	if out, err = s.enqueueRun(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errPlanApplied) {
+	if out, err = s.enqueueRun(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err,
+		errPlanApplied) {
 		err = s.DB.Update(ctx, func(tx *store.Tx) error { // waits until the other request has committed
 			if err := look(&tx.Snap); err != nil {
 				return err

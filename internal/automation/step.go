@@ -128,7 +128,8 @@ func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run ree
 
 // getStepAutomation returns an automation that can run as a step. It returns a validation error, which is not retried,
 // if the automation named in the agent's config cannot run.
-func (r *Runner) getStepAutomation(ctx context.Context, tx *store.Tx, workspace, name string) (m reeve.Automation, err error) {
+func (r *Runner) getStepAutomation(ctx context.Context, tx *store.Tx,
+	workspace, name string) (m reeve.Automation, err error) {
 	a, err := tx.Agents().GetAgent(ctx, workspace, name)
 	if err == nil {
 		m, err = tx.Automations().GetAutomation(ctx, workspace, a.ID)

@@ -176,7 +176,8 @@ func (v failureDecision) decide(ctx context.Context, tx *store.Tx, is reeve.Fail
 	case err != nil:
 		return is, err
 	case aside: // the next run passes over the item
-		return is, v.notifyOwner(ctx, tx, v.automation.Name+": an item needs your attention", v.run.Message+"\n\nreeve items "+v.automation.Name+
+		return is, v.notifyOwner(ctx, tx, v.automation.Name+": an item needs your attention", v.run.Message+
+			"\n\nreeve items "+v.automation.Name+
 			" --status needs_attention")
 	case is.Class == reeve.NetworkFailure:
 		return v.retry(ctx, tx, is)
