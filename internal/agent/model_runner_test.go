@@ -117,7 +117,7 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 	w.must(w.db.View(t.Context(), func(s *store.Snap) error {
 		l, err := readRun(t.Context(), s, run)
 		if err == nil && (len(l.awaitedCalls()) != 1 || !slices.Equal(l.lastAnswer().unseenCalls, l.awaitedCalls())) {
-			t.Errorf("the answer says that it waits for %v, and %v is awaited", 
+			t.Errorf("the answer says that it waits for %v, and %v is awaited",
 				l.lastAnswer().unseenCalls, l.awaitedCalls())
 		}
 		return err
