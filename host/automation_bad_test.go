@@ -60,7 +60,7 @@ func TestK22_BadScripts(t *testing.T) {
 		"an id of 10 KB": {"1;\n2;\nawait Items.withItem(input.repeat(10240), 'Bad', () => 1)", reeve.Validation,
 			[]string{"script.js:3:", "bytes"}, "", false},
 		"half a character": {"await Items.withItem(input + '\\ud800', 'Bad', () => 1)", reeve.Validation,
-			[]string{"script.js:1:", "half a character"}, "", false},
+			[]string{"script.js:1:", "half a surrogate pair"}, "", false},
 		"nested items": {inItem(`await Items.withItem('inner', 'Inner', () => 1)`), reeve.Conflict,
 			[]string{"script.js:3:", "is open"}, reeve.ItemFailed, true},
 		"polluted prototypes": {"Object.prototype.isDone = true; Object.prototype.toJSON = () => 'x'; " +
@@ -142,7 +142,7 @@ func TestK13_TotalsThatAreNone(t *testing.T) {
 		"'3'"} {
 		a.save("Items.total("+n+")", false)
 		if r := a.start(call{}); r.Run.State != reeve.RunFailed ||
-			!strings.Contains(r.Run.Message, "Items.total takes the number of items") {
+			!strings.Contains(r.Run.Message, "Items.total requires the number of items") {
 			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
 		}
 	}

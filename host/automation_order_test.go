@@ -67,7 +67,7 @@ func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
 			a.Want(200, nil, "POST", a.at("/items/skip"), call{"item": "y"})
 		}
 	}
-	a.fails(reeve.LogicFailure, `item "y" was settled by somebody else`)
+	a.fails(reeve.LogicFailure, `item "y" was resolved by a person`)
 	equal(t, a.state("y"), reeve.ItemSkipped, "y")
 	if d.done["y2"]+d.done["z1"] > 0 {
 		t.Errorf("it went on: %s", d)

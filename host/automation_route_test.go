@@ -112,9 +112,9 @@ func TestK18_StopAndTell(t *testing.T) {
 	}{
 		{reeve.Unauthenticated, reeve.AuthFailure, catchAll, "credential"},
 		{reeve.Unauthenticated, reeve.AuthFailure, look, "credential"},
-		{reeve.Forbidden, reeve.PermissionFailure, catchAll, "allowed"},
-		{reeve.Denied, reeve.PermissionFailure, catchAll, "allowed"},
-		{reeve.Internal, reeve.InternalFailure, look, "a fault of Reeve's own"},
+		{reeve.Forbidden, reeve.PermissionFailure, catchAll, "permission denied"},
+		{reeve.Denied, reeve.PermissionFailure, catchAll, "permission denied"},
+		{reeve.Internal, reeve.InternalFailure, look, "an internal error of Reeve"},
 	} {
 		t.Run(string(c.class)+" "+string(c.code), func(t *testing.T) {
 			a, f := routed(t, quick(t), c.source)
@@ -225,7 +225,7 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 		m := a.get()
 		equal(t, spoken(m.Status, m.Failure.Class, m.Failure.RetryAt == nil), "stopped network true", "the automation")
 		if told := a.told(); len(told) != 1 ||
-			!strings.Contains(told[0].Title, "it was not tried again, because everything in the workspace is stopped") {
+			!strings.Contains(told[0].Title, "its retry was skipped because everything in the workspace is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
 		f.fail("")
@@ -242,7 +242,7 @@ func TestK18_ThreeFixesThenAPerson(t *testing.T) {
 	cfg := quick(t)
 	cfg.Model = script(t, `
 answers:
-  - {when: {said: "/Version 1\\.\\d of the automation .*failed/"}, calls: [{name: scripts_fix, args: {source: "await Items.withItem('a', 'A', () => { stillUndefined() })", comment: tried}}]}
+  - {when: {said: "/Version 1\\.\\d of automation .*failed/"}, calls: [{name: scripts_fix, args: {source: "await Items.withItem('a', 'A', () => { stillUndefined() })", comment: tried}}]}
   - {when: {tool: scripts_fix}, text: "I tried."}`)
 	a, _ := routed(t, cfg, source)
 	a.fails(reeve.LogicFailure, "undefinedFunction")
@@ -278,7 +278,7 @@ func TestK18_AttentionIsAPersons(t *testing.T) {
 	told := a.told()
 	equal(t, spoken(len(a.jobs())-before, a.state("5"), a.get().Status), "0 needs_attention active",
 		"an item is set aside")
-	if len(told) == 0 || !strings.Contains(told[0].Title, "an item needs you") {
+	if len(told) == 0 || !strings.Contains(told[0].Title, "an item needs your attention") {
 		t.Errorf("the person was told %+v", told)
 	}
 	a.completes()

@@ -45,7 +45,7 @@ func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 		return len(list) == 1
 	})
 	a.Want(200, nil, "POST", a.at("/items/reprocess"), call{"item": "b"})
-	withdrawn(second.ID, `a person began the item "b" anew`)
+	withdrawn(second.ID, `a person restarted the item "b"`)
 	eventually(t, "b is done, at its second attempt", func() bool {
 		if _, err := a.Step(t.Context()); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ input.request`})
 	one := speak(h, first.ID, "first").ID
 	<-at
 	two := over(h, speak(h, second.ID, "second").ID)
-	if two.State != reeve.RunFailed || !strings.Contains(two.Message, "is being worked on by another run") {
+	if two.State != reeve.RunFailed || !strings.Contains(two.Message, "is being processed by another run") {
 		t.Errorf("the second turn is %s: %s", two.State, two.Message)
 	}
 	close(goOn)

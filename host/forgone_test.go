@@ -238,7 +238,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 // which its clients are told.
 func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 	t.Parallel()
-	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has come, text: 'It is done.'}\n- {when: " +
+	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has arrived, text: 'It is done.'}\n- {when: " +
 		"{result: started}, text: 'I have begun.'}\n"
 	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
 		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {

@@ -82,7 +82,11 @@ type services struct {
 	broadcaster *chat.Broadcaster
 	chat        *chat.Service
 	delegation  *agent.Delegation
-	automations *automation.Runner
+	automations *automation.Service
+	scripts     *automation.Runner
+	scriptJobs  *automation.Jobs
+	scriptTools *automation.Pack
+	supervisor  *automation.Supervisor
 	branches    *branch.Service
 }
 
@@ -176,23 +180,27 @@ func (h *Host) assemble() (err error) {
 	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.ConfineWorker}), python: newPython(cfg)}
 	p := &h.services
 	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
-	items := automation.NewItems()
+	items := automation.NewItemRule()
 	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, OnChange: p.queue.Wakeup,
 		Secrets: func() []string { return listKnownSecrets(cfg) }, OutputCap: cfg.OutputCap,
 		ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), Tracer: h.telemetry.tracer(),
 		OnCall: h.telemetry.metrics.recordCall, RunBudgets: !cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{
 			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.getSecret},
-			reeve.ScriptTool: &automation.Builder{Pool: h.sandboxes.scripts}}})
+			reeve.ScriptTool: &automation.ScriptToolBuilder{Pool: h.sandboxes.scripts}}})
 	p.broadcaster = chat.NewBroadcaster(h.db, h.log)
 	p.chat = &chat.Service{DB: h.db, Broadcaster: p.broadcaster, Process: p.gate.Process(), Queue: p.queue,
 		Fetcher: web.NewFetcher(guard)}
-	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.chat, Gate: p.gate,
+	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Turns: p.chat, Gate: p.gate,
 		Depth: cfg.DelegationDepth})
-	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
-		Items: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
+	scripts := automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
+		ItemRule: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
-		Limits: js.Limits{Time: time.Duration(cfg.ScriptTime)}})
+		Limits: js.Limits{Time: time.Duration(cfg.ScriptTime)}}
+	p.automations, p.scripts, p.scriptJobs = automation.NewService(scripts), automation.NewRunner(scripts),
+		automation.NewJobs(scripts)
+	p.supervisor = automation.NewSupervisor(scripts, p.scriptJobs)
+	p.scriptTools = automation.NewPack(scripts, p.scripts)
 	if p.branches, err = branch.Open(h.db, filepath.Join(cfg.Dir, branchFolder)); err != nil {
 		return err
 	}
@@ -227,7 +235,7 @@ func (h *Host) listBuiltinTools(guard web.Guard) ([]reeve.Tool, error) {
 		(&journal.Pack{DB: h.db}).Tools(),
 		(&mail.Pack{DB: h.db}).Tools(),
 		(&agents.Pack{Asker: p.delegation}).Tools(),
-		p.automations.Tools(),
+		p.scriptTools.Tools(),
 		(&users.Pack{Webhook: cfg.Webhook != ""}).Tools(),
 		(&utils.Pack{Client: guard.Client(), Forecast: cfg.WeatherURL, Places: cfg.PlacesURL}).Tools(),
 	), nil
@@ -284,11 +292,11 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 		llm = model.CountUsage(llm, h.log)
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: llm, Log: h.log, Process: p.gate.Process()})
-	modelRunner := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: llm, Stage: p.broadcaster, Assemble: cfg.Assemble,
-		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
+	modelRunner := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: llm, Events: p.broadcaster, Assemble: cfg.Assemble,
+		Extract: cfg.Extract, Steps: p.scripts, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
 		Resolve:  resolve,
 		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, canonicalName) }, Log: h.log}
-	brain := &agent.Brain{DB: h.db, Script: p.automations, Thinker: modelRunner,
+	brain := &agent.Brain{DB: h.db, Script: p.scripts, ModelRunner: modelRunner,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
 		Planner: p.planner, Brain: brain, MaxRuns: cfg.Runs, MaxAttempts: cfg.RunAttempts,
@@ -298,9 +306,9 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun),
 			// Frames of the turn. They come after the handlers above, which may append frames of calls.
 			wake.EachRun(p.chat.OnRunEnd),
-			p.automations.OnRunsEnd, // retries, repairs and stops
+			p.supervisor.OnRunsEnd, // retries, repairs and stops
 		},
-		OnSkip:   []wake.SkipHandler{p.automations.OnWakesSkipped},
+		OnSkip:   []wake.SkipHandler{p.supervisor.OnWakesSkipped},
 		AfterEnd: []func(reeve.Run){p.chat.AfterRunEnd, metrics.recordRunEnd}})
 	if err != nil {
 		return nil, err
@@ -327,7 +335,8 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	}
 	cfg, p := h.cfg, h.services
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
-		Planner: p.planner, Chat: p.chat, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
+		Planner: p.planner, Chat: p.chat, Automations: p.automations, ScriptJobs: p.scriptJobs,
+		Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady,
 		Held:   h.isHeld,

@@ -70,7 +70,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 			t.Errorf("it was made of %q", got)
 		}
 		say(6)
-		want := "user: [What was said before, in short]\nFIRST | user: q2 | assistant: answered | user: q3 | " +
+		want := "user: [Summary of the earlier conversation]\nFIRST | user: q2 | assistant: answered | user: q3 | " +
 			"assistant: answered | user: q4 | assistant: answered | user: q5 | assistant: answered | user: q6"
 		if got := heard.last("I am bot"); got != want {
 			t.Errorf("the model was told %s", got)
@@ -89,7 +89,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		}
 		say(10)
 		if got := heard.last("I am bot"); !strings.HasPrefix(got,
-			"user: [What was said before, in short]\nSECOND | user: q6 |") {
+			"user: [Summary of the earlier conversation]\nSECOND | user: q6 |") {
 			t.Errorf("the model was told %s", got)
 		}
 	})

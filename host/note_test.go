@@ -49,7 +49,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 		}
 		// in another conversation; the same again is not taken
 		over(h, speak(h, h.Talk("bot").ID, "what do I drink? tea?").ID)
-		if got := heard.last("I am bot"); got != "user: [What you noted before, which may matter or not]\n- Ann "+
+		if got := heard.last("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- Ann "+
 			"drinks tea.\n- Ann works in Riga. | user: what do I drink? tea?" {
 			t.Errorf("the model was told %s", got)
 		}
@@ -92,7 +92,7 @@ func TestW02_NotesThatFitAmongMany(t *testing.T) {
 		over(h, turn.ID)
 		got := heard.last("I am bot")
 		if !strings.HasPrefix(got,
-			"user: [What you noted before, which may matter or not]\n- The parrot of Ann's mother is called Zoë\n") ||
+			"user: [Your earlier notes, which may be relevant]\n- The parrot of Ann's mother is called Zoë\n") ||
 			strings.Contains(got, "Ben") || strings.Count(got, "\n- ") > 12 {
 			t.Errorf("the model was told %s", got)
 		}
@@ -182,7 +182,7 @@ func TestW22_AnAutomationGivesNotes(t *testing.T) {
 		t.Errorf("the notes are %s", got)
 	}
 	over(h, speak(h, h.Talk("bot").ID, "hello").ID)
-	if got := heard.last("I am bot"); got != "user: [What you noted before, which may matter or not]\n- garden was "+
+	if got := heard.last("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- garden was "+
 		"said | user: hello" {
 		t.Errorf("the model was told %s", got)
 	}

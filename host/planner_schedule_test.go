@@ -86,7 +86,7 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	a.fails(reeve.LogicFailure)
 	var k reeve.ScriptJob
 	a.Want(200, &k, "GET", "/api/script-jobs/"+a.get().Failure.ScriptJobID, nil)
-	if !strings.Contains(k.Request, "What the person asked for: says it") {
+	if !strings.Contains(k.Request, "The user's request: says it") {
 		t.Errorf("the maintainer was told %s", k.Request)
 	}
 }

@@ -21,7 +21,7 @@ const (
 // plannerScript is a model that looks, tries, is corrected, asks, saves, schedules and tells.
 const plannerScript = `
 answers:
-  - when: {said: "/The person answered: every morning/", system: You are the planner}
+  - when: {said: "/The user answered: every morning/", system: You are the planner}
     calls: [{name: scripts_eval, args: {source: "` + badScript + `"}}]
   - when: {said: answer my letters, system: You are the planner}
     calls: [{name: scripts_eval, args: {source: "await getDocs('Mail') + await getDocs('Scripts')"}}]
@@ -141,7 +141,7 @@ func TestK27_MaintainerMends(t *testing.T) {
 			1)
 		cfg.Model = script(t, `
 answers:
-  - {when: {said: "/Version 1.0 of the automation \"letters\" failed/", system: You are the maintainer}, calls: [{name: scripts_get, args: {}}, {name: scripts_history, args: {}}, {name: scripts_runs, args: {}}]}
+  - {when: {said: "/Version 1.0 of automation \"letters\" failed/", system: You are the maintainer}, calls: [{name: scripts_get, args: {}}, {name: scripts_history, args: {}}, {name: scripts_runs, args: {}}]}
   - {when: {tool: scripts_runs, result: "/of undefined.*1.0/"}, calls: [{name: scripts_eval, args: {source: "`+goodScript+`"}}]}
   - {when: {tool: scripts_eval, result: "/mail:b.*mail_send/"}, calls: [{name: scripts_fix, args: {source: "`+goodScript+`", comment: "nothing.there is not there"}}]}
   - {when: {tool: scripts_fix, result: '"applied":true'}, text: "Mended."}`)
@@ -170,17 +170,17 @@ func TestK27_AFixThatChangesIdentityIsRefused(t *testing.T) {
 	good := named(`'mail:' + id`)
 	for name, c := range map[string]struct{ before, broken, fix, says string }{
 		"another prefix": {"", strings.Replace(good, "await Mail.send", "oops(); await Mail.send", 1),
-			named(`'msg:' + id`), `item "mail:a" is gone`},
+			named(`'msg:' + id`), `item "mail:a" is missing`},
 		"a counter": {"", strings.Replace(good, "await Mail.send", "oops(); await Mail.send", 1),
-			"let n = 0; " + named(`'mail:' + n++`), `item "mail:a" is gone`},
-		"it fails before any item": {good, "oops(); " + good, named(`id`), `item "mail:c" is gone`},
+			"let n = 0; " + named(`'mail:' + n++`), `item "mail:a" is missing`},
+		"it fails before any item": {good, "oops(); " + good, named(`id`), `item "mail:c" is missing`},
 		"an item more than it had": {"", strings.Replace(good, "await Mail.send({ to: id })",
 			"if (await Mail.send({ to: id })) throw new Error('no')", 1),
-			good + "; await Items.withItem('more', 'More', () => 1)", `does not work on "more"`},
+			good + "; await Items.withItem('more', 'More', () => 1)", `does not process item "more"`},
 		"the fix gets less far": {"", strings.Replace(good, "await Mail.send",
 			"if (id === 'b') oops(); await Mail.send", 1), "oops(); " + good, `is not reached`},
 		"what was read then is compared": {good, "oops(); " + good, strings.Replace(good, "await Mail.list({})",
-			"['x']", 1), `is gone`},
+			"['x']", 1), `is missing`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := quick(t)
@@ -205,7 +205,7 @@ answers:
 				t.Errorf("the script job is %s: %s; want it to say %q", k.State, k.Message, c.says)
 			}
 			if told := a.told(); len(told) != 1 ||
-				!strings.Contains(told[0].Title, "the maintainer has not mended it") ||
+				!strings.Contains(told[0].Title, "the maintainer did not repair it") ||
 				!strings.Contains(told[0].Body, "identity") {
 				t.Errorf("the person was told %+v", told)
 			}
@@ -228,7 +228,7 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 		k := a.jobs()[0]
 		equal(t, spoken(k.State, k.Message, a.get().Status), "failed its run skipped: the agent is stopped stopped",
 			"the repair")
-		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "the maintainer has not mended it") ||
+		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "the maintainer did not repair it") ||
 			!strings.Contains(told[0].Body, "the agent is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
@@ -262,7 +262,7 @@ answers:
 		m := a.get()
 		equal(t, spoken(m.Version, m.Status, d), "1.1 stopped map[]", "the automation")
 		if told := a.told(); len(told) != 1 ||
-			!strings.Contains(told[0].Title, "it was not tried again, because the agent is stopped") {
+			!strings.Contains(told[0].Title, "its retry was skipped because the agent is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
 		a.Want(200, nil, "POST", a.at("/resume"), nil)
@@ -330,7 +330,7 @@ func TestK27_APlanOfAnAutomationThatIsGone(t *testing.T) {
 		everywhere(t, func(t *testing.T, cfg host.Config) {
 			cfg.Model = script(t, `
 answers:
-  - {when: {said: "/The person answered/", system: You are the planner}, text: "It is saved."}
+  - {when: {said: "/The user answered/", system: You are the planner}, text: "It is saved."}
   - {when: {said: answer my letters, system: You are the planner}, calls: [{name: scripts_save, args: {source: "'hello'", comment: "Says hello."}}, {name: scripts_ask, args: {question: "How often?"}}]}
   - {when: {tool: scripts_ask}, text: "I wait for your answer."}`)
 			a, _ := planning(t, cfg)
@@ -382,8 +382,8 @@ func TestK27_InAConversation(t *testing.T) {
 	for said, answer := range map[string]string{
 		`scripts_save {"source": "1", "comment": "which?"}`:                                                     "/automation is missing",
 		`scripts_save {"automation": "letters", "source": "let x = ;", "comment": "x"}`:                         "script.js:1",
-		`scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`:      "no version of yours",
-		`scripts_ask {"question": "how?"}`:                                                                      "ask in your answer",
+		`scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`:      "saved no version to schedule",
+		`scripts_ask {"question": "how?"}`:                                                                      "ask the question in your answer",
 		`scripts_eval {"automation": "nobody", "source": "1"}`:                                                  "not found",
 		`scripts_eval {"automation": "letters", "source": "throw new Error('no')"}`:                             `\"class\":\"logic\"`,
 		`scripts_eval {"automation": "letters", "source": "(await Mail.list({})).join() + typeof Scripts.get"}`: "a,b,cfunction",

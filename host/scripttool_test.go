@@ -31,7 +31,7 @@ func TestI10_ScriptTool(t *testing.T) {
 	}{
 		{call{"effect": "keyed"}, "/effect"},
 		{call{"effect": "local"},
-			`"message":"a script tool can call nothing, and so changes nothing","expected":"read"`},
+			`"message":"a script tool changes nothing, so its effect must be read","expected":"read"`},
 		{call{"spec": call{"source": 7}}, `"path":"/spec/source","message":"is not text"`},
 		{call{"spec": 7}, `"path":"/spec"`},
 		{call{"spec": call{"source": "let x = ;"}}, "script.js:1"},

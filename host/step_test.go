@@ -114,9 +114,9 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 	for name, want := range map[string]struct {
 		says string
 		runs int
-	}{"throws": {"no letters today", 3}, "words": {"gave no request", 1}, "nothing": {"no messages", 1},
-		"misspelt": {"mesages", 1}, "greedy": {"shell_exec", 1}, "absent": {"there is no automation", 0},
-		"bot": {"there is no automation", 0}} {
+	}{"throws": {"no letters today", 3}, "words": {"returned no valid request", 1}, "nothing": {"no messages", 1},
+		"misspelt": {"mesages", 1}, "greedy": {"shell_exec", 1}, "absent": {"not found", 0},
+		"bot": {"not found", 0}} {
 		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"assembly": name}})
 		d := over(h, speak(h, c.ID, "hello").ID)
 		if d.State != reeve.RunFailed || d.Code != reeve.AssemblyFailed || !strings.Contains(d.Message, want.says) ||

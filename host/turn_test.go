@@ -164,7 +164,7 @@ func far(sent *sync.Map) reeve.Tool {
 }
 
 const farScript = "- {when: begin, calls: [{name: far, args: {}}]}\n- {when: {result: started}, text: 'I have " +
-	"begun.'}\n- {when: has come, text: 'It is done.'}\n"
+	"begun.'}\n- {when: has arrived, text: 'It is done.'}\n"
 
 func TestW11_ARestartWithWorkPending(t *testing.T) {
 	t.Parallel()

@@ -13,28 +13,27 @@ import (
 	"reeve/model"
 )
 
-// Assembler makes the request that a turn begins with. What it returns is what the model gets, before the turn's own
-// moves.
+// Assembler makes the first request of a turn. The answers and results of the turn are appended to it.
 type Assembler interface {
 	Assemble(ctx context.Context, in AssemblyInput) (model.Request, error)
 }
 
-// AssemblyInput is what an assembler is given.
+// AssemblyInput is the input of an assembler.
 type AssemblyInput struct {
 	WorkspaceID     string           `json:"workspace_id"`
 	AgentID         string           `json:"agent_id"`
-	ConversationID  string           `json:"conversation_id,omitempty" doc:"Empty for a run that is not a turn"`
+	ConversationID  string           `json:"conversation_id,omitempty" doc:"Conversation of the turn; empty for other runs"`
 	TurnID          string           `json:"turn_id"`
 	UserID          string           `json:"user_id,omitempty"`
 	Agent           string           `json:"agent" doc:"The agent's name"`
-	Others          []string         `json:"others,omitempty" doc:"The names of other agents that speak in what follows"`
-	UserMessage     model.Message    `json:"user_message" doc:"What the turn is about"`
-	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Oldest first, this one excluded; they are kept for later turns, and must not be changed"`
-	Summary         string           `json:"summary,omitempty" doc:"Turns before those, in a few words"`
-	Notes           []reeve.Note     `json:"notes,omitempty" doc:"What the agent remembers of the user that may matter: the best first"`
-	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Others of the conversation that are still under way"`
+	Others          []string         `json:"others,omitempty" doc:"Names of the other agents in the messages"`
+	UserMessage     model.Message    `json:"user_message" doc:"The user's message"`
+	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Earlier turns, oldest first. They are cached and must not be changed"`
+	Summary         string           `json:"summary,omitempty" doc:"Summary of the turns before recent_turns"`
+	Notes           []reeve.Note     `json:"notes,omitempty" doc:"Relevant notes about the user, best first"`
+	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Other open turns of the conversation"`
 	ModelProfileID  string           `json:"model_profile_id" doc:"The model's name"`
-	Instructions    string           `json:"instructions,omitempty" doc:"With their variables in place"`
+	Instructions    string           `json:"instructions,omitempty" doc:"Instructions with variables inserted"`
 	ToolIDs         []string         `json:"tool_ids"`
 	ToolDefinitions []ToolDefinition `json:"tool_definitions"`
 	Settings        Settings         `json:"settings"`
@@ -46,9 +45,9 @@ type TurnSnapshot struct {
 	State    reeve.RunState  `json:"state,omitempty"`
 	Input    string          `json:"input"`
 	Output   string          `json:"output,omitempty"`
-	AgentID  string          `json:"agent_id,omitempty" doc:"Who answered"`
-	ParentID string          `json:"parent_id,omitempty" doc:"Of a turn that a call of another began: that turn"`
-	Messages []model.Message `json:"messages" doc:"All of it, as the model may be shown it; of other agents, what they said, by name"`
+	AgentID  string          `json:"agent_id,omitempty" doc:"Agent that answered"`
+	ParentID string          `json:"parent_id,omitempty" doc:"Turn whose call began this turn"`
+	Messages []model.Message `json:"messages" doc:"Messages for the model; of other agents only their text, after their names"`
 }
 
 // ActiveTurn is another turn that is under way.
@@ -74,36 +73,37 @@ type ToolDefinition struct {
 	Async       bool            `json:"async,omitempty"`
 }
 
-// assembled makes the turn's request, with its tries and its time limit.
-func (v *turn) assembled(ctx context.Context) (r model.Request, err error) {
-	in, err := v.input(ctx)
+// assembleRequest makes the turn's request, with retries and a timeout.
+func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error) {
+	in, err := v.assemblyInput(ctx)
 	if err != nil {
 		return r, err
 	}
-	assembler := v.assembler()
-	err = patiently(ctx, func(ctx context.Context) error {
+	assembler := v.chooseAssembler()
+	err = retryStep(ctx, func(ctx context.Context) error {
 		r, err = assembler.Assemble(ctx, in)
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
 		said := reeve.AsError(err)
-		err = reeve.Errorf(reeve.AssemblyFailed, "what the model should be asked could not be put together: %s",
+		err = reeve.Errorf(reeve.AssemblyFailed, "request assembly failed: %s",
 			said.Message).Hintf("%s", said.Hint)
 	}
 	return r, err
 }
 
-// input gathers what an assembler is given. How much it reads is bounded by the settings, whatever the conversation's
-// length.
-func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
+// assemblyInput gathers the input of the assembler. The settings bound how much it reads, whatever the length of the
+// conversation.
+func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
-		ModelProfileID: v.set.Model, Instructions: insert(v.set.Instructions, v.log.info.Variables, v.set.Variables),
+		ModelProfileID: v.set.Model, Instructions: insertVariables(v.set.Instructions, v.log.info.Variables,
+			v.set.Variables),
 		Settings: v.set, RecentTurns: []TurnSnapshot{}}
 	if v.log.info.Model != "" {
 		in.ModelProfileID = v.log.info.Model
 	}
-	given := v.given()
+	given := v.clientHistory()
 	in.Instructions = strings.TrimSpace(in.Instructions + "\n\n" + given.System)
 	if given.MaxTokens > 0 {
 		in.Settings.MaxTokens = given.MaxTokens
@@ -114,59 +114,59 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 	if given.Effort != "" {
 		in.Settings.Effort = given.Effort
 	}
-	if err := v.know(ctx); err != nil {
+	if err := v.loadTools(ctx); err != nil {
 		return in, err
 	}
 	for _, t := range v.tools {
-		if v.offered[t.ID] {
+		if v.isClientTool[t.ID] {
 			continue
 		}
 		in.ToolIDs = append(in.ToolIDs, t.ID)
 		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.ID, Name: t.Name,
 			Description: t.Description, InputSchema: t.Parameters, Async: t.Async})
 	}
-	for _, t := range v.offers {
+	for _, t := range v.clientTools {
 		in.ToolIDs = append(in.ToolIDs, t.Name)
 		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name,
 			Description: t.Description, InputSchema: t.Parameters})
 	}
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
-		if in.UserMessage, err = v.spoken(ctx, s, v.log.said); err != nil {
+		if in.UserMessage, err = v.userMessage(ctx, s, v.log.inputs); err != nil {
 			return err
 		}
-		people := newCast(v.agent)
-		if v.guest() && v.log.info.Agent != "" {
-			name, err := people.name(ctx, s, v.log.info.Agent)
+		people := newAgentNames(v.agent)
+		if v.isGuest() && v.log.info.Agent != "" {
+			name, err := people.get(ctx, s, v.log.info.Agent)
 			if err != nil {
 				return err
 			}
-			in.UserMessage = marked(in.UserMessage, name+" asks you")
+			in.UserMessage = addSpeaker(in.UserMessage, name+" asks you")
 		}
-		if in.Notes, err = v.recall(ctx, s); err != nil {
+		if in.Notes, err = v.recallNotes(ctx, s); err != nil {
 			return err
 		}
 		if v.log.info.Given != nil && given.History != "" {
-			in.RecentTurns, err = v.brought(ctx, s, given.History)
+			in.RecentTurns, err = v.clientTurn(ctx, s, given.History)
 			return err
 		}
 		if in.ConversationID == "" {
 			return nil
 		}
-		if in.ActiveTurns, err = v.active(ctx, s); err != nil {
+		if in.ActiveTurns, err = v.listActiveTurns(ctx, s); err != nil {
 			return err
 		}
-		if in.RecentTurns, err = v.recent(ctx, s, people); err != nil {
+		if in.RecentTurns, err = v.recentTurns(ctx, s, people); err != nil {
 			return err
 		}
-		in.Others = people.others()
-		in.Summary, err = v.summary(ctx, s, in.RecentTurns)
+		in.Others = people.listOthers()
+		in.Summary, err = v.readSummary(ctx, s, in.RecentTurns)
 		return err
 	})
 	return in, err
 }
 
-// spoken is what a person said, with what they attached.
-func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) (model.Message, error) {
+// userMessage returns the message of a user with its attachments.
+func (v *turn) userMessage(ctx context.Context, s *store.Snap, said []reeve.Message) (model.Message, error) {
 	out := model.Message{Role: model.User}
 	for _, m := range said {
 		var info reeve.MessageInfo
@@ -191,8 +191,8 @@ func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) 
 	return out, nil
 }
 
-// brought is the history that a client with its own brought along, as one earlier turn.
-func (v *turn) brought(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
+// clientTurn returns the history that a client sent, as one earlier turn.
+func (v *turn) clientTurn(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
 	body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.ConversationPayload, hash, 0, -1)
 	if err != nil {
 		return nil, err
@@ -207,8 +207,8 @@ func (v *turn) brought(ctx context.Context, s *store.Snap, hash string) ([]TurnS
 	return []TurnSnapshot{t}, nil
 }
 
-// active lists the conversation's other turns that are under way, with what they wait for.
-func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
+// listActiveTurns lists the conversation's other open turns with their pending calls.
+func (v *turn) listActiveTurns(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
 	runs, err := s.Chat().ActiveTurns(ctx, v.run.SessionID, v.run.ID, 20)
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) 
 	var out []ActiveTurn
 	for _, r := range runs {
 		if slices.ContainsFunc(v.run.Ancestors, func(a reeve.Ancestor) bool { return a.RunID == r.ID }) {
-			continue // it is what is being talked about
+			continue // it called this turn
 		}
 		t := ActiveTurn{ID: r.ID, Input: r.Input}
 		ops, err := s.Chat().OpenOperations(ctx, v.run.WorkspaceID, r.ID, 20)
@@ -231,17 +231,17 @@ func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) 
 	return out, nil
 }
 
-// DefaultAssembler is the built-in assembler: instructions, what else is going on, notes, older turns in a few words,
-// as many recent ones as fit, and what was said.
+// DefaultAssembler is the built-in assembler. It sends instructions, open turns, notes, a summary of older turns, as
+// many recent turns as fit, and the user's message.
 type DefaultAssembler struct{}
 
-// Assemble makes the request.
+// Assemble returns the request.
 func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Request, error) {
 	r := model.Request{Model: in.ModelProfileID, System: in.Instructions, MaxTokens: in.Settings.MaxTokens,
 		Temperature: in.Settings.Temperature, Effort: in.Settings.Effort}
 	if len(in.ActiveTurns) > 0 {
 		var b strings.Builder
-		b.WriteString("\n\nOther turns of this conversation are still under way; they are answered apart:\n")
+		b.WriteString("\n\nOther turns of this conversation are in progress. They are answered separately:\n")
 		for _, t := range in.ActiveTurns {
 			fmt.Fprintf(&b, "- %q", reeve.Truncate(t.Input, 200))
 			for _, p := range t.Pending {
@@ -253,43 +253,44 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 	}
 	if len(in.Others) > 0 {
 		r.System = strings.TrimSpace(
-			fmt.Sprintf("%s\n\nYou are %s. Other agents speak in this conversation too: %s. What they say stands "+
-				"after their names in brackets, as in [%s]. Do not put your own name before what you say.",
+			fmt.Sprintf("%s\n\nYou are %s. Other agents speak in this conversation too: %s. Their text follows "+
+				"their names in brackets, as in [%s]. Do not put your own name before your text.",
 				r.System, in.Agent, strings.Join(in.Others, ", "), in.Others[0]))
 	}
 	for _, t := range in.ToolDefinitions {
 		d := t.Description
 		if t.Async {
-			d += " (Takes a while: its result comes later, by itself; go on without it.)"
+			d += " (Asynchronous: the result arrives later by itself; continue without it.)"
 		}
 		r.Tools = append(r.Tools, model.Tool{Name: t.ID, Description: d, Parameters: t.InputSchema})
 	}
 	if len(in.Notes) > 0 {
 		var b strings.Builder
-		b.WriteString("[What you noted before, which may matter or not]")
+		b.WriteString("[Your earlier notes, which may be relevant]")
 		for _, n := range in.Notes {
 			fmt.Fprintf(&b, "\n- %s", n.Content)
 		}
-		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, b.String()))
+		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, b.String()))
 	}
 	if in.Summary != "" {
-		r.Messages = follow(r.Messages, model.NewTextMessage(model.User, "[What was said before, in short]\n"+
-			in.Summary))
+		r.Messages = appendMessage(r.Messages,
+			model.NewTextMessage(model.User, "[Summary of the earlier conversation]\n"+
+				in.Summary))
 	}
 	for _, t := range in.RecentTurns {
 		for _, m := range t.Messages {
-			r.Messages = follow(r.Messages, m)
+			r.Messages = appendMessage(r.Messages, m)
 		}
 	}
 	if len(in.UserMessage.Parts) > 0 {
-		r.Messages = follow(r.Messages, in.UserMessage)
+		r.Messages = appendMessage(r.Messages, in.UserMessage)
 	}
 	return r, nil
 }
 
-// follow adds a message to others. Some models want the two sides to take turns, so what one side says twice in a row
-// is one message.
-func follow(list []model.Message, m model.Message) []model.Message {
+// appendMessage appends a message. Some models require alternating roles, so consecutive messages of one role are
+// merged.
+func appendMessage(list []model.Message, m model.Message) []model.Message {
 	if n := len(list); n > 0 && list[n-1].Role == m.Role {
 		list[n-1].Parts = slices.Concat(list[n-1].Parts, m.Parts)
 		return list

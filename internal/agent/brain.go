@@ -7,12 +7,12 @@ import (
 	"reeve/internal/store"
 )
 
-// Brain gives runs to the brain that their agent has: a script, a rehearsal in its config, or else a model.
+// Brain runs each agent with its own brain: a script, the rehearsal in its config, or else a model.
 type Brain struct {
-	DB        *store.DB
-	Script    Runner // runs automations. Default: there are none
-	Rehearsal *Rehearsal
-	Thinker   *ModelRunner
+	DB          *store.DB
+	Script      Runner // runs automations. Default: there are no automations
+	Rehearsal   *Rehearsal
+	ModelRunner *ModelRunner
 }
 
 // Runner runs an agent.
@@ -20,15 +20,15 @@ type Runner interface {
 	Run(ctx context.Context, run reeve.Run) reeve.RunEnd
 }
 
-// start is what is read at once when a run begins: a person waits for its first word.
-type start struct {
-	agent  reeve.Agent
-	script bool
-	log    *log
+// runStart holds what one transaction reads at the start of a run, to keep the time to the first token short.
+type runStart struct {
+	agent        reeve.Agent
+	isAutomation bool
+	log          *runLog
 }
 
-// Run runs it. Whatever a brain ran into because a person ended the run, it is that which ended it.
-// The server serves the runs that this one begins.
+// Run runs an agent. If a person ended the run, the result is that cancellation, whatever error the brain returned. The
+// server serves the runs that this run begins.
 func (b *Brain) Run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd {
 	end := b.run(ctx, run, server)
 	if why := reeve.CancelCause(ctx); why != nil && (end.State == reeve.RunFailed || end.State == reeve.RunCancelled) {
@@ -38,9 +38,9 @@ func (b *Brain) Run(ctx context.Context, run reeve.Run, server reeve.RunServer) 
 }
 
 func (b *Brain) run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd {
-	var begin start
+	var begin runStart
 	err := b.DB.View(ctx, func(s *store.Snap) (err error) {
-		if begin.script, err = s.Automations().IsAutomation(ctx, run.AgentID); err != nil || begin.script {
+		if begin.isAutomation, err = s.Automations().IsAutomation(ctx, run.AgentID); err != nil || begin.isAutomation {
 			return err
 		}
 		if begin.agent, err = s.Agents().GetAgent(ctx, run.WorkspaceID, run.AgentID); err != nil {
@@ -50,17 +50,17 @@ func (b *Brain) run(ctx context.Context, run reeve.Run, server reeve.RunServer) 
 		return err
 	})
 	if err != nil {
-		return failed(err)
+		return failedEnd(err)
 	}
-	if begin.script {
+	if begin.isAutomation {
 		return b.Script.Run(ctx, run)
 	}
 	set, err := readSettings(begin.agent.Config)
 	if err != nil {
-		return failed(err)
+		return failedEnd(err)
 	}
 	if set.Rehearsal != nil {
 		return b.Rehearsal.Run(ctx, run)
 	}
-	return b.Thinker.run(ctx, run, begin, set, server)
+	return b.ModelRunner.run(ctx, run, begin, set, server)
 }

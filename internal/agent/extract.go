@@ -10,13 +10,13 @@ import (
 	"reeve/internal/store"
 )
 
-// Extractor takes notes of a turn that is over, and gives those that the agent is to remember, if its config says that
-// it remembers anything. It fails without harm: the turn is only flagged.
+// Extractor returns notes of a finished turn that the agent should remember. Its failure does not fail the turn, which
+// is only flagged.
 type Extractor interface {
 	Extract(ctx context.Context, in ExtractionInput) ([]string, error)
 }
 
-// ExtractionInput is what an extractor is given.
+// ExtractionInput is the input of an extractor.
 type ExtractionInput struct {
 	WorkspaceID    string     `json:"workspace_id"`
 	AgentID        string     `json:"agent_id"`
@@ -43,51 +43,50 @@ type ExchangeCall struct {
 	IsError bool            `json:"is_error,omitempty"`
 }
 
-// extract takes notes of the turn; false means that they could not be taken.
-func (v *turn) extract(ctx context.Context) bool {
-	extractor := v.extractor()
+// extractNotes extracts and stores notes of the turn. It returns false if that failed.
+func (v *turn) extractNotes(ctx context.Context) bool {
+	extractor := v.chooseExtractor()
 	own := extractor == nil && v.set.Notes && v.conversation() != ""
-	if extractor == nil && !own || v.log.noted {
+	if extractor == nil && !own || v.log.notesTaken {
 		return true
 	}
 	in := ExtractionInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID,
-		Input: v.log.said[0].Content, Transcript: transcript(v.log)}
+		Input: v.log.inputs[0].Content, Transcript: transcript(v.log)}
 	var notes []string
-	err := patiently(ctx, func(ctx context.Context) (err error) {
+	err := retryStep(ctx, func(ctx context.Context) (err error) {
 		if own {
-			return v.takeNotes(ctx, in)
+			return v.extractWithModel(ctx, in)
 		}
 		notes, err = extractor.Extract(ctx, in)
 		return err
 	})
 	if err == nil && !own {
-		err = v.DB.Update(ctx, func(tx *store.Tx) error { return v.noted(ctx, tx, notes) })
+		err = v.DB.Update(ctx, func(tx *store.Tx) error { return v.storeNotes(ctx, tx, notes) })
 	}
 	if err != nil {
-		v.Log.Warn("no notes could be taken of a turn", "run", v.run.ID, "error", err)
+		v.Log.Warn("note extraction failed", "run", v.run.ID, "error", err)
 	}
 	return err == nil
 }
 
 const (
-	stepTries = 3
-	stepFirst = 100 * time.Millisecond
-	stepLimit = 30 * time.Second
+	maxStepTries   = 3
+	firstStepDelay = 100 * time.Millisecond
+	stepTimeout    = 30 * time.Second
 )
 
-// patiently tries a step of the loop that others may replace three times, 100 and 200 ms apart, each for at most 30 s.
-// What will not change by trying again is not tried again.
-func patiently(ctx context.Context, f func(context.Context) error) (err error) {
-	for n, wait := 1, stepFirst; ; n, wait = n+1, 2*wait {
-		limited, cancel := context.WithTimeout(ctx, stepLimit)
+// retryStep tries f three times, 100 and 200 ms apart, each for at most 30 s. A validation error is not retried.
+func retryStep(ctx context.Context, f func(context.Context) error) (err error) {
+	for n, wait := 1, firstStepDelay; ; n, wait = n+1, 2*wait {
+		limited, cancel := context.WithTimeout(ctx, stepTimeout)
 		err = f(limited)
 		late := limited.Err() != nil && ctx.Err() == nil
 		cancel()
 		if late && err != nil {
-			err = reeve.Errorf(reeve.Timeout, "it did not finish within %s", stepLimit)
+			err = reeve.Errorf(reeve.Timeout, "the step did not finish within %s", stepTimeout)
 		}
-		if err == nil || n == stepTries || reeve.CodeOf(err) == reeve.Validation || !notify.Sleep(ctx, wait) {
+		if err == nil || n == maxStepTries || reeve.CodeOf(err) == reeve.Validation || !notify.Sleep(ctx, wait) {
 			return err
 		}
 	}

@@ -13,20 +13,20 @@ import (
 	"reeve/model"
 )
 
-// Gate is what a thinker needs of the gate.
+// Gate is the part of the gate that ModelRunner uses.
 type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 	CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult
 	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
 		keep func(context.Context, *store.Tx) error) error
 	CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
-	CacheAncestry(run reeve.Run) // a run that will call: what its row says of it need not be read again
+	CacheAncestry(run reeve.Run) // stores on whose behalf a run acts, so that its calls need not read it
 }
 
-// EventSink shows a turn to people while it goes on.
+// EventSink shows a turn to clients while it is in progress.
 type EventSink interface {
-	Token(conversation string, f reeve.Frame) // a piece of an answer, which is not kept
-	Changed(conversation string)              // frames were kept
+	Token(conversation string, f reeve.Frame) // sends a piece of an answer, which is not stored
+	Changed(conversation string)              // reports that frames were stored
 }
 
 // ModelRunner is the model brain.
@@ -34,114 +34,116 @@ type ModelRunner struct {
 	DB       *store.DB
 	Gate     Gate
 	Model    model.Model
-	Stage    EventSink        // shows turns. Default: nobody watches
-	Assemble Assembler        // makes the request that begins a turn. Default: Assembly
-	Extract  Extractor        // takes notes of a turn that is over. Default: the model, if the agent's config says so
-	Steps    AutomationRunner // runs automations that an agent's config names in their place
-	Remember func()           // told that turns are to be put into a few words. Default: whoever does it finds out
-	Tracer   trace.Tracer     // gets a span for each run and question. Default: none
-	Resolve  Resolver         // finds the provider of a model. Default: not known
-	OnAnswer func(ModelCall)  // told of each question. Default: nobody
-	Log      *slog.Logger
-	past     pasts
+	Events   EventSink // shows turns. Default: none
+	Assemble Assembler // makes the request that begins a turn. Default: DefaultAssembler
+	// extracts notes from a finished turn. Default: the model, if the agent's config enables notes
+	Extract   Extractor
+	Steps     AutomationRunner // runs the automations that an agent's config names as steps
+	Remember  func()           // called when turns should be summarized. Default: the summarizer polls
+	Tracer    trace.Tracer     // gets a span for each run and each request to a model. Default: none
+	Resolve   Resolver         // finds the provider of a model. Default: unknown
+	OnAnswer  func(ModelCall)  // called after each request to a model. Default: none
+	Log       *slog.Logger
+	turnCache turnCache
 }
 
-// turn is a run in a thinker's hands.
+// turn is a run that ModelRunner executes.
 type turn struct {
 	*ModelRunner
-	run     reeve.Run
-	server  reeve.RunServer // serves automations that do steps of the turn
-	agent   reeve.Agent
-	set     Settings
-	log     *log
-	tools   []reeve.Tool
-	offers  []model.Tool    // tools that the client itself answers
-	offered map[string]bool // their names
-	base    *model.Request  // what the model is asked at the beginning of the turn
-	// turns up to this one should be put into a few words: the model is no longer shown all of them
-	forgotten string
-	deferred  map[string]bool // calls, by action, whose results come later
-	told      map[string]bool // calls, by action, whose results clients have been told
-	words     strings.Builder // what was streamed of the answer under way
-	warned    bool            // clients know that what they heard of the answer under way does not count
+	run          reeve.Run
+	server       reeve.RunServer // serves automations that run as steps of the turn
+	agent        reeve.Agent
+	set          Settings
+	log          *runLog
+	tools        []reeve.Tool
+	clientTools  []model.Tool    // tools that the client itself executes
+	isClientTool map[string]bool // by tool name
+	base         *model.Request  // request at the beginning of the turn; nil until assembled
+	// summarizeUpTo is the last turn that should be summarized, because the model no longer gets all turns.
+	summarizeUpTo   string
+	deferred        map[string]bool // by action: calls whose results come later
+	reportedResults map[string]bool // by action: calls whose results were sent to clients
+	streamedText    strings.Builder // streamed text of the current answer
+	discardSent     bool            // clients were told to discard the text of an interrupted answer
 }
 
-// run goes on with a run until it ends, or waits.
-func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin start, set Settings,
+// run executes a run until it ends or waits.
+func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin runStart, set Settings,
 	server reeve.RunServer) reeve.RunEnd {
-	v := &turn{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set, offered: map[string]bool{},
-		deferred: map[string]bool{}, told: map[string]bool{}}
+	v := &turn{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set, isClientTool: map[string]bool{},
+		deferred: map[string]bool{}, reportedResults: map[string]bool{}}
 	t.Gate.CacheAncestry(run)
-	return v.whole(ctx, func(ctx context.Context) reeve.RunEnd { return v.loop(ctx, begin) })
+	return v.traceRun(ctx, func(ctx context.Context) reeve.RunEnd { return v.loop(ctx, begin) })
 }
 
-func (v *turn) loop(ctx context.Context, begin start) reeve.RunEnd {
-	err := v.take(ctx, begin.log)
+func (v *turn) loop(ctx context.Context, begin runStart) reeve.RunEnd {
+	err := v.useLog(ctx, begin.log)
 	for {
 		if err != nil {
 			return v.failed(err)
 		}
 		if end := v.step(ctx); end != nil {
-			end.Moves, end.Issues, end.Pending = len(v.log.moves), v.issues(), len(v.log.awaited())
+			end.Moves, end.Issues, end.Pending = len(v.log.answers), v.issues(), len(v.log.awaitedCalls())
 			return *end
 		}
-		err = v.read(ctx)
+		err = v.readLog(ctx)
 	}
 }
 
-// step takes the one step that follows from the log; an end means that there is none for now.
+// step takes the one step that follows from the log. It returns nil if another step follows.
 func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 	if err := ctx.Err(); err != nil {
 		end := v.failed(context.Cause(ctx))
 		return &end
 	}
-	last := v.log.end()
+	last := v.log.lastAnswer()
 	if last == nil {
-		return v.ask(ctx)
+		return v.askModel(ctx)
 	}
-	if len(v.log.moves) > v.set.MaxMoves { // what it still wants is not done
-		return v.end(ctx, last)
+	if len(v.log.answers) > v.set.MaxMoves { // the calls of the last answer are not made
+		return v.complete(ctx, last)
 	}
-	if open := v.open(last); len(open) > 0 {
-		return v.act(ctx, open)
+	if open := v.openCalls(last); len(open) > 0 {
+		return v.callTools(ctx, open)
 	}
-	if v.handsOver(last) {
-		return v.end(ctx, last)
+	if v.callsClientTool(last) {
+		return v.complete(ctx, last)
 	}
-	if len(last.calls) > 0 || v.log.news() {
-		return v.ask(ctx)
+	if len(last.calls) > 0 || v.log.hasUnseenResults() {
+		return v.askModel(ctx)
 	}
-	if len(v.log.awaited()) > 0 {
-		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text(), Results: v.log.results + 1}
+	if len(v.log.awaitedCalls()) > 0 {
+		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text(), Results: v.log.deferredResults + 1}
 	}
-	return v.end(ctx, last)
+	return v.complete(ctx, last)
 }
 
-// open lists the calls of an answer that are still to be made, or whose outcome is to be asked for.
-func (v *turn) open(m *move) []*call {
-	var out []*call
+// openCalls lists the calls of an answer that have no result yet. Calls that the client executes, and deferred calls,
+// are not included.
+func (v *turn) openCalls(m *modelAnswer) []*answerCall {
+	var out []*answerCall
 	for _, c := range m.calls {
-		if c.result == nil && !v.offered[c.Name] && !(c.action != nil && v.deferred[c.action.ID]) {
+		if c.result == nil && !v.isClientTool[c.Name] && !(c.action != nil && v.deferred[c.action.ID]) {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// handsOver tells whether an answer calls a tool that the client itself offers: the turn ends, and the client answers
-// in the next.
-func (v *turn) handsOver(m *move) bool {
+// callsClientTool reports whether an answer calls a tool of the client. The turn then ends, and the client sends the
+// result with the next turn.
+func (v *turn) callsClientTool(m *modelAnswer) bool {
 	for _, c := range m.calls {
-		if v.offered[c.Name] {
+		if v.isClientTool[c.Name] {
 			return true
 		}
 	}
 	return false
 }
 
-// read reads the run's log.
-func (v *turn) read(ctx context.Context) error {
-	var l *log
+// readLog reads the run's log.
+func (v *turn) readLog(ctx context.Context) error {
+	var l *runLog
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
 		l, err = readRun(ctx, s, v.run)
 		return err
@@ -149,43 +151,43 @@ func (v *turn) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return v.take(ctx, l)
+	return v.useLog(ctx, l)
 }
 
-// take goes by a log of the run, and notes first what woke the agent if nobody has.
-func (v *turn) take(ctx context.Context, l *log) error {
-	if v.log = l; len(l.said) > 0 {
+// useLog sets the run's log. If the log is empty, it first stores what woke the agent.
+func (v *turn) useLog(ctx context.Context, l *runLog) error {
+	if v.log = l; len(l.inputs) > 0 {
 		return v.readOffers()
 	}
-	if err := v.begin(ctx); err != nil {
+	if err := v.recordWake(ctx); err != nil {
 		return err
 	}
-	return v.read(ctx)
+	return v.readLog(ctx)
 }
 
-// readOffers reads which tools the client itself offers.
+// readOffers decodes the tools that the client offers.
 func (v *turn) readOffers() error {
-	if v.log.info.Given == nil || len(v.log.info.Given.Offered) == 0 || len(v.offered) > 0 {
+	if v.log.info.Given == nil || len(v.log.info.Given.Offered) == 0 || len(v.isClientTool) > 0 {
 		return nil
 	}
-	if err := json.Unmarshal(v.log.info.Given.Offered, &v.offers); err != nil {
+	if err := json.Unmarshal(v.log.info.Given.Offered, &v.clientTools); err != nil {
 		return err
 	}
-	for _, t := range v.offers {
-		v.offered[t.Name] = true
+	for _, t := range v.clientTools {
+		v.isClientTool[t.Name] = true
 	}
 	return nil
 }
 
-// given is what a client with a history of its own brought along.
-func (v *turn) given() reeve.ClientHistory {
+// clientHistory returns the history and settings that a client sent with its request.
+func (v *turn) clientHistory() reeve.ClientHistory {
 	if v.log.info.Given == nil {
 		return reeve.ClientHistory{}
 	}
 	return *v.log.info.Given
 }
 
-// conversation is the conversation that the run is a turn of; empty means none.
+// conversation returns the conversation of a turn, or "" for any other run.
 func (v *turn) conversation() string {
 	if v.run.Reason == reeve.ReasonUser {
 		return v.run.SessionID
@@ -193,8 +195,8 @@ func (v *turn) conversation() string {
 	return ""
 }
 
-// who is the run as the gate knows it.
-func (v *turn) who() reeve.Call {
+// caller returns a call with the identity of the run, without a tool.
+func (v *turn) caller() reeve.Call {
 	return reeve.Call{Workspace: v.run.WorkspaceID, Agent: v.run.AgentID, Run: v.run.ID, Session: v.conversation(),
 		User: v.run.UserID, Via: reeve.ViaRun,
 		Tools: v.log.info.Tools}
@@ -202,44 +204,44 @@ func (v *turn) who() reeve.Call {
 
 func (v *turn) issues() reeve.TurnIssues {
 	i := v.run.Issues
-	i.ToolFailures = v.log.failures()
-	i.LimitReached = len(v.log.moves) > v.set.MaxMoves
-	i.AnswerCut = v.log.cut()
+	i.ToolFailures = v.log.countFailures()
+	i.LimitReached = len(v.log.answers) > v.set.MaxMoves
+	i.AnswerCut = v.log.cutReason()
 	return i
 }
 
 func (v *turn) failed(err error) reeve.RunEnd {
-	end := failed(err)
+	end := failedEnd(err)
 	if end.Err.Code == reeve.Canceled || end.Err.Code == reeve.Stopped {
 		end.State = reeve.RunCancelled
 	}
 	if v.log != nil {
-		end.Moves, end.Issues = len(v.log.moves), v.issues()
+		end.Moves, end.Issues = len(v.log.answers), v.issues()
 	}
 	return end
 }
 
-// fail is failed for a step.
-func (v *turn) fail(err error) *reeve.RunEnd {
+// failStep returns the end of a failed run as the result of a step.
+func (v *turn) failStep(err error) *reeve.RunEnd {
 	end := v.failed(err)
 	return &end
 }
 
-// end completes the run with what was said last.
-func (v *turn) end(ctx context.Context, last *move) *reeve.RunEnd {
-	v.run.Issues.ExtractionFailed = !v.extract(ctx)
-	// the server is stopping: whoever takes the run up takes the notes
+// complete ends the run with the last answer, after extracting notes.
+func (v *turn) complete(ctx context.Context, last *modelAnswer) *reeve.RunEnd {
+	v.run.Issues.ExtractionFailed = !v.extractNotes(ctx)
+	// the server is stopping: the process that resumes the run extracts the notes
 	if v.run.Issues.ExtractionFailed && ctx.Err() != nil && reeve.CancelCause(ctx) == nil {
-		return v.fail(context.Cause(ctx))
+		return v.failStep(context.Cause(ctx))
 	}
 	end := &reeve.RunEnd{State: reeve.RunCompleted, Output: last.answer.Text(), Notify: true}
-	if len(v.log.moves) > v.set.MaxMoves {
-		end.Err = reeve.Errorf(reeve.StepLimit, "the turn came to its limit of %d moves", v.set.MaxMoves)
-		if len(last.calls) > 0 && !v.handsOver(last) {
+	if len(v.log.answers) > v.set.MaxMoves {
+		end.Err = reeve.Errorf(reeve.StepLimit, "the turn reached its limit of %d moves", v.set.MaxMoves)
+		if len(last.calls) > 0 && !v.callsClientTool(last) {
 			end.State = reeve.RunFailed
 		}
 	}
-	if end.Output == nothingToReport {
+	if end.Output == noReport {
 		end.Notify = false
 	}
 	return end

@@ -10,23 +10,23 @@ import (
 	"reeve/internal/store"
 )
 
-// Caller is the gate.
+// Caller is the part of the gate that Rehearsal uses.
 type Caller interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 }
 
-// Rehearsal is a brain that follows a plan: the calls an agent's config lists under "rehearsal". It proves everything
-// around a brain without a model.
+// Rehearsal is a brain that makes the calls listed in an agent's config under "rehearsal". It tests everything around a
+// brain without a model.
 type Rehearsal struct {
 	DB   *store.DB
 	Gate Caller
 }
 
-// Run follows the plan from where it was left.
+// Run continues the plan at its current position.
 func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
-	plan, at, err := r.recall(ctx, run)
+	plan, at, err := r.loadPlan(ctx, run)
 	if err != nil {
-		return failed(err)
+		return failedEnd(err)
 	}
 	if at.end.State != "" {
 		return at.end
@@ -37,31 +37,30 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 			if why := reeve.CancelCause(ctx); why != nil {
 				return reeve.RunEnd{State: reeve.RunCancelled, Err: why}
 			}
-			return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))
+			return failedEnd(reeve.Errorf(reeve.Canceled, "the server is stopping"))
 		}
 		if s.Fail != "" {
-			return failed(reeve.Errorf(reeve.ToolFailed, "%s", s.Fail))
+			return failedEnd(reeve.Errorf(reeve.ToolFailed, "%s", s.Fail))
 		}
-		// A call that has been decided on is made, also when the server is told to stop meanwhile: a call that is
-		// refused for that would count as made.
+		// A stopping server does not cancel the call, because a cancelled call would count as made.
 		res, err := r.Gate.Call(context.WithoutCancel(ctx), reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID,
 			Tool: s.Tool, Args: s.Args, Run: run.ID, User: run.UserID,
 			Via: reeve.ViaRun, Operation: reeve.PlanKey(run.Key, i, s.Tool), Reason: string(run.Reason)})
-		if end, stop := r.judge(s, res, err); stop {
+		if end, stop := r.endAfterCall(s, res, err); stop {
 			if res.Deferred {
 				end.Results = at.results + 1
 			}
 			return end
 		}
-		if err != nil && r.over(ctx, run) {
+		if err != nil && r.hasEnded(ctx, run) {
 			return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)}
 		}
 	}
 	return reeve.RunEnd{State: reeve.RunCompleted, Output: plan.Output, Notify: plan.Notify}
 }
 
-// over tells whether somebody has ended the run, which a brain learns from a refusal.
-func (r *Rehearsal) over(ctx context.Context, run reeve.Run) (over bool) {
+// hasEnded reports whether the run is no longer running in the store.
+func (r *Rehearsal) hasEnded(ctx context.Context, run reeve.Run) (over bool) {
 	err := r.DB.View(ctx, func(s *store.Snap) error {
 		state, err := s.Runs().RunState(ctx, run.WorkspaceID, run.ID)
 		over = state != reeve.RunRunning
@@ -70,13 +69,13 @@ func (r *Rehearsal) over(ctx context.Context, run reeve.Run) (over bool) {
 	return err == nil && over
 }
 
-// judge tells whether a call ends the run. One that waits parks it.
-func (r *Rehearsal) judge(s reeve.RehearsalStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
+// endAfterCall reports whether a call ends the run. A call that waits parks it.
+func (r *Rehearsal) endAfterCall(s reeve.RehearsalStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
 	if err != nil && res.CallID == "" {
-		return failed(err), true // it could not even be recorded
+		return failedEnd(err), true // the call was not recorded
 	}
 	if err != nil {
-		return verdict(s, err)
+		return endAfterError(s, err)
 	}
 	switch res.State {
 	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown:
@@ -84,37 +83,37 @@ func (r *Rehearsal) judge(s reeve.RehearsalStep, res reeve.Result, err error) (r
 	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 	}
 	if res.IsError {
-		return verdict(s, reeve.Errorf(res.Code, "%s: %s", s.Tool, res.Message))
+		return endAfterError(s, reeve.Errorf(res.Code, "%s: %s", s.Tool, res.Message))
 	}
 	return reeve.RunEnd{}, false
 }
 
-// verdict tells whether a step that was refused or failed ends the run: when it had to succeed, or when no other would
-// be let through. Otherwise a model would see what happened, and go on.
-func verdict(s reeve.RehearsalStep, err error) (reeve.RunEnd, bool) {
+// endAfterError reports whether a failed step ends the run: if the step must succeed, or if no later call would be
+// allowed.
+func endAfterError(s reeve.RehearsalStep, err error) (reeve.RunEnd, bool) {
 	switch code := reeve.CodeOf(err); {
 	case code == reeve.Stopped:
 		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)}, true
 	case s.Must || code == reeve.BudgetExceeded:
-		return failed(err), true
+		return failedEnd(err), true
 	}
 	return reeve.RunEnd{}, false
 }
 
-func failed(err error) reeve.RunEnd {
+func failedEnd(err error) reeve.RunEnd {
 	return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
 }
 
-// place is how far a run has come.
-type place struct {
+// planPosition is the position of a run in its plan.
+type planPosition struct {
 	step    int
-	end     reeve.RunEnd // what a step came to that the run did not survive
-	results int          // how many results of calls that are answered later there are
+	end     reeve.RunEnd // set if a failed step ended the run
+	results int          // number of results of deferred calls
 }
 
-// recall gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up
-// after a crash follows the same one, whatever the agent's config says by then.
-func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at place, err error) {
+// loadPlan returns the run's plan and position. The plan is stored before the first call, so a resumed run follows the
+// same plan even if the agent's config has changed.
+func (r *Rehearsal) loadPlan(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at planPosition, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		list, err := tx.Ledger().RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxSteps)
 		if err != nil {
@@ -125,20 +124,20 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 				if err := json.Unmarshal([]byte(m.Content), &plan); err != nil {
 					return err
 				}
-				if at, err = find(run, plan, list); err == nil {
+				if at, err = findPosition(run, plan, list); err == nil {
 					at.results, err = tx.Runs().CountDeferredResults(ctx, run.ID)
 				}
 				return err
 			}
 		}
-		if plan, err = r.read(ctx, tx, run); err != nil {
+		if plan, err = r.readPlan(ctx, tx, run); err != nil {
 			return err
 		}
 		text, err := json.Marshal(plan)
 		if err != nil {
 			return err
 		}
-		at = place{}
+		at = planPosition{}
 		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
 			WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
 			Kind: reeve.Thought, Content: string(text), Metadata: json.RawMessage(`{"type":"plan"}`)})
@@ -146,10 +145,9 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 	return plan, at, err
 }
 
-// find gives the place in a plan that a thread has come to: behind the last step that has its result. Steps are known
-// by their operation ids, and those that leave none by their tool, in order; others may have written into the thread
-// too, such as a person who took a call back.
-func find(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at place, err error) {
+// findPosition returns the position after the last step that has a result. Steps are identified by their operation ids,
+// and reads by their tool, in order. Messages of others, such as a person who cancelled a call, are ignored.
+func findPosition(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at planPosition, err error) {
 	results := map[string]reeve.ResultInfo{}
 	for _, m := range list {
 		if m.Kind == reeve.ToolResult {
@@ -182,14 +180,15 @@ func find(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at place, 
 		}
 		at.step = i + 1
 		if result.Status == "error" {
-			at.end, _ = verdict(plan.Steps[i], reeve.Errorf(result.Code, "%s: %s", plan.Steps[i].Tool, result.Message))
+			at.end, _ = endAfterError(plan.Steps[i], reeve.Errorf(result.Code, "%s: %s", plan.Steps[i].Tool,
+				result.Message))
 		}
 	}
 	return at, nil
 }
 
-// read takes the plan from the agent's config.
-func (r *Rehearsal) read(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Rehearsal, error) {
+// readPlan reads the plan from the agent's config.
+func (r *Rehearsal) readPlan(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Rehearsal, error) {
 	a, err := tx.Agents().GetAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil {
 		return reeve.Rehearsal{}, err

@@ -8,7 +8,7 @@ import (
 	"reeve"
 )
 
-// Settings is what an agent's config says of its brain.
+// Settings is the part of an agent's config that its brain uses.
 type Settings = reeve.AgentConfig
 
 const (
@@ -18,7 +18,7 @@ const (
 	defaultContext = 32_000
 )
 
-// readSettings reads an agent's config, with its defaults. It was checked when it was set, by the schema in the gate.
+// readSettings parses an agent's config and fills the defaults. The gate validated the config when it was set.
 func readSettings(config json.RawMessage) (Settings, error) {
 	s, err := reeve.ReadConfig(bytes.TrimSpace(config))
 	return withDefaults(s), err
@@ -40,9 +40,9 @@ func withDefaults(s Settings) Settings {
 	return s
 }
 
-// insert puts variables into a text, literally and once: what a variable's value says is not looked at again. A name
-// that has no value stays as it is.
-func insert(text string, variables ...map[string]string) string {
+// insertVariables replaces {{name}} by its value, from the first map that has it. Values are not expanded again. A name
+// without a value is left unchanged.
+func insertVariables(text string, variables ...map[string]string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "{{")

@@ -6,10 +6,10 @@ import (
 	"reeve/internal/store"
 )
 
-// summary gives what the model is told of turns that are too old to be shown, and notes up to where they should be put
-// into words: half of what it is shown goes along, so that this is not to be done for every turn. Three rows are read,
-// whatever the conversation's length.
-func (v *turn) summary(ctx context.Context, s *store.Snap, shown []TurnSnapshot) (string, error) {
+// readSummary returns the summary of turns that are too old to be shown. If more turns should be summarized, it sets
+// summarizeUpTo to the middle of the shown turns, so that not every turn needs a new summary. It reads three rows,
+// whatever the length of the conversation.
+func (v *turn) readSummary(ctx context.Context, s *store.Snap, shown []TurnSnapshot) (string, error) {
 	if !v.set.Summaries || *v.set.RecentTurns == 0 {
 		return "", nil
 	}
@@ -19,7 +19,7 @@ func (v *turn) summary(ctx context.Context, s *store.Snap, shown []TurnSnapshot)
 	}
 	var turns []string
 	for _, t := range shown {
-		if t.State.Final() { // neither a notice nor a caller
+		if t.State.Final() { // skip notices and callers
 			turns = append(turns, t.ID)
 		}
 	}
@@ -31,6 +31,6 @@ func (v *turn) summary(ctx context.Context, s *store.Snap, shown []TurnSnapshot)
 	if err != nil || len(older) == 0 || older[0].ID <= asked {
 		return words, err
 	}
-	v.forgotten = max(upTo, older[0].ID)
+	v.summarizeUpTo = max(upTo, older[0].ID)
 	return words, nil
 }

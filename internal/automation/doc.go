@@ -1,13 +1,17 @@
-// Package automation is the script brain: agents whose runs are a script that works through items, each once.
+// Package automation runs scripts. An automation is an agent whose brain is a script, with versions. The script works
+// through items; each item is done once.
 //
-// A run loads the version it is pinned to, gives the script the agent's tools as functions (see name.go), and lets it
-// run in a process of its own. Whatever it calls passes the gate. What it changes, it changes inside [Items.withItem],
-// and the gate asks this package's rule about that; a script that breaks the rule is gone before it could catch
-// anything.
+// The main types are [Runner], which executes scripts, [ItemRule], which the gate asks about the calls of scripts,
+// [Service], which performs the requests of people, [Jobs], which opens and closes the script jobs of the planner and
+// the maintainer, [Supervisor], which retries, repairs or stops an automation that failed, and [Pack], the scripts_*
+// tools.
 //
-// The ledger of items is written with the calls it belongs to: the row that says that an item is being worked on
-// commits with the first change made for it, and the row that says that it is done with whatever is written next, at
-// the latest a moment later. A crash in between finds the item at processing, and the next run enters it again: its
-// operations have ids that derive from the item (reeve.ItemKey), so what was done is replayed and only what is missing
-// is done.
+// A run loads the version it is pinned to, offers the agent's tools to the script as functions (see functions.go) and
+// runs the script in a process of its own. Every call passes the gate. A script may change something only inside
+// Items.withItem. A script that breaks this rule is aborted before it could catch an error.
+//
+// Item records are written together with the calls they belong to. The record of an item that is being processed
+// commits with the first change made for it. The record of a finished item commits with the next write, at most a few
+// milliseconds later. After a crash the next run enters an item that is still processing again. Operation ids derive
+// from the item (reeve.ItemKey), so completed calls are replayed and only missing calls are made.
 package automation

@@ -12,7 +12,7 @@ import (
 	"reeve/internal/store"
 )
 
-// handlerArgument is what the handler of an item is called with.
+// handlerArgument encodes the argument of an item's handler.
 func handlerArgument(v reeve.Item) (json.RawMessage, error) {
 	type item struct {
 		ID      string `json:"id"`
@@ -25,29 +25,29 @@ func handlerArgument(v reeve.Item) (json.RawMessage, error) {
 	}{item{v.ID, v.Title, v.State == reeve.ItemDone, v.Attempt}})
 }
 
-// withItem works on one item: it enters it, lets the handler work, and leaves it done or failed. An item that is done
-// is only looked at; one that a person skipped, or must decide on, is passed over.
-func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, error) {
-	id, title, handler, err := itemArgs(args)
+// withItem implements Items.withItem: it enters an item, calls the handler and records the item as done or failed. The
+// handler of a done item is called, but may change nothing. An item that was skipped or needs attention is passed over.
+func (w *execution) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, error) {
+	id, title, handler, err := parseItemArgs(args)
 	if err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return nil, w.abort(reeve.AsError(err))
 	}
 	w.mu.Lock()
-	recently, full := reeve.Since(w.looked) < soon, len(w.ledger.waits) > mostWaiting
+	recently, full := reeve.Since(w.pauseCheckedAt) < flushDelay, len(w.buffer.entries) > maxPending
 	w.mu.Unlock()
 	if full {
 		if err := w.flush(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if !recently { // items that only pass by need not ask each time
-		if err := w.goesOn(ctx); err != nil {
+	if !recently { // a script may pass over many items
+		if err := w.checkPaused(ctx); err != nil {
 			return nil, err
 		}
 	}
-	o, err := w.enter(ctx, id, title)
+	o, err := w.enterItem(ctx, id, title)
 	if err != nil || o == nil {
 		return nil, err
 	}
@@ -55,10 +55,11 @@ func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	return nil, handler.CallAndReturn(func(err error) { w.leave(o, err) }, argument)
+	return nil, handler.CallAndReturn(func(err error) { w.handlerReturned(o, err) }, argument)
 }
 
-func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
+// parseItemArgs parses the arguments of Items.withItem.
+func parseItemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
 	for i, p := range []struct {
 		name string
 		to   *string
@@ -66,11 +67,11 @@ func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
 		if i >= len(args) || args[i].JSON == nil || json.Unmarshal(args[i].JSON, p.to) != nil ||
 			bytes.Equal(args[i].JSON, []byte("null")) {
 			return "", "", nil, reeve.Errorf(reeve.Validation,
-				"Items.withItem: the %s must be a string that is not empty", p.name)
+				"Items.withItem: the %s must be a non-empty string", p.name)
 		}
-		if half(args[i].JSON) {
+		if hasLoneSurrogate(args[i].JSON) {
 			return "", "", nil, reeve.Errorf(reeve.Validation,
-				"Items.withItem: the %s holds half a character, which is no text", p.name)
+				"Items.withItem: the %s has half a surrogate pair, which is not valid text", p.name)
 		}
 		if err := reeve.CheckItemName(p.name, *p.to); err != nil {
 			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: %s", reeve.AsError(err).Message)
@@ -82,10 +83,10 @@ func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
 	return id, title, args[2].Func, nil
 }
 
-// half tells whether a string in JSON holds half of a surrogate pair. All of those would be read as the same
-// replacement character, and two items as one. The engine writes whole characters as they are, so that an escape of one
-// is half of one.
-func half(text []byte) bool {
+// hasLoneSurrogate reports whether a JSON string has half of a surrogate pair. Decoding replaces every such half by the
+// same character, so two items would get one id. The engine does not escape whole characters, so an escaped surrogate
+// is a lone one.
+func hasLoneSurrogate(text []byte) bool {
 	for i := 0; i+3 < len(text); i++ {
 		if text[i] != '\\' {
 			continue
@@ -97,63 +98,63 @@ func half(text []byte) bool {
 	return false
 }
 
-// enter opens an item; nil means that it is passed over.
-func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
-	o := &opened{Item: reeve.Item{AgentID: w.run.AgentID, WorkspaceID: w.run.WorkspaceID, ID: id, Title: title,
+// enterItem opens an item. It returns nil if the item is passed over.
+func (w *execution) enterItem(ctx context.Context, id, title string) (*openItem, error) {
+	o := &openItem{Item: reeve.Item{AgentID: w.run.AgentID, WorkspaceID: w.run.WorkspaceID, ID: id, Title: title,
 		State: reeve.ItemProcessing, Attempt: 1, CreatedBy: "automation",
-		FirstRun: w.run.ID, LastRun: w.run.ID}, counts: map[string]int{}, flying: map[string]int{},
-		keys: map[string]string{}}
+		FirstRun: w.run.ID, LastRun: w.run.ID}, callCounts: map[string]int{}, inFlight: map[string]int{},
+		callKeys: map[string]string{}}
 	w.mu.Lock()
-	for w.open != nil && w.open.left && w.fatal == nil {
-		w.idle.Wait() // its handler has returned, and calls that it did not wait for are under way
+	for w.openItem != nil && w.openItem.handlerReturned && w.fatalErr == nil {
+		w.itemClosed.Wait() // the handler has returned, but calls that it did not await are in progress
 	}
-	if w.open != nil && w.fatal == nil {
+	if w.openItem != nil && w.fatalErr == nil {
 		defer w.mu.Unlock()
 		return nil, w.abort(reeve.Errorf(reeve.Conflict, "Items.withItem was called for item %q while item %q is open",
-			id, w.open.ID).
-			Hintf("one item at a time: await each call of Items.withItem, and nest none"))
+			id, w.openItem.ID).
+			Hintf("process one item at a time: await each call of Items.withItem and do not nest calls"))
 	}
-	if w.fatal != nil {
+	if w.fatalErr != nil {
 		defer w.mu.Unlock()
-		return nil, w.fatal
+		return nil, w.fatalErr
 	}
-	w.open = o
+	w.openItem = o
 	w.mu.Unlock()
-	was, found, err := w.find(ctx, id)
+	was, found, err := w.findItem(ctx, id)
 	if err == nil && found {
-		err = w.free(ctx, was)
+		err = w.checkItemFree(ctx, was)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case err != nil:
-		w.open = nil
+		w.openItem = nil
 		return nil, err
 	case found && was.State == reeve.ItemDone:
-		o.Item, o.settled = was, true
-		w.noteTried(o, true)
-		w.note.Progress.Skipped++
-		w.tick()
+		o.Item, o.isSettled = was, true
+		w.recordTrialItem(o, true)
+		w.record.Progress.Skipped++
+		w.flushProgressSometimes()
 		return o, nil
 	case found && was.State.IsSettled():
-		w.open = nil
-		w.noteTried(o, true)
-		w.note.Progress.Skipped++
-		w.tick()
+		w.openItem = nil
+		w.recordTrialItem(o, true)
+		w.record.Progress.Skipped++
+		w.flushProgressSometimes()
 		return nil, nil
 	case found:
 		o.Attempt, o.FirstRun, o.CreatedAt = was.Attempt, was.FirstRun, was.CreatedAt
 	}
-	o.fresh = !found
-	w.noteTried(o, false)
-	w.noteEntry(entry{item: o.Item, enter: true})
+	o.isNew = !found
+	w.recordTrialItem(o, false)
+	w.addEntry(itemEntry{item: o.Item, isStart: true})
 	return o, nil
 }
 
-// free ends the run if another one is at an item. Runs of one automation follow each other, but for those that are
-// steps of others'.
-func (w *work) free(ctx context.Context, v reeve.Item) error {
-	if v.State != reeve.ItemProcessing || v.LastRun == w.run.ID || v.LastRun == "" || w.dry() {
+// checkItemFree aborts the run if another run is processing the item. Only steps of other runs can run at the same
+// time.
+func (w *execution) checkItemFree(ctx context.Context, v reeve.Item) error {
+	if v.State != reeve.ItemProcessing || v.LastRun == w.run.ID || v.LastRun == "" || w.isDryRun() {
 		return nil
 	}
 	var state reeve.RunState
@@ -166,19 +167,19 @@ func (w *work) free(ctx context.Context, v reeve.Item) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abort(reeve.Errorf(reeve.Conflict, "item %q is being worked on by another run of this automation, %s",
+	return w.abort(reeve.Errorf(reeve.Conflict, "item %q is being processed by another run of this automation, %s",
 		v.ID, v.LastRun).
-		Hintf("wait for that run, or give runs that go side by side items of their own"))
+		Hintf("wait for that run, or give concurrent runs different items"))
 }
 
-// stands ends the run if a person has settled its item meanwhile. An item whose entry is not written yet is nobody's to
-// settle.
-func (w *work) stands(ctx context.Context, o *opened) error {
-	if o == nil || o.settled {
+// checkItemUnresolved aborts the run if a person has resolved its item meanwhile. An item whose start is not written
+// yet cannot have been resolved.
+func (w *execution) checkItemUnresolved(ctx context.Context, o *openItem) error {
+	if o == nil || o.isSettled {
 		return nil
 	}
 	w.mu.Lock()
-	waits := slices.ContainsFunc(w.ledger.waits, func(e entry) bool { return e.item.ID == o.ID })
+	waits := slices.ContainsFunc(w.buffer.entries, func(e itemEntry) bool { return e.item.ID == o.ID })
 	w.mu.Unlock()
 	if waits {
 		return nil
@@ -195,78 +196,79 @@ func (w *work) stands(ctx context.Context, o *opened) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abort(reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", o.ID).
-		Hintf("what it had done stays; run the automation again for the items that are left"))
+	return w.abort(reeve.Errorf(reeve.Conflict, "item %q was resolved by a person meanwhile", o.ID).
+		Hintf("completed calls remain; run the automation again for the other items"))
 }
 
-// tick has the progress written now and then while only items pass by that change nothing.
-func (w *work) tick() {
-	if !w.ledger.behind() && reeve.Since(w.seen) > 25*soon {
-		w.arm()
+// flushProgressSometimes schedules a write of the progress while a script only passes over items.
+func (w *execution) flushProgressSometimes() {
+	if !w.buffer.hasPending() && reeve.Since(w.progressWrittenAt) > 25*flushDelay {
+		w.scheduleFlush()
 	}
 }
 
-// leave is told what the handler of an item came to. The item is closed once its calls have ended, too.
-func (w *work) leave(o *opened, err error) {
+// handlerReturned records the result of an item's handler. The item is closed when its calls have ended, too.
+func (w *execution) handlerReturned(o *openItem, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o.left, o.threw = true, err; o.busy == 0 {
-		w.shut(o)
+	if o.handlerReturned, o.handlerErr = true, err; o.activeCalls == 0 {
+		w.closeItem(o)
 	}
 }
 
-// shut closes an item. A run that is ended from outside leaves its item as it is: see Room.Run. The caller holds w.mu.
-func (w *work) shut(o *opened) {
-	defer w.idle.Broadcast()
+// closeItem closes an item. If the run is being aborted, the item stays open: see finish. The caller holds w.mu.
+func (w *execution) closeItem(o *openItem) {
+	defer w.itemClosed.Broadcast()
 	var thrown *js.Error
 	switch {
-	case w.fatal != nil, o.threw != nil && !errors.As(o.threw, &thrown):
+	case w.fatalErr != nil, o.handlerErr != nil && !errors.As(o.handlerErr, &thrown):
 		return
-	case o.settled:
-	case o.threw == nil:
-		w.noteUnchanged(o)
-		w.note.Progress.Done++
-		w.close(o.Item, reeve.ItemDone, nil)
+	case o.isSettled:
+	case o.handlerErr == nil:
+		w.recordUnchangedItem(o)
+		w.record.Progress.Done++
+		w.recordItemEnd(o.Item, reeve.ItemDone, nil)
 	default:
-		w.note.Progress.Failed++
-		if w.failure == "" {
-			w.failure = thrown.Error()
+		w.record.Progress.Failed++
+		if w.firstFailure == "" {
+			w.firstFailure = thrown.Error()
 		}
-		w.close(o.Item, reeve.ItemFailed, &reeve.Error{Code: reeve.CodeOf(o.threw), Message: thrown.Error()})
+		w.recordItemEnd(o.Item, reeve.ItemFailed, &reeve.Error{Code: reeve.CodeOf(o.handlerErr),
+			Message: thrown.Error()})
 	}
-	w.open = nil
+	w.openItem = nil
 }
 
-// close notes how an item is left. The caller holds w.mu.
-func (w *work) close(v reeve.Item, state reeve.ItemState, why *reeve.Error) {
+// recordItemEnd queues the record of a finished item. The caller holds w.mu.
+func (w *execution) recordItemEnd(v reeve.Item, state reeve.ItemState, why *reeve.Error) {
 	v.State = state
 	if why != nil {
 		v.Code, v.Message = why.Code, reeve.Truncate(why.Message, 4000)
 	}
-	w.noteEntry(entry{item: v})
-	if w.dry() {
-		w.closed[v.ID] = v
+	w.addEntry(itemEntry{item: v})
+	if w.isDryRun() {
+		w.dryItems[v.ID] = v
 	}
 }
 
-// listItems lists the automation's own items.
-func (w *work) listItems(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
+// listItems implements Items.list.
+func (w *execution) listItems(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
 	var f reeve.ItemFilter
 	if input != nil {
 		d := json.NewDecoder(bytes.NewReader(input))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&f); err != nil {
-			return nil, reeve.Errorf(reeve.Validation, "Items.list takes {status, id, limit, offset}: %v", err)
+			return nil, reeve.Errorf(reeve.Validation, "Items.list accepts {status, id, limit, offset}: %v", err)
 		}
 		var said struct{ Limit *int }
 		if json.Unmarshal(input, &said) == nil && said.Limit != nil && *said.Limit == 0 {
-			return nil, reeve.InvalidField("/limit", "is out of bounds", "1 to 1000")
+			return nil, reeve.InvalidField("/limit", "is out of range", "1 to 1000")
 		}
 	}
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
-	if err := w.goesOn(ctx); err != nil {
+	if err := w.checkPaused(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.flush(ctx); err != nil {
@@ -282,16 +284,16 @@ func (w *work) listItems(ctx context.Context, input json.RawMessage) (json.RawMe
 	return json.Marshal(l)
 }
 
-// total notes how many items there are in all.
-func (w *work) total(input json.RawMessage) error {
-	const most = 1 << 53 // from which on a script's numbers are not exact
-	var n *int           // NaN and Infinity come as null
+// setTotal implements Items.total.
+func (w *execution) setTotal(input json.RawMessage) error {
+	const most = 1 << 53 // larger numbers are not exact in JavaScript
+	var n *int           // NaN and Infinity are null
 	if json.Unmarshal(input, &n) != nil || n == nil || *n < 0 || *n >= most {
-		return reeve.Errorf(reeve.Validation, "Items.total takes the number of items")
+		return reeve.Errorf(reeve.Validation, "Items.total requires the number of items, a whole number of at least 0")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note.Progress.Total = *n
-	w.arm()
+	w.record.Progress.Total = *n
+	w.scheduleFlush()
 	return nil
 }

@@ -7,12 +7,12 @@ import (
 	"reeve/internal/store"
 )
 
-// paused is the output of a run that a pause ended or kept from beginning, until another carries on with it.
-const paused = "paused"
+// pausedOutput is the output of a run that a pause ended, or kept from starting.
+const pausedOutput = "paused"
 
-// Pause keeps an automation from making calls: a run under way ends at its next.
-func (r *Runner) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
-	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+// Pause pauses an automation. A run in progress ends at its next call.
+func (s *Service) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+	return s.update(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if m.PausedAt == nil {
 			now := tx.Now()
 			m.PausedAt, m.PausedRun = &now, ""
@@ -21,22 +21,22 @@ func (r *Runner) Pause(ctx context.Context, workspace, id string) (reeve.Automat
 	})
 }
 
-// Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and
-// input; so it is for those that the pause kept from beginning.
-func (r *Runner) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
-	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+// Resume resumes an automation. Each run that the pause ended, or kept from starting, is continued by a new run with
+// the same version, type and input. If the automation was stopped after a failure, the failed run is retried.
+func (s *Service) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
+	m, err := s.update(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		stopped := m.Failure != nil && m.Failure.StoppedAt != nil
-		held, err := heldRuns(ctx, tx, *m)
+		held, err := listHeldRuns(ctx, tx, *m)
 		if err != nil {
 			return err
 		}
 		if len(held) > 0 || stopped {
-			if err := mayRun(ctx, tx, *m); err != nil {
+			if err := checkCanRun(ctx, tx, *m); err != nil {
 				return err
 			}
 		}
 		for _, run := range held {
-			if err := r.carryOn(ctx, tx, workspace, run, user); err != nil {
+			if err := continueRun(ctx, tx, s.Waker, workspace, run, user); err != nil {
 				return err
 			}
 		}
@@ -49,17 +49,17 @@ func (r *Runner) Resume(ctx context.Context, workspace, id, user string) (reeve.
 		if !stopped {
 			return nil
 		}
-		return r.goOn(ctx, tx, *m, user)
+		return s.retryFailedRun(ctx, tx, *m, user)
 	})
 	if err == nil {
-		r.Waker.Wakeup()
+		s.Waker.Wakeup()
 	}
 	return m, err
 }
 
-// heldRuns lists the runs that a pause has ended, the one that was under way first. Those that are just ending are
-// carried on with by their ends: see released.
-func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, error) {
+// listHeldRuns lists the runs that a pause ended, first the one that was in progress. Runs that are about to end are
+// not listed: see continueIfResumed.
+func listHeldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, error) {
 	if m.PausedAt == nil {
 		return nil, nil
 	}
@@ -69,7 +69,7 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 	}
 	ended := noted.State == reeve.RunPaused
 	if err != nil || noted.State.Final() && !ended {
-		m.PausedRun = "" // it is not there, or was cancelled: others are to do the same
+		m.PausedRun = "" // deleted or cancelled
 	}
 	kept, err := tx.Automations().RunsHeldByPause(ctx, m)
 	if ended {
@@ -78,9 +78,9 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 	return kept, err
 }
 
-// released carries on with a run that ends as paused when its automation is so no more: whoever resumed that did not
-// find this run among the ended ones.
-func (r *Runner) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+// continueIfResumed continues a run that ends as paused after its automation was resumed. Resume did not find this run
+// among the ended ones.
+func (s *Supervisor) continueIfResumed(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	m, err := tx.Automations().LockAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
@@ -90,16 +90,16 @@ func (r *Runner) released(ctx context.Context, tx *store.Tx, run reeve.Run) erro
 	}
 	a, found, err := tx.Agents().FindAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil || !found || a.Lifecycle == reeve.AgentDestroyed {
-		return err // without an agent nobody could carry on
+		return err // no agent could run it
 	}
-	if err := r.carryOn(ctx, tx, run.WorkspaceID, run.ID, run.UserID); err != nil {
+	if err := continueRun(ctx, tx, s.Waker, run.WorkspaceID, run.ID, run.UserID); err != nil {
 		return err
 	}
 	return tx.Automations().ClearHeldRun(ctx, run.ID)
 }
 
-// mayRun refuses to begin a run that would be skipped: nobody would have it made again.
-func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
+// checkCanRun fails if a run would be skipped, because a skipped run would be lost.
+func checkCanRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 	ws, err := tx.Agents().GetWorkspace(ctx, m.WorkspaceID)
 	if err != nil {
 		return err
@@ -109,20 +109,20 @@ func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 	case err != nil:
 		return err
 	case ws.StoppedAt != nil:
-		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: everything in the workspace is stopped").
-			Hintf("turn the kill switch off first: reeve resume; nothing was changed")
+		return reeve.Errorf(reeve.Stopped, "the automation cannot resume: the workspace is stopped").
+			Hintf("turn off the kill switch first: reeve resume; nothing was changed")
 	case a.StoppedAt != nil:
-		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: its agent is stopped").
-			Hintf("turn its kill switch off first: reeve resume --agent %s; nothing was changed", a.Name)
+		return reeve.Errorf(reeve.Stopped, "the automation cannot resume: its agent is stopped").
+			Hintf("turn off its kill switch first: reeve resume --agent %s; nothing was changed", a.Name)
 	case a.Lifecycle != reeve.AgentActive:
-		return reeve.Errorf(reeve.Conflict, "the automation cannot go on: its agent is %s", a.Lifecycle).
-			Hintf("make it active first; nothing was changed")
+		return reeve.Errorf(reeve.Conflict, "the automation cannot resume: its agent is %s", a.Lifecycle).
+			Hintf("set the agent to active first; nothing was changed")
 	}
 	return nil
 }
 
-// carryOn begins a run that carries on with the one that a pause ended.
-func (r *Runner) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user string) error {
+// continueRun enqueues a run that continues one that a pause ended.
+func continueRun(ctx context.Context, tx *store.Tx, queue WakeQueue, workspace, id, user string) error {
 	run, err := tx.Runs().GetRun(ctx, workspace, id)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
@@ -136,7 +136,7 @@ func (r *Runner) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user 
 	}
 	again := reeve.Wake{WorkspaceID: workspace, AgentID: run.AgentID, UserID: user, Input: run.Input,
 		OnBehalfOf: run.OnBehalfOf}
-	w, fresh, err := r.Waker.WakeIn(ctx, tx, again, "resume:"+id)
+	w, fresh, err := queue.WakeIn(ctx, tx, again, "resume:"+id)
 	if err != nil || !fresh {
 		return err
 	}
@@ -146,10 +146,9 @@ func (r *Runner) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user 
 	return err
 }
 
-// goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with
-// the one that failed.
-func (r *Runner) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
-	if err := r.wellAgain(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
+// retryFailedRun clears the failure of an automation and enqueues a retry of the failed run.
+func (s *Service) retryFailedRun(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
+	if err := clearFailure(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
 		return err
 	}
 	run, err := tx.Runs().GetRun(ctx, m.WorkspaceID, m.Failure.RunID)
@@ -162,5 +161,5 @@ func (r *Runner) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, use
 	if run.UserID == "" {
 		run.UserID = user
 	}
-	return r.repeat(ctx, tx, run, reeve.Key("wake", string(reeve.ReasonRetry), "resumed", run.ID), tx.Now())
+	return enqueueRetry(ctx, tx, run, reeve.Key("wake", string(reeve.ReasonRetry), "resumed", run.ID), tx.Now())
 }

@@ -14,14 +14,13 @@ var maintainerText string
 //go:embed prompt/rules.md
 var rulesText string
 
-// The instructions that the planner and the maintainer are made with. They are the agents' own from then on, for people
-// to change.
+// The instructions of a new planner and a new maintainer. They are stored with the agent, where people can change them.
 var (
-	plannerPrompt    = withRules(plannerText)
-	maintainerPrompt = withRules(maintainerText)
+	plannerPrompt    = insertRules(plannerText)
+	maintainerPrompt = insertRules(maintainerText)
 )
 
-// withRules puts the rules in. What is left in braces would be taken for a variable.
-func withRules(text string) string {
+// insertRules replaces {{rules}} in a prompt. Any other text in double braces would be taken for a variable.
+func insertRules(text string) string {
 	return strings.TrimSpace(strings.Replace(text, "{{rules}}", strings.TrimSpace(rulesText), 1))
 }

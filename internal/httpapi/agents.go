@@ -30,7 +30,7 @@ type agentHandlers struct {
 	db          *store.DB
 	gate        *gate.Gate
 	scheduler   *wake.Scheduler
-	automations Automations
+	jobs        ScriptJobs
 	delegations Delegations
 	announcer   changeAnnouncer
 }
@@ -210,7 +210,7 @@ func (h *agentHandlers) cancelWork(ctx context.Context, tx *store.Tx, a reeve.Ag
 	if err := h.gate.CancelForAgent(ctx, tx, a, end); err != nil {
 		return err
 	}
-	return h.automations.CloseJobsOfAgent(ctx, tx, a, end)
+	return h.jobs.CloseJobsOfAgent(ctx, tx, a, end)
 }
 
 func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {

@@ -17,7 +17,6 @@ type Automations interface {
 	Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (reeve.Automation,
 		error)
 	Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (reeve.ScriptVersion, error)
-	ScriptJobs
 	AutomationControl
 }
 
@@ -55,7 +54,7 @@ func registerAutomationRoutes(router huma.API, s *services) {
 	automationRuns := newAutomationRunHandlers(s)
 	items := &itemHandlers{db: s.DB, automations: s.Automations}
 	automationFiles := &automationFileHandlers{db: s.DB, gate: s.Gate}
-	jobs := &scriptJobHandlers{db: s.DB, automations: s.Automations}
+	jobs := &scriptJobHandlers{db: s.DB, jobs: s.ScriptJobs}
 	handle(router, route{get, at, "listAutomations", "List automations", tag, viewer, 0}, automations.list)
 	handle(router, route{post, at, "createAutomation", "Create an automation, for a new or an existing agent",
 		tag, member, created}, automations.create)

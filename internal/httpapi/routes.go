@@ -27,7 +27,7 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{del, "/api/tools/{id}", "deleteTool", "Delete a defined tool", "tools", member, noContent},
 		tools.remove)
 
-	agents := &agentHandlers{db: s.DB, gate: s.Gate, scheduler: s.Scheduler, automations: s.Automations,
+	agents := &agentHandlers{db: s.DB, gate: s.Gate, scheduler: s.Scheduler, jobs: s.ScriptJobs,
 		delegations: s.Delegations,
 		announcer:   s.announcer}
 	handle(router, route{get, "/api/agents", "listAgents", "List agents", "agents", viewer, 0}, agents.list)

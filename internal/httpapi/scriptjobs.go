@@ -10,15 +10,15 @@ import (
 
 // scriptJobHandlers serves the script jobs of the planner and the maintainer.
 type scriptJobHandlers struct {
-	db          *store.DB
-	automations Automations
+	db   *store.DB
+	jobs ScriptJobs
 }
 
 func (h *scriptJobHandlers) plan(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.PlanRequest
 }) (*body[reeve.ScriptJob], error) {
-	k, err := h.automations.Plan(ctx, who.Workspace, in.ID, who.User, in.Body)
+	k, err := h.jobs.Plan(ctx, who.Workspace, in.ID, who.User, in.Body)
 	return &body[reeve.ScriptJob]{k}, err
 }
 
@@ -66,6 +66,6 @@ func (h *scriptJobHandlers) answer(ctx context.Context, who reeve.Principal, in 
 	}); err != nil {
 		return nil, err
 	}
-	k, err := h.automations.Answer(ctx, who.Workspace, in.ID, in.Body.Answer)
+	k, err := h.jobs.Answer(ctx, who.Workspace, in.ID, in.Body.Answer)
 	return &body[reeve.ScriptJob]{k}, err
 }

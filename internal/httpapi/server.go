@@ -28,6 +28,7 @@ type Config struct {
 	Planner     *wake.Planner
 	Chat        *chat.Service
 	Automations Automations
+	ScriptJobs  ScriptJobs
 	Delegations Delegations
 	Branches    Branches
 	Streams     *Streams // open streams and sockets. Default: a new set
