@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"reeve/internal/canonjson"
 )
 
 // AgentConfig is an agent's config: what is known of its brain, and what belongs to others, by namespace.
@@ -53,7 +55,7 @@ func ReadConfig(raw json.RawMessage) (c AgentConfig, err error) {
 	}
 	err = json.Unmarshal(raw, &c)
 	if err != nil {
-		if plain, bad := Canonical(raw); bad == nil {
+		if plain, bad := canonjson.Canonical(raw); bad == nil {
 			err = json.Unmarshal(plain, &c) // in which 3.0 is 3
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"reeve/internal/canonjson"
 )
 
 // Code says what kind of error this is. Codes are part of the API: they survive the wire and never change meaning.
@@ -144,4 +146,15 @@ func InvalidField(path, message, expected string) error {
 	}
 	return &Error{Code: Validation, Message: what + " " + message,
 		Fields: []Field{{Path: path, Message: message, Expected: expected}}}
+}
+
+// InvalidJSON returns the validation error for a text that canonjson failed to parse with err.
+func InvalidJSON(err error) *Error {
+	problem := err.Error()
+	var e *canonjson.Error
+	if errors.As(err, &e) {
+		problem = e.Message
+	}
+	return &Error{Code: Validation, Message: err.Error(),
+		Fields: []Field{{Message: problem, Expected: "one valid JSON value"}}}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"reeve/internal/canonjson"
 )
 
 // StateVersion is the schema version of slots and of an agent's config. Leaving it out means this one.
@@ -56,12 +58,12 @@ func checkVersion(path string, v int) error {
 // checkExtension refuses parts of an extension that have no namespace or are not objects.
 func checkExtension(path string, e map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
-		at := path + "/extension/" + EscapePointer(name)
+		at := path + "/extension/" + canonjson.EscapePointer(name)
 		if !namespace.MatchString(name) || len(name) > MaxKey {
 			return InvalidField(at, "is not a namespace", "lower-case words joined by dots, such as org.example.gym")
 		}
-		if v, err := ParseJSON(e[name]); err != nil {
-			return InvalidField(at, AsError(err).Message, "an object")
+		if v, err := canonjson.Parse(e[name]); err != nil {
+			return InvalidField(at, err.Error(), "an object")
 		} else if _, ok := v.(map[string]any); !ok {
 			return InvalidField(at, "is not an object", "an object")
 		}
@@ -93,7 +95,7 @@ func (s AgentSlots) Validate() error {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Preferences)) {
-		at := "/slots/preferences/" + EscapePointer(k)
+		at := "/slots/preferences/" + canonjson.EscapePointer(k)
 		if k == "" || len(k) > MaxKey {
 			return InvalidField(at, "is not a key", "1 to "+strconv.Itoa(MaxKey)+" bytes")
 		}

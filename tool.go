@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"reeve/internal/canonjson"
 )
 
 // ToolKind says where a tool's handler comes from.
@@ -218,7 +220,7 @@ func (t Tool) Fingerprint() string {
 	if err != nil {
 		return Hash([]byte(t.ID)) // a schema that is not JSON cannot be registered
 	}
-	if c, err := Canonical(b); err == nil {
+	if c, err := canonjson.Canonical(b); err == nil {
 		b = c
 	}
 	return Hash(b)[:16]

@@ -14,3 +14,6 @@ type Problem struct {
 	RequestID string        `json:"request_id"`
 	CallID    string        `json:"call_id,omitempty" doc:"The refused call"`
 }
+
+// IntegerRange describes the integers that the API's own fields accept: those that a double holds exactly.
+const IntegerRange = "from -9007199254740991 to 9007199254740991"

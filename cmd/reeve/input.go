@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // read gives a file's content; "-" is the standard input.
@@ -44,8 +45,8 @@ func (a *app) document(name string, v any) error {
 		return &reeve.Error{Code: reeve.Validation, Message: name + ": " + err.Error(), Err: err}
 	}
 	if b = bytes.TrimPrefix(b, []byte("\ufeff")); json.Valid(b) {
-		if _, err := reeve.ParseJSON(b); err != nil {
-			return wrong(errors.New(reeve.AsError(err).Message))
+		if _, err := canonjson.Parse(b); err != nil {
+			return wrong(err)
 		}
 	} else {
 		tree, err := onlyDocument(b)

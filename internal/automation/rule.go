@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/store"
 )
 
 // reads tells whether a call that was not judged yet will be found to change nothing.
 func reads(t reeve.Tool, input json.RawMessage) bool {
-	v, err := reeve.ParseJSON(input)
-	return err == nil && !mutates(t, reeve.CanonicalValue(v))
+	v, err := canonjson.Parse(input)
+	return err == nil && !mutates(t, canonjson.CanonicalValue(v))
 }
 
 // mutates tells whether a call changes something. A tool that does not say does.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // trialTime is how long a script may take that is only tried.
@@ -125,7 +126,7 @@ type player struct {
 }
 
 func tapeKey(tool string, args json.RawMessage) string {
-	if c, err := reeve.Canonical(args); err == nil {
+	if c, err := canonjson.Canonical(args); err == nil {
 		args = c
 	}
 	return tool + "\x00" + string(args)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // mostParts is how many values arguments may hold. Each that is wrong takes some memory, however few of them are named
@@ -53,7 +54,7 @@ func (d *decider) validate(context.Context) (string, error) {
 	if err := d.refuseMark(v); err != nil {
 		return "", err
 	}
-	d.args = reeve.CanonicalValue(v)
+	d.args = canonjson.CanonicalValue(v)
 	d.argsHash = reeve.Hash(d.args)
 	if len(notes) > 0 {
 		return d.brief("they fit after repair: " + strings.Join(notes, "; ")), nil // the notes name what was sent
@@ -85,13 +86,13 @@ func readArguments(raw json.RawMessage) (any, []string, error) {
 		if len(text) == 0 || string(text) == "null" {
 			return map[string]any{}, append(notes, "no arguments taken as an empty object"), nil
 		}
-		v, err := reeve.ParseJSON(text)
+		v, err := canonjson.Parse(text)
 		if err != nil {
 			if n := countValues(text); n > 1 && text[0] == '{' { // a date in a string is numbers one after another
 				return nil, nil, reeve.AsError(wrongField("", "one object",
 					"the arguments are %d JSON values one after another", n)).Hintf("make one call for each")
 			}
-			return nil, nil, err
+			return nil, nil, reeve.InvalidJSON(err)
 		}
 		switch t := v.(type) {
 		case map[string]any:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/store"
 )
 
@@ -284,9 +285,9 @@ func (c *Catalogue) CheckNames(ctx context.Context, workspace string, t reeve.To
 func (e *entry) settings(config []byte) (json.RawMessage, error) {
 	given := map[string]any{}
 	if len(config) > 0 && string(config) != "null" {
-		v, err := reeve.ParseJSON(config)
+		v, err := canonjson.Parse(config)
 		if err != nil {
-			return nil, err
+			return nil, reeve.InvalidJSON(err)
 		}
 		var ok bool
 		if given, ok = v.(map[string]any); !ok {
@@ -319,7 +320,7 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
-	return reeve.CanonicalValue(given), nil
+	return canonjson.CanonicalValue(given), nil
 }
 
 // WhyNotCallable says why an agent cannot call a tool with the settings that it has for it; empty means that it can.

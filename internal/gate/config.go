@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // agentConfig is the schema of an agent's config. One that cannot be made is a slip in this program.
@@ -23,9 +24,9 @@ var agentConfig = sync.OnceValue(func() *schema {
 // CheckAgentConfig validates an agent's config when it is set, and names every wrong path: a misspelt setting must not
 // be found out by a run that does something else.
 func CheckAgentConfig(config json.RawMessage) error {
-	v, err := reeve.ParseJSON(config)
+	v, err := canonjson.Parse(config)
 	if err != nil {
-		return err
+		return reeve.InvalidJSON(err)
 	}
 	tree, ok := v.(map[string]any)
 	if !ok {

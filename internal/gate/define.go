@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/store"
 )
 
@@ -91,7 +92,7 @@ func (c *Catalogue) DeleteTool(ctx context.Context, workspace, id string) error 
 
 // refersToSecret tells whether a spec has a secret sent somewhere. What cannot be read may.
 func refersToSecret(spec []byte) bool {
-	v, err := reeve.ParseJSON(spec)
+	v, err := canonjson.Parse(spec)
 	return err != nil || mentionsSecret(v)
 }
 

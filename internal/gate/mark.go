@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // refuseMark refuses a call that would write the mark of a redacted secret: it copies text that was shown without the
@@ -18,7 +19,7 @@ func (d *decider) refuseMark(args any) error {
 		return nil
 	}
 	path, found := findMark(args, "")
-	if !found || t.Reads != nil && t.Reads(json.RawMessage(reeve.CanonicalValue(args))) {
+	if !found || t.Reads != nil && t.Reads(json.RawMessage(canonjson.CanonicalValue(args))) {
 		return nil
 	}
 	message := "contains " + reeve.Redacted + ", which stands for text that was masked when it was shown"
@@ -44,7 +45,7 @@ func findMark(v any, path string) (string, bool) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			at := path + "/" + reeve.EscapePointer(name)
+			at := path + "/" + canonjson.EscapePointer(name)
 			if strings.Contains(name, reeve.Redacted) {
 				return at, true
 			}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // repair mends arguments that do not fit, by these rules and no others, each only where the schema leaves no doubt:
@@ -55,7 +55,7 @@ func (r *repair) scalar(v any, schema map[string]any, path string) any {
 			return v
 		}
 		s := strings.TrimSpace(t)
-		parsed, err := reeve.ParseJSON([]byte(s))
+		parsed, err := canonjson.Parse([]byte(s))
 		if err != nil {
 			return v
 		}

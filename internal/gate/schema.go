@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/message"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // schema is a compiled JSON Schema and the text it was compiled from, as a tree.
@@ -63,9 +64,9 @@ func (c *schemaCache) compile(text []byte) (*schema, error) {
 
 // compile reads a schema. A format is a note to the caller, as the standard has it by default; a pattern is a check.
 func compile(text []byte) (*schema, error) {
-	doc, err := reeve.ParseJSON(text)
+	doc, err := canonjson.Parse(text)
 	if err != nil {
-		return nil, err
+		return nil, reeve.InvalidJSON(err)
 	}
 	tree, ok := doc.(map[string]any)
 	if _, anything := doc.(bool); !ok && !anything {
@@ -220,10 +221,10 @@ func article(kind string) string {
 
 func decimal(r *big.Rat) string {
 	if r.IsInt() {
-		return string(reeve.CanonicalValue(json.Number(r.Num().String())))
+		return string(canonjson.CanonicalValue(json.Number(r.Num().String())))
 	}
 	f, _ := r.Float64()
-	return string(reeve.CanonicalValue(f))
+	return string(canonjson.CanonicalValue(f))
 }
 
 func listed(values []any) string {
@@ -241,7 +242,7 @@ func listed(values []any) string {
 func pointer(parts []string) string {
 	var b strings.Builder
 	for _, p := range parts {
-		b.WriteString("/" + reeve.EscapePointer(p))
+		b.WriteString("/" + canonjson.EscapePointer(p))
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/redact"
 	"reeve/internal/store"
 )
@@ -160,7 +161,9 @@ func (g *Gate) trueArgs(ctx context.Context, op reeve.Operation, info reeve.Acti
 	err = g.DB.View(ctx, func(s *store.Snap) error {
 		undone, err := s.Ledger().GetOperation(ctx, op.WorkspaceID, info.Undoes)
 		if err == nil && undone.Undo != nil {
-			args, err = reeve.Canonical(undone.Undo.Args)
+			if args, err = canonjson.Canonical(undone.Undo.Args); err != nil {
+				return reeve.InvalidJSON(err)
+			}
 		}
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 
 	"reeve"
 	"reeve/api"
+	"reeve/internal/canonjson"
 )
 
 // mostEchoed is how much of what a client sent is sent back to say what is wrong with it.
@@ -28,9 +29,9 @@ func readClientFrame(b []byte) (f api.ClientFrame, err error) {
 			Hint:   "docs/conversations.md says what frames look like",
 			Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}
-	v, err := reeve.ParseJSON(b)
+	v, err := canonjson.Parse(b)
 	if err != nil {
-		return wrong("", reeve.AsError(err).Message, "a JSON object with a type")
+		return wrong("", err.Error(), "a JSON object with a type")
 	}
 	fields, _ := v.(map[string]any)
 	for name := range fields { // which encoding/json would take in any case
@@ -102,7 +103,7 @@ func mistyped(v any, t reflect.Type) (path string, found bool) {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			if of := member(t, name); of != nil {
 				if at, found := mistyped(object[name], of); found {
-					return "/" + reeve.EscapePointer(name) + at, true
+					return "/" + canonjson.EscapePointer(name) + at, true
 				}
 			}
 		}

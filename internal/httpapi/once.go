@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
@@ -244,7 +245,7 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 		return store.Request{}, tooLarge(bodyLimit)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if c, err := reeve.Canonical(body); err == nil {
+	if c, err := canonjson.Canonical(body); err == nil {
 		body = c
 	}
 	return store.Request{ID: reeve.Key(reeve.PrefixRequest, who.TokenID, who.Workspace, r.URL.EscapedPath(), key),

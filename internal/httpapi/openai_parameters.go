@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // v1Rule says what becomes of a parameter of OpenAI's. Null is the same as leaving a parameter out.
@@ -113,9 +114,9 @@ func v1CheckParameters(sent map[string]json.RawMessage, rules map[string]v1Rule)
 		if rule.heeded || len(rule.only) == 0 {
 			continue
 		}
-		value, err := reeve.Canonical(sent[name])
+		value, err := canonjson.Canonical(sent[name])
 		if err != nil {
-			return err
+			return reeve.InvalidJSON(err)
 		}
 		if !slices.Contains(rule.only, string(value)) {
 			return v1Unsupported(name, "the parameter %s is not supported", name)

@@ -238,7 +238,7 @@ func (m misfit) message() string {
 	case m.Type == nil || literal == "":
 		return "cannot be a " + m.Value
 	case m.Type.Kind() >= reflect.Int && m.Type.Kind() <= reflect.Uint64:
-		return "cannot be " + literal + ": it is a whole number in digits, " + reeve.Integers
+		return "cannot be " + literal + ": it is a whole number in digits, " + api.IntegerRange
 	}
 	return "cannot be " + literal
 }

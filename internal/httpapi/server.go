@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/store"
@@ -167,8 +168,8 @@ func marshal(w io.Writer, v any) error {
 
 // unmarshal is strict about what JSON is: duplicate keys, bad UTF-8 and lone surrogates are refused, not guessed at.
 func unmarshal(b []byte, v any) error {
-	if _, err := reeve.ParseJSON(b); err != nil {
-		return err
+	if _, err := canonjson.Parse(b); err != nil {
+		return reeve.InvalidJSON(err)
 	}
 	return decoded(json.Unmarshal(b, v))
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/api"
 )
 
 // checkText refuses an input with text that could not be stored: NUL, or bytes that are not UTF-8. It says where. JSON
@@ -85,7 +86,7 @@ func wideInteger(v reflect.Value, path string) *reeve.Field {
 	case reflect.Int, reflect.Int64:
 		if n := v.Int(); n > maxInteger || n < -maxInteger {
 			return &reeve.Field{Path: path,
-				Message: fmt.Sprintf("cannot be %d: whole numbers are %s", n, reeve.Integers), Expected: reeve.Integers}
+				Message: fmt.Sprintf("cannot be %d: whole numbers are %s", n, api.IntegerRange), Expected: api.IntegerRange}
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {

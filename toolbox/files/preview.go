@@ -58,11 +58,11 @@ func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data
 		mode = fmt.Sprintf("mode of %s: %s becomes %s\n", v, old.kind, after.kind)
 	}
 	if isText(old.data) && isText(data) {
-		if diff, ok := unified(inv, from, to, string(old.data), string(data)); ok {
+		if diff, ok := unifiedDiff(inv, from, to, string(old.data), string(data)); ok {
 			return mode + diff
 		}
 	} else if inv.Decides {
-		diff, _ := unified(inv, from, to, escaped(old.data), escaped(data))
+		diff, _ := unifiedDiff(inv, from, to, escaped(old.data), escaped(data))
 		return mode + "the file is not text: bytes that are no characters are written as \\x and two digits\n" + diff
 	}
 	return fmt.Sprintf("%s%s\n  before: %s, %d bytes\n  after:  %s, %d bytes\n", mode, v, old, len(old.data), after,
@@ -95,7 +95,7 @@ func describeDelete(inv *reeve.Invocation, v vpath, was found) string {
 	}
 	head := fmt.Sprintf("delete %s (%d bytes, %s)\n", v, len(was.data), was)
 	if isText(was.data) {
-		if diff, ok := unified(inv, v.String(), "/dev/null", string(was.data), ""); ok {
+		if diff, ok := unifiedDiff(inv, v.String(), "/dev/null", string(was.data), ""); ok {
 			return head + diff
 		}
 	}
