@@ -22,7 +22,7 @@ func Lifecycles() []Lifecycle {
 }
 
 // IsKind tells whether an agent's kind can be called so.
-func IsKind(s string) bool { return slug.MatchString(s) }
+func IsKind(s string) bool { return slugPattern.MatchString(s) }
 
 // PolicyAnswer is what policy says of a call.
 type PolicyAnswer string
@@ -96,8 +96,8 @@ type Workspace struct {
 	Hold       *Hold      `json:"hold,omitempty" doc:"Set while the whole server is held, as after a restore"`
 }
 
-// lifecycles is the life of an agent. Destroyed is the end.
-var lifecycles = map[Lifecycle][]Lifecycle{
+// lifecycleTransitions is the life of an agent. Destroyed is the end.
+var lifecycleTransitions = map[Lifecycle][]Lifecycle{
 	AgentCreated: {AgentActive, AgentDormant, AgentDestroyed},
 	AgentActive:  {AgentDormant, AgentDestroyed},
 	AgentDormant: {AgentActive, AgentDestroyed},
@@ -108,7 +108,7 @@ func (l Lifecycle) CheckTransition(next Lifecycle) error {
 	if l == next {
 		return nil
 	}
-	for _, n := range lifecycles[l] {
+	for _, n := range lifecycleTransitions[l] {
 		if n == next {
 			return nil
 		}

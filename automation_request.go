@@ -43,16 +43,16 @@ type ItemFilter struct {
 
 // Bounds of a list of items.
 const (
-	SomeItems = 100
-	MostItems = 1000
+	DefaultItemLimit = 100
+	MaxItemLimit = 1000
 )
 
 // Validate fills in the default and refuses what is out of bounds.
 func (f *ItemFilter) Validate() error {
 	if f.Limit == 0 {
-		f.Limit = SomeItems
+		f.Limit = DefaultItemLimit
 	}
-	if f.Limit < 1 || f.Limit > MostItems {
+	if f.Limit < 1 || f.Limit > MaxItemLimit {
 		return InvalidField("/limit", "is out of bounds", "1 to 1000")
 	}
 	if f.Offset < 0 || f.Offset > 1<<40 {

@@ -28,12 +28,12 @@ func FromMillis(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}
-	return moment(ms)
+	return clampTime(ms)
 }
 
-// moment is the nearest point in time that JSON has a name for: the years 1 to 9999. One that has none would make a
+// clampTime is the nearest point in time that JSON has a name for: the years 1 to 9999. One that has none would make a
 // whole list unreadable.
-func moment(ms int64) time.Time {
+func clampTime(ms int64) time.Time {
 	return time.UnixMilli(max(-62135596800000, min(ms, 253402300799999))).UTC()
 }
 
@@ -50,7 +50,7 @@ func ParseInstant(s string) (time.Time, error) {
 
 // InOffset is the inverse of reading a time's milliseconds and its offset in seconds.
 func InOffset(ms, offset int64) time.Time {
-	t := moment(ms)
+	t := clampTime(ms)
 	if shown := t.In(time.FixedZone("", int(offset))); offset != 0 && max(offset, -offset) < 24*60*60 &&
 		shown.Year() <= 9999 {
 		return shown

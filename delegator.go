@@ -27,15 +27,15 @@ type Delegator struct {
 func JoinDelegators(list, more []Delegator) []Delegator {
 	out := slices.Clone(list)
 	for _, d := range more {
-		if !slices.ContainsFunc(out, d.same) {
+		if !slices.ContainsFunc(out, d.equals) {
 			out = append(out, d)
 		}
 	}
 	return out
 }
 
-// same compares what is stored of two delegators.
-func (d Delegator) same(o Delegator) bool {
+// equals compares what is stored of two delegators.
+func (d Delegator) equals(o Delegator) bool {
 	is, err := json.Marshal([]any{d, d.Had})
 	was, failed := json.Marshal([]any{o, o.Had})
 	return err == nil && failed == nil && string(is) == string(was)

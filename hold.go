@@ -53,7 +53,7 @@ func (w HeldWork) Skippable() bool {
 // backup, and asking its tool would not tell either. Local effects are in the database itself, and so have not.
 func (o Operation) IsUncertainAfterRestore() bool {
 	switch {
-	case o.Effect == Local || o.Effect == Read || o.Awaited():
+	case o.Effect == Local || o.Effect == Read || o.IsAwaited():
 		return false
 	case o.State == Prepared:
 		return true

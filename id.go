@@ -55,7 +55,7 @@ func (s *IDs) New(prefix string, now time.Time) string {
 			s.hi++
 		}
 	} else {
-		s.hi, s.lo = entropy()
+		s.hi, s.lo = randomBits()
 		s.last = ms
 	}
 	hi, lo := s.hi, s.lo
@@ -67,11 +67,11 @@ func (s *IDs) New(prefix string, now time.Time) string {
 // what came after it.
 func LowestIDAt(prefix, id string) string {
 	_, rest, _ := strings.Cut(id, "_")
-	return prefix + "_" + rest[:min(len(rest), timeDigits)]
+	return prefix + "_" + rest[:min(len(rest), idTimeDigits)]
 }
 
-// timeDigits is how many characters of an id are its time, in milliseconds.
-const timeDigits = 10
+// idTimeDigits is how many characters of an id are its time, in milliseconds.
+const idTimeDigits = 10
 
 // RandomSecret returns n random bytes in text form, for credentials.
 func RandomSecret(n int) string {
@@ -87,7 +87,7 @@ func RandomBytes(n int) []byte {
 	return b
 }
 
-func entropy() (uint16, uint64) {
+func randomBits() (uint16, uint64) {
 	var b [10]byte
 	rand.Read(b[:])
 	return binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint64(b[2:]) >> 1 &^ 1 // room to count up

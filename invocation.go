@@ -28,13 +28,13 @@ type Invocation struct {
 	Categories []string   // what the agent may touch; empty means nothing
 	Ancestors  []Ancestor // of a call in a run: who led to it, the run itself last; of any other, the agent
 	// of a check: the agent on whose behalf the call is made, whose settings these are; empty means the agent itself
-	Behalf string
+	CheckFor string
 
-	Decides bool // of a preview: it is shown to a person who decides on the call, and not to the caller
+	ForApprover bool // of a preview: it is shown to a person who decides on the call, and not to the caller
 
 	// the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do
 	// not either
-	Lent []json.RawMessage
+	DelegatorConfigs []json.RawMessage
 
 	// Redactor removes the workspace's secrets from texts; see [Invocation.RedactedSlice]. It may be nil.
 	Redactor *redact.Redactor
@@ -45,7 +45,7 @@ type Invocation struct {
 	// Fits tells whether callers are shown all of a result; see [Page]. It may be nil.
 	Fits func(result any) bool
 
-	after func()
+	afterCommit func()
 
 	mu      sync.Mutex
 	closed  bool
@@ -81,12 +81,12 @@ func (i *Invocation) OnBehalfOf(self bool) []Delegator {
 // Emit notes that something changed. Subscriptions see it once the call has committed. What is no token (see
 // [Token.Check]) fails a local call; of any other it is left out, and logged.
 func (i *Invocation) Emit(class TokenClass, name string) {
-	i.note(func() { i.changed = append(i.changed, Token{Class: class, Name: name}) })
+	i.update(func() { i.changed = append(i.changed, Token{Class: class, Name: name}) })
 }
 
 // EmitAll is Emit for several tokens.
 func (i *Invocation) EmitAll(tokens []Token) {
-	i.note(func() { i.changed = append(i.changed, tokens...) })
+	i.update(func() { i.changed = append(i.changed, tokens...) })
 }
 
 // UndoWith names the call that takes this one back.
@@ -95,7 +95,7 @@ func (i *Invocation) UndoWith(tool string, args any) {
 	if err != nil {
 		return
 	}
-	i.note(func() { i.undo = &Undo{Tool: tool, Args: b} })
+	i.update(func() { i.undo = &Undo{Tool: tool, Args: b} })
 }
 
 // Settings reads an agent's settings for a tool into v. They were checked when the tool was attached.
@@ -113,18 +113,18 @@ func Settings(tool string, config json.RawMessage, v any) error {
 
 // Spend reports what the call cost beyond its time. Nothing costs less than nothing.
 func (i *Invocation) Spend(tokens, micros int64) {
-	i.note(func() { i.spent = i.spent.Plus(Amount{Tokens: max(0, tokens), Micros: max(0, micros)}) })
+	i.update(func() { i.spent = i.spent.Plus(Amount{Tokens: max(0, tokens), Micros: max(0, micros)}) })
 }
 
 // AfterCommit has something done once what the call did is committed, if it is.
 func (i *Invocation) AfterCommit(f func()) {
-	i.note(func() { i.after = f })
+	i.update(func() { i.afterCommit = f })
 }
 
 // RunAfterCommit does what was to be done then.
 func (i *Invocation) RunAfterCommit() {
-	if i.after != nil {
-		i.after()
+	if i.afterCommit != nil {
+		i.afterCommit()
 	}
 }
 
@@ -136,7 +136,7 @@ func (i *Invocation) Close() (changed []Token, undo *Undo, spent Amount) {
 	return i.changed, i.undo, i.spent
 }
 
-func (i *Invocation) note(f func()) {
+func (i *Invocation) update(f func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.closed {

@@ -31,8 +31,8 @@ type EmailAttachment struct {
 	Size int64  `json:"size" doc:"Bytes, decoded"`
 }
 
-// MostMailText is how many bytes of a mail's text are kept.
-const MostMailText = 1 << 20
+// MaxMailText is how many bytes of a mail's text are kept.
+const MaxMailText = 1 << 20
 
 // MailHit is a mail that a search found.
 type MailHit struct {
@@ -97,8 +97,8 @@ type MailLine struct {
 	Notes []string `json:"notes,omitempty" doc:"What was odd about it"`
 }
 
-// Address cuts a name off an address: Jane Doe <jane@x.org> is jane@x.org and Jane Doe.
-func Address(s string) (address, name string) {
+// ParseAddress cuts a name off an address: Jane Doe <jane@x.org> is jane@x.org and Jane Doe.
+func ParseAddress(s string) (address, name string) {
 	open, end := strings.LastIndexByte(s, '<'), strings.LastIndexByte(s, '>')
 	if open < 0 || end < open {
 		return strings.TrimSpace(s), ""
@@ -106,8 +106,8 @@ func Address(s string) (address, name string) {
 	return strings.TrimSpace(s[open+1 : end]), strings.Trim(strings.TrimSpace(s[:open]), `"`)
 }
 
-// FullAddress is an address with its name, if it has one.
-func FullAddress(address, name string) string {
+// FormatAddress is an address with its name, if it has one.
+func FormatAddress(address, name string) string {
 	if name == "" {
 		return address
 	}
@@ -122,7 +122,7 @@ func MailHash(e Email) string {
 	var b strings.Builder
 	part := func(s string) { b.WriteString(strconv.Itoa(len(s))); b.WriteByte(':'); b.WriteString(s) }
 	part(e.Subject)
-	part(FullAddress(e.Sender, e.SenderName))
+	part(FormatAddress(e.Sender, e.SenderName))
 	for _, list := range [][]string{e.To, e.Cc, e.Bcc, e.Recipients} {
 		part(strings.Join(list, "\n"))
 	}
@@ -140,13 +140,13 @@ func MailHash(e Email) string {
 func (m *MailImport) AddNote(reason, place string, bad bool) {
 	for i := range m.Notes {
 		if n := &m.Notes[i]; n.Reason == reason && n.Bad == bad {
-			if n.Count++; len(n.Examples) < mostExamples && place != "" {
+			if n.Count++; len(n.Examples) < maxExamples && place != "" {
 				n.Examples = append(n.Examples, place)
 			}
 			return
 		}
 	}
-	if len(m.Notes) >= mostReasons {
+	if len(m.Notes) >= maxReasons {
 		reason = "other reasons" // the last one takes the rest
 		if m.Notes[len(m.Notes)-1].Reason == reason {
 			m.Notes[len(m.Notes)-1].Count++
@@ -161,6 +161,6 @@ func (m *MailImport) AddNote(reason, place string, bad bool) {
 }
 
 const (
-	mostReasons  = 100
-	mostExamples = 10
+	maxReasons  = 100
+	maxExamples = 10
 )

@@ -5,8 +5,8 @@ import "time"
 // PrefixNote begins the ids of notes.
 const PrefixNote = "note"
 
-// MostNote is how many bytes a note may have.
-const MostNote = 2000
+// MaxNote is how many bytes a note may have.
+const MaxNote = 2000
 
 // Note is something that an agent remembers of a user, from one conversation to the next. It is that user's own.
 type Note struct {

@@ -21,8 +21,8 @@ const (
 	ProposedOp State = "proposed"   // it became an item of a change set; what is applied is an operation of its own
 )
 
-// transitions is the whole life of an operation. A state that is not a key is final.
-var transitions = map[State][]State{
+// operationTransitions is the whole life of an operation. A state that is not a key is final.
+var operationTransitions = map[State][]State{
 	"":         {Prepared, Parked, Dispatched, Committed, Failed, ProposedOp},
 	Prepared:   {Dispatched, Committed, Failed, Parked, DeniedOp},
 	Parked:     {Prepared, DeniedOp},
@@ -37,14 +37,14 @@ func States() []State {
 
 // CheckTransition checks one step of an operation's life.
 func (s State) CheckTransition(next State) error {
-	if slices.Contains(transitions[s], next) {
+	if slices.Contains(operationTransitions[s], next) {
 		return nil
 	}
 	return Errorf(Conflict, "an operation cannot go from %q to %q", s, next)
 }
 
 // Final tells whether an operation in this state will change no more.
-func (s State) Final() bool { return len(transitions[s]) == 0 }
+func (s State) Final() bool { return len(operationTransitions[s]) == 0 }
 
 // Resolution is a person's word on an operation of unknown outcome.
 type Resolution string
@@ -94,8 +94,8 @@ type Operation struct {
 	InFlightUntil *time.Time `json:"-"`
 }
 
-// Awaited tells whether an operation has been sent and its outcome is to come from elsewhere.
-func (o Operation) Awaited() bool { return o.State == Dispatched && o.TimeoutAt != nil }
+// IsAwaited tells whether an operation has been sent and its outcome is to come from elsewhere.
+func (o Operation) IsAwaited() bool { return o.State == Dispatched && o.TimeoutAt != nil }
 
 // Undo names the call that takes an operation back.
 type Undo struct {

@@ -150,12 +150,12 @@ type Run struct {
 
 	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"The agents on whose behalf it was made to run, whose rights limit it"`
 
-	GoesOn bool `json:"goes_on,omitempty" doc:"Of one that is parked, when it is read by itself: it waits for agents that it called, and for no person"`
+	WaitsForAgents bool `json:"goes_on,omitempty" doc:"Of one that is parked, when it is read by itself: it waits for agents that it called, and for no person"`
 
 	Owner   string `json:"-"`
 	Results int    `json:"-"` // of a parked run: see RunEnd
 
-	TakenUp bool `json:"-"` // somebody had begun it, and left it in the middle
+	Resumed bool `json:"-"` // somebody had begun it, and left it in the middle
 	Pending int  `json:"-"` // of one that is just ending: see RunEnd
 
 	RetryAfter time.Duration `json:"-"` // of one that is just ending: what its error names
@@ -182,7 +182,7 @@ type Ancestor struct {
 	RunID   string   `json:"run_id,omitempty" doc:"Empty if the call was made outside of any run"`
 	AgentID string   `json:"agent_id"`
 	Tools   []string `json:"tools" doc:"The tools it had; null means its agent's own"`
-	Apart   bool     `json:"apart,omitempty" doc:"The other acts by its own rights, which an operator gave it; only its costs and its end are shared"`
+	OwnRights   bool     `json:"apart,omitempty" doc:"The other acts by its own rights, which an operator gave it; only its costs and its end are shared"`
 }
 
 // AncestorChain is everybody who led to a run, and the run itself: what runs that it begins have for ancestors.
@@ -217,7 +217,7 @@ type RunEnd struct {
 	// of one that is parked: with how many results of calls that are answered later it goes on; 0 means that it waits
 	// for another call, and for none of them
 	Results int
-	Wasted  Amount // what a question cost that came to nothing: none of the run's messages says so
+	FailedSpent  Amount // what a question cost that came to nothing: none of the run's messages says so
 }
 
 // Subscription wakes an agent when a token is emitted, if its predicate holds for the changed entity after the batch.

@@ -44,8 +44,8 @@ type SlotWriter struct {
 	Counter int64  `json:"counter"`
 }
 
-// namespace is what owns a part of an extension.
-var namespace = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*$`)
+// namespacePattern is what owns a part of an extension.
+var namespacePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*$`)
 
 // checkVersion refuses a schema version that this build does not know.
 func checkVersion(path string, v int) error {
@@ -59,7 +59,7 @@ func checkVersion(path string, v int) error {
 func checkExtension(path string, e map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		at := path + "/extension/" + canonjson.EscapePointer(name)
-		if !namespace.MatchString(name) || len(name) > MaxKey {
+		if !namespacePattern.MatchString(name) || len(name) > MaxKey {
 			return InvalidField(at, "is not a namespace", "lower-case words joined by dots, such as org.example.gym")
 		}
 		if v, err := canonjson.Parse(e[name]); err != nil {

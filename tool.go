@@ -103,9 +103,9 @@ type Classifier func(ctx context.Context, inv *Invocation) ([]string, error)
 type ReadDetector func(args json.RawMessage) bool
 
 var (
-	toolID     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)
-	slug       = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
-	noPrefixes = []string{"reeve_"}
+	toolIDPattern     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)
+	slugPattern       = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
+	reservedPrefixes = []string{"reeve_"}
 )
 
 // defaultTimeout is how long a tool may run when it does not say.
@@ -153,10 +153,10 @@ func (t Tool) Validate() error {
 	bad := func(path, expected, format string, args ...any) {
 		f = append(f, Field{Path: path, Message: Errorf("", format, args...).Message, Expected: expected})
 	}
-	if !toolID.MatchString(t.ID) {
-		bad("/id", toolID.String(), "%q is not a tool id", t.ID)
+	if !toolIDPattern.MatchString(t.ID) {
+		bad("/id", toolIDPattern.String(), "%q is not a tool id", t.ID)
 	}
-	for _, p := range noPrefixes {
+	for _, p := range reservedPrefixes {
 		if strings.HasPrefix(t.ID, p) {
 			bad("/id", "another prefix", "ids that begin with %q are Reeve's own", p)
 		}
@@ -164,11 +164,11 @@ func (t Tool) Validate() error {
 	if t.Description == "" {
 		bad("/description", "a sentence or more", "a tool without a description cannot be chosen")
 	}
-	if !slug.MatchString(t.Category) {
-		bad("/category", slug.String(), "%q is not a category", t.Category)
+	if !slugPattern.MatchString(t.Category) {
+		bad("/category", slugPattern.String(), "%q is not a category", t.Category)
 	}
-	if t.Capability != "" && !slug.MatchString(t.Capability) {
-		bad("/capability", slug.String(), "%q is not a capability", t.Capability)
+	if t.Capability != "" && !slugPattern.MatchString(t.Capability) {
+		bad("/capability", slugPattern.String(), "%q is not a capability", t.Capability)
 	}
 	if !slices.Contains(Effects(), t.Effect) {
 		bad("/effect", "one of read, local, keyed, verifiable, unsafe", "%q is not an effect class", t.Effect)

@@ -78,7 +78,7 @@ func (s AutomationService) WatchRun(ctx context.Context, id, run string,
 	err = s.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
 		out = r
 		show(r)
-		if r.Run.State == reeve.RunParked && !r.Run.GoesOn {
+		if r.Run.State == reeve.RunParked && !r.Run.WaitsForAgents {
 			return ErrStop
 		}
 		return nil

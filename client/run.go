@@ -111,7 +111,7 @@ func (s RunService) first(ctx context.Context, agent string, state reeve.RunStat
 				strings.HasPrefix(r.SessionID, "step:") {
 				continue
 			}
-			if r, err = s.Get(ctx, r.ID); err != nil || r.State == state && !r.GoesOn {
+			if r, err = s.Get(ctx, r.ID); err != nil || r.State == state && !r.WaitsForAgents {
 				return r, err
 			}
 		}
@@ -126,7 +126,7 @@ func (s RunService) first(ctx context.Context, agent string, state reeve.RunStat
 func (s RunService) Wait(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "run "+id+" has not ended", false, func() (bool, error) {
 		run, err = s.Get(ctx, id)
-		return run.State.Final() || slices.Contains(until, run.State) && !run.GoesOn, err
+		return run.State.Final() || slices.Contains(until, run.State) && !run.WaitsForAgents, err
 	})
 	return run, err
 }

@@ -101,7 +101,7 @@ func (a *app) printRun(r reeve.Run) error {
 			"started", when(r.StartedAt), "finished", whenSet(r.FinishedAt), "spent", amount(r.Spent), "code",
 			string(r.Code), "message", r.Message,
 			"input", r.Input, "output", r.Output)
-		if r.GoesOn {
+		if r.WaitsForAgents {
 			a.note("it goes on when the agents that it called have answered")
 		} else if r.State == reeve.RunParked {
 			a.note("a call of it waits: see reeve inbox")

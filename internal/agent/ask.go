@@ -65,7 +65,7 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	if err != nil {
 		end := v.fail(err)
-		end.Wasted = spent
+		end.FailedSpent = spent
 		return end
 	}
 	v.changed()

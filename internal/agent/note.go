@@ -86,7 +86,7 @@ func readNotes(text string) ([]string, error) {
 func (v *turn) noted(ctx context.Context, tx *store.Tx, notes []string) error {
 	if v.set.Notes {
 		for i, text := range notes {
-			if text = reeve.Truncate(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" || i >= mostTaken {
+			if text = reeve.Truncate(strings.TrimSpace(text), reeve.MaxNote-len("…")); text == "" || i >= mostTaken {
 				continue
 			}
 			if err := tx.Notes().InsertNote(ctx, v.run.WorkspaceID,

@@ -111,7 +111,7 @@ func (v *turn) tellNews(ctx context.Context) error {
 // tellAgain tells clients to forget the pieces of an answer that a server which is gone had begun to hand out: it is
 // asked for again. The frame is kept, so that the new pieces are numbered after all of the old ones.
 func (v *turn) tellAgain(ctx context.Context) error {
-	if !v.run.TakenUp || v.warned {
+	if !v.run.Resumed || v.warned {
 		return nil
 	}
 	v.warned = true

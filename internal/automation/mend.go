@@ -116,7 +116,7 @@ func (r *Runner) compareRecorded(ctx context.Context, x mending, t trial, is tri
 	var ids []string
 	var list []reeve.Message
 	err := r.DB.View(ctx, func(s *store.Snap) error {
-		l, err := s.Automations().ListItems(ctx, x.m.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
+		l, err := s.Automations().ListItems(ctx, x.m.AgentID, reeve.ItemFilter{Limit: reeve.MaxItemLimit})
 		if err != nil {
 			return err
 		}

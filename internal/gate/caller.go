@@ -75,7 +75,7 @@ func (c *caller) delegators(self bool) []reeve.Delegator {
 // those before it.
 func (c *caller) principals() []principal {
 	for i := len(c.chain) - 1; i >= 0; i-- {
-		if c.chain[i].Apart {
+		if c.chain[i].OwnRights {
 			return c.chain[i+1:]
 		}
 	}

@@ -283,7 +283,7 @@ func (d *decider) security(ctx context.Context) (string, error) {
 	}
 	for _, b := range d.principals() { // what its own settings forbid, it cannot have another do
 		if _, err := ask(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
-			inv.Config, inv.Behalf = b.attached[d.tool().ID], b.agent.ID
+			inv.Config, inv.CheckFor = b.attached[d.tool().ID], b.agent.ID
 			return check(ctx, inv)
 		}); err != nil {
 			return "", err

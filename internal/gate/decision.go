@@ -66,7 +66,7 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: d.call.Workspace, Agent: d.call.Agent, User: d.call.User, Session: d.session,
 		Thread: d.thread, Run: d.call.Run, CallID: callID, Operation: d.operation, Attempt: attempt, Args: d.args,
-		Config: d.config, Base: d.base(), Categories: d.categories(), Ancestors: d.ancestors(), Lent: lent,
+		Config: d.config, Base: d.base(), Categories: d.categories(), Ancestors: d.ancestors(), DelegatorConfigs: lent,
 		Redactor: d.redactor(), Fits: d.fits, Delegators: d.delegators}
 }
 

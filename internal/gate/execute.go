@@ -157,7 +157,7 @@ func pendingResult(op reeve.Operation) reeve.Result {
 				"it has been started; its result comes later"
 			return res
 		}
-		if res.IsError, res.Code = false, reeve.InProgress; op.Awaited() {
+		if res.IsError, res.Code = false, reeve.InProgress; op.IsAwaited() {
 			res.Message, res.Hint = "it has been started; its outcome comes later", "look at the operation later"
 			return res
 		}

@@ -39,7 +39,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 		if err != nil {
 			return op, err
 		}
-		if op.Awaited() && op.Effect == reeve.Local {
+		if op.IsAwaited() && op.Effect == reeve.Local {
 			return op, reeve.Errorf(reeve.Conflict,
 				"the operation waits for what it began here, and for nobody outside").
 				Hintf("cancel what it began to end it")
@@ -52,7 +52,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 			return op, err
 		}
 		d, _ := req.asDecided()
-		if !op.Awaited() && !d.tool().Async {
+		if !op.IsAwaited() && !d.tool().Async {
 			break
 		}
 		rec := newRecorder(d)
@@ -62,7 +62,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 			o = d.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", delivery.Failure))
 			o.attempts = max(1, op.Tries)
 		}
-		if !op.Awaited() { // its request, which is yet to be answered, cannot be charged any more
+		if !op.IsAwaited() { // its request, which is yet to be answered, cannot be charged any more
 			o.spent = d.declaredCost(o.spent)
 		}
 		if _, err = rec.conclude(context.WithoutCancel(ctx), op, o); reeve.CodeOf(err) == reeve.Conflict {

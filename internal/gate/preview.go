@@ -28,7 +28,7 @@ func (d *decider) previewStep(ctx context.Context) (string, error) {
 	shown := !d.call.PreviewOnly && (d.waits != "" || d.proposes) // to a person who decides
 	v, err := ask(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 		if !d.call.PreviewOnly { // a person who decides must see what only looks like a secret
-			inv.Decides, inv.Redactor = shown, inv.Redactor.StoredOnly()
+			inv.ForApprover, inv.Redactor = shown, inv.Redactor.StoredOnly()
 		}
 		return t.Preview(ctx, inv)
 	})

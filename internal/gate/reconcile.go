@@ -243,7 +243,7 @@ func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result,
 	if lost.attempts = a.earlier; op.Message != "" {
 		lost.err.Message = op.Message
 	}
-	if op.Awaited() {
+	if op.IsAwaited() {
 		lost = a.failure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s",
 			a.tool().Timeout()))
 		lost.attempts = a.earlier

@@ -29,7 +29,7 @@ func (t LedgerTx) cancelAwaited(ctx context.Context, run reeve.Run, op reeve.Ope
 	case op.State == reeve.Prepared && op.Deferred:
 		is.State, info.Message = reeve.DeniedOp, run.DescribeEnd()+" before it began"
 	// that waits for what it began here, and which says itself how it ends
-	case !op.Awaited() || op.Effect == reeve.Local:
+	case !op.IsAwaited() || op.Effect == reeve.Local:
 		return nil
 	case op.Effect == reeve.Read:
 		is.State, info.Message = reeve.Failed, run.DescribeEnd()+" before its outcome came"
@@ -61,7 +61,7 @@ func (t LedgerTx) cancelAwaited(ctx context.Context, run reeve.Run, op reeve.Ope
 // not there any more. What it cost since is added to what the run spent. Clients are told what it came to; an outcome
 // that is to come from outside is not waited for.
 func (t LedgerTx) FinishAfterRun(ctx context.Context, was, op reeve.Operation) error {
-	if op.RunID == "" || op.ResultID == "" && !op.Awaited() && op.Spent == was.Spent {
+	if op.RunID == "" || op.ResultID == "" && !op.IsAwaited() && op.Spent == was.Spent {
 		return nil
 	}
 	run, err := t.tx.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
@@ -72,7 +72,7 @@ func (t LedgerTx) FinishAfterRun(ctx context.Context, was, op reeve.Operation) e
 		return err
 	}
 	if err := t.tx.Runs().AddLateSpending(ctx, run.ID, op.Spent.Minus(was.Spent)); err != nil || op.ResultID == "" &&
-		!op.Awaited() {
+		!op.IsAwaited() {
 		return err
 	}
 	if op.ResultID == "" {

@@ -106,7 +106,7 @@ func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (
 		is, end := c.run, c.end
 		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.Results, is.Pending = end.State,
 			reeve.SanitizeText(end.Output), "", end.Moves, end.Issues, end.Results, end.Pending
-		is.Spent = end.Wasted
+		is.Spent = end.FailedSpent
 		if end.Err != nil {
 			is.Code, is.Message, is.RetryAfter = end.Err.Code, reeve.SanitizeText(end.Err.Message), end.Err.RetryAfter
 		}

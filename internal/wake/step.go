@@ -187,7 +187,7 @@ func (r *Scheduler) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve
 	for _, run := range ours {
 		known := before[run.ID] != nil || waited[run.ID] || waiting[run.ID]
 		if !known && len(runs) < n && r.grab(run.ID) {
-			run.TakenUp = !r.fresh[run.ID]
+			run.Resumed = !r.fresh[run.ID]
 			runs = append(runs, run)
 			r.found = append(r.found, run.ID)
 		}

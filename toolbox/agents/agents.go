@@ -103,7 +103,7 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 // check refuses agents that are not on the list of the one who calls. Whom those may call who led to the call is their
 // affair: the rights of all of them bound the other's anyway.
 func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
-	if inv.Behalf != "" {
+	if inv.CheckFor != "" {
 		return nil
 	}
 	set, err := read(inv.Config)

@@ -17,7 +17,7 @@ const secretChanges = "\\ What is " + reeve.Redacted + " is not the same before 
 // ok is false when the diff has more than diffMost bytes. A person who decides on the change sees all of it.
 func unifiedDiff(inv *reeve.Invocation, from, to, a, b string) (text string, ok bool) {
 	maxBytes := diffMost
-	if inv.Decides {
+	if inv.ForApprover {
 		maxBytes = math.MaxInt
 	}
 	oldLines, newLines := diff.SplitLines(a), diff.SplitLines(b)

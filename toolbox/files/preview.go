@@ -61,7 +61,7 @@ func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data
 		if diff, ok := unifiedDiff(inv, from, to, string(old.data), string(data)); ok {
 			return mode + diff
 		}
-	} else if inv.Decides {
+	} else if inv.ForApprover {
 		diff, _ := unifiedDiff(inv, from, to, escaped(old.data), escaped(data))
 		return mode + "the file is not text: bytes that are no characters are written as \\x and two digits\n" + diff
 	}
@@ -116,11 +116,11 @@ func describeFolder(inv *reeve.Invocation, inventory []byte) string {
 			files++
 			size += r.Size
 		}
-		if i < entriesMost || inv.Decides {
+		if i < entriesMost || inv.ForApprover {
 			fmt.Fprintf(&b, "  %s %s (%d bytes)\n", r.Kind, r.Path, r.Size)
 		}
 	}
-	if len(records) > entriesMost && !inv.Decides {
+	if len(records) > entriesMost && !inv.ForApprover {
 		fmt.Fprintf(&b, "  and %d more entries\n", len(records)-entriesMost)
 	}
 	fmt.Fprintf(&b, "in all %d entries, %d files, %d bytes\n", len(records), files, size)
@@ -166,7 +166,7 @@ func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve
 	for _, s := range g.skipped {
 		text += "without the link " + s + ", which leads out of the root\n"
 	}
-	if g.kind == folder && inv.Decides {
+	if g.kind == folder && inv.ForApprover {
 		contents, err := p.describeContents(ctx, inv, v, g.records)
 		if err != nil {
 			return reeve.Preview{}, err

@@ -68,8 +68,8 @@ func CheckDay(path, s string) error {
 }
 
 var (
-	languageTag = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*$`)
-	scoreName   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	languagePattern = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*$`)
+	scoreNamePattern   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 )
 
 // Validate checks what the task itself can say of its values.
@@ -95,7 +95,7 @@ func (t *Task) Validate() (err error) {
 			return err
 		}
 	}
-	if t.Language != "" && (len(t.Language) > 35 || !languageTag.MatchString(t.Language)) {
+	if t.Language != "" && (len(t.Language) > 35 || !languagePattern.MatchString(t.Language)) {
 		return InvalidField("/language", "is not a language tag", "a tag such as en or pt-BR")
 	}
 	return nil
@@ -110,7 +110,7 @@ func (r *Rating) Validate() error {
 		return InvalidField("/scores", "has "+strconv.Itoa(len(r.Scores))+" scores", "1 to "+strconv.Itoa(MaxScores))
 	}
 	for name, v := range r.Scores {
-		if !scoreName.MatchString(name) {
+		if !scoreNamePattern.MatchString(name) {
 			return InvalidField("/scores/"+name, "is not a name of a score", "lower-case letters, digits and _")
 		}
 		if v < 0 || v > MaxScore {
