@@ -179,10 +179,10 @@ func (r Run) DescribeEnd() string {
 
 // Ancestor is a run on whose behalf another acts. What it may not do, the other may not either.
 type Ancestor struct {
-	RunID   string   `json:"run_id,omitempty" doc:"Empty if the call was made outside of any run"`
-	AgentID string   `json:"agent_id"`
-	Tools   []string `json:"tools" doc:"The tools it had; null means its agent's own"`
-	OwnRights   bool     `json:"apart,omitempty" doc:"The other acts by its own rights, which an operator gave it; only its costs and its end are shared"`
+	RunID     string   `json:"run_id,omitempty" doc:"Empty if the call was made outside of any run"`
+	AgentID   string   `json:"agent_id"`
+	Tools     []string `json:"tools" doc:"The tools it had; null means its agent's own"`
+	OwnRights bool     `json:"apart,omitempty" doc:"The other acts by its own rights, which an operator gave it; only its costs and its end are shared"`
 }
 
 // AncestorChain is everybody who led to a run, and the run itself: what runs that it begins have for ancestors.
@@ -216,8 +216,8 @@ type RunEnd struct {
 	Pending int // calls whose results are still to come
 	// of one that is parked: with how many results of calls that are answered later it goes on; 0 means that it waits
 	// for another call, and for none of them
-	Results int
-	FailedSpent  Amount // what a question cost that came to nothing: none of the run's messages says so
+	Results     int
+	FailedSpent Amount // what a question cost that came to nothing: none of the run's messages says so
 }
 
 // Subscription wakes an agent when a token is emitted, if its predicate holds for the changed entity after the batch.

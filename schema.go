@@ -181,7 +181,9 @@ func firstError(a, b error) error {
 	return b
 }
 
-func (r *tagReader) fail(format string, args ...any) { r.err = firstError(r.err, fmt.Errorf(format, args...)) }
+func (r *tagReader) fail(format string, args ...any) {
+	r.err = firstError(r.err, fmt.Errorf(format, args...))
+}
 
 // lookupFor gives a tag that speaks of these types only.
 func (r *tagReader) lookupFor(tag string, p *jsonschema.Schema, types ...string) (string, bool) {

@@ -103,8 +103,8 @@ type Classifier func(ctx context.Context, inv *Invocation) ([]string, error)
 type ReadDetector func(args json.RawMessage) bool
 
 var (
-	toolIDPattern     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)
-	slugPattern       = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
+	toolIDPattern    = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)
+	slugPattern      = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 	reservedPrefixes = []string{"reeve_"}
 )
 
