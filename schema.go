@@ -14,14 +14,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// OwnerKeyword marks, in the schema of a tool's settings, what only an owner may set: it opens something that is the
-// server's.
+// OwnerKeyword marks a property in the schema of a tool's settings that only an owner may set, because it gives access
+// to the server itself.
 const OwnerKeyword = "x-owner"
 
-// SchemaFor infers a JSON Schema from a Go struct: names from the json tag; required unless a pointer, omitempty or
-// omitzero; and what the tags doc, enum, minimum, maximum, minLength, maxLength, pattern, minItems, maxItems and
-// default say; owner:"true" marks a setting that takes an owner. Of a list, enum and pattern speak of each element.
-// Null is never allowed: a model that sends it means that there is nothing.
+// SchemaFor infers a JSON Schema from a Go struct. Property names come from the json tag. A field is required unless it
+// is a pointer or has omitempty or omitzero. The tags doc, enum, minimum, maximum, minLength, maxLength, pattern,
+// minItems, maxItems and default set the keywords of the same meaning; in a list, enum and pattern apply to each
+// element. The tag owner:"true" sets [OwnerKeyword]. Null is never allowed.
 func SchemaFor[T any]() (json.RawMessage, error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct {
@@ -41,7 +41,7 @@ func SchemaFor[T any]() (json.RawMessage, error) {
 	return json.Marshal(s)
 }
 
-// collectTypeSchemas finds the types below t that write themselves, and so look different in JSON than in Go.
+// collectTypeSchemas adds to known the schemas of all types below t that have their own JSON encoding.
 func collectTypeSchemas(t reflect.Type, known map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) error {
 	if seen[t] {
 		return nil
@@ -80,7 +80,8 @@ func collectTypeSchemas(t reflect.Type, known map[reflect.Type]*jsonschema.Schem
 	return nil
 }
 
-// jsonName is what a field's json tag says: a name, "" for none and "-" for a field that is left out, and the options.
+// jsonName returns the name and the options in a field's json tag. The name is "" if there is none and "-" if the field
+// is not encoded.
 func jsonName(f reflect.StructField) (name string, options []string) {
 	tag := f.Tag.Get("json")
 	if tag == "-" {
@@ -90,9 +91,9 @@ func jsonName(f reflect.StructField) (name string, options []string) {
 	return name, strings.Split(rest, ",")
 }
 
-// applyConstraints adds what the struct tags say to an inferred schema, and takes null away wherever the inference allowed it.
+// applyConstraints adds the keywords of struct tags to the inferred schema s of type t, and disallows null.
 func applyConstraints(s *jsonschema.Schema, t reflect.Type, known map[reflect.Type]*jsonschema.Schema) error {
-	if s.Types != nil { // ["null", T], or just ["null"] where anything goes
+	if s.Types != nil { // ["null", T], or ["null"] for any type
 		s.Type, s.Types = strings.Join(s.Types[1:], ""), nil
 	}
 	for t.Kind() == reflect.Pointer {
@@ -131,7 +132,7 @@ func applyConstraints(s *jsonschema.Schema, t reflect.Type, known map[reflect.Ty
 	return nil
 }
 
-// applyTags adds one field's tags to its schema and refuses those that could not mean anything there.
+// applyTags adds a field's tags to its schema p. It fails if a tag does not apply to the field's type.
 func applyTags(p *jsonschema.Schema, tag reflect.StructTag) error {
 	p.Description = tag.Get("doc")
 	element := p
@@ -168,7 +169,7 @@ func applyTags(p *jsonschema.Schema, tag reflect.StructTag) error {
 	return checkFieldSchema(p)
 }
 
-// tagReader reads the tags of one field and keeps the first mistake.
+// tagReader reads the tags of one field and records the first error.
 type tagReader struct {
 	reflect.StructTag
 	err error
@@ -185,11 +186,11 @@ func (r *tagReader) fail(format string, args ...any) {
 	r.err = firstError(r.err, fmt.Errorf(format, args...))
 }
 
-// lookupFor gives a tag that speaks of these types only.
+// lookupFor returns the value of a tag that applies only to the given types.
 func (r *tagReader) lookupFor(tag string, p *jsonschema.Schema, types ...string) (string, bool) {
 	v, ok := r.Lookup(tag)
 	if ok && !slices.Contains(types, p.Type) {
-		r.fail("the tag %s:%q does not apply to a value of type %q", tag, v, p.Type)
+		r.fail("tag %s:%q does not apply to type %q", tag, v, p.Type)
 	}
 	return v, ok
 }
@@ -198,7 +199,7 @@ func (r *tagReader) setNumber(tag string, p *jsonschema.Schema, to **float64, ty
 	if v, ok := r.lookupFor(tag, p, types...); ok {
 		n, err := strconv.ParseFloat(v, 64)
 		if err != nil {
-			r.fail("the tag %s:%q is not a number", tag, v)
+			r.fail("tag %s:%q is not a number", tag, v)
 		}
 		*to = &n
 	}
@@ -208,14 +209,14 @@ func (r *tagReader) setCount(tag string, p *jsonschema.Schema, to **int, types .
 	if v, ok := r.lookupFor(tag, p, types...); ok {
 		n, err := strconv.ParseUint(v, 10, 31)
 		if err != nil {
-			r.fail("the tag %s:%q is not a count", tag, v)
+			r.fail("tag %s:%q is not a count", tag, v)
 		}
 		i := int(n)
 		*to = &i
 	}
 }
 
-// parseValue reads a value written in a tag: text as it is, anything else as JSON.
+// parseValue parses a value in a tag. A string is taken as is, anything else is JSON.
 func (r *tagReader) parseValue(tag string, p *jsonschema.Schema, v string) any {
 	if p.Type == "string" {
 		return v
@@ -223,13 +224,13 @@ func (r *tagReader) parseValue(tag string, p *jsonschema.Schema, v string) any {
 	d := json.NewDecoder(bytes.NewReader([]byte(v)))
 	var out any
 	if err := d.Decode(&out); err != nil || d.More() {
-		r.fail("the tag %s holds %q, which is not a value of type %q", tag, v, p.Type)
+		r.fail("tag %s has %q, which is not of type %q", tag, v, p.Type)
 	}
 	return out
 }
 
-// checkFieldSchema checks that a field's schema makes sense: that its pattern compiles, and that its enum and default fit the rest
-// of it.
+// checkFieldSchema returns an error if the pattern does not compile, or if an enum value or the default does not match
+// the rest of the schema.
 func checkFieldSchema(p *jsonschema.Schema) error {
 	resolved, err := p.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
 	if err != nil {
@@ -237,7 +238,7 @@ func checkFieldSchema(p *jsonschema.Schema) error {
 	}
 	for _, v := range p.Enum {
 		if err := resolved.Validate(v); err != nil {
-			return fmt.Errorf("the tag enum holds %v, which does not fit: %w", v, err)
+			return fmt.Errorf("tag enum has %v, which does not match: %w", v, err)
 		}
 	}
 	return nil
