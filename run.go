@@ -217,8 +217,8 @@ type RunEnd struct {
 	Moves   int
 	Issues  TurnIssues
 	Pending int // calls without a result yet
-	// of one that is parked: with how many results of calls that are answered later it goes on; 0 means that it waits
-	// for another call, and for none of them
+	// Results is how many results of deferred calls must exist for a parked run to resume. 0 means that the run waits
+	// for another call instead.
 	Results     int
 	FailedSpent Amount // cost of a failed model request, which no message records
 }

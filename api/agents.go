@@ -32,6 +32,6 @@ type MessageList struct {
 
 // AgentStateRequest replaces an agent's slots.
 type AgentStateRequest struct {
-	Revision int64            `json:"revision" minimum:"0" maximum:"9007199254740991" doc:"Revision last read; CONFLICT if it has changed"`
+	Revision int64            `json:"revision" minimum:"0" maximum:"9007199254740991" doc:"Revision last read; STALE if it has changed"`
 	Slots    reeve.AgentSlots `json:"slots" doc:"All slots; absent ones are deleted"`
 }
