@@ -5,39 +5,41 @@ import "time"
 // Role is what a bearer token may do in a workspace.
 type Role string
 
-// The roles, each able to do all that the one before it can.
+// The roles. Each role includes the ones before it.
 const (
-	Viewer Role = "viewer" // reads
-	// calls tools, decides approvals, manages agents, their policy and tools, and the kill switch
+	// Viewer may read.
+	Viewer Role = "viewer"
+	// Member may call tools, decide approvals, manage agents with their policy and tools, and use the kill switch.
 	Member Role = "member"
-	Owner  Role = "owner" // manages workspaces, tokens, secrets, budgets, capability profiles and projects
+	// Owner may manage workspaces, tokens, secrets, budgets, capability profiles and projects.
+	Owner Role = "owner"
 )
 
 // Roles lists the roles.
 func Roles() []Role { return []Role{Viewer, Member, Owner} }
 
-// Allows tells whether the role includes another.
+// Allows reports whether the role includes the role need.
 func (r Role) Allows(need Role) bool {
 	rank := map[Role]int{Viewer: 1, Member: 2, Owner: 3}
 	return rank[r] >= rank[need] && rank[need] > 0
 }
 
-// AccessToken is a bearer token. The token itself is shown once, when it is made; only its hash is kept.
+// AccessToken describes a bearer token. The token itself is shown once, at creation. The store has only its hash.
 type AccessToken struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
-	User       string     `json:"user" doc:"Who acts with it"`
+	User       string     `json:"user" doc:"User that the token acts for"`
 	Role       Role       `json:"role"`
-	Workspaces []string   `json:"workspaces" doc:"Where it is valid"`
+	Workspaces []string   `json:"workspaces" doc:"Workspaces in which the token is valid"`
 	CreatedAt  time.Time  `json:"created_at"`
 	ExpiresAt  *time.Time `json:"expires_at,omitempty"`
 	RevokedAt  *time.Time `json:"revoked_at,omitempty"`
 }
 
-// OwnerUser is the user that a server's own token acts for.
+// OwnerUser is the user of the owner token that a server creates on its first start.
 const OwnerUser = "owner"
 
-// Principal is who makes a request.
+// Principal identifies the maker of an API request.
 type Principal struct {
 	TokenID   string
 	User      string
@@ -51,7 +53,7 @@ type SecretName struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// SessionFile is a file an agent keeps in a session.
+// SessionFile describes a file that an agent stored in a session.
 type SessionFile struct {
 	Path      string    `json:"path"`
 	Size      int       `json:"size"`

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Lifecycle is where an agent stands.
+// Lifecycle is the lifecycle state of an agent.
 type Lifecycle string
 
-// The lifecycle of an agent.
+// The lifecycle states of an agent.
 const (
 	AgentCreated   Lifecycle = "created"
 	AgentActive    Lifecycle = "active"
@@ -16,33 +16,33 @@ const (
 	AgentDestroyed Lifecycle = "destroyed"
 )
 
-// Lifecycles lists where an agent can stand.
+// Lifecycles lists the lifecycle states.
 func Lifecycles() []Lifecycle {
 	return []Lifecycle{AgentCreated, AgentActive, AgentDormant, AgentDestroyed}
 }
 
-// IsKind tells whether an agent's kind can be called so.
-func IsKind(s string) bool { return slug.MatchString(s) }
+// IsKind reports whether s is a valid name of an agent kind.
+func IsKind(s string) bool { return slugPattern.MatchString(s) }
 
-// PolicyAnswer is what policy says of a call.
+// PolicyAnswer is the answer of a policy to a call.
 type PolicyAnswer string
 
-// Policy's answers.
+// The policy answers.
 const (
 	Allow   PolicyAnswer = "allow"
 	Ask     PolicyAnswer = "ask"     // park the call until a person approves it
-	Propose PolicyAnswer = "propose" // make the call an item of a change set, and go on; calls that change nothing pass
+	Propose PolicyAnswer = "propose" // add the call to a change set instead of running it, unless it changes nothing
 	Deny    PolicyAnswer = "deny"
 )
 
-// Policy says which calls a person must approve or accept. The most specific rule wins: tool, then tier; a tier that is
-// not named gets the built-in answer (read_only and side_effecting allow, privileged ask).
+// Policy says which calls a person must approve or accept. A rule for the tool wins over a rule for its tier. A tier
+// without a rule gets the built-in answer: allow for read_only and side_effecting, ask for privileged.
 type Policy struct {
-	Tools map[string]PolicyAnswer `json:"tools,omitempty" doc:"By tool id"`
-	Tiers map[Tier]PolicyAnswer   `json:"tiers,omitempty" doc:"By tier"`
+	Tools map[string]PolicyAnswer `json:"tools,omitempty" doc:"Answers by tool id"`
+	Tiers map[Tier]PolicyAnswer   `json:"tiers,omitempty" doc:"Answers by tier"`
 }
 
-// Answer gives the policy's answer for a tool, and the rule that gave it.
+// Answer returns the policy's answer for a tool and a sentence that names the rule.
 func (p Policy) Answer(tool string, tier Tier) (PolicyAnswer, string) {
 	if a, ok := p.Tools[tool]; ok {
 		return a, "the agent's policy says " + string(a) + " for this tool"
@@ -56,30 +56,31 @@ func (p Policy) Answer(tool string, tier Tier) (PolicyAnswer, string) {
 	case Privileged:
 		return Ask, "privileged tools need a person's approval"
 	}
-	return Deny, "the tool's tier is not known"
+	return Deny, "the tool has an unknown tier"
 }
 
-// Agent is who acts: an identity with a kind, its own tools, limits and settings.
+// Agent is an identity that acts, with a kind, tools, limits and settings of its own.
 type Agent struct {
 	ID          string    `json:"id"`
 	WorkspaceID string    `json:"workspace_id"`
 	Name        string    `json:"name" doc:"Unique in the workspace"`
-	Kind        string    `json:"kind" doc:"Chooses the capability profile"`
+	Kind        string    `json:"kind" doc:"Selects the capability profile"`
 	Lifecycle   Lifecycle `json:"lifecycle"`
-	Mode        Mode      `json:"mode" doc:"Who may wake it"`
-	// a tool was attached to it once: it has no default tools, also when none is left
+	Mode        Mode      `json:"mode" doc:"Which kinds of wake start a run"`
+	// OwnTools is set once a tool was attached to the agent. From then on it has no default tools, even if all tools
+	// are detached.
 	OwnTools   bool            `json:"-"`
-	ThrottleMS int64           `json:"throttle_ms" doc:"How long after a run changes and timers wait before they wake it again"`
-	Categories []string        `json:"categories" doc:"The categories it may touch; empty means none"`
+	ThrottleMS int64           `json:"throttle_ms" doc:"Delay of wakes by changes and timers after a run, in ms"`
+	Categories []string        `json:"categories" doc:"Categories that the agent may access; empty means none"`
 	Policy     Policy          `json:"policy"`
 	Config     json.RawMessage `json:"config"`
-	StoppedAt  *time.Time      `json:"stopped_at,omitempty" doc:"Set while its kill switch is on"`
+	StoppedAt  *time.Time      `json:"stopped_at,omitempty" doc:"Set while the agent's kill switch is on"`
 	CreatedAt  time.Time       `json:"created_at"`
 	UpdatedAt  time.Time       `json:"updated_at"`
-	Stamp      Stamp           `json:"-"` // who changed it last, for nodes that do not share a database
+	Stamp      Stamp           `json:"-"` // last writer, for merging between nodes that do not share a database
 }
 
-// Profile is what agents of a kind may do. A kind without a profile has no capability.
+// Profile lists the capabilities of all agents of a kind. A kind without a profile has none.
 type Profile struct {
 	Kind         string   `json:"kind"`
 	Capabilities []string `json:"capabilities"`
@@ -89,34 +90,34 @@ type Profile struct {
 type Workspace struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
-	StoppedAt  *time.Time `json:"stopped_at,omitempty" doc:"Set while the kill switch is on for everything"`
+	StoppedAt  *time.Time `json:"stopped_at,omitempty" doc:"Set while the workspace's kill switch is on"`
 	StopReason string     `json:"stop_reason,omitempty"`
 	CreatedAt  time.Time  `json:"created_at"`
-	Revision   int64      `json:"revision" doc:"Counts every change to tools, agents and policy"`
-	Hold       *Hold      `json:"hold,omitempty" doc:"Set while the whole server is held, as after a restore"`
+	Revision   int64      `json:"revision" doc:"Number of changes to tools, agents and policy so far"`
+	Hold       *Hold      `json:"hold,omitempty" doc:"Set while the whole server is held, for example after a restore"`
 }
 
-// lifecycles is the life of an agent. Destroyed is the end.
-var lifecycles = map[Lifecycle][]Lifecycle{
+// lifecycleTransitions lists the legal transitions. AgentDestroyed is final.
+var lifecycleTransitions = map[Lifecycle][]Lifecycle{
 	AgentCreated: {AgentActive, AgentDormant, AgentDestroyed},
 	AgentActive:  {AgentDormant, AgentDestroyed},
 	AgentDormant: {AgentActive, AgentDestroyed},
 }
 
-// CheckTransition checks one step of an agent's life. Staying where it is is always allowed.
+// CheckTransition returns a Conflict error if an agent may not change from l to next. No change is always allowed.
 func (l Lifecycle) CheckTransition(next Lifecycle) error {
 	if l == next {
 		return nil
 	}
-	for _, n := range lifecycles[l] {
+	for _, n := range lifecycleTransitions[l] {
 		if n == next {
 			return nil
 		}
 	}
-	return Errorf(Conflict, "an agent cannot go from %q to %q", l, next)
+	return Errorf(Conflict, "an agent cannot change from %q to %q", l, next)
 }
 
-// Validate checks that a policy's answers and tiers are known.
+// Validate returns an error if the policy has an unknown answer or tier.
 func (p Policy) Validate() error {
 	known := func(a PolicyAnswer) bool { return a == Allow || a == Ask || a == Propose || a == Deny }
 	wrong := func(path string) error {

@@ -2,7 +2,7 @@ package reeve
 
 import "time"
 
-// ApprovalState is where an approval stands.
+// ApprovalState is the state of an approval.
 type ApprovalState string
 
 // The states of an approval. All but Pending are final.
@@ -11,7 +11,7 @@ const (
 	Approved ApprovalState = "approved"
 	Rejected ApprovalState = "denied"
 	Expired  ApprovalState = "expired"
-	// approved, but the tool, the policy or the base had changed, or the run had ended, before it ran
+	// Lapsed means approved but not run, because the tool, the policy or the base had changed or the run had ended.
 	Lapsed ApprovalState = "lapsed"
 )
 
@@ -20,8 +20,8 @@ func ApprovalStates() []ApprovalState {
 	return []ApprovalState{Pending, Approved, Rejected, Expired, Lapsed}
 }
 
-// Approval is a parked call waiting for a person. It is bound to the exact arguments, tool and policy it was asked for,
-// and is used once.
+// Approval is a parked call that waits for a person. It is valid for the exact arguments, tool version and policy of
+// that call, and is used once.
 type Approval struct {
 	ID          string        `json:"id"`
 	WorkspaceID string        `json:"workspace_id"`
@@ -29,13 +29,13 @@ type Approval struct {
 	CallID      string        `json:"call_id"`
 	AgentID     string        `json:"agent_id"`
 	Tool        string        `json:"tool"`
-	Args        string        `json:"args" doc:"The exact arguments"`
+	Args        string        `json:"args" doc:"Exact arguments, as canonical JSON"`
 	ArgsHash    string        `json:"args_hash"`
 	ToolVersion string        `json:"tool_version"`
 	Policy      string        `json:"policy"`
-	Why         string        `json:"why" doc:"Why it was asked for"`
-	Reason      string        `json:"reason,omitempty" doc:"The caller's reason"`
-	Preview     string        `json:"preview,omitempty" doc:"What it would change, where the tool can say"`
+	Why         string        `json:"why" doc:"Why the call needs approval"`
+	Reason      string        `json:"reason,omitempty" doc:"Reason given by the caller"`
+	Preview     string        `json:"preview,omitempty" doc:"What the call would change, if the tool supports previews"`
 	State       ApprovalState `json:"state"`
 	DecidedBy   string        `json:"decided_by,omitempty"`
 	Comment     string        `json:"comment,omitempty"`
@@ -44,13 +44,12 @@ type Approval struct {
 	CreatedAt   time.Time     `json:"created_at"`
 }
 
-// HasExpired tells whether nobody has answered an approval and its time is over at a moment.
+// HasExpired reports whether the approval is pending and its time is over at now.
 func (a Approval) HasExpired(now time.Time) bool {
 	return a.State == Pending && !a.ExpiresAt.After(now)
 }
 
-// AsOf is the approval as it stands at a moment: one whose time is over has expired, though that may not be written
-// down yet.
+// AsOf returns the approval with its state at now. A pending approval may have expired before the store records it.
 func (a Approval) AsOf(now time.Time) Approval {
 	if a.HasExpired(now) {
 		a.State = Expired

@@ -23,7 +23,9 @@ var arrows = map[string][]string{
 	"client":                   {".", "api"},
 	"contract":                 {},
 	"internal/backoff":         {"."},
+	"internal/canonjson":       {},
 	"internal/cron":            {"."},
+	"internal/diff":            {},
 	"internal/keylock":         {},
 	"internal/notify":          {},
 	"internal/redact":          {},
@@ -83,7 +85,8 @@ var arrows = map[string][]string{
 }
 
 // helpers are packages that every other may import.
-var helpers = []string{"internal/backoff", "internal/cron", "internal/keylock", "internal/notify", "internal/redact"}
+var helpers = []string{"internal/backoff", "internal/canonjson", "internal/cron", "internal/diff", "internal/keylock",
+	"internal/notify", "internal/redact"}
 
 // testKits are packages for tests, which may import testing.
 var testKits = []string{"reevetest", "internal/store/storetest"}

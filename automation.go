@@ -14,40 +14,40 @@ type Automation struct {
 	AgentID     string     `json:"agent_id"`
 	WorkspaceID string     `json:"workspace_id"`
 	Name        string     `json:"name"`
-	Owner       string     `json:"owner,omitempty" doc:"Who made it, and is told when a person is needed"`
-	Version     string     `json:"version,omitempty" doc:"The version that runs; empty means that it has only drafts"`
+	Owner       string     `json:"owner,omitempty" doc:"User who created it; notified when a person is needed"`
+	Version     string     `json:"version,omitempty" doc:"Active version; empty means that only drafts exist"`
 	ScriptID    string     `json:"script_id,omitempty"`
-	PausedAt    *time.Time `json:"paused_at,omitempty" doc:"Set while it is paused: no run of it makes a call"`
-	PausedRun   string     `json:"paused_run,omitempty" doc:"The run that the pause ended, which resuming carries on"`
+	PausedAt    *time.Time `json:"paused_at,omitempty" doc:"Set while it is paused; paused runs make no calls"`
+	PausedRun   string     `json:"paused_run,omitempty" doc:"Run that the pause ended; resuming continues it"`
 	CreatedAt   time.Time  `json:"created_at"`
 	UpdatedAt   time.Time  `json:"updated_at"`
 
 	Status  AutomationStatus `json:"status" doc:"draft, active, paused, retrying, repairing or stopped"`
-	Failure *FailureState    `json:"failure,omitempty" doc:"What its failures have led to, until a run succeeds"`
+	Failure *FailureState    `json:"failure,omitempty" doc:"Set from a failure until a run succeeds"`
 }
 
-// ScriptVersion is one script of an automation. It never changes. Major versions are written anew, minor ones repair
-// them, and those of major 0 are drafts: tried, but never active.
+// ScriptVersion is one version of an automation's script. It is immutable. A new major version is a new script, a new
+// minor version is a repair. Versions 0.n are drafts, which can be tried but never become active.
 type ScriptVersion struct {
 	ID          string    `json:"id"`
 	WorkspaceID string    `json:"workspace_id"`
 	AgentID     string    `json:"agent_id"`
 	Major       int       `json:"major"`
 	Minor       int       `json:"minor"`
-	Source      string    `json:"source,omitempty" doc:"Left out in lists"`
+	Source      string    `json:"source,omitempty" doc:"Script source; absent in lists"`
 	Language    string    `json:"language" doc:"js or ts"`
-	Comment     string    `json:"comment,omitempty" doc:"What changed, and why"`
+	Comment     string    `json:"comment,omitempty" doc:"What changed and why"`
 	CreatedBy   string    `json:"created_by,omitempty"`
-	ScriptJobID string    `json:"script_job_id,omitempty" doc:"The script job that it came of, if the planner or the maintainer wrote it"`
+	ScriptJobID string    `json:"script_job_id,omitempty" doc:"Script job that wrote it, if any"`
 	CreatedAt   time.Time `json:"created_at"`
 
-	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"The agents on whose behalf it was written, whose rights limit its runs"`
+	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"Agents whose rights limit its runs"`
 }
 
-// Version is the version as people write it, such as 2.1.
+// Version returns the version as text, such as 2.1.
 func (v ScriptVersion) Version() string { return strconv.Itoa(v.Major) + "." + strconv.Itoa(v.Minor) }
 
-// ParseVersion reads major.minor.
+// ParseVersion parses a version such as 2.1.
 func ParseVersion(s string) (major, minor int, err error) {
 	a, b, ok := strings.Cut(s, ".")
 	major, err1 := strconv.Atoi(a)
@@ -58,33 +58,33 @@ func ParseVersion(s string) (major, minor int, err error) {
 	return major, minor, nil
 }
 
-// MaxSource is how many bytes a script may have.
+// MaxSource is the maximum size of a script in bytes.
 const MaxSource = 1 << 20
 
-// RunType is what a run of an automation is for.
+// RunType is the purpose of an automation's run.
 type RunType string
 
-// The types of runs.
+// The run types.
 const (
 	ProductionRun RunType = "production"
-	TestRun       RunType = "test"  // the same effects and the same ledger; its failures are nobody's task
-	DryRun        RunType = "dry"   // every change is previewed and written down as a plan
-	ApplyRun      RunType = "apply" // performs a plan, and nothing else
+	TestRun       RunType = "test"  // like production, but a failure starts no retry or repair
+	DryRun        RunType = "dry"   // previews every change and stores the changes as a plan
+	ApplyRun      RunType = "apply" // makes exactly the changes of a plan
 )
 
-// FailureClass is who or what can help a run that failed. It is known where the failure arises.
+// FailureClass says what kind of remedy a failed run needs.
 type FailureClass string
 
-// The classes.
+// The failure classes.
 const (
-	AuthFailure       FailureClass = "auth"       // a credential is missing or no longer good
-	PermissionFailure FailureClass = "permission" // it is not allowed to
-	NetworkFailure    FailureClass = "network"    // trying again later may help
-	LogicFailure      FailureClass = "logic"      // the script is wrong
-	InternalFailure   FailureClass = "internal"   // a fault of Reeve's own
+	AuthFailure       FailureClass = "auth"       // a credential is missing or no longer valid
+	PermissionFailure FailureClass = "permission" // the automation lacks a permission
+	NetworkFailure    FailureClass = "network"    // a later retry may succeed
+	LogicFailure      FailureClass = "logic"      // the script has an error
+	InternalFailure   FailureClass = "internal"   // Reeve has an error
 )
 
-// ClassOf gives the class of a failure by its code.
+// ClassOf returns the failure class of an error code.
 func ClassOf(c Code) FailureClass {
 	switch c {
 	case "":
@@ -93,7 +93,7 @@ func ClassOf(c Code) FailureClass {
 		return AuthFailure
 	case Forbidden, Denied, OutOfScope, BudgetExceeded, ApprovalRequired, Stopped:
 		return PermissionFailure
-	// the last is the database's: a call of unknown outcome waits for a person
+	// UnknownOutcome comes from the database here. A call of unknown outcome waits for a person and fails no run.
 	case Unavailable, RateLimited, Timeout, UnknownOutcome:
 		return NetworkFailure
 	case Internal, Corrupt, Crashed, AssemblyFailed, ModelFailed:
@@ -103,44 +103,44 @@ func ClassOf(c Code) FailureClass {
 	}
 }
 
-// ScriptRun is what a run has to say when its brain is a script. It is there from the moment the run is asked for,
-// under the run key, and shows how far the run has come.
+// ScriptRun is the part of a run that only automations have. It is stored under the run key as soon as the run is
+// requested, and is updated while the run makes progress.
 type ScriptRun struct {
 	RunKey      string       `json:"run_key"`
 	RunID       string       `json:"run_id,omitempty"`
 	WorkspaceID string       `json:"workspace_id"`
 	AgentID     string       `json:"agent_id"`
-	ScriptID    string       `json:"script_id,omitempty" doc:"The version it runs, from its first moment to its last"`
+	ScriptID    string       `json:"script_id,omitempty" doc:"Script version of the whole run"`
 	Version     string       `json:"version,omitempty"`
 	Type        RunType      `json:"type"`
-	PlanOf      string       `json:"plan_of,omitempty" doc:"Of a run that applies a plan: the dry run that made it"`
-	Class       FailureClass `json:"class,omitempty" doc:"Of one that failed: who or what can help"`
+	PlanOf      string       `json:"plan_of,omitempty" doc:"Apply runs only: the dry run that made the plan"`
+	Class       FailureClass `json:"class,omitempty" doc:"Failed runs only: kind of remedy needed"`
 	Progress    Progress     `json:"progress"`
-	Log         string       `json:"log,omitempty" doc:"The last lines that the script logged"`
+	Log         string       `json:"log,omitempty" doc:"Last lines of the script's log"`
 }
 
-// Progress is how far a run has come.
+// Progress is the progress of an automation's run.
 type Progress struct {
 	Done    int     `json:"done" doc:"Items that this run finished"`
-	Skipped int     `json:"skipped" doc:"Items that were done, or set aside, before"`
+	Skipped int     `json:"skipped" doc:"Items that were done or skipped before"`
 	Failed  int     `json:"failed"`
-	Total   int     `json:"total,omitempty" doc:"Items there are, if the script has said so"`
-	Current string  `json:"current,omitempty" doc:"Title of the item that is open"`
+	Total   int     `json:"total,omitempty" doc:"Number of items, if the script reported it"`
+	Current string  `json:"current,omitempty" doc:"Title of the current item"`
 	Rate    float64 `json:"rate,omitempty" doc:"Items per second so far"`
 	Spent   Amount  `json:"spent,omitzero"`
-	Planned int     `json:"planned,omitempty" doc:"Of a dry run: the calls that it would make"`
+	Planned int     `json:"planned,omitempty" doc:"Dry runs only: number of planned calls"`
 }
 
-// ItemState is where an item stands.
+// ItemState is the state of an item.
 type ItemState string
 
 // The states of an item.
 const (
-	ItemProcessing     ItemState = "processing"      // a run is at it, or left it when it crashed
-	ItemDone           ItemState = "done"            // never worked on again, unless a person says so
-	ItemFailed         ItemState = "failed"          // the next run tries again
-	ItemSkipped        ItemState = "skipped"         // a person said to leave it
-	ItemNeedsAttention ItemState = "needs_attention" // a person must say what to do
+	ItemProcessing     ItemState = "processing"      // a run works on it, or crashed while working on it
+	ItemDone           ItemState = "done"            // final, unless a person requests another attempt
+	ItemFailed         ItemState = "failed"          // the next run tries it again
+	ItemSkipped        ItemState = "skipped"         // a person chose to skip it
+	ItemNeedsAttention ItemState = "needs_attention" // a person must choose skip or reprocess
 )
 
 var itemTransitions = map[ItemState][]ItemState{
@@ -157,16 +157,16 @@ func ItemStates() []ItemState {
 	return []ItemState{ItemProcessing, ItemDone, ItemFailed, ItemSkipped, ItemNeedsAttention}
 }
 
-// CheckTransition checks one step of an item's life. From done, skipped and needs_attention only a person leads on,
-// with a new attempt.
+// CheckTransition returns a Conflict error if an item may not change from s to next. Only a person may move an item out
+// of done, skipped or needs_attention, which starts a new attempt.
 func (s ItemState) CheckTransition(next ItemState) error {
 	if slices.Contains(itemTransitions[s], next) {
 		return nil
 	}
-	return Errorf(Conflict, "an item cannot go from %q to %q", s, next)
+	return Errorf(Conflict, "an item cannot change from %q to %q", s, next)
 }
 
-// IsSettled tells whether a run leaves an item in this state alone.
+// IsSettled reports whether runs ignore an item in this state.
 func (s ItemState) IsSettled() bool {
 	return s == ItemDone || s == ItemSkipped || s == ItemNeedsAttention
 }
@@ -175,75 +175,75 @@ func (s ItemState) IsSettled() bool {
 type Item struct {
 	AgentID     string    `json:"agent_id"`
 	WorkspaceID string    `json:"workspace_id"`
-	ID          string    `json:"id" doc:"The script's own name of it, unique in the automation"`
+	ID          string    `json:"id" doc:"Id chosen by the script, unique in the automation"`
 	Title       string    `json:"title"`
 	State       ItemState `json:"state"`
-	Attempt     int       `json:"attempt" doc:"Only a person starts another"`
-	CreatedBy   string    `json:"created_by" doc:"automation, or the person who skipped it before it was seen"`
+	Attempt     int       `json:"attempt" doc:"Number of the current attempt; only a person starts another"`
+	CreatedBy   string    `json:"created_by" doc:"automation, or the person who skipped it first"`
 	FirstRun    string    `json:"first_run,omitempty"`
 	LastRun     string    `json:"last_run,omitempty"`
-	Code        Code      `json:"code,omitempty" doc:"Why it failed, or needs a person"`
+	Code        Code      `json:"code,omitempty" doc:"Why it failed or needs attention"`
 	Message     string    `json:"message,omitempty"`
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// WaitingItem is an item that needs attention, and whose it is.
+// WaitingItem is an item that needs attention, with the name of its automation.
 type WaitingItem struct {
 	Item
-	Automation string `json:"automation" doc:"The automation's name"`
+	Automation string `json:"automation" doc:"Name of the automation"`
 }
 
-// ItemAttempt is one attempt at an item, by one version after another until it is over.
+// ItemAttempt is one attempt at an item. Several runs and script versions may work on it before it ends.
 type ItemAttempt struct {
 	Attempt    int        `json:"attempt"`
 	State      ItemState  `json:"state"`
 	FirstRun   string     `json:"first_run"`
 	LastRun    string     `json:"last_run"`
-	Version    string     `json:"version,omitempty" doc:"The script that was last at it"`
+	Version    string     `json:"version,omitempty" doc:"Script version that worked on it last"`
 	Code       Code       `json:"code,omitempty"`
 	Message    string     `json:"message,omitempty"`
 	StartedAt  time.Time  `json:"started_at"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
-// MaxItemName is how many bytes an item's id, or its title, may have.
+// MaxItemName is the maximum size of an item's id or title in bytes.
 const MaxItemName = 1 << 10
 
-// CheckItemName refuses an id or a title that cannot be one.
+// CheckItemName returns an error if s is not valid as an item's id or title. what names the field in the message.
 func CheckItemName(what, s string) error {
 	switch {
 	case strings.TrimSpace(s) == "":
 		return Errorf(Validation, "an item's %s must not be empty", what)
 	case len(s) > MaxItemName:
 		return Errorf(Validation, "an item's %s has %d bytes", what, len(s)).
-			Hintf("at most %d; use a stable id of the thing itself", MaxItemName)
+			Hintf("use at most %d bytes, for example a stable id of the thing itself", MaxItemName)
 	case !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0:
 		return Errorf(Validation, "an item's %s must be text without NUL", what)
 	}
 	return nil
 }
 
-// PlannedCall is one change that a dry run would have made, or an item that it would have done without any.
+// PlannedCall is one change that a dry run would have made, or an item that it would have finished without a change.
 type PlannedCall struct {
 	Ordinal   int    `json:"ordinal"`
 	ItemID    string `json:"item_id"`
 	Title     string `json:"title"`
 	Attempt   int    `json:"attempt"`
-	Tool      string `json:"tool" doc:"Empty when the item would be done without any change"`
+	Tool      string `json:"tool" doc:"Empty for an item that needs no change"`
 	Args      string `json:"args"`
-	Preview   string `json:"preview,omitempty" doc:"What would change; empty when the tool cannot say"`
-	Base      string `json:"base,omitempty" doc:"What that was worked out from: applied only while it holds"`
-	Operation string `json:"operation_id" doc:"The operation that it becomes; empty when there is none"`
-	State     State  `json:"state,omitempty" doc:"Where that stands, once the plan is applied"`
+	Preview   string `json:"preview,omitempty" doc:"What would change; empty if the tool has no preview"`
+	Base      string `json:"base,omitempty" doc:"State that the preview is based on; applied only if unchanged"`
+	Operation string `json:"operation_id" doc:"Operation that applies the call; empty for an item without a change"`
+	State     State  `json:"state,omitempty" doc:"State of that operation once the plan is applied"`
 	Code      Code   `json:"code,omitempty"`
 	Message   string `json:"message,omitempty"`
 }
 
-// AutomationStep is a run of an automation as a step of another run.
+// AutomationStep is a request to run an automation as a step of another run.
 type AutomationStep struct {
-	Run        Run    // whose step it is
+	Run        Run    // the run that needs the step
 	Automation string // name or id
-	Key        string // under one key it is run once; empty means that it can be run again at will
+	Key        string // a step runs once per key; empty means no limit
 	Input      json.RawMessage
 }

@@ -2,38 +2,38 @@ package reeve
 
 import "encoding/json"
 
-// AutomationRequest makes an automation: an agent, its tools, and its first version.
+// AutomationRequest creates an automation: an agent, its tools and its first script version.
 type AutomationRequest struct {
 	Name  string   `json:"name" minLength:"1" maxLength:"128"`
-	Tools []string `json:"tools,omitempty" maxItems:"500" doc:"Attached to it"`
+	Tools []string `json:"tools,omitempty" maxItems:"500" doc:"Tools to attach"`
 	ScriptRequest
 }
 
-// ScriptRequest saves a version of an automation's script.
+// ScriptRequest saves a script version of an automation.
 type ScriptRequest struct {
-	Source   string `json:"source,omitempty" maxLength:"1048576" doc:"The script"`
-	Language string `json:"language,omitempty" enum:"js,ts" doc:"js if left out"`
-	Comment  string `json:"comment,omitempty" maxLength:"4000" doc:"What changed, and why"`
-	Fix      bool   `json:"fix,omitempty" doc:"A repair: the next minor version instead of the next major one"`
-	Draft    bool   `json:"draft,omitempty" doc:"To be tried: a version 0.n, which never becomes active"`
+	Source   string `json:"source,omitempty" maxLength:"1048576" doc:"Script source"`
+	Language string `json:"language,omitempty" enum:"js,ts" doc:"Default: js"`
+	Comment  string `json:"comment,omitempty" maxLength:"4000" doc:"What changed and why"`
+	Fix      bool   `json:"fix,omitempty" doc:"Save as the next minor version, for a repair"`
+	Draft    bool   `json:"draft,omitempty" doc:"Save as a draft 0.n, which never becomes active"`
 }
 
-// AutomationRunRequest asks for a run.
+// AutomationRunRequest requests a run of an automation.
 type AutomationRunRequest struct {
-	Type    RunType         `json:"type,omitempty" enum:"production,test,dry" doc:"production if left out"`
-	Version string          `json:"version,omitempty" maxLength:"20" doc:"The active one if left out"`
-	Input   json.RawMessage `json:"input,omitempty" doc:"The script's global input"`
+	Type    RunType         `json:"type,omitempty" enum:"production,test,dry" doc:"Default: production"`
+	Version string          `json:"version,omitempty" maxLength:"20" doc:"Default: the active version"`
+	Input   json.RawMessage `json:"input,omitempty" doc:"Value of the script's global variable input"`
 }
 
-// AutomationRun is a run with what its script has to say.
+// AutomationRun is a run of an automation.
 type AutomationRun struct {
-	Wake   *Wake     `json:"wake,omitempty" doc:"While it waits to be begun"`
+	Wake   *Wake     `json:"wake,omitempty" doc:"Set while the run waits to start"`
 	Run    *Run      `json:"run,omitempty"`
 	Script ScriptRun `json:"script"`
-	Again  bool      `json:"again,omitempty" doc:"Of a plan that was applied before: this is the run that did, and nothing was begun"`
+	Again  bool      `json:"again,omitempty" doc:"The plan was applied before, by this run"`
 }
 
-// ItemFilter narrows a list of items. Empty fields do not.
+// ItemFilter selects items. Empty fields select all.
 type ItemFilter struct {
 	State  ItemState `json:"status,omitempty"`
 	ID     string    `json:"id,omitempty"`
@@ -41,29 +41,29 @@ type ItemFilter struct {
 	Offset int       `json:"offset,omitempty"`
 }
 
-// Bounds of a list of items.
+// The default and the maximum length of a list of items.
 const (
-	SomeItems = 100
-	MostItems = 1000
+	DefaultItemLimit = 100
+	MaxItemLimit     = 1000
 )
 
-// Validate fills in the default and refuses what is out of bounds.
+// Validate sets the default limit and returns an error if a field is out of range.
 func (f *ItemFilter) Validate() error {
 	if f.Limit == 0 {
-		f.Limit = SomeItems
+		f.Limit = DefaultItemLimit
 	}
-	if f.Limit < 1 || f.Limit > MostItems {
-		return InvalidField("/limit", "is out of bounds", "1 to 1000")
+	if f.Limit < 1 || f.Limit > MaxItemLimit {
+		return InvalidField("/limit", "is out of range", "1 to 1000")
 	}
 	if f.Offset < 0 || f.Offset > 1<<40 {
-		return InvalidField("/offset", "is out of bounds", "0 or more")
+		return InvalidField("/offset", "is out of range", "0 or more")
 	}
 	for _, s := range ItemStates() {
 		if f.State == "" || f.State == s {
 			return nil
 		}
 	}
-	return InvalidField("/status", "is not the state of an item",
+	return InvalidField("/status", "is not an item state",
 		"processing, done, failed, skipped or needs_attention")
 }
 

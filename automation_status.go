@@ -4,38 +4,39 @@ import (
 	"time"
 )
 
-// AutomationStatus says in a word how an automation is.
+// AutomationStatus is the status of an automation, derived from its pause, its failures and its active version.
 type AutomationStatus string
 
-// The statuses. What a person did (paused) and what became of it (stopped, repairing, retrying) are kept apart.
+// The statuses.
 const (
 	StatusDraft     AutomationStatus = "draft"     // no version is active
-	StatusActive    AutomationStatus = "active"    // it runs when it is woken
+	StatusActive    AutomationStatus = "active"    // runs when it is woken
 	StatusPaused    AutomationStatus = "paused"    // a person paused it
-	StatusRetrying  AutomationStatus = "retrying"  // the network failed it; it is tried again by itself
-	StatusRepairing AutomationStatus = "repairing" // its script failed; the maintainer is at it
-	StatusStopped   AutomationStatus = "stopped"   // a person is needed; nothing but a person runs it
+	StatusRetrying  AutomationStatus = "retrying"  // the network failed; a retry is scheduled
+	StatusRepairing AutomationStatus = "repairing" // the script failed; the maintainer repairs it
+	StatusStopped   AutomationStatus = "stopped"   // only a person can run it
 )
 
-// FailureState is what an automation's failures have led to. It is gone when a run succeeds, or a person says to go on.
+// FailureState records the latest failures of an automation. It is deleted when a run succeeds or a person resumes the
+// automation.
 type FailureState struct {
 	AgentID         string       `json:"-"`
 	WorkspaceID     string       `json:"-"`
-	Class           FailureClass `json:"class" doc:"Of the last failure: who or what can help"`
+	Class           FailureClass `json:"class" doc:"Class of the last failure"`
 	Code            Code         `json:"code,omitempty"`
 	Message         string       `json:"message,omitempty"`
-	RunID           string       `json:"run_id" doc:"The run that failed last"`
-	RootID          string       `json:"root_run_id,omitempty" doc:"The run that it tried again, if it did"`
-	NetworkFailures int          `json:"tries,omitempty" doc:"Times in a row that the network failed it"`
-	Repairs         int          `json:"fixes,omitempty" doc:"Repairs begun since it last succeeded"`
-	RetryAt         *time.Time   `json:"retry_at,omitempty" doc:"When it is tried again"`
-	RetryKey        string       `json:"retry_key,omitempty" doc:"The wake that does"`
-	StoppedAt       *time.Time   `json:"stopped_at,omitempty" doc:"Set while it waits for a person: nothing else runs it"`
-	ScriptJobID     string       `json:"script_job_id,omitempty" doc:"The repair under way"`
+	RunID           string       `json:"run_id" doc:"Run that failed last"`
+	RootID          string       `json:"root_run_id,omitempty" doc:"Run that the failed run repeats, or that run itself"`
+	NetworkFailures int          `json:"tries,omitempty" doc:"Consecutive network failures"`
+	Repairs         int          `json:"fixes,omitempty" doc:"Repairs started since the last success"`
+	RetryAt         *time.Time   `json:"retry_at,omitempty" doc:"Time of the next retry"`
+	RetryKey        string       `json:"retry_key,omitempty" doc:"Run key of the retry's wake"`
+	StoppedAt       *time.Time   `json:"stopped_at,omitempty" doc:"Set while only a person can run the automation"`
+	ScriptJobID     string       `json:"script_job_id,omitempty" doc:"Current repair"`
 	UpdatedAt       time.Time    `json:"updated_at"`
 }
 
-// BlockedReason says why nothing but a person may run the automation now; empty means that anything may.
+// BlockedReason says why only a person may run the automation now. It is empty if wakes may run it too.
 func (t FailureState) BlockedReason() string {
 	switch {
 	case t.StoppedAt != nil:
@@ -46,7 +47,7 @@ func (t FailureState) BlockedReason() string {
 	return ""
 }
 
-// status works out the status of an automation from what is known of it.
+// status derives the status from the other fields.
 func (m Automation) status() AutomationStatus {
 	t := m.Failure
 	switch {
@@ -64,70 +65,70 @@ func (m Automation) status() AutomationStatus {
 	return StatusActive
 }
 
-// WithStatus fills in the status.
+// WithStatus returns the automation with its status set.
 func (m Automation) WithStatus() Automation {
 	m.Status = m.status()
 	return m
 }
 
-// ScriptJobKind is what a script job is: work for a model-driven agent on an automation's script.
+// ScriptJobKind is the kind of a script job.
 type ScriptJobKind string
 
 // The kinds of script job.
 const (
-	PlanJob   ScriptJobKind = "plan"   // the planner writes the script that a person asked for
-	RepairJob ScriptJobKind = "repair" // the maintainer mends a version that failed
+	PlanJob   ScriptJobKind = "plan"   // the planner writes a script that a person requested
+	RepairJob ScriptJobKind = "repair" // the maintainer repairs a script version that failed
 )
 
-// ScriptJobState is where a script job stands.
+// ScriptJobState is the state of a script job.
 type ScriptJobState string
 
 // The states of a script job.
 const (
-	ScriptJobOpen   ScriptJobState = "open"   // its agent works on it, or will
-	ScriptJobAsking ScriptJobState = "asking" // a person must answer a question first
-	ScriptJobDone   ScriptJobState = "done"   // a version was saved
-	ScriptJobStale  ScriptJobState = "stale"  // it was overtaken, and what came of it is discarded
-	ScriptJobFailed ScriptJobState = "failed" // nothing came of it; a person was told
+	ScriptJobOpen   ScriptJobState = "open"   // its agent works on it or will be woken for it
+	ScriptJobAsking ScriptJobState = "asking" // waits for a person's answer to a question
+	ScriptJobDone   ScriptJobState = "done"   // a script version was saved
+	ScriptJobStale  ScriptJobState = "stale"  // another change made it obsolete; its result is discarded
+	ScriptJobFailed ScriptJobState = "failed" // no result; a person was notified
 )
 
-// Exchange is a question of a script job's agent, and a person's answer.
+// Exchange is a question from the agent of a script job and a person's answer.
 type Exchange struct {
 	Question string `json:"question"`
 	Answer   string `json:"answer"`
 }
 
-// ScriptJob is work for the planner or the maintainer. It is a row, and its agent is woken for it through the one
-// queue.
+// ScriptJob is a job for the planner or the maintainer, which are model-driven agents: to write or repair the script of
+// an automation. The agent is woken for it through the same queue as every other agent.
 type ScriptJob struct {
 	ID          string         `json:"id"`
 	WorkspaceID string         `json:"workspace_id"`
 	Kind        ScriptJobKind  `json:"kind"`
-	AgentID     string         `json:"agent_id" doc:"The automation"`
-	Automation  string         `json:"automation" doc:"Its name"`
-	WorkerID    string         `json:"worker_id" doc:"The agent that does it"`
-	ScriptID    string         `json:"script_id,omitempty" doc:"The version that it is about: of a repair, the one that failed"`
+	AgentID     string         `json:"agent_id" doc:"Id of the automation"`
+	Automation  string         `json:"automation" doc:"Name of the automation"`
+	WorkerID    string         `json:"worker_id" doc:"Agent that does the job"`
+	ScriptID    string         `json:"script_id,omitempty" doc:"Script version concerned; in a repair, the failed one"`
 	Version     string         `json:"version,omitempty"`
-	RunID       string         `json:"run_id,omitempty" doc:"Of a repair: the run that failed"`
-	RunKey      string         `json:"run_key" doc:"The wake of the agent that does it"`
-	UserID      string         `json:"user_id,omitempty" doc:"Whom it is for"`
-	Request     string         `json:"request" doc:"What the agent was told"`
+	RunID       string         `json:"run_id,omitempty" doc:"Repairs only: the run that failed"`
+	RunKey      string         `json:"run_key" doc:"Run key of the agent's wake"`
+	UserID      string         `json:"user_id,omitempty" doc:"User who requested it"`
+	Request     string         `json:"request" doc:"Instructions given to the agent"`
 	State       ScriptJobState `json:"state"`
-	Question    string         `json:"question,omitempty" doc:"What a person must answer"`
-	Talk        []Exchange     `json:"talk,omitempty" doc:"What was asked and answered before"`
+	Question    string         `json:"question,omitempty" doc:"Question that waits for an answer"`
+	Talk        []Exchange     `json:"talk,omitempty" doc:"Earlier questions and answers"`
 	ResultID    string         `json:"result_id,omitempty"`
-	Result      string         `json:"result,omitempty" doc:"The version that came of it"`
-	TimerID     string         `json:"schedule_id,omitempty" doc:"Of a plan: the schedule that activation starts"`
-	Message     string         `json:"message,omitempty" doc:"How it ended, in words"`
-	Tries       int            `json:"tries,omitempty" doc:"How often it was begun again because the network failed it"`
+	Result      string         `json:"result,omitempty" doc:"Script version that the job produced"`
+	TimerID     string         `json:"schedule_id,omitempty" doc:"Plans only: schedule that starts with activation"`
+	Message     string         `json:"message,omitempty" doc:"How the job ended"`
+	Tries       int            `json:"tries,omitempty" doc:"Restarts after network failures"`
 	CreatedAt   time.Time      `json:"created_at"`
 	ClosedAt    *time.Time     `json:"closed_at,omitempty"`
 }
 
-// Final tells whether nothing more becomes of a script job.
+// Final reports whether a script job in this state has ended.
 func (s ScriptJobState) Final() bool { return s != ScriptJobOpen && s != ScriptJobAsking }
 
-// PlanRequest asks the planner for a script.
+// PlanRequest asks the planner to write a script.
 type PlanRequest struct {
-	Request string `json:"request" minLength:"1" maxLength:"8000" doc:"What the automation is to do, and when, in plain words"`
+	Request string `json:"request" minLength:"1" maxLength:"8000" doc:"What the automation should do and when, in plain words"`
 }

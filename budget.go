@@ -2,30 +2,30 @@ package reeve
 
 import "math"
 
-// Amount is a cost in the four things a budget counts.
+// Amount is a cost in the four units that budgets count.
 type Amount struct {
 	Calls  int64 `json:"calls,omitempty"`
 	Tokens int64 `json:"tokens,omitempty" doc:"Model tokens"`
-	Micros int64 `json:"micros,omitempty" doc:"Money, in millionths of the operator's currency"`
-	Millis int64 `json:"millis,omitempty" doc:"Time, in milliseconds"`
+	Micros int64 `json:"micros,omitempty" doc:"Money in millionths of the operator's currency"`
+	Millis int64 `json:"millis,omitempty" doc:"Time in milliseconds"`
 }
 
-// IsZero tells whether nothing was spent.
+// IsZero reports whether all four units are zero.
 func (a Amount) IsZero() bool { return a == Amount{} }
 
-// Plus adds what was spent. What is more than can be counted stays the most that can.
+// Plus returns a + b. Each unit saturates at the limits of int64.
 func (a Amount) Plus(b Amount) Amount {
 	return Amount{Calls: SaturatingAdd(a.Calls, b.Calls), Tokens: SaturatingAdd(a.Tokens, b.Tokens),
 		Micros: SaturatingAdd(a.Micros, b.Micros), Millis: SaturatingAdd(a.Millis, b.Millis)}
 }
 
-// Minus is how much more a is than b.
+// Minus returns a - b.
 func (a Amount) Minus(b Amount) Amount {
 	return Amount{Calls: a.Calls - b.Calls, Tokens: a.Tokens - b.Tokens, Micros: a.Micros - b.Micros,
 		Millis: a.Millis - b.Millis}
 }
 
-// SaturatingAdd adds two counts without ever passing from the most that can be counted to less than nothing.
+// SaturatingAdd returns a + b, or the nearest int64 if the sum overflows.
 func SaturatingAdd(a, b int64) int64 {
 	switch {
 	case b > 0 && a > math.MaxInt64-b:
@@ -37,22 +37,22 @@ func SaturatingAdd(a, b int64) int64 {
 	}
 }
 
-// OnExceed is what becomes of a call that would go over budget.
+// OnExceed says what happens to a call that would exceed a budget.
 type OnExceed string
 
-// What becomes of a call over budget.
+// The values of OnExceed.
 const (
-	EndOver  OnExceed = "end"  // refuse it
-	ParkOver OnExceed = "park" // ask a person
+	EndOver  OnExceed = "end"  // refuse the call
+	ParkOver OnExceed = "park" // park the call until a person approves it
 )
 
-// Budget limits what a subject may spend. A limit of 0 means none. A call draws on its run's budget, on every parent of
-// that, on its agent's, and on its workspace's.
+// Budget limits what a subject may spend. A limit of 0 means no limit. A call is charged to the budgets of its run, of
+// its agent, of its workspace, and of all their parents.
 type Budget struct {
 	Subject  string   `json:"subject" doc:"agent:<id>, run:<id>, or workspace"`
-	Parent   string   `json:"parent,omitempty" doc:"Another subject this one draws on"`
+	Parent   string   `json:"parent,omitempty" doc:"Subject whose budget is charged too"`
 	Limit    Amount   `json:"limit"`
-	Used     Amount   `json:"used" doc:"What was spent"`
-	Reserved Amount   `json:"reserved" doc:"What calls under way may still spend"`
+	Used     Amount   `json:"used" doc:"Amount spent"`
+	Reserved Amount   `json:"reserved" doc:"Amount reserved for running calls"`
 	OnExceed OnExceed `json:"on_exceed"`
 }

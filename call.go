@@ -2,10 +2,10 @@ package reeve
 
 import "encoding/json"
 
-// Via says where a call came in.
+// Via is the way a call entered Reeve.
 type Via string
 
-// Where calls come in.
+// The values of Via.
 const (
 	ViaREST   Via = "rest"
 	ViaGo     Via = "go"
@@ -13,118 +13,119 @@ const (
 	ViaScript Via = "script"
 	ViaMCP    Via = "mcp"
 
-	ViaProposal Via = "proposal" // a person accepted what an agent had proposed
+	ViaProposal Via = "proposal" // a person accepted a proposal
 )
 
-// FromBrain tells whether a call was made by the brain of a run, which makes none once the run is over.
+// FromBrain reports whether the brain of a run made the call. A brain makes no calls after its run has ended.
 func (v Via) FromBrain() bool { return v == ViaRun || v == ViaScript }
 
-// Call is a request to pass the gate.
+// Call is a request to call a tool through the gate.
 type Call struct {
-	Workspace string          // whose
-	Agent     string          // by whom
-	Tool      string          // what
-	Args      json.RawMessage // with what; need not be valid JSON yet
-	Operation string          // operation id; empty means a new one for each call
-	// names the thread agent:session:<Session>; empty means the run's or, without a run, the user's default session
+	Workspace string
+	Agent     string // id of the agent that makes the call
+	Tool      string
+	Args      json.RawMessage // as received; the gate parses and validates them
+	Operation string          // operation id; empty means a new one
+	// Session selects the thread agent:session:<Session>. Empty means the run's session or, without a run, the user's
+	// default session.
 	Session     string
-	Run         string   // names the thread agent:run:<Run>, and parks with the run
-	Automation  string   // set for calls of a script: the item rule applies
-	Item        string   // the automation's item that a script makes it for
-	Attempt     int      // at that item
-	User        string   // on whose behalf
-	Via         Via      // where it came in
-	Tools       []string // an explicit list of tools for this call; nil means the agent's own
-	PreviewOnly bool     // say what would change, change nothing
-	Base        string   // apply only if what a preview was based on still holds
-	Reason      string   // why, for the person who approves
-	Ref         string   // the caller's own name of the call, such as a model's tool call id
+	Run         string   // selects the thread agent:run:<Run>; the call parks with the run
+	Automation  string   // set for calls of a script, to which the item rule applies
+	Item        string   // item of the automation that a script makes the call for
+	Attempt     int      // attempt at that item
+	User        string   // user that the agent acts for
+	Via         Via      // how the call entered
+	Tools       []string // tools available to this call; nil means the agent's tools
+	PreviewOnly bool     // return what would change and change nothing
+	Base        string   // base of a preview; the call is refused as stale if the state has changed since
+	Reason      string   // reason shown to the person who approves
+	Ref         string   // the caller's id of the call, such as a model's tool call id
 
-	OnBehalfOf []Delegator // whose rights limit the call, besides those that its run names
+	OnBehalfOf []Delegator // agents whose rights limit the call, in addition to those of its run
 }
 
-// Result is what a call came to.
+// Result is the result of a call.
 type Result struct {
-	CallID      string  `json:"call_id" doc:"The call's id: reeve explain takes it. Empty for a call of a batch that was not made"`
-	OperationID string  `json:"operation_id,omitempty" doc:"Set when the call changes something"`
-	State       State   `json:"state,omitempty" doc:"Where the operation stands"`
-	Content     string  `json:"content" doc:"What the tool said, scrubbed and cut to the cap"`
-	IsError     bool    `json:"is_error" doc:"True when the tool refused or failed"`
-	Code        Code    `json:"code,omitempty" doc:"Why it is an error, or why it waits"`
+	CallID      string  `json:"call_id" doc:"Id for reeve explain; empty if a batch skipped the call"`
+	OperationID string  `json:"operation_id,omitempty" doc:"Set if the call changes something"`
+	State       State   `json:"state,omitempty" doc:"State of the operation"`
+	Content     string  `json:"content" doc:"Output of the tool, redacted and truncated"`
+	IsError     bool    `json:"is_error" doc:"True if the tool refused or failed"`
+	Code        Code    `json:"code,omitempty" doc:"Reason of the error or of the wait"`
 	Message     string  `json:"message,omitempty"`
 	Hint        string  `json:"hint,omitempty"`
 	Fields      []Field `json:"fields,omitempty"`
 	Truncated   bool    `json:"truncated,omitempty"`
-	Size        int     `json:"size" doc:"Bytes of the full output"`
-	Hash        string  `json:"hash,omitempty" doc:"Address of the full output when it was cut: read it with output_read"`
-	Base        string  `json:"base,omitempty" doc:"Of a preview: pass it back, with the same arguments, to apply this change or nothing"`
-	Preview     bool    `json:"preview,omitempty" doc:"True when nothing was changed"`
-	Deferred    bool    `json:"deferred,omitempty" doc:"True when its tool is asynchronous and its result comes later"`
-	Replayed    bool    `json:"replayed,omitempty" doc:"True when this is the stored result of an earlier call"`
-	ApprovalID  string  `json:"approval_id,omitempty" doc:"Set when a person must approve first"`
-	ProposalID  string  `json:"proposal_id,omitempty" doc:"Set when the call became, or is already, an item of a change set"`
-	Undo        *Undo   `json:"undo,omitempty" doc:"The call that takes this one back"`
-	Changed     []Token `json:"changed,omitempty" doc:"What changed"`
-	Spent       Amount  `json:"spent,omitzero" doc:"What it cost"`
+	Size        int     `json:"size" doc:"Size of the full output in bytes"`
+	Hash        string  `json:"hash,omitempty" doc:"Set if truncated: hash of the full output, for output_read"`
+	Base        string  `json:"base,omitempty" doc:"Previews only: base to apply exactly this change"`
+	Preview     bool    `json:"preview,omitempty" doc:"True if this is a preview"`
+	Deferred    bool    `json:"deferred,omitempty" doc:"True if the tool is asynchronous and has no result yet"`
+	Replayed    bool    `json:"replayed,omitempty" doc:"True if this is the stored result of an earlier call"`
+	ApprovalID  string  `json:"approval_id,omitempty" doc:"Set if a person must approve first"`
+	ProposalID  string  `json:"proposal_id,omitempty" doc:"Set if the call is a proposal in a change set"`
+	Undo        *Undo   `json:"undo,omitempty" doc:"Call that undoes this one"`
+	Changed     []Token `json:"changed,omitempty" doc:"Tokens of the changes"`
+	Spent       Amount  `json:"spent,omitzero" doc:"Cost of the call"`
 }
 
-// BatchResult is one call's end in a batch.
+// BatchResult is the result of one call of a batch.
 type BatchResult struct {
 	Result Result
 	Err    error
-	Made   bool // false when it was not made, because one before it waits for a person
+	Made   bool // false if the call was skipped because an earlier call waits for a person
 }
 
-// Step is what one step of the gate said of a call.
+// Step is the verdict of one step of the gate on a call.
 type Step struct {
 	Name    string  `json:"step"`
 	Verdict Verdict `json:"verdict,omitempty"`
 	Why     string  `json:"why,omitempty"`
 }
 
-// Verdict is a step's answer.
+// Verdict is the verdict of a gate step.
 type Verdict string
 
 // The verdicts.
 const (
-	Passed     Verdict = "passed" // also what a missing verdict means
+	Passed     Verdict = "passed" // also the meaning of an empty verdict
 	Refused    Verdict = "refused"
 	Waits      Verdict = "waits"
 	NotReached Verdict = "not_reached"
 )
 
-// Explanation is the whole of what the gate said of a call.
+// Explanation is the decision trace of a call: the verdict of each gate step, and the outcome.
 type Explanation struct {
 	CallID       string     `json:"call_id,omitempty"`
 	OperationID  string     `json:"operation_id,omitempty"`
 	Agent        string     `json:"agent"`
 	Tool         string     `json:"tool"`
-	Hypothetical bool       `json:"hypothetical" doc:"True when nothing was run: this is what the gate would say now"`
+	Hypothetical bool       `json:"hypothetical" doc:"True if no call was made; shows the decision the gate would make now"`
 	Steps        []Step     `json:"steps"`
-	Outcome      string     `json:"outcome" doc:"In a sentence, what became of it"`
+	Outcome      string     `json:"outcome" doc:"Outcome in one sentence"`
 	Operation    *Operation `json:"operation,omitempty"`
 	Approval     *Approval  `json:"approval,omitempty"`
-	Proposal     *Proposal  `json:"proposal,omitempty" doc:"The proposal that the call made, or applied"`
+	Proposal     *Proposal  `json:"proposal,omitempty" doc:"Proposal that the call made or applied"`
 }
 
-// CallOutcome is what something came to that a call began and waits for.
+// CallOutcome is the outcome of work that a call started and waits for, such as a delegated run.
 type CallOutcome struct {
 	Content string
-	Err     *Error // why it came to nothing; nil means that it did not
-	Spent   Amount // what it cost, which budgets have been charged with already
+	Err     *Error // nil on success
+	Spent   Amount // cost, already charged to budgets
 }
 
-// DelegationRequest is what one agent asks another, by a call of its own.
+// DelegationRequest is a request of one agent to another, made by a tool call.
 type DelegationRequest struct {
 	Workspace    string
-	User         string // on whose behalf
-	Agent        Agent  // who is asked
-	Conversation string // where it joins in; empty means a fresh one
+	User         string // user that the requester acts for
+	Agent        Agent  // the agent that is to answer
+	Conversation string // conversation that it joins; empty means a new one
 	Input        string
-	Operation    string     // the call that waits for the answer
-	Ancestors    []Ancestor // who led to it; the last one asks
+	Operation    string     // operation of the call that waits for the answer
+	Ancestors    []Ancestor // the runs that led to the request; the requester is the last
 	OnBehalfOf   []Delegator
 }
 
-// Requester is who asks.
+// Requester returns the run and agent that made the request.
 func (a DelegationRequest) Requester() Ancestor { return a.Ancestors[len(a.Ancestors)-1] }

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Now is the one place that reads the wall clock. Times are UTC and cut to the millisecond, the precision the store
-// keeps.
+// Now returns the current time in UTC, truncated to milliseconds, the precision of the store. It is the only reader of
+// the wall clock.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// Since measures elapsed time from a reading of [Monotonic].
+// Since returns the time elapsed since start, a result of [Monotonic].
 func Since(start time.Time) time.Duration { return time.Since(start) }
 
-// Monotonic reads a clock fit for measuring, not for storing.
+// Monotonic returns a time for measuring durations with [Since]. Do not store it.
 func Monotonic() time.Time { return time.Now() }
 
-// Millis turns a time into the store's form. The zero time is 0.
+// Millis returns t in Unix milliseconds, the format of the store. The zero time is 0.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -28,29 +28,29 @@ func FromMillis(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}
-	return moment(ms)
+	return clampTime(ms)
 }
 
-// moment is the nearest point in time that JSON has a name for: the years 1 to 9999. One that has none would make a
-// whole list unreadable.
-func moment(ms int64) time.Time {
+// clampTime returns the time at ms, or the nearest time within the years 1 to 9999. A time outside them cannot be
+// encoded as JSON and would make a whole list unreadable.
+func clampTime(ms int64) time.Time {
 	return time.UnixMilli(max(-62135596800000, min(ms, 253402300799999))).UTC()
 }
 
-// ParseInstant reads RFC 3339. Package time takes offsets that it cannot write again.
+// ParseInstant parses RFC 3339. It rejects offsets that package time parses but cannot format.
 func ParseInstant(s string) (time.Time, error) {
 	s = strings.ToUpper(s)
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if _, offset := t.Zone(); err == nil && (max(offset, -offset) >= 24*60*60 || !strings.HasSuffix(s, "Z") &&
 		s[len(s)-2:] > "59") {
-		err = Errorf(Validation, "the offset is out of range")
+		err = Errorf(Validation, "the UTC offset is out of range")
 	}
 	return t, err
 }
 
-// InOffset is the inverse of reading a time's milliseconds and its offset in seconds.
+// InOffset returns the time at ms in a zone that is offset seconds east of UTC.
 func InOffset(ms, offset int64) time.Time {
-	t := moment(ms)
+	t := clampTime(ms)
 	if shown := t.In(time.FixedZone("", int(offset))); offset != 0 && max(offset, -offset) < 24*60*60 &&
 		shown.Year() <= 9999 {
 		return shown

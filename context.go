@@ -5,19 +5,19 @@ import (
 	"errors"
 )
 
-// ErrEnded is why the context of a run's brain ends when a person ended the run.
+// ErrEnded is the cancellation cause of a run's context after a person ended the run.
 var ErrEnded = Errorf(Canceled, "a person ended the run")
 
-// CancelCause is why the run whose brain has this context is over; nil means that it is not, though its server may be
-// stopping.
+// CancelCause returns why the run with this context was ended. It returns nil if the run was not ended, even if the
+// server is shutting down.
 func CancelCause(ctx context.Context) *Error {
 	var why *Error
 	errors.As(context.Cause(ctx), &why)
 	return why
 }
 
-// DetachFromShutdown is a context for the calls of a run. It outlives a server that is told to stop, because a call
-// that is refused for that would count as made, but not the run: see WhyEnded.
+// DetachFromShutdown returns a context for the calls of a run. It is canceled when the run is ended (see [CancelCause]),
+// but not when the server shuts down, because a call refused at shutdown would be recorded as made.
 func DetachFromShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Conversation is an interactive thread: people and agents who speak in turns. A turn is a run of its agent.
+// Conversation is an interactive thread of users and agents. Each turn is a run of an agent.
 type Conversation struct {
 	ID          string        `json:"id"`
 	WorkspaceID string        `json:"workspace_id"`
-	AgentID     string        `json:"agent_id" doc:"Who answers, unless another agent is asked"`
-	UserID      string        `json:"user_id" doc:"Who began it"`
+	AgentID     string        `json:"agent_id" doc:"Agent that answers by default"`
+	UserID      string        `json:"user_id" doc:"User who started it"`
 	Title       string        `json:"title,omitempty"`
-	Origin      string        `json:"origin,omitempty" doc:"Where it came from: chat, openai, playground"`
+	Origin      string        `json:"origin,omitempty" doc:"How it was started: chat, openai or playground"`
 	State       string        `json:"state" doc:"active or completed; only a person completes it"`
-	Turns       int           `json:"turns" doc:"How many there have been"`
+	Turns       int           `json:"turns" doc:"Number of turns so far"`
 	Members     []Participant `json:"participants,omitempty"`
 	CreatedAt   time.Time     `json:"created_at"`
 	UpdatedAt   time.Time     `json:"updated_at"`
@@ -27,13 +27,13 @@ const (
 	ConversationCompleted = "completed"
 )
 
-// ThreadID is the thread that a conversation's messages are in.
+// ThreadID returns the id of the conversation's thread.
 func (c Conversation) ThreadID() string { return SessionThread(c.AgentID, c.ID) }
 
-// SharedDefault is the default session of the server's owner, and of programs that call on behalf of nobody.
+// SharedDefault is the default session of the server's owner and of calls without a user.
 const SharedDefault = "default"
 
-// DefaultSession is the session of calls that name none. Each user has one of their own.
+// DefaultSession returns the session of the user's calls that name no session.
 func DefaultSession(user string) string {
 	if user == "" || user == OwnerUser {
 		return SharedDefault
@@ -41,25 +41,25 @@ func DefaultSession(user string) string {
 	return SharedDefault + ":" + user
 }
 
-// IsDefaultSession tells whether a session is the default session of some user.
+// IsDefaultSession reports whether session is the default session of any user.
 func IsDefaultSession(session string) bool {
 	return session == SharedDefault || strings.HasPrefix(session, SharedDefault+":")
 }
 
-// SessionThread is the thread of an agent's session.
+// SessionThread returns the id of the thread of an agent's session.
 func SessionThread(agent, session string) string { return agent + ":session:" + session }
 
 // AutomationSession is the session whose files and scratchpad all runs of an automation share.
 const AutomationSession = "automation"
 
-// RunThread is the thread of a run that has one of its own.
+// RunThread returns the id of a run's own thread.
 func RunThread(agent, run string) string { return agent + ":run:" + run }
 
-// Participant is somebody who takes part in a conversation.
+// Participant is a user or an agent that takes part in a conversation.
 type Participant struct {
 	Kind    string    `json:"kind" doc:"user or agent"`
 	ID      string    `json:"id"`
-	AddedBy string    `json:"added_by,omitempty" doc:"The turn, or the person, that brought it in"`
+	AddedBy string    `json:"added_by,omitempty" doc:"Turn or person that added the participant"`
 	AddedAt time.Time `json:"added_at"`
 }
 
@@ -69,19 +69,19 @@ const (
 	AgentParticipant = "agent"
 )
 
-// Turn is a run in a conversation, as people see it.
+// Turn is a run in a conversation.
 type Turn struct {
-	ID             string     `json:"id" doc:"The run's id"`
+	ID             string     `json:"id" doc:"Id of the run"`
 	ConversationID string     `json:"conversation_id"`
 	AgentID        string     `json:"agent_id"`
 	UserID         string     `json:"user_id,omitempty"`
-	ParentID       string     `json:"parent_id,omitempty" doc:"The turn or run whose call began it"`
+	ParentID       string     `json:"parent_id,omitempty" doc:"Turn or run whose call started it"`
 	State          RunState   `json:"state"`
 	Input          string     `json:"input"`
-	Output         string     `json:"output,omitempty" doc:"What was said last"`
+	Output         string     `json:"output,omitempty" doc:"Final answer"`
 	Code           Code       `json:"code,omitempty"`
 	Message        string     `json:"message,omitempty"`
-	Moves          int        `json:"moves" doc:"How often the model was asked"`
+	Moves          int        `json:"moves" doc:"Number of model requests"`
 	Issues         TurnIssues `json:"issues,omitzero"`
 	Attempts       int        `json:"attempts"`
 	Spent          Amount     `json:"spent"`
@@ -89,24 +89,25 @@ type Turn struct {
 	FinishedAt     *time.Time `json:"finished_at,omitempty"`
 }
 
-// TurnIssues is what went wrong in a turn without ending it.
+// TurnIssues lists problems of a turn that did not end it.
 type TurnIssues struct {
-	ToolFailures     int       `json:"tool_failures,omitempty"`
-	ExtractionFailed bool      `json:"memory_extraction_failed,omitempty"`
-	LimitReached     bool      `json:"limit_reached,omitempty" doc:"It came to its limit of moves and was asked for a final answer"`
-	AnswerCut        CutReason `json:"answer_cut,omitempty" enum:"length,refused" doc:"An answer of the model's is not whole: length, it came to its limit of tokens; refused, the model or its provider's filter declined to go on"`
+	ToolFailures     int  `json:"tool_failures,omitempty"`
+	ExtractionFailed bool `json:"memory_extraction_failed,omitempty"`
+	LimitReached     bool `json:"limit_reached,omitempty" doc:"The turn reached max_moves and had to give a final answer"`
+
+	AnswerCut CutReason `json:"answer_cut,omitempty" enum:"length,refused" doc:"Why an answer is incomplete"`
 }
 
-// CutReason is why an answer is not whole.
+// CutReason is the reason why an answer is incomplete.
 type CutReason string
 
 // The reasons.
 const (
-	CutLength  CutReason = "length"  // it came to its limit of tokens
-	CutRefused CutReason = "refused" // the model, or a filter of its provider's, declined to go on
+	CutLength  CutReason = "length"  // the answer reached its token limit
+	CutRefused CutReason = "refused" // the model or the provider's filter declined to continue
 )
 
-// Turn is how a run looks as a turn.
+// Turn returns the run as a turn of its conversation.
 func (r Run) Turn() Turn {
 	return Turn{ID: r.ID, ConversationID: r.SessionID, AgentID: r.AgentID, UserID: r.UserID, ParentID: r.ParentID,
 		State: r.State, Input: r.Input, Output: r.Output, Code: r.Code,
@@ -114,17 +115,17 @@ func (r Run) Turn() Turn {
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
 }
 
-// Attachment is a file that comes with what a person says. Its bytes are kept by content hash.
+// Attachment is a file sent with a message. The store keeps its bytes under their hash.
 type Attachment struct {
 	Name      string `json:"name,omitempty" maxLength:"255"`
-	MediaType string `json:"media_type" maxLength:"255" doc:"Such as image/png"`
-	Hash      string `json:"hash,omitempty" doc:"Where its bytes are kept"`
+	MediaType string `json:"media_type" maxLength:"255" doc:"For example image/png"`
+	Hash      string `json:"hash,omitempty" doc:"SHA-256 of the stored bytes"`
 	Size      int    `json:"size,omitempty"`
-	Data      []byte `json:"data,omitempty" doc:"Its bytes in base64, when it is sent"`
-	URL       string `json:"url,omitempty" maxLength:"4096" doc:"Where it is, instead of its bytes"`
+	Data      []byte `json:"data,omitempty" doc:"Bytes in base64; requests only"`
+	URL       string `json:"url,omitempty" maxLength:"4096" doc:"URL to fetch the file from, instead of data"`
 }
 
-// FrameType says what a frame tells.
+// FrameType is the type of a frame.
 type FrameType string
 
 // The types of frame.
@@ -142,84 +143,84 @@ const (
 	FrameMedia     FrameType = "media"
 )
 
-// Frame is what the clients of a conversation are sent. Which fields are set depends on its type. Frames other than
-// tokens are kept: a client that comes back with the last Seq it saw gets every one after it, once. What tokens said is
-// whole in the message_complete that follows them.
+// Frame is one event that the clients of a conversation receive. Its type decides which fields are set. All frames
+// except tokens are stored: a client that reconnects with the last Seq it saw receives each later frame once. The
+// message_complete frame after a sequence of tokens has the whole text.
 type Frame struct {
-	Seq            int64           `json:"seq,omitempty" doc:"Grows strictly within a conversation"`
-	LastSeq        int64           `json:"last_seq,omitempty" doc:"Of connected: the last that was given in the conversation; what you lack of it follows"`
+	Seq            int64           `json:"seq,omitempty" doc:"Sequence number, strictly increasing per conversation"`
+	LastSeq        int64           `json:"last_seq,omitempty" doc:"connected: latest seq; missed frames follow"`
 	Type           FrameType       `json:"type"`
 	ConversationID string          `json:"conversation_id,omitempty"`
 	TurnID         string          `json:"turn_id,omitempty"`
 	AgentID        string          `json:"agent_id,omitempty"`
 	UserID         string          `json:"user_id,omitempty"`
-	ByAgentID      string          `json:"by_agent_id,omitempty" doc:"Of turn_started: the agent that asks, if it is no person"`
-	ParentID       string          `json:"parent_id,omitempty" doc:"Of turn_started: the turn or run whose call began it"`
+	ByAgentID      string          `json:"by_agent_id,omitempty" doc:"turn_started: requesting agent, if any"`
+	ParentID       string          `json:"parent_id,omitempty" doc:"turn_started: turn or run whose call started it"`
 	MessageID      string          `json:"message_id,omitempty"`
-	Text           string          `json:"text,omitempty" doc:"Of token: a piece of the answer; of message_complete: the whole; of turn_started: what was said"`
-	Final          bool            `json:"final,omitempty" doc:"Of message_complete: the agent has said all, unless something comes later"`
-	Cut            CutReason       `json:"cut,omitempty" enum:"length,refused" doc:"Of message_complete: why the text is not whole, as answer_cut of the turn's issues has it"`
-	Reasoning      bool            `json:"reasoning,omitempty" doc:"Of token: the piece is not of the answer but of the thinking before it"`
-	Discard        bool            `json:"discard,omitempty" doc:"Of token: forget the pieces of this turn's message so far; it is made anew"`
-	Attachments    []Attachment    `json:"attachments,omitempty" doc:"Of media: what the agent sent; the bytes are at /api/conversations/{id}/media/{hash}"`
+	Text           string          `json:"text,omitempty" doc:"Text of a token, answer or input"`
+	Final          bool            `json:"final,omitempty" doc:"message_complete: last message of the turn"`
+	Cut            CutReason       `json:"cut,omitempty" enum:"length,refused" doc:"Why the text is incomplete"`
+	Reasoning      bool            `json:"reasoning,omitempty" doc:"token: part of the reasoning, not the answer"`
+	Discard        bool            `json:"discard,omitempty" doc:"token: discard earlier tokens of this message"`
+	Attachments    []Attachment    `json:"attachments,omitempty" doc:"media: files, served at /api/conversations/{id}/media/{hash}"`
 	ToolCallID     string          `json:"tool_call_id,omitempty"`
 	Tool           string          `json:"tool,omitempty"`
 	Args           json.RawMessage `json:"args,omitempty"`
-	Content        string          `json:"content,omitempty" doc:"Of tool_result: what the model is shown"`
+	Content        string          `json:"content,omitempty" doc:"tool_result: output shown to the model"`
 	IsError        bool            `json:"is_error,omitempty"`
 	ApprovalID     string          `json:"approval_id,omitempty"`
 	OperationID    string          `json:"operation_id,omitempty"`
-	Preview        string          `json:"preview,omitempty" doc:"Of approval_required: what would change"`
-	State          RunState        `json:"state,omitempty" doc:"Of turn_complete: how it ended"`
+	Preview        string          `json:"preview,omitempty" doc:"approval_required: what would change"`
+	State          RunState        `json:"state,omitempty" doc:"turn_complete: final state"`
 	Code           Code            `json:"code,omitempty"`
 	Message        string          `json:"message,omitempty"`
 	Hint           string          `json:"hint,omitempty"`
-	RetryAfterMS   int64           `json:"retry_after_ms,omitempty" doc:"Of error: when to say it again, if known"`
+	RetryAfterMS   int64           `json:"retry_after_ms,omitempty" doc:"error: delay before a retry, if known"`
 	Spent          *Amount         `json:"spent,omitempty"`
 	At             *time.Time      `json:"at,omitempty"`
 }
 
-// Feedback is what a person thinks of a turn.
+// Feedback is a user's rating of a turn.
 type Feedback struct {
 	ID        string    `json:"id"`
 	TurnID    string    `json:"turn_id"`
 	UserID    string    `json:"user_id"`
-	Score     int       `json:"score" minimum:"-1" maximum:"1" doc:"1 good, -1 bad, 0 neither"`
+	Score     int       `json:"score" minimum:"-1" maximum:"1" doc:"1 good, 0 neutral, -1 bad"`
 	Comment   string    `json:"comment,omitempty" maxLength:"8000"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// MessageInfo is the metadata of messages that are neither actions nor results.
+// MessageInfo is the metadata of a message that is neither an action nor a result.
 type MessageInfo struct {
-	Type        string            `json:"type" doc:"said, answer, woken, final"`
+	Type        string            `json:"type" doc:"said, answer, woken or final"`
 	User        string            `json:"user,omitempty"`
-	Agent       string            `json:"agent,omitempty" doc:"Of what one agent asks another: who asks"`
+	Agent       string            `json:"agent,omitempty" doc:"Requesting agent, if one agent asks another"`
 	Attachments []Attachment      `json:"attachments,omitempty"`
-	Variables   map[string]string `json:"variables,omitempty" doc:"Of what was said: what goes into the agent's instructions"`
-	Tools       []string          `json:"tools,omitempty" doc:"Of what was said: the tools of this turn, instead of the agent's own"`
-	Model       string            `json:"model,omitempty" doc:"Of what was said: the model of this turn"`
-	Move        int               `json:"move,omitempty" doc:"Of an answer: which of the turn, from 1"`
-	Seen        string            `json:"seen,omitempty" doc:"Of an answer: the last message that it knew of"`
-	Awaits      []string          `json:"awaits,omitempty" doc:"Of an answer: calls, by their messages, whose results it did not know of"`
-	Spent       Amount            `json:"spent,omitzero" doc:"Of an answer: what it cost"`
-	Answer      json.RawMessage   `json:"answer,omitempty" doc:"Of an answer: the whole of it, as it goes back to the model"`
-	Given       *ClientHistory    `json:"given,omitempty" doc:"Of what a client with a history of its own said"`
+	Variables   map[string]string `json:"variables,omitempty" doc:"said: values for the agent's instructions"`
+	Tools       []string          `json:"tools,omitempty" doc:"said: tools of this turn, instead of the agent's"`
+	Model       string            `json:"model,omitempty" doc:"said: model of this turn"`
+	Move        int               `json:"move,omitempty" doc:"answer: number within the turn, from 1"`
+	Seen        string            `json:"seen,omitempty" doc:"answer: last message sent to the model"`
+	Awaits      []string          `json:"awaits,omitempty" doc:"answer: action messages without a result then"`
+	Spent       Amount            `json:"spent,omitzero" doc:"answer: cost"`
+	Answer      json.RawMessage   `json:"answer,omitempty" doc:"answer: whole answer, as sent back to the model"`
+	Given       *ClientHistory    `json:"given,omitempty" doc:"said: history of a client that keeps its own"`
 }
 
-// ClientHistory is what a client brings along that keeps its own history, such as one that speaks OpenAI's language.
+// ClientHistory is the history and the settings sent by a client that keeps its own history, such as an OpenAI client.
 type ClientHistory struct {
-	History     string          `json:"history,omitempty" doc:"Where the history is kept, by hash: messages as models are told them"`
-	System      string          `json:"system,omitempty" doc:"Goes behind the agent's own instructions"`
-	Offered     json.RawMessage `json:"offered,omitempty" doc:"Tools that the client itself offers and answers"`
-	Choice      string          `json:"choice,omitempty" doc:"Whether tools must be called, or none may be: required or none"`
-	ChoiceTool  string          `json:"choice_tool,omitempty" doc:"The one tool that must be called"`
-	OneCall     bool            `json:"one_call,omitempty" doc:"At most one tool is called at once"`
-	StopAt      []string        `json:"stop_at,omitempty" doc:"Texts before which an answer ends"`
+	History     string          `json:"history,omitempty" doc:"Hash of the stored history, in model format"`
+	System      string          `json:"system,omitempty" doc:"Appended to the agent's instructions"`
+	Offered     json.RawMessage `json:"offered,omitempty" doc:"Tools that the client executes itself"`
+	Choice      string          `json:"choice,omitempty" doc:"Tool choice: required or none"`
+	ChoiceTool  string          `json:"choice_tool,omitempty" doc:"Tool that must be called"`
+	OneCall     bool            `json:"one_call,omitempty" doc:"Allow at most one tool call per answer"`
+	StopAt      []string        `json:"stop_at,omitempty" doc:"Texts at which the answer stops"`
 	MaxTokens   int             `json:"max_tokens,omitempty"`
 	Temperature *float64        `json:"temperature,omitempty"`
 	TopP        *float64        `json:"top_p,omitempty"`
-	Effort      string          `json:"effort,omitempty" doc:"How hard the model is to think"`
-	Previous    string          `json:"previous,omitempty" doc:"The response that this one goes on from"`
-	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"What the client wants to be shown again: texts by name"`
-	Format      json.RawMessage `json:"format,omitempty" doc:"That the answer is to be JSON, and of what shape: a model.Format"`
+	Effort      string          `json:"effort,omitempty" doc:"Reasoning effort"`
+	Previous    string          `json:"previous,omitempty" doc:"Id of the response that this one continues"`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"Metadata to return to the client"`
+	Format      json.RawMessage `json:"format,omitempty" doc:"Required JSON format of the answer"`
 }

@@ -1,24 +1,24 @@
 package reeve
 
-// ConversationRequest begins a conversation.
+// ConversationRequest starts a conversation.
 type ConversationRequest struct {
-	Agent        string   `json:"agent" minLength:"1" maxLength:"128" doc:"Id or name of the agent to talk to"`
+	Agent        string   `json:"agent" minLength:"1" maxLength:"128" doc:"Id or name of the agent"`
 	Title        string   `json:"title,omitempty" maxLength:"200"`
-	Participants []string `json:"participants,omitempty" maxItems:"100" doc:"Other users who take part"`
+	Participants []string `json:"participants,omitempty" maxItems:"100" doc:"Other users to add"`
 }
 
-// ConversationChange changes a conversation. What is left out stays.
+// ConversationChange changes a conversation. Absent fields stay unchanged.
 type ConversationChange struct {
 	Title *string `json:"title,omitempty" maxLength:"200"`
 	State string  `json:"state,omitempty" enum:"active,completed"`
 }
 
-// TurnRequest is what a person says.
+// TurnRequest is a user's message, which starts a turn.
 type TurnRequest struct {
-	Content     string            `json:"content,omitempty" maxLength:"1000000" doc:"What is said; may be left out when something is attached"`
+	Content     string            `json:"content,omitempty" maxLength:"1000000" doc:"Text; optional with attachments"`
 	Attachments []Attachment      `json:"attachments,omitempty" maxItems:"20"`
-	Variables   map[string]string `json:"variables,omitempty" doc:"Put into the agent's instructions where they say {{name}}, literally"`
-	Tools       []string          `json:"tools,omitempty" maxItems:"200" doc:"The tools of this turn, instead of the agent's own"`
-	Model       string            `json:"model,omitempty" maxLength:"200" doc:"The model of this turn, instead of the agent's own"`
-	Agent       string            `json:"agent,omitempty" maxLength:"128" doc:"Id or name of the agent that is to answer, of those that take part; the conversation's own if left out"`
+	Variables   map[string]string `json:"variables,omitempty" doc:"Values for {{name}} in the agent's instructions"`
+	Tools       []string          `json:"tools,omitempty" maxItems:"200" doc:"Tools of this turn, instead of the agent's"`
+	Model       string            `json:"model,omitempty" maxLength:"200" doc:"Model of this turn, instead of the agent's"`
+	Agent       string            `json:"agent,omitempty" maxLength:"128" doc:"Participating agent that answers. Default: the conversation's"`
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Rights is what an agent could do at one moment.
+// Rights is a snapshot of what an agent may do.
 type Rights struct {
 	Kind         string                     `json:"kind"`
 	Tools        map[string]json.RawMessage `json:"tools"` // by id, with the agent's settings for each
@@ -14,28 +14,28 @@ type Rights struct {
 	Policy       Policy                     `json:"policy"`
 }
 
-// Delegator is an agent on whose behalf something acts after the agent's own call is over: a schedule, a queued wake,
-// a script or a run. The gate lets it do only what every delegator could do then and can do now.
+// Delegator is an agent that left something behind that acts later: a schedule, a queued wake, a script or a run. The
+// gate permits it only what every delegator was permitted then and is permitted now.
 type Delegator struct {
 	AgentID string   `json:"agent_id"`
-	RunID   string   `json:"run_id,omitempty" doc:"The run of the delegator that led to it"`
-	Tools   []string `json:"tools" doc:"The only tools it had in that run; null means its agent's own"`
-	Had     *Rights  `json:"-"` // operators' settings are part of it, so that no API shows it
+	RunID   string   `json:"run_id,omitempty" doc:"Run of the delegator that created it"`
+	Tools   []string `json:"tools" doc:"Tools of that run; null means the agent's tools"`
+	Had     *Rights  `json:"-"` // rights at that time; hidden because it includes operator settings
 }
 
-// JoinDelegators gives all delegators of two lists, each once.
+// JoinDelegators returns the delegators of both lists without duplicates.
 func JoinDelegators(list, more []Delegator) []Delegator {
 	out := slices.Clone(list)
 	for _, d := range more {
-		if !slices.ContainsFunc(out, d.same) {
+		if !slices.ContainsFunc(out, d.equals) {
 			out = append(out, d)
 		}
 	}
 	return out
 }
 
-// same compares what is stored of two delegators.
-func (d Delegator) same(o Delegator) bool {
+// equals reports whether d and o are stored alike.
+func (d Delegator) equals(o Delegator) bool {
 	is, err := json.Marshal([]any{d, d.Had})
 	was, failed := json.Marshal([]any{o, o.Had})
 	return err == nil && failed == nil && string(is) == string(was)

@@ -4,63 +4,65 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"reeve/internal/canonjson"
 )
 
-// Code says what kind of error this is. Codes are part of the API: they survive the wire and never change meaning.
+// Code is the kind of an error. Codes are part of the API and never change their meaning.
 type Code string
 
 // The codes. Each has one HTTP status (package httpapi) and one line in docs/errors.md.
 const (
-	AlreadyExists    Code = "ALREADY_EXISTS"          // the thing is there already
+	AlreadyExists    Code = "ALREADY_EXISTS"          // an object with this id or name exists
 	ApprovalRequired Code = "APPROVAL_REQUIRED"       // a person must approve first; the call is parked
-	AssemblyFailed   Code = "CONTEXT_ASSEMBLY_FAILED" // what a model should be asked could not be put together
-	BudgetExceeded   Code = "BUDGET_EXCEEDED"         // the call would cost more than is left
-	Canceled         Code = "CANCELED"                // the caller went away
-	// the same operation id was used with other arguments, or the state forbids it
+	AssemblyFailed   Code = "CONTEXT_ASSEMBLY_FAILED" // the prompt could not be assembled
+	BudgetExceeded   Code = "BUDGET_EXCEEDED"         // the call would exceed a budget
+	Canceled         Code = "CANCELED"                // the caller canceled the request, or the run was ended
+	// Conflict means that the operation id was used with other arguments, or that the state forbids the change.
 	Conflict        Code = "CONFLICT"
 	Corrupt         Code = "CORRUPT"          // a row of the database cannot be read
-	Crashed         Code = "CRASHED"          // a run took its server with it too often, and was given up
-	Denied          Code = "DENIED"           // policy or a person said no
+	Crashed         Code = "CRASHED"          // the server crashed too often during the run
+	Denied          Code = "DENIED"           // policy or a person refused the call
 	Forbidden       Code = "FORBIDDEN"        // the token's role or workspace does not allow it
-	InProgress      Code = "IN_PROGRESS"      // the operation has begun and its outcome is not recorded yet
-	Internal        Code = "INTERNAL"         // a fault of Reeve's own
-	ModelFailed     Code = "MODEL_FAILED"     // the model's provider refused, or its answer makes no sense
-	NotFound        Code = "NOT_FOUND"        // no such thing here
+	InProgress      Code = "IN_PROGRESS"      // the operation has started and has no outcome yet
+	Internal        Code = "INTERNAL"         // an error in Reeve
+	ModelFailed     Code = "MODEL_FAILED"     // the provider refused, or the answer is invalid
+	NotFound        Code = "NOT_FOUND"        // no such object in this workspace
 	OutOfScope      Code = "OUT_OF_SCOPE"     // outside the agent's categories or capabilities
 	RateLimited     Code = "RATE_LIMITED"     // too many requests
 	Skipped         Code = "SKIPPED"          // a person chose not to run it
-	Stale           Code = "STALE"            // what the call was based on has changed
-	StepLimit       Code = "STEP_LIMIT"       // a turn came to its limit of moves; the next one starts afresh
+	Stale           Code = "STALE"            // the state that the call is based on has changed
+	StepLimit       Code = "STEP_LIMIT"       // the turn reached its limit of model requests
 	Stopped         Code = "STOPPED"          // the kill switch is on
-	Timeout         Code = "TIMEOUT"          // it took too long
+	Timeout         Code = "TIMEOUT"          // the time limit was exceeded
 	TooLarge        Code = "TOO_LARGE"        // more bytes than allowed
-	ToolFailed      Code = "TOOL_FAILED"      // the tool refused or failed; it did not have its effect
+	ToolFailed      Code = "TOOL_FAILED"      // the tool refused or failed, without effect
 	Unauthenticated Code = "UNAUTHENTICATED"  // no valid token
-	Unavailable     Code = "UNAVAILABLE"      // infrastructure is down; nothing was sent; trying again may work
-	UnknownOutcome  Code = "UNKNOWN_OUTCOME"  // it may or may not have happened; a person must say
-	Unsupported     Code = "UNSUPPORTED"      // not in this build or on this machine
-	Validation      Code = "VALIDATION_ERROR" // the input is wrong; Fields says where
+	Unavailable     Code = "UNAVAILABLE"      // infrastructure is down; nothing was sent; a retry may work
+	UnknownOutcome  Code = "UNKNOWN_OUTCOME"  // the effect may have happened; a person must resolve it
+	Unsupported     Code = "UNSUPPORTED"      // not available in this build or on this machine
+	Validation      Code = "VALIDATION_ERROR" // the input is invalid; see Fields
 )
 
-// Error is the error of every room: a code for programs, a message and a hint for people.
+// Error is the error type of all packages: a code for programs, a message and a hint for people.
 type Error struct {
-	Code       Code          // what kind
-	Op         string        // where it arose, for logs; never shown to callers
-	Message    string        // what was wrong
-	Hint       string        // what to do about it
-	Fields     []Field       // which inputs were wrong, and what was expected
-	RetryAfter time.Duration // when trying again makes sense; 0 means not said
-	Err        error         // the cause; never shown to callers
+	Code       Code
+	Op         string        // where the error arose; logged, never shown to callers
+	Message    string        // what is wrong
+	Hint       string        // what to do
+	Fields     []Field       // invalid inputs
+	RetryAfter time.Duration // delay before a retry; 0 means unspecified
+	Err        error         // cause; logged, never shown to callers
 }
 
-// Field is one wrong input.
+// Field describes one invalid input.
 type Field struct {
-	Path     string `json:"path" doc:"JSON Pointer of the wrong input; empty means the whole"`
-	Message  string `json:"message" doc:"What is wrong with it"`
-	Expected string `json:"expected,omitempty" doc:"What was expected there"`
+	Path     string `json:"path" doc:"JSON Pointer of the invalid input; empty means the whole body"`
+	Message  string `json:"message" doc:"What is wrong"`
+	Expected string `json:"expected,omitempty" doc:"What is expected instead"`
 }
 
-// Errorf makes an error. A %w verb sets the cause.
+// Errorf returns an error with a formatted message. A %w verb sets the cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
@@ -73,7 +75,7 @@ func (e *Error) Hintf(format string, args ...any) *Error {
 	return &c
 }
 
-// Error is for logs: where, what, why. Callers are shown Message and Hint only.
+// Error returns the text for logs: place, code, message and cause. Callers see Message and Hint only.
 func (e *Error) Error() string {
 	s := string(e.Code)
 	if e.Op != "" {
@@ -88,7 +90,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is makes errors.Is compare by code: errors.Is(err, &reeve.Error{Code: reeve.NotFound}).
@@ -97,7 +99,7 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Code == e.Code
 }
 
-// CodeOf gives the code of an error, or Internal for one that has none, or "" for nil.
+// CodeOf returns the code of err, Internal if err has no code, and "" if err is nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -109,7 +111,7 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// AsError gives err as an *Error, wrapping a foreign one as Internal with a message fit for callers.
+// AsError returns the *Error in err's chain. Any other error becomes an Internal error with a neutral message.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -118,7 +120,7 @@ func AsError(err error) *Error {
 	return &Error{Code: Internal, Message: "internal error", Err: err}
 }
 
-// Wrap notes where an error passed, for logs. Use it deferred: defer reeve.Wrap(&err, "gate.Call(%s)", tool).
+// Wrap adds a place to an error, for logs. Use it deferred: defer reeve.Wrap(&err, "gate.Call(%s)", tool).
 func Wrap(err *error, format string, args ...any) {
 	if *err == nil {
 		return
@@ -136,7 +138,7 @@ func Wrap(err *error, format string, args ...any) {
 	*err = &Error{Code: Internal, Op: op, Message: "internal error", Err: *err}
 }
 
-// InvalidField is an error about one input.
+// InvalidField returns a validation error about one input.
 func InvalidField(path, message, expected string) error {
 	what := path
 	if what == "" {
@@ -144,4 +146,15 @@ func InvalidField(path, message, expected string) error {
 	}
 	return &Error{Code: Validation, Message: what + " " + message,
 		Fields: []Field{{Path: path, Message: message, Expected: expected}}}
+}
+
+// InvalidJSON returns the validation error for a text that canonjson failed to parse with err.
+func InvalidJSON(err error) *Error {
+	problem := err.Error()
+	var e *canonjson.Error
+	if errors.As(err, &e) {
+		problem = e.Message
+	}
+	return &Error{Code: Validation, Message: err.Error(),
+		Fields: []Field{{Message: problem, Expected: "one valid JSON value"}}}
 }

@@ -1,6 +1,6 @@
 package reeve
 
-// PartHealth is one part's health.
+// PartHealth is the health of one part of a server.
 type PartHealth struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`

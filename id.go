@@ -55,7 +55,7 @@ func (s *IDs) New(prefix string, now time.Time) string {
 			s.hi++
 		}
 	} else {
-		s.hi, s.lo = entropy()
+		s.hi, s.lo = randomBits()
 		s.last = ms
 	}
 	hi, lo := s.hi, s.lo
@@ -63,17 +63,17 @@ func (s *IDs) New(prefix string, now time.Time) string {
 	return prefix + "_" + encodeID(uint64(ms), hi, lo)
 }
 
-// LowestIDAt is the least id of a prefix that was issued at the time of another id, or later: where to begin reading
-// what came after it.
+// LowestIDAt returns a lower bound for ids with the given prefix that were issued in the same millisecond as id or
+// later. Use it to read everything that was written since id.
 func LowestIDAt(prefix, id string) string {
 	_, rest, _ := strings.Cut(id, "_")
-	return prefix + "_" + rest[:min(len(rest), timeDigits)]
+	return prefix + "_" + rest[:min(len(rest), idTimeDigits)]
 }
 
-// timeDigits is how many characters of an id are its time, in milliseconds.
-const timeDigits = 10
+// idTimeDigits is the number of characters of an id that encode its time in milliseconds.
+const idTimeDigits = 10
 
-// RandomSecret returns n random bytes in text form, for credentials.
+// RandomSecret returns n random bytes encoded as text, for credentials.
 func RandomSecret(n int) string {
 	b := make([]byte, n)
 	rand.Read(b) // never fails, see crypto/rand
@@ -87,13 +87,13 @@ func RandomBytes(n int) []byte {
 	return b
 }
 
-func entropy() (uint16, uint64) {
+func randomBits() (uint16, uint64) {
 	var b [10]byte
 	rand.Read(b[:])
-	return binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint64(b[2:]) >> 1 &^ 1 // room to count up
+	return binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint64(b[2:]) >> 1 &^ 1 // leaves room to count up
 }
 
-// idAlphabet is Crockford's base 32 in lower case: no letter is easily mistaken for another, and order is kept.
+// idAlphabet is Crockford's base 32 in lower case. It omits letters that look alike and sorts in order.
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
 func encodeID(ms uint64, hi uint16, lo uint64) string {
@@ -114,7 +114,7 @@ func encodeID(ms uint64, hi uint16, lo uint64) string {
 	return string(out[:])
 }
 
-// IsID tells whether s has the form of an id that Reeve issued: a short prefix, an underscore, and the id's alphabet.
+// IsID reports whether s has the form of an id: a short prefix, an underscore, and 26 or 52 characters of idAlphabet.
 func IsID(s string) bool {
 	prefix, rest, ok := strings.Cut(s, "_")
 	if !ok || len(prefix) == 0 || len(prefix) > 5 || (len(rest) != 26 && len(rest) != 52) {
@@ -128,11 +128,11 @@ func IsID(s string) bool {
 	return strings.ToLower(prefix) == prefix
 }
 
-// CheckName refuses a name that has the form of an id: what is found by its id or its name could pass for another, once
-// that one is gone.
+// CheckName returns an error if name has the form of an id. Many objects are found by id or name, so such a name could
+// be mistaken for the id of a deleted object.
 func CheckName(name string) error {
 	if IsID(name) {
-		return InvalidField("/name", "has the form of an id", "a name that nobody takes for an id")
+		return InvalidField("/name", "has the form of an id", "a name that does not look like an id")
 	}
 	return nil
 }

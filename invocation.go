@@ -9,8 +9,8 @@ import (
 	"reeve/internal/redact"
 )
 
-// Invocation is one attempt at a call, as its handler sees it: who asks, for what, with which settings. The gate makes
-// it; nothing a handler does with it after its context ended has an effect.
+// Invocation is one attempt at a call, as passed to the tool's handler. The gate creates and closes it. Reports that a
+// handler makes after the gate closed it are dropped.
 type Invocation struct {
 	Workspace string
 	Agent     string
@@ -19,33 +19,35 @@ type Invocation struct {
 	Thread    string
 	Run       string
 	CallID    string
-	Operation string          // operation id; also the idempotency key for the far side
-	Attempt   int             // counts from 1
+	Operation string          // operation id; also the idempotency key to send
+	Attempt   int             // from 1
 	Args      json.RawMessage // validated, canonical JSON
-	Config    json.RawMessage // the agent's settings for this tool, or null
-	Base      string          // what a preview was based on, if the caller said
+	Config    json.RawMessage // the agent's settings for the tool, or null
+	Base      string          // base of an earlier preview, if the caller passed one
 
-	Categories []string   // what the agent may touch; empty means nothing
-	Ancestors  []Ancestor // of a call in a run: who led to it, the run itself last; of any other, the agent
-	// of a check: the agent on whose behalf the call is made, whose settings these are; empty means the agent itself
-	Behalf string
+	Categories []string   // categories that the agent may access; empty means none
+	Ancestors  []Ancestor // the runs that led to the call, its own run last; outside a run only the agent
 
-	Decides bool // of a preview: it is shown to a person who decides on the call, and not to the caller
+	// CheckFor is set while Tool.Check runs with the settings of another agent that the call is made for. Empty means
+	// the calling agent.
+	CheckFor string
 
-	// the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do
-	// not either
-	Lent []json.RawMessage
+	ForApprover bool // the preview is shown to the person who decides on the call, not to the caller
+
+	// DelegatorConfigs has the settings for this tool of all agents that the call is made for. The call may do only
+	// what each of them permits too.
+	DelegatorConfigs []json.RawMessage
 
 	// Redactor removes the workspace's secrets from texts; see [Invocation.RedactedSlice]. It may be nil.
 	Redactor *redact.Redactor
 
-	// Delegators is what [Invocation.OnBehalfOf] calls. It may be nil.
+	// Delegators implements [Invocation.OnBehalfOf]. It may be nil.
 	Delegators func(self bool) []Delegator
 
-	// Fits tells whether callers are shown all of a result; see [Page]. It may be nil.
+	// Fits reports whether a result can be returned without truncation; see [Page]. It may be nil.
 	Fits func(result any) bool
 
-	after func()
+	afterCommit func()
 
 	mu      sync.Mutex
 	closed  bool
@@ -56,12 +58,12 @@ type Invocation struct {
 
 type invocationKey struct{}
 
-// WithInvocation attaches an invocation to a context, for typed handlers.
+// WithInvocation returns a context that carries inv, for typed handlers.
 func WithInvocation(ctx context.Context, inv *Invocation) context.Context {
 	return context.WithValue(ctx, invocationKey{}, inv)
 }
 
-// InvocationFrom gives the invocation a handler runs in. Outside one it gives an empty invocation.
+// InvocationFrom returns the invocation in ctx, or an empty one.
 func InvocationFrom(ctx context.Context) *Invocation {
 	if inv, ok := ctx.Value(invocationKey{}).(*Invocation); ok {
 		return inv
@@ -69,8 +71,8 @@ func InvocationFrom(ctx context.Context) *Invocation {
 	return &Invocation{}
 }
 
-// OnBehalfOf lists the agents whose rights limit what the call leaves behind to act later, such as a schedule. With
-// self the calling agent is one of them.
+// OnBehalfOf returns the agents whose rights must limit what the call creates to act later, such as a schedule. If self
+// is true, the calling agent is included.
 func (i *Invocation) OnBehalfOf(self bool) []Delegator {
 	if i.Delegators == nil {
 		return nil
@@ -78,27 +80,27 @@ func (i *Invocation) OnBehalfOf(self bool) []Delegator {
 	return i.Delegators(self)
 }
 
-// Emit notes that something changed. Subscriptions see it once the call has committed. What is no token (see
-// [Token.Check]) fails a local call; of any other it is left out, and logged.
+// Emit reports a change. Subscriptions receive the token once the call has committed. An invalid token (see
+// [Token.Check]) fails a local call. In other calls it is logged and dropped.
 func (i *Invocation) Emit(class TokenClass, name string) {
-	i.note(func() { i.changed = append(i.changed, Token{Class: class, Name: name}) })
+	i.update(func() { i.changed = append(i.changed, Token{Class: class, Name: name}) })
 }
 
 // EmitAll is Emit for several tokens.
 func (i *Invocation) EmitAll(tokens []Token) {
-	i.note(func() { i.changed = append(i.changed, tokens...) })
+	i.update(func() { i.changed = append(i.changed, tokens...) })
 }
 
-// UndoWith names the call that takes this one back.
+// UndoWith sets the call that undoes this one.
 func (i *Invocation) UndoWith(tool string, args any) {
 	b, err := json.Marshal(args)
 	if err != nil {
 		return
 	}
-	i.note(func() { i.undo = &Undo{Tool: tool, Args: b} })
+	i.update(func() { i.undo = &Undo{Tool: tool, Args: b} })
 }
 
-// Settings reads an agent's settings for a tool into v. They were checked when the tool was attached.
+// Settings decodes an agent's settings for a tool into v. They were validated when the tool was attached.
 func Settings(tool string, config json.RawMessage, v any) error {
 	if len(config) == 0 {
 		return nil
@@ -106,29 +108,29 @@ func Settings(tool string, config json.RawMessage, v any) error {
 	if err := json.Unmarshal(config, v); err != nil {
 		return Errorf(Validation, "the agent's settings for %s are not valid: %s", tool,
 			strings.TrimPrefix(err.Error(), "json: ")).
-			Hintf("take the tool away from the agent and attach it again with them")
+			Hintf("detach the tool from the agent and attach it again with valid settings")
 	}
 	return nil
 }
 
-// Spend reports what the call cost beyond its time. Nothing costs less than nothing.
+// Spend adds to the cost of the call. Negative values count as zero. The gate measures time itself.
 func (i *Invocation) Spend(tokens, micros int64) {
-	i.note(func() { i.spent = i.spent.Plus(Amount{Tokens: max(0, tokens), Micros: max(0, micros)}) })
+	i.update(func() { i.spent = i.spent.Plus(Amount{Tokens: max(0, tokens), Micros: max(0, micros)}) })
 }
 
-// AfterCommit has something done once what the call did is committed, if it is.
+// AfterCommit sets a function that runs after the call's transaction has committed.
 func (i *Invocation) AfterCommit(f func()) {
-	i.note(func() { i.after = f })
+	i.update(func() { i.afterCommit = f })
 }
 
-// RunAfterCommit does what was to be done then.
+// RunAfterCommit runs the function set by [Invocation.AfterCommit], if any.
 func (i *Invocation) RunAfterCommit() {
-	if i.after != nil {
-		i.after()
+	if i.afterCommit != nil {
+		i.afterCommit()
 	}
 }
 
-// Close ends the invocation and gives what the handler reported. Later reports are dropped.
+// Close ends the invocation and returns what the handler reported. Later reports are dropped.
 func (i *Invocation) Close() (changed []Token, undo *Undo, spent Amount) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -136,7 +138,7 @@ func (i *Invocation) Close() (changed []Token, undo *Undo, spent Amount) {
 	return i.changed, i.undo, i.spent
 }
 
-func (i *Invocation) note(f func()) {
+func (i *Invocation) update(f func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.closed {

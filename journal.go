@@ -19,7 +19,7 @@ const (
 	PrefixLink          = "link"
 )
 
-// The semantic keys of the journal: what a change of it notifies about.
+// The semantic keys that changes of the journal emit.
 const (
 	KeyCategory  = "CATEGORY"
 	KeyLabel     = "LABEL"
@@ -30,11 +30,11 @@ const (
 	KeyRating    = "RATING"
 )
 
-// KeyAgentState is the semantic key of a change of an agent's slots.
+// KeyAgentState is the semantic key that a change of an agent's slots emits.
 const KeyAgentState = "AGENT_STATE"
 
-// Record is what everything in the journal has: an id, times, and the stamp of the last change. What was deleted is
-// kept, so that a node that has not heard of it yet can be told.
+// Record has the fields common to all rows of the journal. A deleted row stays, with DeletedAt set, so that other nodes
+// can learn of the deletion.
 type Record struct {
 	ID          string     `json:"id"`
 	WorkspaceID string     `json:"workspace_id"`
@@ -44,32 +44,32 @@ type Record struct {
 	Stamp       Stamp      `json:"-"`
 }
 
-// Category is a part of life or work. Everything in the journal belongs to one, and an agent sees only those it was
-// given.
+// Category is an area of life or work. Every entry of the journal belongs to one. An agent can access only the
+// categories in its scope.
 type Category struct {
 	Record
 	Name string `json:"name" doc:"Unique in the workspace"`
 }
 
-// Label is a word to mark tasks with.
+// Label is a label for tasks.
 type Label struct {
 	Record
 	Name       string `json:"name" doc:"Unique in the workspace"`
-	CategoryID string `json:"category_id,omitempty" doc:"Set when only tasks of that category can have it"`
+	CategoryID string `json:"category_id,omitempty" doc:"If set, only tasks of this category can have the label"`
 }
 
-// TaskStatus is where a task stands.
+// TaskStatus is the status of a task.
 type TaskStatus string
 
-// The statuses of a task. The last two close it; any status may follow any other, as people change their minds.
+// The statuses of a task. Done and rejected close it. Any status may follow any other.
 const (
 	TaskOpen       TaskStatus = "open"
-	TaskGroomed    TaskStatus = "groomed"     // thought through, ready to be begun
-	TaskInProgress TaskStatus = "in_progress" // somebody works on it
-	TaskBlocked    TaskStatus = "blocked"     // something else must happen first
-	TaskOnHold     TaskStatus = "on_hold"     // put aside
+	TaskGroomed    TaskStatus = "groomed"     // refined and ready to start
+	TaskInProgress TaskStatus = "in_progress" // being worked on
+	TaskBlocked    TaskStatus = "blocked"     // waits for something else
+	TaskOnHold     TaskStatus = "on_hold"     // postponed
 	TaskDone       TaskStatus = "done"
-	TaskRejected   TaskStatus = "rejected" // it will not be done
+	TaskRejected   TaskStatus = "rejected" // will not be done
 )
 
 // TaskStatuses lists the statuses of a task.
@@ -77,10 +77,10 @@ func TaskStatuses() []TaskStatus {
 	return []TaskStatus{TaskOpen, TaskGroomed, TaskInProgress, TaskBlocked, TaskOnHold, TaskDone, TaskRejected}
 }
 
-// Closed tells whether nothing is left to do.
+// Closed reports whether the task is done or rejected.
 func (s TaskStatus) Closed() bool { return s == TaskDone || s == TaskRejected }
 
-// Priority is how much a task matters.
+// Priority is the priority of a task.
 type Priority string
 
 // The priorities.
@@ -96,7 +96,7 @@ func Priorities() []Priority {
 	return []Priority{Urgent, HighPriority, MediumPriority, LowPriority}
 }
 
-// Task is something to do.
+// Task is a task of the journal.
 type Task struct {
 	Record
 	CategoryID      string     `json:"category_id"`
@@ -104,15 +104,15 @@ type Task struct {
 	Description     string     `json:"description,omitempty"`
 	Status          TaskStatus `json:"status"`
 	Priority        Priority   `json:"priority"`
-	EstimateMinutes int64      `json:"estimate_minutes,omitempty" doc:"0 or absent means not estimated"`
-	DueDate         string     `json:"due_date,omitempty" doc:"A day, YYYY-MM-DD"`
-	Language        string     `json:"language,omitempty" doc:"A language tag such as en or pt-BR"`
+	EstimateMinutes int64      `json:"estimate_minutes,omitempty" doc:"Absent means not estimated"`
+	DueDate         string     `json:"due_date,omitempty" doc:"Date, YYYY-MM-DD"`
+	Language        string     `json:"language,omitempty" doc:"Language tag such as en or pt-BR"`
 	LabelIDs        []string   `json:"label_ids,omitempty"`
 	ClosedAt        *time.Time `json:"closed_at,omitempty"`
-	CreatedBy       string     `json:"created_by,omitempty" doc:"The user or agent who made it"`
+	CreatedBy       string     `json:"created_by,omitempty" doc:"User or agent that created it"`
 }
 
-// Checklist is a list of small things that belong to a task.
+// Checklist is a checklist of a task.
 type Checklist struct {
 	Record
 	TaskID   string          `json:"task_id"`
@@ -121,7 +121,7 @@ type Checklist struct {
 	Items    []ChecklistItem `json:"items"`
 }
 
-// ChecklistItem is one thing on a checklist.
+// ChecklistItem is one item of a checklist.
 type ChecklistItem struct {
 	Record
 	ChecklistID string `json:"checklist_id"`
@@ -130,28 +130,28 @@ type ChecklistItem struct {
 	Position    int64  `json:"position"`
 }
 
-// TimeEntry is time a user spent on a task. One without an end is a running timer, and a user has at most one.
+// TimeEntry is time that a user spent on a task. An entry without an end is a running timer. A user has at most one.
 type TimeEntry struct {
 	Record
 	TaskID    string     `json:"task_id"`
 	UserID    string     `json:"user_id"`
-	StartedAt time.Time  `json:"started_at" doc:"With the offset from UTC that it was given with"`
-	EndedAt   *time.Time `json:"ended_at,omitempty" doc:"Absent while it runs"`
+	StartedAt time.Time  `json:"started_at" doc:"Start, with the UTC offset of the request"`
+	EndedAt   *time.Time `json:"ended_at,omitempty" doc:"End; absent while the timer runs"`
 	Note      string     `json:"note,omitempty"`
-	SourceID  string     `json:"source_id,omitempty" doc:"What it was taken from, such as a dictated note"`
+	SourceID  string     `json:"source_id,omitempty" doc:"Id of the source, such as a dictated note"`
 }
 
-// DayPlan is what a user means to do on a day.
+// DayPlan is a user's plan for a day.
 type DayPlan struct {
 	Record
 	UserID string      `json:"user_id"`
 	Day    string      `json:"plan_date" doc:"YYYY-MM-DD"`
-	Blocks []PlanBlock `json:"blocks" doc:"In the order of their times"`
-	Pinned []string    `json:"pinned_task_ids" doc:"The tasks of the day, in order"`
+	Blocks []PlanBlock `json:"blocks" doc:"Blocks by start time"`
+	Pinned []string    `json:"pinned_task_ids" doc:"Tasks of the day, in order"`
 }
 
-// PlanBlock is a span of a day that is meant for something. Blocks may overlap: an agent cannot make room for what it
-// may not see.
+// PlanBlock is a planned span of a day. Blocks may overlap, because an agent cannot avoid blocks of categories that it
+// cannot access.
 type PlanBlock struct {
 	Record
 	PlanID     string    `json:"plan_id"`
@@ -162,7 +162,7 @@ type PlanBlock struct {
 	Note       string    `json:"note,omitempty"`
 }
 
-// PlanPin puts a task on a day's plan.
+// PlanPin is a task pinned to a day plan.
 type PlanPin struct {
 	Record
 	PlanID   string `json:"plan_id"`
@@ -170,46 +170,46 @@ type PlanPin struct {
 	Position int64  `json:"position"`
 }
 
-// RatingTarget says what kind of thing a rating is about.
+// RatingTarget is the kind of object that a rating is about.
 type RatingTarget string
 
-// What can be rated.
+// The rating targets.
 const (
 	RatedTask      RatingTarget = "task"
 	RatedTimeEntry RatingTarget = "time_entry"
 	RatedPlanBlock RatingTarget = "plan_block"
 )
 
-// RatingTargets lists what can be rated.
+// RatingTargets lists the rating targets.
 func RatingTargets() []RatingTarget {
 	return []RatingTarget{RatedTask, RatedTimeEntry, RatedPlanBlock}
 }
 
-// Rating is how a user found something. There is one of each user for each target.
+// Rating is a user's rating of one target. A user has at most one rating per target.
 type Rating struct {
 	Record
 	UserID   string           `json:"user_id"`
 	Target   RatingTarget     `json:"target_kind"`
 	TargetID string           `json:"target_id"`
-	Scores   map[string]int64 `json:"scores" doc:"By name, such as focus or energy; 0 to 100"`
+	Scores   map[string]int64 `json:"scores" doc:"Scores from 0 to 100 by name, such as focus or energy"`
 	Note     string           `json:"note,omitempty"`
 }
 
-// Relation says how one thing belongs to another.
+// Relation is the relation between two linked objects.
 type Relation string
 
-// The relations. Those between tasks come in pairs, one each way.
+// The relations. Links between tasks come in pairs, one in each direction.
 const (
-	FollowedBy     Relation = "followed_by"      // from a task to the one that goes on with it
-	Follows        Relation = "follows"          // and back
-	RolledOverTo   Relation = "rolled_over_to"   // from a concluded task to the one that got its open items
-	RolledOverFrom Relation = "rolled_over_from" // and back
-	SplitInto      Relation = "split_into"       // from a task to one made of some of its items
-	SplitFrom      Relation = "split_from"       // and back
-	ToolEffect     Relation = "tool_effect"      // from an operation to what it touched
+	FollowedBy     Relation = "followed_by"      // from a task to its follow-up
+	Follows        Relation = "follows"          // the reverse
+	RolledOverTo   Relation = "rolled_over_to"   // from a closed task to the task that received its open items
+	RolledOverFrom Relation = "rolled_over_from" // the reverse
+	SplitInto      Relation = "split_into"       // from a task to a new task made from some of its items
+	SplitFrom      Relation = "split_from"       // the reverse
+	ToolEffect     Relation = "tool_effect"      // from an operation to an object that it changed
 )
 
-// Link ties two things.
+// Link is a directed link between two objects.
 type Link struct {
 	Record
 	FromID   string   `json:"from_id"`

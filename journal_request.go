@@ -6,101 +6,101 @@ import (
 	"strconv"
 )
 
-// What is asked of the journal: the arguments of tools and the bodies of the REST API alike, so that people and agents
-// change it by the same rules.
+// This file has the requests of the journal. They are both arguments of tools and bodies of the REST API, so that users
+// and agents change the journal by the same rules.
 
-// CategoryRequest makes or changes a category.
+// CategoryRequest creates or renames a category.
 type CategoryRequest struct {
 	Name string `json:"name" minLength:"1" maxLength:"100" doc:"Unique in the workspace"`
 }
 
-// LabelRequest makes a label.
+// LabelRequest creates a label.
 type LabelRequest struct {
 	Name       string `json:"name" minLength:"1" maxLength:"100" doc:"Unique in the workspace"`
-	CategoryID string `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Only tasks of this category can have it; of any, if left out"`
+	CategoryID string `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Default: any category"`
 }
 
-// LabelChange changes a label.
+// LabelChange renames a label.
 type LabelChange struct {
 	Name *string `json:"name,omitempty" minLength:"1" maxLength:"100"`
 }
 
-// TaskDraft makes a task.
+// TaskDraft creates a task.
 type TaskDraft struct {
-	CategoryID      string     `json:"category_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"The category it belongs to"`
+	CategoryID      string     `json:"category_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Category id"`
 	Title           string     `json:"title" minLength:"1" maxLength:"500"`
 	Description     string     `json:"description,omitempty" maxLength:"102400"`
-	Status          TaskStatus `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected" doc:"open if left out"`
-	Priority        Priority   `json:"priority,omitempty" enum:"urgent,high,medium,low" doc:"medium if left out"`
+	Status          TaskStatus `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected" doc:"Default: open"`
+	Priority        Priority   `json:"priority,omitempty" enum:"urgent,high,medium,low" doc:"Default: medium"`
 	EstimateMinutes int64      `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000"`
-	DueDate         string     `json:"due_date,omitempty" maxLength:"10" doc:"A day, YYYY-MM-DD"`
-	Language        string     `json:"language,omitempty" maxLength:"35" doc:"A language tag such as en or pt-BR"`
+	DueDate         string     `json:"due_date,omitempty" maxLength:"10" doc:"Date, YYYY-MM-DD"`
+	Language        string     `json:"language,omitempty" maxLength:"35" doc:"Language tag such as en or pt-BR"`
 	LabelIDs        []string   `json:"label_ids,omitempty" maxItems:"100"`
 }
 
-// TaskChange changes a task. What is left out stays; an empty text or a zero estimate takes the value away.
+// TaskChange changes a task. Absent fields stay unchanged. An empty text or a zero estimate removes the value.
 type TaskChange struct {
 	Title           *string        `json:"title,omitempty" minLength:"1" maxLength:"500"`
 	Description     *string        `json:"description,omitempty" maxLength:"102400"`
 	Status          *TaskStatus    `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected"`
 	Priority        *Priority      `json:"priority,omitempty" enum:"urgent,high,medium,low"`
-	EstimateMinutes *int64         `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 takes it away"`
-	DueDate         *string        `json:"due_date,omitempty" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
-	Language        *string        `json:"language,omitempty" maxLength:"35" doc:"A language tag; empty takes it away"`
-	CategoryID      *string        `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Moves it, with all it has, to another category"`
-	Rest            *TaskRemainder `json:"-"` // only an undo has it
+	EstimateMinutes *int64         `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 removes it"`
+	DueDate         *string        `json:"due_date,omitempty" maxLength:"10" doc:"Date, YYYY-MM-DD; empty removes it"`
+	Language        *string        `json:"language,omitempty" maxLength:"35" doc:"Language tag; empty removes it"`
+	CategoryID      *string        `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"New category"`
+	Rest            *TaskRemainder `json:"-"` // set by an undo only
 }
 
-// TaskRemainder is what a task had that is no field to be changed, and went with a change of one: labels of the
-// category that it left, and when it was closed.
+// TaskRemainder has the values that a task lost as a side effect of a change: the labels of its former category and the
+// time when it was closed. An undo restores them.
 type TaskRemainder struct {
 	LabelIDs []string `json:"label_ids,omitempty" maxItems:"1000"`
 	ClosedAt string   `json:"closed_at,omitempty" maxLength:"40"`
 }
 
-// LabelAssignment puts labels on a task and takes others off.
+// LabelAssignment adds labels to a task and removes others.
 type LabelAssignment struct {
 	Add    []string `json:"add_label_ids,omitempty" maxItems:"100"`
 	Remove []string `json:"remove_label_ids,omitempty" maxItems:"100"`
 }
 
-// FollowUp makes a task that goes on where another ends.
+// FollowUp creates a task that continues another one.
 type FollowUp struct {
 	SourceTaskID string     `json:"source_task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title        string     `json:"new_task_title" minLength:"1" maxLength:"500"`
-	CarryOver    *bool      `json:"carry_over_open_checklist_items,omitempty" default:"true" doc:"Move the open items to the new task; those that are done stay"`
-	CloseAs      TaskStatus `json:"close_source_task_as,omitempty" enum:"done,rejected" doc:"Close the source task; it stays as it is if left out"`
-	Preserve     *bool      `json:"preserve_category_and_labels,omitempty" default:"true" doc:"If false, category_id says where it goes and it has no labels"`
-	CategoryID   string     `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Only with preserve_category_and_labels false"`
+	CarryOver    *bool      `json:"carry_over_open_checklist_items,omitempty" default:"true" doc:"Move open items to the new task"`
+	CloseAs      TaskStatus `json:"close_source_task_as,omitempty" enum:"done,rejected" doc:"Status to close the source task with. Default: keep it open"`
+	Preserve     *bool      `json:"preserve_category_and_labels,omitempty" default:"true" doc:"If false, use category_id and no labels"`
+	CategoryID   string     `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Category, if not preserved"`
 }
 
-// Rollover concludes a task and moves its open items on.
+// Rollover closes a task and moves its open items to another task.
 type Rollover struct {
 	TaskID       string     `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
-	CloseAs      TaskStatus `json:"close_as,omitempty" enum:"done,rejected" doc:"done if left out"`
-	TargetTaskID string     `json:"target_task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"The task that gets the open items; a new one if left out"`
-	Title        string     `json:"new_task_title,omitempty" maxLength:"500" doc:"Of the new task; the old one's title if left out"`
+	CloseAs      TaskStatus `json:"close_as,omitempty" enum:"done,rejected" doc:"Default: done"`
+	TargetTaskID string     `json:"target_task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Default: a new task"`
+	Title        string     `json:"new_task_title,omitempty" maxLength:"500" doc:"Title of the new task. Default: the old title"`
 }
 
-// ChecklistDraft makes a checklist.
+// ChecklistDraft creates a checklist.
 type ChecklistDraft struct {
 	TaskID string   `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title  string   `json:"title" minLength:"1" maxLength:"500"`
-	Items  []string `json:"items,omitempty" maxItems:"1000" doc:"The titles of its items, in order"`
+	Items  []string `json:"items,omitempty" maxItems:"1000" doc:"Titles of the items, in order"`
 }
 
-// ChecklistChange changes a checklist.
+// ChecklistChange renames a checklist.
 type ChecklistChange struct {
 	Title *string `json:"title,omitempty" minLength:"1" maxLength:"500"`
 }
 
-// ItemDraft is an item to be added.
+// ItemDraft is an item to add to a checklist.
 type ItemDraft struct {
 	Title   string `json:"title" minLength:"1" maxLength:"500"`
 	Checked bool   `json:"checked,omitempty"`
 }
 
-// ItemChange changes an item. What is left out stays.
+// ItemChange changes an item. Absent fields stay unchanged.
 type ItemChange struct {
 	ID      string  `json:"id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title   *string `json:"title,omitempty" minLength:"1" maxLength:"500"`
@@ -117,36 +117,36 @@ type ItemsChange struct {
 	Items []ItemChange `json:"items" minItems:"1" maxItems:"1000"`
 }
 
-// ItemMove moves items to the end of another checklist, in the order they had.
+// ItemMove moves items to the end of another checklist and keeps their order.
 type ItemMove struct {
 	ItemIDs       []string `json:"item_ids" minItems:"1" maxItems:"1000"`
 	FromID        string   `json:"from_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	ToID          string   `json:"to_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
-	PreserveState *bool    `json:"preserve_checked_state,omitempty" default:"true" doc:"If false, every item is open afterwards"`
+	PreserveState *bool    `json:"preserve_checked_state,omitempty" default:"true" doc:"If false, uncheck all moved items"`
 }
 
-// ItemSplit moves items to a new task of their own.
+// ItemSplit moves items to a new task.
 type ItemSplit struct {
 	ItemIDs       []string `json:"item_ids" minItems:"1" maxItems:"1000"`
 	FromID        string   `json:"from_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title         string   `json:"new_task_title" minLength:"1" maxLength:"500"`
-	CategoryID    string   `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Of the new task; the source task's if left out"`
-	PreserveState *bool    `json:"preserve_checked_state,omitempty" default:"true" doc:"If false, every item is open afterwards"`
+	CategoryID    string   `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Default: the source task's"`
+	PreserveState *bool    `json:"preserve_checked_state,omitempty" default:"true" doc:"If false, uncheck all moved items"`
 }
 
-// TimeDraft records time that was spent.
+// TimeDraft records time spent on a task.
 type TimeDraft struct {
 	TaskID    string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
-	StartedAt string `json:"started_at" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset, such as 2026-02-17T16:00:00-05:00"`
-	EndedAt   string `json:"ended_at" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset; after started_at, not in the future"`
+	StartedAt string `json:"started_at" minLength:"1" maxLength:"40" doc:"RFC 3339, such as 2026-02-17T16:00:00-05:00"`
+	EndedAt   string `json:"ended_at" minLength:"1" maxLength:"40" doc:"RFC 3339, after started_at and not in the future"`
 	Note      string `json:"description,omitempty" maxLength:"102400"`
-	SourceID  string `json:"source_entry_id,omitempty" maxLength:"128" doc:"What it was taken from, such as a dictated note"`
+	SourceID  string `json:"source_entry_id,omitempty" maxLength:"128" doc:"Id of the source, such as a dictated note"`
 }
 
-// TimeChange changes a time entry. What is left out stays.
+// TimeChange changes a time entry. Absent fields stay unchanged.
 type TimeChange struct {
-	StartedAt *string `json:"started_at,omitempty" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset"`
-	EndedAt   *string `json:"ended_at,omitempty" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset"`
+	StartedAt *string `json:"started_at,omitempty" minLength:"1" maxLength:"40" doc:"RFC 3339 with a UTC offset"`
+	EndedAt   *string `json:"ended_at,omitempty" minLength:"1" maxLength:"40" doc:"RFC 3339 with a UTC offset"`
 	Note      *string `json:"description,omitempty" maxLength:"102400"`
 }
 
@@ -158,59 +158,59 @@ type TimerStart struct {
 
 // TimerStop stops the running timer.
 type TimerStop struct {
-	TimeEntryID string `json:"time_entry_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"The running one if left out; there is at most one"`
-	Note        string `json:"description,omitempty" maxLength:"102400" doc:"Replaces the note"`
+	TimeEntryID string `json:"time_entry_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Default: the running one"`
+	Note        string `json:"description,omitempty" maxLength:"102400" doc:"New note"`
 }
 
-// BlockDraft is a block to be put on a plan.
+// BlockDraft is a block to add to a day plan or to replace in it.
 type BlockDraft struct {
-	ID         string `json:"id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Of a block to replace; a new one if left out"`
+	ID         string `json:"id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Block to replace. Default: a new one"`
 	CategoryID string `json:"category_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
-	TaskID     string `json:"task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"A task of that category"`
-	StartsAt   string `json:"start_time" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset, on the plan's day"`
-	EndsAt     string `json:"end_time" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset; after start_time, within 24 hours"`
+	TaskID     string `json:"task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Task of the category"`
+	StartsAt   string `json:"start_time" minLength:"1" maxLength:"40" doc:"RFC 3339 with a UTC offset, on the plan's day"`
+	EndsAt     string `json:"end_time" minLength:"1" maxLength:"40" doc:"RFC 3339, at most 24 hours after start_time"`
 	Note       string `json:"note,omitempty" maxLength:"102400"`
 }
 
-// PlanChange adds, replaces and removes blocks of a plan.
+// PlanChange adds, replaces and removes blocks of a day plan.
 type PlanChange struct {
 	Upserts []BlockDraft `json:"upserts,omitempty" maxItems:"1000"`
 	Deletes []string     `json:"deletes,omitempty" maxItems:"1000" doc:"Ids of blocks to remove"`
 }
 
-// Replan replaces the blocks of a day.
+// Replan replaces the blocks of a day plan.
 type Replan struct {
-	Blocks []BlockDraft `json:"blocks" maxItems:"1000" doc:"The whole plan: one with an id replaces that block; those not named are removed"`
-	From   string       `json:"from,omitempty" maxLength:"40" doc:"RFC 3339: leave blocks that begin before this as they are"`
+	Blocks []BlockDraft `json:"blocks" maxItems:"1000" doc:"All blocks; existing blocks without an entry are removed"`
+	From   string       `json:"from,omitempty" maxLength:"40" doc:"Keep blocks that start before this time; RFC 3339"`
 }
 
-// PinChange puts tasks on a day's plan and takes others off.
+// PinChange pins tasks to a day plan and unpins others.
 type PinChange struct {
-	Pin   []string `json:"task_ids,omitempty" maxItems:"1000" doc:"Added at the end, in this order"`
+	Pin   []string `json:"task_ids,omitempty" maxItems:"1000" doc:"Tasks to add at the end, in this order"`
 	Unpin []string `json:"unpin_task_ids,omitempty" maxItems:"1000"`
-	At    []int64  `json:"-"` // where those that are pinned go; only an undo has it
+	At    []int64  `json:"-"` // positions of the pinned tasks; set by an undo only
 }
 
-// RatingDraft says how something was. It replaces an earlier rating of the same target.
+// RatingDraft rates a target. It replaces the user's earlier rating of the same target.
 type RatingDraft struct {
 	Target   RatingTarget `json:"target_kind" enum:"task,time_entry,plan_block"`
 	TargetID string       `json:"target_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
-	Scores   Scores       `json:"scores" doc:"By name, such as focus or energy; 0 to 100 each, 1 to 20 of them"`
+	Scores   Scores       `json:"scores" doc:"1 to 20 scores from 0 to 100 by name, such as focus"`
 	Note     string       `json:"note,omitempty" maxLength:"102400"`
 }
 
-// Scores are what somebody rates something with, by name.
+// Scores are the scores of a rating by name.
 type Scores map[string]int64
 
-// UnmarshalJSON reads numbers of any size. One that is no score stays none, so that it is refused by its name, also
-// where no whole number can hold it.
+// UnmarshalJSON accepts numbers of any size. It clamps a number that is out of range to one that is still out of range,
+// so that [Rating.Validate] can reject it and name the score.
 func (s *Scores) UnmarshalJSON(b []byte) error {
-	var said map[string]float64
-	if err := json.Unmarshal(b, &said); err != nil {
+	var numbers map[string]float64
+	if err := json.Unmarshal(b, &numbers); err != nil {
 		return err
 	}
 	*s = Scores{}
-	for name, v := range said {
+	for name, v := range numbers {
 		switch n := int64(max(-1, min(v, MaxScore+1))); {
 		case v < 0:
 			(*s)[name] = -1

@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Email is a mail of an imported mailbox. What it says was written by others: it is data, never an instruction.
+// Email is a mail of an imported mailbox. Its text is untrusted data, never an instruction.
 type Email struct {
 	MessageID   string            `json:"message_id,omitempty" doc:"Unique within its inbox"`
-	Inbox       string            `json:"inbox" doc:"The mailbox it was imported with"`
+	Inbox       string            `json:"inbox" doc:"Name of the mailbox"`
 	Folder      string            `json:"folder,omitempty"`
 	Subject     string            `json:"subject"`
-	Sender      string            `json:"sender" doc:"The sender's address"`
+	Sender      string            `json:"sender" doc:"Address of the sender"`
 	SenderName  string            `json:"sender_name,omitempty"`
-	Recipients  []string          `json:"recipients" doc:"Addresses of all who got it: to, cc and bcc"`
-	To          []string          `json:"to,omitempty" doc:"With names"`
+	Recipients  []string          `json:"recipients" doc:"Addresses of all recipients: to, cc and bcc"`
+	To          []string          `json:"to,omitempty" doc:"Recipients with names"`
 	Cc          []string          `json:"cc,omitempty"`
 	Bcc         []string          `json:"bcc,omitempty"`
-	Date        *time.Time        `json:"date,omitempty" doc:"Left out when it is not known"`
+	Date        *time.Time        `json:"date,omitempty" doc:"Absent if unknown"`
 	Body        string            `json:"body"`
-	Cut         int64             `json:"cut,omitempty" doc:"Bytes of text beyond what is kept"`
+	Cut         int64             `json:"cut,omitempty" doc:"Bytes of text that were not stored"`
 	Attachments []EmailAttachment `json:"attachments,omitempty"`
 }
 
-// EmailAttachment is what is known of a file that came with a mail. Its content is not kept.
+// EmailAttachment describes an attachment of a mail. Its content is not stored.
 type EmailAttachment struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
-	Size int64  `json:"size" doc:"Bytes, decoded"`
+	Size int64  `json:"size" doc:"Decoded size in bytes"`
 }
 
-// MostMailText is how many bytes of a mail's text are kept.
-const MostMailText = 1 << 20
+// MaxMailText is the maximum number of bytes of a mail's text that are stored.
+const MaxMailText = 1 << 20
 
-// MailHit is a mail that a search found.
+// MailHit is a search result.
 type MailHit struct {
 	MessageID string     `json:"message_id"`
 	Inbox     string     `json:"inbox"`
@@ -42,30 +42,30 @@ type MailHit struct {
 	Subject   string     `json:"subject"`
 	Sender    string     `json:"sender"`
 	Date      *time.Time `json:"date,omitempty"`
-	Snippet   string     `json:"snippet" doc:"What matched, between <mark> and </mark>"`
+	Snippet   string     `json:"snippet" doc:"Excerpt with matches in <mark>"`
 	Score     float64    `json:"-"`
 }
 
-// MailImport is one reading of a mailbox, from its beginning to its end, however often it was interrupted.
+// MailImport is one import of a mailbox. It may be interrupted and continued.
 type MailImport struct {
 	ID         string     `json:"id"`
-	User       string     `json:"user,omitempty" doc:"Who began it, and may go on with it; owners may too"`
-	Source     string     `json:"source" doc:"What is read, as its reader names it"`
+	User       string     `json:"user,omitempty" doc:"User who started it; this user and owners may continue it"`
+	Source     string     `json:"source" doc:"Source of the mails"`
 	State      string     `json:"state" enum:"open,done"`
-	Replace    bool       `json:"replace,omitempty" doc:"Mails that are there are replaced, not kept"`
-	Position   string     `json:"position" doc:"How far it has come, in the reader's own words"`
+	Replace    bool       `json:"replace,omitempty" doc:"Replace existing mails instead of skipping them"`
+	Position   string     `json:"position" doc:"Position of the reader in the source"`
 	Seen       int64      `json:"seen"`
 	Added      int64      `json:"added"`
 	Replaced   int64      `json:"replaced"`
-	Duplicate  int64      `json:"duplicate" doc:"Were there already, word for word"`
-	Bad        int64      `json:"bad" doc:"Could not be read, and were left out"`
-	Notes      []MailNote `json:"notes" doc:"Why mails were left out, and what was odd about others"`
+	Duplicate  int64      `json:"duplicate" doc:"Mails that existed with the same content"`
+	Bad        int64      `json:"bad" doc:"Mails that could not be read"`
+	Notes      []MailNote `json:"notes" doc:"Problems found, with counts"`
 	StartedAt  time.Time  `json:"started_at"`
 	UpdatedAt  time.Time  `json:"updated_at"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
-// Done tells whether it came to its end.
+// Done reports whether the import is complete.
 func (m MailImport) Done() bool { return m.State == ImportDone }
 
 // The states of an import.
@@ -74,31 +74,31 @@ const (
 	ImportDone = "done"
 )
 
-// MailNote is something that was found with some mails.
+// MailNote is a problem found in one or more mails.
 type MailNote struct {
 	Reason   string   `json:"reason"`
-	Bad      bool     `json:"bad,omitempty" doc:"They were left out because of it"`
+	Bad      bool     `json:"bad,omitempty" doc:"The mails were not imported"`
 	Count    int64    `json:"count"`
-	Examples []string `json:"examples" doc:"Where the first few are"`
+	Examples []string `json:"examples" doc:"Places of the first few"`
 }
 
-// MailImportRequest begins an import, or takes up one of the same source that was interrupted.
+// MailImportRequest starts an import, or continues an interrupted import of the same source.
 type MailImportRequest struct {
-	Source  string `json:"source" minLength:"1" maxLength:"4096" doc:"What is read, such as the host and the path"`
-	Replace bool   `json:"replace,omitempty" doc:"Replace mails that are there"`
-	Restart bool   `json:"restart,omitempty" doc:"Begin again, even if one was interrupted"`
+	Source  string `json:"source" minLength:"1" maxLength:"4096" doc:"Source of the mails, such as host and path"`
+	Replace bool   `json:"replace,omitempty" doc:"Replace existing mails"`
+	Restart bool   `json:"restart,omitempty" doc:"Start over instead of continuing"`
 }
 
-// MailLine is one line of a batch: a mail, or why there is none.
+// MailLine is one line of an import batch: a mail, or the reason why it could not be read.
 type MailLine struct {
 	Email *Email   `json:"email,omitempty"`
-	Place string   `json:"place,omitempty" doc:"Where it was found"`
-	Bad   string   `json:"bad,omitempty" doc:"Why it could not be read"`
-	Notes []string `json:"notes,omitempty" doc:"What was odd about it"`
+	Place string   `json:"place,omitempty" doc:"Place in the source"`
+	Bad   string   `json:"bad,omitempty" doc:"Why the mail could not be read"`
+	Notes []string `json:"notes,omitempty" doc:"Problems found in the mail"`
 }
 
-// Address cuts a name off an address: Jane Doe <jane@x.org> is jane@x.org and Jane Doe.
-func Address(s string) (address, name string) {
+// ParseAddress splits "Jane Doe <jane@x.org>" into jane@x.org and Jane Doe.
+func ParseAddress(s string) (address, name string) {
 	open, end := strings.LastIndexByte(s, '<'), strings.LastIndexByte(s, '>')
 	if open < 0 || end < open {
 		return strings.TrimSpace(s), ""
@@ -106,23 +106,23 @@ func Address(s string) (address, name string) {
 	return strings.TrimSpace(s[open+1 : end]), strings.Trim(strings.TrimSpace(s[:open]), `"`)
 }
 
-// FullAddress is an address with its name, if it has one.
-func FullAddress(address, name string) string {
+// FormatAddress is the inverse of [ParseAddress].
+func FormatAddress(address, name string) string {
 	if name == "" {
 		return address
 	}
 	return name + " <" + address + ">"
 }
 
-// MailKey names a mail that has no Message-ID of its own, by what it says: the same mail always gets the same name.
+// MailKey returns a Message-ID for a mail that has none. It is derived from the content, so it is stable.
 func MailKey(e Email) string { return "<" + MailHash(e)[:24] + "@no-message-id>" }
 
-// MailHash tells whether two mails say the same. Where they were found and how they are named makes no difference.
+// MailHash returns a hash of the mail's content. It ignores the mailbox, the folder and the Message-ID.
 func MailHash(e Email) string {
 	var b strings.Builder
 	part := func(s string) { b.WriteString(strconv.Itoa(len(s))); b.WriteByte(':'); b.WriteString(s) }
 	part(e.Subject)
-	part(FullAddress(e.Sender, e.SenderName))
+	part(FormatAddress(e.Sender, e.SenderName))
 	for _, list := range [][]string{e.To, e.Cc, e.Bcc, e.Recipients} {
 		part(strings.Join(list, "\n"))
 	}
@@ -136,18 +136,18 @@ func MailHash(e Email) string {
 	return Hash([]byte(b.String()))
 }
 
-// AddNote counts something that was found with a mail.
+// AddNote counts a problem found in the mail at place. bad means that the mail was not imported.
 func (m *MailImport) AddNote(reason, place string, bad bool) {
 	for i := range m.Notes {
 		if n := &m.Notes[i]; n.Reason == reason && n.Bad == bad {
-			if n.Count++; len(n.Examples) < mostExamples && place != "" {
+			if n.Count++; len(n.Examples) < maxExamples && place != "" {
 				n.Examples = append(n.Examples, place)
 			}
 			return
 		}
 	}
-	if len(m.Notes) >= mostReasons {
-		reason = "other reasons" // the last one takes the rest
+	if len(m.Notes) >= maxReasons {
+		reason = "other reasons" // the last note counts the rest
 		if m.Notes[len(m.Notes)-1].Reason == reason {
 			m.Notes[len(m.Notes)-1].Count++
 			return
@@ -161,6 +161,6 @@ func (m *MailImport) AddNote(reason, place string, bad bool) {
 }
 
 const (
-	mostReasons  = 100
-	mostExamples = 10
+	maxReasons  = 100
+	maxExamples = 10
 )

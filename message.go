@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MessageKind says what a message is.
+// MessageKind is the kind of a message.
 type MessageKind string
 
 // The kinds of message.
@@ -19,20 +19,20 @@ const (
 	SystemNote  MessageKind = "system"
 )
 
-// Message is an entry in a thread's log. A call is shown as an action and, once there is one, its result, which names
-// the action as ActionID.
+// Message is an immutable entry in a thread's log. A call appears as an action message and, once it has a result, as a
+// result message with the ActionID of the action.
 type Message struct {
 	ID          string          `json:"id"`
 	WorkspaceID string          `json:"workspace_id"`
 	ThreadID    string          `json:"thread_id"`
 	AgentID     string          `json:"agent_id"`
-	RunID       string          `json:"run_id,omitempty" doc:"The run it was written in"`
+	RunID       string          `json:"run_id,omitempty" doc:"Run that wrote it"`
 	Kind        MessageKind     `json:"kind"`
-	PrevID      string          `json:"prev_id,omitempty" doc:"The message before it in the thread"`
-	ActionID    string          `json:"action_id,omitempty" doc:"Of a result: the action it answers"`
+	PrevID      string          `json:"prev_id,omitempty" doc:"Previous message of the thread"`
+	ActionID    string          `json:"action_id,omitempty" doc:"Results only: the action"`
 	OperationID string          `json:"operation_id,omitempty"`
-	Content     string          `json:"content" doc:"Of an action: the arguments; of a result: what the caller is shown"`
-	Metadata    json.RawMessage `json:"metadata" doc:"An action or result envelope, by kind"`
+	Content     string          `json:"content" doc:"Text; of an action the arguments, of a result the output"`
+	Metadata    json.RawMessage `json:"metadata" doc:"ActionInfo, ResultInfo or MessageInfo, by kind"`
 	CreatedAt   time.Time       `json:"created_at"`
 }
 
@@ -42,20 +42,20 @@ type ActionInfo struct {
 	Tool        string   `json:"tool"`
 	ToolVersion string   `json:"tool_version,omitempty"`
 	ArgsHash    string   `json:"args_hash,omitempty"`
-	Categories  []string `json:"categories,omitempty" doc:"The agent's categories when it was judged"`
-	Via         Via      `json:"via,omitempty" doc:"Where the call came in"`
+	Categories  []string `json:"categories,omitempty" doc:"Categories of the agent at the time of the call"`
+	Via         Via      `json:"via,omitempty" doc:"How the call entered"`
 	User        string   `json:"user,omitempty"`
 	Session     string   `json:"session,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
-	Ref         string   `json:"ref,omitempty" doc:"The caller's own name of the call, such as a model's tool call id"`
-	Item        string   `json:"item,omitempty" doc:"The automation's item that a script made the call for"`
-	Attempt     int      `json:"attempt,omitempty" doc:"The attempt at that item"`
+	Ref         string   `json:"ref,omitempty" doc:"The caller's id of the call, such as a model's tool call id"`
+	Item        string   `json:"item,omitempty" doc:"Item of the automation"`
+	Attempt     int      `json:"attempt,omitempty" doc:"Attempt at the item"`
 	Preview     bool     `json:"preview,omitempty"`
-	Tools       []string `json:"tools,omitempty" doc:"The call's own list of tools"`
+	Tools       []string `json:"tools,omitempty" doc:"Tools available to the call"`
 	Base        string   `json:"base,omitempty"`
-	ProposalID  string   `json:"proposal_id,omitempty" doc:"The proposal that the call applies"`
-	Undoes      string   `json:"undoes,omitempty" doc:"The operation that the call takes back"`
-	Trail       []Step   `json:"trail,omitempty" doc:"What each step of the gate said"`
+	ProposalID  string   `json:"proposal_id,omitempty" doc:"Proposal that the call applies"`
+	Undoes      string   `json:"undoes,omitempty" doc:"Operation that the call undoes"`
+	Trail       []Step   `json:"trail,omitempty" doc:"Verdicts of the gate's steps"`
 }
 
 // ResultInfo is the metadata of a result message.
@@ -65,31 +65,31 @@ type ResultInfo struct {
 	Message    string  `json:"message,omitempty"`
 	Hint       string  `json:"hint,omitempty"`
 	Fields     []Field `json:"fields,omitempty"`
-	Step       Step    `json:"step,omitzero" doc:"The step that refused"`
-	Size       int     `json:"size,omitempty" doc:"Bytes before it was cut"`
-	Hash       string  `json:"hash,omitempty" doc:"Address of the full output when it was cut"`
+	Step       Step    `json:"step,omitzero" doc:"Step that refused the call"`
+	Size       int     `json:"size,omitempty" doc:"Size in bytes before truncation"`
+	Hash       string  `json:"hash,omitempty" doc:"Hash of the full output, if truncated"`
 	Base       string  `json:"base,omitempty"`
 	Changed    []Token `json:"changed,omitempty"`
 	Undo       *Undo   `json:"undo,omitempty"`
 	Spent      Amount  `json:"spent,omitzero"`
 	Attempts   int     `json:"attempts,omitempty"`
-	ProposalID string  `json:"proposal_id,omitempty" doc:"Nothing was changed: the call became, or is already, this item of a change set"`
+	ProposalID string  `json:"proposal_id,omitempty" doc:"Proposal that the call became"`
 	Truncated  bool    `json:"truncated,omitempty"`
 }
 
-// Token is a notification of a change, in one of three classes, which never mix.
+// Token names something that changed. Subscriptions match tokens by class and name.
 type Token struct {
 	Class TokenClass `json:"class"`
 	Name  string     `json:"name"`
 }
 
-// Check refuses a token that cannot be recorded: one of no known class, or whose name no database takes.
+// Check returns an error if the class is unknown or the name cannot be stored.
 func (k Token) Check() error {
 	if k.Class != SemanticKey && k.Class != Subtype && k.Class != EntityID {
-		return Errorf(Validation, "a token is of class key, subtype or id, and not %q", k.Class)
+		return Errorf(Validation, "unknown token class %q; use key, subtype or id", k.Class)
 	}
 	if !IsStorableText(k.Name) {
-		return Errorf(Validation, "the name of a token must be UTF-8 without NUL, and not %q", k.Name)
+		return Errorf(Validation, "token name %q is not UTF-8 without NUL", k.Name)
 	}
 	return nil
 }

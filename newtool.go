@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 )
 
-// NewTool makes a tool of a typed function. The schema of its arguments is [SchemaFor] In, unless t brings its own.
-// What t leaves unsaid gets the defaults of [Tool.WithDefaults].
+// NewTool returns t with fn as its handler. If t.Parameters is nil, the schema of the arguments is [SchemaFor] of In.
+// Unset fields get the defaults of [Tool.WithDefaults]. NewTool fails if the declaration is not valid.
 func NewTool[In, Out any](t Tool, fn func(context.Context, In) (Out, error)) (Tool, error) {
 	if fn == nil {
-		return t, Errorf(Validation, "the tool %s has no function", t.ID)
+		return t, Errorf(Validation, "tool %s has no function", t.ID)
 	}
 	if t.Parameters == nil {
 		s, err := SchemaFor[In]()
 		if err != nil {
-			return t, Errorf(Validation, "the tool %s: %w", t.ID, err)
+			return t, Errorf(Validation, "tool %s: %w", t.ID, err)
 		}
 		t.Parameters = s
 	}
@@ -29,7 +29,7 @@ func NewTool[In, Out any](t Tool, fn func(context.Context, In) (Out, error)) (To
 	return t, t.Validate()
 }
 
-// MustTool is [NewTool] for declarations that are known to be right: it panics on one that is not.
+// MustTool is like [NewTool] but panics if the declaration is not valid.
 func MustTool[In, Out any](t Tool, fn func(context.Context, In) (Out, error)) Tool {
 	t, err := NewTool(t, fn)
 	if err != nil {
@@ -38,11 +38,11 @@ func MustTool[In, Out any](t Tool, fn func(context.Context, In) (Out, error)) To
 	return t
 }
 
-// Args decodes an invocation's arguments. They have been validated, so a failure is a fault of the tool's own types.
+// Args decodes the arguments of an invocation. They match the tool's schema, so an error means that In does not.
 func Args[In any](inv *Invocation) (In, error) {
 	var in In
 	if err := json.Unmarshal(inv.Args, &in); err != nil {
-		return in, Errorf(ToolFailed, "the arguments do not fit the tool's own types: %w", err)
+		return in, Errorf(ToolFailed, "the arguments match the tool's schema but not its Go type: %w", err)
 	}
 	return in, nil
 }

@@ -2,19 +2,19 @@ package reeve
 
 import "time"
 
-// PrefixNote begins the ids of notes.
+// PrefixNote is the prefix of the ids of notes.
 const PrefixNote = "note"
 
-// MostNote is how many bytes a note may have.
-const MostNote = 2000
+// MaxNote is the maximum size of a note in bytes.
+const MaxNote = 2000
 
-// Note is something that an agent remembers of a user, from one conversation to the next. It is that user's own.
+// Note is a fact that an agent remembers about a user across conversations. It belongs to the user.
 type Note struct {
 	ID             string    `json:"id"`
-	UserID         string    `json:"user_id,omitempty" doc:"Whose it is"`
-	AgentID        string    `json:"agent_id" doc:"Who remembers it"`
-	ConversationID string    `json:"conversation_id,omitempty" doc:"Where it was taken"`
-	TurnID         string    `json:"turn_id,omitempty" doc:"The turn it was taken of"`
+	UserID         string    `json:"user_id,omitempty" doc:"User whom the note is about"`
+	AgentID        string    `json:"agent_id" doc:"Agent that remembers it"`
+	ConversationID string    `json:"conversation_id,omitempty" doc:"Conversation that it comes from"`
+	TurnID         string    `json:"turn_id,omitempty" doc:"Turn that it comes from"`
 	Content        string    `json:"content"`
 	CreatedAt      time.Time `json:"created_at"`
 }

@@ -1,9 +1,9 @@
 package reeve
 
-// Page gives the longest page of at most n things that callers are shown all of. One thing is always given: how to go
-// on from it stands before it then, as what is too long is cut at its end. A tool that gives a list or a text in pages
-// makes them with it: whoever goes on from a page that was cut has never seen what was cut off. page makes one of a
-// number of things.
+// Page returns the longest page of at most n entries that the gate will not truncate. page builds a page of a given
+// number of entries. A tool that returns a list or a text in pages must use it: a caller that continues after a
+// truncated page would miss the entries that were cut off. A single entry may still be too long. Then it is truncated
+// at its end, so the cursor must come before the entries.
 func Page[T any](inv *Invocation, n int, page func(n int) (T, error)) (T, error) {
 	best, err := page(n)
 	if err != nil || n < 2 || inv.Fits == nil || inv.Fits(best) {
@@ -12,12 +12,12 @@ func Page[T any](inv *Invocation, n int, page func(n int) (T, error)) (T, error)
 	if best, err = page(1); err != nil {
 		return best, err
 	}
-	for few, many := 1, n; few+1 < many; { // few is what there is at least, many is too long
-		half := few + (many-few)/2
-		if p, err := page(half); err == nil && inv.Fits(p) { // there may be no place to cut at
-			best, few = p, half
+	for fits, tooMany := 1, n; fits+1 < tooMany; {
+		half := fits + (tooMany-fits)/2
+		if p, err := page(half); err == nil && inv.Fits(p) { // an error means that the text cannot be split there
+			best, fits = p, half
 		} else {
-			many = half
+			tooMany = half
 		}
 	}
 	return best, nil

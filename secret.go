@@ -6,24 +6,24 @@ import (
 	"reeve/internal/redact"
 )
 
-// SecretRule says what a secret must be. A shorter value occurs by chance in ordinary text, so that it could not be
-// redacted; other characters fit into no header.
+// SecretRule describes a valid secret. A shorter value would occur by chance in ordinary text and could not be
+// redacted. Other characters are not allowed in HTTP headers.
 const SecretRule = "printable ASCII of 6 characters or more"
 
-// SecretMark begins a reference to a secret in the spec of a tool, as in ${secret:NAME}.
+// SecretMark is the beginning of a reference to a secret in a tool's spec, as in ${secret:NAME}.
 const SecretMark = "${secret:"
 
-// CheckSecret refuses a value that cannot be used as a secret. It ignores line breaks at the end, as files have them.
+// CheckSecret returns an error if value is not valid as a secret. It ignores line breaks at the end.
 func CheckSecret(value string) error {
 	value = strings.TrimRight(value, "\r\n")
 	switch {
 	case len(value) < redact.MinStored:
-		return InvalidField("/value", "is too short for a secret: it would occur by chance and could not be redacted",
+		return InvalidField("/value", "is too short: it would occur by chance in other text and could not be redacted",
 			SecretRule)
 	case strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }):
-		return InvalidField("/value", "cannot be used as a secret", SecretRule)
+		return InvalidField("/value", "has characters that a secret cannot have", SecretRule)
 	case strings.Contains(value, Redacted):
-		return InvalidField("/value", "holds the mark that replaces a secret where it is shown", "the secret itself")
+		return InvalidField("/value", "has the text that replaces redacted secrets", "the secret itself")
 	}
 	return nil
 }

@@ -7,61 +7,62 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"reeve/internal/canonjson"
 )
 
-// StateVersion is the schema version of slots and of an agent's config. Leaving it out means this one.
+// StateVersion is the schema version of slots and of agent configs. It is also the default.
 const StateVersion = 1
 
-// AgentState is what an agent remembers of itself between runs, the same on every node.
+// AgentState is the state that an agent has between runs. It is the same on every node.
 type AgentState struct {
 	AgentID   string                `json:"agent_id"`
-	Revision  int64                 `json:"revision" doc:"Counts the changes of slots; a change names the one it was made from"`
+	Revision  int64                 `json:"revision" doc:"Number of changes to the slots so far"`
 	Slots     AgentSlots            `json:"slots"`
-	Stamps    map[string]SlotWriter `json:"slot_stamps" doc:"Who wrote each slot last, by path; a slot that was taken away keeps its mark"`
-	Head      string                `json:"head_message_id,omitempty" doc:"The last message of its newest run"`
+	Stamps    map[string]SlotWriter `json:"slot_stamps" doc:"Last writer of each slot, by path; includes deleted slots"`
+	Head      string                `json:"head_message_id,omitempty" doc:"Last message of the newest run"`
 	Summary   string                `json:"summary_message_id,omitempty"`
-	Processed map[string]int64      `json:"processed" doc:"The changes it has seen: the last number of each node"`
+	Processed map[string]int64      `json:"processed" doc:"Changes that the agent has seen, as the last number of each node"`
 	Stamp     Stamp                 `json:"stamp"`
 	UpdatedAt time.Time             `json:"updated_at"`
 }
 
-// AgentSlots are what an agent is after and how it is to go about it. What is not known here goes into Extension, by
-// namespace.
+// AgentSlots has an agent's goals and preferences. Other programs store their own data in Extension, by namespace.
 type AgentSlots struct {
-	SchemaVersion int                        `json:"schema_version,omitempty" minimum:"1" doc:"1; that is also what leaving it out means"`
+	SchemaVersion int                        `json:"schema_version,omitempty" minimum:"1" doc:"Default: 1"`
 	PrimaryGoal   string                     `json:"primary_goal,omitempty" maxLength:"8000"`
-	ActiveTaskID  string                     `json:"active_task_id,omitempty" maxLength:"64" doc:"The task it is at"`
-	OpenLoopIDs   []string                   `json:"open_loop_ids,omitempty" maxItems:"1000" doc:"What it means to come back to, each id once"`
-	Preferences   map[string]string          `json:"preferences,omitempty" doc:"By key, such as tone"`
-	Extension     map[string]json.RawMessage `json:"extension,omitempty" doc:"By namespace, such as org.example.gym: an object that is kept as it is"`
+	ActiveTaskID  string                     `json:"active_task_id,omitempty" maxLength:"64" doc:"Id of the current task"`
+	OpenLoopIDs   []string                   `json:"open_loop_ids,omitempty" maxItems:"1000" doc:"Ids of things to return to, each once"`
+	Preferences   map[string]string          `json:"preferences,omitempty" doc:"Preferences by key, such as tone"`
+	Extension     map[string]json.RawMessage `json:"extension,omitempty" doc:"Objects by namespace, such as org.example.gym"`
 }
 
-// SlotWriter is who wrote one slot, and their number by then.
+// SlotWriter is the node that wrote a slot, and its counter at that time.
 type SlotWriter struct {
 	Node    string `json:"node"`
 	Counter int64  `json:"counter"`
 }
 
-// namespace is what owns a part of an extension.
-var namespace = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*$`)
+// namespacePattern matches namespaces of extensions, such as org.example.gym.
+var namespacePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*$`)
 
-// checkVersion refuses a schema version that this build does not know.
+// checkVersion returns an error if this build does not support schema version v.
 func checkVersion(path string, v int) error {
 	if v != 0 && v != StateVersion {
-		return InvalidField(path+"/schema_version", "is not known to this build", strconv.Itoa(StateVersion))
+		return InvalidField(path+"/schema_version", "is not supported by this build", strconv.Itoa(StateVersion))
 	}
 	return nil
 }
 
-// checkExtension refuses parts of an extension that have no namespace or are not objects.
+// checkExtension returns an error if a key of e is not a namespace or a value is not an object.
 func checkExtension(path string, e map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
-		at := path + "/extension/" + EscapePointer(name)
-		if !namespace.MatchString(name) || len(name) > MaxKey {
+		at := path + "/extension/" + canonjson.EscapePointer(name)
+		if !namespacePattern.MatchString(name) || len(name) > MaxKey {
 			return InvalidField(at, "is not a namespace", "lower-case words joined by dots, such as org.example.gym")
 		}
-		if v, err := ParseJSON(e[name]); err != nil {
-			return InvalidField(at, AsError(err).Message, "an object")
+		if v, err := canonjson.Parse(e[name]); err != nil {
+			return InvalidField(at, err.Error(), "an object")
 		} else if _, ok := v.(map[string]any); !ok {
 			return InvalidField(at, "is not an object", "an object")
 		}
@@ -69,13 +70,13 @@ func checkExtension(path string, e map[string]json.RawMessage) error {
 	return nil
 }
 
-// Bounds of slots and extensions.
+// The limits of slots and extensions.
 const (
 	MaxKey   = 128       // bytes of a preference's key or a namespace
 	MaxSlots = 256 << 10 // bytes of all slots together
 )
 
-// Validate checks slots, and names what is wrong by its path below /slots.
+// Validate checks the slots. Errors have a path below /slots.
 func (s AgentSlots) Validate() error {
 	if err := checkVersion("/slots", s.SchemaVersion); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (s AgentSlots) Validate() error {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Preferences)) {
-		at := "/slots/preferences/" + EscapePointer(k)
+		at := "/slots/preferences/" + canonjson.EscapePointer(k)
 		if k == "" || len(k) > MaxKey {
 			return InvalidField(at, "is not a key", "1 to "+strconv.Itoa(MaxKey)+" bytes")
 		}
@@ -110,7 +111,7 @@ func (s AgentSlots) Validate() error {
 	return nil
 }
 
-// Paths gives each slot's value as text, by its path: what two nodes wrote is compared and merged slot by slot.
+// Paths returns the value of each slot as text, by path. Nodes compare and merge slots by path.
 func (s AgentSlots) Paths() map[string]string {
 	out := map[string]string{}
 	set := func(path, v string) {
@@ -133,29 +134,29 @@ func (s AgentSlots) Paths() map[string]string {
 	return out
 }
 
-// RunStatus is what an agent is doing on this node.
+// RunStatus is the current activity of an agent on this node.
 type RunStatus string
 
-// What an agent may be doing.
+// The run statuses.
 const (
 	StatusIdle    RunStatus = "idle"
-	StatusQueued  RunStatus = "queued"  // a wake waits for it
-	StatusRunning RunStatus = "running" // a run is under way
-	StatusParked  RunStatus = "parked"  // its run waits for a person
+	StatusQueued  RunStatus = "queued"  // has queued wakes
+	StatusRunning RunStatus = "running" // has an active run
+	StatusParked  RunStatus = "parked"  // its run is parked
 )
 
-// AgentRuntime is how an agent is on this node, and is never shared.
+// AgentRuntime is the status of an agent on this node. It is not shared between nodes.
 type AgentRuntime struct {
 	AgentID   string     `json:"agent_id"`
 	Status    RunStatus  `json:"run_status"`
-	ActiveRun string     `json:"active_run,omitempty" doc:"The run it is at; those of its schedules are beside it"`
-	Runs      int        `json:"open_runs" doc:"Runs that have not ended, those of its schedules too"`
+	ActiveRun string     `json:"active_run,omitempty" doc:"Active run, other than runs of schedules"`
+	Runs      int        `json:"open_runs" doc:"Runs that have not ended, including runs of schedules"`
 	Queued    int        `json:"queued_wakes"`
 	Failures  int        `json:"failure_streak"`
-	LastRunAt *time.Time `json:"last_run_at,omitempty" doc:"When its last run ended"`
+	LastRunAt *time.Time `json:"last_run_at,omitempty" doc:"When the last run ended"`
 }
 
-// Stamp is who wrote a shared row, and what they had seen.
+// Stamp is the last writer of a shared row and the version vector at that time.
 type Stamp struct {
 	Node    string           `json:"node"`
 	Counter int64            `json:"counter"`

@@ -5,17 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// Truncate gives the beginning of a text that is longer than so many bytes, in whole characters, and says that there is
-// more.
-func Truncate(text string, most int) string {
-	if len(text) <= most {
+// Truncate returns text, or its first maxBytes bytes without a partial character, followed by an ellipsis.
+func Truncate(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 }
 
-// SanitizeText makes any text one that both databases take. It is for what must be recorded whatever it is, like a
-// tool's output, or how a run ended.
+// SanitizeText replaces invalid UTF-8 and NUL with U+FFFD, so that both databases accept the text. It is for text that
+// must be recorded in any case, such as a tool's output.
 func SanitizeText(text string) string {
 	if IsStorableText(text) {
 		return text
@@ -23,7 +22,7 @@ func SanitizeText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// IsStorableText tells whether both databases take a text: UTF-8 without NUL.
+// IsStorableText reports whether both databases accept the text: it is UTF-8 without NUL.
 func IsStorableText(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
 }

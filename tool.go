@@ -7,110 +7,119 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"reeve/internal/canonjson"
 )
 
-// ToolKind says where a tool's handler comes from.
+// ToolKind says how a tool is implemented.
 type ToolKind string
 
 // The kinds of tool.
 const (
 	GoTool     ToolKind = "go"     // compiled in
-	HTTPTool   ToolKind = "http"   // an endpoint described by its Spec
-	ScriptTool ToolKind = "script" // computation in a sandbox, written down in its Spec
+	HTTPTool   ToolKind = "http"   // an HTTP endpoint described by Spec
+	ScriptTool ToolKind = "script" // a sandboxed script in Spec
 	MCPTool    ToolKind = "mcp"    // not in this build yet
 )
 
-// Retry is how a tool is tried again after an infrastructure error. Business errors are never tried again.
+// Retry is the retry policy of a tool for infrastructure errors. Other errors are never retried.
 type Retry struct {
-	Attempts int   `json:"attempts,omitempty" minimum:"1" maximum:"10" doc:"How often in all; 1 means never again"`
-	DelayMS  int64 `json:"delay_ms,omitempty" minimum:"0" maximum:"60000" doc:"Before the second attempt; doubles each time"`
-	MaxMS    int64 `json:"max_ms,omitempty" minimum:"0" maximum:"60000" doc:"The longest delay"`
+	Attempts int   `json:"attempts,omitempty" minimum:"1" maximum:"10" doc:"Attempts in total; 1 means no retry"`
+	DelayMS  int64 `json:"delay_ms,omitempty" minimum:"0" maximum:"60000" doc:"Delay before the first retry; doubles each time"`
+	MaxMS    int64 `json:"max_ms,omitempty" minimum:"0" maximum:"60000" doc:"Maximum delay"`
 }
 
-// Tool is a row of the catalogue and, for one that is compiled in, its handler.
+// Tool is an entry of the tool catalogue and, if the tool is compiled in, its handler.
 type Tool struct {
-	ID           string          `json:"id" doc:"What callers say"`
-	WorkspaceID  string          `json:"workspace_id,omitempty" doc:"Empty for tools that every workspace has"`
+	ID           string          `json:"id" doc:"Name that callers use"`
+	WorkspaceID  string          `json:"workspace_id,omitempty" doc:"Empty for tools of all workspaces"`
 	Kind         ToolKind        `json:"kind"`
-	Name         string          `json:"name" doc:"What people read"`
-	Description  string          `json:"description" doc:"What a model reads"`
+	Name         string          `json:"name" doc:"Name shown to people"`
+	Description  string          `json:"description" doc:"Description for models"`
 	Parameters   json.RawMessage `json:"parameters" doc:"JSON Schema of the arguments"`
-	ConfigSchema json.RawMessage `json:"config_schema,omitempty" doc:"JSON Schema of the per-agent settings"`
+	ConfigSchema json.RawMessage `json:"config_schema,omitempty" doc:"JSON Schema of the settings per agent"`
 	HandlerKey   string          `json:"handler_key"`
 	Category     string          `json:"category"`
 	Pack         string          `json:"pack,omitempty"`
 	Tier         Tier            `json:"tier"`
 	Effect       Effect          `json:"effect"`
-	Capability   string          `json:"capability,omitempty" doc:"What an agent's profile must include; empty means nothing"`
+	Capability   string          `json:"capability,omitempty" doc:"Capability that the agent's profile must have"`
 	Risk         Risk            `json:"risk"`
 	TimeoutMS    int64           `json:"timeout_ms"`
 	Retry        Retry           `json:"retry"`
-	Identity     []string        `json:"identity,omitempty" doc:"The arguments that say which thing is acted on; none means all"`
-	Previews     bool            `json:"previews" doc:"True when previewOnly is understood"`
-	Async        bool            `json:"async,omitempty" doc:"Its callers go on without waiting for it; its result comes later"`
-	Cost         Amount          `json:"cost,omitzero" doc:"What one call may cost at the most, reserved before it runs"`
+	Identity     []string        `json:"identity,omitempty" doc:"Arguments that identify the target; empty means all"`
+	Previews     bool            `json:"previews" doc:"True if the tool supports previews"`
+	Async        bool            `json:"async,omitempty" doc:"Callers do not wait; the result is delivered later"`
+	Cost         Amount          `json:"cost,omitzero" doc:"Maximum cost of a call, reserved before it runs"`
 	Version      int             `json:"version"`
-	Spec         json.RawMessage `json:"spec,omitempty" doc:"Of a user-defined tool: how it is reached"`
-	Broken       string          `json:"broken,omitempty" doc:"Why it cannot be called"`
+	Spec         json.RawMessage `json:"spec,omitempty" doc:"User-defined tools only: implementation"`
+	Broken       string          `json:"broken,omitempty" doc:"Why the tool cannot be called"`
 	CreatedAt    time.Time       `json:"created_at"`
 
-	Handler Handler `json:"-"` // does the work
-	// of a local tool: it begins something, and its callers wait for what that comes to, which is delivered later
-	Awaits   bool          `json:"-"`
-	Check    SecurityCheck `json:"-"` // security policy: refuses arguments before anything is run; may be nil
-	Settings SecurityCheck `json:"-"` // refuses settings that name what there is not, when they are set; may be nil
-	Preview  Previewer     `json:"-"` // says what would change; nil means no preview
-	Verify   Verifier      `json:"-"` // of a verifiable tool: looks up what happened
-	// of a category-bound tool: which categories a call touches; nil means not bound
+	Handler  Handler       `json:"-"` // executes a call
+	Check    SecurityCheck `json:"-"` // rejects arguments by security policy, before the handler runs; may be nil
+	Settings SecurityCheck `json:"-"` // rejects settings that refer to missing objects, when they are set; may be nil
+	Preview  Previewer     `json:"-"` // computes what would change; nil means no preview
+	Verify   Verifier      `json:"-"` // looks up the outcome of an attempt; verifiable tools only
+
+	// Awaits is set for a local tool that starts work whose outcome is delivered later. Its callers wait for it.
+	Awaits bool `json:"-"`
+	// Categories returns the categories that a call accesses. Nil means that the tool is not bound to categories.
 	Categories Classifier `json:"-"`
-	// of a tool with methods: which calls change nothing, so that scripts may make them anywhere; nil means none
+	// Reads reports whether a call changes nothing although the tool can change something. Scripts may make such calls
+	// outside of items. Nil means that every call changes something.
 	Reads ReadDetector `json:"-"`
-	// the fields of its results that name files: only stored secrets are removed from them
-	Names      []string `json:"-"`
-	PassTokens bool     `json:"-"` // JSON Web Tokens in its results keep their signature, as confirm links need
+	// Names lists the fields of results that have file names. Only stored secrets are redacted in them.
+	Names []string `json:"-"`
+	// PassTokens keeps the signature of JSON Web Tokens in results, which confirmation links need.
+	PassTokens bool `json:"-"`
 }
 
-// Handler does a tool's work. The value it returns is shown to the caller: a string as it is, anything else as JSON.
+// Handler executes a call of a tool. The caller receives the returned value, a string as is and anything else as JSON.
 //
-// An error of type *Error says what happened: InProgress (of an asynchronous tool, or one that awaits) that its outcome
-// will be delivered from outside, under the operation's id, within RetryAfter if that is set, else within the tool's
-// timeout; Unavailable means that nothing was sent and trying again may help, Timeout or UnknownOutcome that nobody can
-// tell, anything else that the tool refused and had no effect. Context and network errors are understood by their type.
-// Any other error is taken as the tool's own refusal.
+// The code of a returned *Error says what happened:
+//
+//   - InProgress: the outcome will be delivered from outside under the operation's id, within RetryAfter or, if that is
+//     not set, within the tool's timeout. Only for asynchronous tools and tools with Awaits.
+//   - Unavailable: nothing was sent, and a retry may help.
+//   - Timeout, UnknownOutcome: the effect may have happened.
+//   - Any other code: the tool refused, without effect.
+//
+// Context and network errors are classified by their type. Any other error means that the tool refused.
 type Handler func(ctx context.Context, inv *Invocation) (any, error)
 
-// SecurityCheck refuses arguments that security policy forbids. It must not change anything.
+// SecurityCheck returns an error if security policy forbids the arguments. It must not change anything.
 type SecurityCheck func(ctx context.Context, inv *Invocation) error
 
-// Previewer says what a call would change and what that is based on. It must not change anything.
+// Previewer returns what a call would change. It must not change anything.
 type Previewer func(ctx context.Context, inv *Invocation) (Preview, error)
 
 // Preview is the exact change a call would make.
 type Preview struct {
-	Change string // for people and models: a diff, a list
-	Base   string // names the state it was computed from; a call with another base is refused as stale
+	Change string // text for people and models, such as a diff
+	Base   string // identifies the state it is based on; a call with another base is refused as stale
 }
 
-// Verifier looks up what became of an earlier attempt. With Applied it also gives the result to record.
+// Verifier looks up the outcome of an earlier attempt. With Applied it also returns the result to record.
 type Verifier func(ctx context.Context, inv *Invocation) (Outcome, any, error)
 
-// Classifier gives the categories a call touches.
+// Classifier returns the categories that a call accesses.
 type Classifier func(ctx context.Context, inv *Invocation) ([]string, error)
 
-// ReadDetector tells whether a call with these arguments changes nothing.
+// ReadDetector reports whether a call with these arguments changes nothing.
 type ReadDetector func(args json.RawMessage) bool
 
 var (
-	toolID     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)
-	slug       = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
-	noPrefixes = []string{"reeve_"}
+	toolIDPattern    = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)
+	slugPattern      = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
+	reservedPrefixes = []string{"reeve_"}
 )
 
-// defaultTimeout is how long a tool may run when it does not say.
+// defaultTimeout is the time limit of a tool that declares none.
 const defaultTimeout = 30 * time.Second
 
-// WithDefaults fills what a tool left unsaid, always towards caution: no effect class means unsafe, and an unsafe tool
-// with no tier is privileged.
+// WithDefaults returns the tool with unset fields set to cautious defaults. The default effect is unsafe, and the
+// default tier of an unsafe tool is privileged.
 func (t Tool) WithDefaults() Tool {
 	set := func(p *string, v string) {
 		if *p == "" {
@@ -145,28 +154,28 @@ func (t Tool) WithDefaults() Tool {
 	return t
 }
 
-// Validate checks a tool's declaration. Its schemas are compiled by the catalogue, not here.
+// Validate checks a tool's declaration, except for its schemas, which the catalogue compiles.
 func (t Tool) Validate() error {
 	var f []Field
 	bad := func(path, expected, format string, args ...any) {
 		f = append(f, Field{Path: path, Message: Errorf("", format, args...).Message, Expected: expected})
 	}
-	if !toolID.MatchString(t.ID) {
-		bad("/id", toolID.String(), "%q is not a tool id", t.ID)
+	if !toolIDPattern.MatchString(t.ID) {
+		bad("/id", toolIDPattern.String(), "%q is not a tool id", t.ID)
 	}
-	for _, p := range noPrefixes {
+	for _, p := range reservedPrefixes {
 		if strings.HasPrefix(t.ID, p) {
-			bad("/id", "another prefix", "ids that begin with %q are Reeve's own", p)
+			bad("/id", "another prefix", "the prefix %q is reserved", p)
 		}
 	}
 	if t.Description == "" {
-		bad("/description", "a sentence or more", "a tool without a description cannot be chosen")
+		bad("/description", "a sentence or more", "the description is empty; models need it to choose the tool")
 	}
-	if !slug.MatchString(t.Category) {
-		bad("/category", slug.String(), "%q is not a category", t.Category)
+	if !slugPattern.MatchString(t.Category) {
+		bad("/category", slugPattern.String(), "%q is not a category", t.Category)
 	}
-	if t.Capability != "" && !slug.MatchString(t.Capability) {
-		bad("/capability", slug.String(), "%q is not a capability", t.Capability)
+	if t.Capability != "" && !slugPattern.MatchString(t.Capability) {
+		bad("/capability", slugPattern.String(), "%q is not a capability", t.Capability)
 	}
 	if !slices.Contains(Effects(), t.Effect) {
 		bad("/effect", "one of read, local, keyed, verifiable, unsafe", "%q is not an effect class", t.Effect)
@@ -178,10 +187,10 @@ func (t Tool) Validate() error {
 		bad("/tier", "side_effecting or privileged", "a tool that changes something cannot be read_only")
 	}
 	if t.Async && t.Effect == Local {
-		bad("/async", "false", "a local tool's effect and record are one transaction; nothing of it can come later")
+		bad("/async", "false", "a local tool cannot be asynchronous: its effect and record are one transaction")
 	}
 	if t.Awaits && t.Effect != Local {
-		bad("/effect", "local", "what a tool begins that awaits it is written with the call")
+		bad("/effect", "local", "a tool with Awaits must be local: the work it starts is written with the call")
 	}
 	if !slices.Contains(Risks(), t.Risk) {
 		bad("/risk", "one of low, medium, high", "%q is not a risk", t.Risk)
@@ -197,28 +206,28 @@ func (t Tool) Validate() error {
 	}
 	if c := t.Cost; c.Calls != 0 || c.Millis != 0 || c.Tokens < 0 || c.Micros < 0 {
 		bad("/cost", "tokens and micros of 0 or more",
-			"a call is one call, and takes the time it takes; only tokens and money can be declared")
+			"calls and time cannot be declared as cost; declare tokens and micros only")
 	}
 	if t.Kind == GoTool && t.Handler != nil && t.Effect == Verifiable && t.Verify == nil {
-		bad("/effect", "a Verify function", "a verifiable tool must be able to look up what happened")
+		bad("/effect", "a Verify function", "a verifiable tool needs a Verify function to look up outcomes")
 	}
 	if len(f) == 0 {
 		return nil
 	}
-	return &Error{Code: Validation, Message: "the tool " + t.ID + " is not declared well: " + f[0].Message, Fields: f}
+	return &Error{Code: Validation, Message: "the declaration of tool " + t.ID + " is not valid: " + f[0].Message, Fields: f}
 }
 
-// Timeout is how long a call may run.
+// Timeout returns the time limit of a call.
 func (t Tool) Timeout() time.Duration { return time.Duration(t.TimeoutMS) * time.Millisecond }
 
-// Fingerprint is a hash of everything a caller or approver relies on. It changes when the contract does, and only then.
+// Fingerprint returns a hash of the tool's contract: everything that a caller or an approver relies on.
 func (t Tool) Fingerprint() string {
 	t.CreatedAt, t.Broken = time.Time{}, ""
 	b, err := json.Marshal(t)
 	if err != nil {
 		return Hash([]byte(t.ID)) // a schema that is not JSON cannot be registered
 	}
-	if c, err := Canonical(b); err == nil {
+	if c, err := canonjson.Canonical(b); err == nil {
 		b = c
 	}
 	return Hash(b)[:16]

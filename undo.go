@@ -2,25 +2,25 @@ package reeve
 
 import "encoding/json"
 
-// UndoGuard is embedded in the arguments of a tool that takes calls back: it replaces what such a call left, and
-// nothing that somebody has said since.
+// UndoGuard is embedded in the arguments of a tool that undoes calls. It prevents an undo from replacing values that
+// were changed after the call.
 //
-//	inv.UndoWith("rename", renameArgs{ID: id, Name: before, Undoing: reeve.Left(after)})
+//	inv.UndoWith("rename", renameArgs{ID: id, Name: before, UndoGuard: reeve.NewUndoGuard(after)})
 type UndoGuard struct {
-	Expect string `json:"expect,omitempty" maxLength:"80" doc:"Undo uses it: change nothing that somebody has changed since"`
+	Expect string `json:"expect,omitempty" maxLength:"80" doc:"For undo only: fail if the value has changed since"`
 }
 
-// NewUndoGuard names the values that a call leaves, for the call that will replace them.
+// NewUndoGuard returns a guard for v, the values after the call that may be undone.
 func NewUndoGuard(v any) UndoGuard {
 	b, _ := json.Marshal(v)
 	return UndoGuard{Hash(b)}
 }
 
-// Check refuses to replace values that are not those which were left.
+// Check returns a Stale error if the current values v differ from those that the guard was made for.
 func (u UndoGuard) Check(v any) error {
 	if u.Expect == "" || u == NewUndoGuard(v) {
 		return nil
 	}
-	return Errorf(Stale, "what was done has been changed since").
-		Hintf("look at what is there now, and change that; nothing was taken back")
+	return Errorf(Stale, "the result of the call has been changed since").
+		Hintf("nothing was undone; read the current state and change that")
 }

@@ -6,16 +6,16 @@ import (
 	"reeve"
 )
 
-// AgentRequest makes or changes an agent. In a change, what is left out stays.
+// AgentRequest creates or changes an agent. In a change, absent fields stay unchanged.
 type AgentRequest struct {
 	Name       *string          `json:"name,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9][a-zA-Z0-9_.-]*$"`
-	Kind       *string          `json:"kind,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_.-]*$" doc:"Chooses the capability profile; assistant if left out"`
-	Lifecycle  *reeve.Lifecycle `json:"lifecycle,omitempty" enum:"created,active,dormant,destroyed" doc:"A new one is active if left out, and is not made as destroyed"`
-	Mode       *reeve.Mode      `json:"mode,omitempty" enum:"autonomous,interactive,hybrid" doc:"Who may wake it"`
-	ThrottleMS *int64           `json:"throttle_ms,omitempty" minimum:"0" maximum:"86400000" doc:"How long after a run changes and timers wait"`
-	Categories *[]string        `json:"categories,omitempty" maxItems:"1000" doc:"The categories it may touch, by id or name; kept by id"`
+	Kind       *string          `json:"kind,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_.-]*$" doc:"Default: assistant"`
+	Lifecycle  *reeve.Lifecycle `json:"lifecycle,omitempty" enum:"created,active,dormant,destroyed" doc:"Default: active"`
+	Mode       *reeve.Mode      `json:"mode,omitempty" enum:"autonomous,interactive,hybrid" doc:"Which kinds of wake start a run"`
+	ThrottleMS *int64           `json:"throttle_ms,omitempty" minimum:"0" maximum:"86400000" doc:"Delay of wakes after a run"`
+	Categories *[]string        `json:"categories,omitempty" maxItems:"1000" doc:"Categories it may access, by id or name"`
 	Policy     *reeve.Policy    `json:"policy,omitempty" doc:"Which calls a person must approve or accept"`
-	Config     json.RawMessage  `json:"config,omitempty" doc:"An object: the settings of its brain, schema_version, and extension by namespace; see docs/agents.md"`
+	Config     json.RawMessage  `json:"config,omitempty" doc:"Settings of its brain; see docs/agents.md"`
 }
 
 // AgentList is a page of agents.
@@ -24,7 +24,7 @@ type AgentList struct {
 	Next   string        `json:"next_cursor,omitempty"`
 }
 
-// MessageList is a page of a thread.
+// MessageList is a page of a thread's messages.
 type MessageList struct {
 	Messages []reeve.Message `json:"messages"`
 	Next     string          `json:"next_cursor,omitempty"`
@@ -32,6 +32,6 @@ type MessageList struct {
 
 // AgentStateRequest replaces an agent's slots.
 type AgentStateRequest struct {
-	Revision int64            `json:"revision" minimum:"0" maximum:"9007199254740991" doc:"The revision that the change was made from; another means that somebody was faster"`
-	Slots    reeve.AgentSlots `json:"slots" doc:"All of them: what is left out is taken away"`
+	Revision int64            `json:"revision" minimum:"0" maximum:"9007199254740991" doc:"Revision last read; STALE if it has changed"`
+	Slots    reeve.AgentSlots `json:"slots" doc:"All slots; absent ones are deleted"`
 }

@@ -2,24 +2,24 @@ package api
 
 import "reeve"
 
-// SessionFileList is a page of the files of a session.
+// SessionFileList is a page of a session's files.
 type SessionFileList struct {
 	Files []reeve.SessionFile `json:"files"`
 	Next  string              `json:"next_cursor,omitempty"`
 }
 
-// SessionFileContent is a file of a session with what is in it.
+// SessionFileContent is a session file with its content.
 type SessionFileContent struct {
 	reeve.SessionFile
-	Content string `json:"content" doc:"Without secrets"`
+	Content string `json:"content" doc:"Content with secrets redacted"`
 }
 
-// VersionRequest names a version.
+// VersionRequest selects a script version.
 type VersionRequest struct {
-	Version string `json:"version" minLength:"3" maxLength:"20" doc:"Such as 1.0"`
+	Version string `json:"version" minLength:"3" maxLength:"20" doc:"For example 1.0"`
 }
 
-// ItemRequest names an item.
+// ItemRequest selects an item of an automation.
 type ItemRequest struct {
 	Item   string `json:"item" minLength:"1" maxLength:"1024"`
 	Reason string `json:"reason,omitempty" maxLength:"1000"`
@@ -31,22 +31,22 @@ type AutomationList struct {
 	Next        string             `json:"next_cursor,omitempty"`
 }
 
-// ScriptVersionList is an automation's versions, newest first.
+// ScriptVersionList lists an automation's script versions, newest first.
 type ScriptVersionList struct {
 	Versions []reeve.ScriptVersion `json:"versions"`
 	Active   string                `json:"active,omitempty"`
 }
 
-// RunFrameType says what a frame of a run means.
+// RunFrameType is the type of a run frame.
 type RunFrameType string
 
-// The types.
+// The types of run frames.
 const (
-	RunProgress RunFrameType = "progress" // it has come further, or stands somewhere else
-	RunComplete RunFrameType = "complete" // it has ended; the last frame, with the log
+	RunProgress RunFrameType = "progress" // the progress or the state changed
+	RunComplete RunFrameType = "complete" // the run ended; last frame, with the log
 )
 
-// RunFrame is what somebody who follows a run is told: where it stands now.
+// RunFrame is an event with the current state of a run, for clients that follow the run.
 type RunFrame struct {
 	Type RunFrameType `json:"type"`
 	reeve.AutomationRun
@@ -58,13 +58,13 @@ type AutomationRunList struct {
 	Next string                `json:"next_cursor,omitempty"`
 }
 
-// ItemHistory is an item and all attempts at it.
+// ItemHistory is an item with all its attempts.
 type ItemHistory struct {
 	reeve.Item
-	Attempts []reeve.ItemAttempt `json:"attempts" doc:"Oldest first"`
+	Attempts []reeve.ItemAttempt `json:"attempts" doc:"Attempts, oldest first"`
 }
 
-// Plan is a page of what a dry run would have done, in order.
+// Plan is a page of the calls that a dry run planned, in order.
 type Plan struct {
 	RunID   string              `json:"run_id"`
 	AgentID string              `json:"agent_id"`
@@ -72,12 +72,12 @@ type Plan struct {
 	Next    string              `json:"next_cursor,omitempty"`
 }
 
-// ScriptJobList is an automation's script jobs, newest first.
+// ScriptJobList lists an automation's script jobs, newest first.
 type ScriptJobList struct {
 	ScriptJobs []reeve.ScriptJob `json:"script_jobs"`
 }
 
-// AnswerRequest answers a script job's question.
+// AnswerRequest answers the question of a script job.
 type AnswerRequest struct {
 	Answer string `json:"answer" minLength:"1" maxLength:"8000"`
 }

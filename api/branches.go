@@ -2,7 +2,7 @@ package api
 
 import "reeve"
 
-// ProjectList is the projects of a workspace.
+// ProjectList lists the projects of a workspace.
 type ProjectList struct {
 	Projects []reeve.Project `json:"projects"`
 }
@@ -15,5 +15,5 @@ type BranchList struct {
 
 // MergeRequest merges a branch into its project's default branch.
 type MergeRequest struct {
-	Message string `json:"message,omitempty" maxLength:"8000" doc:"What the commit says; default: which branch it was"`
+	Message string `json:"message,omitempty" maxLength:"8000" doc:"Commit message. Default: names the branch"`
 }

@@ -2,46 +2,46 @@ package api
 
 import "reeve"
 
-// StopRequest turns the kill switch on.
+// StopRequest turns a kill switch on.
 type StopRequest struct {
-	Agent  string `json:"agent,omitempty" maxLength:"128" doc:"One agent; everything in the workspace if left out"`
+	Agent  string `json:"agent,omitempty" maxLength:"128" doc:"Agent to stop. Default: the whole workspace"`
 	Reason string `json:"reason,omitempty" maxLength:"500"`
 }
 
-// ProfileList is a workspace's capability profiles, built-in ones included.
+// ProfileList lists a workspace's capability profiles, including built-in ones.
 type ProfileList struct {
 	Profiles []reeve.Profile `json:"profiles"`
 }
 
-// ProfileRequest sets what agents of a kind may do.
+// ProfileRequest sets the capabilities of an agent kind.
 type ProfileRequest struct {
 	Capabilities []string `json:"capabilities" maxItems:"200"`
 }
 
-// BudgetList is a workspace's budgets.
+// BudgetList lists a workspace's budgets.
 type BudgetList struct {
 	Budgets []reeve.Budget `json:"budgets"`
 }
 
-// BudgetRequest sets a subject's limits.
+// BudgetRequest sets the budget of a subject.
 type BudgetRequest struct {
-	Parent   string         `json:"parent,omitempty" maxLength:"200" doc:"Another subject this one draws on"`
+	Parent   string         `json:"parent,omitempty" maxLength:"200" doc:"Subject whose budget is charged too"`
 	Limit    reeve.Amount   `json:"limit"`
 	OnExceed reeve.OnExceed `json:"on_exceed,omitempty" enum:"end,park" default:"end"`
 }
 
-// HoldReport is what a held server would go on with.
+// HoldReport lists the work that a held server would continue.
 type HoldReport struct {
 	Held   bool                   `json:"held"`
 	Hold   *reeve.Hold            `json:"hold,omitempty"`
-	Counts map[reeve.HeldKind]int `json:"counts,omitempty" doc:"How much there is of each kind"`
-	Work   []reeve.HeldWork       `json:"work" doc:"The first of each kind"`
-	More   bool                   `json:"more,omitempty" doc:"There is more than is listed"`
+	Counts map[reeve.HeldKind]int `json:"counts,omitempty" doc:"Number of entries by kind"`
+	Work   []reeve.HeldWork       `json:"work" doc:"First entries of each kind"`
+	More   bool                   `json:"more,omitempty" doc:"The list is incomplete"`
 }
 
-// ResumeRequest lets a held server go on, or turns the kill switch off.
+// ResumeRequest resumes a held server or turns a kill switch off.
 type ResumeRequest struct {
-	Agent   string   `json:"agent,omitempty" maxLength:"128" doc:"One agent; everything in the workspace, or the held server, if left out"`
-	Skip    []string `json:"skip,omitempty" maxItems:"1000" doc:"Of a held server: runs, wakes and overdue schedules that do not go on"`
-	SkipAll bool     `json:"skip_all,omitempty" doc:"Of a held server: no run, wake or overdue firing goes on"`
+	Agent   string   `json:"agent,omitempty" maxLength:"128" doc:"Default: the workspace or the held server"`
+	Skip    []string `json:"skip,omitempty" maxItems:"1000" doc:"Held server: runs, wakes and overdue schedules to drop"`
+	SkipAll bool     `json:"skip_all,omitempty" doc:"Held server: drop all runs, wakes and overdue firings"`
 }

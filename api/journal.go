@@ -2,12 +2,12 @@ package api
 
 import "reeve"
 
-// CategoryList is a workspace's categories.
+// CategoryList lists a workspace's categories.
 type CategoryList struct {
 	Categories []reeve.Category `json:"categories"`
 }
 
-// LabelList is a workspace's labels.
+// LabelList lists a workspace's labels.
 type LabelList struct {
 	Labels []reeve.Label `json:"labels"`
 }
@@ -18,7 +18,7 @@ type TaskList struct {
 	Next  string       `json:"next_cursor,omitempty"`
 }
 
-// ChecklistList is a task's checklists.
+// ChecklistList lists a task's checklists.
 type ChecklistList struct {
 	Checklists []reeve.Checklist `json:"checklists"`
 }
@@ -29,7 +29,7 @@ type RatingList struct {
 	Next    string         `json:"next_cursor,omitempty"`
 }
 
-// LinkList is the links of one thing.
+// LinkList lists the links of one object.
 type LinkList struct {
 	Links []reeve.Link `json:"links"`
 }

@@ -2,10 +2,10 @@ package api
 
 import "reeve"
 
-// MailboxInfo is a mailbox that was imported.
+// MailboxInfo describes an imported mailbox.
 type MailboxInfo struct {
 	Name     string `json:"name"`
-	User     string `json:"user,omitempty" doc:"Who brought it in, and may remove it; owners may too"`
+	User     string `json:"user,omitempty" doc:"User who imported it; this user and owners may delete it"`
 	Messages int64  `json:"messages"`
 }
 

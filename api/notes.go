@@ -2,9 +2,9 @@ package api
 
 import "reeve"
 
-// NoteRequest is a note that a person gives an agent.
+// NoteRequest adds a note to an agent's memory.
 type NoteRequest struct {
-	Agent   string `json:"agent" minLength:"1" maxLength:"128" doc:"Name or id of the agent that is to remember it"`
+	Agent   string `json:"agent" minLength:"1" maxLength:"128" doc:"Name or id of the agent"`
 	Content string `json:"content" minLength:"1" maxLength:"2000"`
 }
 

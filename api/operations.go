@@ -8,8 +8,8 @@ type OperationList struct {
 	Next       string            `json:"next_cursor,omitempty"`
 }
 
-// ResultRequest is the outcome of an operation, as it comes from outside: one of the two.
+// ResultRequest delivers the outcome of an operation from outside. Exactly one field is set.
 type ResultRequest struct {
-	Content any    `json:"content,omitempty" doc:"What the agent is told"`
-	Error   string `json:"error,omitempty" maxLength:"8000" doc:"Why it failed, instead of content"`
+	Content any    `json:"content,omitempty" doc:"Result for the agent"`
+	Error   string `json:"error,omitempty" maxLength:"8000" doc:"Error message, instead of content"`
 }

@@ -14,13 +14,13 @@ type ChangeSetList struct {
 	Next       string            `json:"next_cursor,omitempty"`
 }
 
-// CommentRequest answers a proposal.
+// CommentRequest accepts, rejects or reopens a proposal, with a comment.
 type CommentRequest struct {
-	Comment string `json:"comment,omitempty" maxLength:"2000" doc:"Why; kept with the answer"`
+	Comment string `json:"comment,omitempty" maxLength:"2000" doc:"Reason, stored with the decision"`
 }
 
-// SetDecisionRequest answers many items of a change set at once.
+// SetDecisionRequest decides several items of a change set at once.
 type SetDecisionRequest struct {
-	Items   []string `json:"items,omitzero" required:"false" maxItems:"500" doc:"Ids of the set's items; all that are pending if left out; an empty list is none"`
-	Comment string   `json:"comment,omitempty" maxLength:"2000" doc:"Why; kept with each answer"`
+	Items   []string `json:"items,omitzero" required:"false" maxItems:"500" doc:"Item ids. Default: all pending items"`
+	Comment string   `json:"comment,omitempty" maxLength:"2000" doc:"Reason, stored with each decision"`
 }

@@ -8,7 +8,7 @@ type RunList struct {
 	Next string      `json:"next_cursor,omitempty"`
 }
 
-// WakeList is a page of an agent's or a run's wakes.
+// WakeList is a page of the wakes of an agent or a run.
 type WakeList struct {
 	Wakes []reeve.Wake `json:"wakes"`
 	Next  string       `json:"next_cursor,omitempty"`
@@ -16,17 +16,17 @@ type WakeList struct {
 
 // WakeRequest wakes an agent by hand.
 type WakeRequest struct {
-	Input string `json:"input,omitempty" maxLength:"100000" doc:"What the run is to do"`
+	Input string `json:"input,omitempty" maxLength:"100000" doc:"Instructions for the run"`
 }
 
-// SubscriptionRequest lets an agent watch a token.
+// SubscriptionRequest subscribes an agent to a token.
 type SubscriptionRequest struct {
 	Class     reeve.TokenClass `json:"class" enum:"key,subtype,id"`
-	Name      string           `json:"name" minLength:"1" maxLength:"256" doc:"Such as TASK, or an entity's id"`
-	Predicate string           `json:"predicate,omitempty" maxLength:"4000" doc:"CEL over entity, such as entity.category_id == \"cat_gym\""`
+	Name      string           `json:"name" minLength:"1" maxLength:"256" doc:"For example TASK, or the id of an entity"`
+	Predicate string           `json:"predicate,omitempty" maxLength:"4000" doc:"CEL, such as entity.status == \"open\""`
 }
 
-// SubscriptionList is an agent's subscriptions.
+// SubscriptionList lists an agent's subscriptions.
 type SubscriptionList struct {
 	Subscriptions []reeve.Subscription `json:"subscriptions"`
 }

@@ -9,9 +9,9 @@ import (
 // Schedule is a timer with its next firings.
 type Schedule struct {
 	reeve.Timer
-	Upcoming []time.Time `json:"upcoming,omitempty" doc:"The next firings"`
-	MissedAt []time.Time `json:"missed_at,omitempty" doc:"Firings that nobody was there for, newest first"`
-	Why      string      `json:"why,omitempty" doc:"Why it is disabled"`
+	Upcoming []time.Time `json:"upcoming,omitempty" doc:"Next firings"`
+	MissedAt []time.Time `json:"missed_at,omitempty" doc:"Missed firings, newest first"`
+	Why      string      `json:"why,omitempty" doc:"Why the schedule is disabled"`
 }
 
 // ScheduleList is a page of schedules.

@@ -6,19 +6,19 @@ import (
 	"reeve"
 )
 
-// Status is how a server is.
+// Status is the status of a server.
 type Status struct {
 	Version   string          `json:"version"`
 	Engine    string          `json:"engine" doc:"sqlite or postgres"`
 	Workspace reeve.Workspace `json:"workspace"`
-	Role      reeve.Role      `json:"role" doc:"Of the token that asks"`
+	Role      reeve.Role      `json:"role" doc:"Role of your token"`
 	User      string          `json:"user"`
-	Waiting   int             `json:"waiting" doc:"How much waits for a person"`
-	More      bool            `json:"more,omitempty" doc:"More than that waits: of each kind no more than the inbox shows is counted"`
+	Waiting   int             `json:"waiting" doc:"Number of entries in the inbox"`
+	More      bool            `json:"more,omitempty" doc:"More entries wait than are counted"`
 	Broken    []string        `json:"broken,omitempty" doc:"Tools that cannot be called"`
 	StartedAt time.Time       `json:"started_at"`
-	Hold      *reeve.Hold     `json:"hold,omitempty" doc:"Set while the server is held: nothing goes on until a person resumes it"`
-	Node      string          `json:"node" doc:"This node's id in the version vectors of what nodes share"`
+	Hold      *reeve.Hold     `json:"hold,omitempty" doc:"Set while the server is held and waits for a resume"`
+	Node      string          `json:"node" doc:"Id of this node in version vectors"`
 }
 
 // DoctorReport is the health of a server's parts.

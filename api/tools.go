@@ -6,11 +6,11 @@ import (
 	"reeve"
 )
 
-// ToolView is a tool as the API shows it. ParametersSchema is Parameters as text, for callers that expect that.
+// ToolView is a tool in a response. ParametersSchema has the same schema as Parameters, for clients that expect text.
 type ToolView struct {
 	reeve.Tool
-	ParametersSchema string          `json:"parameters_schema" doc:"The schema of the arguments, as text"`
-	Config           json.RawMessage `json:"config,omitempty" doc:"Of an agent's tool: the agent's settings for it"`
+	ParametersSchema string          `json:"parameters_schema" doc:"JSON Schema of the arguments as text"`
+	Config           json.RawMessage `json:"config,omitempty" doc:"The agent's settings, in lists of an agent's tools"`
 }
 
 // ToolList is a list of tools.
@@ -20,26 +20,26 @@ type ToolList struct {
 
 // ToolRequest describes a user-defined tool.
 type ToolRequest struct {
-	ID           string          `json:"id" doc:"What callers say" minLength:"1" maxLength:"128"`
-	Kind         reeve.ToolKind  `json:"kind,omitempty" enum:"http,script,mcp" doc:"Where its handler comes from; mcp is not in this build yet" default:"http"`
-	Name         string          `json:"name,omitempty" maxLength:"200" doc:"What people read"`
-	Description  string          `json:"description" minLength:"1" maxLength:"8000" doc:"What a model reads"`
+	ID           string          `json:"id" doc:"Name that callers use" minLength:"1" maxLength:"128"`
+	Kind         reeve.ToolKind  `json:"kind,omitempty" enum:"http,script,mcp" doc:"mcp is not supported yet" default:"http"`
+	Name         string          `json:"name,omitempty" maxLength:"200" doc:"Name shown to people"`
+	Description  string          `json:"description" minLength:"1" maxLength:"8000" doc:"Description for models"`
 	Parameters   json.RawMessage `json:"parameters" doc:"JSON Schema of the arguments"`
-	ConfigSchema json.RawMessage `json:"config_schema,omitempty" doc:"JSON Schema of the per-agent settings"`
+	ConfigSchema json.RawMessage `json:"config_schema,omitempty" doc:"JSON Schema of the settings per agent"`
 	Category     string          `json:"category,omitempty" maxLength:"64"`
 	Tier         reeve.Tier      `json:"tier,omitempty" enum:"read_only,side_effecting,privileged"`
-	Effect       reeve.Effect    `json:"effect,omitempty" enum:"read,keyed,verifiable,unsafe,local" doc:"Absent means unsafe"`
+	Effect       reeve.Effect    `json:"effect,omitempty" enum:"read,keyed,verifiable,unsafe,local" doc:"Default: unsafe"`
 	Capability   string          `json:"capability,omitempty" maxLength:"64"`
 	Risk         reeve.Risk      `json:"risk,omitempty" enum:"low,medium,high"`
 	TimeoutMS    int64           `json:"timeout_ms,omitempty" minimum:"0" maximum:"3600000"`
 	Retry        reeve.Retry     `json:"retry,omitzero" required:"false"`
 	Identity     []string        `json:"identity,omitempty"`
-	Async        bool            `json:"async,omitempty" doc:"Callers go on without waiting for it; an endpoint that answers 202 delivers the outcome later"`
+	Async        bool            `json:"async,omitempty" doc:"Callers do not wait; the result is delivered later"`
 	Cost         reeve.Amount    `json:"cost,omitzero" required:"false"`
-	Spec         json.RawMessage `json:"spec" doc:"How it is reached; see docs/http-tools.md"`
+	Spec         json.RawMessage `json:"spec" doc:"Implementation; see docs/http-tools.md"`
 }
 
-// Tool is the row a request describes.
+// Tool returns the requested tool for a workspace.
 func (r ToolRequest) Tool(workspace string) reeve.Tool {
 	if r.Kind == "" {
 		r.Kind = reeve.HTTPTool
@@ -51,8 +51,8 @@ func (r ToolRequest) Tool(workspace string) reeve.Tool {
 		Identity: r.Identity, Async: r.Async, Cost: r.Cost, Spec: r.Spec}
 }
 
-// AttachRequest gives an agent a tool.
+// AttachRequest attaches a tool to an agent.
 type AttachRequest struct {
 	ToolID string          `json:"tool_id" minLength:"1" maxLength:"128"`
-	Config json.RawMessage `json:"config,omitempty" doc:"The agent's settings for the tool: an object"`
+	Config json.RawMessage `json:"config,omitempty" doc:"Settings of the agent for the tool"`
 }

@@ -15,7 +15,7 @@ func (s AgentService) List(ctx context.Context, p Page) (api.AgentList, error) {
 	return get[api.AgentList](ctx, s.conn, path("agents"), p.query())
 }
 
-// Get gives one agent.
+// Get returns one agent.
 func (s AgentService) Get(ctx context.Context, agent string) (reeve.Agent, error) {
 	return get[reeve.Agent](ctx, s.conn, path("agents", agent), nil)
 }
@@ -40,7 +40,7 @@ func (s AgentService) Tools(ctx context.Context, agent string) (api.ToolList, er
 	return get[api.ToolList](ctx, s.conn, path("agents", agent, "tools"), nil)
 }
 
-// Attach gives an agent a tool.
+// Attach attaches a tool to an agent.
 func (s AgentService) Attach(ctx context.Context, agent string, a api.AttachRequest) (api.ToolView, error) {
 	return post[api.ToolView](ctx, s.conn, path("agents", agent, "tools"), a)
 }
@@ -50,7 +50,7 @@ func (s AgentService) Detach(ctx context.Context, agent, tool string) error {
 	return s.conn.remove(ctx, path("agents", agent, "tools", tool))
 }
 
-// State gives what an agent remembers of itself.
+// State returns what an agent remembers of itself.
 func (s AgentService) State(ctx context.Context, agent string) (reeve.AgentState, error) {
 	return get[reeve.AgentState](ctx, s.conn, path("agents", agent, "state"), nil)
 }

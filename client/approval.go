@@ -20,7 +20,7 @@ func (s ApprovalService) List(ctx context.Context, f ApprovalFilter) (api.Approv
 	return get[api.ApprovalList](ctx, s.conn, path("approvals"), q)
 }
 
-// Get gives one approval.
+// Get returns one approval.
 func (s ApprovalService) Get(ctx context.Context, id string) (reeve.Approval, error) {
 	return get[reeve.Approval](ctx, s.conn, path("approvals", id), nil)
 }
@@ -37,7 +37,7 @@ func (s ApprovalService) Deny(ctx context.Context, id, comment string) (reeve.Ap
 		Comment: comment})
 }
 
-// Inbox gives everything that waits for a person.
+// Inbox returns everything that waits for a person.
 func (s ApprovalService) Inbox(ctx context.Context) (api.Inbox, error) {
 	return get[api.Inbox](ctx, s.conn, path("inbox"), nil)
 }

@@ -14,7 +14,7 @@ func (s AutomationService) List(ctx context.Context, p Page) (api.AutomationList
 	return get[api.AutomationList](ctx, s.conn, path("automations"), p.query())
 }
 
-// Get gives one automation.
+// Get returns one automation.
 func (s AutomationService) Get(ctx context.Context, id string) (reeve.Automation, error) {
 	return get[reeve.Automation](ctx, s.conn, path("automations", id), nil)
 }
@@ -35,7 +35,7 @@ func (s AutomationService) SaveVersion(ctx context.Context, id string,
 	return post[reeve.ScriptVersion](ctx, s.conn, path("automations", id, "versions"), r)
 }
 
-// Version gives one version with its text.
+// Version returns one version with its text.
 func (s AutomationService) Version(ctx context.Context, id, version string) (reeve.ScriptVersion, error) {
 	return get[reeve.ScriptVersion](ctx, s.conn, path("automations", id, "versions", version), nil)
 }
@@ -78,7 +78,7 @@ func (s AutomationService) WatchRun(ctx context.Context, id, run string,
 	err = s.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
 		out = r
 		show(r)
-		if r.Run.State == reeve.RunParked && !r.Run.GoesOn {
+		if r.Run.State == reeve.RunParked && !r.Run.WaitsForAgents {
 			return ErrStop
 		}
 		return nil
@@ -111,7 +111,7 @@ func (s AutomationService) File(ctx context.Context, id, name string) (api.Sessi
 		url.Values{"path": {name}})
 }
 
-// Item gives an item and all attempts at it.
+// Item returns an item and all attempts at it.
 func (s AutomationService) Item(ctx context.Context, id, item string) (api.ItemHistory, error) {
 	return get[api.ItemHistory](ctx, s.conn, path("automations", id, "items", item), nil)
 }
@@ -126,7 +126,7 @@ func (s AutomationService) ReprocessItem(ctx context.Context, id string, r api.I
 	return post[reeve.Item](ctx, s.conn, path("automations", id, "items", "reprocess"), r)
 }
 
-// RunPlan gives all that a dry run would have done.
+// RunPlan returns all that a dry run would have done.
 func (s AutomationService) RunPlan(ctx context.Context, run string) (api.Plan, error) {
 	calls := []reeve.PlannedCall{}
 	for p := (Page{Limit: 500}); ; {
@@ -154,7 +154,7 @@ func (s ScriptJobService) List(ctx context.Context, id string) (api.ScriptJobLis
 	return get[api.ScriptJobList](ctx, s.conn, path("automations", id, "script-jobs"), nil)
 }
 
-// Get gives a script job.
+// Get returns a script job.
 func (s ScriptJobService) Get(ctx context.Context, id string) (reeve.ScriptJob, error) {
 	return get[reeve.ScriptJob](ctx, s.conn, path("script-jobs", id), nil)
 }

@@ -17,7 +17,7 @@ func (s ProjectService) Create(ctx context.Context, r reeve.ProjectRequest) (ree
 	return post[reeve.Project](ctx, s.conn, path("projects"), r)
 }
 
-// Get gives one project, by id or name.
+// Get returns one project, by id or name.
 func (s ProjectService) Get(ctx context.Context, id string) (reeve.Project, error) {
 	return get[reeve.Project](ctx, s.conn, path("projects", id), nil)
 }
@@ -42,17 +42,17 @@ func (s BranchService) List(ctx context.Context, f BranchFilter) (api.BranchList
 	return get[api.BranchList](ctx, s.conn, path("branches"), q)
 }
 
-// Get gives one branch, by its id or its conversation's.
+// Get returns one branch, by its id or its conversation's.
 func (s BranchService) Get(ctx context.Context, id string) (reeve.Branch, error) {
 	return get[reeve.Branch](ctx, s.conn, path("branches", id), nil)
 }
 
-// Diff gives what a branch would change.
+// Diff returns what a branch would change.
 func (s BranchService) Diff(ctx context.Context, id string) (reeve.BranchDiff, error) {
 	return get[reeve.BranchDiff](ctx, s.conn, path("branches", id, "diff"), nil)
 }
 
-// Log gives what was committed on a branch, newest first.
+// Log returns what was committed on a branch, newest first.
 func (s BranchService) Log(ctx context.Context, id string) (reeve.BranchLog, error) {
 	return get[reeve.BranchLog](ctx, s.conn, path("branches", id, "log"), nil)
 }

@@ -39,7 +39,7 @@ func (s ConversationService) CreateOnce(ctx context.Context, key string,
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("conversations"), body: r, key: key}, &out)
 }
 
-// Get gives one conversation, with who takes part.
+// Get returns one conversation, with who takes part.
 func (s ConversationService) Get(ctx context.Context, id string) (reeve.Conversation, error) {
 	return get[reeve.Conversation](ctx, s.conn, path("conversations", id), nil)
 }
@@ -84,7 +84,7 @@ func (s TurnService) List(ctx context.Context, conversation string, p Page) (api
 	return get[api.TurnList](ctx, s.conn, path("conversations", conversation, "turns"), p.query())
 }
 
-// Get gives a turn with all that was said and done in it so far.
+// Get returns a turn with all that was said and done in it so far.
 func (s TurnService) Get(ctx context.Context, id string) (api.TurnDetail, error) {
 	return get[api.TurnDetail](ctx, s.conn, path("turns", id), nil)
 }

@@ -23,11 +23,10 @@ const (
 	longest  = 64 << 20    // bytes of one event
 )
 
-// Follow gives what happens in a conversation after a sequence number, in order, to f until f has an error, which it
-// then gives; [ErrStop] ends it without one. When the connection is lost it comes back and goes on where it was: every
-// kept frame is given exactly once. 0 means from the beginning, -1 from now on. [reeve.Stale] says that the
-// conversation has not come to this number, as when a backup was restored meanwhile: forget what was given, and begin
-// with 0.
+// Follow calls f with each frame of a conversation after a sequence number, in order. It returns the first error of f,
+// or nil if that is [ErrStop]. After a lost connection it reconnects and continues: f receives every stored frame once.
+// Use 0 for all frames and -1 for new frames only. An error with the code [reeve.Stale] means that the conversation has
+// no such number, for example after a restore. Then discard all frames and start with 0.
 func (s ConversationService) Follow(ctx context.Context, conversation string, after int64,
 	f func(reeve.Frame) error) error {
 	return s.conn.persist(ctx, func(heard func()) error {
@@ -55,8 +54,8 @@ func (s ConversationService) Follow(ctx context.Context, conversation string, af
 	})
 }
 
-// FollowRun gives where a run of an automation stands to f, now and whenever that has changed, until the run has ended
-// or f has an error, which it then gives; [ErrStop] ends it without one. When the connection is lost it comes back.
+// FollowRun calls f with the state of an automation's run, now and after each change, until the run has ended. It
+// returns the first error of f, or nil if that is [ErrStop]. After a lost connection it reconnects.
 func (s AutomationService) FollowRun(ctx context.Context, automation, run string,
 	f func(reeve.AutomationRun) error) error {
 	return s.conn.persist(ctx, func(heard func()) error {
@@ -112,7 +111,7 @@ var ErrStop = errors.New("enough")
 // stopped is an error of the function given to Follow.
 type stopped struct{ error }
 
-// listen gives the data of each event to f, over one connection, and says when f has taken one. However long f takes,
+// listen returns the data of each event to f, over one connection, and says when f has taken one. However long f takes,
 // as when it asks a person, the server is not away meanwhile: nobody reads what it says.
 func (c *conn) listen(ctx context.Context, r *request, heard func(), f func(data []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)

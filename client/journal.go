@@ -88,7 +88,7 @@ func (s TaskService) List(ctx context.Context, f TaskFilter) (api.TaskList, erro
 	return get[api.TaskList](ctx, s.conn, path("journal", "tasks"), q)
 }
 
-// Get gives a task with all it has.
+// Get returns a task with all it has.
 func (s TaskService) Get(ctx context.Context, id string) (reeve.TaskView, error) {
 	return get[reeve.TaskView](ctx, s.conn, path("journal", "tasks", id), nil)
 }
@@ -146,7 +146,7 @@ func (s ChecklistService) List(ctx context.Context, task string) (api.ChecklistL
 	return get[api.ChecklistList](ctx, s.conn, path("journal", "tasks", task, "checklists"), nil)
 }
 
-// Get gives one checklist.
+// Get returns one checklist.
 func (s ChecklistService) Get(ctx context.Context, id string) (reeve.Checklist, error) {
 	return get[reeve.Checklist](ctx, s.conn, path("journal", "checklists", id), nil)
 }
@@ -238,7 +238,7 @@ func (s TimeEntryService) StopTimer(ctx context.Context, r reeve.TimerStop) (ree
 	return post[reeve.TimeEntry](ctx, s.conn, path("journal", "timers", "stop"), r)
 }
 
-// Get gives the user's plan of a day.
+// Get returns the user's plan of a day.
 func (s DayPlanService) Get(ctx context.Context, day string) (reeve.DayPlan, error) {
 	return get[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day), nil)
 }
@@ -292,7 +292,7 @@ func (s RatingService) Rate(ctx context.Context, r reeve.RatingDraft) (reeve.Rat
 	return put[reeve.Rating](ctx, s.conn, path("journal", "ratings"), r)
 }
 
-// Get gives the user's rating of something.
+// Get returns the user's rating of something.
 func (s RatingService) Get(ctx context.Context, kind reeve.RatingTarget, id string) (reeve.Rating, error) {
 	return get[reeve.Rating](ctx, s.conn, path("journal", "ratings", string(kind), id), nil)
 }

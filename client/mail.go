@@ -26,7 +26,7 @@ func (s MailService) Imports(ctx context.Context) (api.MailImportList, error) {
 	return get[api.MailImportList](ctx, s.conn, path("mail", "imports"), nil)
 }
 
-// Import gives an import.
+// Import returns an import.
 func (s MailService) Import(ctx context.Context, id string) (reeve.MailImport, error) {
 	return get[reeve.MailImport](ctx, s.conn, path("mail", "imports", id), nil)
 }

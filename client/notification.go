@@ -23,7 +23,7 @@ func (s NotificationService) List(ctx context.Context, f NotificationFilter) (ap
 	return get[api.NotificationList](ctx, s.conn, path("notifications"), q)
 }
 
-// Get gives one notification.
+// Get returns one notification.
 func (s NotificationService) Get(ctx context.Context, id string) (reeve.Notification, error) {
 	return get[reeve.Notification](ctx, s.conn, path("notifications", id), nil)
 }

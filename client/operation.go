@@ -24,12 +24,12 @@ func (s OperationService) List(ctx context.Context, f OperationFilter) (api.Oper
 	return get[api.OperationList](ctx, s.conn, path("operations"), q)
 }
 
-// Get gives one operation.
+// Get returns one operation.
 func (s OperationService) Get(ctx context.Context, id string) (reeve.Operation, error) {
 	return get[reeve.Operation](ctx, s.conn, path("operations", id), nil)
 }
 
-// Resolve gives a person's word on an operation of unknown outcome.
+// Resolve resolves an operation of unknown outcome.
 func (s OperationService) Resolve(ctx context.Context, id string, r reeve.ResolveRequest) (reeve.Operation, error) {
 	return post[reeve.Operation](ctx, s.conn, path("operations", id, "resolve"), r)
 }
@@ -48,7 +48,7 @@ func (s OperationService) Wait(ctx context.Context, id string) (op reeve.Operati
 	return op, err
 }
 
-// Result gives what an operation came to. One that has no result yet, or whose thread the caller does not see, gives
+// Result returns what an operation came to. One that has no result yet, or whose thread the caller does not see, gives
 // its state alone.
 func (s OperationService) Result(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Code: op.Code, Message: op.Message,

@@ -9,7 +9,7 @@ import (
 	"reeve/api"
 )
 
-// Output gives a part of a kept output, by the hash its result named. A limit of 0 leaves the size to the server.
+// Output returns a part of a kept output, by the hash its result named. A limit of 0 leaves the size to the server.
 func (s CallService) Output(ctx context.Context, hash string, offset, limit int) (api.OutputSlice, error) {
 	q := url.Values{}
 	if offset != 0 {

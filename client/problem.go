@@ -36,7 +36,7 @@ func (r *Rejection) Error() string {
 	return s
 }
 
-// Rejected gives the problem the server reported, if err is one.
+// Rejected returns the problem the server reported, if err is one.
 func Rejected(err error) (api.Problem, bool) {
 	var r *Rejection
 	if errors.As(err, &r) {
@@ -81,7 +81,7 @@ func (c *conn) stranger(resp *http.Response) error {
 		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
-// isReeve tells whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their
+// isReeve reports whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their
 // own.
 func isReeve(resp *http.Response) bool {
 	return slices.ContainsFunc(resp.Header.Values("X-Request-Id"),

@@ -25,7 +25,7 @@ func (s ProposalService) List(ctx context.Context, f ProposalFilter) (api.Propos
 	return get[api.ProposalList](ctx, s.conn, path("proposals"), q)
 }
 
-// Get gives one proposal.
+// Get returns one proposal.
 func (s ProposalService) Get(ctx context.Context, id string) (reeve.Proposal, error) {
 	return get[reeve.Proposal](ctx, s.conn, path("proposals", id), nil)
 }
@@ -60,7 +60,7 @@ func (s ChangeSetService) List(ctx context.Context, f ChangeSetFilter) (api.Chan
 	return get[api.ChangeSetList](ctx, s.conn, path("change-sets"), q)
 }
 
-// Get gives a change set and its items.
+// Get returns a change set and its items.
 func (s ChangeSetService) Get(ctx context.Context, id string) (reeve.ChangeSet, error) {
 	return get[reeve.ChangeSet](ctx, s.conn, path("change-sets", id), nil)
 }

@@ -84,7 +84,7 @@ func (c *conn) do(ctx context.Context, r *request, out any) error {
 	return nil
 }
 
-// send gives the answer if it is a good one.
+// send returns the answer if it is a good one.
 func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	req, err := c.build(ctx, r)
 	if err != nil {

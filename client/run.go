@@ -27,7 +27,7 @@ func (s RunService) List(ctx context.Context, f RunFilter) (api.RunList, error) 
 	return get[api.RunList](ctx, s.conn, path("runs"), q)
 }
 
-// Get gives one run.
+// Get returns one run.
 func (s RunService) Get(ctx context.Context, id string) (reeve.Run, error) {
 	return get[reeve.Run](ctx, s.conn, path("runs", id), nil)
 }
@@ -62,7 +62,7 @@ func (s WakeService) List(ctx context.Context, agent string, p Page) (api.WakeLi
 	return get[api.WakeList](ctx, s.conn, path("agents", agent, "wakes"), p.query())
 }
 
-// Get gives a wake by its run key.
+// Get returns a wake by its run key.
 func (s WakeService) Get(ctx context.Context, key string) (reeve.Wake, error) {
 	return get[reeve.Wake](ctx, s.conn, path("wakes", key), nil)
 }
@@ -98,7 +98,7 @@ func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.Ru
 	return run, err
 }
 
-// first gives the run of an agent in a state that its wakes wait for: not a turn, nor one that is served beside the
+// first returns the run of an agent in a state that its wakes wait for: not a turn, nor one that is served beside the
 // others. One that is parked only until an agent has answered goes on, and is none.
 func (s RunService) first(ctx context.Context, agent string, state reeve.RunState) (run reeve.Run, err error) {
 	for f := (RunFilter{Agent: agent, State: state, Page: Page{Limit: 500}}); ; {
@@ -111,7 +111,7 @@ func (s RunService) first(ctx context.Context, agent string, state reeve.RunStat
 				strings.HasPrefix(r.SessionID, "step:") {
 				continue
 			}
-			if r, err = s.Get(ctx, r.ID); err != nil || r.State == state && !r.GoesOn {
+			if r, err = s.Get(ctx, r.ID); err != nil || r.State == state && !r.WaitsForAgents {
 				return r, err
 			}
 		}
@@ -126,7 +126,7 @@ func (s RunService) first(ctx context.Context, agent string, state reeve.RunStat
 func (s RunService) Wait(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "run "+id+" has not ended", false, func() (bool, error) {
 		run, err = s.Get(ctx, id)
-		return run.State.Final() || slices.Contains(until, run.State) && !run.GoesOn, err
+		return run.State.Final() || slices.Contains(until, run.State) && !run.WaitsForAgents, err
 	})
 	return run, err
 }

@@ -30,7 +30,7 @@ func (s ScheduleService) List(ctx context.Context, f ScheduleFilter) (api.Schedu
 	return get[api.ScheduleList](ctx, s.conn, path("schedules"), q)
 }
 
-// Get gives one schedule and its next firings.
+// Get returns one schedule and its next firings.
 func (s ScheduleService) Get(ctx context.Context, id string) (api.Schedule, error) {
 	return get[api.Schedule](ctx, s.conn, path("schedules", id), nil)
 }

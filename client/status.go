@@ -19,17 +19,17 @@ func (s ServerService) Doctor(ctx context.Context) (api.DoctorReport, error) {
 	return get[api.DoctorReport](ctx, s.conn, path("doctor"), nil)
 }
 
-// Healthy gives nil when the server's process is up. It needs no token.
+// Healthy returns nil when the server's process is up. It needs no token.
 func (s ServerService) Healthy(ctx context.Context) error { return s.probe(ctx, "/healthz") }
 
-// Ready gives nil when the server can serve. It needs no token.
+// Ready returns nil when the server can serve. It needs no token.
 func (s ServerService) Ready(ctx context.Context) error { return s.probe(ctx, "/readyz") }
 
 func (s ServerService) probe(ctx context.Context, path string) error {
 	return s.conn.do(ctx, &request{method: http.MethodGet, path: path}, nil)
 }
 
-// OpenAPI gives the description of the API. It needs no token.
+// OpenAPI returns the description of the API. It needs no token.
 func (s ServerService) OpenAPI(ctx context.Context) (json.RawMessage, error) {
 	r := &request{method: http.MethodGet, path: "/openapi.json"}
 	resp, err := s.conn.send(ctx, r)

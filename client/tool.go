@@ -12,7 +12,7 @@ func (s ToolService) List(ctx context.Context, category string) (api.ToolList, e
 	return get[api.ToolList](ctx, s.conn, path("tools"), url.Values{"category": {category}})
 }
 
-// Get gives one tool.
+// Get returns one tool.
 func (s ToolService) Get(ctx context.Context, id string) (api.ToolView, error) {
 	return get[api.ToolView](ctx, s.conn, path("tools", id), nil)
 }

@@ -14,6 +14,7 @@ import (
 
 	"reeve"
 	"reeve/host"
+	"reeve/internal/canonjson"
 	"reeve/reevetest"
 )
 
@@ -209,7 +210,7 @@ func canonical(t *testing.T, v any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err = reeve.Canonical(b); err != nil {
+	if b, err = canonjson.Canonical(b); err != nil {
 		t.Fatal(err)
 	}
 	return string(b)

@@ -542,7 +542,7 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 			id := res.OperationID
 			<-entered
 			if !early {
-				eventually(t, "its request to be answered", func() bool { op := operation(h, id); return op.Awaited() })
+				eventually(t, "its request to be answered", func() bool { op := operation(h, id); return op.IsAwaited() })
 			}
 			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", object{"content": "done"})
 			close(finish)

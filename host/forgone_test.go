@@ -57,7 +57,7 @@ func awaits(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
 	until(h, turn, func(d api.TurnDetail) bool {
 		list = nil
 		for _, op := range operations(h) {
-			if op.RunID == turn && op.Awaited() {
+			if op.RunID == turn && op.IsAwaited() {
 				list = append(list, op)
 			}
 		}

@@ -72,7 +72,7 @@ r`})
 	}
 	steps := children(h, turn.ID)
 	if len(steps) != 1 || steps[0].State != reeve.RunCompleted || len(steps[0].Ancestors) != 1 ||
-		!steps[0].Ancestors[0].Apart {
+		!steps[0].Ancestors[0].OwnRights {
 		t.Errorf("%+v", steps)
 	}
 }

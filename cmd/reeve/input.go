@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // readInput returns the content of a file, or of standard input if name is "-".
@@ -44,8 +45,8 @@ func (a *app) readDocument(name string, v any) error {
 		return &reeve.Error{Code: reeve.Validation, Message: name + ": " + err.Error(), Err: err}
 	}
 	if b = bytes.TrimPrefix(b, []byte("\ufeff")); json.Valid(b) {
-		if _, err := reeve.ParseJSON(b); err != nil {
-			return invalid(errors.New(reeve.AsError(err).Message))
+		if _, err := canonjson.Parse(b); err != nil {
+			return invalid(err)
 		}
 	} else {
 		tree, err := parseSingleYAML(b)

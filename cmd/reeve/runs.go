@@ -102,7 +102,7 @@ func (a *app) printRun(r reeve.Run) error {
 			"scheduled", formatTimePtr(r.ScheduledAt), "started", formatTime(r.StartedAt),
 			"finished", formatTimePtr(r.FinishedAt), "spent", formatAmount(r.Spent), "code", string(r.Code),
 			"message", r.Message, "input", r.Input, "output", r.Output)
-		if r.GoesOn {
+		if r.WaitsForAgents {
 			a.notef("the run continues when the agents that it called have answered")
 		} else if r.State == reeve.RunParked {
 			a.notef("the run waits for a person; see reeve inbox")

@@ -65,7 +65,7 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	}
 	if err != nil {
 		end := v.failStep(err)
-		end.Wasted = spent
+		end.FailedSpent = spent
 		return end
 	}
 	v.notifyFrames()

@@ -111,7 +111,7 @@ func (v *turn) sendLateResults(ctx context.Context) error {
 // sendDiscard tells clients to discard the streamed text of an answer that a lost process began, because the model is
 // asked again. The frame is stored, so that new pieces are numbered after the old ones.
 func (v *turn) sendDiscard(ctx context.Context) error {
-	if !v.run.TakenUp || v.discardSent {
+	if !v.run.Resumed || v.discardSent {
 		return nil
 	}
 	v.discardSent = true

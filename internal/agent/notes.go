@@ -90,7 +90,7 @@ func parseNotes(text string) ([]string, error) {
 func (v *turn) storeNotes(ctx context.Context, tx *store.Tx, notes []string) error {
 	if v.set.Notes {
 		for i, text := range notes {
-			if text = reeve.Truncate(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" ||
+			if text = reeve.Truncate(strings.TrimSpace(text), reeve.MaxNote-len("…")); text == "" ||
 				i >= maxNotesPerTurn {
 				continue
 			}

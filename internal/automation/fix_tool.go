@@ -118,7 +118,7 @@ func (p *Pack) compareWithLastRun(ctx context.Context, x repair, t trial, is tri
 	var ids []string
 	var list []reeve.Message
 	err := p.DB.View(ctx, func(s *store.Snap) error {
-		l, err := s.Automations().ListItems(ctx, x.automation.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
+		l, err := s.Automations().ListItems(ctx, x.automation.AgentID, reeve.ItemFilter{Limit: reeve.MaxItemLimit})
 		if err != nil {
 			return err
 		}

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/store"
 )
 
 // isRead reports whether a call, before the gate has checked it, changes nothing.
 func isRead(t reeve.Tool, input json.RawMessage) bool {
-	v, err := reeve.ParseJSON(input)
-	return err == nil && !isMutation(t, reeve.CanonicalValue(v))
+	v, err := canonjson.Parse(input)
+	return err == nil && !isMutation(t, canonjson.CanonicalValue(v))
 }
 
 // isMutation reports whether a call changes something. Without a Reads function the tool's effect decides.

@@ -101,7 +101,7 @@ func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run ree
 			Reason: reeve.ReasonManual, ReasonID: of.ID, UserID: of.UserID, ParentID: of.ID,
 			State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: r.Process,
 			Ancestors: of.AncestorChain(nil)}
-		run.Ancestors[len(run.Ancestors)-1].Apart = true
+		run.Ancestors[len(run.Ancestors)-1].OwnRights = true
 		run.ThreadID = reeve.RunThread(run.AgentID, run.ID)
 		key := run.ID
 		if s.Key != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // trialTimeout limits the time of a trial.
@@ -125,7 +126,7 @@ type playback struct {
 }
 
 func recordingKey(tool string, args json.RawMessage) string {
-	if c, err := reeve.Canonical(args); err == nil {
+	if c, err := canonjson.Canonical(args); err == nil {
 		args = c
 	}
 	return tool + "\x00" + string(args)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // agentConfigSchema is the schema of an agent's config. It panics if the schema is not valid, which is a programming
@@ -24,9 +25,9 @@ var agentConfigSchema = sync.OnceValue(func() *schema {
 // CheckAgentConfig validates an agent's config. The error names every wrong path, so that a misspelt setting is found
 // when the config is set and not during a run.
 func CheckAgentConfig(config json.RawMessage) error {
-	v, err := reeve.ParseJSON(config)
+	v, err := canonjson.Parse(config)
 	if err != nil {
-		return err
+		return reeve.InvalidJSON(err)
 	}
 	tree, ok := v.(map[string]any)
 	if !ok {

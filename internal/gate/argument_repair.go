@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // argumentRepair corrects arguments that do not match the schema, where the schema leaves only one interpretation:
@@ -57,7 +57,7 @@ func (r *argumentRepair) repairScalar(v any, schema map[string]any, path string)
 			return v
 		}
 		s := strings.TrimSpace(t)
-		parsed, err := reeve.ParseJSON([]byte(s))
+		parsed, err := canonjson.Parse([]byte(s))
 		if err != nil {
 			return v
 		}

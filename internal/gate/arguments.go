@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // maxArgumentParts limits how many values the arguments may hold. Each invalid value costs memory during validation, so
@@ -53,7 +54,7 @@ func (d *decider) checkArguments(context.Context) (string, error) {
 	if err := d.checkNoMark(v); err != nil {
 		return "", err
 	}
-	d.args = reeve.CanonicalValue(v)
+	d.args = canonjson.CanonicalValue(v)
 	d.argsHash = reeve.Hash(d.args)
 	if len(notes) > 0 {
 		// the notes contain names from the arguments
@@ -87,13 +88,13 @@ func readArguments(raw json.RawMessage) (any, []string, error) {
 		if len(text) == 0 || string(text) == "null" {
 			return map[string]any{}, append(notes, "no arguments, read as an empty object"), nil
 		}
-		v, err := reeve.ParseJSON(text)
+		v, err := canonjson.Parse(text)
 		if err != nil {
 			if n := countValues(text); n > 1 && text[0] == '{' { // only objects: a date would count as several numbers
 				return nil, nil, reeve.AsError(invalidField("", "one object",
 					"the arguments are %d JSON values instead of one", n)).Hintf("make a separate call for each")
 			}
-			return nil, nil, err
+			return nil, nil, reeve.InvalidJSON(err)
 		}
 		switch t := v.(type) {
 		case map[string]any:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/redact"
 )
 
@@ -217,7 +218,7 @@ func FuzzArguments(f *testing.F) {
 			}
 			return
 		}
-		v, err := reeve.ParseJSON(p.args)
+		v, err := canonjson.Parse(p.args)
 		if err != nil || why == "" {
 			t.Fatalf("%q became %q, %v", args, p.args, err)
 		}

@@ -15,7 +15,7 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 	if err != nil {
 		return err
 	}
-	if !found || !was.Awaited() {
+	if !found || !was.IsAwaited() {
 		g.Log.Warn("ignored an outcome that is not awaited", "operation", id, "state", was.State)
 		return nil
 	}

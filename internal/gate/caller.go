@@ -74,7 +74,7 @@ func (c *caller) delegators(includeCaller bool) []reeve.Delegator {
 // all agents before it from the list.
 func (c *caller) principals() []principal {
 	for i := len(c.chain) - 1; i >= 0; i-- {
-		if c.chain[i].Apart {
+		if c.chain[i].OwnRights {
 			return c.chain[i+1:]
 		}
 	}

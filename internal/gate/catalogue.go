@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/store"
 )
 
@@ -286,9 +287,9 @@ func (c *Catalogue) CheckNames(ctx context.Context, workspace string, t reeve.To
 func (e *entry) checkSettings(config []byte) (json.RawMessage, error) {
 	given := map[string]any{}
 	if len(config) > 0 && string(config) != "null" {
-		v, err := reeve.ParseJSON(config)
+		v, err := canonjson.Parse(config)
 		if err != nil {
-			return nil, err
+			return nil, reeve.InvalidJSON(err)
 		}
 		var ok bool
 		if given, ok = v.(map[string]any); !ok {
@@ -320,7 +321,7 @@ func (e *entry) checkSettings(config []byte) (json.RawMessage, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
-	return reeve.CanonicalValue(given), nil
+	return canonjson.CanonicalValue(given), nil
 }
 
 // WhyNotCallable returns why an agent with the given settings cannot call a tool, or an empty string if it can.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/store"
 )
 
@@ -93,7 +94,7 @@ func (c *Catalogue) DeleteTool(ctx context.Context, workspace, id string) error 
 
 // refersToSecret reports whether a tool's spec refers to a secret. It returns true for a spec that is not valid JSON.
 func refersToSecret(spec []byte) bool {
-	v, err := reeve.ParseJSON(spec)
+	v, err := canonjson.Parse(spec)
 	return err != nil || mentionsSecret(v)
 }
 

@@ -284,7 +284,7 @@ func (d *decider) checkSecurity(ctx context.Context) (string, error) {
 	}
 	for _, b := range d.principals() { // an agent must not do through another what its own settings forbid
 		if _, err := runToolCheck(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
-			inv.Config, inv.Behalf = b.attached[d.tool().ID], b.agent.ID
+			inv.Config, inv.CheckFor = b.attached[d.tool().ID], b.agent.ID
 			return check(ctx, inv)
 		}); err != nil {
 			return "", err

@@ -68,7 +68,7 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 	return &reeve.Invocation{Workspace: d.call.Workspace, Agent: d.call.Agent, User: d.call.User, Session: d.session,
 		Thread: d.thread, Run: d.call.Run, CallID: callID, Operation: d.operation, Attempt: attempt, Args: d.args,
 		Config: d.config, Base: d.baseVersion(), Categories: d.allowedCategories(), Ancestors: d.ancestors(),
-		Lent: lent, Redactor: d.redactor(), Fits: d.fitsOutputCap, Delegators: d.delegators}
+		DelegatorConfigs: lent, Redactor: d.redactor(), Fits: d.fitsOutputCap, Delegators: d.delegators}
 }
 
 // operationIn returns the operation of the call in a state. With an empty state the row gets no operation id, which is

@@ -39,7 +39,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 		if err != nil {
 			return op, err
 		}
-		if op.Awaited() && op.Effect == reeve.Local {
+		if op.IsAwaited() && op.Effect == reeve.Local {
 			return op, reeve.Errorf(reeve.Conflict,
 				"the operation awaits work inside Reeve and accepts no outcome from outside").
 				Hintf("to end it, cancel the work that it started")
@@ -52,7 +52,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 			return op, err
 		}
 		d, _ := req.resumeDecision()
-		if !op.Awaited() && !d.tool().Async {
+		if !op.IsAwaited() && !d.tool().Async {
 			break
 		}
 		rec := newRecorder(d)
@@ -62,7 +62,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 			o = d.newFailure(refused, reeve.Errorf(reeve.ToolFailed, "%s", delivery.Failure))
 			o.attempts = max(1, op.Tries)
 		}
-		if !op.Awaited() { // the handler still runs, and its cost cannot be charged after this
+		if !op.IsAwaited() { // the handler still runs, and its cost cannot be charged after this
 			o.spent = d.withDeclaredCost(o.spent)
 		}
 		if _, err = rec.recordOutcome(context.WithoutCancel(ctx), op, o); reeve.CodeOf(err) == reeve.Conflict {

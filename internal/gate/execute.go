@@ -158,7 +158,7 @@ func pendingResult(op reeve.Operation) reeve.Result {
 				"the call has been started; its result follows"
 			return res
 		}
-		if res.IsError, res.Code = false, reeve.InProgress; op.Awaited() {
+		if res.IsError, res.Code = false, reeve.InProgress; op.IsAwaited() {
 			res.Message, res.Hint = "the call has been started; its outcome follows", "check the operation later"
 			return res
 		}

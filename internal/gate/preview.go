@@ -29,7 +29,7 @@ func (d *decider) computePreview(ctx context.Context) (string, error) {
 	isForPerson := !d.call.PreviewOnly && (d.waitReason != "" || d.isProposal)
 	v, err := runToolCheck(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 		if !d.call.PreviewOnly { // a person who decides must see text that only looks like a secret
-			inv.Decides, inv.Redactor = isForPerson, inv.Redactor.StoredOnly()
+			inv.ForApprover, inv.Redactor = isForPerson, inv.Redactor.StoredOnly()
 		}
 		return t.Preview(ctx, inv)
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // checkNoMark refuses a call that would write the mark of a redacted secret, because the caller copied redacted text.
@@ -18,7 +19,7 @@ func (d *decider) checkNoMark(args any) error {
 		return nil
 	}
 	path, found := findMark(args, "")
-	if !found || t.Reads != nil && t.Reads(json.RawMessage(reeve.CanonicalValue(args))) {
+	if !found || t.Reads != nil && t.Reads(json.RawMessage(canonjson.CanonicalValue(args))) {
 		return nil
 	}
 	message := "contains " + reeve.Redacted + ", which stands for a redacted secret"
@@ -43,7 +44,7 @@ func findMark(v any, path string) (string, bool) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			at := path + "/" + reeve.EscapePointer(name)
+			at := path + "/" + canonjson.EscapePointer(name)
 			if strings.Contains(name, reeve.Redacted) {
 				return at, true
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/redact"
 	"reeve/internal/store"
 )
@@ -164,7 +165,7 @@ func (g *Gate) getOriginalArgs(ctx context.Context, op reeve.Operation, info ree
 	err = g.DB.View(ctx, func(s *store.Snap) error {
 		undone, err := s.Ledger().GetOperation(ctx, op.WorkspaceID, info.Undoes)
 		if err == nil && undone.Undo != nil {
-			args, err = reeve.Canonical(undone.Undo.Args)
+			args, err = canonjson.Canonical(undone.Undo.Args)
 		}
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/message"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // schema is a compiled JSON Schema with its source as a tree.
@@ -64,9 +65,9 @@ func (c *schemaCache) compile(text []byte) (*schema, error) {
 
 // compile parses and compiles a schema. As the standard has it by default, a format is only an annotation.
 func compile(text []byte) (*schema, error) {
-	doc, err := reeve.ParseJSON(text)
+	doc, err := canonjson.Parse(text)
 	if err != nil {
-		return nil, err
+		return nil, reeve.InvalidJSON(err)
 	}
 	tree, ok := doc.(map[string]any)
 	if _, isBool := doc.(bool); !ok && !isBool {
@@ -222,10 +223,10 @@ func withArticle(kind string) string {
 
 func formatNumber(r *big.Rat) string {
 	if r.IsInt() {
-		return string(reeve.CanonicalValue(json.Number(r.Num().String())))
+		return string(canonjson.CanonicalValue(json.Number(r.Num().String())))
 	}
 	f, _ := r.Float64()
-	return string(reeve.CanonicalValue(f))
+	return string(canonjson.CanonicalValue(f))
 }
 
 func formatValues(values []any) string {
@@ -244,7 +245,7 @@ func formatValues(values []any) string {
 func jsonPointer(parts []string) string {
 	var b strings.Builder
 	for _, p := range parts {
-		b.WriteString("/" + reeve.EscapePointer(p))
+		b.WriteString("/" + canonjson.EscapePointer(p))
 	}
 	return b.String()
 }

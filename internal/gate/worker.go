@@ -246,7 +246,7 @@ func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result,
 	if lost.attempts = a.earlierAttempts; op.Message != "" {
 		lost.err.Message = op.Message
 	}
-	if op.Awaited() {
+	if op.IsAwaited() {
 		lost = a.newFailure(ambiguous, reeve.Errorf(reeve.Timeout, "no outcome arrived from outside within %s",
 			a.tool().Timeout()))
 		lost.attempts = a.earlierAttempts

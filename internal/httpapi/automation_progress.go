@@ -44,7 +44,7 @@ func (h *automationRunHandlers) getRun(ctx context.Context, who reeve.Principal,
 			return err
 		}
 		out.Run = &r
-		if r.GoesOn, err = snap.Runs().ResumesUnaided(ctx, r); err != nil {
+		if r.WaitsForAgents, err = snap.Runs().ResumesUnaided(ctx, r); err != nil {
 			return err
 		}
 		out.Script, _, err = snap.Automations().FindScriptRunOf(ctx, who.Workspace, r.ID)

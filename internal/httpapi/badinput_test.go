@@ -401,14 +401,14 @@ func TestBadInput_NumbersOutOfRange(t *testing.T) {
 		r := h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`)
 		refusedAt(t, r, "/limit/calls")
 		if p := decode[api.Problem](t, r); !strings.Contains(p.Detail, "/limit/calls cannot be ") ||
-			!strings.Contains(p.Detail, reeve.Integers) || strings.Contains(string(r.Body), "json:") ||
+			!strings.Contains(p.Detail, api.IntegerRange) || strings.Contains(string(r.Body), "json:") ||
 			strings.Contains(string(r.Body), "int64") {
 			t.Errorf("%s: %s", number, r.Body)
 		}
 	}
 	for _, number := range []string{"9223372036854775807", "99999999999999999999"} {
 		p := refused(t, h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`), 400, reeve.Validation)
-		if !strings.Contains(p.Detail, number) || !strings.Contains(p.Detail, reeve.Integers) {
+		if !strings.Contains(p.Detail, number) || !strings.Contains(p.Detail, api.IntegerRange) {
 			t.Errorf("%s: %s", number, p.Detail)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/host"
+	"reeve/internal/canonjson"
 	"reeve/reevetest"
 )
 
@@ -46,8 +47,8 @@ func TestI01_FreshDatabaseHoldsTheBuiltInTools(t *testing.T) {
 				t.Errorf("%s: category %q, handler %q, created %s, broken %q, version %d", v.ID, v.Category,
 					v.HandlerKey, v.CreatedAt, v.Broken, v.Version)
 			}
-			text, err := reeve.Canonical([]byte(v.ParametersSchema))
-			if tree, _ := reeve.Canonical(v.Parameters); err != nil || string(text) != string(tree) {
+			text, err := canonjson.Canonical([]byte(v.ParametersSchema))
+			if tree, _ := canonjson.Canonical(v.Parameters); err != nil || string(text) != string(tree) {
 				t.Errorf("%s: the schema as text is another: %v", v.ID, err)
 			}
 			compiles(t, v.ID, v.Parameters)

@@ -13,6 +13,7 @@ import (
 
 	"reeve"
 	"reeve/api"
+	"reeve/internal/canonjson"
 )
 
 // maxEchoed is the most bytes of a client's input that an error message repeats.
@@ -28,9 +29,9 @@ func decodeClientFrame(b []byte) (f api.ClientFrame, err error) {
 			Hint:   "see docs/conversations.md for the format of frames",
 			Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}
-	v, err := reeve.ParseJSON(b)
+	v, err := canonjson.Parse(b)
 	if err != nil {
-		return invalid("", reeve.AsError(err).Message, "a JSON object with a type")
+		return invalid("", err.Error(), "a JSON object with a type")
 	}
 	fields, _ := v.(map[string]any)
 	for name := range fields { // encoding/json ignores the case of names
@@ -102,7 +103,7 @@ func findTypeMismatch(v any, t reflect.Type) (path string, found bool) {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			if elem := memberType(t, name); elem != nil {
 				if at, found := findTypeMismatch(object[name], elem); found {
-					return "/" + reeve.EscapePointer(name) + at, true
+					return "/" + canonjson.EscapePointer(name) + at, true
 				}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/api"
 )
 
 // checkText returns an error if a text of the input contains NUL or invalid UTF-8, which cannot be stored. It skips raw
@@ -85,7 +86,7 @@ func findWideInteger(v reflect.Value, path string) *reeve.Field {
 	case reflect.Int, reflect.Int64:
 		if n := v.Int(); n > maxInteger || n < -maxInteger {
 			return &reeve.Field{Path: path,
-				Message: fmt.Sprintf("cannot be %d; integers are %s", n, reeve.Integers), Expected: reeve.Integers}
+				Message: fmt.Sprintf("cannot be %d; integers are %s", n, api.IntegerRange), Expected: api.IntegerRange}
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {

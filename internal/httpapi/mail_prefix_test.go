@@ -112,7 +112,7 @@ func variedMails(t *testing.T, n int) (mails []reeve.Email, words []scanned) {
 			t.Fatal(err)
 		}
 		e.MessageID, e.Inbox, e.Subject = fmt.Sprintf("m%03d", i), "box", strings.TrimSpace(some(r.IntN(5)))
-		e.Sender, e.SenderName = reeve.Address(address())
+		e.Sender, e.SenderName = reeve.ParseAddress(address())
 		e.To, e.Cc = []string{address()}, []string{address(), address()}[:r.IntN(3)]
 		if r.IntN(3) == 0 {
 			e.Attachments = []reeve.EmailAttachment{{Name: strings.TrimSpace(some(2)) + ".pdf"},

@@ -483,7 +483,7 @@ func TestBadInput_MailLines(t *testing.T) {
 				"date": "2040-01-01T00:00:00Z"}) +
 			mailLine(object{"message_id": "old", "inbox": "x", "body": "penguin", "date": "1970-01-01T00:00:00Z"}) +
 			mailLine(object{"message_id": "big", "inbox": "x", "body": "penguin " +
-				strings.Repeat("é", reeve.MostMailText)}) + `{"place":"1.","bad":"no header","notes":["odd"]}` + "\n"
+				strings.Repeat("é", reeve.MaxMailText)}) + `{"place":"1.","bad":"no header","notes":["odd"]}` + "\n"
 		for range 2 {
 			v := decode[reeve.MailImport](t, p.Want(200, nil, "POST", at+"?position=1", odd))
 			if v.Seen != 9 || v.Added != 7 || v.Duplicate != 1 || v.Bad != 1 || len(v.Notes) != 3 {

@@ -48,7 +48,7 @@ func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 	Body api.NoteRequest
 }) (*body[reeve.Note], error) {
 	out := &body[reeve.Note]{}
-	if strings.TrimSpace(in.Body.Content) == "" || len(in.Body.Content) > reeve.MostNote {
+	if strings.TrimSpace(in.Body.Content) == "" || len(in.Body.Content) > reeve.MaxNote {
 		return nil, reeve.InvalidField("/content", "is empty or too long", "1 to 2000 bytes")
 	}
 	err := h.db.Update(ctx, func(tx *store.Tx) error {

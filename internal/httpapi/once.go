@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
@@ -248,7 +249,7 @@ func newKeyedRequest(r *http.Request, who reeve.Principal, key string) (store.Re
 		return store.Request{}, newBodyTooLarge(bodyLimit)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if c, err := reeve.Canonical(body); err == nil {
+	if c, err := canonjson.Canonical(body); err == nil {
 		body = c
 	}
 	return store.Request{ID: reeve.Key(reeve.PrefixRequest, who.TokenID, who.Workspace, r.URL.EscapedPath(), key),

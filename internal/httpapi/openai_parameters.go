@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // v1Rule is the rule for a parameter of OpenAI. A null value is the same as a missing parameter.
@@ -113,9 +114,9 @@ func checkV1Parameters(sent map[string]json.RawMessage, rules map[string]v1Rule)
 		if rule.supported || len(rule.allowed) == 0 {
 			continue
 		}
-		value, err := reeve.Canonical(sent[name])
+		value, err := canonjson.Canonical(sent[name])
 		if err != nil {
-			return err
+			return reeve.InvalidJSON(err)
 		}
 		if !slices.Contains(rule.allowed, string(value)) {
 			return newV1Unsupported(name, "parameter %s is not supported", name)

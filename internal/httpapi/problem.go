@@ -241,7 +241,7 @@ func (m typeMismatch) message() string {
 	case m.Type == nil || literal == "":
 		return "cannot be a " + m.Value
 	case m.Type.Kind() >= reflect.Int && m.Type.Kind() <= reflect.Uint64:
-		return "cannot be " + literal + "; use an integer without exponent, " + reeve.Integers
+		return "cannot be " + literal + "; use an integer without exponent, " + api.IntegerRange
 	}
 	return "cannot be " + literal
 }

@@ -44,7 +44,7 @@ func (h *runHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) 
 	out := &body[reeve.Run]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = getVisibleRun(ctx, snap, who, in.ID); err == nil {
-			out.Body.GoesOn, err = snap.Runs().ResumesUnaided(ctx, out.Body)
+			out.Body.WaitsForAgents, err = snap.Runs().ResumesUnaided(ctx, out.Body)
 		}
 		return err
 	})

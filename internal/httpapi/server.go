@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/store"
@@ -169,8 +170,8 @@ func marshal(w io.Writer, v any) error {
 
 // unmarshal decodes strict JSON. It fails on duplicate keys, invalid UTF-8 and lone surrogates.
 func unmarshal(b []byte, v any) error {
-	if _, err := reeve.ParseJSON(b); err != nil {
-		return err
+	if _, err := canonjson.Parse(b); err != nil {
+		return reeve.InvalidJSON(err)
 	}
 	return describeDecodeError(json.Unmarshal(b, v))
 }

@@ -31,7 +31,7 @@ func (t LedgerTx) cancelAwaitedCall(ctx context.Context, run reeve.Run, op reeve
 	case op.State == reeve.Prepared && op.Deferred:
 		is.State, info.Message = reeve.DeniedOp, run.DescribeEnd()+" before it began"
 	// a call that started a run here ends with that run
-	case !op.Awaited() || op.Effect == reeve.Local:
+	case !op.IsAwaited() || op.Effect == reeve.Local:
 		return nil
 	case op.Effect == reeve.Read:
 		is.State, info.Message = reeve.Failed, run.DescribeEnd()+" before its outcome came"
@@ -64,7 +64,7 @@ func (t LedgerTx) cancelAwaitedCall(ctx context.Context, run reeve.Run, op reeve
 // adds the new cost to the run and stores the result frame. If the operation waits for an outcome from outside, it
 // cancels the wait. It does nothing while the run is open.
 func (t LedgerTx) FinishAfterRun(ctx context.Context, was, op reeve.Operation) error {
-	if op.RunID == "" || op.ResultID == "" && !op.Awaited() && op.Spent == was.Spent {
+	if op.RunID == "" || op.ResultID == "" && !op.IsAwaited() && op.Spent == was.Spent {
 		return nil
 	}
 	run, err := t.tx.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
@@ -75,7 +75,7 @@ func (t LedgerTx) FinishAfterRun(ctx context.Context, was, op reeve.Operation) e
 		return err
 	}
 	if err := t.tx.Runs().AddLateSpending(ctx, run.ID, op.Spent.Minus(was.Spent)); err != nil || op.ResultID == "" &&
-		!op.Awaited() {
+		!op.IsAwaited() {
 		return err
 	}
 	if op.ResultID == "" {

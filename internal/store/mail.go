@@ -259,15 +259,15 @@ func newMailRow(e reeve.Email) mailRow {
 		e.To = e.Recipients
 	}
 	e.Recipients = nil
-	if len(e.Body) > reeve.MostMailText {
-		end := reeve.MostMailText
+	if len(e.Body) > reeve.MaxMailText {
+		end := reeve.MaxMailText
 		for end > 0 && !utf8.RuneStart(e.Body[end]) {
 			end--
 		}
 		e.Cut, e.Body = e.Cut+int64(len(e.Body)-end), e.Body[:end]
 	}
 	m := mailRow{id: reeve.SanitizeText(e.MessageID), hash: reeve.MailHash(e)[:32], folder: truncateLine(e.Folder),
-		subject: truncateLine(e.Subject), sender: truncateLine(reeve.FullAddress(e.Sender, e.SenderName)),
+		subject: truncateLine(e.Subject), sender: truncateLine(reeve.FormatAddress(e.Sender, e.SenderName)),
 		body: reeve.SanitizeText(e.Body)}
 	if m.id == "" {
 		m.id = reeve.MailKey(e)
@@ -334,7 +334,7 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 	if err := r.Scan(&e.MessageID, &e.Folder, &e.Subject, &e.Sender, &recipients, &detail, &sent, &e.Body); err != nil {
 		return e, err
 	}
-	e.Sender, e.SenderName = reeve.Address(e.Sender)
+	e.Sender, e.SenderName = reeve.ParseAddress(e.Sender)
 	e.Date = mailTime(sent)
 	var d mailDetail
 	var full []string
@@ -346,7 +346,7 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 	e.To, e.Cc, e.Bcc = full[:cc], full[cc:bcc], full[bcc:]
 	e.Recipients = make([]string, 0, len(full))
 	for _, f := range full {
-		if a, _ := reeve.Address(f); !slices.Contains(e.Recipients, a) {
+		if a, _ := reeve.ParseAddress(f); !slices.Contains(e.Recipients, a) {
 			e.Recipients = append(e.Recipients, a)
 		}
 	}

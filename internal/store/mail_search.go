@@ -231,7 +231,7 @@ func scanFound(inboxes []Inbox, most int) func(scanner) (MailMatch, error) {
 			m.Inbox = inboxes[i].Name
 		}
 		m.More = len(m.Body) >= most && utf8.RuneCountInString(m.Body) == most
-		m.Sender, _ = reeve.Address(m.From)
+		m.Sender, _ = reeve.ParseAddress(m.From)
 		m.Date = mailTime(sent)
 		return m, decodeJSON("recipients", recipients, &m.Recipients)
 	}

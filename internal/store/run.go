@@ -322,7 +322,7 @@ func (t RunsTx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.R
 		if err != nil {
 			return nil, err
 		}
-		if v.TakenUp = f.state == string(reeve.RunRunning); ok {
+		if v.Resumed = f.state == string(reeve.RunRunning); ok {
 			out = append(out, v)
 		}
 	}

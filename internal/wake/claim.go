@@ -64,7 +64,7 @@ func (r *Scheduler) claimOrphans(ctx context.Context, tx *store.Tx, n int) (runs
 	for _, run := range owned {
 		isServed := activeBefore[run.ID] != nil || queuedBefore[run.ID] || queued[run.ID]
 		if !isServed && len(runs) < n && r.activate(run.ID) {
-			run.TakenUp = !r.neverServed[run.ID]
+			run.Resumed = !r.neverServed[run.ID]
 			runs = append(runs, run)
 			r.claimedInStep = append(r.claimedInStep, run.ID)
 		}

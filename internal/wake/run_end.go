@@ -151,7 +151,7 @@ func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingE
 func applyEnd(tx *store.Tx, run reeve.Run, end reeve.RunEnd) reeve.Run {
 	run.State, run.Output, run.Owner = end.State, reeve.SanitizeText(end.Output), ""
 	run.Moves, run.Issues, run.Results, run.Pending, run.Spent = end.Moves, end.Issues, end.Results, end.Pending,
-		end.Wasted
+		end.FailedSpent
 	if end.Err != nil {
 		run.Code, run.Message, run.RetryAfter = end.Err.Code, reeve.SanitizeText(end.Err.Message), end.Err.RetryAfter
 	}

@@ -110,7 +110,7 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 // check refuses to call an agent that is not in the caller's list. It ignores the lists of the agents on whose behalf the
 // caller acts, because their rights limit the other agent in any case.
 func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
-	if inv.Behalf != "" {
+	if inv.CheckFor != "" {
 		return nil
 	}
 	set, err := readSettings(inv.Config)

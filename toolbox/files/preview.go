@@ -58,11 +58,11 @@ func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data
 		mode = fmt.Sprintf("mode of %s: %s becomes %s\n", v, old.kind, after.kind)
 	}
 	if isText(old.data) && isText(data) {
-		if diff, ok := unified(inv, from, to, string(old.data), string(data)); ok {
+		if diff, ok := unifiedDiff(inv, from, to, string(old.data), string(data)); ok {
 			return mode + diff
 		}
-	} else if inv.Decides {
-		diff, _ := unified(inv, from, to, escaped(old.data), escaped(data))
+	} else if inv.ForApprover {
+		diff, _ := unifiedDiff(inv, from, to, escaped(old.data), escaped(data))
 		return mode + "the file is not text: bytes that are no characters are written as \\x and two digits\n" + diff
 	}
 	return fmt.Sprintf("%s%s\n  before: %s, %d bytes\n  after:  %s, %d bytes\n", mode, v, old, len(old.data), after,
@@ -95,7 +95,7 @@ func describeDelete(inv *reeve.Invocation, v vpath, was found) string {
 	}
 	head := fmt.Sprintf("delete %s (%d bytes, %s)\n", v, len(was.data), was)
 	if isText(was.data) {
-		if diff, ok := unified(inv, v.String(), "/dev/null", string(was.data), ""); ok {
+		if diff, ok := unifiedDiff(inv, v.String(), "/dev/null", string(was.data), ""); ok {
 			return head + diff
 		}
 	}
@@ -116,11 +116,11 @@ func describeFolder(inv *reeve.Invocation, inventory []byte) string {
 			files++
 			size += r.Size
 		}
-		if i < entriesMost || inv.Decides {
+		if i < entriesMost || inv.ForApprover {
 			fmt.Fprintf(&b, "  %s %s (%d bytes)\n", r.Kind, r.Path, r.Size)
 		}
 	}
-	if len(records) > entriesMost && !inv.Decides {
+	if len(records) > entriesMost && !inv.ForApprover {
 		fmt.Fprintf(&b, "  and %d more entries\n", len(records)-entriesMost)
 	}
 	fmt.Fprintf(&b, "in all %d entries, %d files, %d bytes\n", len(records), files, size)
@@ -166,7 +166,7 @@ func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve
 	for _, s := range g.skipped {
 		text += "without the link " + s + ", which leads out of the root\n"
 	}
-	if g.kind == folder && inv.Decides {
+	if g.kind == folder && inv.ForApprover {
 		contents, err := p.describeContents(ctx, inv, v, g.records)
 		if err != nil {
 			return reeve.Preview{}, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/internal/diff"
 )
 
 func TestG16_DiffIsExact(t *testing.T) {
@@ -25,7 +26,7 @@ func TestG16_DiffIsExact(t *testing.T) {
 	for i := range 3000 {
 		size := 30
 		if i%100 == 0 {
-			size = 3000 // too far apart for the short way
+			size = 3000 // too different for the shortest difference
 		}
 		a := text(size)
 		b := text(size)
@@ -33,7 +34,7 @@ func TestG16_DiffIsExact(t *testing.T) {
 			at := r.IntN(len(a))
 			b = a[:at] + text(2) + a[at:]
 		}
-		d, _ := unified(&reeve.Invocation{}, "/a", "/b", a, b)
+		d, _ := unifiedDiff(&reeve.Invocation{}, "/a", "/b", a, b)
 		if got := patch(t, a, d); got != b {
 			t.Fatalf("%q to %q: %q\n%s", a, b, got, d)
 		}
@@ -42,20 +43,20 @@ func TestG16_DiffIsExact(t *testing.T) {
 		}
 	}
 	want := "--- /s/a\n+++ /s/a\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
-	if got, ok := unified(&reeve.Invocation{}, "/s/a", "/s/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
+	if got, ok := unifiedDiff(&reeve.Invocation{}, "/s/a", "/s/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
 		"1\n2\n3\n4\nfive\n6\n7\n8\n9\n"); got != want || !ok {
 		t.Errorf("%s", got)
 	}
 }
 
-// patch applies a unified diff, trusting nothing but its own counting.
+// patch applies a unified diff to a, using only the line numbers in its headers.
 func patch(t *testing.T, a, d string) string {
 	if d == "" {
 		return a
 	}
-	old, at := lines(a), 0
+	old, at := diff.SplitLines(a), 0
 	var out []string
-	rows := lines(d)[2:]
+	rows := diff.SplitLines(d)[2:]
 	for i := 0; i < len(rows); i++ {
 		row := rows[i]
 		if strings.HasPrefix(row, "@@ -") {

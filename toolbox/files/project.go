@@ -58,7 +58,7 @@ func (p *Pack) project(ctx context.Context, inv *reeve.Invocation) (string, erro
 	if c.Project != "" {
 		return c.Project, nil
 	}
-	agent := inv.Behalf
+	agent := inv.CheckFor
 	if agent == "" {
 		agent = inv.Agent
 	}

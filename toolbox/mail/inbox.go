@@ -21,7 +21,7 @@ func choose(inboxes []store.Inbox, who string) []store.Inbox {
 		}
 		return out
 	}
-	address, _ := reeve.Address(who)
+	address, _ := reeve.ParseAddress(who)
 	for _, name := range []string{who, address, strings.TrimSuffix(address, "@")} {
 		if out := pick(func(i store.Inbox) bool { return strings.EqualFold(i.Name, name) }); len(out) > 0 {
 			return out

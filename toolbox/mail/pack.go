@@ -168,7 +168,7 @@ func (in searchArgs) asked(config searchConfig) (q store.MailSearch, nothing boo
 		if who == "" {
 			continue
 		}
-		address, _ := reeve.Address(who)
+		address, _ := reeve.ParseAddress(who)
 		w := words(address)
 		if nothing = nothing || len(w) == 0; len(w) > 0 {
 			q.Query.All = append(q.Query.All, []store.MailTerm{{Field: field, Words: w}})

@@ -305,7 +305,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 	if err != nil {
 		return out, err
 	}
-	s, judge, err := p.bounded(s, inv.Lent)
+	s, judge, err := p.bounded(s, inv.DelegatorConfigs)
 	if err != nil {
 		return out, err
 	}

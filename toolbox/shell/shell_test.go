@@ -47,7 +47,7 @@ func (w world) try(config string, args map[string]any, lent ...string) (execResu
 	}
 	inv.Config = json.RawMessage(config)
 	for _, c := range lent {
-		inv.Lent = append(inv.Lent, json.RawMessage(c))
+		inv.DelegatorConfigs = append(inv.DelegatorConfigs, json.RawMessage(c))
 	}
 	run := w.tool.Handler
 	out, err := run(context.WithoutCancel(w.t.Context()), inv)

@@ -70,7 +70,7 @@ func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation) (reeve.Previe
 		return reeve.Preview{}, err
 	}
 	b, err := p.bind(ctx, inv, in, s, root)
-	return reeve.Preview{Change: b.text(inv.Decides), Base: b.base()}, err
+	return reeve.Preview{Change: b.text(inv.ForApprover), Base: b.base()}, err
 }
 
 // unchanged refuses to run a command if what it names is not what a person was shown. A call that nobody decided on

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // arguments are a call's arguments by name, each as JSON.
@@ -140,7 +141,7 @@ func (a arguments) rest(used []string) map[string]string {
 	m := map[string]string{}
 	for name := range a {
 		if name != OperationArg && !slices.Contains(used, name) {
-			m["/"+reeve.EscapePointer(name)] = name
+			m["/"+canonjson.EscapePointer(name)] = name
 		}
 	}
 	return m
@@ -167,7 +168,7 @@ func (a arguments) form(mapping map[string]string) ([]byte, error) {
 
 func wrongArg(name, message, expected string) error {
 	return &reeve.Error{Code: reeve.Validation, Message: "the argument " + name + " does not fit: " + message,
-		Fields: []reeve.Field{{Path: "/" + reeve.EscapePointer(name), Message: message, Expected: expected}}}
+		Fields: []reeve.Field{{Path: "/" + canonjson.EscapePointer(name), Message: message, Expected: expected}}}
 }
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }

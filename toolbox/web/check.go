@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // ours are the headers a spec may not set: the transport's, those that would change where a request goes or how its
@@ -53,7 +54,7 @@ func (c *checker) endpoint() *request {
 	r.headers = c.headers("/spec/headers", s.Headers)
 	r.secrets = c.secrets(r)
 	for _, name := range sortedKeys(s.Query) {
-		at := "/spec/query/" + reeve.EscapePointer(name)
+		at := "/spec/query/" + canonjson.EscapePointer(name)
 		c.argument(at, s.Query[name], "object")
 		r.used = append(r.used, s.Query[name])
 		if name == "" || slices.ContainsFunc(r.url.query, func(p param) bool { return unescape(p.name) == name }) {
@@ -82,7 +83,7 @@ func (c *checker) reads() {
 		c.bad("/spec/reads", "nothing: no call of a tool of effect read changes anything", bad("the tool only reads"))
 	}
 	for _, name := range sortedKeys(c.spec.Reads) {
-		at := "/spec/reads/" + reeve.EscapePointer(name)
+		at := "/spec/reads/" + canonjson.EscapePointer(name)
 		c.argument(at, name)
 		if typ, ok := c.known[name]; ok && typ != "string" {
 			c.bad(at, "a parameter of type string", bad("the parameter %s is of type %s", name, typ))
@@ -165,7 +166,7 @@ func (c *checker) argument(at, name string, not ...string) {
 func (c *checker) headers(at string, m map[string]string) []header {
 	var out []header
 	for _, name := range sortedKeys(m) {
-		at, canonical := at+"/"+reeve.EscapePointer(name), http.CanonicalHeaderKey(name)
+		at, canonical := at+"/"+canonjson.EscapePointer(name), http.CanonicalHeaderKey(name)
 		value, err := parseHeader(m[name])
 		switch {
 		case !headerName.MatchString(name):
@@ -208,7 +209,7 @@ func (c *checker) body() {
 	}
 	var places [][]string
 	for _, target := range sortedKeys(s.Body) {
-		at := "/spec/body/" + reeve.EscapePointer(target)
+		at := "/spec/body/" + canonjson.EscapePointer(target)
 		if s.BodyType == formBody {
 			c.argument(at, s.Body[target], "object")
 		} else {

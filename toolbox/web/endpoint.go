@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/canonjson"
 )
 
 const (
@@ -83,9 +84,9 @@ func (e Endpoint) withDefaults() Endpoint {
 // encoding/json lets pass.
 func parseEndpoint(raw json.RawMessage) (Endpoint, []reeve.Field) {
 	var e Endpoint
-	v, err := reeve.ParseJSON(raw)
+	v, err := canonjson.Parse(raw)
 	if err != nil {
-		return e, []reeve.Field{{Path: "/spec", Message: reeve.AsError(err).Message, Expected: "a JSON object"}}
+		return e, []reeve.Field{{Path: "/spec", Message: err.Error(), Expected: "a JSON object"}}
 	}
 	top, ok := v.(map[string]any)
 	if !ok {
@@ -119,7 +120,7 @@ func unknownKeys(path string, object map[string]any, t reflect.Type) []reeve.Fie
 	var f []reeve.Field
 	for key := range object {
 		if !slices.Contains(known, key) {
-			f = append(f, reeve.Field{Path: path + "/" + reeve.EscapePointer(key), Message: "there is no such setting",
+			f = append(f, reeve.Field{Path: path + "/" + canonjson.EscapePointer(key), Message: "there is no such setting",
 				Expected: "one of " + strings.Join(known, ", ")})
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // A JSON Pointer (RFC 6901) is empty or begins with a slash; ~1 stands for a slash and ~0 for a tilde.
@@ -36,7 +36,7 @@ func parsePointer(s string) ([]string, bool) {
 func pointer(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
-		b.WriteString("/" + reeve.EscapePointer(t))
+		b.WriteString("/" + canonjson.EscapePointer(t))
 	}
 	return b.String()
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"reeve"
+	"reeve/internal/canonjson"
 )
 
 // unused finds the parameters of a request without a body that go nowhere. A body has all that stand nowhere else,
@@ -49,7 +49,7 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 	}
 	for _, name := range sortedKeys(s.Properties) {
 		if string(s.Properties[name]) != "false" { // which nobody can give
-			goes(at+"/properties/"+reeve.EscapePointer(name), name)
+			goes(at+"/properties/"+canonjson.EscapePointer(name), name)
 		}
 	}
 	for i, name := range s.Required {
@@ -57,12 +57,12 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 	}
 	for _, pattern := range sortedKeys(s.PatternProperties) {
 		if string(s.PatternProperties[pattern]) != "false" {
-			c.bad(at+"/patternProperties/"+reeve.EscapePointer(pattern), expected,
+			c.bad(at+"/patternProperties/"+canonjson.EscapePointer(pattern), expected,
 				bad("what matches %s goes nowhere", pattern))
 		}
 	}
 	for _, name := range sortedKeys(s.DependentRequired) {
-		at := at + "/dependentRequired/" + reeve.EscapePointer(name)
+		at := at + "/dependentRequired/" + canonjson.EscapePointer(name)
 		goes(at, name)
 		for i, needed := range s.DependentRequired[name] {
 			goes(at+"/"+strconv.Itoa(i), needed)
@@ -79,7 +79,7 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 	c.lost(at+"/then", s.Then, referred)
 	c.lost(at+"/else", s.Else, referred)
 	for _, name := range sortedKeys(s.DependentSchemas) {
-		at := at + "/dependentSchemas/" + reeve.EscapePointer(name)
+		at := at + "/dependentSchemas/" + canonjson.EscapePointer(name)
 		goes(at, name)
 		c.lost(at, s.DependentSchemas[name], referred)
 	}

@@ -20,8 +20,8 @@ func fit(line *reeve.MailLine) {
 	if e == nil {
 		return
 	}
-	if len(e.Body) > reeve.MostMailText {
-		end := reeve.MostMailText
+	if len(e.Body) > reeve.MaxMailText {
+		end := reeve.MaxMailText
 		for end > 0 && !utf8.RuneStart(e.Body[end]) {
 			end--
 		}

@@ -107,7 +107,7 @@ func jsonRecord(b []byte) (record, error) {
 		}
 		var object struct{ Name, Email, Address string }
 		if json.Unmarshal(raw, &object) == nil && object.Email+object.Address != "" {
-			r.text[kind] = reeve.FullAddress(object.Email+object.Address, object.Name)
+			r.text[kind] = reeve.FormatAddress(object.Email+object.Address, object.Name)
 		}
 	}
 	return r, nil

@@ -39,7 +39,7 @@ func (l *letter) note(format string, args ...any) {
 // Message reads one mail as it was sent: a header, and parts. What is broken about it is noted, and the rest is kept.
 // Only what has no header at all is refused.
 func Message(r io.Reader) (reeve.Email, []string, error) {
-	l := &letter{room: reeve.MostMailText}
+	l := &letter{room: reeve.MaxMailText}
 	in := bufio.NewReaderSize(r, 32<<10)
 	h, err := l.header(in)
 	if err != nil {
@@ -134,9 +134,9 @@ func (l *letter) envelope(h message.Header) {
 	}
 	e.Subject = l.words(h.Get("Subject"))
 	if from := l.addresses(h.Get("From")); len(from) > 0 {
-		e.Sender, e.SenderName = reeve.Address(from[0])
+		e.Sender, e.SenderName = reeve.ParseAddress(from[0])
 	} else if from = l.addresses(h.Get("Sender")); len(from) > 0 {
-		e.Sender, e.SenderName = reeve.Address(from[0])
+		e.Sender, e.SenderName = reeve.ParseAddress(from[0])
 	} else {
 		l.note("it has no sender")
 	}
@@ -178,7 +178,7 @@ func (l *letter) addresses(s string) (out []string) {
 	}}}
 	if list, err := p.ParseList(s); err == nil {
 		for _, a := range list {
-			out = append(out, reeve.FullAddress(a.Address, l.decode([]byte(a.Name), "")))
+			out = append(out, reeve.FormatAddress(a.Address, l.decode([]byte(a.Name), "")))
 		}
 		return out
 	}

@@ -87,7 +87,7 @@ func (l *letter) fields(r record) reeve.Email {
 		l.note("it has no Message-ID, and was given one")
 	}
 	if from := l.addresses(r.text["from"]); len(from) > 0 {
-		e.Sender, e.SenderName = reeve.Address(from[0])
+		e.Sender, e.SenderName = reeve.ParseAddress(from[0])
 	}
 	if e.SenderName == "" {
 		e.SenderName = r.text["name"]

@@ -18,7 +18,7 @@ const (
 	MaxScore   = 100       // each
 )
 
-// CheckTitle gives a title without the spaces around it, or says what is wrong with it.
+// CheckTitle returns s without surrounding white space, or an error about the field at path.
 func CheckTitle(path, s string) (string, error) {
 	s = strings.TrimSpace(s)
 	switch n := utf8.RuneCountInString(s); {
@@ -27,12 +27,12 @@ func CheckTitle(path, s string) (string, error) {
 	case n > MaxTitle:
 		return "", InvalidField(path, "is too long", "1 to "+strconv.Itoa(MaxTitle)+" characters")
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "", InvalidField(path, "holds line breaks or other control characters", "one line of text")
+		return "", InvalidField(path, "has line breaks or other control characters", "one line of text")
 	}
 	return s, nil
 }
 
-// CheckText checks a longer text.
+// CheckText returns an error about the field at path if s is too long.
 func CheckText(path, s string) error {
 	if len(s) > MaxText {
 		return InvalidField(path, "is too long", "at most "+strconv.Itoa(MaxText)+" bytes")
@@ -40,8 +40,7 @@ func CheckText(path, s string) error {
 	return nil
 }
 
-// ParseTimeWithOffset reads a time that says its offset from UTC. The offset is kept: it says what people's clocks
-// showed.
+// ParseTimeWithOffset parses RFC 3339. The result keeps the UTC offset, which tells the local time.
 func ParseTimeWithOffset(path, s string) (time.Time, error) {
 	const expected = "RFC 3339 with an offset, such as 2026-02-17T16:00:00-05:00"
 	t, err := ParseInstant(s)
@@ -55,7 +54,7 @@ func ParseTimeWithOffset(path, s string) (time.Time, error) {
 	return InOffset(t.UnixMilli(), int64(offset)), nil
 }
 
-// CheckDay checks a day of the calendar.
+// CheckDay returns an error about the field at path if s is not a date between 1970 and 9998.
 func CheckDay(path, s string) error {
 	t, err := time.Parse(time.DateOnly, s)
 	switch {
@@ -68,11 +67,11 @@ func CheckDay(path, s string) error {
 }
 
 var (
-	languageTag = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*$`)
-	scoreName   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	languagePattern  = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*$`)
+	scoreNamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 )
 
-// Validate checks what the task itself can say of its values.
+// Validate normalizes the title and checks the task's own fields. It does not check references.
 func (t *Task) Validate() (err error) {
 	if t.Title, err = CheckTitle("/title", t.Title); err != nil {
 		return err
@@ -95,13 +94,13 @@ func (t *Task) Validate() (err error) {
 			return err
 		}
 	}
-	if t.Language != "" && (len(t.Language) > 35 || !languageTag.MatchString(t.Language)) {
+	if t.Language != "" && (len(t.Language) > 35 || !languagePattern.MatchString(t.Language)) {
 		return InvalidField("/language", "is not a language tag", "a tag such as en or pt-BR")
 	}
 	return nil
 }
 
-// Validate checks a rating's values.
+// Validate checks the rating's own fields. It does not check that the target exists.
 func (r *Rating) Validate() error {
 	if !slices.Contains(RatingTargets(), r.Target) {
 		return InvalidField("/target_kind", "cannot be rated", "task, time_entry or plan_block")
@@ -110,8 +109,8 @@ func (r *Rating) Validate() error {
 		return InvalidField("/scores", "has "+strconv.Itoa(len(r.Scores))+" scores", "1 to "+strconv.Itoa(MaxScores))
 	}
 	for name, v := range r.Scores {
-		if !scoreName.MatchString(name) {
-			return InvalidField("/scores/"+name, "is not a name of a score", "lower-case letters, digits and _")
+		if !scoreNamePattern.MatchString(name) {
+			return InvalidField("/scores/"+name, "is not a valid score name", "lower-case letters, digits and _")
 		}
 		if v < 0 || v > MaxScore {
 			return InvalidField("/scores/"+name, "is out of range", "0 to 100")
@@ -120,7 +119,7 @@ func (r *Rating) Validate() error {
 	return CheckText("/note", r.Note)
 }
 
-// CheckCount refuses a list with more entries than one call may have.
+// CheckCount returns an error about the list at path if n is more than [MaxEntries].
 func CheckCount(path string, n int) error {
 	if n > MaxEntries {
 		return InvalidField(path, "has "+strconv.Itoa(n)+" entries", "at most "+strconv.Itoa(MaxEntries))
@@ -128,7 +127,7 @@ func CheckCount(path string, n int) error {
 	return nil
 }
 
-// CheckDistinct refuses a list that names something twice: nobody can tell what was meant.
+// CheckDistinct returns an error about the list at path if it is too long or has an id twice.
 func CheckDistinct(path string, ids []string) error {
 	if err := CheckCount(path, len(ids)); err != nil {
 		return err

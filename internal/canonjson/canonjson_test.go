@@ -1,8 +1,9 @@
-package reeve_test
+package canonjson_test
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"regexp"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/gowebpki/jcs"
 
-	"reeve"
+	"reeve/internal/canonjson"
 )
 
 func TestCanonicalForm(t *testing.T) {
@@ -28,14 +29,14 @@ func TestCanonicalForm(t *testing.T) {
 			`[9007199254740992,1e+21,1e+21,1.7976931348623157e+308]`},
 		{` [ null , true , false , "x" ] `, `[null,true,false,"x"]`},
 	} {
-		got, err := reeve.Canonical([]byte(c.in))
+		got, err := canonjson.Canonical([]byte(c.in))
 		if err != nil || string(got) != c.want {
 			t.Errorf("Canonical(%s) = %s, %v; want %s", c.in, got, err, c.want)
 		}
 	}
 }
 
-func TestParseJSONRefusesWhatCannotBeToldApart(t *testing.T) {
+func TestParseRejectsAmbiguousJSON(t *testing.T) {
 	for _, in := range []string{
 		``, `{`, `{"a":1}{"a":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, "\"\xff\"", `"\ud800"`, `"\ud800\u0041"`,
 		`{"\udc00":1}`, `1e400`, `-1e400`, `1e-400`, `-0.1e-2000000`, `0.` + strings.Repeat("0", 400) + `1`,
@@ -43,24 +44,25 @@ func TestParseJSONRefusesWhatCannotBeToldApart(t *testing.T) {
 		`1` + strings.Repeat("0", 400), `nul`, `01`, `{"a":}`, `[1,]`, strings.Repeat("[", 101) +
 			strings.Repeat("]", 101),
 	} {
-		if _, err := reeve.ParseJSON([]byte(in)); reeve.CodeOf(err) != reeve.Validation {
-			t.Errorf("ParseJSON(%.40q) = %v, want VALIDATION_ERROR", in, err)
+		_, err := canonjson.Parse([]byte(in))
+		if e := (*canonjson.Error)(nil); !errors.As(err, &e) {
+			t.Errorf("Parse(%.40q) = %v, want an *Error", in, err)
 		}
 	}
 	for _, in := range []string{`"\ufffd"`, `"�"`, `"\\ud800"`, `"\ud83d\ude00"`, `9007199254740992`,
 		`-9007199254740993`, `[9223372036854775807]`, `1e300`, `0.1`, `5e-324`, `0e2000000`, `-0.0E-2000000`,
 		`0.` + strings.Repeat("1", 1998), `"\u0000"`,
 		strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
-		if _, err := reeve.ParseJSON([]byte(in)); err != nil {
-			t.Errorf("ParseJSON(%.40q): %v", in, err)
+		if _, err := canonjson.Parse([]byte(in)); err != nil {
+			t.Errorf("Parse(%.40q): %v", in, err)
 		}
 	}
 }
 
-// wide matches whole numbers that a double may not hold.
-var wide = regexp.MustCompile(`[0-9]{16}`)
+// wideInteger matches integers that a double may not hold.
+var wideInteger = regexp.MustCompile(`[0-9]{16}`)
 
-// FuzzCanonical holds our canonical form against an independent implementation of RFC 8785.
+// FuzzCanonical compares the canonical form with an independent implementation of RFC 8785.
 func FuzzCanonical(f *testing.F) {
 	for _, s := range []string{`{"b":[1,2.50,{"z":null}],"a":"\u20ac\ud83d\ude00"}`,
 		`[1e21,1e-7,0.1,-0,5e-324,1.7976931348623157e308]`, `"\u001f\"\\/"`, `{"":{}}`,
@@ -68,44 +70,44 @@ func FuzzCanonical(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		got, err := reeve.Canonical(in)
+		got, err := canonjson.Canonical(in)
 		if err != nil {
 			return
 		}
 		if !json.Valid(got) {
 			t.Fatalf("Canonical(%q) = %q, which is not JSON", in, got)
 		}
-		again, err := reeve.Canonical(got)
+		again, err := canonjson.Canonical(got)
 		if err != nil || !bytes.Equal(again, got) {
 			t.Fatalf("not a fixed point: %q then %q, %v", got, again, err)
 		}
 		if bytes.ContainsRune(got, '\ufffd') || bytes.Contains(got, []byte("\x7f")) {
 			return // the other implementation differs on these
 		}
-		if wide.Match(got) {
-			return // the other implementation rounds whole numbers to doubles
+		if wideInteger.Match(got) {
+			return // the other implementation rounds integers to doubles
 		}
-		want, err := jcs.Transform(append(append([]byte("["), in...), ']')) // it takes objects and arrays only
+		want, err := jcs.Transform(append(append([]byte("["), in...), ']')) // jcs accepts objects and arrays only
 		if err != nil {
 			return
 		}
 		if ours := append(append([]byte("["), got...), ']'); !bytes.Equal(ours, want) {
-			t.Fatalf("Canonical(%q) = %q, and an independent implementation says %q", in, ours, want)
+			t.Fatalf("Canonical(%q) = %q, jcs returns %q", in, ours, want)
 		}
 	})
 }
 
-// FuzzParseJSON holds what is read against encoding/json: stricter, and otherwise the same.
-func FuzzParseJSON(f *testing.F) {
+// FuzzParse compares Parse with encoding/json: Parse rejects more, and returns the same values otherwise.
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{` {"a" : [ 1 , -2.5e3 ,true,false , null ,{ } , [ ] ] , "\"\\\u20ac" : "x\ty" } `,
 		"{\"a\":1}\n", `"\ud83d\ude00"`, `"\ud83d"`, `[1,]`, `{"a":1}}`, `-`, "\t7\r\n", `"`, `"\`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		got, err := reeve.ParseJSON(in)
+		got, err := canonjson.Parse(in)
 		if err != nil {
-			if e := reeve.AsError(err); e.Code != reeve.Validation || len(e.Fields) == 0 {
-				t.Fatalf("ParseJSON(%q): %v", in, err)
+			if e := (*canonjson.Error)(nil); !errors.As(err, &e) || e.Message == "" || e.Offset > len(in) {
+				t.Fatalf("Parse(%q): %v", in, err)
 			}
 			return
 		}
@@ -113,7 +115,25 @@ func FuzzParseJSON(f *testing.F) {
 		dec.UseNumber()
 		var want any
 		if err := dec.Decode(&want); err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("ParseJSON(%q) = %#v, and encoding/json says %#v, %v", in, got, want, err)
+			t.Fatalf("Parse(%q) = %#v, encoding/json returns %#v, %v", in, got, want, err)
 		}
 	})
+}
+
+func TestErrorHasPosition(t *testing.T) {
+	_, err := canonjson.Parse([]byte("{\n \"a\": 1,\n \"a\": 2}"))
+	var e *canonjson.Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	want := canonjson.Error{Message: `key "a" appears twice in one object`, Offset: 12, Line: 3}
+	if *e != want || e.Error() != `not valid JSON: key "a" appears twice in one object, at byte 12 (line 3)` {
+		t.Errorf("got %+v, %v; want %+v", *e, e, want)
+	}
+}
+
+func TestEscapePointer(t *testing.T) {
+	if got := canonjson.EscapePointer("a/b~c"); got != "a~1b~0c" {
+		t.Error(got)
+	}
 }
