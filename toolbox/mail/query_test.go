@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// formatQuery shows what a query was taken for: & between what must be there, | between alternatives, ! before what must
-// not.
+// formatQuery shows what a query was taken for: & between what must be there, | between alternatives, ! before what
+// must not.
 func formatQuery(q store.MailQuery) string {
 	term := func(t store.MailTerm) string {
 		s := strings.Join(t.Words, " ")

@@ -10,7 +10,8 @@ func stem(w string) string {
 	}
 	s := stemmer(w)
 	s = s.trimPlural().trimPast().replaceFinalY().
-		replaceSuffix(0, "ational", "ate", "tional", "tion", "enci", "ence", "anci", "ance", "izer", "ize", "bli", "ble", "alli",
+		replaceSuffix(0, "ational", "ate", "tional", "tion", "enci", "ence", "anci", "ance", "izer", "ize", "bli",
+			"ble", "alli",
 			"al", "entli", "ent", "eli", "e", "ousli", "ous", "ization", "ize",
 			"ation", "ate", "ator", "ate", "alism", "al", "iveness", "ive", "fulness", "ful", "ousness", "ous", "aliti",
 			"al", "iviti", "ive", "biliti", "ble", "logi", "log").

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxRowBytes is how many bytes of a row are kept. The rest is dropped while reading, so that an unclosed quote costs
-	// no memory.
+	// maxRowBytes is how many bytes of a row are kept. The rest is dropped while reading, so that an unclosed quote
+	// costs no memory.
 	maxRowBytes = 8 << 20
 	maxFields   = 1000 // fields of a row that are kept, not counting the last
 )

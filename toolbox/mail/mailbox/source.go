@@ -226,7 +226,8 @@ func (r *reader) readAll() error {
 		if !d.Type().IsRegular() {
 			return r.yieldUnreadable(rel, "it is a link or no file, and was not followed")
 		}
-		err := r.readFile(rel, func() (*os.File, error) { return root.Open(filepath.FromSlash(rel)) }, parentFolders(rel))
+		err := r.readFile(rel, func() (*os.File, error) { return root.Open(filepath.FromSlash(rel)) },
+			parentFolders(rel))
 		r.bytes += size
 		return err
 	})

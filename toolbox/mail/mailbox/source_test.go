@@ -117,7 +117,8 @@ func TestI16_Maildir(t *testing.T) {
 
 func TestI16_Mbox(t *testing.T) {
 	long := strings.Repeat("x", 200_000) // a line that fits into no buffer
-	dir := writeFiles(t, map[string]string{"Inbox.mbox": "text before the first mail\n\nFrom a@x Tue Sep  1 10:00:00 2026\n" +
+	dir := writeFiles(t, map[string]string{"Inbox.mbox": "text before the first mail\n\nFrom a@x Tue Sep  1 10:00:00 " +
+		"2026\n" +
 		mailText("1", "one") + "From the start of a line, but not after an empty one\n>From quoted\n>>From quoted " +
 		"twice\n\nFrom here on it is text\n" + long + "\n\n" +
 		"From MAILER-DAEMON Tue Sep  1 10:00:00 2026\r\n" + mailText("2", "two") +
@@ -179,7 +180,8 @@ func TestI16_CSV(t *testing.T) {
 	got, _ = readItems(t, filepath.Join(dir, "fields.csv"), Options{}, "")
 	wantItems(t, got, "me/in one", "me/in two", "! it has no subject, sender or text")
 	got, _ = readItems(t, filepath.Join(dir, "other.csv"), Options{}, "")
-	wantItems(t, got, "! its first line names no column of mail: it has name, age, and should have message, or subject, "+
+	wantItems(t, got, "! its first line names no column of mail: it has name, age, and should have message, or "+
+		"subject, "+
 		"from, to, date and body")
 	got, _ = readItems(t, filepath.Join(dir, "empty.csv"), Options{}, "")
 	wantItems(t, got, "! it is empty")
