@@ -302,7 +302,7 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 	}
 	// What cannot be known is said.
 	unclear := askedFor(h, object{"command": `bash "$(ls | head -1)" && python3 -c 'print(1)' && ./*.sh`})
-	for _, said := range []string{"Not known beforehand", "$(ls | head -1)", "./*.sh", "python3"} {
+	for _, said := range []string{"Not known in advance", "$(ls | head -1)", "./*.sh", "python3"} {
 		if !strings.Contains(unclear.Preview, said) {
 			t.Errorf("the card does not say %q:\n%s", said, unclear.Preview)
 		}

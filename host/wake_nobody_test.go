@@ -53,7 +53,7 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 		switch run := runs[0]; {
 		case own[tool] == nil && run.State != reeve.RunCompleted:
 			t.Errorf("%s is refused on nobody's behalf: %s", tool, run.Message)
-		case own[tool] != nil && (run.Code != reeve.Denied || !strings.Contains(run.Message, "nobody's behalf")):
+		case own[tool] != nil && (run.Code != reeve.Denied || !strings.Contains(run.Message, "acts for no user")):
 			t.Errorf("%s on nobody's behalf: %+v", tool, run)
 		}
 	}

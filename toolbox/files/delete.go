@@ -12,15 +12,15 @@ import (
 
 type deleteArgs struct {
 	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"A file or folder under /shared, /tmp or /project"`
-	Recursive bool   `json:"recursive,omitempty" doc:"True to delete a folder with all that is in it"`
-	Expect    string `json:"expect,omitempty" maxLength:"80" doc:"Delete only in this state, as named by the call that made it; undo uses it"`
+	Recursive bool   `json:"recursive,omitempty" doc:"True to delete a folder and its contents"`
+	Expect    string `json:"expect,omitempty" maxLength:"80" doc:"Delete only if the file is in this state. Set by undo"`
 }
 
 type deleteResult struct {
 	Path string `json:"path"`
 	Kind string `json:"kind" doc:"file, dir or link"`
-	Kept string `json:"kept" doc:"Names what was deleted; file_restore brings it back"`
-	Left bool   `json:"left_over,omitempty" doc:"True when it is gone from the folder but its space is not free yet"`
+	Kept string `json:"kept" doc:"State that was deleted, as hash for file_restore"`
+	Left bool   `json:"left_over,omitempty" doc:"True if it is deleted but its disk space is not free yet"`
 	saved
 }
 
@@ -34,8 +34,8 @@ func deleted(v vpath, was state) deleteResult {
 
 func (p *Pack) deleteTool() reeve.Tool {
 	t := declare("file_delete", "Delete file",
-		"Deletes a file under /shared, /tmp or /project, or a folder with all that is in it when recursive is "+
-			"true. What was there is kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTime)
+		"Delete a file under /shared, /tmp or /project, or with recursive a folder and its contents. The old "+
+			"contents are kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Risk = reeve.HighRisk
 	t.Identity = []string{"path"}
 	t.Check = checks(p, func(in deleteArgs) (vpath, error) { return targetPath("path", in.Path) })

@@ -12,22 +12,22 @@ import (
 
 type editArgs struct {
 	Path string `json:"path" minLength:"1" maxLength:"4096" doc:"A text file under /shared, /tmp or /project"`
-	Old  string `json:"old" minLength:"1" doc:"The text to replace, which must occur exactly once"`
-	New  string `json:"new" doc:"The text to put there"`
+	Old  string `json:"old" minLength:"1" doc:"Text to replace. Must occur exactly once"`
+	New  string `json:"new" doc:"New text"`
 }
 
 type editResult struct {
 	Path  string `json:"path"`
-	Line  int    `json:"line" doc:"Where the change begins"`
+	Line  int    `json:"line" doc:"Line where the change begins"`
 	Size  int    `json:"size" doc:"Bytes of the file"`
-	State string `json:"state" doc:"Names what the file holds now"`
+	State string `json:"state" doc:"New state of the file"`
 	saved
 }
 
 func (p *Pack) editTool() reeve.Tool {
 	t := declare("file_edit", "Edit file",
-		"Replaces one piece of text in a file under /shared, /tmp or /project. The old text must occur exactly "+
-			"once: give enough of what is around it. The change can be undone.", capWrite, reeve.Verifiable, writeTime)
+		"Replace one piece of text in a file under /shared, /tmp or /project. The old text must occur exactly "+
+			"once, so include enough text around it. The change can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path", "old"}
 	t.Check = checks(p, func(in editArgs) (vpath, error) {
 		if err := withoutNUL("/old", in.Old); err != nil {

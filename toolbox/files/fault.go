@@ -10,8 +10,8 @@ import (
 	"reeve"
 )
 
-// fault turns what the system said into an error that names the virtual path and nothing else: the system's own texts
-// name folders of the host.
+// fault converts a system error to an error that names only the virtual path, because system errors name folders of the
+// host.
 func fault(err error, v vpath) error {
 	var known *reeve.Error
 	switch {

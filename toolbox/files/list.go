@@ -16,7 +16,7 @@ import (
 
 type listArgs struct {
 	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"A folder under /shared, /tmp or /project, or / for the roots"`
-	After string `json:"after,omitempty" maxLength:"1024" doc:"Begin after this: next of the listing before, or a name"`
+	After string `json:"after,omitempty" maxLength:"1024" doc:"Start after this: next of the previous page, or a name"`
 }
 
 type listEntry struct {
@@ -29,15 +29,15 @@ type listEntry struct {
 
 type listResult struct {
 	Path    string      `json:"path"`
-	Total   int         `json:"total" doc:"How many entries the folder has"`
-	More    bool        `json:"more" doc:"True when there are entries after the last one"`
-	Next    string      `json:"next,omitempty" doc:"Pass it as after to go on; absent at the end"`
+	Total   int         `json:"total" doc:"Number of entries in the folder"`
+	More    bool        `json:"more" doc:"True if there are more entries"`
+	Next    string      `json:"next,omitempty" doc:"Pass it as after to get the next page; absent at the end"`
 	Entries []listEntry `json:"entries" doc:"Sorted by name"`
 }
 
 func (p *Pack) listTool() reeve.Tool {
 	t := declare("file_list", "List folder",
-		"Lists the entries of a folder under /shared, /tmp or /project with kind, size and time of change. "+
+		"List the entries of a folder under /shared, /tmp or /project with kind, size and modification time. "+
 			"The path / lists the roots.", capRead, reeve.Read, readTime)
 	t.Check = checks(p, func(in listArgs) (vpath, error) { return openPath("path", in.Path) })
 	return reeve.MustTool(t, p.list)

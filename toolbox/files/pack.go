@@ -27,21 +27,21 @@ type Config struct {
 	MaxList    int   // the most entries one listing gives. Default 1000
 }
 
-// BlobStore keeps old bytes, addressed by their content, so that a change can be undone.
+// BlobStore stores old file contents by hash, so that a change can be undone.
 type BlobStore interface {
-	// Put keeps b and gives its address, which must be reeve.Hash(b). It returns only once b would survive a crash.
+	// Put stores b and returns its address, which must be reeve.Hash(b). It returns only when b would survive a crash.
 	Put(ctx context.Context, workspace string, b []byte) (hash string, err error)
-	// Get gives kept bytes back, or an error of code NOT_FOUND.
+	// Get returns stored bytes, or an error of code NOT_FOUND.
 	Get(ctx context.Context, workspace, hash string) ([]byte, error)
 }
 
-// Pack is the file tools over one folder of workspaces. It is safe for concurrent use.
+// Pack is the pack of file tools. It is safe for concurrent use.
 type Pack struct {
 	cfg   Config
 	locks keylock.Map // by workspace: one call at a time changes files there
 }
 
-// New makes the pack and the folder it works in.
+// New returns the pack and creates its folder.
 func New(cfg Config) (*Pack, error) {
 	if cfg.Dir == "" {
 		return nil, reeve.Errorf(reeve.Validation, "the file tools need a folder for workspaces").
@@ -75,7 +75,7 @@ func fill[T int | int64](p *T, v T) {
 	}
 }
 
-// Tools gives the pack's tools, ready for the catalogue.
+// Tools returns the file tools.
 func (p *Pack) Tools() []reeve.Tool {
 	tools := []reeve.Tool{
 		p.readTool(), p.listTool(), p.searchTool(),
@@ -88,8 +88,8 @@ func (p *Pack) Tools() []reeve.Tool {
 	return tools
 }
 
-// Shared gives the folder that a workspace's /shared is, made if it is missing, for tools that work there by other
-// means.
+// Shared returns the folder behind a workspace's /shared and creates it if it is missing. Other packs use it to work in
+// that folder directly.
 func (p *Pack) Shared(workspace string) (string, error) {
 	root, err := p.root(ground{workspace: workspace}, "shared")
 	if err != nil {
@@ -114,7 +114,7 @@ const (
 
 // declare fills what all tools of the pack share.
 func declare(id, name, description, capability string, effect reeve.Effect, limit time.Duration) reeve.Tool {
-	settings, _ := reeve.SchemaFor[projectConfig]() // a plain struct: it cannot fail, and a test reads it
+	settings, _ := reeve.SchemaFor[projectConfig]() // cannot fail for a plain struct; a test covers it
 	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
 		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings,
 		Names: []string{"path", "name", "next", "from", "to"}}

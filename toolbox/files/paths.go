@@ -101,7 +101,7 @@ func parsePath(arg, s string) (vpath, error) {
 	return v, nil
 }
 
-// isOwn tells whether a name belongs to a call under way.
+// isOwn reports whether a name belongs to a running call.
 func isOwn(name string) bool {
 	return len(name) >= len(ownPrefix) && strings.EqualFold(name[:len(ownPrefix)], ownPrefix)
 }

@@ -17,28 +17,27 @@ const readDefault = 12 << 10
 
 type readArgs struct {
 	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared, /tmp or /project"`
-	Offset int64  `json:"offset,omitempty" minimum:"0" doc:"Byte to begin at. Default 0. Within a character or a secret it moves"`
-	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1048576" doc:"Most bytes to give. Default 12288. A character or a secret is not parted"`
+	Offset int64  `json:"offset,omitempty" minimum:"0" doc:"First byte. Default: 0. Moves out of a character or secret"`
+	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1048576" doc:"Maximum bytes. Default: 12288. Never splits a character"`
 }
 
 type readResult struct {
 	Path       string `json:"path"`
 	Size       int64  `json:"size" doc:"Bytes of the whole file"`
-	Offset     int64  `json:"offset" doc:"Where the text begins"`
-	NextOffset int64  `json:"next_offset,omitempty" doc:"Where to go on; absent at the end"`
+	Offset     int64  `json:"offset" doc:"First byte of the text"`
+	NextOffset int64  `json:"next_offset,omitempty" doc:"Offset of the next slice; absent at the end"`
 	Text       string `json:"text"`
 }
 
 func (p *Pack) readTool() reeve.Tool {
 	t := declare("file_read", "Read file",
-		"Reads UTF-8 text from a file under /shared, /tmp or /project. Long files come in slices: pass "+
-			"next_offset as offset to go on.", capRead, reeve.Read, readTime)
+		"Read UTF-8 text from a file under /shared, /tmp or /project. To read on in a long file, pass "+
+			"next_offset as offset.", capRead, reeve.Read, readTime)
 	t.Check = checks(p, func(in readArgs) (vpath, error) { return openPath("path", in.Path) })
 	return reeve.MustTool(t, p.read)
 }
 
-// CheckReadable tells whether a call's agent, or on whose behalf that is asked, may read a path, for tools that use
-// [Pack.Bytes].
+// CheckReadable checks that the agent of a call may read a path. Tools that use [Pack.ReadFile] call it first.
 func (p *Pack) CheckReadable(ctx context.Context, inv *reeve.Invocation, path string) error {
 	v, err := openPath("path", path)
 	if err != nil {
@@ -47,8 +46,7 @@ func (p *Pack) CheckReadable(ctx context.Context, inv *reeve.Invocation, path st
 	return p.reaches(ctx, inv, v)
 }
 
-// ReadFile reads a whole file that a call may read, for tools that do something else with it than show it. It makes
-// nothing, so it can be used within a transaction.
+// ReadFile returns a whole file that a call may read. It creates nothing, so it can run inside a transaction.
 func (p *Pack) ReadFile(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error) {
 	v, f, info, err := p.open(ctx, inv, path, false)
 	if err != nil {
@@ -203,5 +201,5 @@ func textHead(b []byte) bool {
 	return false
 }
 
-// isText tells whether a whole file is text.
+// isText reports whether a whole file is text.
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }

@@ -15,24 +15,24 @@ import (
 )
 
 type restoreArgs struct {
-	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"Where to put it, under /shared, /tmp or /project"`
-	Hash   string `json:"hash" minLength:"1" maxLength:"80" doc:"What to put there: the hash of kept bytes, or the state an undo names"`
-	Expect string `json:"expect,omitempty" maxLength:"80" doc:"Restore only over this state; undo uses it"`
-	Mode   string `json:"mode,omitempty" pattern:"^[0-7]{3}$" doc:"The permissions it had, such as 644. Default: those of the file that is there, or the owner's alone; undo uses it"`
+	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"Path to restore to, under /shared, /tmp or /project"`
+	Hash   string `json:"hash" minLength:"1" maxLength:"80" doc:"Hash or state from the undo of an earlier change"`
+	Expect string `json:"expect,omitempty" maxLength:"80" doc:"Restore only over this state. Set by undo"`
+	Mode   string `json:"mode,omitempty" pattern:"^[0-7]{3}$" doc:"Permissions such as 644. Default: unchanged, or owner only. Set by undo"`
 }
 
 type restoreResult struct {
 	Path    string   `json:"path"`
-	State   string   `json:"state" doc:"Names what is there now"`
+	State   string   `json:"state" doc:"New state of the path"`
 	Changed bool     `json:"changed"`
-	Skipped []string `json:"skipped,omitempty" doc:"What was not made again: links, which could lead out of the root, and in a project what is git's own"`
+	Skipped []string `json:"skipped,omitempty" doc:"Paths not restored: links and, in a project, .git"`
 	saved
 }
 
 func (p *Pack) restoreTool() reeve.Tool {
 	t := declare("file_restore", "Restore file",
-		"Puts back what an earlier change replaced or deleted. The undo of that change names the hash. "+
-			"What is there now is kept in turn.", capWrite, reeve.Verifiable, writeTime)
+		"Restore what an earlier change replaced or deleted. Get the hash from the undo of that change. "+
+			"The current contents are kept, so the restore can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path", "hash"}
 	t.Check = checks(p, func(in restoreArgs) (vpath, error) {
 		v, _, err := restorePath(in)

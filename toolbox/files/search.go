@@ -19,17 +19,17 @@ const (
 )
 
 type searchArgs struct {
-	Path   string `json:"path,omitempty" maxLength:"4096" doc:"A folder or file under /shared, /tmp or /project. Default all of them"`
-	Query  string `json:"query" minLength:"1" maxLength:"1000" doc:"Text to find in a line, upper and lower case as given"`
-	Regexp bool   `json:"regexp,omitempty" doc:"True when query is a regular expression (RE2)"`
-	Glob   string `json:"glob,omitempty" maxLength:"255" doc:"Only files whose name matches, such as *.md; with a slash, the whole path"`
-	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"50" doc:"Most matches to give. Default 10, or as configured"`
+	Path   string `json:"path,omitempty" maxLength:"4096" doc:"Folder or file to search. Default: all roots"`
+	Query  string `json:"query" minLength:"1" maxLength:"1000" doc:"Text to find in a line, case-sensitive"`
+	Regexp bool   `json:"regexp,omitempty" doc:"True if query is a regular expression (RE2)"`
+	Glob   string `json:"glob,omitempty" maxLength:"255" doc:"File name pattern such as *.md. With a slash, matches the path"`
+	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"50" doc:"Maximum number of matches. Default: 10"`
 }
 
 // searchConfig is what an operator may set per agent.
 type searchConfig struct {
 	projectConfig
-	DefaultLimit int `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Matches given when a call does not say. Default 10"`
+	DefaultLimit int `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Limit of calls without one. Default: 10"`
 }
 
 type searchMatch struct {
@@ -39,19 +39,19 @@ type searchMatch struct {
 }
 
 type searchResult struct {
-	More     bool          `json:"more" doc:"True when there are further matches"`
-	Searched int           `json:"searched" doc:"Files looked into"`
-	Skipped  int           `json:"skipped" doc:"Files passed over: binary, too large, unreadable, or with names that are not text"`
-	Partial  bool          `json:"partial,omitempty" doc:"True when there were too many files or folders to visit all, or a root is closed"`
+	More     bool          `json:"more" doc:"True if there are more matches"`
+	Searched int           `json:"searched" doc:"Number of files searched"`
+	Skipped  int           `json:"skipped" doc:"Number of files skipped: binary, too large or unreadable"`
+	Partial  bool          `json:"partial,omitempty" doc:"True if not all files or roots were searched"`
 	Matches  []searchMatch `json:"matches"` // the last: what callers are shown is cut at the end
 }
 
 func (p *Pack) searchTool() reeve.Tool {
 	t := declare("file_search", "Search files",
-		"Searches text files under /shared, /tmp and /project, folders within folders, and gives the "+
-			"matching lines. Links are not followed; binary and very large files are passed over.", capRead, reeve.Read,
+		"Search text files under /shared, /tmp and /project, including subfolders. Returns the matching "+
+			"lines. Does not follow links, and skips binary and very large files.", capRead, reeve.Read,
 		searchTime)
-	t.ConfigSchema, _ = reeve.SchemaFor[searchConfig]() // a plain struct: it cannot fail, and a test reads it
+	t.ConfigSchema, _ = reeve.SchemaFor[searchConfig]() // cannot fail for a plain struct; a test covers it
 	t.Check = checks(p, func(in searchArgs) (vpath, error) {
 		s, err := newSearch(in)
 		if err != nil {

@@ -35,7 +35,7 @@ func (s state) String() string {
 	return string(s.kind) + ":" + s.hash
 }
 
-// parseState reads the name of a state. A bare hash names a file.
+// parseState parses the name of a state. A bare hash means a file.
 func parseState(s string) (state, error) {
 	if s == string(absent) {
 		return state{kind: absent}, nil

@@ -11,8 +11,8 @@ import (
 
 type vaultArgs struct {
 	From      string `json:"from" minLength:"1" maxLength:"4096" doc:"A file under /vault"`
-	To        string `json:"to" minLength:"1" maxLength:"4096" doc:"A file under /shared or /tmp; missing folders are made"`
-	Overwrite bool   `json:"overwrite,omitempty" doc:"True to replace a file that is there"`
+	To        string `json:"to" minLength:"1" maxLength:"4096" doc:"File under /shared or /tmp. Missing folders are created"`
+	Overwrite bool   `json:"overwrite,omitempty" doc:"True to replace an existing file"`
 }
 
 // vaultStep is the account of one half of a copy. Both halves carry the operation they belong to.
@@ -27,14 +27,14 @@ type vaultStep struct {
 type vaultResult struct {
 	From    string      `json:"from"`
 	To      string      `json:"to"`
-	Created bool        `json:"created" doc:"True when the copy is a new file"`
+	Created bool        `json:"created" doc:"True if the copy is a new file"`
 	Steps   []vaultStep `json:"steps"`
 }
 
 func (p *Pack) vaultTool() reeve.Tool {
 	t := declare("vault_copyto", "Copy from vault",
-		"Copies one file from /vault to /shared or /tmp, where the other file tools can read it. "+
-			"The vault itself is never changed.", capVault, reeve.Verifiable, vaultTime)
+		"Copy one file from /vault to /shared or /tmp, where the other file tools can read it. The vault "+
+			"itself never changes.", capVault, reeve.Verifiable, vaultTime)
 	// what leaves the vault can be read by everyone in the workspace
 	t.Risk = reeve.HighRisk
 	t.Identity, t.ConfigSchema = []string{"from", "to"}, nil // it has no /project

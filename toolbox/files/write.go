@@ -7,17 +7,17 @@ import (
 )
 
 type writeArgs struct {
-	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared, /tmp or /project; missing folders are made"`
-	Content   string `json:"content" doc:"The whole content of the file"`
-	Overwrite bool   `json:"overwrite,omitempty" doc:"True to replace a file that is there"`
+	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"File under /shared, /tmp or /project. Missing folders are created"`
+	Content   string `json:"content" doc:"Whole content of the file"`
+	Overwrite bool   `json:"overwrite,omitempty" doc:"True to replace an existing file"`
 }
 
 type writeResult struct {
 	Path    string `json:"path"`
 	Size    int    `json:"size" doc:"Bytes of the file"`
-	Created bool   `json:"created" doc:"True when the file is new"`
-	Changed bool   `json:"changed" doc:"False when the file held exactly this already"`
-	State   string `json:"state" doc:"Names what the file holds now"`
+	Created bool   `json:"created" doc:"True if the file is new"`
+	Changed bool   `json:"changed" doc:"False if the file already had this content"`
+	State   string `json:"state" doc:"New state of the file"`
 	saved
 }
 
@@ -28,8 +28,8 @@ func (d done) result(v vpath, s saved) writeResult {
 
 func (p *Pack) writeTool() reeve.Tool {
 	t := declare("file_write", "Write file",
-		"Writes a file under /shared, /tmp or /project, whole and at once. It refuses to replace a file "+
-			"unless overwrite is true. The old content is kept, so the change can be undone.", capWrite,
+		"Write a whole file under /shared, /tmp or /project. Fails if the file exists, unless overwrite is "+
+			"true. The old content is kept, so the change can be undone.", capWrite,
 		reeve.Verifiable,
 		writeTime)
 	t.Identity = []string{"path"}

@@ -7,12 +7,12 @@ import (
 	"reeve/internal/store"
 )
 
-type addItems struct {
+type addItemsArgs struct {
 	ChecklistID string `json:"checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.ItemsDraft
 }
 
-type changeItems struct {
+type changeItemsArgs struct {
 	ChecklistID string `json:"checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.ItemsChange
 	reeve.UndoGuard
@@ -20,65 +20,71 @@ type changeItems struct {
 
 func (p *Pack) checklistTools() []reeve.Tool {
 	return []reeve.Tool{
-		write(p, reeve.Tool{ID: "create_checklist", Name: "Create Checklist", Capability: ChecklistWrite,
+		newWriteTool(p, reeve.Tool{ID: "create_checklist", Name: "Create Checklist", Capability: ChecklistWrite,
 			Risk:        reeve.LowRisk,
 			Description: "Create a checklist on a task, with its first items."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.ChecklistDraft) error {
 				return r.TouchTask(ctx, in.TaskID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistDraft, _ *reeve.Invocation) (answer,
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistDraft,
+				_ *reeve.Invocation) (writeResult,
 				error) {
 				c, err := w.CreateChecklist(ctx, in)
-				return answer{Checklist: &c}, err
+				return writeResult{Checklist: &c}, err
 			}),
-		write(p, reeve.Tool{ID: "add_multiple_checklist_items", Name: "Add Checklist Items", Capability: ChecklistWrite,
+		newWriteTool(p, reeve.Tool{ID: "add_multiple_checklist_items", Name: "Add Checklist Items",
+			Capability:  ChecklistWrite,
 			Risk:        reeve.LowRisk,
 			Description: "Add items at the end of a checklist, in order."},
-			func(ctx context.Context, r *store.JournalReader, in addItems) error {
+			func(ctx context.Context, r *store.JournalReader, in addItemsArgs) error {
 				return r.TouchChecklist(ctx, in.ChecklistID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in addItems, _ *reeve.Invocation) (answer, error) {
+			func(ctx context.Context, w *store.JournalWriter, in addItemsArgs, _ *reeve.Invocation) (writeResult,
+				error) {
 				c, err := w.AddItems(ctx, in.ChecklistID, in.ItemsDraft)
-				return answer{Checklist: &c}, err
+				return writeResult{Checklist: &c}, err
 			}),
-		write(p, reeve.Tool{ID: "update_checklist_items", Name: "Update Checklist Items", Capability: ChecklistWrite,
-			Risk: reeve.LowRisk, Identity: []string{"checklist_id"},
-			Description: "Rename items of a checklist, or check them off."},
-			func(ctx context.Context, r *store.JournalReader, in changeItems) error {
+		newWriteTool(p, reeve.Tool{ID: "update_checklist_items", Name: "Update Checklist Items",
+			Capability: ChecklistWrite,
+			Risk:       reeve.LowRisk, Identity: []string{"checklist_id"},
+			Description: "Rename items of a checklist, check them off or uncheck them."},
+			func(ctx context.Context, r *store.JournalReader, in changeItemsArgs) error {
 				return r.TouchChecklist(ctx, in.ChecklistID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in changeItems, inv *reeve.Invocation) (answer, error) {
+			func(ctx context.Context, w *store.JournalWriter, in changeItemsArgs, inv *reeve.Invocation) (writeResult,
+				error) {
 				c, e, err := w.UpdateItems(ctx, in.ChecklistID, in.ItemsChange)
 				if err == nil {
 					err = in.Check(e.Undo)
 				}
 				if err == nil && len(e.Made) > 0 {
-					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: e.Undo},
-						reeve.NewUndoGuard(e.Made)})
+					inv.UndoWith("update_checklist_items",
+						changeItemsArgs{in.ChecklistID, reeve.ItemsChange{Items: e.Undo},
+							reeve.NewUndoGuard(e.Made)})
 				}
-				return answer{Checklist: &c}, err
+				return writeResult{Checklist: &c}, err
 			}),
-		previewed(p, write(p, reeve.Tool{ID: "move_checklist_items", Name: "Move Checklist Items",
+		withPreview(p, newWriteTool(p, reeve.Tool{ID: "move_checklist_items", Name: "Move Checklist Items",
 			Capability: ChecklistWrite, Identity: []string{"item_ids", "from_checklist_id"},
-			Description: "Move items to the end of another checklist. They keep the order they had. Both checklists " +
-				"must be in your categories."},
+			Description: "Move items to the end of another checklist. The items keep their order. Both checklists must " +
+				"be in your categories."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.ItemMove) error {
 				return r.TouchChecklist(ctx, in.FromID, in.ToID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemMove, inv *reeve.Invocation) (answer,
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemMove, inv *reeve.Invocation) (writeResult,
 				error) {
 				lists, err := w.ApplyMove(ctx, in, inv.Base)
 				n := len(in.ItemIDs)
-				return answer{Checklists: lists, Moved: &n}, err
+				return writeResult{Checklists: lists, Moved: &n}, err
 			}),
 			func(ctx context.Context, r *store.JournalReader, in reeve.ItemMove) (*store.Draft, error) {
 				m, err := r.MoveItems(ctx, in)
 				return &m.Draft, err
 			}),
-		previewed(p, write(p, reeve.Tool{ID: "move_checklist_items_to_new_task",
+		withPreview(p, newWriteTool(p, reeve.Tool{ID: "move_checklist_items_to_new_task",
 			Name: "Move Checklist Items to New Task", Capability: TaskWrite,
 			Identity: []string{"item_ids", "from_checklist_id"},
-			Description: "Create a task of some items of a checklist. They move to it in the order they had; the two " +
+			Description: "Create a task and move items of a checklist to it. The items keep their order, and the two " +
 				"tasks are linked in both directions."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.ItemSplit) error {
 				if err := r.TouchChecklist(ctx, in.FromID); err != nil {
@@ -86,10 +92,10 @@ func (p *Pack) checklistTools() []reeve.Tool {
 				}
 				return r.TouchCategory(ctx, in.CategoryID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemSplit, inv *reeve.Invocation) (answer,
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemSplit, inv *reeve.Invocation) (writeResult,
 				error) {
 				c, err := w.ApplySplit(ctx, in, inv.Base)
-				return tasksAnswer(c), err
+				return tasksResult(c), err
 			}),
 			func(ctx context.Context, r *store.JournalReader, in reeve.ItemSplit) (*store.Draft, error) {
 				m, err := r.SplitItems(ctx, in)

@@ -1,13 +1,12 @@
-// Package journal is the pack of tools by which agents act on the journal: tasks, checklists, time entries, day plans
-// and ratings, all of them in categories.
+// Package journal contains the tools with which agents use the journal: tasks, checklists, time entries, day plans and
+// ratings, all of them in categories.
 //
-// An agent sees and touches only the categories it was given; with none it can do nothing. That is asked three times:
-// the gate judges a call by the categories of what its arguments name, reads are filtered in the query, and writes look
-// again in the transaction that makes them, so that what left the scope in between is refused and nothing is written.
+// An agent can access only the categories that it was given; without any it can do nothing. Three checks enforce this.
+// The gate checks the categories of everything that the arguments name. Reads filter in the query. Writes check again
+// in their transaction, so that an entity that left the scope in between is refused and nothing is written.
 //
-// The rules of each change are in the store (JournalWriter): people change the journal by the same ones, through the
-// REST API. A tool here declares its arguments and says which of them name what.
+// The rules of each change are in store.JournalWriter, which the REST API uses too. A tool in this package declares its
+// arguments and which of them name entities.
 //
-// Tools that change much at once say beforehand what they would change. A call with the base of such a preview makes
-// that change or none.
+// Tools that make large changes have a preview. A call with the base of a preview makes exactly that change or fails.
 package journal

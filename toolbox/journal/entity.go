@@ -9,18 +9,18 @@ import (
 	"reeve/internal/store"
 )
 
-// keys tells which key a change of each kind of thing is told under.
-var keys = map[any]string{"category": reeve.KeyCategory, "label": reeve.KeyLabel, "task": reeve.KeyTask,
+// changeKeys maps the kind of an entity to the semantic key of its changes.
+var changeKeys = map[any]string{"category": reeve.KeyCategory, "label": reeve.KeyLabel, "task": reeve.KeyTask,
 	"checklist": reeve.KeyChecklist, "checklist_item": reeve.KeyChecklist,
 	"time_entry": reeve.KeyTimeEntry, "day_plan": reeve.KeyDayPlan, "plan_block": reeve.KeyDayPlan,
 	"rating": reeve.KeyRating}
 
-// Entities reads what subscriptions' predicates look at, as one hand sees it. What is not of the journal, or gone, or
-// not theirs to see, is left out; and who watches a key of the journal is asked about what that key tells of: a task's
-// category is told of with the task, and has not changed.
+// Entities returns the entities that the predicate of a subscription examines, as far as the scope may see them. It
+// leaves out ids that are not in the journal, are deleted, or are out of scope. For a journal key it also leaves out
+// entities of other kinds: a change to a task also names its category, which has not changed.
 func (p *Pack) Entities(ctx context.Context, s *store.Snap, who store.JournalScope, key string,
 	ids []string) ([]map[string]any, error) {
-	ours := slices.Contains(slices.Collect(maps.Values(keys)), key)
+	isJournalKey := slices.Contains(slices.Collect(maps.Values(changeKeys)), key)
 	out := []map[string]any{}
 	r := s.Journal(who)
 	for _, id := range ids {
@@ -28,7 +28,7 @@ func (p *Pack) Entities(ctx context.Context, s *store.Snap, who store.JournalSco
 		if err != nil {
 			return nil, err
 		}
-		if ok && (!ours || keys[m["kind"]] == key) {
+		if ok && (!isJournalKey || changeKeys[m["kind"]] == key) {
 			out = append(out, m)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"reeve/internal/store"
 )
 
-// The capabilities of the pack. An agent's kind has those that its profile lists.
+// The capabilities of the pack. The profile of an agent's kind lists those that it has.
 const (
 	CategoryRead   = "category.read"
 	TaskRead       = "task.read"
@@ -28,21 +28,21 @@ func Capabilities() []string {
 		RatingRead, RatingWrite}
 }
 
-// personal lists the capabilities over what is a user's own. On nobody's behalf there is no such thing, and nobody
-// could see or stop what was written.
-var personal = []string{TimeRead, TimeWrite, DayPlanRead, DayPlanWrite, RatingRead, RatingWrite}
+// userCapabilities are the capabilities over data that belongs to a user. A call that acts for no user has no such
+// data, and no one could see or stop what it wrote.
+var userCapabilities = []string{TimeRead, TimeWrite, DayPlanRead, DayPlanWrite, RatingRead, RatingWrite}
 
-// Pack is the tools of the journal.
+// Pack is the pack of journal tools.
 type Pack struct{ DB *store.DB }
 
-// Tools gives all of them.
+// Tools returns all journal tools.
 func (p *Pack) Tools() []reeve.Tool {
 	return slices.Concat(p.categoryTools(), p.taskTools(), p.conclusionTools(), p.checklistTools(), p.timeTools(),
 		p.planTools(), p.ratingTools())
 }
 
-// answer is what a write says: the ids it changed, and what they are now.
-type answer struct {
+// writeResult is the result of a write: the ids that it changed and their new contents.
+type writeResult struct {
 	Changed    []string          `json:"changed_ids"`
 	Task       *reeve.Task       `json:"task,omitempty"`
 	Other      *reeve.Task       `json:"other_task,omitempty"`
@@ -55,58 +55,58 @@ type answer struct {
 	Rating     *reeve.Rating     `json:"rating,omitempty"`
 }
 
-// toucher notes what a call's arguments name, for the gate to judge it by.
-type toucher[In any] func(context.Context, *store.JournalReader, In) error
+// touchFunc records the entities that the arguments of a call name, so that the gate can check their categories.
+type touchFunc[In any] func(context.Context, *store.JournalReader, In) error
 
-// reader does a read.
-type reader[In, Out any] func(context.Context, *store.JournalReader, In) (Out, error)
+// readFunc performs a read.
+type readFunc[In, Out any] func(context.Context, *store.JournalReader, In) (Out, error)
 
-// writer makes a change. The invocation is there for its base and for the way back.
-type writer[In any] func(context.Context, *store.JournalWriter, In, *reeve.Invocation) (answer, error)
+// writeFunc makes a change. It uses the invocation for the base and to set the undo call.
+type writeFunc[In any] func(context.Context, *store.JournalWriter, In, *reeve.Invocation) (writeResult, error)
 
-// drafter works a change out without making it.
-type drafter[In any] func(context.Context, *store.JournalReader, In) (*store.Draft, error)
+// draftFunc computes a change without making it.
+type draftFunc[In any] func(context.Context, *store.JournalReader, In) (*store.Draft, error)
 
-// hand is who calls, with what it may touch.
-func hand(inv *reeve.Invocation) store.JournalScope {
+// scopeOf returns the caller and the categories that it may access.
+func scopeOf(inv *reeve.Invocation) store.JournalScope {
 	return store.JournalScope{Workspace: inv.Workspace, User: inv.User, Agent: inv.Agent, Operation: inv.Operation,
 		Categories: inv.Categories}
 }
 
-// common is what all tools of the pack are.
-func common(t reeve.Tool) reeve.Tool {
+// withPack sets the fields that all tools of the pack share.
+func withPack(t reeve.Tool) reeve.Tool {
 	t.Category, t.Pack, t.TimeoutMS = "journal", "journal", 10_000
 	return t
 }
 
-// read makes a tool that reads.
-func read[In, Out any](p *Pack, t reeve.Tool, names toucher[In], do reader[In, Out]) reeve.Tool {
+// newReadTool returns a tool that reads.
+func newReadTool[In, Out any](p *Pack, t reeve.Tool, names touchFunc[In], do readFunc[In, Out]) reeve.Tool {
 	t.Effect = reeve.Read
-	t = reeve.MustTool(common(t), func(ctx context.Context, in In) (out Out, err error) {
-		who := hand(reeve.InvocationFrom(ctx))
+	t = reeve.MustTool(withPack(t), func(ctx context.Context, in In) (out Out, err error) {
+		who := scopeOf(reeve.InvocationFrom(ctx))
 		err = p.DB.View(ctx, func(s *store.Snap) error {
 			out, err = do(ctx, s.Journal(who), in)
 			return err
 		})
 		return out, err
 	})
-	t.Categories = categories(p, t.Capability, names)
+	t.Categories = newClassifier(p, t.Capability, names)
 	return t
 }
 
-// write makes a tool that changes something, in the transaction that records it.
-func write[In any](p *Pack, t reeve.Tool, names toucher[In], do writer[In]) reeve.Tool {
+// newWriteTool returns a tool that makes a change in the transaction that records the call.
+func newWriteTool[In any](p *Pack, t reeve.Tool, names touchFunc[In], do writeFunc[In]) reeve.Tool {
 	t.Effect = reeve.Local
-	t = reeve.MustTool(common(t), func(ctx context.Context, in In) (out answer, err error) {
+	t = reeve.MustTool(withPack(t), func(ctx context.Context, in In) (out writeResult, err error) {
 		tx, err := store.TxFrom(ctx)
 		if err != nil {
 			return out, err
 		}
 		inv := reeve.InvocationFrom(ctx)
-		if err := scoped(inv, t.Capability); err != nil {
+		if err := checkScope(inv, t.Capability); err != nil {
 			return out, err
 		}
-		w, err := tx.JournalWriter(ctx, hand(inv))
+		w, err := tx.JournalWriter(ctx, scopeOf(inv))
 		if err != nil {
 			return out, err
 		}
@@ -117,12 +117,12 @@ func write[In any](p *Pack, t reeve.Tool, names toucher[In], do writer[In]) reev
 		inv.EmitAll(w.Tokens())
 		return out, w.Finish(ctx)
 	})
-	t.Categories = categories(p, t.Capability, names)
+	t.Categories = newClassifier(p, t.Capability, names)
 	return t
 }
 
-// previewed gives a tool its preview. A tool with one is of high risk.
-func previewed[In any](p *Pack, t reeve.Tool, draft drafter[In]) reeve.Tool {
+// withPreview adds a preview to a tool and marks the tool as high risk.
+func withPreview[In any](p *Pack, t reeve.Tool, draft draftFunc[In]) reeve.Tool {
 	t.Risk, t.Previews = reeve.HighRisk, true
 	t.Preview = func(ctx context.Context, inv *reeve.Invocation) (out reeve.Preview, err error) {
 		in, err := reeve.Args[In](inv)
@@ -130,7 +130,7 @@ func previewed[In any](p *Pack, t reeve.Tool, draft drafter[In]) reeve.Tool {
 			return out, err
 		}
 		err = p.DB.View(ctx, func(s *store.Snap) error {
-			d, err := draft(ctx, s.Journal(hand(inv)), in)
+			d, err := draft(ctx, s.Journal(scopeOf(inv)), in)
 			if err == nil {
 				out = reeve.Preview{Change: d.Text(), Base: d.Base()}
 			}
@@ -141,33 +141,33 @@ func previewed[In any](p *Pack, t reeve.Tool, draft drafter[In]) reeve.Tool {
 	return t
 }
 
-// scoped refuses an agent that was given no category, and what is a user's own where there is no user.
-func scoped(inv *reeve.Invocation, capability string) error {
-	if len(inv.Categories) > 0 && inv.User == "" && slices.Contains(personal, capability) {
+// checkScope refuses an agent without categories, and access to a user's data by a call that acts for no user.
+func checkScope(inv *reeve.Invocation, capability string) error {
+	if len(inv.Categories) > 0 && inv.User == "" && slices.Contains(userCapabilities, capability) {
 		return reeve.Errorf(reeve.Denied,
-			"time, plans and ratings belong to a user, and this call is on nobody's behalf").
-			Hintf("a schedule, a conversation and a wake by hand are on somebody's behalf; a change that wakes an " +
-				"agent is not")
+			"time, plans and ratings belong to a user, and this call acts for no user").
+			Hintf("schedules, conversations and manual wakes act for a user; a change that wakes an agent does not")
 	}
 	if len(inv.Categories) > 0 {
 		return nil
 	}
-	return reeve.Errorf(reeve.OutOfScope, "the agent may touch no category").
-		Hintf("give it the ids of categories: reeve agents update AGENT --category cat_...")
+	return reeve.Errorf(reeve.OutOfScope, "the agent has access to no category").
+		Hintf("add categories: reeve agents update AGENT --category cat_...")
 }
 
-// categories judges by all that the arguments name, whether or not the agent may touch it: to refuse is the gate's.
-// What is wrong with one of them is said only if the agent may touch the others.
-func categories[In any](p *Pack, capability string, names toucher[In]) reeve.Classifier {
+// newClassifier returns a function that lists the categories of everything that the arguments name, whether or not the
+// agent may access them. The gate decides. Errors in the arguments are returned only if the agent may access all of
+// these categories.
+func newClassifier[In any](p *Pack, capability string, names touchFunc[In]) reeve.Classifier {
 	return func(ctx context.Context, inv *reeve.Invocation) (seen []string, err error) {
-		if err := scoped(inv, capability); err != nil {
+		if err := checkScope(inv, capability); err != nil {
 			return nil, err
 		}
 		in, err := reeve.Args[In](inv)
 		if err != nil || names == nil {
 			return nil, err
 		}
-		who := hand(inv)
+		who := scopeOf(inv)
 		who.All = true
 		err = p.DB.View(ctx, func(s *store.Snap) error {
 			r := s.Journal(who)

@@ -56,8 +56,8 @@ func (w *world) pages(agent, tool, list string, args map[string]any) (ids []stri
 	return nil, 0
 }
 
-// all tells whether all of these are there, each once.
-func all(t *testing.T, got []string, want map[string]bool) {
+// wantAll tells whether all of these are there, each once.
+func wantAll(t *testing.T, got []string, want map[string]bool) {
 	t.Helper()
 	for _, id := range got {
 		if !want[id] {
@@ -88,7 +88,7 @@ func TestO13_JournalInPages(t *testing.T) {
 		want[long.ID] = true
 		w.checklist(long.ID, "steps", "one", "two")
 		ids, cut := w.pages(a, "list_tasks_in_scope", "tasks", map[string]any{"limit": 100, "include_checklists": true})
-		if all(t, ids, want); cut != 1 {
+		if wantAll(t, ids, want); cut != 1 {
 			t.Errorf("%d pages of tasks were cut", cut)
 		}
 		spent := map[string]bool{}
@@ -104,7 +104,7 @@ func TestO13_JournalInPages(t *testing.T) {
 			spent[e.ID] = true
 		}
 		ids, cut = w.pages(a, "list_time_entries", "time_entries", map[string]any{"limit": 100})
-		if all(t, ids, spent); cut != 1 {
+		if wantAll(t, ids, spent); cut != 1 {
 			t.Errorf("%d pages of time were cut", cut)
 		}
 	}

@@ -10,22 +10,22 @@ import (
 
 type annotateArgs struct {
 	TimeEntryID string `json:"time_entry_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
-	Note        string `json:"description" maxLength:"102400" doc:"Replaces the note; empty takes it away"`
+	Note        string `json:"description" maxLength:"102400" doc:"New note; empty clears it"`
 	reeve.UndoGuard
 }
 
-type listTime struct {
-	TaskID  string `json:"task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"On one task only"`
-	From    string `json:"from,omitempty" maxLength:"40" doc:"That end after this: RFC 3339 with an offset"`
-	To      string `json:"to,omitempty" maxLength:"40" doc:"That start before this: RFC 3339 with an offset"`
-	Running bool   `json:"running,omitempty" doc:"The running timer only"`
-	Cursor  string `json:"cursor,omitempty" maxLength:"128" doc:"next_cursor of the page before"`
+type listTimeArgs struct {
+	TaskID  string `json:"task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"One task only"`
+	From    string `json:"from,omitempty" maxLength:"40" doc:"Entries that end after this time, RFC 3339 with an offset"`
+	To      string `json:"to,omitempty" maxLength:"40" doc:"Entries that start before this time, RFC 3339 with an offset"`
+	Running bool   `json:"running,omitempty" doc:"True for the running timer only"`
+	Cursor  string `json:"cursor,omitempty" maxLength:"128" doc:"next_cursor of the previous page"`
 	Limit   int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20"`
 }
 
-func findTime(ctx context.Context, r *store.JournalReader, in listTime) (out reeve.TimeEntryList, err error) {
+func findTime(ctx context.Context, r *store.JournalReader, in listTimeArgs) (out reeve.TimeEntryList, err error) {
 	f := store.TimeFilter{Task: in.TaskID, Running: in.Running, Limit: cmp.Or(in.Limit, 20)}
-	if f.Before, err = after(in.Cursor); err != nil {
+	if f.Before, err = parseCursor(in.Cursor); err != nil {
 		return out, err
 	}
 	if in.From != "" {
@@ -45,47 +45,52 @@ func findTime(ctx context.Context, r *store.JournalReader, in listTime) (out ree
 	return reeve.Page(reeve.InvocationFrom(ctx), len(out.TimeEntries), func(n int) (reeve.TimeEntryList, error) {
 		page := out
 		if page.TimeEntries = out.TimeEntries[:n]; n > 0 && (n < len(out.TimeEntries) || n == f.Limit) {
-			page.Next = cursor(page.TimeEntries[n-1].StartedAt, page.TimeEntries[n-1].ID)
+			page.Next = formatCursor(page.TimeEntries[n-1].StartedAt, page.TimeEntries[n-1].ID)
 		}
 		return page, nil
 	})
 }
 
-func timeAnswer(e reeve.TimeEntry, err error) (answer, error) { return answer{TimeEntry: &e}, err }
+func timeResult(e reeve.TimeEntry, err error) (writeResult, error) {
+	return writeResult{TimeEntry: &e}, err
+}
 
 func (p *Pack) timeTools() []reeve.Tool {
 	return []reeve.Tool{
-		read(p, reeve.Tool{ID: "list_time_entries", Name: "List Time Entries", Capability: TimeRead,
-			Description: "List the user's time on tasks of the categories you may touch, the last begun first. One " +
-				"without an end is the running timer."},
-			func(ctx context.Context, r *store.JournalReader, in listTime) error {
+		newReadTool(p, reeve.Tool{ID: "list_time_entries", Name: "List Time Entries", Capability: TimeRead,
+			Description: "List the user's time entries on tasks in the categories that you may access, latest start " +
+				"first. An entry without an end is the running timer."},
+			func(ctx context.Context, r *store.JournalReader, in listTimeArgs) error {
 				return r.TouchTask(ctx, in.TaskID)
 			}, findTime),
-		write(p, reeve.Tool{ID: "create_retrospective_time_entry", Name: "Create Retrospective Time Entry",
+		newWriteTool(p, reeve.Tool{ID: "create_retrospective_time_entry", Name: "Create Retrospective Time Entry",
 			Capability: TimeWrite, Identity: []string{"task_id", "started_at"},
-			Description: "Record time the user spent on a task in the past. It must not overlap other time of " +
-				"theirs. Times carry an offset from UTC; they may cross midnight."},
+			Description: "Record time that the user spent on a task in the past. It must not overlap another time " +
+				"entry of " +
+				"the user. Times need an offset from UTC and may cross midnight."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimeDraft) error {
 				return r.TouchTask(ctx, in.TaskID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.TimeDraft, _ *reeve.Invocation) (answer, error) {
-				return timeAnswer(w.CreateTimeEntry(ctx, in))
+			func(ctx context.Context, w *store.JournalWriter, in reeve.TimeDraft, _ *reeve.Invocation) (writeResult,
+				error) {
+				return timeResult(w.CreateTimeEntry(ctx, in))
 			}),
-		write(p, reeve.Tool{ID: "start_task_timer", Name: "Start Task Timer", Capability: TimeWrite,
+		newWriteTool(p, reeve.Tool{ID: "start_task_timer", Name: "Start Task Timer", Capability: TimeWrite,
 			Risk:        reeve.LowRisk,
-			Description: "Start a timer on a task, now. A user has one running timer at a time."},
+			Description: "Start a timer on a task now. A user can have one running timer."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimerStart) error {
 				return r.TouchTask(ctx, in.TaskID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStart, _ *reeve.Invocation) (answer,
+			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStart, _ *reeve.Invocation) (writeResult,
 				error) {
-				return timeAnswer(w.StartTimer(ctx, in))
+				return timeResult(w.StartTimer(ctx, in))
 			}),
-		write(p, reeve.Tool{ID: "stop_task_timer", Name: "Stop Task Timer", Capability: TimeWrite, Risk: reeve.LowRisk,
+		newWriteTool(p, reeve.Tool{ID: "stop_task_timer", Name: "Stop Task Timer", Capability: TimeWrite,
+			Risk:        reeve.LowRisk,
 			Description: "Stop the user's running timer, now."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimerStop) error {
 				if in.TimeEntryID == "" {
-					e, _, err := r.Running(ctx) // none is no reason to refuse: the call may be one made again
+					e, _, err := r.Running(ctx) // no timer is not an error here: the call may be a repetition
 					if err != nil {
 						return err
 					}
@@ -93,19 +98,21 @@ func (p *Pack) timeTools() []reeve.Tool {
 				}
 				return r.TouchTimeEntry(ctx, in.TimeEntryID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStop, _ *reeve.Invocation) (answer, error) {
-				return timeAnswer(w.StopTimer(ctx, in))
+			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStop, _ *reeve.Invocation) (writeResult,
+				error) {
+				return timeResult(w.StopTimer(ctx, in))
 			}),
-		write(p, reeve.Tool{ID: "annotate_time_entry", Name: "Annotate Time Entry", Capability: TimeWrite,
+		newWriteTool(p, reeve.Tool{ID: "annotate_time_entry", Name: "Annotate Time Entry", Capability: TimeWrite,
 			Risk: reeve.LowRisk, Identity: []string{"time_entry_id"},
-			Description: "Say what time was spent on."},
+			Description: "Set the note of a time entry."},
 			func(ctx context.Context, r *store.JournalReader, in annotateArgs) error {
 				return r.TouchTimeEntry(ctx, in.TimeEntryID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in annotateArgs, inv *reeve.Invocation) (answer, error) {
+			func(ctx context.Context, w *store.JournalWriter, in annotateArgs, inv *reeve.Invocation) (writeResult,
+				error) {
 				was, _, err := w.TimeEntry(ctx, in.TimeEntryID)
 				if err != nil {
-					return answer{}, err
+					return writeResult{}, err
 				}
 				e, err := w.UpdateTimeEntry(ctx, in.TimeEntryID, reeve.TimeChange{Note: &in.Note})
 				if err == nil {
@@ -115,7 +122,7 @@ func (p *Pack) timeTools() []reeve.Tool {
 					inv.UndoWith("annotate_time_entry", annotateArgs{in.TimeEntryID, was.Note,
 						reeve.NewUndoGuard(e.Note)})
 				}
-				return timeAnswer(e, err)
+				return timeResult(e, err)
 			}),
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"reeve/internal/store"
 )
 
-// The orders that a search can have.
 const (
+	// The orders of a search.
 	bestFirst   = "b"
 	newestFirst = "n"
-	byDate      = "d" // read by date, as there are too many to sort
+	byDate      = "d" // read by date, because there are too many to sort
 )
 
-// cursor names the place where a page ended, and the search that it is a page of. It opens nothing: whoever makes one
-// up is only given other pages of what they may search anyway. It is written in small hexadecimal digits, as nothing is
-// that must be kept secret.
-func (in searchArgs) cursor(p store.MailCursor) string {
+// formatCursor returns a cursor that names the position after p and the search that it belongs to. A forged cursor is
+// harmless: it only leads to other pages of the same search. The format is lower-case hexadecimal, which redaction does
+// not mistake for a secret.
+func (in searchArgs) formatCursor(p store.MailCursor) string {
 	order := bestFirst
 	switch {
 	case p.Walk:
@@ -29,16 +29,16 @@ func (in searchArgs) cursor(p store.MailCursor) string {
 	case p.Newest:
 		order = newestFirst
 	}
-	return fmt.Sprintf("%s.%s.%x.%x", order, in.search(), math.Float64bits(p.Score), p.ID)
+	return fmt.Sprintf("%s.%s.%x.%x", order, in.searchHash(), math.Float64bits(p.Score), p.ID)
 }
 
-// place is where to go on; nil means at the beginning.
-func (in searchArgs) place() (*store.MailCursor, error) {
+// parseCursor returns the position where the page begins, or nil for the first page.
+func (in searchArgs) parseCursor() (*store.MailCursor, error) {
 	if in.Cursor == "" {
 		return nil, nil
 	}
-	wrong := reeve.InvalidField("/cursor", "is not one that a search gave",
-		"next_cursor of the answer before; leave it out to begin at the first page")
+	wrong := reeve.InvalidField("/cursor", "is not a cursor of a search",
+		"next_cursor of the previous page; leave it out for the first page")
 	parts := strings.Split(in.Cursor, ".")
 	if len(parts) != 4 {
 		return nil, wrong
@@ -53,20 +53,20 @@ func (in searchArgs) place() (*store.MailCursor, error) {
 	}
 	p := store.MailCursor{Newest: parts[0] != bestFirst, Walk: parts[0] == byDate, Score: math.Float64frombits(bits),
 		ID: id}
-	// also what is not a number
+	// the comparison also refuses NaN
 	if !strings.Contains(bestFirst+newestFirst+byDate, parts[0]) || parts[0] == "" || id <= 0 ||
 		!(math.Abs(p.Score) < 1<<53) {
 		return nil, wrong
 	}
-	if parts[1] != in.search() {
-		return nil, reeve.InvalidField("/cursor", "is of another search",
-			"the same query and filters as before, or no cursor")
+	if parts[1] != in.searchHash() {
+		return nil, reeve.InvalidField("/cursor", "belongs to another search",
+			"the same query and filters as for the previous page, or no cursor")
 	}
 	return &p, nil
 }
 
-// search names what is asked for. How many are wanted at once makes no difference.
-func (in searchArgs) search() string {
+// searchHash identifies the search. Limit and cursor make no difference.
+func (in searchArgs) searchHash() string {
 	in.Limit, in.Cursor = 0, ""
 	b, err := json.Marshal(in)
 	if err != nil {

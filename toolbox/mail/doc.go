@@ -1,3 +1,9 @@
-// Package mail is the pack that searches and reads imported mail: email_search and email_get. Mail comes in by way of
-// the API, see docs/mail.md; package mailbox reads it.
+// Package mail contains the tools email_search and email_get, which search and read imported mail.
+//
+// Mail is imported through the API (docs/mail.md); package mailbox parses it. The store keeps the search indexes. This
+// package parses queries, matches inboxes by name or address, and renders snippets: passages with <mark> around matches
+// and without secrets.
+//
+// A search has two time limits. If ranking takes too long, the newest mails are returned first instead, and a note in
+// the result says so.
 package mail

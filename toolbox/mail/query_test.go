@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// written shows what a query was taken for: & between what must be there, | between alternatives, ! before what must
-// not.
-func written(q store.MailQuery) string {
+// formatQuery shows what a query was taken for: & between what must be there, | between alternatives, ! before what
+// must not.
+func formatQuery(q store.MailQuery) string {
 	term := func(t store.MailTerm) string {
 		s := strings.Join(t.Words, " ")
 		if t.Prefix {
@@ -50,7 +50,7 @@ func TestQueries(t *testing.T) {
 		"(a)(b)": "a&b", "a,b": "a&b", "don't": "don t", "\x00": "", "a\x00b": "a&b", "\xff": "", "😀": "", "é": "é",
 		"attachment:x.pdf": "attached:x pdf", "body:x*": "body:x*",
 	} {
-		if got := written(parse(query)); got != want {
+		if got := formatQuery(parseQuery(query)); got != want {
 			t.Errorf("%q is %q, want %q", query, got, want)
 		}
 	}
@@ -63,7 +63,7 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		q := parse(s)
+		q := parseQuery(s)
 		terms := q.None
 		for _, any := range q.All {
 			if len(any) == 0 {
@@ -71,15 +71,15 @@ func FuzzQuery(f *testing.F) {
 			}
 			terms = append(terms, any...)
 		}
-		if len(terms) > mostTerms {
+		if len(terms) > maxTerms {
 			t.Fatalf("%d terms", len(terms))
 		}
 		for _, term := range terms {
-			if len(term.Words) == 0 || len(term.Words) > mostTerms {
+			if len(term.Words) == 0 || len(term.Words) > maxTerms {
 				t.Fatalf("%d words", len(term.Words))
 			}
 			for _, w := range term.Words {
-				if w == "" || len(w) > mostWord ||
+				if w == "" || len(w) > maxWordBytes ||
 					strings.ContainsFunc(w, func(r rune) bool {
 						return !unicode.In(r, unicode.L, unicode.N, unicode.M,
 							unicode.Co)
@@ -111,7 +111,7 @@ func TestInboxesByAddress(t *testing.T) {
 		"info@z.org": "", "": "", "@": "", "@x.org": "", "kenneth.lay@enron.com": "lay-k", "nobody": "", "layton-k": "",
 	} {
 		var got []string
-		for _, i := range choose(all, who) {
+		for _, i := range matchInboxes(all, who) {
 			got = append(got, i.Name)
 		}
 		if strings.Join(got, " ") != want {

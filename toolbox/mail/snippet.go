@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	open, closed = '\x01', '\x02' // around what matched, until the text is safe
-	mostSnippet  = 800            // bytes of one part of a snippet: a word may be as long as a mail
+	markOpen, markClose = '\x01', '\x02' // surround a match until the text is escaped
+	maxSnippet          = 800            // bytes of one part of a snippet; a word may be as long as a mail
 )
 
-// marker finds what a query asks for in a text, the way the indexes do: words without case, accents and endings.
+// marker finds the terms of a query in a text as the indexes do, ignoring case, accents and word endings.
 type marker struct {
 	needles []needle
-	inv     *reeve.Invocation // knows of secrets
+	inv     *reeve.Invocation // finds secrets
 }
 
-// needle is a term, ready to be compared.
+// needle is a term prepared for comparison.
 type needle struct {
 	field  store.MailField
 	words  []string // folded
 	stems  []string
-	prefix bool // the last may go on
-	exact  bool // words match as they are written, not by their stems
+	prefix bool // the last word is a prefix
+	exact  bool // compare words as written, not their stems
 }
 
 func newMarker(inv *reeve.Invocation, q store.MailQuery) marker {
@@ -52,13 +52,13 @@ func newMarker(inv *reeve.Invocation, q store.MailQuery) marker {
 type part struct {
 	name, text string
 	field      store.MailField
-	words      int // how many of it are shown
-	rest       int // how many bytes at the end only tell what the others are
+	words      int // number of words to show
+	rest       int // bytes at the end that serve only to find secrets
 }
 
-// snippet shows the subject and the text of a mail where they have most of what was looked for, between <mark> and
-// </mark>; what else there is of it only if it is neither in one nor in the other. Secrets are taken out, whether or
-// not they were looked for. The mail's own signs are written so that they are no markup: every <mark> is ours.
+// snippet returns the passages of subject and body with the most matches, marked with <mark> and </mark>. It adds
+// sender, recipients or attachments only if subject and body have no match. It removes secrets and escapes the mail's
+// own markup, so every <mark> comes from this function.
 func (m marker) snippet(f store.MailMatch) string {
 	parts := []part{{"Subject: ", f.Subject, store.SubjectField, 32, 0}, {"Body: ", f.Body, store.BodyField, 48, 0}}
 	if f.More {
@@ -66,13 +66,13 @@ func (m marker) snippet(f store.MailMatch) string {
 	}
 	others := []part{{"From: ", f.From, store.SenderField, 24, 0}, {"To: ", strings.Join(f.Recipients, ", "),
 		store.ReceiverField, 24, 0}, {"Attached: ", f.Attached, store.AttachedField, 24, 0}}
-	for _, loosely := range []bool{false, true} { // the indexes may know an ending that we do not
-		s, some := m.show(parts, loosely)
+	for _, loosely := range []bool{false, true} { // the indexes may know an ending that stem does not
+		s, some := m.renderParts(parts, loosely)
 		for _, o := range others {
 			if some || len(m.needles) == 0 {
 				break
 			}
-			if also, found := m.show([]part{o}, loosely); found {
+			if also, found := m.renderParts([]part{o}, loosely); found {
 				s, some = s+" | "+also, true
 			}
 		}
@@ -83,29 +83,29 @@ func (m marker) snippet(f store.MailMatch) string {
 	return ""
 }
 
-// show writes parts, and tells whether something in them is marked.
-func (m marker) show(parts []part, loosely bool) (s string, some bool) {
+// renderParts renders parts and reports whether any has a match.
+func (m marker) renderParts(parts []part, loosely bool) (s string, some bool) {
 	var list []string
 	for _, p := range parts {
-		spots := cut(p.text[:len(p.text)-p.rest])
-		marks := m.find(spots, p.field, loosely)
+		spots := findWords(p.text[:len(p.text)-p.rest])
+		marks := m.findMatches(spots, p.field, loosely)
 		some = some || len(marks) > 0
-		list = append(list, p.name+safe(shorten(m.window(p, spots, marks))))
+		list = append(list, p.name+escapeMarkup(shorten(m.window(p, spots, marks))))
 	}
 	return strings.Join(list, " | "), some
 }
 
-// spot is a word of a text: where it is, and how it is compared.
-type spot struct {
+// textWord is a word of a text: its range and its folded form.
+type textWord struct {
 	from, to int
 	word     string
 }
 
-// mark is a run of words that matched.
-type mark struct{ first, last, needle int }
+// match is a run of words that matches a needle.
+type match struct{ first, last, needle int }
 
-// cut finds the words of a text.
-func cut(text string) (list []spot) {
+// findWords returns the words of a text.
+func findWords(text string) (list []textWord) {
 	begin := -1
 	for i, r := range text {
 		in := r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') ||
@@ -114,22 +114,22 @@ func cut(text string) (list []spot) {
 		case in && begin < 0:
 			begin = i
 		case !in && begin >= 0:
-			list = append(list, spot{begin, i, fold(text[begin:i])})
+			list = append(list, textWord{begin, i, fold(text[begin:i])})
 			begin = -1
 		}
 	}
 	if begin >= 0 {
-		list = append(list, spot{begin, len(text), fold(text[begin:])})
+		list = append(list, textWord{begin, len(text), fold(text[begin:])})
 	}
 	return list
 }
 
-// inWord tells whether a letter belongs to a word. The indexes hold runs of these.
+// inWord reports whether r belongs to a word. The indexes contain runs of such characters.
 func inWord(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co) }
 
-// fold takes case and accents off a word.
+// fold removes case and accents from a word.
 func fold(w string) string {
-	if ascii(w) {
+	if isASCII(w) {
 		return strings.ToLower(w)
 	}
 	return strings.ToLower(strings.Map(func(r rune) rune {
@@ -140,7 +140,7 @@ func fold(w string) string {
 	}, norm.NFD.String(w)))
 }
 
-func ascii(s string) bool {
+func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false
@@ -149,14 +149,14 @@ func ascii(s string) bool {
 	return true
 }
 
-// find marks what matches, the longest of what begins at a word.
-func (m marker) find(spots []spot, field store.MailField, loosely bool) (marks []mark) {
+// findMatches returns the matches in order, with the longest one at each word.
+func (m marker) findMatches(spots []textWord, field store.MailField, loosely bool) (marks []match) {
 	for i := 0; i < len(spots); i++ {
-		best := mark{first: i, last: i - 1}
+		best := match{first: i, last: i - 1}
 		for k, n := range m.needles {
 			if (n.field == store.AnyField || n.field == field) && i+len(n.words)-1 > best.last &&
-				n.at(spots[i:], loosely) {
-				best = mark{i, i + len(n.words) - 1, k}
+				n.matchesAt(spots[i:], loosely) {
+				best = match{i, i + len(n.words) - 1, k}
 			}
 		}
 		if best.last >= i {
@@ -167,22 +167,22 @@ func (m marker) find(spots []spot, field store.MailField, loosely bool) (marks [
 	return marks
 }
 
-// at tells whether the words begin with the needle's.
-func (n needle) at(spots []spot, loosely bool) bool {
+// matchesAt reports whether spots begins with the words of the needle.
+func (n needle) matchesAt(spots []textWord, loosely bool) bool {
 	if len(n.words) == 0 || len(spots) < len(n.words) {
 		return false
 	}
 	for i := range n.words {
-		if !n.is(i, spots[i].word, n.prefix && i == len(n.words)-1, loosely) {
+		if !n.matchesWord(i, spots[i].word, n.prefix && i == len(n.words)-1, loosely) {
 			return false
 		}
 	}
 	return true
 }
 
-func (n needle) is(i int, word string, prefix, loosely bool) bool {
+func (n needle) matchesWord(i int, word string, prefix, loosely bool) bool {
 	w, s := n.words[i], n.stems[i]
-	if len(word) == 0 || word[0] != w[0] { // no ending begins a word
+	if len(word) == 0 || word[0] != w[0] { // fast path: stems keep the first letter
 		return false
 	}
 	switch {
@@ -197,18 +197,18 @@ func (n needle) is(i int, word string, prefix, loosely bool) bool {
 	return stem(word) == s
 }
 
-// window gives the part of a text that has most of what was looked for, with marks in it.
-func (m marker) window(p part, spots []spot, marks []mark) string {
+// window returns the passage with the most matches, with marks.
+func (m marker) window(p part, spots []textWord, marks []match) string {
 	end := len(p.text) - p.rest
 	if len(spots) == 0 {
-		return m.written(p.text, 0, min(end, mostSnippet+utf8.UTFMax), nil)
+		return m.renderRange(p.text, 0, min(end, maxSnippet+utf8.UTFMax), nil)
 	}
-	first := densest(marks, p.words)
+	first := bestWindowStart(marks, p.words)
 	last := min(first+p.words, len(spots)) - 1
 	from, to := spots[first].from, spots[last].to
 	before, behind := "…", "…"
 	if first == 0 {
-		from, before = max(0, from-mostSnippet/4), "" // signs before the first word
+		from, before = max(0, from-maxSnippet/4), "" // include signs before the first word
 		for from > 0 && from < len(p.text) && !utf8.RuneStart(p.text[from]) {
 			from++
 		}
@@ -217,7 +217,7 @@ func (m marker) window(p part, spots []spot, marks []mark) string {
 		if p.rest == 0 {
 			behind = ""
 		}
-		if to = end; to-spots[last].to > mostSnippet {
+		if to = end; to-spots[last].to > maxSnippet {
 			to = spots[last].to
 		}
 	}
@@ -227,27 +227,27 @@ func (m marker) window(p part, spots []spot, marks []mark) string {
 			inside = append(inside, redact.Range{From: spots[k.first].from, To: spots[k.last].to})
 		}
 	}
-	return before + m.written(p.text, from, to, inside) + behind
+	return before + m.renderRange(p.text, from, to, inside) + behind
 }
 
-// written is a part of a text, with marks around what matched and without secrets. These are looked for in the text as
-// it is, as far as can matter: neither a mark nor an end hides one.
-func (m marker) written(text string, from, to int, marks []redact.Range) string {
+// renderRange returns text[from:to] with marks and without secrets. It looks for secrets in the original text with
+// RedactWindow bytes on both sides, so that neither a mark nor the end of the range hides one.
+func (m marker) renderRange(text string, from, to int, marks []redact.Range) string {
 	lo := max(0, from-reeve.RedactWindow)
 	secrets := m.inv.Redactor.Find(text[lo:min(len(text), to+reeve.RedactWindow)])
 	var b strings.Builder
 	plain := func(until int) {
 		for len(marks) > 0 && marks[0].To <= until {
-			if k := marks[0]; k.From >= from { // it does not begin within a secret
-				b.WriteString(unmarked(text[from:k.From]))
-				b.WriteRune(open)
-				b.WriteString(unmarked(text[k.From:k.To]))
-				b.WriteRune(closed)
+			if k := marks[0]; k.From >= from { // skip a match that begins inside a secret
+				b.WriteString(stripMarks(text[from:k.From]))
+				b.WriteRune(markOpen)
+				b.WriteString(stripMarks(text[k.From:k.To]))
+				b.WriteRune(markClose)
 				from = k.To
 			}
 			marks = marks[1:]
 		}
-		b.WriteString(unmarked(text[from:until]))
+		b.WriteString(stripMarks(text[from:until]))
 	}
 	for _, s := range secrets {
 		if s.From, s.To = max(lo+s.From, from), min(lo+s.To, to); s.From < s.To {
@@ -260,9 +260,9 @@ func (m marker) written(text string, from, to int, marks []redact.Range) string 
 	return b.String()
 }
 
-// densest is the word to begin with so that most different terms are shown, and then most marks, a few words before the
-// first of them.
-func densest(marks []mark, words int) int {
+// bestWindowStart returns the index of the word at which a window of the given length shows the most different terms,
+// and then the most matches. It begins a few words before the first match.
+func bestWindowStart(marks []match, words int) int {
 	if len(marks) == 0 {
 		return 0
 	}
@@ -287,49 +287,49 @@ func densest(marks []mark, words int) int {
 	return max(0, first-words/4)
 }
 
-// unmarked takes out of a mail's text what would be taken for our marks.
-func unmarked(s string) string {
+// stripMarks removes mark characters from a mail's own text.
+func stripMarks(s string) string {
 	if !strings.ContainsAny(s, "\x01\x02") {
 		return s
 	}
 	return strings.NewReplacer("\x01", " ", "\x02", " ").Replace(s)
 }
 
-// shorten puts a part of a snippet on one line, and no more than a line.
+// shorten puts a part of a snippet on one line and limits its length.
 func shorten(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= mostSnippet {
+	if len(s) <= maxSnippet {
 		return s
 	}
-	start := max(0, strings.IndexByte(s, open)-mostSnippet/4)
-	cut := s[start:min(len(s), start+mostSnippet)]
-	if strings.LastIndexByte(cut, open) > strings.LastIndexByte(cut, closed) { // it ends inside a mark
-		cut += string(closed)
+	start := max(0, strings.IndexByte(s, markOpen)-maxSnippet/4)
+	cut := s[start:min(len(s), start+maxSnippet)]
+	if strings.LastIndexByte(cut, markOpen) > strings.LastIndexByte(cut, markClose) { // the cut is inside a match
+		cut += string(markClose)
 	}
 	return "…" + strings.ToValidUTF8(cut, "") + "…"
 }
 
-// safe writes a text so that nothing in it is markup but our marks.
-func safe(s string) string { return markup.Replace(s) }
+// escapeMarkup escapes markup in s and turns mark characters into <mark> tags.
+func escapeMarkup(s string) string { return markup.Replace(s) }
 
-var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", string(open), "<mark>", string(closed),
+var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", string(markOpen), "<mark>", string(markClose),
 	"</mark>")
 
-// brief is the beginning of a subject that is no subject.
-func brief(inv *reeve.Invocation, s string) string {
-	if len(s) <= mostSnippet {
+// truncateSubject returns the beginning of a very long subject.
+func truncateSubject(inv *reeve.Invocation, s string) string {
+	if len(s) <= maxSnippet {
 		return s
 	}
-	return inv.RedactedHead(s, mostSnippet) + "…"
+	return inv.RedactedHead(s, maxSnippet) + "…"
 }
 
-// hits shows what was found.
-func hits(inv *reeve.Invocation, q store.MailQuery, found []store.MailMatch) []reeve.MailHit {
+// renderHits returns the hits with their snippets.
+func renderHits(inv *reeve.Invocation, q store.MailQuery, found []store.MailMatch) []reeve.MailHit {
 	m := newMarker(inv, q)
 	list := make([]reeve.MailHit, len(found))
 	for i, f := range found {
 		list[i] = f.MailHit
-		list[i].Subject = brief(inv, f.Subject)
+		list[i].Subject = truncateSubject(inv, f.Subject)
 		list[i].Snippet = m.snippet(f)
 	}
 	return slices.Clip(list)

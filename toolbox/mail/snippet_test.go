@@ -69,13 +69,13 @@ func TestSnippets(t *testing.T) {
 		// PostgreSQL finds it, we know it loosely
 		{"generously", "x", "a generous gift", "Body: a <mark>generous</mark> gift"},
 	} {
-		q := parse(c.query)
+		q := parseQuery(c.query)
 		got := newMarker(&reeve.Invocation{}, q).
 			snippet(store.MailMatch{MailHit: reeve.MailHit{Subject: c.subject}, Body: c.body})
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.query, got, c.want)
 		}
-		if len(got) > 2*mostSnippet+100 || strings.Count(got, "<mark>") != strings.Count(got, "</mark>") {
+		if len(got) > 2*maxSnippet+100 || strings.Count(got, "<mark>") != strings.Count(got, "</mark>") {
 			t.Errorf("%s: %d bytes: %.200s", c.query, len(got), got)
 		}
 	}
@@ -84,7 +84,7 @@ func TestSnippets(t *testing.T) {
 func FuzzSnippet(f *testing.F) {
 	f.Add("alpha <b>", "a \x01b\x02 alpha", "<mark>&amp;", 3)
 	f.Fuzz(func(t *testing.T, query, subject, body string, _ int) {
-		got := newMarker(&reeve.Invocation{}, parse(query)).
+		got := newMarker(&reeve.Invocation{}, parseQuery(query)).
 			snippet(store.MailMatch{MailHit: reeve.MailHit{Subject: subject}, Body: body})
 		plain := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(got)
 		if strings.ContainsAny(plain, "<>\x01\x02") || strings.Count(got, "<mark>") != strings.Count(got, "</mark>") {

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// TestO04_DenyHoldsWhateverTheSpelling denies one program to an agent that may run all others.
-func TestO04_DenyHoldsWhateverTheSpelling(t *testing.T) {
+// TestO04_DenyCoversAllSpellings denies one program to an agent that may run all others.
+func TestO04_DenyCoversAllSpellings(t *testing.T) {
 	p := policy{allow: []string{"*"}, deny: []string{"rm"}, operators: operators()}
 	for _, line := range []string{
 		"rm x", "/bin/rm x", "/usr/bin/../bin/rm x", "ls && rm x", "ls; rm x", "ls\nrm x", "ls | rm x", "ls || rm x",
@@ -51,9 +51,9 @@ func TestO04_DenyHoldsWhateverTheSpelling(t *testing.T) {
 	}
 }
 
-// TestO04_NothingRunsThatTheSyntaxDoesNotShow has the shell run a program that is denied, or not allowed, where no
+// TestO04_RefusesEvaluatedText has the shell run a program that is denied, or not allowed, where no
 // command stands: as a number, as the name of a variable, by what a name means.
-func TestO04_NothingRunsThatTheSyntaxDoesNotShow(t *testing.T) {
+func TestO04_RefusesEvaluatedText(t *testing.T) {
 	const halves = `x='a['; y='$(rm f >&2)]'; z=$x$y; `
 	denies := policy{allow: []string{"*"}, deny: []string{"rm"}, operators: operators()}
 	for _, line := range []string{
@@ -134,9 +134,9 @@ func TestO04_NothingRunsThatTheSyntaxDoesNotShow(t *testing.T) {
 	}
 }
 
-// TestO04_NothingRunsThatTheShellReadsOtherwise has lines whose tree shows less than the shell runs: each was seen to
+// TestO04_RefusesAmbiguousSyntax has lines whose tree shows less than the shell runs: each was seen to
 // run rm.
-func TestO04_NothingRunsThatTheShellReadsOtherwise(t *testing.T) {
+func TestO04_RefusesAmbiguousSyntax(t *testing.T) {
 	denies := policy{allow: []string{"*"}, deny: []string{"rm"}, operators: operators()}
 	for _, line := range []string{
 		"ls # a\\\nrm f", "echo a\r#; rm f", "echo \\\r\nrm f", "a=()#`rm f`", "[[ x == @($(rm f)) ]]",
@@ -168,8 +168,8 @@ func TestO04_NothingRunsThatTheShellReadsOtherwise(t *testing.T) {
 	}
 }
 
-// TestO04_AllowNamesAllThereIs allows three programs.
-func TestO04_AllowNamesAllThereIs(t *testing.T) {
+// TestO04_AllowListsPrograms allows three programs.
+func TestO04_AllowListsPrograms(t *testing.T) {
 	p := policy{allow: []string{"ls", "env", "./build.sh"}, operators: operators()}
 	for line, ok := range map[string]bool{
 		"ls": true, "/usr/bin/ls -l": true, "./build.sh": true, "ls | ls": true, "env A=1": true,
@@ -186,18 +186,18 @@ func TestO04_AllowNamesAllThereIs(t *testing.T) {
 	}
 }
 
-// TestO04_OperatorsOffIsReadOffTheTree switches all operators off: what is an operator is refused, what only looks like
+// TestO04_DisabledOperators switches all operators off: what is an operator is refused, what only looks like
 // one is not.
-func TestO04_OperatorsOffIsReadOffTheTree(t *testing.T) {
+func TestO04_DisabledOperators(t *testing.T) {
 	by := map[string][]string{
-		pipes:        {"a | b", "a |& b"},
-		lists:        {"a; b", "a;", "a && b", "a || b", "a\nb", "! a"},
-		redirections: {"a > b", "a >> b", "a < b", "a 2>&1", "a <<E\nx\nE", "a <<< b", "a &> b"},
-		substitution: {"a $(b)", "a `b`", `a "$(b)"`, "a <(b)", "a $b", "a ${b}", "a $((1))", `a "$b"`},
-		background:   {"a &"},
-		control: {"if a; then b; fi", "for i in a; do b; done", "while a; do b; done", "case a in b) c;; esac",
+		pipeOp:         {"a | b", "a |& b"},
+		listOp:         {"a; b", "a;", "a && b", "a || b", "a\nb", "! a"},
+		redirectOp:     {"a > b", "a >> b", "a < b", "a 2>&1", "a <<E\nx\nE", "a <<< b", "a &> b"},
+		substitutionOp: {"a $(b)", "a `b`", `a "$(b)"`, "a <(b)", "a $b", "a ${b}", "a $((1))", `a "$b"`},
+		backgroundOp:   {"a &"},
+		controlOp: {"if a; then b; fi", "for i in a; do b; done", "while a; do b; done", "case a in b) c;; esac",
 			"f() { a; }", "{ a; }", "(a)", "[[ a ]]", "((1))", "time a"},
-		assignment: {"A=b c", "A=b", "export A=b"},
+		assignmentOp: {"A=b c", "A=b", "export A=b"},
 	}
 	for name, lines := range by {
 		for _, line := range lines {

@@ -12,28 +12,29 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// SessionStore keeps what the shell of a thread had when its last command ended.
+// SessionStore stores the state of a thread's shell after each command.
 type SessionStore interface {
 	Load(ctx context.Context, workspace, thread string) ([]byte, error)
 	Save(ctx context.Context, workspace, thread string, state []byte) error
 }
 
-// mostState is how much a shell may keep.
-const mostState = 256 << 10
+// maxState is the maximum size of a shell's state in bytes.
+const maxState = 256 << 10
 
-// stateEnd closes a state that was written to its end.
+// stateEnd ends a state that was written completely.
 const stateEnd = "\n# end\n"
 
-// A command of a session takes up what the one before it left, and writes down what it leaves itself: directory,
-// variables, functions, aliases and options (but tracing), as commands that bring them back. So no process lives
-// between two commands; one that is killed changes nothing of it, and neither does a restart of the server.
+// A command of a session starts from the state of the command before it, and saves its own state at the end. A state
+// holds the directory, variables, functions, aliases and options (except tracing), as commands that restore them. No
+// process runs between two commands. A killed command and a restart of the server leave the state unchanged.
 
-// sessionLine is what bash is given, on one line so that the command's own lines are counted right. Its arguments are
-// the command, the names that are given anew each time, and whether to stay where it starts.
+// sessionLine is the script that bash runs. It is one line, so that line numbers in errors are those of the command.
+// Its arguments are the command, the names of variables that are set anew for each command, and whether to stay in the
+// start folder.
 const sessionLine = `__reeve_command=$1 __reeve_skip=" $2 " __reeve_stay=$3; set --; eval "$(cat)"; exec </dev/null; eval "$__reeve_command"; { __reeve_end; } 2>/dev/null`
 
-// sessionScript is what it reads first; the state of before follows, and sessionStart.
 const (
+	// sessionScript is read first. The saved state and sessionStart follow it.
 	sessionScript = `__reeve_save() {
 	local __reeve_flags=$- __reeve_out; set +eux
 	__reeve_out=$(
@@ -67,10 +68,10 @@ __reeve_end() {
 __reeve_cd=$PWD
 trap '{ __reeve_save; } 2>/dev/null' EXIT
 `
-	sessionStart = `[[ -n $__reeve_stay ]] || cd -- "$__reeve_cd" 2>/dev/null || printf 'reeve: %s is gone, so this starts in %s\n' "$__reeve_cd" "$PWD" >&2`
+	sessionStart = `[[ -n $__reeve_stay ]] || cd -- "$__reeve_cd" 2>/dev/null || printf 'reeve: %s does not exist any more; starting in %s\n' "$__reeve_cd" "$PWD" >&2`
 )
 
-// session runs commands of one thread, one after another, each taking up where the one before ended.
+// session runs one command of a thread from the state that the previous command left.
 type session struct {
 	pack    *Pack
 	inv     *reeve.Invocation
@@ -78,11 +79,11 @@ type session struct {
 	state   *os.File
 }
 
-// kept gives what a command may take up of a state. Where programs are listed, that is the directory, options, and
-// variables that can run nothing: functions, aliases and whatever else stands there may come from a time of other
-// lists, or from a command that wrote it itself, and is run without anybody having seen it.
-func (p policy) kept(state []byte, line string) []byte {
-	if !p.listed() {
+// filterState returns the part of a saved state that a command may use. If the policy restricts programs, only the
+// directory, options, and variables that cannot run anything remain. Functions, aliases and other commands may date
+// from different lists, or a command may have written them itself, and they would run unchecked.
+func (p policy) filterState(state []byte, line string) []byte {
+	if !p.restrictsPrograms() {
 		return state
 	}
 	file, err := parse(string(state))
@@ -93,33 +94,33 @@ func (p policy) kept(state []byte, line string) []byte {
 	if err != nil {
 		return nil
 	}
-	counted := numbers(command)
-	may := policy{allow: []string{"declare", "set", "shopt", "umask"}, operators: []string{assignment}}
+	lineNumbers := numericVariables(command)
+	may := policy{allow: []string{"declare", "set", "shopt", "umask"}, operators: []string{assignmentOp}}
 	var out []byte
 	for _, s := range file.Stmts {
 		text := state[s.Pos().Offset():s.End().Offset()]
 		if may.check(string(text)) != nil {
 			continue
 		}
-		odd := false // a variable that the line counts with holds something else
-		for name, number := range numbers(s) {
-			odd = odd || counted[name] && !number
+		unsafe := false // the line uses the variable as a number, and it is not one
+		for name, isNumber := range numericVariables(s) {
+			unsafe = unsafe || lineNumbers[name] && !isNumber
 		}
-		if !odd {
+		if !unsafe {
 			out = append(append(out, text...), '\n')
 		}
 	}
 	return out
 }
 
-// open gets a command ready to go on from the last one of its thread. Close it.
-func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Command, judge policy, line string,
-	stay bool) (s session, err error) {
+// openSession prepares a command to start from the state of its thread. The caller must close the session.
+func (p *Pack) openSession(ctx context.Context, inv *reeve.Invocation, c *confine.Command, statePolicy policy,
+	line string, stay bool) (s session, err error) {
 	before, err := p.Shells.Load(ctx, inv.Workspace, inv.Thread)
 	if err != nil {
 		return s, err
 	}
-	state, err := confine.NewMemoryFile(mostState)
+	state, err := confine.NewMemoryFile(maxState)
 	if err != nil {
 		return s, err
 	}
@@ -133,28 +134,30 @@ func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Comma
 	if stay {
 		here = "here"
 	}
-	c.Args = []string{program, "--noprofile", "--norc", "-c", sessionLine, program, line, strings.Join(names, " "),
+	c.Args = []string{bashProgram, "--noprofile", "--norc", "-c", sessionLine, bashProgram, line,
+		strings.Join(names, " "),
 		here}
-	c.Stdin, c.Keep = slices.Concat([]byte(sessionScript), judge.kept(before, line), []byte(sessionStart)), s.state
+	c.Stdin, c.Keep = slices.Concat([]byte(sessionScript), statePolicy.filterState(before, line), []byte(sessionStart)),
+		s.state
 	return s, nil
 }
 
-// keep stores what the command left. It gives a word for the agent if that is nothing.
-func (s session) keep(ctx context.Context, r confine.Result) (note string, err error) {
-	const before = "the shell's directory and variables are as they were before this command"
+// save stores the state that the command left. If it stores nothing, it returns a note for the agent.
+func (s session) save(ctx context.Context, r confine.Result) (note string, err error) {
+	const unchanged = "the directory and variables of the shell are unchanged by this command"
 	if r.TimedOut || r.DiskFull {
-		return before, nil
+		return unchanged, nil
 	}
-	b := make([]byte, mostState)
+	b := make([]byte, maxState)
 	n, _ := s.state.ReadAt(b, 0)
 	b, _, _ = bytes.Cut(b[:n], []byte{0})
-	b = b[max(0, bytes.LastIndex(b, []byte("__reeve_cd="))):] // before it is what the command itself wrote there
+	b = b[max(0, bytes.LastIndex(b, []byte("__reeve_cd="))):] // drop bytes that the command itself wrote to the file
 	switch {
 	case len(b) == 0:
-		return before + ": together they are over " + strconv.Itoa(mostState>>10) +
-			" KiB, or the shell did not come to its end", nil
+		return unchanged + ": the state is over " + strconv.Itoa(maxState>>10) +
+			" KiB, or the shell was stopped before it could save it", nil
 	case !bytes.HasSuffix(b, []byte(stateEnd)):
-		return before, nil
+		return unchanged, nil
 	}
 	return "", s.pack.Shells.Save(ctx, s.inv.Workspace, s.inv.Thread, b)
 }

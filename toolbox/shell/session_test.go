@@ -9,32 +9,32 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// memory keeps shells for a test.
-type memory struct {
+// memoryStore keeps shells for a test.
+type memoryStore struct {
 	mu   sync.Mutex
 	kept map[string][]byte
 }
 
-func (m *memory) Load(_ context.Context, workspace, thread string) ([]byte, error) {
+func (m *memoryStore) Load(_ context.Context, workspace, thread string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.kept[workspace+" "+thread], nil
 }
 
-func (m *memory) Save(_ context.Context, workspace, thread string, state []byte) error {
+func (m *memoryStore) Save(_ context.Context, workspace, thread string, state []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.kept[workspace+" "+thread] = state
 	return nil
 }
 
-// TestO06_ASessionGoesOn runs commands that build on each other, with all that may get in the way between.
-func TestO06_ASessionGoesOn(t *testing.T) {
+// TestO06_SessionKeepsState runs commands that build on each other, with all that may get in the way between.
+func TestO06_SessionKeepsState(t *testing.T) {
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	const config = `{"backend":"session","env":["GIVEN"]}`
 	for _, c := range []struct {
 		command string
@@ -47,7 +47,7 @@ func TestO06_ASessionGoesOn(t *testing.T) {
 			want: execResult{Stdout: "/shared/a/b\n1 two words v;\"w a\nb b c * 3\nf hi 1\n0027\n1\n"}},
 		{command: "X=lost; cd /tmp; sleep 1000", args: map[string]any{"timeout_ms": 300},
 			want: execResult{ExitCode: 137, TimedOut: true,
-				Note: "the shell's directory and variables are as they were before this command"}},
+				Note: "the directory and variables of the shell are unchanged by this command"}},
 		{command: "pwd; echo $X", want: execResult{Stdout: "/shared/a/b\n1\n"}},
 		{command: "X=2; exit 4", want: execResult{ExitCode: 4}},
 		{command: "echo $X; X=3; false", want: execResult{ExitCode: 1, Stdout: "2\n"}},
@@ -64,15 +64,15 @@ func TestO06_ASessionGoesOn(t *testing.T) {
 		{command: "pwd; mkdir gone; cd gone", want: execResult{Stdout: "/shared\n"}},
 		{command: "rmdir ../gone; X=7"},
 		{command: "pwd; echo $X", want: execResult{Stdout: "/shared\n7\n",
-			Stderr: "reeve: /shared/gone is gone, so this starts in /shared\n"}},
+			Stderr: "reeve: /shared/gone does not exist any more; starting in /shared\n"}},
 		{command: "(sleep 1000 & setsid sleep 1000 &); read line; echo \"[$line]\" $# $0",
 			want: execResult{Stdout: "[] 0 bash\n"}},
 		{command: "exec echo replaced", want: execResult{Stdout: "replaced\n",
-			Note: "the shell's directory and variables are as they were before this command: together they are over " +
-				"256 KiB, or the shell did not come to its end"}},
+			Note: "the directory and variables of the shell are unchanged by this command: the state is over " +
+				"256 KiB, or the shell was stopped before it could save it"}},
 		{command: "BIG=$(head -c 300000 /dev/zero | tr '\\0' x); X=8",
-			want: execResult{Note: "the shell's directory and variables are as they were before this command: " +
-				"together they are over 256 KiB, or the shell did not come to its end"}},
+			want: execResult{Note: "the directory and variables of the shell are unchanged by this command: " +
+				"the state is over 256 KiB, or the shell was stopped before it could save it"}},
 		{command: "echo garbage >&198; X=9"},
 		{command: "echo $X ${#BIG}", want: execResult{Stdout: "9 0\n"}},
 		{command: "echo one\nnothing-of-that-name", want: execResult{ExitCode: 127, Stdout: "one\n",
@@ -98,9 +98,9 @@ func TestO06_ASessionGoesOn(t *testing.T) {
 	}
 }
 
-// TestO04_AKeptShellIsJudgedByTheListsOfNow leaves a shell with all that could run uname in the next command, which may
+// TestO04_SavedStateObeysCurrentPolicy leaves a shell with all that could run uname in the next command, which may
 // not.
-func TestO04_AKeptShellIsJudgedByTheListsOfNow(t *testing.T) {
+func TestO04_SavedStateObeysCurrentPolicy(t *testing.T) {
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
 		return
@@ -125,7 +125,7 @@ func TestO04_AKeptShellIsJudgedByTheListsOfNow(t *testing.T) {
 			`i=$((i+1)); echo $i "$s" "${l[1]}" "${m[@]}" $-; cd .. ; umask; echo "$OLDPWD"`,
 			"6 a b * v w huBc\n0027\n/shared/d\n"},
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		if _, err := w.try(c.config, map[string]any{"command": c.left}); err != nil {
 			t.Errorf("%s: %v", c.left, err)
 		}
@@ -136,14 +136,14 @@ func TestO04_AKeptShellIsJudgedByTheListsOfNow(t *testing.T) {
 	}
 }
 
-// TestO20_AKeptShellIsJudgedByTheListsOfAllInvolved has an agent that may run everything leave a function, and run its
+// TestO20_SavedStateObeysPoliciesOfPrincipals has an agent that may run everything leave a function, and run its
 // name for one that may not.
-func TestO20_AKeptShellIsJudgedByTheListsOfAllInvolved(t *testing.T) {
+func TestO20_SavedStateObeysPoliciesOfPrincipals(t *testing.T) {
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	const free, listed = `{"backend":"session"}`, `{"deny":["uname"]}`
 	if _, err := w.try(free, map[string]any{"command": "touch f; ls() { uname; }; d=x"}); err != nil {
 		t.Fatal(err)

@@ -19,113 +19,117 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// The shell, and the language in which its lines are read. bash's is the language of nearly all command lines that
-// models write.
+// The shell and the language of its command lines. Models write nearly all command lines for bash.
 const (
-	program  = "bash"
-	language = syntax.LangBash
+	// The shell and the language of its command lines. Models write nearly all command lines for bash.
+	bashProgram = "bash"
+	bashSyntax  = syntax.LangBash
 )
 
-// Where commands see what they work in: the workspace, which the file tools call the same, or a project.
+// The folders that commands work in: the workspace, under the name that the file tools use, or a project.
 const (
-	place        = "/shared"
-	projectPlace = "/project"
+	// Where commands see their working folder: the workspace, under the same name as in the file tools, or a project.
+	sharedMount  = "/shared"
+	projectMount = "/project"
 )
 
 // The backends.
 const (
-	hosts    = "host"
-	sessions = "session"
-	disabled = "disabled"
+	hostBackend     = "host"
+	sessionBackend  = "session"
+	disabledBackend = "disabled"
 )
 
-// Backends lists them.
-func Backends() []string { return []string{hosts, sessions, disabled} }
+// Backends lists the backends of the tool.
+func Backends() []string { return []string{hostBackend, sessionBackend, disabledBackend} }
 
 const (
-	defaultTime = 30 * time.Second
-	mostTime    = 10 * time.Minute
-	spareTime   = 2 * time.Minute // for setting up and clearing away, so that a command's end is always told
-	mostOutput  = 256 << 10
-	mostDisk    = 2 << 30
+	defaultTimeout = 30 * time.Second
+	maxTimeout     = 10 * time.Minute
+	setupAllowance = 2 * time.Minute // for setup and cleanup, so that the end of a command is always reported
+	maxOutput      = 256 << 10
+	maxDisk        = 2 << 30
 )
 
-// Pack is the shell tool.
+// Pack is the pack of the tool shell_exec.
 type Pack struct {
-	Root func(workspace string) (string, error) // gives the folder of a workspace's /shared
-	Env  func(name string) (string, bool)       // gives a variable that commands may have; nil means none
+	Root func(workspace string) (string, error) // returns the folder behind a workspace's /shared
+	Env  func(name string) (string, bool)       // returns a variable that commands may use; nil means none
 
-	// what agents have whose settings do not say; disabled is for all, whatever they say. Default: host
+	// Backend is the backend of agents whose settings name none. disabled overrides all settings. Default: host
 	Backend  string
-	Projects Projects     // what agents can be set to work on; nil means nothing
-	Shells   SessionStore // keeps shells between commands; nil means that there is no backend session
+	Projects Projects     // projects that agents can work on; nil means none
+	Shells   SessionStore // stores shell state between commands; nil disables the backend session
 
-	Total int64 // bytes that the folder which a command works in may hold. Default: 10 GiB
+	Total int64 // max bytes in the working folder. Default: 10 GiB
 
-	locks keylock.Map // commands of one session wait for each other
-	rooms rooms
+	locks keylock.Map // serialises the commands of one session
+	usage usageCache
 }
 
-// Projects are repositories on which commands can work, each conversation on a branch of its own.
+// Projects gives access to the repositories that commands can work on. Each conversation has its own branch.
 type Projects interface {
 	Check(ctx context.Context, workspace, project string) error
 	OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (WorkingTree, error)
-	// ReadFolder returns the folder of the branch that a call would work on. CONFLICT means that it is not made yet.
+	// ReadFolder returns the folder of the branch that a call would work on, or CONFLICT if it does not exist yet.
 	ReadFolder(ctx context.Context, inv *reeve.Invocation, project string) (string, error)
 }
 
-// WorkingTree is where one command works on a project.
+// WorkingTree is the folder in which one command works on a project.
 type WorkingTree struct {
 	Root     string
-	ReadOnly []string // what it may read besides
+	ReadOnly []string // further paths that the command may read
 	Env      []string
-	Save     func(ctx context.Context, command string) (branch, commit, note string) // keeps what the command changed
-	Leave    func()
+	// commits the changes of the command
+	Save  func(ctx context.Context, command string) (branch, commit, note string)
+	Leave func()
 }
 
 type execArgs struct {
-	Command   string `json:"command" minLength:"1" maxLength:"65536" doc:"A command line for bash"`
-	TimeoutMS int64  `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"When to kill it and all that it started; 30000 unless given"`
-	Cwd       string `json:"cwd,omitempty" maxLength:"4096" doc:"Where to start: a folder in /shared, or in /project if the agent works on one; there itself unless given"`
+	Command   string `json:"command" minLength:"1" maxLength:"65536" doc:"Command line for bash"`
+	TimeoutMS int64  `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"Default: 30000. Kills all processes"`
+	Cwd       string `json:"cwd,omitempty" maxLength:"4096" doc:"Start folder. Default: /project with a project, else /shared"`
 }
 
 type execResult struct {
-	ExitCode   int    `json:"exit_code" doc:"0 is success; 128 and a signal's number when one ended it"`
+	ExitCode   int    `json:"exit_code" doc:"0 is success. 128 plus the signal number if a signal ended it"`
 	Stdout     string `json:"stdout"`
 	Stderr     string `json:"stderr"`
-	TimedOut   bool   `json:"timed_out,omitempty" doc:"It did not end in time, and was killed with all that it started"`
-	DiskFull   bool   `json:"disk_full,omitempty" doc:"It took too much of the disk, or made too many files, and was killed with all that it started; the files that it had made are removed"`
-	Truncated  bool   `json:"truncated,omitempty" doc:"There was more output than is kept"`
-	Binary     bool   `json:"binary,omitempty" doc:"The output is not all text; what is not was replaced"`
-	StdoutSize int64  `json:"stdout_bytes,omitempty" doc:"How much there was, if not all is here"`
-	StderrSize int64  `json:"stderr_bytes,omitempty" doc:"How much there was, if not all is here"`
+	TimedOut   bool   `json:"timed_out,omitempty" doc:"True if it was killed at the timeout"`
+	DiskFull   bool   `json:"disk_full,omitempty" doc:"True if it was killed for disk use. Its new files are removed"`
+	Truncated  bool   `json:"truncated,omitempty" doc:"True if the output was longer than what is returned"`
+	Binary     bool   `json:"binary,omitempty" doc:"True if bytes that are not text were replaced"`
+	StdoutSize int64  `json:"stdout_bytes,omitempty" doc:"Full size, if truncated"`
+	StderrSize int64  `json:"stderr_bytes,omitempty" doc:"Full size, if truncated"`
 	DurationMS int64  `json:"duration_ms"`
-	Branch     string `json:"branch,omitempty" doc:"The git branch that it worked on"`
-	Commit     string `json:"commit,omitempty" doc:"The commit that holds what it changed; left out when it changed nothing"`
-	Note       string `json:"note,omitempty" doc:"What is worth knowing besides"`
+	Branch     string `json:"branch,omitempty" doc:"Git branch that it worked on"`
+	Commit     string `json:"commit,omitempty" doc:"Commit with its changes, if any"`
+	Note       string `json:"note,omitempty" doc:"Further information"`
 }
 
-// settings is what an agent's attachment of the tool may say.
+// settings are an agent's settings for the tool.
 type settings struct {
-	Backend   string   `json:"backend,omitempty" enum:"host,session,disabled" doc:"host runs each command in a shell of its own; session lets the shell of a conversation or run keep its directory, variables and functions; disabled runs none. What the server's configuration says unless given, and that is host"`
-	Project   string   `json:"project,omitempty" maxLength:"128" doc:"The project to work on, each conversation on a branch of its own; /shared unless given"`
-	Allow     []string `json:"allow,omitempty" doc:"The programs that may be run; * means all, which is so unless given"`
-	Deny      []string `json:"deny,omitempty" doc:"The programs that may not be run, whatever allow says"`
-	Operators []string `json:"operators,omitempty" enum:"assignment,background,control,list,pipe,redirect,substitution" doc:"Which are switched on; all unless given"`
-	Network   bool     `json:"network,omitempty" owner:"true" doc:"Whether commands may use the machine's network, its own loopback included; takes an owner"`
-	Env       []string `json:"env,omitempty" owner:"true" doc:"Names of variables to pass, of those that the server's shell_env lists; takes an owner"`
-	TimeoutMS int64    `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"The longest that a command may take"`
-	ShowNamed bool     `json:"show_named_values,omitempty" doc:"Whether the output keeps values after words such as password=; they are masked unless given. Stored secrets and known key formats are always masked"`
+	Backend string   `json:"backend,omitempty" enum:"host,session,disabled" doc:"host: new shell per command. session: keep state"`
+	Project string   `json:"project,omitempty" maxLength:"128" doc:"Project to work on. Default: none, work in /shared"`
+	Allow   []string `json:"allow,omitempty" doc:"Programs that may run. Default: *, which means all"`
+	Deny    []string `json:"deny,omitempty" doc:"Programs that may not run. Overrides allow"`
+
+	Operators []string `json:"operators,omitempty" enum:"assignment,background,control,list,pipe,redirect,substitution" doc:"Default: all"`
+
+	Network   bool     `json:"network,omitempty" owner:"true" doc:"True to allow the network, including loopback"`
+	Env       []string `json:"env,omitempty" owner:"true" doc:"Variables to pass, out of shell_env of the server"`
+	TimeoutMS int64    `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"Maximum time of a command"`
+	ShowNamed bool     `json:"show_named_values,omitempty" doc:"True to show values after words such as password="`
 }
 
 func (s settings) policy() policy {
 	return policy{allow: s.Allow, deny: s.Deny, operators: s.Operators}
 }
 
-// ToolID is the tool's name.
+// ToolID is the id of the tool.
 const ToolID = "shell_exec"
 
-// ProjectOf gives the project that an agent's settings for the tool name; empty means none.
+// ProjectOf returns the project in an agent's settings for the tool, or "" if there is none.
 func ProjectOf(config json.RawMessage) (string, error) {
 	var s settings
 	if err := reeve.Settings(ToolID, config, &s); err != nil {
@@ -134,17 +138,18 @@ func ProjectOf(config json.RawMessage) (string, error) {
 	return s.Project, nil
 }
 
-// Tools gives the pack's tool. Where commands cannot be confined it is broken, and says why.
+// Tools returns shell_exec. If commands cannot be confined on this machine, the tool is marked as broken with the
+// reason.
 func (p *Pack) Tools() []reeve.Tool {
 	t := reeve.Tool{ID: ToolID, Name: "Run command", Category: "system", Pack: "shell", Capability: "shell",
 		Effect: reeve.Unsafe, Tier: reeve.Privileged, Risk: reeve.HighRisk,
-		Description: "Runs a bash command line and gives its exit code, stdout and stderr. It starts in /shared, " +
-			"which the file tools see too and which is all it can write, or, if you work " +
-			"on a project, in /project: the files of your own git branch, on which what a command changes is " +
-			"committed when it ends, and which a person merges. Its /tmp is its own and is gone afterwards. " +
-			"There is no network unless granted. Nothing goes on running after the command has ended.",
-		TimeoutMS: (mostTime + spareTime).Milliseconds()}
-	t.ConfigSchema, _ = reeve.SchemaFor[settings]() // a plain struct: it cannot fail, and a test reads it
+		Description: "Run a bash command line. Returns exit code, stdout and stderr. It starts in /shared, which the " +
+			"file tools see too and which is the only folder that it can write. If you work on a project, it starts " +
+			"in /project: the files of your own git branch. Changes there are committed when the command ends, and a " +
+			"person merges the branch. /tmp is private to the command and deleted afterwards. There is no network " +
+			"unless granted. All processes end with the command.",
+		TimeoutMS: (maxTimeout + setupAllowance).Milliseconds()}
+	t.ConfigSchema, _ = reeve.SchemaFor[settings]() // cannot fail for a plain struct; a test covers it
 	t.Check, t.Preview, t.Settings = p.check, p.preview, p.checkSettings
 	t = reeve.MustTool(t, p.exec)
 	if mode, reason := confine.Available(); mode == confine.Off {
@@ -153,34 +158,34 @@ func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{t}
 }
 
-// checkSettings refuses a project that there is not.
+// checkSettings refuses settings that name an unknown project.
 func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 	project, err := ProjectOf(inv.Config)
 	if err != nil || project == "" || p.Projects == nil {
 		return err
 	}
 	if reeve.CodeOf(p.Projects.Check(ctx, inv.Workspace, project)) == reeve.NotFound {
-		return reeve.InvalidField("/config/project", "is the name of no project",
-			"a project of this workspace; reeve projects lists them")
+		return reeve.InvalidField("/config/project", "is not a project",
+			"a project of this workspace; list them with reeve projects")
 	}
-	return nil // whether it can be worked on just now is another matter
+	return nil // other errors, such as a busy project, may be temporary
 }
 
-// read gives an agent's settings, with what they leave unsaid.
-func (p *Pack) read(config json.RawMessage) (s settings, err error) {
+// readSettings returns an agent's settings with defaults filled in. It fails if the tool is disabled.
+func (p *Pack) readSettings(config json.RawMessage) (s settings, err error) {
 	if err := reeve.Settings(ToolID, config, &s); err != nil {
 		return s, err
 	}
 	switch {
-	case p.Backend == disabled:
-		return s, reeve.Errorf(reeve.Denied, "the server's configuration switches shell_exec off").
-			Hintf("shell: host in it switches it on")
-	case s.Backend == disabled:
-		return s, reeve.Errorf(reeve.Denied, "the agent's settings switch shell_exec off").
-			Hintf("set backend to host in them")
+	case p.Backend == disabledBackend:
+		return s, reeve.Errorf(reeve.Denied, "shell_exec is disabled in the server configuration").
+			Hintf("set shell: host in the server configuration")
+	case s.Backend == disabledBackend:
+		return s, reeve.Errorf(reeve.Denied, "shell_exec is disabled in the agent's settings").
+			Hintf("set backend to host in the agent's settings for shell_exec")
 	case s.Project != "" && p.Projects == nil:
 		return s, reeve.Errorf(reeve.Unsupported,
-			"the agent's settings for shell_exec name a project, and this server has none")
+			"the agent's settings for shell_exec name a project, but this server has no projects")
 	case s.Backend == "":
 		s.Backend = p.Backend
 	}
@@ -193,24 +198,25 @@ func (p *Pack) read(config json.RawMessage) (s settings, err error) {
 	for _, o := range s.Operators {
 		if !slices.Contains(operators(), o) {
 			return s, reeve.Errorf(reeve.Validation,
-				"the agent's settings for shell_exec name an operator %q that there is not", o).
-				Hintf("there are %s", strings.Join(operators(), ", "))
+				"the agent's settings for shell_exec contain the unknown operator %q", o).
+				Hintf("the operators are %s", strings.Join(operators(), ", "))
 		}
 	}
 	return s, nil
 }
 
-// bounded takes from settings what those do not grant on whose behalf a command runs: the network, variables and time.
-// The line itself is judged by check, for each of them; judge is what a kept shell is judged by.
-func (p *Pack) bounded(s settings, lent []json.RawMessage) (_ settings, judge policy, err error) {
-	judge = s.policy()
-	for _, config := range lent {
-		their, err := p.read(config)
+// limitToPrincipals removes the network, variables and time that the agents in the principal chain do not also have.
+// Check applies the policy of each of them to the command line. statePolicy is the policy for the state of a session.
+func (p *Pack) limitToPrincipals(s settings, chain []json.RawMessage) (_ settings, statePolicy policy,
+	err error) {
+	statePolicy = s.policy()
+	for _, config := range chain {
+		their, err := p.readSettings(config)
 		if err != nil {
-			return s, judge, err
+			return s, statePolicy, err
 		}
-		if their.policy().listed() {
-			judge = their.policy()
+		if their.policy().restrictsPrograms() {
+			statePolicy = their.policy()
 		}
 		s.Network = s.Network && their.Network
 		s.ShowNamed = s.ShowNamed && their.ShowNamed
@@ -220,51 +226,51 @@ func (p *Pack) bounded(s settings, lent []json.RawMessage) (_ settings, judge po
 			s.TimeoutMS = their.TimeoutMS
 		}
 	}
-	return s, judge, nil
+	return s, statePolicy, nil
 }
 
-// check refuses what the agent's settings forbid, before anybody is asked to approve it.
+// check refuses a command that the agent's settings forbid, before a person is asked for approval.
 func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[execArgs](inv)
 	if err != nil {
 		return err
 	}
-	s, err := p.read(inv.Config)
+	s, err := p.readSettings(inv.Config)
 	if err != nil {
 		return err
 	}
-	if _, _, err := p.plan(in, s); err != nil || s.Project == "" {
+	if _, _, err := p.buildCommand(in, s); err != nil || s.Project == "" {
 		return err
 	}
 	return p.Projects.Check(ctx, inv.Workspace, s.Project)
 }
 
-// plan works out what to run, and for how long.
-func (p *Pack) plan(in execArgs, s settings) (c confine.Command, l confine.Limits, err error) {
+// buildCommand returns the command to run and its limits.
+func (p *Pack) buildCommand(in execArgs, s settings) (c confine.Command, l confine.Limits, err error) {
 	if strings.ContainsRune(in.Command, 0) {
-		return c, l, reeve.Errorf(reeve.Validation, "a command cannot contain a NUL character")
+		return c, l, reeve.Errorf(reeve.Validation, "command contains a NUL character")
 	}
 	if err := s.policy().check(in.Command); err != nil {
 		return c, l, err
 	}
-	c = confine.Command{Args: []string{program, "-c", in.Command}, At: place, Network: s.Network}
+	c = confine.Command{Args: []string{bashProgram, "-c", in.Command}, At: sharedMount, Network: s.Network}
 	if s.Project != "" {
-		c.At = projectPlace
+		c.At = projectMount
 	}
-	if c.Dir, err = inside(in.Cwd, c.At); err != nil {
+	if c.Dir, err = relativeDir(in.Cwd, c.At); err != nil {
 		return c, l, err
 	}
 	for _, name := range s.Env {
 		if p.Env == nil {
-			return c, l, noVariable(name)
+			return c, l, variableDenied(name)
 		}
 		v, ok := p.Env(name)
 		if !ok {
-			return c, l, noVariable(name)
+			return c, l, variableDenied(name)
 		}
 		c.Env = append(c.Env, name+"="+v)
 	}
-	l = confine.Limits{Time: defaultTime, Output: mostOutput + reeve.RedactWindow, Disk: mostDisk}
+	l = confine.Limits{Time: defaultTimeout, Output: maxOutput + reeve.RedactWindow, Disk: maxDisk}
 	if in.TimeoutMS > 0 {
 		l.Time = time.Duration(in.TimeoutMS) * time.Millisecond
 	}
@@ -274,42 +280,43 @@ func (p *Pack) plan(in execArgs, s settings) (c confine.Command, l confine.Limit
 	return c, l, nil
 }
 
-func noVariable(name string) error {
+func variableDenied(name string) error {
 	return reeve.Errorf(reeve.Denied,
-		"the agent's settings for shell_exec pass %q, which the server does not give to commands", name).
-		Hintf("add it to shell_env in the server's configuration")
+		"the agent's settings for shell_exec pass the variable %q, which the server does not offer to commands", name).
+		Hintf("add the variable to shell_env in the server configuration")
 }
 
-// inside turns a folder as callers name it into one relative to where they work.
-func inside(cwd, place string) (string, error) {
+// relativeDir converts a folder named by a caller to a path relative to mount.
+func relativeDir(cwd, mount string) (string, error) {
 	dir := cwd
 	if path.IsAbs(dir) {
 		dir = path.Clean(dir)
-		rest, ok := strings.CutPrefix(dir+"/", place+"/")
+		rest, ok := strings.CutPrefix(dir+"/", mount+"/")
 		if !ok {
-			return "", reeve.Errorf(reeve.Validation, "the folder %q is not in %s", cwd, place).
-				Hintf("commands start in %s or below it", place)
+			return "", reeve.Errorf(reeve.Validation, "folder %q is not in %s", cwd, mount).
+				Hintf("use %s or a folder below it", mount)
 		}
 		dir = strings.TrimSuffix(rest, "/")
 	}
 	if dir = path.Clean(dir); dir == ".." || strings.HasPrefix(dir, "../") || strings.ContainsRune(dir, 0) {
-		return "", reeve.Errorf(reeve.Validation, "the folder %q is not in %s", cwd, place).
-			Hintf("commands start in %s or below it", place)
+		return "", reeve.Errorf(reeve.Validation, "folder %q is not in %s", cwd, mount).
+			Hintf("use %s or a folder below it", mount)
 	}
 	return dir, nil
 }
 
+// exec runs the command in the workspace, or in a project, whose changes it then commits.
 func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error) {
 	inv := reeve.InvocationFrom(ctx)
-	s, err := p.read(inv.Config)
+	s, err := p.readSettings(inv.Config)
 	if err != nil {
 		return out, err
 	}
-	s, judge, err := p.bounded(s, inv.DelegatorConfigs)
+	s, statePolicy, err := p.limitToPrincipals(s, inv.DelegatorConfigs)
 	if err != nil {
 		return out, err
 	}
-	c, l, err := p.plan(in, s)
+	c, l, err := p.buildCommand(in, s)
 	if err != nil {
 		return out, err
 	}
@@ -317,7 +324,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 		if c.Root, err = p.Root(inv.Workspace); err != nil {
 			return out, err
 		}
-		return p.run(ctx, inv, in, s, judge, c, l)
+		return p.run(ctx, inv, in, s, statePolicy, c, l)
 	}
 	work, err := p.Projects.OpenWork(ctx, inv, s.Project)
 	if err != nil {
@@ -325,27 +332,27 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 	}
 	defer work.Leave()
 	c.Root, c.ReadOnly, c.Env = work.Root, work.ReadOnly, append(c.Env, work.Env...)
-	if out, err = p.run(ctx, inv, in, s, judge, c, l); err != nil {
+	if out, err = p.run(ctx, inv, in, s, statePolicy, c, l); err != nil {
 		return out, err
 	}
 	var note string
 	out.Branch, out.Commit, note = work.Save(ctx, in.Command)
-	out.Note = join(out.Note, note)
+	out.Note = joinNotes(out.Note, note)
 	return out, nil
 }
 
-// run runs the command, in the shell of its session if it has one.
-func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, judge policy, c confine.Command,
-	l confine.Limits) (out execResult, err error) {
-	if s.Backend != sessions {
-		if err := p.unchanged(ctx, inv, in, s, c.Root); err != nil {
+// run runs the command, in the shell of its session if the backend is session.
+func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, statePolicy policy,
+	c confine.Command, l confine.Limits) (out execResult, err error) {
+	if s.Backend != sessionBackend {
+		if err := p.checkUnchanged(ctx, inv, in, s, c.Root); err != nil {
 			return out, err
 		}
-		r, err := p.confined(ctx, c, l)
-		return tell(s.redactor(inv), r), err
+		r, err := p.runConfined(ctx, c, l)
+		return newExecResult(s.redactor(inv), r), err
 	}
 	if p.Shells == nil {
-		return out, reeve.Errorf(reeve.Unsupported, "this server keeps no shells").
+		return out, reeve.Errorf(reeve.Unsupported, "this server does not support the backend session").
 			Hintf("set backend to host in the agent's settings for shell_exec")
 	}
 	done, err := p.locks.Wait(ctx, inv.Workspace+" "+inv.Thread)
@@ -353,49 +360,49 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 		return out, err
 	}
 	defer done()
-	if err := p.unchanged(ctx, inv, in, s, c.Root); err != nil {
+	if err := p.checkUnchanged(ctx, inv, in, s, c.Root); err != nil {
 		return out, err
 	}
-	shell, err := p.open(ctx, inv, &c, judge, in.Command, in.Cwd != "")
+	shell, err := p.openSession(ctx, inv, &c, statePolicy, in.Command, in.Cwd != "")
 	if err != nil {
 		return out, err
 	}
 	defer shell.close()
-	r, err := p.confined(ctx, c, l)
+	r, err := p.runConfined(ctx, c, l)
 	if err != nil {
 		return out, err
 	}
-	out = tell(s.redactor(inv), r)
-	note, err := shell.keep(ctx, r)
+	out = newExecResult(s.redactor(inv), r)
+	note, err := shell.save(ctx, r)
 	if err != nil {
-		note = "the shell's directory and variables could not be kept: " + reeve.AsError(err).Message
+		note = "the directory and variables of the shell could not be saved: " + reeve.AsError(err).Message
 	}
-	out.Note = join(out.Note, note)
+	out.Note = joinNotes(out.Note, note)
 	return out, nil
 }
 
-// confined runs a command that may take no more of the disk than its folder may grow.
-func (p *Pack) confined(ctx context.Context, c confine.Command, l confine.Limits) (confine.Result, error) {
-	left, err := p.rooms.left(ctx, c.Root, cmp.Or(p.Total, defaultTotal))
+// runConfined runs a command in the sandbox. It limits the disk space of the command to what the folder may still grow.
+func (p *Pack) runConfined(ctx context.Context, c confine.Command, l confine.Limits) (confine.Result, error) {
+	left, err := p.usage.remaining(ctx, c.Root, cmp.Or(p.Total, defaultMaxFolder))
 	if err != nil {
 		return confine.Result{}, err
 	}
 	l.Disk = min(l.Disk, left)
 	r, err := confine.Run(ctx, c, l)
-	p.rooms.took(c.Root, r.Taken)
+	p.usage.add(c.Root, r.Taken)
 	return r, err
 }
 
-// join puts two notes together.
-func join(a, b string) string {
+// joinNotes joins two notes, each of which may be empty.
+func joinNotes(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}
 	return a + "; " + b
 }
 
-// redactor removes secrets from the output of a command: also values after words such as "password=", unless the
-// settings show them.
+// redactor returns the redactor for the output of a command. It also masks values after words such as "password=",
+// unless the settings show them.
 func (s settings) redactor(inv *reeve.Invocation) *redact.Redactor {
 	if s.ShowNamed {
 		return inv.Redactor
@@ -403,15 +410,15 @@ func (s settings) redactor(inv *reeve.Invocation) *redact.Redactor {
 	return inv.Redactor.MaskNamed()
 }
 
-// tell returns the result of a command for the caller, without secrets.
-func tell(secrets *redact.Redactor, r confine.Result) execResult {
+// newExecResult returns the result of a command without secrets.
+func newExecResult(secrets *redact.Redactor, r confine.Result) execResult {
 	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull,
-		Truncated: max(r.StdoutSize, r.StderrSize) > mostOutput, DurationMS: r.Duration.Milliseconds()}
+		Truncated: max(r.StdoutSize, r.StderrSize) > maxOutput, DurationMS: r.Duration.Milliseconds()}
 	text := func(b []byte, size int64) string {
 		s, odd := sandbox.Text(b)
-		// one that was killed may have been saying a secret
-		if out.Binary = out.Binary || odd; size > mostOutput || r.TimedOut || r.DiskFull {
-			return secrets.Head(s, mostOutput)
+		// the output of a killed command may end inside a secret
+		if out.Binary = out.Binary || odd; size > maxOutput || r.TimedOut || r.DiskFull {
+			return secrets.Head(s, maxOutput)
 		}
 		return secrets.Text(s)
 	}
@@ -420,7 +427,8 @@ func tell(secrets *redact.Redactor, r confine.Result) execResult {
 		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
 	}
 	if r.Removed > 0 {
-		out.Note = fmt.Sprintf("%d files that it had made, of %d MiB, were removed", r.Removed, r.RemovedBytes>>20)
+		out.Note = fmt.Sprintf("%d files that the command had created (%d MiB) were removed", r.Removed,
+			r.RemovedBytes>>20)
 	}
 	return out
 }

@@ -16,22 +16,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// world runs shell_exec in a workspace of its own.
-type world struct {
+// fixture runs shell_exec in a workspace of its own.
+type fixture struct {
 	t      *testing.T
 	tool   reeve.Tool
-	shells *memory
+	shells *memoryStore
 }
 
-func newWorld(t *testing.T) world {
+func newFixture(t *testing.T) fixture {
 	dir := t.TempDir()
-	shells := &memory{kept: map[string][]byte{}}
+	shells := &memoryStore{kept: map[string][]byte{}}
 	p := &Pack{Root: func(string) (string, error) { return dir, nil },
 		Env: func(name string) (string, bool) { return "given", name == "GIVEN" }, Shells: shells}
-	return world{t, p.Tools()[0], shells}
+	return fixture{t, p.Tools()[0], shells}
 }
 
-func (w world) try(config string, args map[string]any, lent ...string) (execResult, error) {
+func (w fixture) try(config string, args map[string]any, lent ...string) (execResult, error) {
 	w.t.Helper()
 	b, err := json.Marshal(args)
 	if err != nil {
@@ -55,9 +55,9 @@ func (w world) try(config string, args map[string]any, lent ...string) (execResu
 	return r, err
 }
 
-// TestO06_TheResultSaysWhatHappened runs real commands.
-func TestO06_TheResultSaysWhatHappened(t *testing.T) {
-	w := newWorld(t)
+// TestO06_ExecResults runs real commands.
+func TestO06_ExecResults(t *testing.T) {
+	w := newFixture(t)
 	if mode, reason := confine.Available(); mode == confine.Off {
 		if !strings.Contains(w.tool.Broken, reason) {
 			t.Errorf("off because %s, but broken says %q", reason, w.tool.Broken)
@@ -90,14 +90,14 @@ func TestO06_TheResultSaysWhatHappened(t *testing.T) {
 		}
 	}
 	r, err := w.try("", map[string]any{"command": "head -c 5000000 /dev/zero | tr '\\0' x"})
-	if err != nil || !r.Truncated || r.StdoutSize != 5_000_000 || len(r.Stdout) != mostOutput || r.Binary {
+	if err != nil || !r.Truncated || r.StdoutSize != 5_000_000 || len(r.Stdout) != maxOutput || r.Binary {
 		t.Errorf("%v, %d of %d", err, len(r.Stdout), r.StdoutSize)
 	}
 }
 
-// TestO04_SettingsJudgeBeforeAnythingRuns refuses in the check, which is before a person is asked.
-func TestO04_SettingsJudgeBeforeAnythingRuns(t *testing.T) {
-	w := newWorld(t)
+// TestO04_SettingsAreCheckedFirst refuses in the check, which is before a person is asked.
+func TestO04_SettingsAreCheckedFirst(t *testing.T) {
+	w := newFixture(t)
 	for _, c := range []struct {
 		config string
 		args   map[string]any

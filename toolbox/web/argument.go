@@ -10,33 +10,33 @@ import (
 	"reeve/internal/canonjson"
 )
 
-// arguments are a call's arguments by name, each as JSON.
+// arguments holds a call's arguments by name, each as JSON.
 type arguments map[string]json.RawMessage
 
-// parseArguments reads an invocation's arguments and adds the operation id.
+// parseArguments decodes an invocation's arguments and adds the operation id.
 func parseArguments(inv *reeve.Invocation) (arguments, error) {
 	args := arguments{}
 	if err := json.Unmarshal(inv.Args, &args); err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "the arguments are not an object")
+		return nil, reeve.Errorf(reeve.Validation, "arguments are not a JSON object")
 	}
 	if inv.Operation != "" {
 		id, err := json.Marshal(inv.Operation)
 		if err != nil {
-			return nil, reeve.Errorf(reeve.Internal, "the operation id cannot be written")
+			return nil, reeve.Errorf(reeve.Internal, "operation id cannot be encoded")
 		}
 		args[OperationArg] = id
 	}
 	return args, nil
 }
 
-// missing tells whether an argument is absent; null counts as absent.
-func (a arguments) missing(name string) bool {
+// isMissing reports whether an argument is absent or null.
+func (a arguments) isMissing(name string) bool {
 	v, ok := a[name]
 	return !ok || string(v) == "null"
 }
 
-// scalar gives a string as it is, and a number or a boolean as JSON writes it.
-func scalar(v json.RawMessage) (string, bool) {
+// formatScalar returns a string unquoted, and a number or boolean as JSON. It returns false for any other value.
+func formatScalar(v json.RawMessage) (string, bool) {
 	if len(v) == 0 || v[0] == '{' || v[0] == '[' || v[0] == 'n' {
 		return "", false
 	}
@@ -48,26 +48,27 @@ func scalar(v json.RawMessage) (string, bool) {
 	return s, err == nil
 }
 
-// inPath gives an argument that fills a hole in the path. It must be there and not be empty: a path that loses a
-// segment means something else, DELETE /users/ instead of one user's.
-func (a arguments) inPath(name string) (string, error) {
-	if a.missing(name) {
-		return "", wrongArg(name, "it is missing", "a value: the url's path needs it")
+// pathValue returns an argument for use in the path. A missing or empty argument is an error, because a path that loses
+// a segment addresses something else: DELETE /users/ instead of one user.
+func (a arguments) pathValue(name string) (string, error) {
+	if a.isMissing(name) {
+		return "", invalidArg(name, "is missing", "a value; the URL path requires it")
 	}
-	s, ok := scalar(a[name])
+	s, ok := formatScalar(a[name])
 	switch {
 	case !ok:
-		return "", wrongArg(name, "it cannot stand in a url's path", "a string, number or boolean")
+		return "", invalidArg(name, "cannot be used in a URL path", "a string, number or boolean")
 	case s == "":
-		return "", wrongArg(name, "it is empty", "a value: the url's path needs it")
+		return "", invalidArg(name, "is empty", "a value; the URL path requires it")
 	case strings.ContainsFunc(s, isControl):
-		return "", wrongArg(name, "it holds control characters", "text without control characters")
+		return "", invalidArg(name, "contains control characters", "text without control characters")
 	}
 	return s, nil
 }
 
-// inQuery fills a query value; false means that it is left out because an argument is missing.
-func (a arguments) inQuery(value []part, secrets map[string]string) (string, bool, error) {
+// expandQueryValue fills in a query value. It returns false if an argument is missing, and the parameter is then left
+// out.
+func (a arguments) expandQueryValue(value []part, secrets map[string]string) (string, bool, error) {
 	var b strings.Builder
 	for _, p := range value {
 		switch {
@@ -75,12 +76,12 @@ func (a arguments) inQuery(value []part, secrets map[string]string) (string, boo
 			b.WriteString(escape(secrets[p.secret]))
 		case p.arg == "":
 			b.WriteString(p.literal)
-		case a.missing(p.arg):
+		case a.isMissing(p.arg):
 			return "", false, nil
 		default:
-			s, ok := scalar(a[p.arg])
+			s, ok := formatScalar(a[p.arg])
 			if !ok {
-				return "", false, wrongArg(p.arg, "it cannot stand in a url's query", "a string, number or boolean")
+				return "", false, invalidArg(p.arg, "cannot be used in a URL query", "a string, number or boolean")
 			}
 			b.WriteString(escape(s))
 		}
@@ -88,24 +89,25 @@ func (a arguments) inQuery(value []part, secrets map[string]string) (string, boo
 	return b.String(), true, nil
 }
 
-// pairs writes a mapping from parameter to argument, in order of the parameters' names. A list repeats its parameter.
-func (a arguments) pairs(mapping map[string]string) ([]string, error) {
+// encodePairs encodes the arguments in a mapping from query parameter to argument, sorted by parameter name. A list
+// repeats its parameter.
+func (a arguments) encodePairs(mapping map[string]string) ([]string, error) {
 	var out []string
 	for _, name := range sortedKeys(mapping) {
 		arg := mapping[name]
-		if a.missing(arg) {
+		if a.isMissing(arg) {
 			continue
 		}
 		values := []json.RawMessage{a[arg]}
 		if a[arg][0] == '[' {
 			if err := json.Unmarshal(a[arg], &values); err != nil {
-				return nil, wrongArg(arg, "it cannot be read", "a list")
+				return nil, invalidArg(arg, "is not a valid list", "a list")
 			}
 		}
 		for _, v := range values {
-			s, ok := scalar(v)
+			s, ok := formatScalar(v)
 			if !ok {
-				return nil, wrongArg(arg, "it cannot be written as a parameter",
+				return nil, invalidArg(arg, "cannot be encoded as a parameter",
 					"a string, number, boolean, or a list of these")
 			}
 			out = append(out, escape(name)+"="+escape(s))
@@ -114,15 +116,16 @@ func (a arguments) pairs(mapping map[string]string) ([]string, error) {
 	return out, nil
 }
 
-// object writes a mapping from place to argument as a JSON object. Places are made as needed, always of objects.
-func (a arguments) object(mapping map[string]string) ([]byte, error) {
+// encodeObject encodes the arguments in a mapping from body path to argument as a JSON object. It creates the objects
+// on the path.
+func (a arguments) encodeObject(mapping map[string]string) ([]byte, error) {
 	root := map[string]any{}
 	for _, target := range sortedKeys(mapping) {
 		arg := mapping[target]
-		if _, ok := a[arg]; !ok { // a null is sent: in a PATCH it means something
+		if _, ok := a[arg]; !ok { // null is sent, because it has a meaning in a PATCH
 			continue
 		}
-		at, tokens := root, place(target)
+		at, tokens := root, bodyPath(target)
 		for _, t := range tokens[:len(tokens)-1] {
 			next, ok := at[t].(map[string]any)
 			if !ok {
@@ -133,11 +136,11 @@ func (a arguments) object(mapping map[string]string) ([]byte, error) {
 		}
 		at[tokens[len(tokens)-1]] = a[arg]
 	}
-	return marshal(root)
+	return marshalJSON(root)
 }
 
-// rest maps every argument that is not used to its own name.
-func (a arguments) rest(used []string) map[string]string {
+// mapUnused maps every argument that is not in used to its own name.
+func (a arguments) mapUnused(used []string) map[string]string {
 	m := map[string]string{}
 	for name := range a {
 		if name != OperationArg && !slices.Contains(used, name) {
@@ -147,8 +150,8 @@ func (a arguments) rest(used []string) map[string]string {
 	return m
 }
 
-// place gives the tokens of a body target: a JSON Pointer, or a key as it is.
-func place(target string) []string {
+// bodyPath returns the tokens of a body target, which is a JSON Pointer or a plain key.
+func bodyPath(target string) []string {
 	if strings.HasPrefix(target, "/") {
 		tokens, _ := parsePointer(target) // checked when the tool was built
 		return tokens
@@ -156,18 +159,18 @@ func place(target string) []string {
 	return []string{target}
 }
 
-// form writes a mapping from key to argument as application/x-www-form-urlencoded.
-func (a arguments) form(mapping map[string]string) ([]byte, error) {
+// encodeForm encodes the arguments in a mapping from key to argument as application/x-www-form-urlencoded.
+func (a arguments) encodeForm(mapping map[string]string) ([]byte, error) {
 	flat := make(map[string]string, len(mapping))
 	for target, arg := range mapping {
-		flat[place(target)[0]] = arg
+		flat[bodyPath(target)[0]] = arg
 	}
-	pairs, err := a.pairs(flat)
+	pairs, err := a.encodePairs(flat)
 	return []byte(strings.Join(pairs, "&")), err
 }
 
-func wrongArg(name, message, expected string) error {
-	return &reeve.Error{Code: reeve.Validation, Message: "the argument " + name + " does not fit: " + message,
+func invalidArg(name, message, expected string) error {
+	return &reeve.Error{Code: reeve.Validation, Message: "argument " + name + " " + message,
 		Fields: []reeve.Field{{Path: "/" + canonjson.EscapePointer(name), Message: message, Expected: expected}}}
 }
 
@@ -182,8 +185,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// marshal writes JSON without the escapes that only matter inside HTML.
-func marshal(v any) ([]byte, error) {
+// marshalJSON encodes v as JSON without HTML escapes.
+func marshalJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -9,7 +9,7 @@ import (
 	"reeve"
 )
 
-// fullSpec uses everything a spec can say.
+// fullSpec uses every field of a spec.
 const fullSpec = `{
 	"method": "PUT", "url": "https://api.test/v1/users/{id}?n={n}&key=${secret:KEY}",
 	"headers": {"Authorization": "Bearer ${secret:KEY}", "X-Literal": "{id}"},
@@ -19,8 +19,8 @@ const fullSpec = `{
 		"applied": [200, 201], "not_applied": [404, 410]}
 }`
 
-func TestI10_AFullSpecIsBuilt(t *testing.T) {
-	tool := mustBuild(t, local(), reeve.Verifiable, fullSpec)
+func TestI10_BuildsFullSpec(t *testing.T) {
+	tool := mustBuild(t, localBuilder(), reeve.Verifiable, fullSpec)
 	if tool.Handler == nil || tool.Verify == nil || tool.Check == nil {
 		t.Fatal("something is missing")
 	}
@@ -35,7 +35,7 @@ func TestI10_AFullSpecIsBuilt(t *testing.T) {
 	}
 }
 
-func TestI10_WrongSpecsAreNamed(t *testing.T) {
+func TestI10_ReportsInvalidSpecs(t *testing.T) {
 	with := func(s string) string { return `{"method":"POST","url":"https://a.test/",` + s + `}` }
 	lookup := func(s string) string {
 		return with(`"verify":{"url":"https://a.test/{operation_id}"` + s + `}`)
@@ -93,7 +93,7 @@ func TestI10_WrongSpecsAreNamed(t *testing.T) {
 		{reeve.Verifiable, lookup(`,"applied":[99]`), "/spec/verify/applied/0"},
 		{reeve.Verifiable, with(`"verify":{"url":"https://a.test/fixed"}`), "/spec/verify/url"},
 	} {
-		_, err := local().Build(row(c.effect, c.spec))
+		_, err := localBuilder().Build(row(c.effect, c.spec))
 		e := wantCode(t, err, reeve.Validation)
 		if !slices.ContainsFunc(e.Fields, func(f reeve.Field) bool {
 			return f.Path == c.path && f.Message != "" &&
@@ -104,7 +104,7 @@ func TestI10_WrongSpecsAreNamed(t *testing.T) {
 	}
 }
 
-func TestI10_TheRowItselfIsChecked(t *testing.T) {
+func TestI10_ChecksRow(t *testing.T) {
 	good := row(reeve.Keyed, `{"method":"POST","url":"https://a.test/"}`)
 	for path, spoil := range map[string]func(*reeve.Tool){
 		"/kind":        func(r *reeve.Tool) { r.Kind = reeve.ScriptTool },
@@ -116,7 +116,7 @@ func TestI10_TheRowItselfIsChecked(t *testing.T) {
 	} {
 		tool := good
 		spoil(&tool)
-		_, err := local().Build(tool)
+		_, err := localBuilder().Build(tool)
 		if e := wantCode(t, err, reeve.Validation); e.Fields[0].Path != path {
 			t.Errorf("%+v does not name %s", e.Fields, path)
 		}
@@ -131,8 +131,8 @@ func TestI10_TheRowItselfIsChecked(t *testing.T) {
 	}
 }
 
-// A parameter that nothing uses is refused in a tool that is defined, and harms no tool that is there.
-func TestI10_EveryParameterGoesSomewhere(t *testing.T) {
+// Define refuses a parameter that nothing uses, and Build accepts it.
+func TestI10_DefineRefusesUnusedParameters(t *testing.T) {
 	for spec, lost := range map[string]string{
 		`{"method":"GET","url":"https://a.test/{id}"}`:                                                                                  "n q",
 		`{"method":"GET","url":"https://a.test/{id}","query":{"n":"n"}}`:                                                                "q",
@@ -150,23 +150,23 @@ func TestI10_EveryParameterGoesSomewhere(t *testing.T) {
 		}
 		tool.Parameters = json.RawMessage(
 			`{"type":"object","properties":{"id":{"type":"string"},"n":{"type":"integer"},"q":{"type":"string"}}}`)
-		if _, err := local().Build(tool); err != nil {
-			t.Errorf("%s is there: %v", spec, err)
+		if _, err := localBuilder().Build(tool); err != nil {
+			t.Errorf("build %s: %v", spec, err)
 		}
 		var names []string
-		if err := local().Define(tool); err != nil {
+		if err := localBuilder().Define(tool); err != nil {
 			for _, f := range wantCode(t, err, reeve.Validation).Fields {
 				names = append(names, strings.TrimPrefix(f.Path, "/parameters/properties/"))
 			}
 		}
 		if got := strings.Join(names, " "); got != lost {
-			t.Errorf("%s: %q goes nowhere, want %q", spec, got, lost)
+			t.Errorf("%s: unused %q, want %q", spec, got, lost)
 		}
 	}
 }
 
-// However a schema asks for it.
-func TestI10_NothingThatIsAskedForIsLost(t *testing.T) {
+// A parameter counts as defined by any keyword of the schema.
+func TestI10_FindsUnusedParametersInAllKeywords(t *testing.T) {
 	const used = `"properties":{"id":{"type":"string"}}`
 	for schema, lost := range map[string]string{
 		`{"type":"object",` + used +
@@ -208,7 +208,7 @@ func TestI10_NothingThatIsAskedForIsLost(t *testing.T) {
 		tool := row(reeve.Read, `{"method":"GET","url":"https://a.test/{id}"}`)
 		tool.Parameters = json.RawMessage(schema)
 		var at []string
-		if err := local().Define(tool); err != nil {
+		if err := localBuilder().Define(tool); err != nil {
 			for _, f := range wantCode(t, err, reeve.Validation).Fields {
 				at = append(at, f.Path)
 			}
@@ -220,7 +220,8 @@ func TestI10_NothingThatIsAskedForIsLost(t *testing.T) {
 }
 
 func TestI10_CheckRefusesBeforeAnythingIsSent(t *testing.T) {
-	tool := mustBuild(t, local(), reeve.Keyed, `{"method":"DELETE","url":"https://a.test/users/{id}/{operation_id}"}`)
+	tool := mustBuild(t, localBuilder(), reeve.Keyed,
+		`{"method":"DELETE","url":"https://a.test/users/{id}/{operation_id}"}`)
 	for args, ok := range map[string]bool{`{"id":"a"}`: true, `{"id":".."}`: false, `{"id":""}`: false, `{}`: false} {
 		if err := tool.Check(t.Context(), &reeve.Invocation{Args: json.RawMessage(args)}); (err == nil) != ok {
 			t.Errorf("%s: %v", args, err)
@@ -228,12 +229,12 @@ func TestI10_CheckRefusesBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// What is wrong with a method is said once, by what it is.
-func TestI10_MethodsThatAreNone(t *testing.T) {
-	for method, says := range map[string]string{"": "the method is missing", "HEAD": `"HEAD" is not a method of a tool`,
-		"get": `"get" is not a method of a tool`} {
+// An invalid method is reported once, whatever the effect.
+func TestI10_ReportsInvalidMethodOnce(t *testing.T) {
+	for method, says := range map[string]string{"": "method is missing", "HEAD": `method "HEAD" is not supported`,
+		"get": `method "get" is not supported`} {
 		for _, effect := range []reeve.Effect{reeve.Read, reeve.Unsafe} {
-			_, err := local().Build(row(effect, `{"method":"`+method+`","url":"https://a.test/"}`))
+			_, err := localBuilder().Build(row(effect, `{"method":"`+method+`","url":"https://a.test/"}`))
 			e := wantCode(t, err, reeve.Validation)
 			if len(e.Fields) != 1 || e.Fields[0].Path != "/spec/method" || e.Fields[0].Message != says ||
 				!strings.Contains(e.Fields[0].Expected, "GET, POST") {

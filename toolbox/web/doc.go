@@ -1,37 +1,35 @@
-// Package web is how Reeve reaches the network on an agent's behalf: a guard that no request gets around, and tools of
-// kind http, which are an HTTP endpoint described by data.
+// Package web makes HTTP requests on behalf of agents. It contains a guard that every request passes, and the builder
+// of tools of kind http, which are HTTP endpoints described by data.
 //
 // # The guard
 //
-// [Guard] decides at the last possible moment, in the dialer's hook, about the address that is really connected to.
-// What a name resolved to a moment ago, how an address was spelled, and which redirect led there make no difference.
-// Names are looked at as well, but only to widen: an operator's allowlist may open a name or an address that is closed
-// by default.
+// [Guard] checks the address in the dialer's hook, directly before connecting. The check therefore applies to the
+// address that is really used, whatever a name resolved to earlier, however the address was spelled and whichever
+// redirect led there. Host names matter only for the operator's allowlist, which can open addresses that are closed by
+// default.
 //
-// Every request has a connection of its own. net/http sends a request again, unasked, when a reused connection breaks
-// and the request carries an Idempotency-Key; that is right for a browser and wrong for us, where the gate alone
-// decides about sending again. A fresh connection is never retried.
+// Every request uses a new connection. When a reused connection breaks, net/http resends a request that has an
+// Idempotency-Key. Only the gate may decide to resend, so connections are never reused.
 //
 // # Tools of kind http
 //
-// [Builder.Build] turns a catalogue row whose Spec is an [Endpoint] into a tool with a handler. What the handler says
-// of the outcome is decided by how far the request got and by the status, never by text:
+// [Builder.Build] turns a catalogue row whose Spec is an [Endpoint] into a tool with a handler. The outcome of a call
+// depends on how far the request got and on the status of the response, never on text:
 //
 //	not connected (name, dial, TLS)           UNAVAILABLE        nothing was sent
 //	refused by the guard                      DENIED             nothing was sent
-//	deadline passed after connecting          TIMEOUT            nobody can tell
-//	connection lost after connecting          UNKNOWN_OUTCOME    nobody can tell; UNAVAILABLE when effect is read
+//	deadline passed after connecting          TIMEOUT            the effect is unknown
+//	connection lost after connecting          UNKNOWN_OUTCOME    UNAVAILABLE if the effect is read
 //	2xx                                       success            see below
 //	307, 308 and other 3xx of a read          TOOL_FAILED        the request was not carried out
-//	other 3xx                                 UNKNOWN_OUTCOME    "see other" often means that it was carried out
+//	other 3xx                                 UNKNOWN_OUTCOME    "see other" often follows a successful request
 //	408, 425, 429                             UNAVAILABLE        with RetryAfter
-//	409 to a repeated keyed call              UNKNOWN_OUTCOME    it may be our own first attempt that is in the way
-//	other 4xx, 501, 505                       TOOL_FAILED        a proven refusal
-//	other 5xx                                 UNKNOWN_OUTCOME    UNAVAILABLE when effect is read
+//	409 to a repeated keyed call              UNKNOWN_OUTCOME    the conflict may be with the first attempt
+//	other 4xx, 501, 505                       TOOL_FAILED        the endpoint refused
+//	other 5xx                                 UNKNOWN_OUTCOME    UNAVAILABLE if the effect is read
 //
-// A 2xx answer proves the effect, so a body that is too long or got lost does not make a failure of it: the result says
-// so in a note. The same goes for a result pointer that leads nowhere: a read fails, and anything else has happened,
-// and its result is the whole body.
+// A 2xx response proves the effect. If its body is too long or incomplete, the call still succeeds and the result has a
+// note. If the result pointer leads nowhere, a read fails, and any other call returns the whole body.
 //
-// Secrets are resolved for one call and taken out of whatever comes back before it is returned.
+// Secrets are resolved for each call and removed from the response before it is returned.
 package web

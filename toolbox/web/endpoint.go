@@ -13,47 +13,53 @@ import (
 
 const (
 	defaultResponseBytes = 1 << 20
-	mostResponseBytes    = 5 << 20
+	maxResponseBytes     = 5 << 20
 )
 
 // The ways a body is written.
 const (
+	// Body types.
 	jsonBody = "json"
 	formBody = "form"
 	noBody   = "none"
 )
 
-// OperationArg is the name under which url, query and body may use the operation id, as if it were an argument. No
-// parameter may have it.
+// OperationArg is the name under which url, query and body can use the operation id like an argument. No parameter may
+// have this name.
 const OperationArg = "operation_id"
 
-// Endpoint is the Spec of a tool of kind http: the request to make of the arguments, and what to return of the answer.
+// Endpoint is the Spec of a tool of kind http. It describes the request to build from the arguments and the part of the
+// response to return.
 type Endpoint struct {
-	Method           string              `json:"method" enum:"GET,POST,PUT,PATCH,DELETE" doc:"The request's method"`
-	URL              string              `json:"url" minLength:"8" maxLength:"4096" doc:"Scheme and host as they are; {arg} in path segments and query values is replaced by the argument, escaped; query values may hold ${secret:NAME}"`
-	Headers          map[string]string   `json:"headers,omitempty" doc:"Sent as they are; values may hold ${secret:NAME}"`
-	Query            map[string]string   `json:"query,omitempty" doc:"Query parameter to argument; a missing argument leaves the parameter out, a list repeats it"`
-	Body             map[string]string   `json:"body,omitempty" doc:"Key or JSON Pointer in the body to argument. None means every argument that url and query do not use"`
-	BodyType         string              `json:"body_type,omitempty" enum:"json,form,none" doc:"How the body is written; without it json for POST, PUT and PATCH, and for DELETE with a body"`
-	Read             bool                `json:"read,omitempty" doc:"Says that a POST changes nothing, as a search or a query does; needed for effect read with POST"`
-	Reads            map[string][]string `json:"reads,omitempty" doc:"Of an endpoint with methods: argument to the values with which a call changes nothing. A script may make such a call outside an item, and a dry run makes it"`
-	Result           string              `json:"result,omitempty" doc:"JSON Pointer to the part of the answer to return; empty means all"`
-	MaxResponseBytes int64               `json:"max_response_bytes,omitempty" minimum:"1" maximum:"5242880" default:"1048576" doc:"How much of the answer's body is read at the most"`
-	PassTokens       bool                `json:"pass_tokens,omitempty" doc:"JSON Web Tokens in the answer keep their signature, as confirm links and page tokens need"`
-	Verify           *Lookup             `json:"verify,omitempty" doc:"Of effect verifiable: the request that finds out what became of an earlier attempt"`
+	Method string `json:"method" enum:"GET,POST,PUT,PATCH,DELETE" doc:"Request method"`
+	URL    string `json:"url" minLength:"8" maxLength:"4096" doc:"Path and query may contain {arg}, query ${secret:NAME}"`
+
+	Headers  map[string]string `json:"headers,omitempty" doc:"Headers to send. Values may contain ${secret:NAME}"`
+	Query    map[string]string `json:"query,omitempty" doc:"Query parameter to argument. A list repeats the parameter"`
+	Body     map[string]string `json:"body,omitempty" doc:"Body key or JSON Pointer to argument. Default: unused arguments"`
+	BodyType string            `json:"body_type,omitempty" enum:"json,form,none" doc:"Default: json if there is a body"`
+
+	Read  bool                `json:"read,omitempty" doc:"True if the POST changes nothing; required for effect read"`
+	Reads map[string][]string `json:"reads,omitempty" doc:"Argument to the values with which a call changes nothing"`
+
+	Result           string `json:"result,omitempty" doc:"JSON Pointer to the part to return. Default: the whole body"`
+	MaxResponseBytes int64  `json:"max_response_bytes,omitempty" minimum:"1" maximum:"5242880" default:"1048576"`
+	PassTokens       bool   `json:"pass_tokens,omitempty" doc:"True to return JSON Web Tokens with their signature"`
+
+	Verify *Lookup `json:"verify,omitempty" doc:"For effect verifiable: request that finds the outcome of an attempt"`
 }
 
-// Lookup is the request that tells whether an earlier attempt had its effect, by its status alone. A status in neither
-// list cannot tell.
+// Lookup is the request that finds out whether an earlier attempt had its effect. Only the status of the response
+// counts. A status in neither list leaves the outcome unknown.
 type Lookup struct {
-	Method     string            `json:"method,omitempty" enum:"GET,HEAD" default:"GET" doc:"The request's method"`
-	URL        string            `json:"url" minLength:"8" maxLength:"4096" doc:"As the endpoint's url; it must use {operation_id} or an argument, to say which attempt is meant"`
-	Headers    map[string]string `json:"headers,omitempty" doc:"As the endpoint's headers, which are not sent here"`
-	Applied    []int             `json:"applied,omitempty" doc:"Statuses that say it happened; none means 200"`
-	NotApplied []int             `json:"not_applied,omitempty" doc:"Statuses that say it did not happen; none means 404"`
+	Method     string            `json:"method,omitempty" enum:"GET,HEAD" default:"GET" doc:"Request method"`
+	URL        string            `json:"url" minLength:"8" maxLength:"4096" doc:"Must use {operation_id} or an argument"`
+	Headers    map[string]string `json:"headers,omitempty" doc:"Headers to send, instead of those of the endpoint"`
+	Applied    []int             `json:"applied,omitempty" doc:"Statuses that prove the effect. Default: 200"`
+	NotApplied []int             `json:"not_applied,omitempty" doc:"Statuses that disprove the effect. Default: 404"`
 }
 
-// withDefaults fills what a spec left unsaid.
+// withDefaults fills in unset fields.
 func (e Endpoint) withDefaults() Endpoint {
 	if e.MaxResponseBytes == 0 {
 		e.MaxResponseBytes = defaultResponseBytes
@@ -80,8 +86,8 @@ func (e Endpoint) withDefaults() Endpoint {
 	return e
 }
 
-// parseEndpoint reads a spec, strictly: a key that is not known is an error, also one in other case, which
-// encoding/json lets pass.
+// parseEndpoint decodes a spec. Unknown keys are errors, including keys that differ only in case, which encoding/json
+// accepts.
 func parseEndpoint(raw json.RawMessage) (Endpoint, []reeve.Field) {
 	var e Endpoint
 	v, err := canonjson.Parse(raw)
@@ -90,7 +96,7 @@ func parseEndpoint(raw json.RawMessage) (Endpoint, []reeve.Field) {
 	}
 	top, ok := v.(map[string]any)
 	if !ok {
-		return e, []reeve.Field{{Path: "/spec", Message: "the spec is not an object", Expected: "a JSON object"}}
+		return e, []reeve.Field{{Path: "/spec", Message: "spec is not an object", Expected: "a JSON object"}}
 	}
 	f := unknownKeys("/spec", top, reflect.TypeFor[Endpoint]())
 	if lookup, ok := top["verify"].(map[string]any); ok {
@@ -99,13 +105,13 @@ func parseEndpoint(raw json.RawMessage) (Endpoint, []reeve.Field) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if !errors.As(err, &wrong) {
-			return e, append(f, reeve.Field{Path: "/spec", Message: "the spec cannot be read"})
+			return e, append(f, reeve.Field{Path: "/spec", Message: "spec cannot be decoded"})
 		}
 		path := "/spec"
 		if wrong.Field != "" {
 			path += "/" + strings.ReplaceAll(wrong.Field, ".", "/")
 		}
-		f = append(f, reeve.Field{Path: path, Message: "a " + wrong.Value + " does not fit here",
+		f = append(f, reeve.Field{Path: path, Message: "a " + wrong.Value + " is not allowed here",
 			Expected: wrong.Type.String()})
 	}
 	return e, f
@@ -120,7 +126,7 @@ func unknownKeys(path string, object map[string]any, t reflect.Type) []reeve.Fie
 	var f []reeve.Field
 	for key := range object {
 		if !slices.Contains(known, key) {
-			f = append(f, reeve.Field{Path: path + "/" + canonjson.EscapePointer(key), Message: "there is no such setting",
+			f = append(f, reeve.Field{Path: path + "/" + canonjson.EscapePointer(key), Message: "unknown setting",
 				Expected: "one of " + strings.Join(known, ", ")})
 		}
 	}

@@ -11,65 +11,65 @@ import (
 	"reeve"
 )
 
-// Fetcher reads what is at an address that somebody named, behind the guard.
+// Fetcher reads from URLs that callers supply. The guard applies to every request.
 type Fetcher struct{ client *http.Client }
 
-// NewFetcher makes one.
+// NewFetcher returns a Fetcher that obeys g.
 func NewFetcher(g Guard) *Fetcher { return &Fetcher{g.Client()} }
 
-// Fetch reads it, for as long as the caller waits. An address that leads where the guard does not let anybody is
-// DENIED, one that does not answer is UNAVAILABLE or a TIMEOUT, one that answers anything but success is a VALIDATION
-// error, and what has more than so many bytes is TOO_LARGE. The address itself is in no message: it may hold a secret.
-func (f *Fetcher) Fetch(ctx context.Context, address string, most int) ([]byte, error) {
+// Fetch returns the body at a URL, until ctx ends. The error is DENIED if the guard refuses the address, UNAVAILABLE or
+// TIMEOUT if the server does not respond, VALIDATION for a status other than 200, and TOO_LARGE for a body over
+// maxBytes. No message contains the URL, because it may contain a secret.
+func (f *Fetcher) Fetch(ctx context.Context, address string, maxBytes int) ([]byte, error) {
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodGet, address, nil)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "it is not an address")
+		return nil, reeve.Errorf(reeve.Validation, "not a valid URL")
 	}
 	req.Header.Set("Accept", "*/*")
 	resp, err := f.client.Do(req)
 	if err != nil {
-		return nil, lost(err, connected.Load())
+		return nil, fetchError(err, connected.Load())
 	}
 	defer resp.Body.Close()
 	switch s := resp.StatusCode; {
 	case s == http.StatusTooManyRequests, s >= 500:
-		return nil, reeve.Errorf(reeve.Unavailable, "its server answered %d %s", s, http.StatusText(s))
+		return nil, reeve.Errorf(reeve.Unavailable, "the server responded %d %s", s, http.StatusText(s))
 	case s != http.StatusOK:
-		return nil, reeve.Errorf(reeve.Validation, "its server answered %d %s", s, http.StatusText(s))
-	case resp.ContentLength > int64(most):
-		return nil, tooMuch(most)
+		return nil, reeve.Errorf(reeve.Validation, "the server responded %d %s", s, http.StatusText(s))
+	case resp.ContentLength > int64(maxBytes):
+		return nil, tooLarge(maxBytes)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(maxBytes)+1))
 	if err != nil {
-		return nil, lost(err, true)
+		return nil, fetchError(err, true)
 	}
-	if len(body) > most {
-		return nil, tooMuch(most)
+	if len(body) > maxBytes {
+		return nil, tooLarge(maxBytes)
 	}
 	return body, nil
 }
 
-func tooMuch(most int) error {
-	return reeve.Errorf(reeve.TooLarge, "it has more than %d bytes", most)
+func tooLarge(maxBytes int) error {
+	return reeve.Errorf(reeve.TooLarge, "the content has more than %d bytes", maxBytes)
 }
 
-// lost says why nothing, or not all, was read.
-func lost(err error, connected bool) error {
+// fetchError returns the error for a request or a body that could not be read to the end.
+func fetchError(err error, connected bool) error {
 	var own *reeve.Error
 	if errors.As(err, &own) {
 		return own
 	}
-	out := &reeve.Error{Code: reeve.Unavailable, Message: "the connection was lost before all of it was read",
-		Err: cause(err)}
+	out := &reeve.Error{Code: reeve.Unavailable, Message: "the connection was lost before the content was complete",
+		Err: safeCause(err)}
 	switch {
 	case errors.Is(err, context.Canceled):
-		out.Code, out.Message = reeve.Canceled, "the caller went away"
+		out.Code, out.Message = reeve.Canceled, "the caller canceled the request"
 	case !connected:
-		out.Message = unreachable(err)
+		out.Message = connectMessage(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		out.Code, out.Message = reeve.Timeout, "its server did not send it in time"
+		out.Code, out.Message = reeve.Timeout, "the server did not send the content in time"
 	}
 	return out
 }

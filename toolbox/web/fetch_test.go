@@ -11,9 +11,8 @@ import (
 	"reeve"
 )
 
-// A server that takes the request and never answers, or stops in the middle, is told apart from one that cannot be
-// reached.
-func TestFetch_ServersThatHangOrBreakOff(t *testing.T) {
+// The error for a server that never responds, or stops in the middle, differs from that for an unreachable server.
+func TestFetch_TimeoutAndTruncation(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,47 +22,47 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-// Guard keeps requests away from this machine, private networks and cloud metadata, whatever led there. Its zero value
-// allows public addresses only.
+// Guard blocks requests to this machine, private networks and cloud metadata services. The zero value allows public
+// addresses only.
 type Guard struct {
-	// Allow is the operator's list of exceptions. It only ever widens, and each entry only as far as it says:
+	// Allow lists the operator's exceptions. An entry opens only what it names:
 	//
-	//	name, name:port        the request names exactly this host; it may then be loopback or private, but never link-local,
-	//	                       metadata, multicast or an unspecified address
-	//	address, address:port  the request names exactly this address, whichever it is
-	//	CIDR                   the address connected to lies in it, whatever name led there
+	//	name, name:port        a request that names exactly this host may reach loopback and private addresses, but never
+	//	                       link-local, metadata, multicast or unspecified addresses
+	//	address, address:port  a request that names exactly this address may reach it
+	//	CIDR                   a request may reach any address in the range, under any name
 	//
-	// A redirect is a request of its own. An entry that cannot be read allows nothing. Default: none.
+	// A redirect is checked like a new request. An invalid entry allows nothing. Default: none.
 	Allow []string
 
-	resolver *net.Resolver // nil means the system's; tests bring their own
+	resolver *net.Resolver // nil means the system resolver; tests set it
 }
 
-// Validate says which entries of Allow cannot be read.
+// Validate returns an error that lists the invalid entries of Allow.
 func (g Guard) Validate() error {
 	var f []reeve.Field
 	for i, entry := range g.Allow {
 		if _, ok := parseRule(entry); !ok {
 			f = append(f, reeve.Field{Path: "/allow/" + strconv.Itoa(i), Message: strconv.Quote(entry) +
-				" cannot be read",
+				" is not valid",
 				Expected: "a name, name:port, address, address:port or CIDR"})
 		}
 	}
 	if len(f) == 0 {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.Validation, Message: "the network allowlist: " + f[0].Message, Fields: f}
+	return &reeve.Error{Code: reeve.Validation, Message: "network allowlist: " + f[0].Message, Fields: f}
 }
 
-// Client gives an HTTP client that obeys the guard. It follows at most 5 redirects, of GET and HEAD only; any other
-// request gets the 3xx answer itself. Once a redirect has left the origin, only headers that carry no credentials go
-// along.
+// Client returns an HTTP client that obeys the guard. It follows at most 5 redirects, and only for GET and HEAD; other
+// requests return the 3xx response. Once a redirect has left the origin, only headers that carry no credentials are
+// sent.
 func (g Guard) Client() *http.Client {
 	return &http.Client{Transport: g.Transport(), CheckRedirect: checkRedirect}
 }
 
-// Transport gives a round tripper that obeys the guard. It knows http and https, uses no proxy, and makes a connection
-// for each request.
+// Transport returns a round tripper that obeys the guard. It supports http and https, uses no proxy, and opens a new
+// connection for each request.
 func (g Guard) Transport() http.RoundTripper {
 	rules := make([]rule, 0, len(g.Allow))
 	for _, entry := range g.Allow {
@@ -73,51 +73,52 @@ func (g Guard) Transport() http.RoundTripper {
 	var proto http.Protocols
 	proto.SetHTTP1(true)
 	d := dialer{rules: rules, resolver: g.resolver}
-	return schemes{&http.Transport{
+	return schemeFilter{&http.Transport{
 		DialContext:            d.dial,
-		DisableKeepAlives:      true, // see the package comment: a reused connection would mean unasked repeats
+		DisableKeepAlives:      true, // net/http may resend on a reused connection; see the package comment
 		Protocols:              &proto,
 		TLSHandshakeTimeout:    connectTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}}
 }
 
-// refused is what every refusal says: that there is a policy, not what it found.
-func refused() *reeve.Error {
+// policyError is the error for every refusal. It does not say which address was found.
+func policyError() *reeve.Error {
 	return reeve.Errorf(reeve.Denied, "the network policy does not allow this address").
-		Hintf("an operator can allow a host in the network allowlist")
+		Hintf("an operator can add the host to the network allowlist")
 }
 
-// schemes lets nothing but http and https through.
-type schemes struct{ next http.RoundTripper }
+// schemeFilter is a round tripper that accepts http and https only.
+type schemeFilter struct{ next http.RoundTripper }
 
-// RoundTrip sends the request if its scheme is allowed.
-func (s schemes) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip sends the request if its scheme is http or https.
+func (s schemeFilter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return nil, reeve.Errorf(reeve.Denied, "the network policy allows http and https only")
 	}
 	return s.next.RoundTrip(r)
 }
 
-// harmless are the headers that go along when a redirect leaves the origin. Everything else may be a credential.
-var harmless = map[string]bool{"Accept": true, "Accept-Language": true, "User-Agent": true}
+// crossOriginHeaders are the headers that are sent after a redirect to another origin. Any other header may be a
+// credential.
+var crossOriginHeaders = map[string]bool{"Accept": true, "Accept-Language": true, "User-Agent": true}
 
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if m := via[0].Method; m != http.MethodGet && m != http.MethodHead {
 		return http.ErrUseLastResponse
 	}
 	if len(via) > maxRedirects {
-		return reeve.Errorf(reeve.ToolFailed, "the endpoint redirects more than %d times", maxRedirects)
+		return reeve.Errorf(reeve.ToolFailed, "the endpoint redirected more than %d times", maxRedirects)
 	}
-	r.Header.Del("Referer") // would carry the query, and what is secret in it
+	r.Header.Del("Referer") // it would contain the query, which may contain a secret
 	r.URL.User = nil
 	home := origin(via[0].URL)
 	for _, hop := range append(via[1:len(via):len(via)], r) {
 		if origin(hop.URL) == home {
 			continue
 		}
-		for name := range r.Header { // also on the way back: a foreign server chose where to
-			if !harmless[name] {
+		for name := range r.Header { // also back at the origin, because another server chose the URL
+			if !crossOriginHeaders[name] {
 				r.Header.Del(name)
 			}
 		}
@@ -134,7 +135,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// dialer makes the connections and judges each address in the hook that runs right before connecting.
+// dialer opens connections. It checks each address in the hook that runs directly before connecting.
 type dialer struct {
 	rules    []rule
 	resolver *net.Resolver
@@ -143,35 +144,35 @@ type dialer struct {
 func (d dialer) dial(ctx context.Context, network, target string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(target)
 	if err != nil {
-		return nil, refused()
+		return nil, policyError()
 	}
 	if _, err := netip.ParseAddr(host); err != nil && looksNumeric(host) {
-		return nil, refused()
+		return nil, policyError()
 	}
-	var no atomic.Bool // the hook runs on several addresses at once
+	var denied atomic.Bool // the hook may run for several addresses at once
 	hook := func(network, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
-		if err != nil || !strings.HasPrefix(network, "tcp") || !d.permits(host, port, plain(at.Addr())) {
-			no.Store(true)
-			return refused()
+		if err != nil || !strings.HasPrefix(network, "tcp") || !d.permits(host, port, canonicalAddr(at.Addr())) {
+			denied.Store(true)
+			return policyError()
 		}
 		return nil
 	}
 	nd := net.Dialer{Timeout: connectTimeout, Resolver: d.resolver, Control: hook}
 	c, err := nd.DialContext(ctx, network, target)
-	if err != nil && no.Load() {
-		return nil, refused() // without the address that net's own error would name
+	if err != nil && denied.Load() {
+		return nil, policyError() // the error of net would contain the address
 	}
 	return c, err
 }
 
-// permits judges the address that is about to be connected to for a request that named host and port.
+// permits reports whether a request for host and port may connect to the address at.
 func (d dialer) permits(host, port string, at netip.Addr) bool {
 	if isPublic(at) {
 		return true
 	}
 	for _, r := range d.rules {
-		if r.opens(host, port, at) {
+		if r.permits(host, port, at) {
 			return true
 		}
 	}
@@ -186,7 +187,8 @@ type rule struct {
 	port string // empty means any
 }
 
-func (r rule) opens(host, port string, at netip.Addr) bool {
+// permits reports whether the rule lets a request for host and port connect to the address at.
+func (r rule) permits(host, port string, at netip.Addr) bool {
 	if r.net.IsValid() {
 		return r.net.Contains(at)
 	}
@@ -194,10 +196,10 @@ func (r rule) opens(host, port string, at netip.Addr) bool {
 		return false
 	}
 	if r.addr.IsValid() {
-		asked, err := netip.ParseAddr(host)
-		return err == nil && plain(asked) == r.addr && at == r.addr
+		requested, err := netip.ParseAddr(host)
+		return err == nil && canonicalAddr(requested) == r.addr && at == r.addr
 	}
-	return strings.EqualFold(strings.TrimSuffix(host, "."), r.name) && !isSealed(at)
+	return strings.EqualFold(strings.TrimSuffix(host, "."), r.name) && !isForbidden(at)
 }
 
 var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$`)
@@ -209,7 +211,7 @@ func parseRule(entry string) (rule, bool) {
 	}
 	host, port := strings.Trim(entry, "[]"), ""
 	if a, err := netip.ParseAddr(host); err == nil {
-		return rule{addr: plain(a)}, true
+		return rule{addr: canonicalAddr(a)}, true
 	}
 	if h, p, err := net.SplitHostPort(entry); err == nil {
 		n, err := strconv.ParseUint(p, 10, 16)
@@ -219,7 +221,7 @@ func parseRule(entry string) (rule, bool) {
 		host, port = h, strconv.FormatUint(n, 10)
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
-		return rule{addr: plain(a), port: port}, true
+		return rule{addr: canonicalAddr(a), port: port}, true
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return rule{name: host, port: port}, hostName.MatchString(host) && !looksNumeric(host)

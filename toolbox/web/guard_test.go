@@ -25,13 +25,13 @@ func TestGuard_PrivateAddressesAreNotPublic(t *testing.T) {
 		"2002:7f00:1::",
 		"3fff::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fd12::1", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
 	} {
-		if isPublic(plain(netip.MustParseAddr(s))) {
+		if isPublic(canonicalAddr(netip.MustParseAddr(s))) {
 			t.Errorf("%s counts as public", s)
 		}
 	}
 	for _, s := range []string{"1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "198.20.0.1", "::ffff:8.8.8.8",
 		"2606:4700::1111", "2a00:1450::1"} {
-		if !isPublic(plain(netip.MustParseAddr(s))) {
+		if !isPublic(canonicalAddr(netip.MustParseAddr(s))) {
 			t.Errorf("%s does not count as public", s)
 		}
 	}
@@ -50,7 +50,7 @@ func get(g Guard, u string) (string, error) {
 func TestGuard_NoSpellingReachesLoopback(t *testing.T) {
 	base, got := serve(t, reply(200, "text/plain", "inside"))
 	port := base[strings.LastIndexByte(base, ':'):]
-	g := Guard{resolver: names(t, func(n string) []string {
+	g := Guard{resolver: newResolver(t, func(n string) []string {
 		return map[string][]string{"in.test": {"127.0.0.1", "::1"}, "localhost": {"127.0.0.1"}}[strings.ToLower(n)]
 	})}
 	for _, host := range []string{
@@ -82,7 +82,7 @@ func TestGuard_Rebinding(t *testing.T) {
 	base, got := serve(t, reply(200, "text/plain", "inside"))
 	port := base[strings.LastIndexByte(base, ':'):]
 	var n atomic.Int32
-	g := Guard{Allow: []string{"api.test" + port}, resolver: names(t, func(string) []string {
+	g := Guard{Allow: []string{"api.test" + port}, resolver: newResolver(t, func(string) []string {
 		if n.Load() == 0 {
 			return []string{"127.0.0.1"}
 		}
@@ -101,11 +101,11 @@ func TestGuard_Rebinding(t *testing.T) {
 	}
 }
 
-func TestGuard_AllowlistOpensOnlyWhatItSays(t *testing.T) {
+func TestGuard_AllowlistOpensOnlyItsEntries(t *testing.T) {
 	base, _ := serve(t, reply(200, "text/plain", "inside"))
 	other, _ := serve(t, reply(200, "text/plain", "other"))
 	port, otherPort := base[strings.LastIndexByte(base, ':'):], other[strings.LastIndexByte(other, ':'):]
-	dns := names(t, func(string) []string { return []string{"127.0.0.1"} })
+	dns := newResolver(t, func(string) []string { return []string{"127.0.0.1"} })
 	for _, c := range []struct {
 		allow, url string
 		ok         bool
@@ -185,7 +185,7 @@ func TestGuard_RedirectsEnd(t *testing.T) {
 	wantCode(t, err, reeve.ToolFailed)
 }
 
-func TestGuard_CredentialsStayHome(t *testing.T) {
+func TestGuard_CredentialsStayAtOrigin(t *testing.T) {
 	var home, away atomic.Value
 	foreign, atForeign := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/back" {
@@ -249,20 +249,20 @@ func TestGuard_OtherMethodsAreNotRedirected(t *testing.T) {
 
 func TestGuard_NoProxy(t *testing.T) {
 	// net/http reads the environment once per process, so a test cannot set a proxy and see it ignored.
-	if tr, ok := (Guard{}).Transport().(schemes).next.(*http.Transport); !ok || tr.Proxy != nil {
+	if tr, ok := (Guard{}).Transport().(schemeFilter).next.(*http.Transport); !ok || tr.Proxy != nil {
 		t.Fatal("the transport has a proxy")
 	}
 }
 
-func TestGuard_SealedWhateverTheZone(t *testing.T) {
+func TestGuard_ForbiddenInAnyZone(t *testing.T) {
 	for _, s := range []string{"fe80::1%eth0", "fe80::1", "::ffff:169.254.169.254", "169.254.169.254", "fd00:ec2::254",
 		"100.100.100.200", "0.0.0.0", "::"} {
-		if !isSealed(plain(netip.MustParseAddr(s))) {
+		if !isForbidden(canonicalAddr(netip.MustParseAddr(s))) {
 			t.Errorf("an allowed name may lead to %s", s)
 		}
 	}
 	for _, s := range []string{"127.0.0.1", "::1", "10.0.0.1", "fd12::1"} {
-		if isSealed(plain(netip.MustParseAddr(s))) {
+		if isForbidden(canonicalAddr(netip.MustParseAddr(s))) {
 			t.Errorf("no allowed name may lead to %s", s)
 		}
 	}

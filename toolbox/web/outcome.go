@@ -18,19 +18,20 @@ import (
 )
 
 const (
-	maxErrorRead = 64 << 10 // of the body of an answer that is not a success
-	maxErrorText = 2 << 10  // of it in a message
+	maxErrorRead = 64 << 10 // bytes to read of an error response
+	maxErrorText = 2 << 10  // bytes of the response in an error message
 )
 
-// outcome says what a status means for the effect. It is nil for success.
-func (r *request) outcome(inv *reeve.Invocation, a *answer) error {
+// statusError returns the error for the status of a response, or nil for success. The code says what the status proves
+// about the effect; the package comment has the table.
+func (r *request) statusError(inv *reeve.Invocation, a *response) error {
 	mutates := r.effect.Mutates()
 	code := reeve.ToolFailed
 	switch s := a.status; {
 	case s >= 200 && s <= 299:
 		return nil
 	case s == http.StatusTemporaryRedirect, s == http.StatusPermanentRedirect:
-		// The server wants the same request elsewhere, so it did not carry it out here.
+		// The server asks for the same request elsewhere, so it did not carry out this one.
 	case s < 400 && mutates:
 		code = reeve.UnknownOutcome
 	case s == http.StatusRequestTimeout, s == http.StatusTooEarly, s == http.StatusTooManyRequests:
@@ -47,23 +48,23 @@ func (r *request) outcome(inv *reeve.Invocation, a *answer) error {
 	default:
 		code = reeve.Unavailable
 	}
-	e := reeve.Errorf(code, "the endpoint answered %s", a.say())
+	e := reeve.Errorf(code, "the endpoint responded %s", a.describe())
 	if code == reeve.Unavailable {
 		e.RetryAfter = backoff.RetryAfter(a.retryAfter, time.Second)
 	}
 	return e
 }
 
-// say gives the status and, where it is text, the beginning of the body.
-func (a *answer) say() string {
+// describe returns the status and, if the body is text, its beginning.
+func (a *response) describe() string {
 	s := strconv.Itoa(a.status)
 	if t := http.StatusText(a.status); t != "" {
 		s += " " + t
 	}
-	doc, ok := a.json()
+	doc, ok := a.compactJSON()
 	text := string(doc)
 	if !ok {
-		if text, ok = a.said(bytes.ReplaceAll(a.body, []byte{0}, nil)); !ok {
+		if text, ok = a.bodyText(bytes.ReplaceAll(a.body, []byte{0}, nil)); !ok {
 			return s
 		}
 	}
@@ -87,7 +88,7 @@ func (a *answer) say() string {
 	return s + ": " + text
 }
 
-// trimPartial takes off a character that was cut in two at the end.
+// trimPartial removes an incomplete UTF-8 character at the end.
 func trimPartial(b []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -100,8 +101,8 @@ func trimPartial(b []byte) []byte {
 	return b
 }
 
-// unreachable says why no connection came about, in words that name no host.
-func unreachable(err error) string {
+// connectMessage says why no connection was made, without naming the host.
+func connectMessage(err error) string {
 	var (
 		name  *net.DNSError
 		cert  *tls.CertificateVerificationError
@@ -111,17 +112,17 @@ func unreachable(err error) string {
 	)
 	switch {
 	case errors.As(err, &name):
-		return "the endpoint's name cannot be resolved; nothing was sent"
+		return "the host name of the endpoint cannot be resolved; nothing was sent"
 	case errors.As(err, &cert), errors.As(err, &rec), errors.As(err, &alert):
-		return "no secure connection to the endpoint came about; nothing was sent"
+		return "no TLS connection to the endpoint could be made; nothing was sent"
 	case errors.As(err, &late) && late.Timeout():
 		return "the endpoint could not be reached in time; nothing was sent"
 	}
 	return "the endpoint could not be reached; nothing was sent"
 }
 
-// cause keeps of an error what logs may have: a kind, no text from outside.
-func cause(err error) error {
+// safeCause returns the part of an error that is safe to log: its kind, without any text from the network.
+func safeCause(err error) error {
 	var no syscall.Errno
 	switch {
 	case errors.As(err, &no):

@@ -59,7 +59,7 @@ func TestG09_ConflictWithOurOwnFirstAttempt(t *testing.T) {
 	base, _ := serve(t, reply(409, "text/plain", "in progress"))
 	inv := call(`{}`)
 	inv.Attempt = 2
-	_, err := mustBuild(t, local(), reeve.Keyed, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base)).
+	_, err := mustBuild(t, localBuilder(), reeve.Keyed, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base)).
 		Handler(t.Context(), inv)
 	wantCode(t, err, reeve.UnknownOutcome)
 }
@@ -105,8 +105,8 @@ func TestG19_ErrorTextIsBounded(t *testing.T) {
 	for body, want := range map[string]string{
 		strings.Repeat("é", 100_000): "é…",
 		"\x1b[31mred\x00":            "[31mred",
-		"\xff\xfe":                   "the endpoint answered 400 Bad Request",
-		"":                           "the endpoint answered 400 Bad Request",
+		"\xff\xfe":                   "the endpoint responded 400 Bad Request",
+		"":                           "the endpoint responded 400 Bad Request",
 	} {
 		base, _ := serve(t, reply(400, "text/plain", body))
 		_, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base), `{}`)
@@ -117,7 +117,7 @@ func TestG19_ErrorTextIsBounded(t *testing.T) {
 	}
 }
 
-func TestG12_ABodyOverTheLimitIsStillASuccess(t *testing.T) {
+func TestG12_BodyOverLimitIsSuccess(t *testing.T) {
 	base, _ := serve(t, reply(200, "application/json", `"`+strings.Repeat("é", 100)+`"`))
 	spec := fmt.Sprintf(`{"method":"GET","url":"%s","max_response_bytes":10}`, base)
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Unsafe} {
@@ -162,8 +162,8 @@ func TestG12_NoMoreThanTheLimitIsRead(t *testing.T) {
 	<-gone
 }
 
-// What comes beyond the limit is only looked at: nobody waits for a server that does not send it.
-func TestG12_ABodyThatStallsBeyondTheLimitIsASuccess(t *testing.T) {
+// Bytes beyond the limit only help redaction, so a call does not wait long for them.
+func TestG12_BodyStallingBeyondLimitIsSuccess(t *testing.T) {
 	base := listen(t, func(c net.Conn) {
 		readRequest(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"+strings.Repeat("x", 1001))
@@ -175,8 +175,8 @@ func TestG12_ABodyThatStallsBeyondTheLimitIsASuccess(t *testing.T) {
 	}
 }
 
-// A 2xx says that it happened, whatever the body holds: only a read fails without its result.
-func TestI10_AMissingResultUndoesNothing(t *testing.T) {
+// A 2xx proves the effect whatever the body contains. Only a read fails without its result.
+func TestI10_MissingResultFailsReadsOnly(t *testing.T) {
 	for body, typ := range map[string]string{`{"ok":false}`: "application/json", `[1]`: "application/json",
 		`<p>`: "text/html", ``: "text/plain", "\xff": "x/y"} {
 		base, _ := serve(t, reply(201, typ, body))
@@ -188,20 +188,20 @@ func TestI10_AMissingResultUndoesNothing(t *testing.T) {
 		for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed} {
 			v, err := run(t, effect, spec, `{}`)
 			r, ok := v.(ResponseInfo)
-			if err != nil || !ok || r.Status != 201 || !strings.Contains(r.Note, "it happened, but") {
+			if err != nil || !ok || r.Status != 201 || !strings.Contains(r.Note, "the request succeeded, but") {
 				t.Fatalf("%s %q: %+v %v", effect, body, v, err)
 			}
 			if said := string(r.Body) + r.Text; typ != "x/y" && said != body {
 				t.Errorf("%q is not shown: %+v", body, r)
 			}
-			if typ == "application/json" && !strings.HasSuffix(r.Note, "at /data/0~11") {
+			if typ == "application/json" && !strings.HasSuffix(r.Note, "result pointer /data/0~11") {
 				t.Errorf("the place is not named: %s", r.Note)
 			}
 		}
 	}
 }
 
-func TestG12_ABodyThatBreaksOff(t *testing.T) {
+func TestG12_IncompleteBody(t *testing.T) {
 	base := listen(t, func(c net.Conn) {
 		readRequest(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "+
@@ -213,7 +213,7 @@ func TestG12_ABodyThatBreaksOff(t *testing.T) {
 		t.Errorf("%+v %v", v, err)
 	}
 	v, err = run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","result":"/a"}`, base), `{}`)
-	if r, ok := v.(ResponseInfo); err != nil || !ok || !strings.Contains(r.Note, "broke off") || r.Text != `{"a":1` {
+	if r, ok := v.(ResponseInfo); err != nil || !ok || !strings.Contains(r.Note, "ended before") || r.Text != `{"a":1` {
 		t.Errorf("with a result to find: %+v %v", v, err)
 	}
 	_, err = run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s"}`, base), `{}`)

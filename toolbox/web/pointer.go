@@ -9,10 +9,10 @@ import (
 	"reeve/internal/canonjson"
 )
 
-// A JSON Pointer (RFC 6901) is empty or begins with a slash; ~1 stands for a slash and ~0 for a tilde.
+// tokenUnescaper decodes the escapes of a JSON Pointer (RFC 6901).
 var tokenUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
-// parsePointer gives a pointer's tokens.
+// parsePointer returns the tokens of a JSON Pointer.
 func parsePointer(s string) ([]string, bool) {
 	if s == "" {
 		return nil, true
@@ -32,8 +32,8 @@ func parsePointer(s string) ([]string, bool) {
 	return tokens, true
 }
 
-// pointer writes tokens as a JSON Pointer.
-func pointer(tokens []string) string {
+// formatPointer formats tokens as a JSON Pointer.
+func formatPointer(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
 		b.WriteString("/" + canonjson.EscapePointer(t))
@@ -41,8 +41,8 @@ func pointer(tokens []string) string {
 	return b.String()
 }
 
-// pick gives the part of a JSON text that the tokens lead to, byte for byte.
-func pick(doc []byte, tokens []string) ([]byte, bool) {
+// resolvePointer returns the part of a JSON text at the given tokens, byte for byte.
+func resolvePointer(doc []byte, tokens []string) ([]byte, bool) {
 	for _, t := range tokens {
 		doc = bytes.TrimSpace(doc)
 		if len(doc) == 0 {

@@ -10,105 +10,106 @@ import (
 	"reeve"
 )
 
-// ResponseInfo stands for an answer whose body is not the result itself: there is none, it is not text, not all of it
-// is there, or the part that was asked for is not.
+// ResponseInfo describes a response whose body is not the result: the body is empty, not text, incomplete, or lacks the
+// part that the result pointer names.
 type ResponseInfo struct {
-	Status      int             `json:"status" doc:"The answer's HTTP status"`
-	ContentType string          `json:"content_type,omitempty" doc:"What the server says the body is"`
-	Bytes       int64           `json:"bytes,omitempty" doc:"The body's size"`
-	SHA256      string          `json:"sha256,omitempty" doc:"Of the whole body"`
-	Text        string          `json:"text,omitempty" doc:"What there is of a text"`
-	Body        json.RawMessage `json:"body,omitempty" doc:"The whole answer, where a part of it was to be the result and is not there"`
-	Note        string          `json:"note,omitempty" doc:"What is missing, and why"`
+	Status      int             `json:"status" doc:"HTTP status"`
+	ContentType string          `json:"content_type,omitempty" doc:"Content-Type of the body"`
+	Bytes       int64           `json:"bytes,omitempty" doc:"Size of the body"`
+	SHA256      string          `json:"sha256,omitempty" doc:"Hash of the whole body"`
+	Text        string          `json:"text,omitempty" doc:"Text of the body, as far as it was read"`
+	Body        json.RawMessage `json:"body,omitempty" doc:"Whole body, if the result pointer leads nowhere"`
+	Note        string          `json:"note,omitempty" doc:"What is missing and why"`
 }
 
-// success makes the result of a 2xx answer. What happened has happened: only a read fails for what its answer lacks.
-func (r *request) success(a *answer) (any, error) {
-	if a.lost != nil && !r.effect.Mutates() {
-		return nil, r.broken(a.lost, true)
+// buildResult returns the result of a 2xx response. An incomplete response is an error only for a read, because any
+// other call has had its effect.
+func (r *request) buildResult(a *response) (any, error) {
+	if a.readErr != nil && !r.effect.Mutates() {
+		return nil, r.transportError(a.readErr, true)
 	}
 	if len(r.result) == 0 {
-		return a.value(), nil
+		return a.wholeResult(), nil
 	}
-	part, why := r.picked(a)
+	part, why := r.pickResult(a)
 	switch {
 	case why == "":
 		return part, nil
 	case r.effect.Mutates():
-		return a.without("it happened, but " + why), nil
-	case a.over:
-		return nil, reeve.Errorf(reeve.TooLarge, "the endpoint answered, but %s; it said %s", why, a.say())
+		return a.infoWithNote("the request succeeded, but " + why), nil
+	case a.overLimit:
+		return nil, reeve.Errorf(reeve.TooLarge, "the endpoint responded, but %s; it responded %s", why, a.describe())
 	}
-	return nil, reeve.Errorf(reeve.ToolFailed, "the endpoint answered, but %s; it said %s", why, a.say())
+	return nil, reeve.Errorf(reeve.ToolFailed, "the endpoint responded, but %s; it responded %s", why, a.describe())
 }
 
-// picked follows the result pointer, or says why it leads nowhere.
-func (r *request) picked(a *answer) (part any, why string) {
-	doc, ok := a.json()
+// pickResult follows the result pointer. If that fails, why is the reason.
+func (r *request) pickResult(a *response) (part any, why string) {
+	doc, ok := a.compactJSON()
 	switch {
-	case a.over:
-		return nil, "the answer's body is over the limit and cannot be searched for the result"
-	case a.lost != nil:
-		return nil, "the answer's body broke off before the result was found"
+	case a.overLimit:
+		return nil, "the body is over the limit and cannot be searched for the result"
+	case a.readErr != nil:
+		return nil, "the body ended before the result was found"
 	case len(a.body) == 0:
-		return nil, "the answer has no body that could hold the result"
+		return nil, "the response has no body"
 	case !ok:
-		return nil, "the answer's body is not JSON, so that the result cannot be found"
+		return nil, "the body is not JSON, so the result cannot be found"
 	}
-	if found, ok := pick(doc, r.result); ok {
-		return shown(found), ""
+	if found, ok := resolvePointer(doc, r.result); ok {
+		return resultValue(found), ""
 	}
-	return nil, "the result is not where it should be, at " + pointer(r.result)
+	return nil, "the body has no value at the result pointer " + formatPointer(r.result)
 }
 
-// without stands for an answer that lacks the result: what there is of its body, and why that is no more.
-func (a *answer) without(why string) ResponseInfo {
+// infoWithNote describes a response that lacks the result. It contains the body as far as it is known.
+func (a *response) infoWithNote(why string) ResponseInfo {
 	about := ResponseInfo{Status: a.status, ContentType: a.contentType, Note: why}
-	if doc, ok := a.json(); ok {
+	if doc, ok := a.compactJSON(); ok {
 		about.Body = doc
 		return about
 	}
-	if t, ok := a.said(a.body); ok {
+	if t, ok := a.bodyText(a.body); ok {
 		about.Text = t
 	}
-	if about.Bytes = int64(len(a.body)); a.over {
+	if about.Bytes = int64(len(a.body)); a.overLimit {
 		about.Bytes = max(a.length, 0)
 	}
 	return about
 }
 
-// value gives the body in the form a caller can use: JSON, text, or what is known of anything else.
-func (a *answer) value() any {
+// wholeResult returns the body as JSON or text, or a description of any other body.
+func (a *response) wholeResult() any {
 	about := ResponseInfo{Status: a.status, ContentType: a.contentType}
 	switch {
-	case a.over:
+	case a.overLimit:
 		about.Note = "the body is over the limit and was not read to its end"
 		about.Bytes = max(a.length, 0)
-	case a.lost != nil:
+	case a.readErr != nil:
 		about.Note = "the connection was lost before the body was complete"
 	case len(a.body) == 0:
 		return about
 	}
 	if about.Note != "" {
-		if t, ok := a.said(a.body); ok {
+		if t, ok := a.bodyText(a.body); ok {
 			about.Text = t
 		}
 		return about
 	}
-	if doc, ok := a.json(); ok && isJSON(a.contentType) {
-		return shown(doc)
+	if doc, ok := a.compactJSON(); ok && isJSON(a.contentType) {
+		return resultValue(doc)
 	}
-	if t, ok := a.said(a.body); ok {
+	if t, ok := a.bodyText(a.body); ok {
 		return t
 	}
 	about.Bytes, about.SHA256 = int64(len(a.body)), reeve.Hash(a.body)
 	return about
 }
 
-// json gives the body as compact JSON without secrets, if it is JSON.
-func (a *answer) json() ([]byte, bool) {
-	t, ok := text(a.body)
-	if !ok || a.cut() {
+// compactJSON returns the body as compact JSON without secrets, if it is complete and JSON.
+func (a *response) compactJSON() ([]byte, bool) {
+	t, ok := decodeText(a.body)
+	if !ok || a.isTruncated() {
 		return nil, false
 	}
 	var b bytes.Buffer
@@ -118,21 +119,22 @@ func (a *answer) json() ([]byte, bool) {
 	return []byte(a.secrets.Text(b.String())), true
 }
 
-// said gives a body as text without secrets, if it is text: what there is of it, or what may be shown.
-func (a *answer) said(body []byte) (string, bool) {
-	if !a.cut() {
-		t, ok := text(body)
+// bodyText returns a body as text without secrets, if it is text. Of an incomplete body it returns the part that may be
+// shown.
+func (a *response) bodyText(body []byte) (string, bool) {
+	if !a.isTruncated() {
+		t, ok := decodeText(body)
 		return a.secrets.Text(t), ok
 	}
-	t, ok := text(trimPartial(body))
-	return a.inv.RedactedHead(a.secrets.Head(t, len(t)), a.most), ok
+	t, ok := decodeText(trimPartial(body))
+	return a.inv.RedactedHead(a.secrets.Head(t, len(t)), a.maxShown), ok
 }
 
-// cut tells whether not all of the body is there.
-func (a *answer) cut() bool { return a.over || a.lost != nil }
+// isTruncated reports whether the body is incomplete.
+func (a *response) isTruncated() bool { return a.overLimit || a.readErr != nil }
 
-// shown gives a string as text and anything else as JSON.
-func shown(doc []byte) any {
+// resultValue returns a JSON string as text and any other JSON unchanged.
+func resultValue(doc []byte) any {
 	var s string
 	if len(doc) > 0 && doc[0] == '"' && json.Unmarshal(doc, &s) == nil {
 		return s
@@ -140,8 +142,9 @@ func shown(doc []byte) any {
 	return json.RawMessage(doc)
 }
 
-// text gives the body as text, if it is: UTF-8 without NUL, which no database holds as text.
-func text(b []byte) (string, bool) {
+// decodeText returns the body as text. It returns false if the body is not UTF-8 or contains NUL, which databases do
+// not store as text.
+func decodeText(b []byte) (string, bool) {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	return string(b), utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
 }

@@ -8,7 +8,7 @@ import (
 	"reeve"
 )
 
-// parseHeader reads a header value with ${secret:NAME} in it. Braces mean nothing else in a header.
+// parseHeader parses a header value that may contain ${secret:NAME}. Braces have no other meaning in a header.
 func parseHeader(s string) ([]part, error) {
 	var parts []part
 	for s != "" {
@@ -18,7 +18,7 @@ func parseHeader(s string) ([]part, error) {
 		}
 		if lit := s[:i]; lit != "" {
 			if !isHeaderValue(lit) {
-				return nil, bad("a header value is printable ASCII")
+				return nil, invalidf("a header value must be printable ASCII")
 			}
 			parts = append(parts, part{literal: lit})
 		}
@@ -27,7 +27,7 @@ func parseHeader(s string) ([]part, error) {
 		}
 		end := strings.IndexByte(s, '}')
 		if end < 0 || !secretName.MatchString(s[len(secretOpening):end]) {
-			return nil, bad("a secret is written ${secret:NAME}")
+			return nil, invalidf("a secret must be written ${secret:NAME}")
 		}
 		parts = append(parts, part{secret: s[len(secretOpening):end]})
 		s = s[end+1:]
@@ -35,7 +35,7 @@ func parseHeader(s string) ([]part, error) {
 	return parts, nil
 }
 
-func secretsOf(parts []part) []string {
+func secretNames(parts []part) []string {
 	var names []string
 	for _, p := range parts {
 		if p.secret != "" {
@@ -49,25 +49,25 @@ func isHeaderValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r > 0x7e })
 }
 
-// resolve fetches the secrets a request needs. What it says on failure names the secret and never its value; the
-// provider's own words are dropped, for they might.
-func (r *request) resolve(ctx context.Context, workspace string) (map[string]string, error) {
+// resolveSecrets returns the values of the secrets that a request uses. Its errors name the secret but never its value.
+// The provider's own message is dropped, because it might contain the value.
+func (r *request) resolveSecrets(ctx context.Context, workspace string) (map[string]string, error) {
 	values := make(map[string]string, len(r.secrets))
 	for _, name := range r.secrets {
 		v, err := r.provider(ctx, workspace, name)
-		switch v = strings.TrimRight(v, "\r\n"); { // files that hold a secret tend to end in a newline
+		switch v = strings.TrimRight(v, "\r\n"); { // secret files often end in a newline
 		case errors.Is(err, context.Canceled):
-			return nil, reeve.Errorf(reeve.Canceled, "the call was canceled before anything was sent")
+			return nil, reeve.Errorf(reeve.Canceled, "call canceled before anything was sent")
 		case reeve.CodeOf(err) == reeve.NotFound || err == nil && v == "":
-			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s is not set", name).
+			return nil, reeve.Errorf(reeve.Unauthenticated, "secret %s is not set", name).
 				Hintf("an operator can set the secret %s in this workspace", name)
 		case err != nil:
-			return nil, reeve.Errorf(reeve.Unavailable, "the secret %s cannot be read now", name).
-				Hintf("try again; if it lasts, it was stored under another key: servers that share a database need " +
-					"the same secret.key (reeve doctor says whether they have it)")
-		case reeve.CheckSecret(v) != nil: // the provider is not ours, or it was stored before this was checked
-			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s cannot be used", name).
-				Hintf("a secret is %s", reeve.SecretRule)
+			return nil, reeve.Errorf(reeve.Unavailable, "secret %s cannot be read now", name).
+				Hintf("try again; if the error persists, the secret was stored with another key: servers that share a " +
+					"database need the same secret.key (check with reeve doctor)")
+		case reeve.CheckSecret(v) != nil: // an external provider, or stored before this check existed
+			return nil, reeve.Errorf(reeve.Unauthenticated, "secret %s cannot be used", name).
+				Hintf("a secret must be %s", reeve.SecretRule)
 		}
 		values[name] = v
 	}

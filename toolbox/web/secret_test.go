@@ -14,7 +14,7 @@ import (
 	"reeve"
 )
 
-// noSecret fails if the secret shows in anything, in any spelling.
+// noSecret fails the test if a secret occurs in v in any encoding.
 func noSecret(t *testing.T, v any) {
 	t.Helper()
 	s := fmt.Sprintf("%v %+v %#v", v, v, v)
@@ -88,7 +88,7 @@ func TestG21_SecretsAreSentAndNeverShown(t *testing.T) {
 	}
 }
 
-func TestG21_AnswersWithoutSecretsStayAsTheyAre(t *testing.T) {
+func TestG21_ResponsesWithoutSecretsAreUnchanged(t *testing.T) {
 	base, _ := serve(t, reply(200, "application/json", `{"b":1.0,"a":12345678901234567890}`))
 	v, err := run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s","headers":{"X-A":"${secret:KEY}"}}`, base),
 		`{}`)
@@ -97,7 +97,7 @@ func TestG21_AnswersWithoutSecretsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestG06_SecretsThatCannotBeUsed(t *testing.T) {
+func TestG06_UnusableSecrets(t *testing.T) {
 	base, got := serve(t, reply(200, "text/plain", ""))
 	for name, c := range map[string]struct {
 		value string
@@ -111,7 +111,7 @@ func TestG06_SecretsThatCannotBeUsed(t *testing.T) {
 		"down":     {"s3cr3t", errors.New("vault said s3cr3t"), reeve.Unavailable},
 		"canceled": {"", context.Canceled, reeve.Canceled},
 	} {
-		b := local()
+		b := localBuilder()
 		b.Secrets = func(context.Context, string, string) (string, error) { return c.value, c.err }
 		_, err := mustBuild(t, b, reeve.Unsafe,
 			fmt.Sprintf(`{"method":"POST","url":"%s","headers":{"X-A":"${secret:KEY}"}}`, base)).
@@ -124,8 +124,8 @@ func TestG06_SecretsThatCannotBeUsed(t *testing.T) {
 }
 
 func TestG06_ErrorsNameNoHost(t *testing.T) {
-	b := local()
-	b.Guard.resolver = names(t, func(string) []string { return nil })
+	b := localBuilder()
+	b.Guard.resolver = newResolver(t, func(string) []string { return nil })
 	_, err := mustBuild(t, b, reeve.Read, `{"method":"GET","url":"http://internal-api.test/v1"}`).
 		Handler(t.Context(), call(`{}`))
 	if e := wantCode(t, err, reeve.Unavailable); strings.Contains(e.Error(), "internal-api") {

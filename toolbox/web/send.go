@@ -16,7 +16,7 @@ import (
 	"reeve/internal/redact"
 )
 
-// request is an endpoint, or its look-up, made ready: everything about it is known to be right.
+// request is an endpoint, or its look-up, after all checks. It is ready to send.
 type request struct {
 	method   string
 	url      template
@@ -24,10 +24,10 @@ type request struct {
 	query    map[string]string
 	body     map[string]string
 	bodyType string
-	used     []string // the arguments that url and query use, and the body by default does not
+	usedArgs []string // arguments in url and query; the body leaves them out by default
 	secrets  []string
-	result   []string // tokens of the result pointer; none means the whole answer
-	limit    int64    // of the answer's body
+	result   []string // tokens of the result pointer; empty means the whole body
+	limit    int64    // bytes of the response body
 	effect   reeve.Effect
 	async    bool
 
@@ -40,30 +40,32 @@ type header struct {
 	value []part
 }
 
-// answer is what came back, without secrets.
-type answer struct {
+// response is the response of an endpoint. Its methods remove secrets.
+type response struct {
 	status      int
 	contentType string
 	retryAfter  string
-	length      int64 // as announced; -1 means not
+	length      int64 // Content-Length; -1 means unknown
 	body        []byte
-	most        int              // how much of the body may be shown
-	over        bool             // there is more than that
-	lost        error            // the body broke off
+	maxShown    int              // bytes of the body that may be shown
+	overLimit   bool             // the body is longer than maxShown
+	readErr     error            // the error that ended the body early
 	secrets     *redact.Redactor // removes the secrets that were sent
 	inv         *reeve.Invocation
 }
 
-// restTime is how long is waited for what comes after the part of a body that is shown: it is only looked at.
-const restTime = time.Second
+// tailTimeout is how long to wait for the bytes after the shown part of a body. They are only needed to recognise a
+// secret at the end of the shown part.
+const tailTimeout = time.Second
 
-// draft makes the HTTP request of a call's arguments. It sends nothing.
-func (r *request) draft(ctx context.Context, inv *reeve.Invocation, secrets map[string]string) (*http.Request, error) {
+// newRequest builds the HTTP request from a call's arguments. It sends nothing.
+func (r *request) newRequest(ctx context.Context, inv *reeve.Invocation,
+	secrets map[string]string) (*http.Request, error) {
 	args, err := parseArguments(inv)
 	if err != nil {
 		return nil, err
 	}
-	more, err := args.pairs(r.query)
+	more, err := args.encodePairs(r.query)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ func (r *request) draft(ctx context.Context, inv *reeve.Invocation, secrets map[
 	if err != nil {
 		return nil, err
 	}
-	body, contentType, err := r.write(args)
+	body, contentType, err := r.encodeBody(args)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,8 @@ func (r *request) draft(ctx context.Context, inv *reeve.Invocation, secrets map[
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url.base, reader)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Internal, "the request cannot be made") // its own words hold the url
+		// the error of net/http would contain the URL
+		return nil, reeve.Errorf(reeve.Internal, "request cannot be built")
 	}
 	req.URL = u
 	req.Header.Set("User-Agent", "reeve")
@@ -100,30 +103,30 @@ func (r *request) draft(ctx context.Context, inv *reeve.Invocation, secrets map[
 		req.Header.Set("Idempotency-Key", inv.Operation)
 	}
 	if r.async && inv.Operation != "" {
-		req.Header.Set("Reeve-Operation", inv.Operation) // under which its outcome may be delivered
+		req.Header.Set("Reeve-Operation", inv.Operation) // the endpoint delivers the outcome under this id
 	}
 	return req, nil
 }
 
-func (r *request) write(args arguments) (body []byte, contentType string, err error) {
+func (r *request) encodeBody(args arguments) (body []byte, contentType string, err error) {
 	mapping := r.body
 	if len(mapping) == 0 {
-		mapping = args.rest(r.used)
+		mapping = args.mapUnused(r.usedArgs)
 	}
 	switch r.bodyType {
 	case jsonBody:
-		body, err = args.object(mapping)
+		body, err = args.encodeObject(mapping)
 		return body, "application/json", err
 	case formBody:
-		body, err = args.form(mapping)
+		body, err = args.encodeForm(mapping)
 		return body, "application/x-www-form-urlencoded", err
 	}
 	return nil, "", nil
 }
 
-// send makes the request and reads the answer. An error says how far it got.
-func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*answer, error) {
-	secrets, err := r.resolve(ctx, inv.Workspace)
+// send makes the request and reads the response. The code of an error says whether anything can have been sent.
+func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*response, error) {
+	secrets, err := r.resolveSecrets(ctx, inv.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -131,58 +134,58 @@ func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*answer, err
 	defer stop()
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	req, err := r.draft(httptrace.WithClientTrace(ctx, trace), inv, secrets)
+	req, err := r.newRequest(httptrace.WithClientTrace(ctx, trace), inv, secrets)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, r.broken(err, connected.Load())
+		return nil, r.transportError(err, connected.Load())
 	}
 	defer resp.Body.Close()
 	limit := r.limit
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		limit = min(limit, maxErrorRead)
 	}
-	a := &answer{status: resp.StatusCode, length: resp.ContentLength, most: int(limit), inv: inv,
+	a := &response{status: resp.StatusCode, length: resp.ContentLength, maxShown: int(limit), inv: inv,
 		secrets:    redact.New(slices.Collect(maps.Values(secrets))).StoredOnly(),
 		retryAfter: resp.Header.Get("Retry-After")}
 	a.contentType = a.secrets.Text(resp.Header.Get("Content-Type"))
-	a.body, a.lost = io.ReadAll(io.LimitReader(resp.Body, limit+1)) // one more shows that there is more
-	if a.over = int64(len(a.body)) > limit; a.over {
-		late := time.AfterFunc(restTime, stop)
+	a.body, a.readErr = io.ReadAll(io.LimitReader(resp.Body, limit+1)) // one more byte shows that the body is longer
+	if a.overLimit = int64(len(a.body)) > limit; a.overLimit {
+		late := time.AfterFunc(tailTimeout, stop)
 		defer late.Stop()
-		// it tells what the part that is shown ends in; whatever there is will do
+		// an error does not matter: any part of the tail helps
 		rest, _ := io.ReadAll(io.LimitReader(resp.Body, reeve.RedactWindow))
-		a.body, a.lost = append(a.body, rest...), nil
+		a.body, a.readErr = append(a.body, rest...), nil
 	}
 	return a, nil
 }
 
-// broken says what an error of the transport means for the effect, by its type and by whether a connection was there:
-// without one nothing can have been sent. What net/http says itself holds the url, and so perhaps a secret; it goes no
-// further.
-func (r *request) broken(err error, connected bool) error {
+// transportError returns the error for a failure of the transport. The code depends on the type of err and on whether
+// there was a connection, because without one nothing can have been sent. The text of net/http is dropped: it contains
+// the URL, and possibly a secret.
+func (r *request) transportError(err error, connected bool) error {
 	var own *reeve.Error
-	if errors.As(err, &own) { // the guard's
+	if errors.As(err, &own) { // from the guard
 		return own
 	}
 	canceled, late := errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded)
 	out := func(code reeve.Code, message string) error {
-		return &reeve.Error{Code: code, Message: message, Err: cause(err)}
+		return &reeve.Error{Code: code, Message: message, Err: safeCause(err)}
 	}
 	switch {
 	case canceled && !connected:
-		return out(reeve.Canceled, "the call was canceled before anything was sent")
+		return out(reeve.Canceled, "call canceled before anything was sent")
 	case !connected:
-		return out(reeve.Unavailable, unreachable(err))
+		return out(reeve.Unavailable, connectMessage(err))
 	case late:
-		return out(reeve.Timeout, "the endpoint did not answer in time")
+		return out(reeve.Timeout, "the endpoint did not respond in time")
 	case r.effect.Mutates():
 		return out(reeve.UnknownOutcome,
-			"the connection was lost after the request was sent: it may or may not have been carried out")
+			"the connection was lost after the request was sent; it may or may not have been carried out")
 	case canceled:
-		return out(reeve.Canceled, "the call was canceled")
+		return out(reeve.Canceled, "call canceled")
 	}
-	return out(reeve.Unavailable, "the connection was lost before the answer was complete")
+	return out(reeve.Unavailable, "the connection was lost before the response was complete")
 }

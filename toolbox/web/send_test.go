@@ -18,7 +18,7 @@ import (
 	"reeve"
 )
 
-func TestI10_RequestsAreMadeAsDescribed(t *testing.T) {
+func TestI10_BuildsRequestsFromSpec(t *testing.T) {
 	base, got := serve(t, reply(200, "application/json", `{}`))
 	for _, c := range []struct {
 		effect              reeve.Effect
@@ -59,7 +59,7 @@ func TestI10_RequestsAreMadeAsDescribed(t *testing.T) {
 	}
 }
 
-func TestI10_AnswersComeBackAsTheyAre(t *testing.T) {
+func TestI10_ReturnsResponses(t *testing.T) {
 	for _, c := range []struct {
 		status         int
 		typ, body      string
@@ -102,8 +102,8 @@ func TestG12_NothingSentIsUnavailable(t *testing.T) {
 	untrusted.StartTLS()
 	defer untrusted.Close()
 	plainOnly, _ := serve(t, reply(200, "text/plain", "x"))
-	b := local()
-	b.Guard.resolver = names(t, func(string) []string { return nil })
+	b := localBuilder()
+	b.Guard.resolver = newResolver(t, func(string) []string { return nil })
 	for name, u := range map[string]string{
 		"refused": closed, "no such name": "http://gone.test", "untrusted": untrusted.URL, "not TLS": "https" +
 			plainOnly[4:],
@@ -173,8 +173,8 @@ func TestG12_TimeoutAfterSendingIsTimeout(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c) // until the client gives up
 		_ = c.Close()
 	})
-	tool := mustBuild(t, local(), reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
-	_, err := tool.Handler(soon(t), call(`{}`))
+	tool := mustBuild(t, localBuilder(), reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
+	_, err := tool.Handler(shortContext(t), call(`{}`))
 	wantCode(t, err, reeve.Timeout)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Error("the cause is not kept")
@@ -189,7 +189,7 @@ func TestG12_CanceledBeforeAndAfterSending(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c)
 		_ = c.Close()
 	})
-	tool := mustBuild(t, local(), reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
+	tool := mustBuild(t, localBuilder(), reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
 	_, err := tool.Handler(ctx, call(`{}`))
 	wantCode(t, err, reeve.UnknownOutcome)
 	_, err = tool.Handler(ctx, call(`{}`)) // over before it began
@@ -197,7 +197,7 @@ func TestG12_CanceledBeforeAndAfterSending(t *testing.T) {
 }
 
 // A reused connection that breaks makes net/http send a request with an Idempotency-Key again by itself.
-func TestG11_NothingIsSentAgainUnasked(t *testing.T) {
+func TestG11_TransportNeverResends(t *testing.T) {
 	var posts atomic.Int32
 	base := listen(t, func(c net.Conn) {
 		defer c.Close()
@@ -215,7 +215,7 @@ func TestG11_NothingIsSentAgainUnasked(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 		}
 	})
-	tool := mustBuild(t, local(), reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
+	tool := mustBuild(t, localBuilder(), reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
 	for i := range 3 {
 		if _, err := tool.Handler(t.Context(), call(`{}`)); err != nil {
 			t.Fatal(err)
@@ -239,7 +239,7 @@ func TestG09_SentAgainWithTheSameKey(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "done before")
 	})
-	tool := mustBuild(t, local(), reeve.Keyed, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
+	tool := mustBuild(t, localBuilder(), reeve.Keyed, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
 	_, err := tool.Handler(t.Context(), call(`{"id":"x"}`))
 	wantCode(t, err, reeve.UnknownOutcome)
 	inv := call(`{"id":"x"}`)

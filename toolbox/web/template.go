@@ -10,22 +10,22 @@ import (
 	"reeve"
 )
 
-// part is a piece of a template: exactly one of its fields is set.
+// part is a piece of a template. Exactly one of its fields is set.
 type part struct {
 	literal string // already escaped
 	arg     string
 	secret  string
 }
 
-// template is a URL with holes. Scheme and host have none, and the holes sit inside one path segment or one query value
-// each, so that whatever fills them cannot change where the request goes or how the URL falls into pieces.
+// template is a URL with placeholders. Scheme and host have none. A placeholder is inside one path segment or one query
+// value, so its value cannot change where the request goes or how the URL is parsed.
 type template struct {
 	base  string // scheme://host
 	path  [][]part
 	query []param
 }
 
-// param is a query parameter. Its name has no holes.
+// param is a query parameter. Its name has no placeholders.
 type param struct {
 	name  string // already escaped
 	value []part
@@ -41,15 +41,15 @@ var (
 
 const secretOpening = reeve.SecretMark
 
-// parseTemplate reads a URL template. The error says what is wrong in words fit for the person who wrote it.
+// parseTemplate parses a URL template. Its errors are meant for the author of the tool.
 func parseTemplate(s string) (template, error) {
 	var t template
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok || scheme != "http" && scheme != "https" {
-		return t, bad("the url must begin with http:// or https://")
+		return t, invalidf("the URL must begin with http:// or https://")
 	}
 	if strings.ContainsAny(s, "#\\") {
-		return t, bad("a url has no fragment and no backslash here")
+		return t, invalidf("the URL must not contain a fragment or a backslash")
 	}
 	host := rest
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
@@ -59,15 +59,15 @@ func parseTemplate(s string) (template, error) {
 	}
 	switch {
 	case strings.ContainsAny(host, "{}$"):
-		return t, bad("scheme and host must be written out: an argument or a secret cannot choose them")
+		return t, invalidf("scheme and host must not contain an argument or a secret")
 	case strings.Contains(host, "@"):
-		return t, bad("user and password have no place in a url: use a header with a secret")
+		return t, invalidf("the URL must not contain a user or password; use a header with a secret")
 	case !authority.MatchString(host):
-		return t, bad("the host cannot be read")
+		return t, invalidf("the host is not valid")
 	}
 	t.base = scheme + "://" + host
 	if u, err := url.Parse(t.base); err != nil || u.Port() != "" && !isPort(u.Port()) {
-		return t, bad("the host cannot be read")
+		return t, invalidf("the host is not valid")
 	}
 	path, query, _ := strings.Cut(rest, "?")
 	if path == "" {
@@ -79,7 +79,7 @@ func parseTemplate(s string) (template, error) {
 			return t, err
 		}
 		if len(parts) == 1 && hasDots(unescape(parts[0].literal)) {
-			return t, bad("the segments . and .. have no place in a path")
+			return t, invalidf("the path must not contain the segments . and ..")
 		}
 		t.path = append(t.path, parts)
 	}
@@ -89,7 +89,7 @@ func parseTemplate(s string) (template, error) {
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		if name == "" || strings.ContainsAny(name, "{}") || !queryLiteral.MatchString(name) {
-			return t, bad("a query parameter's name must be written out")
+			return t, invalidf("the name of a query parameter must not contain an argument")
 		}
 		parts, err := parseParts(value, queryLiteral, true)
 		if err != nil {
@@ -100,7 +100,7 @@ func parseTemplate(s string) (template, error) {
 	return t, nil
 }
 
-// parseParts reads text with {arg} and, where they may be, ${secret:NAME}.
+// parseParts parses text that contains {arg} and, if secrets is true, ${secret:NAME}.
 func parseParts(s string, literal *regexp.Regexp, secrets bool) ([]part, error) {
 	var parts []part
 	for s != "" {
@@ -114,7 +114,7 @@ func parseParts(s string, literal *regexp.Regexp, secrets bool) ([]part, error) 
 		}
 		if lit := s[:i]; lit != "" {
 			if !literal.MatchString(lit) {
-				return nil, bad("%q holds characters that must be percent-encoded in a url", lit)
+				return nil, invalidf("%q contains characters that must be percent-encoded in a URL", lit)
 			}
 			parts = append(parts, part{literal: lit})
 		}
@@ -124,15 +124,15 @@ func parseParts(s string, literal *regexp.Regexp, secrets bool) ([]part, error) 
 		end := strings.IndexByte(s, '}')
 		switch {
 		case end <= 0:
-			return nil, bad("a brace is not closed or not opened")
+			return nil, invalidf("a brace is not closed or not opened")
 		case secret && !secrets:
-			return nil, bad("a secret may stand in header values and query values only")
+			return nil, invalidf("a secret is only allowed in header values and query values")
 		case secret && !secretName.MatchString(s[len(secretOpening):end]):
-			return nil, bad("%q is not the name of a secret", s[len(secretOpening):end])
+			return nil, invalidf("%q is not a valid name of a secret", s[len(secretOpening):end])
 		case secret:
 			parts = append(parts, part{secret: s[len(secretOpening):end]})
 		case !argName.MatchString(s[1:end]):
-			return nil, bad("%q is not the name of an argument", s[1:end])
+			return nil, invalidf("%q is not a valid name of an argument", s[1:end])
 		default:
 			parts = append(parts, part{arg: s[1:end]})
 		}
@@ -141,8 +141,8 @@ func parseParts(s string, literal *regexp.Regexp, secrets bool) ([]part, error) 
 	return parts, nil
 }
 
-// expand fills the holes. Query parameters that need an argument which is missing are left out; a path cannot do
-// without.
+// expand fills in the placeholders. It leaves out query parameters whose argument is missing. A missing argument in the
+// path is an error.
 func (t template) expand(args arguments, secrets map[string]string, more []string) (*url.URL, error) {
 	var b strings.Builder
 	b.WriteString(t.base)
@@ -155,7 +155,7 @@ func (t template) expand(args arguments, secrets map[string]string, more []strin
 				whole += unescape(p.literal)
 				continue
 			}
-			v, err := args.inPath(p.arg)
+			v, err := args.pathValue(p.arg)
 			if err != nil {
 				return nil, err
 			}
@@ -163,13 +163,13 @@ func (t template) expand(args arguments, secrets map[string]string, more []strin
 			whole += v
 		}
 		if hasDots(whole) {
-			return nil, wrongArg(segment[slices.IndexFunc(segment, isArg)].arg, "it would change the path",
+			return nil, invalidArg(segment[slices.IndexFunc(segment, isArg)].arg, "would change the path",
 				"no . or .. between slashes")
 		}
 	}
 	pairs := make([]string, 0, len(t.query)+len(more))
 	for _, q := range t.query {
-		v, ok, err := args.inQuery(q.value, secrets)
+		v, ok, err := args.expandQueryValue(q.value, secrets)
 		if err != nil {
 			return nil, err
 		}
@@ -183,32 +183,32 @@ func (t template) expand(args arguments, secrets map[string]string, more []strin
 	u, err := url.Parse(b.String())
 	if err != nil || u.Scheme+"://"+u.Host != t.base || u.User != nil ||
 		strings.Count(u.EscapedPath(), "/") != len(t.path) {
-		return nil, reeve.Errorf(reeve.Internal, "the url does not keep its shape") // escape made this impossible
+		return nil, reeve.Errorf(reeve.Internal, "arguments changed the structure of the URL") // escape rules this out
 	}
 	return u, nil
 }
 
-// args lists the arguments a template uses, those of the path first.
+// args returns the arguments in the path and those in the query.
 func (t template) args() (path, query []string) {
 	for _, segment := range t.path {
-		path = append(path, argsOf(segment)...)
+		path = append(path, argNames(segment)...)
 	}
 	for _, q := range t.query {
-		query = append(query, argsOf(q.value)...)
+		query = append(query, argNames(q.value)...)
 	}
 	return path, query
 }
 
-// secrets lists the secrets a template uses.
+// secrets returns the names of the secrets that the template uses.
 func (t template) secrets() []string {
 	var names []string
 	for _, q := range t.query {
-		names = append(names, secretsOf(q.value)...)
+		names = append(names, secretNames(q.value)...)
 	}
 	return names
 }
 
-func argsOf(parts []part) []string {
+func argNames(parts []part) []string {
 	var names []string
 	for _, p := range parts {
 		if isArg(p) {
@@ -220,7 +220,7 @@ func argsOf(parts []part) []string {
 
 func isArg(p part) bool { return p.arg != "" }
 
-// escape writes a value so that it means nothing in a URL: only unreserved characters stay.
+// escape percent-encodes all but unreserved characters, so that s has no special meaning in a URL.
 func escape(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -245,8 +245,8 @@ func unescape(s string) string {
 
 func isDots(s string) bool { return s == "." || s == ".." }
 
-// hasDots finds dot segments behind escaped slashes too: proxies that unescape a path before they tidy it would follow
-// them.
+// hasDots reports whether s contains a dot segment. It treats escaped slashes as separators too, because some proxies
+// unescape a path before they clean it.
 func hasDots(s string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '\\' }), isDots)
 }
@@ -256,4 +256,6 @@ func isPort(s string) bool {
 	return err == nil && n > 0
 }
 
-func bad(format string, args ...any) error { return reeve.Errorf(reeve.Validation, format, args...) }
+func invalidf(format string, args ...any) error {
+	return reeve.Errorf(reeve.Validation, format, args...)
+}

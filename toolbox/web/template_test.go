@@ -9,7 +9,7 @@ import (
 	"reeve"
 )
 
-func TestI10_TemplatesAreRead(t *testing.T) {
+func TestI10_ParsesTemplates(t *testing.T) {
 	for _, s := range []string{
 		"http://a.test", "https://a.test/", "https://a.test:8443/v1/users/{id}/x",
 		"http://[::1]:80/{id}.json?q={n}&key=${secret:KEY}",

@@ -10,17 +10,17 @@ import (
 	"reeve/internal/canonjson"
 )
 
-// unused finds the parameters of a request without a body that go nowhere. A body has all that stand nowhere else,
-// unless it says what it has: the rest is then dropped on purpose.
-func (c *checker) unused() {
+// reportUnused reports the parameters that a request without a body does not use. By default a body contains every
+// parameter that is not used elsewhere; an explicit body mapping drops the others on purpose.
+func (c *checker) reportUnused() {
 	if c.spec.BodyType == noBody {
-		c.lost("/parameters", c.tool.Parameters, map[string]bool{"#": true})
+		c.reportUnusedIn("/parameters", c.tool.Parameters, map[string]bool{"#": true})
 	}
 }
 
-// lost finds them in a schema, and in those that apply to the same object. Those that were referred to are looked at
-// once.
-func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool) {
+// reportUnusedIn reports the unused parameters in a schema and in its subschemas for the same object. It visits each
+// reference once; visited holds the references.
+func (c *checker) reportUnusedIn(at string, raw json.RawMessage, visited map[string]bool) {
 	var s struct {
 		Ref               *string                    `json:"$ref"`
 		DynamicRef        *string                    `json:"$dynamicRef"`
@@ -36,74 +36,75 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 		DependentSchemas  map[string]json.RawMessage `json:"dependentSchemas"`
 		PropertyNames     json.RawMessage            `json:"propertyNames"`
 	}
-	if json.Unmarshal(raw, &s) != nil { // true and false, which name nothing
+	if json.Unmarshal(raw, &s) != nil { // the schemas true and false have no properties
 		return
 	}
 	const expected = "a parameter that url or query uses"
 	found := map[string]bool{}
-	goes := func(at, name string) {
-		if name != OperationArg && !c.used[name] && !slices.Contains(c.tool.Identity, name) && !found[name] {
+	reportName := func(at, name string) {
+		if name != OperationArg && !c.usedParams[name] && !slices.Contains(c.tool.Identity, name) && !found[name] {
 			found[name] = true
-			c.bad(at, expected, bad("the parameter %s goes nowhere", name))
+			c.report(at, expected, invalidf("parameter %s is not used", name))
 		}
 	}
 	for _, name := range sortedKeys(s.Properties) {
-		if string(s.Properties[name]) != "false" { // which nobody can give
-			goes(at+"/properties/"+canonjson.EscapePointer(name), name)
+		if string(s.Properties[name]) != "false" { // a false schema accepts no value
+			reportName(at+"/properties/"+canonjson.EscapePointer(name), name)
 		}
 	}
 	for i, name := range s.Required {
-		goes(at+"/required/"+strconv.Itoa(i), name)
+		reportName(at+"/required/"+strconv.Itoa(i), name)
 	}
 	for _, pattern := range sortedKeys(s.PatternProperties) {
 		if string(s.PatternProperties[pattern]) != "false" {
-			c.bad(at+"/patternProperties/"+canonjson.EscapePointer(pattern), expected,
-				bad("what matches %s goes nowhere", pattern))
+			c.report(at+"/patternProperties/"+canonjson.EscapePointer(pattern), expected,
+				invalidf("parameters that match %s are not used", pattern))
 		}
 	}
 	for _, name := range sortedKeys(s.DependentRequired) {
 		at := at + "/dependentRequired/" + canonjson.EscapePointer(name)
-		goes(at, name)
+		reportName(at, name)
 		for i, needed := range s.DependentRequired[name] {
-			goes(at+"/"+strconv.Itoa(i), needed)
+			reportName(at+"/"+strconv.Itoa(i), needed)
 		}
 	}
-	for _, name := range namesIn(s.PropertyNames) {
-		goes(at+"/propertyNames", name)
+	for _, name := range enumeratedNames(s.PropertyNames) {
+		reportName(at+"/propertyNames", name)
 	}
 	for name, list := range map[string][]json.RawMessage{"allOf": s.AllOf, "anyOf": s.AnyOf, "oneOf": s.OneOf} {
 		for i, sub := range list {
-			c.lost(at+"/"+name+"/"+strconv.Itoa(i), sub, referred)
+			c.reportUnusedIn(at+"/"+name+"/"+strconv.Itoa(i), sub, visited)
 		}
 	}
-	c.lost(at+"/then", s.Then, referred)
-	c.lost(at+"/else", s.Else, referred)
+	c.reportUnusedIn(at+"/then", s.Then, visited)
+	c.reportUnusedIn(at+"/else", s.Else, visited)
 	for _, name := range sortedKeys(s.DependentSchemas) {
 		at := at + "/dependentSchemas/" + canonjson.EscapePointer(name)
-		goes(at, name)
-		c.lost(at, s.DependentSchemas[name], referred)
+		reportName(at, name)
+		c.reportUnusedIn(at, s.DependentSchemas[name], visited)
 	}
 	for key, ref := range map[string]*string{"$ref": s.Ref, "$dynamicRef": s.DynamicRef} {
-		if ref == nil || referred[*ref] {
+		if ref == nil || visited[*ref] {
 			continue
 		}
-		referred[*ref] = true
-		if to, sub, ok := c.refersTo(*ref); ok {
-			c.lost("/parameters"+to, sub, referred)
+		visited[*ref] = true
+		if to, sub, ok := c.resolveRef(*ref); ok {
+			c.reportUnusedIn("/parameters"+to, sub, visited)
 		} else {
-			c.bad(at+"/"+key, "a reference such as #/$defs/name", bad("it cannot be told which parameters %s has",
-				*ref))
+			c.report(at+"/"+key, "a reference such as #/$defs/name",
+				invalidf("the parameters of the reference %s cannot be determined",
+					*ref))
 		}
 	}
 }
 
-// namesIn gives the names that a schema of names lists.
-func namesIn(raw json.RawMessage) []string {
+// enumeratedNames returns the names that a propertyNames schema lists.
+func enumeratedNames(raw json.RawMessage) []string {
 	var s struct {
 		Enum  []string `json:"enum"`
 		Const *string  `json:"const"`
 	}
-	if json.Unmarshal(raw, &s) != nil { // a schema of something else, or none
+	if json.Unmarshal(raw, &s) != nil { // not a list of names
 		return nil
 	}
 	if s.Const != nil {
@@ -112,14 +113,14 @@ func namesIn(raw json.RawMessage) []string {
 	return s.Enum
 }
 
-// refersTo finds what a reference by a pointer leads to in the tool's schema.
-func (c *checker) refersTo(ref string) (at string, sub json.RawMessage, ok bool) {
+// resolveRef returns the subschema that a reference by JSON Pointer names.
+func (c *checker) resolveRef(ref string) (at string, sub json.RawMessage, ok bool) {
 	fragment, here := strings.CutPrefix(ref, "#")
 	at, err := url.PathUnescape(fragment)
 	tokens, ok := parsePointer(at)
 	if !here || err != nil || !ok {
 		return "", nil, false
 	}
-	sub, ok = pick(c.tool.Parameters, tokens)
+	sub, ok = resolvePointer(c.tool.Parameters, tokens)
 	return at, sub, ok
 }

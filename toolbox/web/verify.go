@@ -7,15 +7,15 @@ import (
 	"reeve"
 )
 
-// lookup is a [Lookup] made ready.
+// lookup is a [Lookup] after all checks. It is ready to send.
 type lookup struct {
 	request
 	applied    []int
 	notApplied []int
 }
 
-// verify asks the far side what became of an earlier attempt. An answer in neither list, or none at all, cannot tell;
-// an error says why.
+// verify asks the endpoint whether an earlier attempt had its effect. A status in neither list, or no response, is
+// CannotTell; the error says why there was no response.
 func (l *lookup) verify(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
 	a, err := l.send(ctx, inv)
 	if err != nil {
@@ -23,20 +23,20 @@ func (l *lookup) verify(ctx context.Context, inv *reeve.Invocation) (reeve.Outco
 	}
 	switch {
 	case slices.Contains(l.applied, a.status):
-		return reeve.Applied, l.found(a), nil
+		return reeve.Applied, l.appliedResult(a), nil
 	case slices.Contains(l.notApplied, a.status):
 		return reeve.NotApplied, nil, nil
 	}
 	return reeve.CannotTell, nil, nil
 }
 
-// found makes the result to record. The status alone is the proof, so a result that is not where it should be only
-// leaves the answer as it came.
-func (l *lookup) found(a *answer) any {
+// appliedResult returns the result to record. The status alone is the proof, so if the result pointer leads nowhere,
+// the whole response is the result.
+func (l *lookup) appliedResult(a *response) any {
 	if len(l.result) > 0 && l.method == "GET" {
-		if v, why := l.picked(a); why == "" {
+		if v, why := l.pickResult(a); why == "" {
 			return v
 		}
 	}
-	return a.value()
+	return a.wholeResult()
 }

@@ -12,7 +12,7 @@ import (
 	"reeve"
 )
 
-func TestG10_TheLookUpDecides(t *testing.T) {
+func TestG10_LookupStatusDecides(t *testing.T) {
 	var status atomic.Int32
 	var body atomic.Value
 	status.Store(200)
@@ -25,7 +25,7 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 	spec := `{"method":"POST","url":"%s/","result":"/data/id","verify":{"method":%q,"url":"%s/ops/{operation_id}/{id}","headers":{"X-Api-Key":"${secret:KEY}"}%s}}`
 	verify := func(method, more string) (reeve.Outcome, string) {
 		t.Helper()
-		tool := mustBuild(t, local(), reeve.Verifiable, fmt.Sprintf(spec, base, method, base, more))
+		tool := mustBuild(t, localBuilder(), reeve.Verifiable, fmt.Sprintf(spec, base, method, base, more))
 		o, v, err := tool.Verify(t.Context(), call(`{"id":"a/b"}`))
 		if err != nil {
 			t.Fatal(err)
@@ -65,9 +65,8 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 	}
 }
 
-// TestG10_ALookUpThatIsSentElsewhereCannotTell: where a redirect leads, a login page or one that is not there, says
-// nothing of the operation.
-func TestG10_ALookUpThatIsSentElsewhereCannotTell(t *testing.T) {
+// The target of a redirect, such as a login page, proves nothing about the operation.
+func TestG10_RedirectedLookupCannotTell(t *testing.T) {
 	var there atomic.Int32
 	base, got := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/elsewhere" {
@@ -83,7 +82,7 @@ func TestG10_ALookUpThatIsSentElsewhereCannotTell(t *testing.T) {
 	}{{200, "", reeve.CannotTell}, {404, "", reeve.CannotTell}, {404, `,"applied":[302]`, reeve.Applied},
 		{200, `,"not_applied":[302]`, reeve.NotApplied}} {
 		there.Store(int32(c.there))
-		tool := mustBuild(t, local(), reeve.Verifiable,
+		tool := mustBuild(t, localBuilder(), reeve.Verifiable,
 			fmt.Sprintf(`{"method":"POST","url":"%s/","verify":{"url":"%s/ops/{operation_id}"%s}}`, base, base, c.more))
 		if o, _, err := tool.Verify(t.Context(), call(`{}`)); o != c.want || err != nil {
 			t.Error(c, o, err)
@@ -98,7 +97,7 @@ func TestG10_ALookUpThatIsSentElsewhereCannotTell(t *testing.T) {
 
 func TestG10_NoAnswerCannotTell(t *testing.T) {
 	base := listen(t, func(c net.Conn) { readRequest(c); reset(c) })
-	tool := mustBuild(t, local(), reeve.Verifiable,
+	tool := mustBuild(t, localBuilder(), reeve.Verifiable,
 		fmt.Sprintf(`{"method":"POST","url":"%s","verify":{"url":"%s/{operation_id}"}}`, base, base))
 	o, v, err := tool.Verify(t.Context(), call(`{}`))
 	if o != reeve.CannotTell || v != nil || reeve.CodeOf(err) != reeve.Unavailable {

@@ -23,8 +23,8 @@ const (
 	anyArgs   = `{"type":"object","properties":{"id":{"type":"string"},"n":{"type":"integer"},"tags":{"type":"array"},"o":{"type":"object"}}}`
 )
 
-// local is a builder that may reach this machine and knows one secret.
-func local() *Builder {
+// localBuilder returns a builder that may reach this machine and has one secret.
+func localBuilder() *Builder {
 	return &Builder{Guard: Guard{Allow: []string{"127.0.0.1"}},
 		Secrets: func(_ context.Context, workspace, name string) (string, error) {
 			if workspace == "ws" && name == "KEY" {
@@ -55,7 +55,7 @@ func call(args string) *reeve.Invocation {
 // run builds a tool and calls it once.
 func run(t *testing.T, effect reeve.Effect, spec, args string) (any, error) {
 	t.Helper()
-	return mustBuild(t, local(), effect, spec).Handler(t.Context(), call(args))
+	return mustBuild(t, localBuilder(), effect, spec).Handler(t.Context(), call(args))
 }
 
 func wantCode(t *testing.T, err error, code reeve.Code) *reeve.Error {
@@ -67,14 +67,14 @@ func wantCode(t *testing.T, err error, code reeve.Code) *reeve.Error {
 	return e
 }
 
-// seen keeps the requests a server got.
-type seen struct {
+// requestLog records the requests that a server received.
+type requestLog struct {
 	mu   sync.Mutex
 	list []*http.Request
 	body []string
 }
 
-func (s *seen) add(r *http.Request) int {
+func (s *requestLog) add(r *http.Request) int {
 	var b strings.Builder
 	_, _ = fmt.Fprint(&b, readAll(r))
 	s.mu.Lock()
@@ -83,7 +83,7 @@ func (s *seen) add(r *http.Request) int {
 	return len(s.list)
 }
 
-func (s *seen) count() int {
+func (s *requestLog) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.list)
@@ -101,10 +101,10 @@ func readAll(r *http.Request) string {
 	}
 }
 
-// serve answers every request with h and keeps what came.
-func serve(t *testing.T, h http.HandlerFunc) (string, *seen) {
+// serve handles every request with h and records it.
+func serve(t *testing.T, h http.HandlerFunc) (string, *requestLog) {
 	t.Helper()
-	s := &seen{}
+	s := &requestLog{}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.add(r)
 		h(w, r)
@@ -121,7 +121,7 @@ func reply(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// listen accepts connections and hands each to f.
+// listen accepts connections and passes each to f.
 func listen(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -142,8 +142,8 @@ func listen(t *testing.T, f func(net.Conn)) string {
 	return "http://" + l.Addr().String()
 }
 
-// names is a resolver whose only server is a function from name to addresses.
-func names(t *testing.T, lookup func(name string) []string) *net.Resolver {
+// newResolver returns a resolver that answers with the addresses that lookup returns.
+func newResolver(t *testing.T, lookup func(name string) []string) *net.Resolver {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -197,8 +197,8 @@ func answerDNS(q []byte, lookup func(string) []string) []byte {
 	return append(out, records...)
 }
 
-// soon is a context that ends shortly: the waits it bounds are for something that never comes.
-func soon(t *testing.T) context.Context {
+// shortContext returns a context with a short timeout, for waits that never succeed.
+func shortContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx

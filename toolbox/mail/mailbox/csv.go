@@ -10,53 +10,53 @@ import (
 )
 
 const (
-	// bytes of a row that are kept; the rest is dropped while it is read, so that a quote that is never closed costs no
-	// memory
-	mostRow    = 8 << 20
-	mostFields = 1000 // fields of a row that are kept, one more for the last
+	// maxRowBytes is how many bytes of a row are kept. The rest is dropped while reading, so that an unclosed quote
+	// costs no memory.
+	maxRowBytes = 8 << 20
+	maxFields   = 1000 // fields of a row that are kept, not counting the last
 )
 
-// csv reads a file whose first line names its columns.
-func (f *file) csv() error {
+// readCSV reads a file whose first line names its columns.
+func (f *file) readCSV() error {
 	table := &csvReader{in: f.in}
 	start := f.in.offset()
 	var head []string
 	if start == 0 {
-		row, _, err := table.row()
+		row, _, err := table.readRow()
 		if err != nil {
-			return f.bad(f.rel, "it is empty")
+			return f.yieldUnreadable(f.rel, "it is empty")
 		}
 		head = row
-	} else { // the head is where the file begins
+	} else { // the header is at the start of the file
 		if _, err := f.f.Seek(0, io.SeekStart); err != nil {
-			return f.bad(f.rel, "it cannot be read: %s", plainPath(err))
+			return f.yieldUnreadable(f.rel, "it cannot be read: %s", errorWithoutPath(err))
 		}
-		row, _, err := (&csvReader{in: newCounter(f.f, 0)}).row()
+		row, _, err := (&csvReader{in: newOffsetReader(f.f, 0)}).readRow()
 		if err != nil {
-			return f.bad(f.rel, "it is empty")
+			return f.yieldUnreadable(f.rel, "it is empty")
 		}
 		head = row
 		if _, err := f.f.Seek(start, io.SeekStart); err != nil {
-			return f.bad(f.rel, "it cannot be read: %s", plainPath(err))
+			return f.yieldUnreadable(f.rel, "it cannot be read: %s", errorWithoutPath(err))
 		}
-		f.in = newCounter(f.f, start)
+		f.in = newOffsetReader(f.f, start)
 		table.in = f.in
 	}
-	kinds, err := columns(head)
+	kinds, err := parseColumns(head)
 	if err != nil {
-		return f.bad(f.rel, "%s", err.Error())
+		return f.yieldUnreadable(f.rel, "%s", err.Error())
 	}
 	for {
 		start := f.in.offset()
-		row, cut, err := table.row()
+		row, cut, err := table.readRow()
 		if err == io.EOF {
 			return nil
 		}
-		line := reeve.MailLine{Place: f.spot(start)}
+		line := reeve.MailLine{Place: f.position(start)}
 		var notes []string
 		if errors.Is(err, errQuote) {
 			found := false
-			if found, err = f.resync(table, start, kinds); found || row == nil || cut > 0 {
+			if found, err = f.skipToNextRow(table, start, kinds); found || row == nil || cut > 0 {
 				line.Bad = "a quote in the row is never closed, or closed where no field ends; reading went on at " +
 					"the next row that is whole"
 			} else {
@@ -65,10 +65,10 @@ func (f *file) csv() error {
 		}
 		switch {
 		case err != nil:
-			line.Bad = "the file could not be read further: " + plainPath(err)
+			line.Bad = "the file could not be read further: " + errorWithoutPath(err)
 		case line.Bad != "":
 		case len(row) == 1 && row[0] == "":
-			continue // an empty line
+			continue // empty line
 		case len(row) < len(kinds) && len(row) < 2:
 			line.Bad = "the row has fewer fields than there are columns"
 		default:
@@ -77,35 +77,35 @@ func (f *file) csv() error {
 			}
 			var e reeve.Email
 			var bad error
-			if e, line.Notes, bad = f.rowEmail(kinds, row, notes); bad != nil {
+			if e, line.Notes, bad = f.parseRow(kinds, row, notes); bad != nil {
 				line.Bad = bad.Error()
 			} else {
 				line.Email = &e
 			}
 		}
-		if given := f.step(line, f.in.offset()); given != nil || err != nil {
+		if given := f.yieldAt(line, f.in.offset()); given != nil || err != nil {
 			return given
 		}
 	}
 }
 
-// rowEmail makes a mail of a row.
-func (f *file) rowEmail(kinds, row, notes []string) (reeve.Email, []string, error) {
+// parseRow converts a row to a mail.
+func (f *file) parseRow(kinds, row, notes []string) (reeve.Email, []string, error) {
 	r := record{text: map[string]string{}, notes: notes}
 	for i, v := range row {
 		if i < len(kinds) && kinds[i] != "" {
 			r.text[kinds[i]] = v
 		}
 	}
-	return f.email(r)
+	return f.parseRecord(r)
 }
 
-// resync goes to the first line behind a broken row with which a row begins that is whole and a mail, if there is one.
-// Lines between them are of the broken one.
-func (f *file) resync(table *csvReader, start int64, kinds []string) (found bool, err error) {
+// skipToNextRow moves to the first line after a broken row that begins a complete, valid row. It reports whether there
+// is one.
+func (f *file) skipToNextRow(table *csvReader, start int64, kinds []string) (found bool, err error) {
 	to := func(offset int64) error {
 		_, err := f.f.Seek(offset, io.SeekStart)
-		f.in = newCounter(f.f, offset)
+		f.in = newOffsetReader(f.f, offset)
 		table.in = f.in
 		return err
 	}
@@ -113,45 +113,45 @@ func (f *file) resync(table *csvReader, start int64, kinds []string) (found bool
 		if err := to(start); err != nil {
 			return false, err
 		}
-		if err := table.line(); err != nil {
-			return false, unlessEnd(err)
+		if err := table.skipLine(); err != nil {
+			return false, ignoreEOF(err)
 		}
 		start = f.in.offset()
-		row, _, err := table.row()
+		row, _, err := table.readRow()
 		switch {
 		case errors.Is(err, errQuote):
 		case err != nil:
-			return false, unlessEnd(err)
+			return false, ignoreEOF(err)
 		case len(row) == len(kinds):
-			if _, _, bad := f.rowEmail(kinds, row, nil); bad == nil {
+			if _, _, bad := f.parseRow(kinds, row, nil); bad == nil {
 				return true, to(start)
 			}
 		}
 	}
 }
 
-// unlessEnd is nil where a file merely ends.
-func unlessEnd(err error) error {
+// ignoreEOF returns nil for io.EOF.
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
 
-// csvReader reads rows as spreadsheets write them: fields in quotes may hold commas, line ends and doubled quotes.
-type csvReader struct{ in *counter }
+// csvReader reads rows as spreadsheets write them: quoted fields may contain commas, line ends and doubled quotes.
+type csvReader struct{ in *offsetReader }
 
-// errQuote means that a row begins a quote and does not end it as one does: before a comma or the end of a line. One
-// that was forgotten ends at the next, wherever that is.
+// errQuote means that a quote is not closed before a comma or the end of a line. A forgotten quote ends at the next
+// quote, wherever that is.
 var errQuote = errors.New("a quote is not closed")
 
-// row gives the next row and how many bytes of it were dropped. io.EOF means that there is none, errQuote with a row
-// that the file ends in it.
-func (c *csvReader) row() (row []string, cut int64, err error) {
+// readRow returns the next row and how many bytes of it were dropped. It returns io.EOF if there is no row. With
+// errQuote, a non-nil row means that the file ends inside the quote.
+func (c *csvReader) readRow() (row []string, cut int64, err error) {
 	var b strings.Builder
 	quoted, began, lines, kept := false, false, false, 0
 	put := func(ch byte) {
-		if kept < mostRow {
+		if kept < maxRowBytes {
 			kept++
 			b.WriteByte(ch)
 		} else {
@@ -188,7 +188,7 @@ func (c *csvReader) row() (row []string, cut int64, err error) {
 		case ch == '"' && b.Len() == 0:
 			quoted, lines = true, false
 		case ch == ',':
-			if kept++; len(row) < mostFields {
+			if kept++; len(row) < maxFields {
 				row = append(row, b.String())
 			}
 			b.Reset()
@@ -200,8 +200,8 @@ func (c *csvReader) row() (row []string, cut int64, err error) {
 	}
 }
 
-// line passes over what is left of a line.
-func (c *csvReader) line() error {
+// skipLine skips the rest of a line.
+func (c *csvReader) skipLine() error {
 	for {
 		if _, err := c.in.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
 			return err

@@ -1,4 +1,8 @@
-// Package mailbox reads mail from where it lies: maildirs, mbox files, CSV and JSON lines. It reads in order, one mail
-// at a time, and after each says where it stands, so that a reader who was interrupted can go on there. What cannot be
-// read is told and passed over; memory does not grow with the size of a mailbox or of a mail.
+// Package mailbox reads mail from maildirs, mbox files, CSV files and JSON lines.
+//
+// [Open] returns a [Source], and [Source.Items] iterates over its mails. Items come in a fixed order. Each has the
+// position after it, so that an interrupted import can resume there.
+//
+// Mail that cannot be parsed is reported as an item with a reason, and reading continues. Defects in a mail are
+// reported as notes. Memory use does not depend on the size of a mailbox or of a mail.
 package mailbox

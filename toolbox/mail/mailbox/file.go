@@ -13,91 +13,91 @@ import (
 	"reeve"
 )
 
-// file is one file that is being read.
+// file is the file that is being read.
 type file struct {
 	*reader
 	rel     string
 	f       *os.File
 	folders []string
-	in      *counter
+	in      *offsetReader
 }
 
-// counter knows how far a file was read.
-type counter struct {
+// offsetReader is a buffered reader that knows its offset in the file.
+type offsetReader struct {
 	*bufio.Reader
-	from *meter
+	from *countingReader
 }
 
-type meter struct {
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (m *meter) Read(b []byte) (int, error) {
+func (m *countingReader) Read(b []byte) (int, error) {
 	n, err := m.r.Read(b)
 	m.n += int64(n)
 	return n, err
 }
 
-func newCounter(f io.Reader, from int64) *counter {
-	m := &meter{f, from}
-	return &counter{bufio.NewReaderSize(m, 64<<10), m}
+func newOffsetReader(f io.Reader, from int64) *offsetReader {
+	m := &countingReader{f, from}
+	return &offsetReader{bufio.NewReaderSize(m, 64<<10), m}
 }
 
-// offset is how many bytes were taken.
-func (c *counter) offset() int64 { return c.from.n - int64(c.Buffered()) }
+// offset returns how many bytes of the file were consumed.
+func (c *offsetReader) offset() int64 { return c.from.n - int64(c.Buffered()) }
 
-// single reads a file that is one mail.
-func (f *file) single() error {
+// readSingle reads a file that contains one mail.
+func (f *file) readSingle() error {
 	e, notes, err := Message(f.in)
-	f.at = place{File: f.rel, Offset: -1, N: f.at.N + 1}
+	f.at = position{File: f.rel, Offset: -1, N: f.at.N + 1}
 	if err != nil {
-		return f.give(reeve.MailLine{Place: f.rel, Bad: err.Error(), Notes: notes}, f.bytes+f.in.offset())
+		return f.yieldLine(reeve.MailLine{Place: f.rel, Bad: err.Error(), Notes: notes}, f.bytes+f.in.offset())
 	}
-	f.address(&e, f.folders)
-	return f.give(reeve.MailLine{Email: &e, Place: f.rel, Notes: notes}, f.bytes+f.in.offset())
+	f.setInbox(&e, f.folders)
+	return f.yieldLine(reeve.MailLine{Email: &e, Place: f.rel, Notes: notes}, f.bytes+f.in.offset())
 }
 
-// step gives what was read of a file of many mails.
-func (f *file) step(line reeve.MailLine, offset int64) error {
-	f.at = place{File: f.rel, Offset: offset, Before: tail(f.f, offset), N: f.at.N + 1}
-	return f.give(line, f.bytes+offset)
+// yieldAt yields an item of a file with many mails.
+func (f *file) yieldAt(line reeve.MailLine, offset int64) error {
+	f.at = position{File: f.rel, Offset: offset, Before: hashBefore(f.f, offset), N: f.at.N + 1}
+	return f.yieldLine(line, f.bytes+offset)
 }
 
-// spot names a place in a file for people.
-func (f *file) spot(offset int64) string { return f.rel + ":" + strconv.FormatInt(offset, 10) }
+// position returns a place in a file for error messages.
+func (f *file) position(offset int64) string { return f.rel + ":" + strconv.FormatInt(offset, 10) }
 
-// address says which inbox and folder a mail belongs to, unless it says so itself.
-func (f *file) address(e *reeve.Email, folders []string) {
+// setInbox sets the inbox and folder of a mail unless the mail names them itself.
+func (f *file) setInbox(e *reeve.Email, folders []string) {
 	inbox := ""
 	switch {
 	case f.nested && len(folders) > 0:
 		inbox, folders = folders[0], folders[1:]
 	case f.root != "":
-		inbox = base(f.root)
+		inbox = baseName(f.root)
 	default:
-		inbox = strings.TrimSuffix(base(f.file), path.Ext(f.file))
+		inbox = strings.TrimSuffix(baseName(f.file), path.Ext(f.file))
 	}
 	e.Inbox = cmp.Or(f.opt.Inbox, e.Inbox, inbox, "mail")
-	if e.Inbox = strings.ToValidUTF8(strings.Map(printable, e.Inbox), ""); len(e.Inbox) > mostInbox {
-		e.Inbox = strings.ToValidUTF8(e.Inbox[:mostInbox], "")
+	if e.Inbox = strings.ToValidUTF8(strings.Map(dropControl, e.Inbox), ""); len(e.Inbox) > maxInboxName {
+		e.Inbox = strings.ToValidUTF8(e.Inbox[:maxInboxName], "")
 	}
 	if e.Folder == "" {
 		e.Folder = strings.TrimPrefix(strings.Join(folders, "/"), ".")
 	}
 }
 
-const mostInbox = 200
+const maxInboxName = 200
 
-func printable(r rune) rune {
+func dropControl(r rune) rune {
 	if r < ' ' || r == 0x7f {
 		return -1
 	}
 	return r
 }
 
-// base is the name of a file or folder, whatever way it was written.
-func base(name string) string {
+// baseName returns the name of a file or folder, also for paths such as ".".
+func baseName(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
 	}

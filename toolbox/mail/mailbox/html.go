@@ -7,26 +7,26 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// hidden are elements whose text nobody sees; breaking are those that begin a line.
+// hiddenElements have no visible text. lineBreaking elements begin a new line.
 var (
-	hidden = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Head: true, atom.Title: true,
+	hiddenElements = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Head: true, atom.Title: true,
 		atom.Noscript: true, atom.Template: true}
-	breaking = map[atom.Atom]bool{atom.Br: true, atom.P: true, atom.Div: true, atom.Tr: true, atom.Li: true,
+	lineBreaking = map[atom.Atom]bool{atom.Br: true, atom.P: true, atom.Div: true, atom.Tr: true, atom.Li: true,
 		atom.Ul: true, atom.Ol: true, atom.Table: true, atom.Blockquote: true, atom.Pre: true, atom.Hr: true,
 		atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true, atom.Section: true,
 		atom.Article: true, atom.Header: true, atom.Footer: true, atom.Dt: true, atom.Dd: true}
 )
 
-// htmlText is what a person reads of a page.
+// htmlText returns the visible text of an HTML page.
 func htmlText(page string) string {
 	z := html.NewTokenizer(strings.NewReader(page))
 	var b strings.Builder
 	depth := map[atom.Atom]int{}
-	shut := 0 // how many hidden elements are open
+	shut := 0 // number of open hidden elements
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
-			return tidy(b.String())
+			return collapseBlankLines(b.String())
 		case html.TextToken:
 			if shut == 0 {
 				b.Write(z.Text())
@@ -34,14 +34,14 @@ func htmlText(page string) string {
 		case html.StartTagToken:
 			name, _ := z.TagName()
 			a := atom.Lookup(name)
-			if hidden[a] {
+			if hiddenElements[a] {
 				depth[a]++
 				shut++
 			}
-			if a == atom.Body && shut > 0 { // a head that was never closed
+			if a == atom.Body && shut > 0 { // the head was never closed
 				depth, shut = map[atom.Atom]int{}, 0
 			}
-			if breaking[a] {
+			if lineBreaking[a] {
 				b.WriteByte('\n')
 			} else if a == atom.Td || a == atom.Th {
 				b.WriteByte(' ')
@@ -49,16 +49,16 @@ func htmlText(page string) string {
 		case html.EndTagToken:
 			name, _ := z.TagName()
 			a := atom.Lookup(name)
-			if hidden[a] && depth[a] > 0 {
+			if hiddenElements[a] && depth[a] > 0 {
 				depth[a]--
 				shut--
 			}
-			if breaking[a] && a != atom.Br {
+			if lineBreaking[a] && a != atom.Br {
 				b.WriteByte('\n')
 			}
 		case html.SelfClosingTagToken:
 			name, _ := z.TagName()
-			if breaking[atom.Lookup(name)] {
+			if lineBreaking[atom.Lookup(name)] {
 				b.WriteByte('\n')
 			}
 		case html.CommentToken, html.DoctypeToken:
@@ -66,8 +66,8 @@ func htmlText(page string) string {
 	}
 }
 
-// tidy leaves at most one empty line between lines.
-func tidy(s string) string {
+// collapseBlankLines leaves at most one empty line between lines.
+func collapseBlankLines(s string) string {
 	var out []string
 	empty := true
 	for line := range strings.Lines(s) {

@@ -11,21 +11,21 @@ import (
 	"reeve"
 )
 
-// mostLine is how many bytes a line of JSON may have.
-const mostLine = 16 << 20
+// maxLineBytes is the maximum length of a JSON line.
+const maxLineBytes = 16 << 20
 
-// jsonl reads a file with an object on each line.
-func (f *file) jsonl() error {
+// readJSONL reads a file with one JSON object per line.
+func (f *file) readJSONL() error {
 	for {
 		start := f.in.offset()
-		text, err := f.jsonLine()
+		text, err := f.readLine()
 		if len(text) == 0 && err == io.EOF {
 			return nil
 		}
-		line := reeve.MailLine{Place: f.spot(start)}
+		line := reeve.MailLine{Place: f.position(start)}
 		switch {
 		case text == nil && err != nil && err != io.EOF:
-			line.Bad = "the file could not be read further: " + plainPath(err)
+			line.Bad = "the file could not be read further: " + errorWithoutPath(err)
 		case text == nil:
 			line.Bad = "the line is longer than 16 MiB"
 		case len(bytes.TrimSpace(text)) == 0:
@@ -37,7 +37,7 @@ func (f *file) jsonl() error {
 			r, bad := jsonRecord(text)
 			if bad == nil {
 				var e reeve.Email
-				if e, line.Notes, bad = f.email(r); bad == nil {
+				if e, line.Notes, bad = f.parseRecord(r); bad == nil {
 					line.Email = &e
 				}
 			}
@@ -45,19 +45,19 @@ func (f *file) jsonl() error {
 				line.Bad = bad.Error()
 			}
 		}
-		if given := f.step(line, f.in.offset()); given != nil || err != nil {
+		if given := f.yieldAt(line, f.in.offset()); given != nil || err != nil {
 			return given
 		}
 	}
 }
 
-// jsonLine takes a line; one that is too long is passed over and gives nil.
-func (f *file) jsonLine() ([]byte, error) {
+// readLine returns the next line. It skips a line that is too long and returns nil for it.
+func (f *file) readLine() ([]byte, error) {
 	line := []byte{}
 	for {
 		part, err := f.in.ReadSlice('\n')
 		if line != nil {
-			if line = append(line, part...); len(line) > mostLine {
+			if line = append(line, part...); len(line) > maxLineBytes {
 				line = nil
 			}
 		}
@@ -67,7 +67,7 @@ func (f *file) jsonLine() ([]byte, error) {
 	}
 }
 
-// jsonRecord reads an object by the names of its keys, wherever they come from: what holds text, a list of it, or
+// jsonRecord converts a JSON object to a record by the names of its keys. Values are text, lists of text, or
 // attachments.
 func jsonRecord(b []byte) (record, error) {
 	var tree map[string]json.RawMessage
@@ -76,12 +76,12 @@ func jsonRecord(b []byte) (record, error) {
 	}
 	r := record{text: map[string]string{}, list: map[string][]string{}}
 	for key, raw := range tree {
-		kind := meaning(key)
+		kind := columnKind(key)
 		if kind == "" {
 			continue
 		}
 		if kind == "attachments" {
-			_ = json.Unmarshal(raw, &r.attachments) // a list of names is none of ours
+			_ = json.Unmarshal(raw, &r.attachments) // other forms, such as a list of names, are ignored
 			continue
 		}
 		var text string
@@ -102,7 +102,7 @@ func jsonRecord(b []byte) (record, error) {
 			continue
 		}
 		if kind == "date" && string(raw) != "null" {
-			r.text[kind] = string(raw) // a number, or not to be read
+			r.text[kind] = string(raw) // a number, or an invalid date
 			continue
 		}
 		var object struct{ Name, Email, Address string }

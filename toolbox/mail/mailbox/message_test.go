@@ -53,7 +53,7 @@ func TestMessages(t *testing.T) {
 		"words": {head + "Subject: =?iso-8859-1?q?gr=FC=DFe?= =?utf-8?b?IMOgIGxhIGNhcnRl?=\r\n\r\nx",
 			"grüße à la carte|a@x|x|", ""},
 		"words, no charset": {head + "Subject: =?x-none?q?gr=FC=DFe?=\r\n\r\nx", "grüße|a@x|x|",
-			`the charset "x-none" is not known`},
+			`the charset "x-none" is unknown`},
 		"raw latin 1": {head + "Subject: gr\xfc\xdfe\r\n\r\nx", "grüße|a@x|x|", ""},
 		"qp": {head +
 			"Content-Type: text/plain; charset=iso-8859-1\r\nContent-Transfer-Encoding: " +
@@ -69,7 +69,7 @@ func TestMessages(t *testing.T) {
 			"its text is not in the charset it says"},
 		"cut in a word": {head + "Content-Type: text/plain; charset=utf-8\r\n\r\ngr\xc3\xbc\xc3", "|a@x|grü|", ""},
 		"unknown charset": {head + "Content-Type: text/plain; charset=klingon\r\n\r\ngr\xfc\xdfe", "|a@x|grüße|",
-			`the charset "klingon" is not known`},
+			`the charset "klingon" is unknown`},
 		"html": {head +
 			"Content-Type: " +
 			"text/html\r\n\r\n<html><head><title>t</title><style>p{}</style></head><body><p>Dear&nbsp;<b>Jane</b>,</p><script>x()</script><ul><li>one<li>two</ul>5 &lt; 6</body>", "|a@x|Dear Jane,\n\none\ntwo\n5 < 6|", ""},
@@ -162,7 +162,7 @@ func TestLargeMail(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		e, notes, err := Message(io.MultiReader(strings.NewReader(head), io.LimitReader(words{}, size),
+		e, notes, err := Message(io.MultiReader(strings.NewReader(head), io.LimitReader(wordReader{}, size),
 			strings.NewReader("\r\n--b--\r\n")))
 		runtime.ReadMemStats(&after)
 		if name == "header" { // a line without an end
@@ -180,10 +180,10 @@ func TestLargeMail(t *testing.T) {
 	}
 }
 
-// words is text without an end.
-type words struct{}
+// wordReader is text without an end.
+type wordReader struct{}
 
-func (words) Read(b []byte) (int, error) {
+func (wordReader) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = "word after word\n"[i%16]
 	}
@@ -202,10 +202,10 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// nothing is a file that is no mail: zeros without end.
-type nothing struct{ read int }
+// endlessReader is a file that is no mail: zeros without end.
+type endlessReader struct{ read int }
 
-func (n *nothing) Read(b []byte) (int, error) {
+func (n *endlessReader) Read(b []byte) (int, error) {
 	if n.read += len(b); n.read > 64<<20 {
 		return 0, io.EOF
 	}
@@ -215,7 +215,7 @@ func (n *nothing) Read(b []byte) (int, error) {
 
 // TestWhatIsNoMailIsNotReadWhole has a header that never ends a line, as a disk image has none.
 func TestWhatIsNoMailIsNotReadWhole(t *testing.T) {
-	var in nothing
+	var in endlessReader
 	if _, _, err := Message(&in); err == nil || in.read > 4<<20 {
 		t.Errorf("%d bytes were read of what is no mail: %v", in.read, err)
 	}
@@ -239,8 +239,8 @@ func TestALongHeaderCostsWhatItIsLong(t *testing.T) {
 
 // TestRecipientsThatAreLeftOutAreNoted writes to more people than are kept.
 func TestRecipientsThatAreLeftOutAreNoted(t *testing.T) {
-	e, notes, err := Message(strings.NewReader("To: " + strings.Repeat("a@x, ", mostRecipients) + "b@x\r\n\r\n"))
-	if err != nil || len(e.To) != mostRecipients ||
+	e, notes, err := Message(strings.NewReader("To: " + strings.Repeat("a@x, ", maxRecipients) + "b@x\r\n\r\n"))
+	if err != nil || len(e.To) != maxRecipients ||
 		!slices.Contains(notes, "it has more than 10000 recipients; the rest was left out") {
 		t.Errorf("%d recipients, %q, %v", len(e.To), notes, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"reeve"
 )
 
-// names are what columns and keys are called, by what they hold.
-var names = map[string]string{
+// columnKinds maps the names of columns and keys to what they contain.
+var columnKinds = map[string]string{
 	"message_id": "id", "messageid": "id", "id": "id", "message-id": "id",
 	"inbox": "inbox", "mailbox": "inbox", "inbox_id": "inbox", "user": "inbox", "owner": "inbox", "account": "inbox",
 	"folder": "folder", "label": "folder", "labels": "folder",
@@ -27,34 +27,34 @@ var names = map[string]string{
 	"attachments": "attachments",
 }
 
-// meaning is what a column or key holds.
-func meaning(column string) string {
-	return names[strings.ToLower(strings.Trim(strings.TrimPrefix(column, "\ufeff"), " \t\""))]
+// columnKind returns what a column or key contains, or "" if it is unknown.
+func columnKind(column string) string {
+	return columnKinds[strings.ToLower(strings.Trim(strings.TrimPrefix(column, "\ufeff"), " \t\""))]
 }
 
-// record is a mail in fields.
+// record is a mail as separate fields.
 type record struct {
-	text        map[string]string   // by meaning
-	list        map[string][]string // to, cc and bcc where they were lists
+	text        map[string]string   // by kind
+	list        map[string][]string // to, cc and bcc, if they are lists
 	attachments []reeve.EmailAttachment
 	notes       []string
 }
 
-// email makes a mail of a record: of the message it holds whole, or of its fields.
-func (f *file) email(r record) (e reeve.Email, notes []string, err error) {
+// parseRecord converts a record to a mail, from the whole message that it contains or from its fields.
+func (f *file) parseRecord(r record) (e reeve.Email, notes []string, err error) {
 	raw := r.text["message"]
 	whole := raw != "" && (r.text["body"] == "" || r.text["file"] != "")
 	if !whole && r.text["body"] == "" {
 		r.text["body"] = raw
 	}
-	l := &letter{notes: r.notes}
+	l := &messageParser{notes: r.notes}
 	if whole {
 		var more []string
 		if e, more, err = Message(strings.NewReader(raw)); err != nil && r.text["subject"]+r.text["from"] == "" {
 			return e, more, err
 		}
 		l.notes = append(l.notes, more...)
-		if err != nil { // the other columns are a header
+		if err != nil { // use the other columns as the header
 			r.text["body"], whole = raw, false
 		}
 	}
@@ -62,7 +62,7 @@ func (f *file) email(r record) (e reeve.Email, notes []string, err error) {
 		if r.text["subject"]+r.text["from"]+r.text["body"]+r.text["html"]+r.text["id"] == "" && len(r.list["to"]) == 0 {
 			return e, nil, errors.New("it has no subject, sender or text")
 		}
-		e = l.fields(r)
+		e = l.buildEmail(r)
 	}
 	e.Inbox, e.Folder = r.text["inbox"], r.text["folder"]
 	folders := f.folders
@@ -74,19 +74,19 @@ func (f *file) email(r record) (e reeve.Email, notes []string, err error) {
 			folders = parts[1 : len(parts)-1]
 		}
 	}
-	f.address(&e, folders)
+	f.setInbox(&e, folders)
 	return e, l.notes, nil
 }
 
-// fields makes a mail of its columns.
-func (l *letter) fields(r record) reeve.Email {
+// buildEmail builds a mail from the fields of a record.
+func (l *messageParser) buildEmail(r record) reeve.Email {
 	e := &l.email
-	e.MessageID, e.Subject, e.Body, e.Attachments = strings.TrimSpace(r.text["id"]), l.words(r.text["subject"]),
+	e.MessageID, e.Subject, e.Body, e.Attachments = strings.TrimSpace(r.text["id"]), l.decodeHeader(r.text["subject"]),
 		r.text["body"], r.attachments
 	if e.MessageID == "" {
 		l.note("it has no Message-ID, and was given one")
 	}
-	if from := l.addresses(r.text["from"]); len(from) > 0 {
+	if from := l.parseAddresses(r.text["from"]); len(from) > 0 {
 		e.Sender, e.SenderName = reeve.ParseAddress(from[0])
 	}
 	if e.SenderName == "" {
@@ -101,21 +101,21 @@ func (l *letter) fields(r record) reeve.Email {
 		if strings.HasPrefix(text, "[") && json.Unmarshal([]byte(text), to) == nil {
 			continue
 		}
-		*to = l.addresses(strings.ReplaceAll(text, ";", ","))
+		*to = l.parseAddresses(strings.ReplaceAll(text, ";", ","))
 	}
 	if e.Body == "" && r.text["html"] != "" {
 		e.Body = htmlText(r.text["html"])
 	}
-	e.Date = l.date(r.text["date"], "")
+	e.Date = l.parseSentDate(r.text["date"], "")
 	return *e
 }
 
-// columns reads the head of a CSV file.
-func columns(head []string) ([]string, error) {
+// parseColumns returns the kinds of the columns of a CSV file.
+func parseColumns(head []string) ([]string, error) {
 	var known []string
 	out := make([]string, len(head))
 	for i, c := range head {
-		if out[i] = meaning(c); out[i] != "" {
+		if out[i] = columnKind(c); out[i] != "" {
 			known = append(known, out[i])
 		}
 	}

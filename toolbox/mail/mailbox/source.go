@@ -17,10 +17,10 @@ import (
 	"reeve"
 )
 
-// Format is how mail is kept.
+// Format is a storage format of mail.
 type Format string
 
-// The formats.
+// The supported formats.
 const (
 	Maildir Format = "maildir" // a file for each mail, in folders
 	Mbox    Format = "mbox"
@@ -28,53 +28,53 @@ const (
 	JSONL   Format = "jsonl"
 )
 
-// Formats lists them.
+// Formats lists the supported formats.
 func Formats() []Format { return []Format{Maildir, Mbox, CSV, JSONL} }
 
-// Options say how to read, where it cannot be seen.
+// Options set what cannot be detected.
 type Options struct {
-	Format Format // of every file. Default: as each looks
-	Inbox  string // whose mail it is. Default: as folders, files and columns say
+	Format Format // format of every file. Default: detected for each file
+	Inbox  string // name of the inbox. Default: from folders, files and columns
 }
 
-// Source is mail on disk: a file, or a folder of files.
+// Source is mail on disk, in a file or in a folder of files.
 type Source struct {
 	root   string // a folder; "" for a single file
 	file   string // the single file
 	opt    Options
-	nested bool // the first folder is the inbox
+	nested bool // the first folder level names the inbox
 	files  int64
 	size   int64
 }
 
-// Item is what was read: a mail or why there is none, and where the reader stands after it.
+// Item is a mail, or the reason why it could not be read, and the position after it.
 type Item struct {
 	Line     reeve.MailLine
 	Position string
-	Bytes    int64 // of the whole, up to here
+	Bytes    int64 // bytes read so far, of all files
 }
 
-// place is where a reader stands: in a file, or behind it.
-type place struct {
+// position is a position in a source: inside a file, or after it.
+type position struct {
 	File   string `json:"file"`
-	Offset int64  `json:"offset,omitempty"` // what is before it was read; -1 means the whole file
-	Before string `json:"before,omitempty"` // what the bytes before it were, to notice that the file is another
-	N      int64  `json:"n"`                // how many mails were read, so that no two places are the same
+	Offset int64  `json:"offset,omitempty"` // bytes before it were read; -1 means the whole file
+	Before string `json:"before,omitempty"` // hash of the bytes before it, to detect another file
+	N      int64  `json:"n"`                // number of mails read, so that no two positions are equal
 }
 
-func (p place) String() string {
+func (p position) String() string {
 	b, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // it holds strings and numbers
+		panic(err) // strings and numbers only
 	}
 	return string(b)
 }
 
-// Open looks at what is there.
+// Open returns the source at a path. It fails if there is no file or folder.
 func Open(name string, opt Options) (*Source, error) {
 	if opt.Format != "" && !slices.Contains(Formats(), opt.Format) {
-		return nil, reeve.Errorf(reeve.Validation, "%q is not a format of mail", opt.Format).
-			Hintf("maildir, mbox, csv or jsonl")
+		return nil, reeve.Errorf(reeve.Validation, "%q is not a mail format", opt.Format).
+			Hintf("use maildir, mbox, csv or jsonl")
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -92,14 +92,14 @@ func Open(name string, opt Options) (*Source, error) {
 	return s, s.survey()
 }
 
-// Files and Size are how much there is to read.
+// Files returns the number of files.
 func (s *Source) Files() int64 { return s.files }
 
-// Size is in bytes.
+// Size returns the number of bytes in all files.
 func (s *Source) Size() int64 { return s.size }
 
-// survey counts the files and finds out whether the first level of folders are inboxes: they are when mail lies in
-// folders below them, and none beside those.
+// survey counts the files. It also detects whether the first level of folders are inboxes: mail is then only in folders
+// below them.
 func (s *Source) survey() error {
 	shallow, deep := false, false
 	err := s.walk(func(rel string, d fs.DirEntry) error {
@@ -110,7 +110,7 @@ func (s *Source) survey() error {
 		if info, err := d.Info(); err == nil {
 			s.size += info.Size()
 		}
-		switch n := len(folders(rel)); {
+		switch n := len(parentFolders(rel)); {
 		case n >= 2:
 			deep = true
 		default:
@@ -122,8 +122,8 @@ func (s *Source) survey() error {
 	return err
 }
 
-// folders are the folders a file is in, without those that maildirs use for their own ends.
-func folders(rel string) []string {
+// parentFolders returns the folders that contain a file, without the technical folders of maildirs.
+func parentFolders(rel string) []string {
 	parts := strings.Split(path.Dir(rel), "/")
 	return slices.DeleteFunc(parts, func(p string) bool {
 		return p == "." || p == "cur" || p == "new" ||
@@ -131,7 +131,7 @@ func folders(rel string) []string {
 	})
 }
 
-// walk goes through the files in one order, always the same.
+// walk visits the files, always in the same order.
 func (s *Source) walk(f func(rel string, d fs.DirEntry) error) error {
 	tree := os.DirFS(s.root)
 	return fs.WalkDir(tree, ".", func(rel string, d fs.DirEntry, err error) error {
@@ -139,50 +139,50 @@ func (s *Source) walk(f func(rel string, d fs.DirEntry) error) error {
 		case err != nil && rel == ".":
 			return reeve.Errorf(reeve.Unavailable, "%s cannot be read: %w", s.root, err)
 		case err != nil:
-			return f(rel, broken{d, err})
+			return f(rel, unreadableEntry{d, err})
 		case d.IsDir():
-			if d.Name() == "tmp" && rel != "." { // mails that are being delivered
+			if d.Name() == "tmp" && rel != "." { // mails in delivery
 				return fs.SkipDir
 			}
-			if strings.HasPrefix(d.Name(), ".") && rel != "." { // a folder of a maildir, or somebody's own
+			if strings.HasPrefix(d.Name(), ".") && rel != "." { // a maildir folder, or a hidden folder
 				if _, err := fs.Stat(tree, path.Join(rel, "cur")); err != nil {
 					return fs.SkipDir
 				}
 			}
 			return nil
-		case strings.HasPrefix(d.Name(), ".") || own(d.Name()):
+		case strings.HasPrefix(d.Name(), ".") || isServerFile(d.Name()):
 			return nil
 		}
 		return f(rel, d)
 	})
 }
 
-// own tells whether a file is a mail server's own.
-func own(name string) bool {
+// isServerFile reports whether a file belongs to the mail server and is not mail.
+func isServerFile(name string) bool {
 	return strings.HasPrefix(name, "dovecot") || strings.HasPrefix(name, "courier") || name == "maildirfolder" ||
 		name == "subscriptions" || strings.HasSuffix(name, ".msf")
 }
 
-// broken is a file or folder that cannot be looked at.
-type broken struct {
+// unreadableEntry is a file or folder that cannot be read.
+type unreadableEntry struct {
 	fs.DirEntry
 	err error
 }
 
-// Items reads the mails behind a position; empty means from the beginning. An error ends it.
+// Items returns the mails after a position; empty means from the beginning. An error ends the sequence.
 func (s *Source) Items(from string) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		r := &reader{Source: s, yield: yield}
 		if from != "" {
 			if err := json.Unmarshal([]byte(from), &r.at); err != nil {
-				yield(Item{}, reeve.Errorf(reeve.Validation, "%q is not a position of this reader",
-					reeve.Truncate(from, 100)).Hintf("begin again with --restart"))
+				yield(Item{}, reeve.Errorf(reeve.Validation, "%q is not a valid import position",
+					reeve.Truncate(from, 100)).Hintf("start over with --restart"))
 				return
 			}
 			r.resumed = r.at
 		}
-		err := r.all()
-		if err != nil && err != errStop { //nolint:errorlint // it is ours, and never wrapped
+		err := r.readAll()
+		if err != nil && err != errStop { //nolint:errorlint // never wrapped
 			yield(Item{}, err)
 		}
 	}
@@ -190,21 +190,21 @@ func (s *Source) Items(from string) iter.Seq2[Item, error] {
 
 var errStop = errors.New("enough")
 
-// reader goes through a source once.
+// reader reads a source once.
 type reader struct {
 	*Source
 	yield   func(Item, error) bool
-	at      place // where it stands
-	resumed place // where it began
-	bytes   int64 // of the files before this one
+	at      position // current position
+	resumed position // start position
+	bytes   int64    // bytes of the files before the current one
 }
 
-func (r *reader) all() error {
+func (r *reader) readAll() error {
 	if r.root == "" {
 		if r.resumed.Offset < 0 {
 			return nil
 		}
-		return r.one(filepath.Base(r.file), func() (*os.File, error) { return os.Open(r.file) }, nil)
+		return r.readFile(filepath.Base(r.file), func() (*os.File, error) { return os.Open(r.file) }, nil)
 	}
 	root, err := os.OpenRoot(r.root)
 	if err != nil {
@@ -216,64 +216,65 @@ func (r *reader) all() error {
 		if info, err := d.Info(); err == nil {
 			size = info.Size()
 		}
-		if r.resumed.File != "" && (before(rel, r.resumed.File) || rel == r.resumed.File && r.resumed.Offset < 0) {
+		if r.resumed.File != "" && (isBefore(rel, r.resumed.File) || rel == r.resumed.File && r.resumed.Offset < 0) {
 			r.bytes += size
 			return nil
 		}
-		if b, ok := d.(broken); ok {
-			return r.bad(rel, "it cannot be read: %s", plainPath(b.err))
+		if b, ok := d.(unreadableEntry); ok {
+			return r.yieldUnreadable(rel, "it cannot be read: %s", errorWithoutPath(b.err))
 		}
 		if !d.Type().IsRegular() {
-			return r.bad(rel, "it is a link or no file, and was not followed")
+			return r.yieldUnreadable(rel, "it is a link or no file, and was not followed")
 		}
-		err := r.one(rel, func() (*os.File, error) { return root.Open(filepath.FromSlash(rel)) }, folders(rel))
+		err := r.readFile(rel, func() (*os.File, error) { return root.Open(filepath.FromSlash(rel)) },
+			parentFolders(rel))
 		r.bytes += size
 		return err
 	})
 }
 
-// before tells whether a file comes before another on a walk.
-func before(a, b string) bool {
+// isBefore reports whether walk visits file a before file b.
+func isBefore(a, b string) bool {
 	x, y := strings.Split(a, "/"), strings.Split(b, "/")
 	return slices.Compare(x, y) < 0
 }
 
-// one reads one file.
-func (r *reader) one(rel string, open func() (*os.File, error), in []string) (err error) {
+// readFile reads one file.
+func (r *reader) readFile(rel string, open func() (*os.File, error), in []string) (err error) {
 	f, err := open()
 	if err != nil {
-		return r.bad(rel, "it cannot be read: %s", plainPath(err))
+		return r.yieldUnreadable(rel, "it cannot be read: %s", errorWithoutPath(err))
 	}
 	defer f.Close()
 	from := int64(0)
 	if rel == r.resumed.File && r.resumed.Offset > 0 {
-		if from = r.resumed.Offset; tail(f, from) != r.resumed.Before {
-			from = 0 // another file, or one that was written anew: what was read before is found out to be there
+		if from = r.resumed.Offset; hashBefore(f, from) != r.resumed.Before {
+			from = 0 // the file was replaced: read all of it; the import skips mails that it already has
 		}
 	}
 	head := make([]byte, 4096)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
-		return r.bad(rel, "it cannot be read: %s", plainPath(err))
+		return r.yieldUnreadable(rel, "it cannot be read: %s", errorWithoutPath(err))
 	}
-	box := &file{reader: r, rel: rel, f: f, folders: in, in: newCounter(f, from)}
+	box := &file{reader: r, rel: rel, f: f, folders: in, in: newOffsetReader(f, from)}
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return r.bad(rel, "it cannot be read: %s", plainPath(err))
+		return r.yieldUnreadable(rel, "it cannot be read: %s", errorWithoutPath(err))
 	}
-	switch r.kind(rel, head[:n]) {
+	switch r.detectFormat(rel, head[:n]) {
 	case Mbox:
-		return box.mbox()
+		return box.readMbox()
 	case CSV:
-		return box.csv()
+		return box.readCSV()
 	case JSONL:
-		return box.jsonl()
+		return box.readJSONL()
 	case Maildir:
 	}
-	return box.single()
+	return box.readSingle()
 }
 
-// kind is the format of a file by its name, else by how it begins.
-func (r *reader) kind(rel string, head []byte) Format {
+// detectFormat returns the format of a file by its name, or else by its first bytes.
+func (r *reader) detectFormat(rel string, head []byte) Format {
 	if r.opt.Format != "" {
 		return r.opt.Format
 	}
@@ -296,23 +297,23 @@ func (r *reader) kind(rel string, head []byte) Format {
 	return Maildir
 }
 
-// give hands over what was read up to a place.
-func (r *reader) give(line reeve.MailLine, bytes int64) error {
-	fit(&line)
+// yieldLine yields an item at the current position.
+func (r *reader) yieldLine(line reeve.MailLine, bytes int64) error {
+	truncate(&line)
 	if !r.yield(Item{Line: line, Position: r.at.String(), Bytes: bytes}, nil) {
 		return errStop
 	}
 	return nil
 }
 
-// bad is for a file that cannot be read at all.
-func (r *reader) bad(rel, format string, args ...any) error {
-	r.at = place{File: rel, Offset: -1, N: r.at.N + 1}
-	return r.give(reeve.MailLine{Place: rel, Bad: fmt.Sprintf(format, args...)}, r.bytes)
+// yieldUnreadable yields an item for a file that cannot be read at all.
+func (r *reader) yieldUnreadable(rel, format string, args ...any) error {
+	r.at = position{File: rel, Offset: -1, N: r.at.N + 1}
+	return r.yieldLine(reeve.MailLine{Place: rel, Bad: fmt.Sprintf(format, args...)}, r.bytes)
 }
 
-// tail names the bytes before a place in a file.
-func tail(f *os.File, at int64) string {
+// hashBefore returns a hash of the bytes before an offset.
+func hashBefore(f *os.File, at int64) string {
 	b := make([]byte, min(at, 256))
 	if _, err := f.ReadAt(b, at-int64(len(b))); err != nil && err != io.EOF {
 		return ""
@@ -320,8 +321,8 @@ func tail(f *os.File, at int64) string {
 	return reeve.Hash(b)[:16]
 }
 
-// plainPath is a file error without its path, which is told beside it.
-func plainPath(err error) string {
+// errorWithoutPath returns the text of a file error without the path, which the item already contains.
+func errorWithoutPath(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err

@@ -1,5 +1,4 @@
-// Package sample is a small mailbox to try things with: 24 mails to and from the people of a nursery that does not
-// exist.
+// Package sample contains a small mailbox for trials: 24 mails of the staff of a fictitious nursery.
 package sample
 
 import (
@@ -15,10 +14,10 @@ import (
 //go:embed mail.jsonl
 var mails []byte
 
-// Source is what the import of the sample is called.
+// Source is the source name of the sample's import.
 const Source = "sample"
 
-// Mails gives the sample's mails.
+// Mails returns the mails of the sample.
 func Mails() ([]reeve.Email, error) {
 	var list []reeve.Email
 	for text := range bytes.Lines(mails) {
@@ -31,7 +30,7 @@ func Mails() ([]reeve.Email, error) {
 	return list, nil
 }
 
-// Import puts the sample into a workspace. Doing it twice is doing it once.
+// Import imports the sample into a workspace. A second import changes nothing.
 func Import(ctx context.Context, db *store.DB, workspace string) (v reeve.MailImport, err error) {
 	list, err := Mails()
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainPrograms only read, copy or print what they are given: none of them runs a file. A line that uses no other
-// program runs nothing that the workspace holds.
-var plainPrograms = []string{
+// fileSafePrograms read, copy or print their input and never execute a file. A line that uses only these programs runs
+// no file of the workspace.
+var fileSafePrograms = []string{
 	"[", "basename", "base64", "cat", "cd", "chmod", "cksum", "cmp", "comm", "cp", "cut", "date", "df",
 	"diff", "dirname", "du", "echo", "exit", "expand", "expr", "false", "file", "fold", "grep", "head",
 	"id", "ln", "ls", "md5sum", "mkdir", "mv", "nl", "paste", "printf", "pwd", "readlink", "realpath",
@@ -19,8 +19,9 @@ var plainPrograms = []string{
 	"test", "touch", "tr", "true", "truncate", "uname", "uniq", "wc", "whoami",
 }
 
-// obeyed are files that programs run or obey though no command names them.
-var obeyed = map[string][]string{
+// implicitFiles are the files that a program executes or reads as configuration although the command line does not name
+// them.
+var implicitFiles = map[string][]string{
 	"make":   {"GNUmakefile", "makefile", "Makefile"},
 	"gmake":  {"GNUmakefile", "makefile", "Makefile"},
 	"ninja":  {"build.ninja"},
@@ -43,22 +44,23 @@ var obeyed = map[string][]string{
 	"go":     {"go.mod"},
 }
 
-// named is what a line says of the files that it may run.
-type named struct {
-	words    []string // that may be names of files, in the order of the line
-	programs []string // that are run, but for plain ones
-	unclear  []string // words whose meaning is known only when the line runs
-	setsPath bool     // it sets a variable that decides which programs are run
+// commandNames are the names in a command line that matter for the files it may run.
+type commandNames struct {
+	words        []string // possible file names, in the order of the line
+	programs     []string // programs that the line runs, without fileSafePrograms
+	dynamicWords []string // words whose value is known only when the line runs
+	setsPath     bool     // the line sets a variable that decides which programs run
 }
 
-// token is what may be the name of a file in a text that is not read as shell, such as a script in quotes.
-var token = regexp.MustCompile("[^\\s;|&<>()$`\"'\\\\{}*?\\[\\]#=:,!]+")
+// fileToken matches a possible file name in text that is not parsed as shell, such as a quoted script.
+var fileToken = regexp.MustCompile("[^\\s;|&<>()$`\"'\\\\{}*?\\[\\]#=:,!]+")
 
-// onlyWrite are the redirections that write to a file and do not read it.
-var onlyWrite = []syntax.RedirOperator{syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll}
+// writeOnlyRedirects are the redirections that write to a file and do not read it.
+var writeOnlyRedirects = []syntax.RedirOperator{syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll,
+	syntax.AppAll}
 
-// namedIn reads a line.
-func namedIn(line string) (n named, err error) {
+// parseNames returns the names in a command line.
+func parseNames(line string) (n commandNames, err error) {
 	file, err := parse(line)
 	if err != nil {
 		return n, err
@@ -70,45 +72,45 @@ func namedIn(line string) (n named, err error) {
 	}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
-		case *syntax.Redirect: // what is only written to is not run by this
-			if _, ok := literal(node.Word); ok && slices.Contains(onlyWrite, node.Op) {
+		case *syntax.Redirect: // a file that is only written is not executed
+			if _, ok := literalText(node.Word); ok && slices.Contains(writeOnlyRedirects, node.Op) {
 				return false
 			}
 		case *syntax.Assign:
-			n.setsPath = n.setsPath || node.Name != nil && decides(node.Name.Value)
+			n.setsPath = n.setsPath || node.Name != nil && isProtected(node.Name.Value)
 		case *syntax.Word:
-			if text, ok := literal(node); ok {
+			if text, ok := literalText(node); ok {
 				add(&n.words, text)
 			} else {
-				add(&n.unclear, line[node.Pos().Offset():node.End().Offset()])
+				add(&n.dynamicWords, line[node.Pos().Offset():node.End().Offset()])
 			}
 		case *syntax.CallExpr:
 			if len(node.Args) == 0 {
 				break
 			}
-			text, ok := literal(node.Args[0])
+			text, ok := literalText(node.Args[0])
 			name := path.Base(text)
-			known := name == text || slices.Contains(folders, path.Dir(text))
-			if !ok || !known || !slices.Contains(plainPrograms, name) {
+			known := name == text || slices.Contains(systemFolders, path.Dir(text))
+			if !ok || !known || !slices.Contains(fileSafePrograms, name) {
 				add(&n.programs, line[node.Args[0].Pos().Offset():node.Args[0].End().Offset()])
 			}
 		case *syntax.DeclClause, *syntax.FuncDecl, *syntax.CoprocClause, *syntax.ProcSubst:
-			// A function may have a plain program's name.
+			// A function may have the name of a file-safe program.
 			add(&n.programs, strings.Fields(line[node.Pos().Offset():node.End().Offset()])[0])
 		}
 		return true
 	})
-	for _, t := range token.FindAllString(line, -1) {
+	for _, t := range fileToken.FindAllString(line, -1) {
 		add(&n.words, t)
 	}
 	return n, nil
 }
 
-// plain tells whether a line runs nothing but programs that run no files.
-func (n named) plain() bool { return len(n.programs) == 0 && !n.setsPath }
+// runsNoFiles reports whether the line runs only programs that execute no files.
+func (n commandNames) runsNoFiles() bool { return len(n.programs) == 0 && !n.setsPath }
 
-// spellings are the names that a word may hold: itself, or what follows an option.
-func spellings(word string) []string {
+// candidateNames returns the file names that a word may contain: the word itself, and the value of an option.
+func candidateNames(word string) []string {
 	list := []string{word}
 	if _, value, ok := strings.Cut(word, "="); ok && value != "" {
 		list = append(list, value)

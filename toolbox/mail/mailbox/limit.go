@@ -8,14 +8,14 @@ import (
 	"reeve"
 )
 
-// mostMail is how many bytes a mail may have as it is sent to a server, which takes 16 MiB at once: one that is larger
-// would hold up all that come after it, for ever.
-const mostMail = 8 << 20
+// maxMailBytes is the maximum size of an encoded mail. A server accepts 16 MiB per request, so a larger mail would
+// block all mails after it.
+const maxMailBytes = 8 << 20
 
 const cutNote = "its text is longer than 1 MiB and was cut"
 
-// fit cuts a mail's text to what is kept of it, and leaves out a mail that is too large all the same.
-func fit(line *reeve.MailLine) {
+// truncate cuts the text of a mail to the length that is stored. It rejects a mail that is still too large.
+func truncate(line *reeve.MailLine) {
 	e := line.Email
 	if e == nil {
 		return
@@ -29,16 +29,16 @@ func fit(line *reeve.MailLine) {
 			line.Notes = append(line.Notes, cutNote)
 		}
 	}
-	if size(e) <= mostMail/6 { // which no character takes more than
+	if estimateSize(e) <= maxMailBytes/6 { // JSON encodes a byte in at most 6
 		return
 	}
-	if b, err := json.Marshal(e); err != nil || len(b) > mostMail {
+	if b, err := json.Marshal(e); err != nil || len(b) > maxMailBytes {
 		line.Email, line.Bad = nil, "it has more than 8 MiB of subject, addresses and names of attachments"
 	}
 }
 
-// size is about how many bytes a mail has, without what JSON adds.
-func size(e *reeve.Email) int {
+// estimateSize returns the approximate size of a mail without JSON overhead.
+func estimateSize(e *reeve.Email) int {
 	n := len(e.MessageID) + len(e.Inbox) + len(e.Folder) + len(e.Subject) + len(e.Sender) + len(e.SenderName) +
 		len(e.Body) + 1000
 	for _, list := range [][]string{e.Recipients, e.To, e.Cc, e.Bcc} {
