@@ -107,7 +107,7 @@ var goroutines = map[string]string{
 	"cmd/reeve/importmail.go": "mail is read while what was read before is sent",
 	"cmd/reeve/main.go":       "a second signal ends the process at once",
 	"host/host.go":            "Run's own group",
-	"internal/automation/ledger.go": "what a script has noted is written after a while, if no call takes it " +
+	"internal/automation/item_buffer.go": "what a script has noted is written after a while, if no call takes it " +
 		"along",
 	"internal/automation/step.go": "a step ends when whoever waits for it leaves",
 	"internal/gate/batch.go":      "reads of one response run together",
