@@ -5,12 +5,14 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const module = "reeve"
@@ -169,6 +171,9 @@ func TestArchitecture(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		if !ast.IsGenerated(f) {
+			checkWidth(t, fset, p, f)
+		}
 		lines := fset.File(f.Pos()).LineCount()
 		if strings.HasSuffix(p, "_test.go") {
 			if lines > maxTestLines {
@@ -191,8 +196,40 @@ func TestArchitecture(t *testing.T) {
 	}
 	for pkg := range seen {
 		if _, ok := arrows[pkg]; !ok {
-			t.Errorf("package %s is not in the architecture; add it to arrows and to docs/internals/architecture.md", pkg)
+			t.Errorf("package %s is not in the architecture; add it to arrows and to docs/internals/architecture.md",
+				pkg)
 		}
+	}
+}
+
+// maxColumns is the longest line in columns. A tab counts as four.
+const maxColumns = 120
+
+// checkWidth reports long lines. Lines with a raw string, such as struct tags and scripts, may be longer, because a
+// line break would change the string. So may build constraints, the two letter tables of mail search and, in tests,
+// lines with any string.
+func checkWidth(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
+	text, err := os.ReadFile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isRaw := map[int]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		if ok && lit.Kind == token.STRING && (lit.Value[0] == '`' || strings.HasSuffix(p, "_test.go")) {
+			for line := fset.Position(lit.Pos()).Line; line <= fset.Position(lit.End()).Line; line++ {
+				isRaw[line] = true
+			}
+		}
+		return true
+	})
+	for i, line := range strings.Split(string(text), "\n") {
+		columns := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+		if columns <= maxColumns || isRaw[i+1] || strings.HasPrefix(line, "//go:build") ||
+			p == "internal/store/mail_fold.go" {
+			continue
+		}
+		t.Errorf("%s:%d has %d columns; break the line (limit %d)", p, i+1, columns, maxColumns)
 	}
 }
 

@@ -214,7 +214,8 @@ func (t Tool) Validate() error {
 	if len(f) == 0 {
 		return nil
 	}
-	return &Error{Code: Validation, Message: "the declaration of tool " + t.ID + " is not valid: " + f[0].Message, Fields: f}
+	return &Error{Code: Validation, Message: "the declaration of tool " + t.ID + " is not valid: " + f[0].Message,
+		Fields: f}
 }
 
 // Timeout returns the time limit of a call.

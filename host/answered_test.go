@@ -49,7 +49,8 @@ func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", object{"tool_id": id})
 			res := h.Call("a", id, nil)
 			calls++
-			if res.IsError || res.State != reeve.Committed || !strings.Contains(res.Content, "the request succeeded, but") {
+			if res.IsError || res.State != reeve.Committed ||
+				!strings.Contains(res.Content, "the request succeeded, but") {
 				t.Errorf("%s: %+v", id, res)
 			}
 			if name != "empty" && name != "binary" && !strings.Contains(res.Content, "ord-17") {

@@ -98,7 +98,8 @@ func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 		err := h.Backup(t.Context(), file)
 		told := reeve.AsError(err)
 		if told.Code != reeve.Validation || !strings.Contains(told.Message, "nothing was written") ||
-			!strings.Contains(told.Hint, "choose another file name") || !strings.Contains(told.Hint, "reeve restore FILE") {
+			!strings.Contains(told.Hint, "choose another file name") ||
+			!strings.Contains(told.Hint, "reeve restore FILE") {
 			t.Errorf("%s: %v; %s", file, told, told.Hint)
 		}
 	}

@@ -542,7 +542,8 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 			id := res.OperationID
 			<-entered
 			if !early {
-				eventually(t, "its request to be answered", func() bool { op := operation(h, id); return op.IsAwaited() })
+				eventually(t, "its request to be answered",
+					func() bool { op := operation(h, id); return op.IsAwaited() })
 			}
 			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", object{"content": "done"})
 			close(finish)

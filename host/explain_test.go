@@ -51,7 +51,8 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 		h.Settle(t.Context())
 		x = explained(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+
-			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "The call ran and succeeded." || g.ran.count() != 1 {
+			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "The call ran and succeeded." ||
+			g.ran.count() != 1 {
 			t.Errorf("when it has run: %+v", x)
 		}
 

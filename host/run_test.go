@@ -660,7 +660,8 @@ func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
 		}
 	}
 	patch(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
-	if x := judge(call{"tool": "watched"}); x.Outcome != "The call would run." || verdict(x, "budget") != reeve.Passed ||
+	if x := judge(call{"tool": "watched"}); x.Outcome != "The call would run." ||
+		verdict(x, "budget") != reeve.Passed ||
 		verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}

@@ -2,7 +2,7 @@
 // Idempotency-Key, and writes each count to disk before it responds. It also kills the server under test, because only
 // the witness knows when a request has arrived.
 //
-//	POST /effects/{class}/{lane}  make one effect; class keyed ignores a repeated key, other classes count every request
+//	POST /effects/{class}/{lane}  make one effect; class keyed ignores a repeated key, others count all
 //	GET  /effects/{key}           get the count of a key: 200, or 404 if there was no effect
 //	GET  /effects                 list all counts
 //	PUT  /plans/{lane}            set the plans for the next requests in a lane

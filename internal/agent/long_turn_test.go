@@ -139,8 +139,8 @@ func (w *world) past(agent string, calls, bytes int) {
 	})
 }
 
-// TestL13_TurnOfTooManyCallsIsShortened checks that a turn that does not fit is reduced to its input and output, and that
-// the number of messages read is bounded.
+// TestL13_TurnOfTooManyCallsIsShortened checks that a turn that does not fit is reduced to its input and output, and
+// that the number of messages read is bounded.
 func TestL13_TurnOfTooManyCallsIsShortened(t *testing.T) {
 	for _, c := range []struct {
 		agent        string

@@ -26,7 +26,8 @@ func tool(id string, effect reeve.Effect, h func(inv *reeve.Invocation) (any, er
 
 func echo(inv *reeve.Invocation) (any, error) { return "got " + string(inv.Args), nil }
 
-// wellFormed checks that a request is valid: roles alternate, and every call has exactly one result, in the next message.
+// wellFormed checks that a request is valid: roles alternate, and every call has exactly one result, in the next
+// message.
 func wellFormed(t *testing.T, r model.Request) {
 	t.Helper()
 	var open map[string]bool

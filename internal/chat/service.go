@@ -307,7 +307,8 @@ func newUserMessage(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.Tu
 	for _, a := range r.Attachments {
 		if len(a.Data) > 0 || a.URL == "" && a.Hash == "" { // bytes with a hash are stored already
 			a.Size = len(a.Data)
-			if a.Hash, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.ConversationPayload, a.Data); err != nil {
+			if a.Hash, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.ConversationPayload,
+				a.Data); err != nil {
 				return m, err
 			}
 			a.Data = nil

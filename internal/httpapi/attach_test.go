@@ -251,7 +251,8 @@ func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 		object{"tool_id": "shell_exec", "config": object{"network": true, "env": []string{"HOME"}}})
 }
 
-// 20.0 is 20, in settings as in arguments: every whole number of every tool's settings is taken in both forms, and reaches the tool in one. So it is with an agent's own config.
+// Settings accept 20.0 for 20, as arguments do. Every integer in the settings of every tool, and in an agent's config,
+// is accepted in both forms and reaches the tool in one.
 func TestG13_WholeNumbersInSettings(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -20,8 +20,8 @@ import (
 	"reeve/reevetest"
 )
 
-// The sweeps below send bad input to every route. Each response is a problem document with a path and a hint, nothing is
-// written, and the server handles the next request.
+// The sweeps below send bad input to every route. Each response is a problem document with a path and a hint, nothing
+// is written, and the server handles the next request.
 
 // sweep returns a server with test data, its operations, and a check that nothing was written.
 func sweep(t *testing.T) (*reevetest.Host, []operation, map[string]sample, func()) {

@@ -137,8 +137,8 @@ func TestCalls_EveryStatus(t *testing.T) {
 	})
 }
 
-// A call that is skipped because an earlier call of the batch waits is reported as an error. Sent again with the same key,
-// the batch continues with that call.
+// A call that is skipped because an earlier call of the batch waits is reported as an error. Sent again with the same
+// key, the batch continues with that call.
 func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {

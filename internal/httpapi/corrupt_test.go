@@ -291,7 +291,8 @@ func TestI09_ACorruptToolIsNotCalled(t *testing.T) {
 	})
 }
 
-// A corrupt limit of an agent (tool settings, profile or budget) forbids the calls that need it. Other calls still work.
+// A corrupt limit of an agent (tool settings, profile or budget) forbids the calls that need it. Other calls still
+// work.
 func TestI09_ACorruptLimitForbids(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {

@@ -268,8 +268,8 @@ func (u until) Err() error {
 	return nil
 }
 
-// A merge is recorded even if the client disconnects after the default branch has moved. If the server crashes before it
-// records a merge, the next merge request records it.
+// A merge is recorded even if the client disconnects after the default branch has moved. If the server crashes before
+// it records a merge, the next merge request records it.
 func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

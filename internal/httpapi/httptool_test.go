@@ -180,8 +180,8 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		reeve.NotFound)
 }
 
-// A tool that refers to a secret can send it anywhere. Only an owner may create such a tool, or update a tool that refers
-// or referred to a secret.
+// A tool that refers to a secret can send it anywhere. Only an owner may create such a tool, or update a tool that
+// refers or referred to a secret.
 func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 	t.Parallel()
 	f := newFar(t)

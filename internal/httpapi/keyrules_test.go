@@ -7,8 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// Every POST route has an entry in keyRules, and every entry has a route. The routes with the rule ownKey are those that
-// ownKeyRoutes matches.
+// Every POST route has an entry in keyRules, and every entry has a route. The routes with the rule ownKey are those
+// that ownKeyRoutes matches.
 func TestG30_EveryPostHasAKeyRule(t *testing.T) {
 	t.Parallel()
 	api := humago.New(http.NewServeMux(), openAPIConfig(""))

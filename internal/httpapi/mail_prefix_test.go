@@ -239,7 +239,8 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 	})
 }
 
-// TestI13_PunctuationAroundPrefix asks for a prefix among signs of all sorts, and at the end of a phrase: it stays a prefix.
+// TestI13_PunctuationAroundPrefix asks for a prefix among signs of all sorts, and at the end of a phrase: it stays a
+// prefix.
 func TestI13_PunctuationAroundPrefix(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
 		t.Parallel()

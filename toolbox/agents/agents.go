@@ -1,7 +1,8 @@
 // Package agents is the pack of tools with which an agent calls another agent.
 //
-// delegate hands a task to an agent in a new conversation. loop_in adds an agent to the current conversation. Both calls
-// wait for the answer as a row, not as a goroutine: package internal/agent delivers the answer when the other run ends.
+// delegate hands a task to an agent in a new conversation. loop_in adds an agent to the current conversation. Both
+// calls wait for the answer as a row, not as a goroutine: package internal/agent delivers the answer when the other run
+// ends.
 package agents
 
 import (
@@ -107,8 +108,8 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 	return nil
 }
 
-// check refuses to call an agent that is not in the caller's list. It ignores the lists of the agents on whose behalf the
-// caller acts, because their rights limit the other agent in any case.
+// check refuses to call an agent that is not in the caller's list. It ignores the lists of the agents on whose behalf
+// the caller acts, because their rights limit the other agent in any case.
 func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
 	if inv.CheckFor != "" {
 		return nil

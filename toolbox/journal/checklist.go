@@ -66,8 +66,8 @@ func (p *Pack) checklistTools() []reeve.Tool {
 			}),
 		withPreview(p, newWriteTool(p, reeve.Tool{ID: "move_checklist_items", Name: "Move Checklist Items",
 			Capability: ChecklistWrite, Identity: []string{"item_ids", "from_checklist_id"},
-			Description: "Move items to the end of another checklist. The items keep their order. Both checklists must " +
-				"be in your categories."},
+			Description: "Move items to the end of another checklist. The items keep their order. Both checklists " +
+				"must be in your categories."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.ItemMove) error {
 				return r.TouchChecklist(ctx, in.FromID, in.ToID)
 			},

@@ -37,8 +37,9 @@ func (p *Pack) conclusionTools() []reeve.Tool {
 		withPreview(p, newWriteTool(p, reeve.Tool{ID: "conclude_task_with_rollover",
 			Name:       "Conclude Task with Rollover",
 			Capability: TaskWrite, Identity: []string{"task_id"},
-			Description: "Close a task and move its open checklist items to another task, or to a new one. Done items " +
-				"stay, and the two tasks are linked in both directions. Without open items it only closes the task."},
+			Description: "Close a task and move its open checklist items to another task, or to a new one. Done " +
+				"items stay, and the two tasks are linked in both directions. Without open items it only " +
+				"closes the task."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.Rollover) error {
 				return r.TouchTask(ctx, in.TaskID, in.TargetTaskID)
 			},

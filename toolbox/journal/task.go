@@ -157,8 +157,8 @@ func (p *Pack) taskTools() []reeve.Tool {
 				return writeResult{Task: &t}, err
 			}),
 		withPreview(p, newEditTool(p, reeve.Tool{ID: "update_task_fields", Name: "Update Task", Identity: one,
-			Description: "Change several fields of a task at once: title, description, status, priority, estimate, due " +
-				"date, language, category. Fields that you leave out stay unchanged. To move a task to another " +
+			Description: "Change several fields of a task at once: title, description, status, priority, estimate, " +
+				"due date, language, category. Fields that you leave out stay unchanged. To move a task to another " +
 				"category, you need access to both."},
 			func(in fieldArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
 				return in.TaskID, in.change(), in.UndoGuard

@@ -31,7 +31,8 @@ type sendArgs struct {
 func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "send_media", Name: "Send media", Category: "communication",
 		Pack: "media", Capability: "files.read", Effect: reeve.Local, Risk: reeve.LowRisk,
-		TimeoutMS: 15_000, Description: "Send a file from the workspace, such as a picture, a document or audio, to the " +
+		TimeoutMS: 15_000, Description: "Send a file from the workspace, such as a picture, a document or audio, to " +
+			"the " +
 			"people of the conversation. They see it next to your answer. Returns its name, type and size.",
 		Check: func(ctx context.Context, inv *reeve.Invocation) error {
 			in, err := reeve.Args[sendArgs](inv)

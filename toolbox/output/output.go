@@ -69,7 +69,8 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	// In JSON, quotes and line ends take more bytes than in the output.
 	return reeve.Page(inv, len(body), func(n int) (readResult, error) {
 		from, to, shown := got.RedactedPart(len(wholeCharacters(got, n)))
-		return readResult{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to, Size: got.Size,
+		return readResult{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to,
+			Size:      got.Size,
 			Remaining: got.Size - to}, nil
 	})
 }

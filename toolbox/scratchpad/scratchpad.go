@@ -40,10 +40,12 @@ func (p *Pack) Tools() []reeve.Tool {
 			Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
 	}
 	w := tool("scratchpad_write", "Write Scratchpad",
-		"Replace this session's scratchpad. Use it to note the goal, open steps and findings of the current work.", reeve.Local)
+		"Replace this session's scratchpad. Use it to note the goal, open steps and findings of the current work.",
+		reeve.Local)
 	w.Parameters = []byte(schema)
 	return []reeve.Tool{
-		reeve.MustTool(tool("scratchpad_read", "Read Scratchpad", "Read this session's scratchpad: the notes on the current work.", reeve.Read),
+		reeve.MustTool(tool("scratchpad_read", "Read Scratchpad",
+			"Read this session's scratchpad: the notes on the current work.", reeve.Read),
 			p.read),
 		reeve.MustTool(w, p.write),
 		reeve.MustTool(tool("scratchpad_clear", "Clear Scratchpad", "Empty this session's scratchpad.", reeve.Local),

@@ -27,8 +27,8 @@ const (
 type Guard struct {
 	// Allow lists the operator's exceptions. An entry opens only what it names:
 	//
-	//	name, name:port        a request that names exactly this host may reach loopback and private addresses, but never
-	//	                       link-local, metadata, multicast or unspecified addresses
+	//	name, name:port        a request that names exactly this host may reach loopback and private addresses, but
+	//	                       never link-local, metadata, multicast or unspecified addresses
 	//	address, address:port  a request that names exactly this address may reach it
 	//	CIDR                   a request may reach any address in the range, under any name
 	//

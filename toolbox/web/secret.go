@@ -63,8 +63,8 @@ func (r *request) resolveSecrets(ctx context.Context, workspace string) (map[str
 				Hintf("an operator can set the secret %s in this workspace", name)
 		case err != nil:
 			return nil, reeve.Errorf(reeve.Unavailable, "secret %s cannot be read now", name).
-				Hintf("try again; if the error persists, the secret was stored with another key: servers that share a " +
-					"database need the same secret.key (check with reeve doctor)")
+				Hintf("try again; if the error persists, the secret was stored with another key: servers that share " +
+					"a database need the same secret.key (check with reeve doctor)")
 		case reeve.CheckSecret(v) != nil: // an external provider, or stored before this check existed
 			return nil, reeve.Errorf(reeve.Unauthenticated, "secret %s cannot be used", name).
 				Hintf("a secret must be %s", reeve.SecretRule)

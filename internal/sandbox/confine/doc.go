@@ -4,8 +4,8 @@
 // child builds a world of its own, gives up every right, and only then becomes the command. What holds it is the
 // kernel, never a list of bad words:
 //
-//   - namespaces for users, mounts, processes, network and IPC: it sees its workspace, the system's programs, a fresh /proc and
-//     /tmp, and nobody else;
+//   - namespaces for users, mounts, processes, network and IPC: it sees its workspace, the system's programs, a fresh
+//     /proc and /tmp, and no other process;
 //   - Landlock: only the workspace and /tmp can be written;
 //   - seccomp: no mounting, tracing, io_uring, keys, new namespaces or odd sockets;
 //   - limits on processes, memory, file sizes and processor time, a deadline, and an eye on the disk.

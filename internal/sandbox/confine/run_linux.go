@@ -170,7 +170,8 @@ func attributes(c Command) (*syscall.SysProcAttr, error) {
 		}
 		return a, nil
 	}
-	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP
+	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC |
+		syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP
 	if !c.Network {
 		a.Cloneflags |= syscall.CLONE_NEWNET
 	}

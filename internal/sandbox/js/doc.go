@@ -1,7 +1,8 @@
 // Package js runs JavaScript and TypeScript that nobody vouches for.
 //
 //	pool := js.New(js.Config{})
-//	value, err := pool.Run(ctx, js.Script{Source: source, Functions: []string{"Mail.list"}}, js.Limits{Time: time.Minute}, host)
+//	script := js.Script{Source: source, Functions: []string{"Mail.list"}}
+//	value, err := pool.Run(ctx, script, js.Limits{Time: time.Minute}, host)
 //
 // # What a script is
 //

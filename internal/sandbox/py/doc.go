@@ -15,14 +15,14 @@
 // imported what there is to import. Each run has a machine of its own that begins there: a copy of the image that costs
 // what it changes. Nothing is carried over.
 //
-//   - The machine can call a handful of functions, which give it its code and take its output (package guest). All others refuse.
-//   - It is run in a worker process that is confined from outside (Config.Confine; package confine) to its interpreter's folder, to read, and
-//     that has locked itself in (package lock): a filter on system calls, limits, no variables, no files but the image. Whoever broke out
-//     of the machine would find nothing there.
+//   - The machine can call only the few functions that pass its code in and its output out (package guest).
+//   - It runs in a worker process. Package confine limits the process to reading the interpreter's folder. Package lock
+//     adds a system call filter and limits from inside. The process has no variables and no files except the image, so
+//     code that escapes the machine finds nothing.
 //   - Workers belong to one owner, a workspace: what one breaks is never used for another.
 //   - A run that is not over in time, or whose caller goes away, is ended with its process, by the kernel.
-//   - Inside, a hook refuses what the interpreter announces (opening, importing, starting), and imports say what there is. This gives
-//     clear errors; nothing relies on it.
+//   - Inside the interpreter, an audit hook refuses to open files, import modules and start processes. It makes errors
+//     clear; security does not depend on it.
 //
 // # Where the interpreter comes from
 //

@@ -20,7 +20,8 @@ import (
 )
 
 // growing are the tables that grow without limit. Queries on them must use an index.
-var growing = []string{"approvals", "calls", "checklist_items", "checklists", "emails", "events", "items", "links", "messages",
+var growing = []string{"approvals", "calls", "checklist_items", "checklists", "emails", "events", "items", "links",
+	"messages",
 	"notifications", "payloads", "plan_blocks",
 	"plan_pins", "ratings", "runs", "script_runs", "session_files", "tasks", "time_entries", "wakes"}
 

@@ -156,7 +156,8 @@ func filter(j Job) []unix.SockFilter {
 	for _, nr := range deny {
 		p = append(p, unix.SockFilter{Code: equal, K: nr, Jf: 1}, unix.SockFilter{Code: ret, K: refuse})
 	}
-	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	p = append(p,
 		// its flags cannot be looked at; the C library falls back to clone
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE3, Jf: 1},

@@ -280,7 +280,8 @@ func (e *engine) here() value { return quickjs.XJS_CallConstructor(e.tls, e.ctx,
 
 // compile reads a script that may await at its top level, without running it. An exception is a syntax error.
 func (e *engine) compile(name, source string) value {
-	const flags = quickjs.MJS_EVAL_TYPE_GLOBAL | quickjs.MJS_EVAL_FLAG_ASYNC | quickjs.MJS_EVAL_FLAG_STRICT | quickjs.MJS_EVAL_FLAG_COMPILE_ONLY
+	const flags = quickjs.MJS_EVAL_TYPE_GLOBAL | quickjs.MJS_EVAL_FLAG_ASYNC | quickjs.MJS_EVAL_FLAG_STRICT |
+		quickjs.MJS_EVAL_FLAG_COMPILE_ONLY
 	return e.eval(name, source, flags)
 }
 
