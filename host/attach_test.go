@@ -118,10 +118,10 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 		"http://169.254.169.254/latest/meta": {http.StatusForbidden, reeve.Denied, "network policy"},
 		"http://[::ffff:127.0.0.1]/cat.png":  {http.StatusForbidden, reeve.Denied, "network policy"},
 		g.URL + "/away":                      {http.StatusForbidden, reeve.Denied, "network policy"},
-		g.URL + "/none":                      {http.StatusBadRequest, reeve.Validation, "answered 404"},
+		g.URL + "/none":                      {http.StatusBadRequest, reeve.Validation, "responded 404"},
 		g.URL + "/page": {http.StatusBadRequest, reeve.Validation,
 			"is not image/png but text/html"},
-		g.URL + "/tired":            {http.StatusServiceUnavailable, reeve.Unavailable, "answered 503"},
+		g.URL + "/tired":            {http.StatusServiceUnavailable, reeve.Unavailable, "responded 503"},
 		g.URL + "/huge":             {http.StatusRequestEntityTooLarge, reeve.TooLarge, "more than"},
 		"ftp://example.com/cat.png": {http.StatusBadRequest, reeve.Validation, "web address"},
 	} {
@@ -175,7 +175,7 @@ func TestW23_PicturesByAddress(t *testing.T) {
 	r := h.Do("POST", "/v1/chat/completions",
 		object{"model": "bot", "messages": []object{{"role": "user",
 			"content": []object{{"type": "image_url", "image_url": object{"url": g.URL + "/none"}}}}}})
-	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "answered 404") {
+	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "responded 404") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
 }

@@ -125,7 +125,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 	tools := []reeve.Tool{asyncTool("look", reeve.Read, itWillCome), asyncTool("send", reeve.Keyed, itWillCome),
 		asyncTool("check", reeve.Verifiable, itWillCome), asyncTool("shoot", reeve.Unsafe, itWillCome)}
 	script := "- {when: begin, calls: [{name: look, args: {}}, {name: send, args: {}}, {name: check, args: {}}, " +
-		"{name: shoot, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n- {when: hello, text: 'Still " +
+		"{name: shoot, args: {}}]}\n- {when: {result: Started}, text: 'I have begun.'}\n- {when: hello, text: 'Still " +
 		"here.'}\n"
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 // A turn that fails, or that hands over to its client, does not wait either.
 func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
 	t.Parallel()
-	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: started}, fail: {status: 400, " +
+	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: Started}, fail: {status: 400, " +
 		"message: broken}}\n"
 	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
 		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
@@ -210,7 +210,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 	}
 	tools := []reeve.Tool{asyncTool("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })),
 		asyncTool("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(t.Context(), nil) }))}
-	script := "- {when: begin, calls: [{name: now, args: {}}, {name: later, args: {}}]}\n- {when: {result: started}, " +
+	script := "- {when: begin, calls: [{name: now, args: {}}, {name: later, args: {}}]}\n- {when: {result: Started}, " +
 		"text: 'I have begun.'}\n"
 	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		finish = make(chan struct{})
@@ -239,7 +239,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has arrived, text: 'It is done.'}\n- {when: " +
-		"{result: started}, text: 'I have begun.'}\n"
+		"{result: Started}, text: 'I have begun.'}\n"
 	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
 		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 			for range 10 {
@@ -448,7 +448,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 		}))
 	}
 	script := "- {when: {result: EARLY}, text: 'It is done.'}\n- {when: EARLY, text: 'It is done.'}\n- {when: " +
-		"{result: started}, text: 'I have begun.'}\n"
+		"{result: Started}, text: 'I have begun.'}\n"
 	for _, tool := range tools {
 		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
 	}

@@ -97,7 +97,7 @@ func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 	var got reeve.Result
 	h.Want(http.StatusOK, &got, "POST", "/api/agents/bot/calls",
 		object{"tool": "send_media", "args": json.RawMessage(`{"path":"/shared/chart.png"}`)})
-	if !got.IsError || got.Code != reeve.ToolFailed || !strings.Contains(got.Message, "nobody asked") {
+	if !got.IsError || got.Code != reeve.ToolFailed || !strings.Contains(got.Message, "does not belong to a conversation") {
 		t.Errorf("outside any conversation it came to %+v", got)
 	}
 }

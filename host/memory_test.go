@@ -45,8 +45,8 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		heard := &eavesdropper{Model: script(t, `answers:
-- {when: {system: /keep the memory/, said: /said before/}, text: SECOND}
-- {when: {system: /keep the memory/}, text: FIRST}
+- {when: {system: /maintain the memory/, said: /Summary of earlier turns/}, text: SECOND}
+- {when: {system: /maintain the memory/}, text: FIRST}
 - {when: {said: /./}, text: answered}
 `)}
 		cfg.Model = heard
@@ -101,7 +101,7 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		heard := &eavesdropper{Model: script(t, `answers:
-- {when: {system: /keep the memory/}, fail: {status: 400, message: I will not}}
+- {when: {system: /maintain the memory/}, fail: {status: 400, message: I will not}}
 - {when: {said: /./}, text: answered}
 `)}
 		cfg.Model = heard
@@ -131,7 +131,7 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	cfg.Model = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
+	cfg.Model = script(t, "answers:\n- {when: {system: /maintain the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
 		"text: answered}\n")
 	h := reevetest.StartWith(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",

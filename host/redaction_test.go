@@ -230,7 +230,7 @@ func TestG21_ATokenLosesItsSignatureUnlessTheToolPassesIt(t *testing.T) {
 func TestG21_AShortSecretIsRefused(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
-	for value, why := range map[string]string{"abcde": "too short", "abcde\n": "too short", "key [REDACTED]": "mark"} {
+	for value, why := range map[string]string{"abcde": "too short", "abcde\n": "too short", "key [REDACTED]": "replaces redacted secrets"} {
 		if r := h.Want(400, nil, "PUT", "/api/secrets/S", object{"value": value}); !strings.Contains(string(r.Body),
 			why) {
 			t.Errorf("%q: %s", value, r.Body)

@@ -579,10 +579,10 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 		}
 	}
 	if x := explained(h, h.Call(a.ID, "long", nil).CallID); !strings.Contains(fmt.Sprint(x.Steps),
-		"cut from 20000 bytes") {
+		"truncated from 20000 bytes") {
 		t.Errorf("%+v", x)
 	}
-	if x := explained(h, h.Call(a.ID, "fails", nil).CallID); x.Outcome != "It ran and failed: no luck" {
+	if x := explained(h, h.Call(a.ID, "fails", nil).CallID); x.Outcome != "The call ran and failed: no luck" {
 		t.Errorf("%+v", x)
 	}
 	_, p, _ := do(h, a.ID, call{"tool": "keyed", "args": 3})

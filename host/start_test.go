@@ -137,7 +137,7 @@ func TestStart_ClosedBeforeItWasOpened(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := h.Handler(t.Context()); err == nil || err.Error() != "closed" {
+	if _, err := h.Handler(t.Context()); err == nil || err.Error() != "the host is closed" {
 		t.Errorf("%v", err)
 	}
 }
@@ -248,11 +248,11 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		{"UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100",
 			"schema version 43 is from before the first release", reeve.Unsupported},
 		{"DROP INDEX calls_inbox; CREATE UNIQUE INDEX calls_inbox ON calls (id)",
-			"these are not as in its schema version ", reeve.Validation},
+			"these parts differ from its schema version ", reeve.Validation},
 		// without its primary key
 		{"CREATE TABLE other AS SELECT * FROM secrets; DROP TABLE secrets; ALTER TABLE other RENAME TO secrets",
 			": secrets; nothing", reeve.Validation},
-		{"DELETE FROM goose_db_version", "not one of Reeve's", reeve.Validation},
+		{"DELETE FROM goose_db_version", "the database of another program", reeve.Validation},
 	} {
 		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "changed.db"),
 			c.statements))

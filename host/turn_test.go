@@ -163,7 +163,7 @@ func far(sent *sync.Map) reeve.Tool {
 	return t
 }
 
-const farScript = "- {when: begin, calls: [{name: far, args: {}}]}\n- {when: {result: started}, text: 'I have " +
+const farScript = "- {when: begin, calls: [{name: far, args: {}}]}\n- {when: {result: Started}, text: 'I have " +
 	"begun.'}\n- {when: has arrived, text: 'It is done.'}\n"
 
 func TestW11_ARestartWithWorkPending(t *testing.T) {

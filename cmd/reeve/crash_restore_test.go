@@ -263,7 +263,7 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 		}
 	}
 	if out, err := r.cli(ctx, w, append([]string{"resume"}, resume...)...); err != nil ||
-		!strings.Contains(out, "the server goes on") {
+		!strings.Contains(out, "resumed the server") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	must(c.do(ctx, "GET", "/api/inbox", nil, &inbox))

@@ -12,7 +12,7 @@ import (
 )
 
 const memoryModel = `answers:
-  - {when: {system: /keep the memory/}, text: "Three words long."}
+  - {when: {system: /maintain the memory/}, text: "Three words long."}
   - {when: {said: /./}, text: "Heard."}
 `
 

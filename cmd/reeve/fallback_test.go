@@ -166,7 +166,7 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 		t.Fatal(got)
 	}
 	if got := run("rm -rf .git; echo more >> new.txt; echo x > " + dir + "/evil"); !strings.Contains(got,
-		"made anew") || !strings.Contains(got, `"commit":"`) {
+		"created again") || !strings.Contains(got, `"commit":"`) {
 		t.Error(got)
 	}
 	var list api.BranchList

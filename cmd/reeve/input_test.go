@@ -12,8 +12,8 @@ func TestDocument(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"id": "a", "timeout_ms": 1000}`:    "",
 		"\ufeffid: ä\ntimeout_ms: 1000\n":    "",
-		`{"id": "a", "id": "b"}`:             `the key "id" twice in one object`,
-		`{"id": "a", "spec": {"a":1,"a":2}}`: `the key "a" twice in one object`,
+		`{"id": "a", "id": "b"}`:             `key "id" appears twice in one object`,
+		`{"id": "a", "spec": {"a":1,"a":2}}`: `key "a" appears twice in one object`,
 		"id: a\nid: b\n":                     "already defined",
 		"id: a\xff\n":                        "not UTF-8",
 		"{\"id\": \"a\xff\"}":                "not UTF-8",

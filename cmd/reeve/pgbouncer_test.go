@@ -115,7 +115,7 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 	doctor := exec.CommandContext(ctx, r.program, "doctor")
 	doctor.Env = append([]string{"PATH=" + os.Getenv("PATH")}, r.environment(w)...)
 	out, err := doctor.CombinedOutput()
-	if !strings.Contains(string(out), "through a connection pooler, so reeve backup needs database_direct") {
+	if !strings.Contains(string(out), "uses a pooler, so reeve backup requires database_direct") {
 		t.Errorf("reeve doctor: %v\n%s", err, out)
 	}
 	db, err := w.open()

@@ -18,7 +18,7 @@ func TestNames_AgentCategoriesMustExist(t *testing.T) {
 		h := w.start(t)
 		p := refused(t, h.Do("POST", "/api/agents", object{"name": "coach", "categories": []string{"gym"}}), 400,
 			reeve.Validation)
-		if len(p.Errors) != 1 || p.Errors[0].Path != "/categories/0" || !strings.Contains(p.Hint, "none yet") {
+		if len(p.Errors) != 1 || p.Errors[0].Path != "/categories/0" || !strings.Contains(p.Hint, "no categories yet") {
 			t.Errorf("%+v", p)
 		}
 		made := func(name string) string {
