@@ -174,7 +174,7 @@ func check(t *testing.T, h *reevetest.Host) {
 	var done reeve.Operation
 	h.Want(http.StatusOK, &done, "GET", "/api/operations/"+inbox.Approvals[0].OperationID, nil)
 	// An approval does not cover a tool whose contract a later version changed. Such a call is denied.
-	if done.State != reeve.Committed && done.State != reeve.Denied {
+	if done.State != reeve.Committed && done.State != reeve.DeniedOp {
 		t.Errorf("the approved call is %s: %s", done.State, done.Message)
 	}
 
