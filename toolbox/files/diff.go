@@ -61,6 +61,7 @@ func writeRedacted(out *strings.Builder, edits []diff.Edit, oldHidden, newHidden
 			deleted.WriteString(secret)
 		case diff.Insert:
 			inserted.WriteString(secret)
+		case diff.Keep: // an unchanged line changes no secret
 		}
 		out.WriteByte(byte(e.Op))
 		out.WriteString(line)
