@@ -114,7 +114,7 @@ func serve(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	host.CollectGarbage()
-	h, err := host.New(ctx, host.Config{Dir: dir, Listen: "127.0.0.1:0", Mind: instant{}, Rate: 1e6, Burst: 1e6,
+	h, err := host.New(ctx, host.Config{Dir: dir, Listen: "127.0.0.1:0", Model: instant{}, Rate: 1e6, Burst: 1e6,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
