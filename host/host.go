@@ -217,8 +217,8 @@ func (h *Host) assemble() (err error) {
 // listBuiltinTools returns the built-in tools.
 func (h *Host) listBuiltinTools(guard web.Guard) ([]reeve.Tool, error) {
 	cfg, p := h.cfg, h.services
-	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Keep: payloadStore{h.db},
-		Projects: fileProjects{p.branches}, Made: confine.KeepServerFile})
+	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Blobs: payloadStore{h.db},
+		Projects: fileProjects{p.branches}, OnCreate: confine.KeepServerFile})
 	if err != nil {
 		return nil, err
 	}

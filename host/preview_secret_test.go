@@ -33,7 +33,7 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 		"\n-----END PRIVATE KEY-----", "amber lynx A sleeps"
 	h.Want(204, nil, "PUT", "/api/secrets/STORED", object{"value": stored})
 	const red = "[REDACTED]\n"
-	changes := "\\ What is [REDACTED] is not the same before and after\n"
+	changes := "\\ The text shown as [REDACTED] changes\n"
 	same := func(n int) string { return strings.Repeat(" "+red, n) }
 	edit := func(old, new string) call {
 		return call{"tool": "file_edit", "args": object{"path": "/shared/k", "old": old, "new": new}}

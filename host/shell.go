@@ -52,8 +52,8 @@ func (p shellProjects) ReadFolder(ctx context.Context, inv *reeve.Invocation, pr
 // fileProjects adapts branches for the file tools.
 type fileProjects struct{ *branch.Service }
 
-// Of returns the project that an agent's commands work on.
-func (w fileProjects) Of(ctx context.Context, workspace, agent string) (project string, err error) {
+// GetProject returns the project that an agent works on.
+func (w fileProjects) GetProject(ctx context.Context, workspace, agent string) (project string, err error) {
 	err = w.DB.View(ctx, func(s *store.Snap) error {
 		a, err := s.Agents().GetAgent(ctx, workspace, agent)
 		if err != nil {

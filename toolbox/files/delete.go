@@ -13,7 +13,7 @@ import (
 type deleteArgs struct {
 	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"A file or folder under /shared, /tmp or /project"`
 	Recursive bool   `json:"recursive,omitempty" doc:"True to delete a folder and its contents"`
-	Expect    string `json:"expect,omitempty" maxLength:"80" doc:"Delete only if the file is in this state. Set by undo"`
+	Expect    string `json:"expect,omitempty" maxLength:"80" doc:"Delete only in this state. Set by undo"`
 }
 
 type deleteResult struct {
@@ -21,10 +21,10 @@ type deleteResult struct {
 	Kind string `json:"kind" doc:"file, dir or link"`
 	Kept string `json:"kept" doc:"State that was deleted, as hash for file_restore"`
 	Left bool   `json:"left_over,omitempty" doc:"True if it is deleted but its disk space is not free yet"`
-	saved
+	commitInfo
 }
 
-func deleted(v vpath, was state) deleteResult {
+func newDeleteResult(v vpath, was state) deleteResult {
 	r := deleteResult{Path: v.String(), Kind: string(was.kind), Kept: was.String()}
 	if was.kind == file || was.kind == program {
 		r.Kind = "file"
@@ -33,114 +33,117 @@ func deleted(v vpath, was state) deleteResult {
 }
 
 func (p *Pack) deleteTool() reeve.Tool {
-	t := declare("file_delete", "Delete file",
+	t := newTool("file_delete", "Delete file",
 		"Delete a file under /shared, /tmp or /project, or with recursive a folder and its contents. The old "+
-			"contents are kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTime)
+			"contents are kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTimeout)
 	t.Risk = reeve.HighRisk
 	t.Identity = []string{"path"}
-	t.Check = checks(p, func(in deleteArgs) (vpath, error) { return targetPath("path", in.Path) })
+	t.Check = newPathCheck(p, func(in deleteArgs) (vpath, error) { return parseWritePath("path", in.Path) })
 	t.Preview = p.previewDelete
 	t.Verify = p.verifyDelete
 	return reeve.MustTool(t, p.delete)
 }
 
-// doomed looks at what a call would delete, and keeps it if told to.
-func (p *Pack) doomed(ctx context.Context, pl place, in deleteArgs, keep keepBytes) (found, error) {
-	info, err := pl.lstat()
+// snapshotForDelete reads the entry that a call would delete and passes its contents to save, unless save is nil. It
+// fails if the entry is a folder and the call is not recursive, and if the state is not the expected one.
+func (p *Pack) snapshotForDelete(ctx context.Context, loc location, in deleteArgs, save blobSaver) (snapshot, error) {
+	info, err := loc.lstat()
 	if err != nil {
-		return found{}, err
+		return snapshot{}, err
 	}
 	if info.IsDir() && !in.Recursive {
-		return found{}, reeve.Errorf(reeve.ToolFailed, "%s is a folder", pl.path).
-			Hintf("pass recursive true to delete it with all that is in it")
+		return snapshot{}, reeve.Errorf(reeve.ToolFailed, "%s is a folder", loc.path).
+			Hintf("set recursive to true to delete it with its contents")
 	}
-	was, err := p.look(ctx, pl, keep)
+	was, err := p.readSnapshot(ctx, loc, save)
 	if err == nil && was.kind == absent {
-		err = fault(fs.ErrNotExist, pl.path)
+		err = convertError(fs.ErrNotExist, loc.path)
 	}
 	if err == nil && in.Expect != "" && in.Expect != was.String() {
-		err = movedOn(pl.path)
+		err = staleError(loc.path)
 	}
 	return was, err
 }
 
 func (p *Pack) delete(ctx context.Context, in deleteArgs) (deleteResult, error) {
-	v, err := targetPath("path", in.Path)
+	v, err := parseWritePath("path", in.Path)
 	if err != nil {
 		return deleteResult{}, err
 	}
 	inv := reeve.InvocationFrom(ctx)
-	g, leave, err := p.working(ctx, inv, v, "file_delete")
+	roots, finish, err := p.openForWriting(ctx, inv, v, "file_delete")
 	if err != nil {
 		return deleteResult{}, err
 	}
-	out, err := p.take(ctx, inv, g, v, in)
-	out.saved = leave(err == nil)
+	out, err := p.deleteAt(ctx, inv, roots, v, in)
+	out.commitInfo = finish(err == nil)
 	return out, err
 }
 
-// take deletes what is at a path.
-func (p *Pack) take(ctx context.Context, inv *reeve.Invocation, g ground, v vpath,
+// deleteAt stores the contents of the entry at a path and deletes the entry.
+func (p *Pack) deleteAt(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath,
 	in deleteArgs) (deleteResult, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return deleteResult{}, err
 	}
 	defer release()
-	pl, err := p.at(g, v)
+	loc, err := p.locate(roots, v)
 	if err != nil {
 		return deleteResult{}, err
 	}
-	defer pl.close()
-	was, err := p.doomed(ctx, pl, in, p.keeper(ctx, inv.Workspace))
+	defer loc.close()
+	was, err := p.snapshotForDelete(ctx, loc, in, p.newBlobSaver(ctx, inv.Workspace))
 	switch {
 	case inv.Base != "" && errors.Is(err, fs.ErrNotExist):
-		return deleteResult{}, movedOn(v)
+		return deleteResult{}, staleError(v)
 	case err != nil:
 		return deleteResult{}, err
 	case inv.Base != "" && inv.Base != was.String():
-		return deleteResult{}, movedOn(v)
+		return deleteResult{}, staleError(v)
 	}
 	if inv.Attempt > 1 {
-		sweep(inv, pl)
+		removeLeftovers(inv, loc)
 	}
-	out := deleted(v, was.state)
-	if out.Left, err = p.remove(ctx, inv, pl, was.state); err != nil {
+	out := newDeleteResult(v, was.state)
+	if out.Left, err = p.moveAndRemove(ctx, inv, loc, was.state); err != nil {
 		return deleteResult{}, err
 	}
-	reportDeleted(inv, v, was)
+	reportDelete(inv, v, was)
 	return out, nil
 }
 
-// remove takes the target out of its folder with one rename, so that a crash leaves all of it or nothing. Only then,
-// when nobody can change it by its name any more, it is compared with what was kept.
-func (p *Pack) remove(ctx context.Context, inv *reeve.Invocation, pl place, was state) (left bool, err error) {
+// moveAndRemove renames the target to a temporary name and then removes it, so that a crash leaves all of it or nothing
+// under its name. After the rename other processes cannot reach the target by its name. Only then it is compared with
+// the state that was stored. moveAndRemove reports whether removing the temporary files failed.
+func (p *Pack) moveAndRemove(ctx context.Context, inv *reeve.Invocation, loc location,
+	was state) (left bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	aside := place{dir: pl.dir, name: ownName(inv), path: pl.path}
-	if err := pl.dir.Rename(pl.name, aside.name); err != nil {
-		return false, fault(err, pl.path)
+	tmp := location{dir: loc.dir, name: newTempName(inv), path: loc.path}
+	if err := loc.dir.Rename(loc.name, tmp.name); err != nil {
+		return false, convertError(err, loc.path)
 	}
-	now, err := p.look(context.WithoutCancel(ctx), aside, nil) // it must be put back or removed, time or no time
+	now, err := p.readSnapshot(context.WithoutCancel(ctx), tmp, nil) // finish even if the call times out
 	if err != nil || now.state != was {
-		if back := putBack(aside, pl); back != nil {
-			return false, &reeve.Error{Code: reeve.UnknownOutcome, Err: bare(back),
-				Message: pl.path.String() + " changed while it was being deleted, and could not be put back"}
+		if back := putBack(tmp, loc); back != nil {
+			return false, &reeve.Error{Code: reeve.UnknownOutcome, Err: stripPaths(back),
+				Message: loc.path.String() + " changed during the deletion and could not be renamed back"}
 		}
 		if err != nil {
 			return false, err
 		}
-		return false, movedOn(pl.path)
+		return false, staleError(loc.path)
 	}
-	if err := p.settled(pl); err != nil {
+	if err := p.syncParent(loc); err != nil {
 		return false, err
 	}
-	return pl.dir.RemoveAll(aside.name) != nil, nil
+	return loc.dir.RemoveAll(tmp.name) != nil, nil
 }
 
-// putBack undoes a rename without replacing what came to be there meanwhile.
-func putBack(from, to place) error {
+// putBack undoes a rename. It fails if another entry has the name now.
+func putBack(from, to location) error {
 	info, err := from.lstat()
 	if err != nil {
 		return err
@@ -154,17 +157,18 @@ func putBack(from, to place) error {
 	return from.dir.Rename(from.name, to.name)
 }
 
-func reportDeleted(inv *reeve.Invocation, v vpath, was found) {
+// reportDelete records the deleted file and its undo on the call.
+func reportDelete(inv *reeve.Invocation, v vpath, was snapshot) {
 	inv.Emit(reeve.SemanticKey, "FILE")
 	inv.Emit(reeve.EntityID, v.String())
 	if was.kind == link && !staysInside(v.names, string(was.data)) {
-		return // file_restore makes no link that leads out, so there is no undo to offer
+		return // file_restore does not create links that point outside, so there is no undo
 	}
 	inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: was.String(), Expect: string(absent),
 		Mode: was.permissions()})
 }
 
-// staysInside tells whether a link at a path below a root points below that root.
+// staysInside reports whether the target of a link at a path below a root is below that root.
 func staysInside(names []string, target string) bool {
 	if target == "" || path.IsAbs(target) || strings.ContainsAny(target, "\\\x00") {
 		return false
@@ -178,24 +182,24 @@ func (p *Pack) previewDelete(ctx context.Context, inv *reeve.Invocation) (reeve.
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	v, err := targetPath("path", in.Path)
+	v, err := parseWritePath("path", in.Path)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	g, err := p.ground(ctx, inv, v)
+	roots, err := p.resolveRoots(ctx, inv, v)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	pl, err := p.at(g, v)
+	loc, err := p.locate(roots, v)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	defer pl.close()
-	was, err := p.doomed(ctx, pl, in, nil)
+	defer loc.close()
+	was, err := p.snapshotForDelete(ctx, loc, in, nil)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	return reeve.Preview{Change: describeDelete(inv, v, was), Base: was.String()}, nil
+	return reeve.Preview{Change: renderDelete(inv, v, was), Base: was.String()}, nil
 }
 
 func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
@@ -203,40 +207,40 @@ func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.O
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	v, err := targetPath("path", in.Path)
+	v, err := parseWritePath("path", in.Path)
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	g, leave, err := p.working(ctx, inv, v, "file_delete")
+	roots, finish, err := p.openForWriting(ctx, inv, v, "file_delete")
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	o, out, err := p.verifyGone(ctx, inv, g, v)
-	out.saved = leave(o == reeve.Applied)
+	o, out, err := p.determineDeleteOutcome(ctx, inv, roots, v)
+	out.commitInfo = finish(o == reeve.Applied)
 	return o, out, err
 }
 
-// verifyGone tells whether an earlier attempt deleted what was at a path.
-func (p *Pack) verifyGone(ctx context.Context, inv *reeve.Invocation, g ground,
+// determineDeleteOutcome determines whether an earlier attempt deleted the entry at a path.
+func (p *Pack) determineDeleteOutcome(ctx context.Context, inv *reeve.Invocation, roots rootSet,
 	v vpath) (reeve.Outcome, deleteResult, error) {
-	pl, err := p.at(g, v)
+	loc, err := p.locate(roots, v)
 	if err != nil {
 		return reeve.CannotTell, deleteResult{}, err
 	}
-	defer pl.close()
-	now, err := p.look(ctx, pl, nil)
-	was := baseState(inv.Base)
+	defer loc.close()
+	now, err := p.readSnapshot(ctx, loc, nil)
+	was := parseBase(inv.Base)
 	switch {
 	case err != nil:
 		return reeve.CannotTell, deleteResult{}, err
 	case now.kind == absent && was.hash != "":
-		sweep(inv, pl)
-		gone := found{state: was} // its permissions went with it
-		if was.kind == link {     // an undo is offered only for one that stays inside
-			gone.data, _ = p.kept(ctx, inv.Workspace, was.hash)
+		removeLeftovers(inv, loc)
+		old := snapshot{state: was} // the permissions are unknown
+		if was.kind == link {       // reportDelete needs the target
+			old.data, _ = p.getBlob(ctx, inv.Workspace, was.hash)
 		}
-		reportDeleted(inv, v, gone)
-		return reeve.Applied, deleted(v, was), nil
+		reportDelete(inv, v, old)
+		return reeve.Applied, newDeleteResult(v, was), nil
 	case inv.Base != "" && now.String() == inv.Base:
 		return reeve.NotApplied, deleteResult{}, nil
 	}

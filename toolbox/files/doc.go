@@ -1,24 +1,27 @@
-// Package files is the pack of file tools on workspace roots: read, list, search, write, edit, delete, restore, and the
-// copy out of the vault.
+// Package files provides the file tools: read, list, search, write, edit, delete and restore files of a workspace, and
+// copy a file out of the vault. [Pack] holds these tools. [Session] holds the tools for files that belong to one
+// session and are stored in the database.
 //
 // # Paths
 //
-// Callers speak virtual paths: /shared and /tmp are read and written, /vault is read by vault_copyto alone, /project is
-// the folder of the conversation's branch for agents that work on a project (project.go), and there is nothing else. A
-// virtual path is looked up one element at a time, each from the open directory of the one before (see [os.Root]), and
-// no symbolic link is ever followed. So a path names one file or none, a directory that is swapped for a link during a
-// call leads nowhere, and there is no name for anything outside. Special files are refused before they are opened, and
-// opened so that they cannot block. Names that begin with ".reeve-" belong to calls under way: they are neither listed
-// nor reachable.
+// Tools accept virtual paths. /shared and /tmp can be read and written. /vault can be read by vault_copyto only.
+// /project is the folder of the conversation's branch, for agents that work on a project. There are no other roots.
+//
+// A path is resolved one element at a time, each relative to the open directory before it (see [os.Root]). Symbolic
+// links are never followed, so a directory that is replaced by a link during a call cannot lead outside. Special files
+// are refused before they are opened, and opened so that they cannot block. Names that begin with ".reeve-" are
+// temporary files of running calls. They are not listed and cannot be named by a caller.
 //
 // # Changes
 //
-// A change is made in three steps: the old bytes go to the [Keeper], the new ones to a file beside the target that is
-// flushed to disk, and then one rename makes it so. A crash at any point leaves the old file or the new one. States of
-// a target have names ("absent", "sha256:…" and so on, see state.go); a preview's base is such a name, a call with
-// another base is refused as stale, and after a crash the same names tell whether a change was made. Because a name
-// holds the hash under which the old bytes were kept, it is also all that file_restore needs to take the change back.
+// A change has three steps: store the old bytes in the [BlobStore], write the new bytes to a synced temporary file
+// beside the target, and rename the temporary file. A crash at any point leaves either the old file or the new one.
 //
-// Changes in one workspace take turns within this process. Against other processes the state is looked at again right
-// before the rename; a new file is linked into place, which fails if something came to be there meanwhile.
+// The state of a target is a string such as "absent" or "sha256:…" that identifies its content (see state.go). The base
+// of a preview is a state. A call whose base differs from the state on disk fails with Stale. After a crash, states
+// show whether the change was made. A state contains the hash of the stored old bytes, so file_restore needs nothing
+// else to undo the change.
+//
+// Within a process, changes in one workspace run one at a time. Other processes can still change a file, so the state
+// is compared again right before the rename. A new file is linked into place, which fails if the name is taken.
 package files

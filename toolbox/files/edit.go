@@ -21,77 +21,78 @@ type editResult struct {
 	Line  int    `json:"line" doc:"Line where the change begins"`
 	Size  int    `json:"size" doc:"Bytes of the file"`
 	State string `json:"state" doc:"New state of the file"`
-	saved
+	commitInfo
 }
 
 func (p *Pack) editTool() reeve.Tool {
-	t := declare("file_edit", "Edit file",
+	t := newTool("file_edit", "Edit file",
 		"Replace one piece of text in a file under /shared, /tmp or /project. The old text must occur exactly "+
-			"once, so include enough text around it. The change can be undone.", capWrite, reeve.Verifiable, writeTime)
+			"once, so include enough text around it. The change can be undone.", capWrite, reeve.Verifiable,
+		writeTimeout)
 	t.Identity = []string{"path", "old"}
-	t.Check = checks(p, func(in editArgs) (vpath, error) {
-		if err := withoutNUL("/old", in.Old); err != nil {
+	t.Check = newPathCheck(p, func(in editArgs) (vpath, error) {
+		if err := checkNoNUL("/old", in.Old); err != nil {
 			return vpath{}, err
 		}
-		if err := withoutNUL("/new", in.New); err != nil {
+		if err := checkNoNUL("/new", in.New); err != nil {
 			return vpath{}, err
 		}
-		return editPath(in)
+		return parseEditPath(in)
 	})
 	t.Preview = p.previewEdit
 	t.Verify = p.verifyEdit
 	return reeve.MustTool(t, p.edit)
 }
 
-func editPath(in editArgs) (vpath, error) {
-	v, err := targetPath("path", in.Path)
+func parseEditPath(in editArgs) (vpath, error) {
+	v, err := parseWritePath("path", in.Path)
 	switch {
 	case err != nil:
 		return v, err
 	case in.Old == "":
-		return v, reeve.Errorf(reeve.Validation, "the text to replace is empty")
+		return v, reeve.Errorf(reeve.Validation, "old is empty; set it to the text to replace")
 	case in.Old == in.New:
 		return v, reeve.Errorf(reeve.Validation, "old and new are the same text")
 	}
 	return v, nil
 }
 
-// editing gives the bytes after an edit and the line where it begins.
-func (p *Pack) editing(v vpath, in editArgs, old []byte) (data []byte, line int, err error) {
+// applyEdit returns the content after an edit and the line where the edit begins.
+func (p *Pack) applyEdit(v vpath, in editArgs, old []byte) (data []byte, line int, err error) {
 	if int64(len(old)) > p.cfg.MaxFile {
-		return nil, 0, tooLarge(v, p.cfg.MaxFile)
+		return nil, 0, tooLargeError(v, p.cfg.MaxFile)
 	}
 	if !isText(old) {
-		return nil, 0, notText(v, old, 0)
+		return nil, 0, notTextError(v, old, 0)
 	}
-	at, n := occurrences(old, []byte(in.Old))
+	at, n := countOccurrences(old, []byte(in.Old))
 	switch {
 	case n == 0:
 		return nil, 0, reeve.Errorf(reeve.ToolFailed, "the old text does not occur in %s", v).
-			Hintf("read the file and copy the text exactly, with its spaces and line ends")
+			Hintf("read the file and copy the text exactly, including spaces and line breaks")
 	case n > 1:
 		times := strconv.Itoa(n) + " times"
-		if n == mostCounted {
+		if n == maxOccurrences {
 			times += " or more"
 		}
 		return nil, 0, reeve.Errorf(reeve.ToolFailed, "the old text occurs %s in %s; it must occur once", times, v).
-			Hintf("give more of what is around it")
+			Hintf("include more of the text around it")
 	}
 	data = append(append(bytes.Clone(old[:at]), in.New...), old[at+len(in.Old):]...)
 	if int64(len(data)) > p.cfg.MaxFile {
-		return nil, 0, tooLarge(v, p.cfg.MaxFile)
+		return nil, 0, tooLargeError(v, p.cfg.MaxFile)
 	}
 	return data, 1 + bytes.Count(old[:at], []byte{'\n'}), nil
 }
 
-// mostCounted is how many occurrences are counted. Millions that overlap would take hours: each is as long as the text
-// that is looked for.
-const mostCounted = 100
+// maxOccurrences limits the number of counted occurrences. Counting millions of overlapping occurrences of a long text
+// would take hours.
+const maxOccurrences = 100
 
-// occurrences counts where sep occurs in b, overlaps included: "aa" is at two places in "aaa", so it says not which is
-// meant.
-func occurrences(b, sep []byte) (first, n int) {
-	for from := 0; n < mostCounted; n++ {
+// countOccurrences returns the offset of the first occurrence of sep in b and the number of occurrences, up to
+// maxOccurrences. Overlapping occurrences count: "aa" occurs twice in "aaa", so an edit of "aa" would be ambiguous.
+func countOccurrences(b, sep []byte) (first, n int) {
+	for from := 0; n < maxOccurrences; n++ {
 		i := bytes.Index(b[from:], sep)
 		if i < 0 {
 			return first, n
@@ -104,17 +105,18 @@ func occurrences(b, sep []byte) (first, n int) {
 	return first, n
 }
 
-// editChange works out the change and, once it was made, the line.
-func (p *Pack) editChange(inv *reeve.Invocation, in editArgs, line *int) (change, error) {
-	v, err := editPath(in)
+// newEditChange returns the change that an edit makes. When the change computes its content, it sets *line to the line
+// where the edit begins.
+func (p *Pack) newEditChange(inv *reeve.Invocation, in editArgs, line *int) (change, error) {
+	v, err := parseEditPath(in)
 	if err != nil {
 		return change{}, err
 	}
-	return change{path: v, base: inv.Base, next: func(old found) ([]byte, bool, error) {
+	return change{path: v, base: inv.Base, newContent: func(old snapshot) ([]byte, bool, error) {
 		if old.kind == absent {
-			return nil, false, fault(fs.ErrNotExist, v)
+			return nil, false, convertError(fs.ErrNotExist, v)
 		}
-		data, at, err := p.editing(v, in, old.data)
+		data, at, err := p.applyEdit(v, in, old.data)
 		*line = at
 		return data, old.kind == program, err
 	}}, nil
@@ -123,21 +125,21 @@ func (p *Pack) editChange(inv *reeve.Invocation, in editArgs, line *int) (change
 func (p *Pack) edit(ctx context.Context, in editArgs) (editResult, error) {
 	var line int
 	inv := reeve.InvocationFrom(ctx)
-	c, err := p.editChange(inv, in, &line)
+	c, err := p.newEditChange(inv, in, &line)
 	if err != nil {
 		return editResult{}, err
 	}
-	g, leave, err := p.working(ctx, inv, c.path, "file_edit")
+	roots, finish, err := p.openForWriting(ctx, inv, c.path, "file_edit")
 	if err != nil {
 		return editResult{}, err
 	}
-	d, err := p.replace(ctx, inv, g, c)
-	s := leave(err == nil)
+	d, err := p.replace(ctx, inv, roots, c)
+	s := finish(err == nil)
 	if err != nil {
 		return editResult{}, err
 	}
-	report(inv, c.path, d)
-	return editResult{Path: c.path.String(), Line: line, Size: d.size, State: d.after.String(), saved: s}, nil
+	reportChange(inv, c.path, d)
+	return editResult{Path: c.path.String(), Line: line, Size: d.size, State: d.after.String(), commitInfo: s}, nil
 }
 
 func (p *Pack) previewEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
@@ -146,30 +148,31 @@ func (p *Pack) previewEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Pr
 		return reeve.Preview{}, err
 	}
 	var line int
-	c, err := p.editChange(inv, in, &line)
+	c, err := p.newEditChange(inv, in, &line)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
 	return p.preview(ctx, inv, c)
 }
 
-// verifyEdit works the edit out again from the bytes it was based on: they were kept before anything was changed.
+// verifyEdit applies the edit again to the content it was based on, which was stored before the file was changed, and
+// compares the result with the file.
 func (p *Pack) verifyEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
 	in, err := reeve.Args[editArgs](inv)
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	v, err := editPath(in)
+	v, err := parseEditPath(in)
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	before := baseState(inv.Base)
-	d := done{before: before}
+	before := parseBase(inv.Base)
+	d := changeResult{before: before}
 	out := editResult{Path: v.String()}
-	old, err := p.kept(ctx, inv.Workspace, before.hash)
+	old, err := p.getBlob(ctx, inv.Workspace, before.hash)
 	switch {
 	case err == nil:
-		data, line, err := p.editing(v, in, old)
+		data, line, err := p.applyEdit(v, in, old)
 		if err != nil {
 			return reeve.CannotTell, nil, err
 		}
@@ -178,7 +181,7 @@ func (p *Pack) verifyEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Out
 	case !errors.Is(err, &reeve.Error{Code: reeve.ToolFailed}):
 		return reeve.CannotTell, nil, err
 	}
-	o, s, err := p.settle(ctx, inv, v, d, inv.Base, "file_edit")
-	out.saved = s
+	o, s, err := p.verifyChange(ctx, inv, v, d, inv.Base, "file_edit")
+	out.commitInfo = s
 	return o, out, err
 }

@@ -14,87 +14,88 @@ import (
 	"reeve"
 )
 
-// record is one line of a folder's inventory.
-type record struct {
-	Path   string `json:"path"` // relative to the folder, quoted as in Go, since names on disk need not be valid text
+// inventoryRecord describes one entry below a folder.
+type inventoryRecord struct {
+	Path   string `json:"path"` // relative to the folder, quoted as in Go, because names may not be valid text
 	Kind   kind   `json:"kind"`
 	Hash   string `json:"hash,omitempty"`   // of a file
 	Size   int64  `json:"size,omitempty"`   // of a file
 	Target string `json:"target,omitempty"` // of a link, quoted
-	Mode   string `json:"mode,omitempty"`   // of a file or folder that has other permissions than this pack gives
+	Mode   string `json:"mode,omitempty"`   // of a file or folder without default permissions
 }
 
-// walker takes the inventory of a folder: all that is below it, in order, so that equal folders have equal inventories.
-type walker struct {
-	pack    *Pack
-	keep    keepBytes
-	left    int64 // bytes that may still be read
-	records []record
+// inventoryBuilder lists all entries below a folder. The list is sorted, so that equal folders have equal inventories.
+type inventoryBuilder struct {
+	pack      *Pack
+	save      blobSaver
+	remaining int64 // bytes that may still be read
+	records   []inventoryRecord
 }
 
-func (w *walker) inventory(ctx context.Context, pl place) ([]byte, error) {
-	dir, err := enter(pl.dir, pl.name, pl.path)
+// build returns the inventory of the folder at a location as JSON. It passes each file's bytes to save.
+func (w *inventoryBuilder) build(ctx context.Context, loc location) ([]byte, error) {
+	dir, err := openSubdir(loc.dir, loc.name, loc.path)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	if err := w.walk(ctx, dir, pl.path, ""); err != nil {
+	if err := w.walk(ctx, dir, loc.path, ""); err != nil {
 		return nil, err
 	}
 	return json.Marshal(w.records)
 }
 
-func (w *walker) walk(ctx context.Context, dir *os.Root, v vpath, prefix string) error {
+func (w *inventoryBuilder) walk(ctx context.Context, dir *os.Root, v vpath, prefix string) error {
 	if len(v.names) > maxDepth {
 		return reeve.Errorf(reeve.TooLarge, "%s is more than %d folders deep", v, maxDepth)
 	}
-	names, err := w.names(ctx, dir, v)
+	names, err := w.listNames(ctx, dir, v)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := w.visit(ctx, place{dir: dir, name: name, path: v.child(name)}, prefix+name); err != nil {
+		if err := w.visit(ctx, location{dir: dir, name: name, path: v.child(name)}, prefix+name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walker) visit(ctx context.Context, pl place, rel string) error {
-	info, err := pl.dir.Lstat(pl.name)
+func (w *inventoryBuilder) visit(ctx context.Context, loc location, rel string) error {
+	info, err := loc.dir.Lstat(loc.name)
 	if err != nil {
-		return fault(err, pl.path)
+		return convertError(err, loc.path)
 	}
-	r := record{Path: strconv.Quote(rel)}
+	r := inventoryRecord{Path: strconv.Quote(rel)}
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		r.Kind, r.Mode = folder, unusual(folder, mode)
+		r.Kind, r.Mode = folder, formatPermissions(folder, mode)
 		w.records = append(w.records, r)
-		sub, err := enter(pl.dir, pl.name, pl.path)
+		sub, err := openSubdir(loc.dir, loc.name, loc.path)
 		if err != nil {
 			return err
 		}
 		defer sub.Close()
-		return w.walk(ctx, sub, pl.path, rel+"/")
+		return w.walk(ctx, sub, loc.path, rel+"/")
 	case mode&fs.ModeSymlink != 0:
-		target, err := pl.dir.Readlink(pl.name)
+		target, err := loc.dir.Readlink(loc.name)
 		if err != nil {
-			return fault(err, pl.path)
+			return convertError(err, loc.path)
 		}
 		r.Kind, r.Target = link, strconv.Quote(target)
 	default:
-		b, got, err := pl.bytes(ctx, w.left)
+		b, got, err := loc.readFile(ctx, w.remaining)
 		if reeve.CodeOf(err) == reeve.TooLarge {
-			return w.tooMuch()
+			return w.limitError()
 		}
 		if err != nil {
 			return err
 		}
 		s := fileState(b, got.Mode()&0o111 != 0)
-		r.Kind, r.Hash, r.Size, r.Mode = s.kind, s.hash, int64(len(b)), unusual(s.kind, got.Mode())
-		w.left -= r.Size
-		if w.keep != nil {
-			if err := w.keep(b); err != nil {
+		r.Kind, r.Hash, r.Size, r.Mode = s.kind, s.hash, int64(len(b)), formatPermissions(s.kind, got.Mode())
+		w.remaining -= r.Size
+		if w.save != nil {
+			if err := w.save(b); err != nil {
 				return err
 			}
 		}
@@ -103,42 +104,42 @@ func (w *walker) visit(ctx context.Context, pl place, rel string) error {
 	return nil
 }
 
-func (w *walker) tooMuch() error {
+func (w *inventoryBuilder) limitError() error {
 	return reeve.Errorf(reeve.TooLarge,
-		"the folder holds more than the %d bytes in %d entries that can be kept for undo",
-		w.pack.cfg.MaxKeep, w.pack.cfg.MaxEntries).Hintf("work on its parts")
+		"the folder has more than %d bytes or %d entries, the maximum that can be stored for undo",
+		w.pack.cfg.MaxUndo, w.pack.cfg.MaxEntries).Hintf("delete or restore its subfolders one by one")
 }
 
-// names gives the sorted names in a folder, without those of calls under way.
-func (w *walker) names(ctx context.Context, dir *os.Root, v vpath) ([]string, error) {
+// listNames returns the sorted names in a folder, without temporary files of calls.
+func (w *inventoryBuilder) listNames(ctx context.Context, dir *os.Root, v vpath) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
-		return nil, fault(err, v)
+		return nil, convertError(err, v)
 	}
 	defer f.Close()
 	var names []string
 	for {
 		batch, err := f.Readdirnames(1024)
-		names = append(names, slices.DeleteFunc(batch, isOwn)...)
+		names = append(names, slices.DeleteFunc(batch, isTempName)...)
 		if len(w.records)+len(names) > w.pack.cfg.MaxEntries {
-			return nil, w.tooMuch()
+			return nil, w.limitError()
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			slices.Sort(names)
 			return names, nil
 		case err != nil:
-			return nil, fault(err, v)
+			return nil, convertError(err, v)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// readInventory is the inverse of inventory. What it reads need not have come from one: any kept bytes can be named.
-func readInventory(b []byte) ([]record, error) {
-	wrong := reeve.Errorf(reeve.Validation, "the hash does not name a kept folder")
-	var records []record
+// parseInventory parses an inventory and checks every record, because a caller can name any stored bytes by their hash.
+func parseInventory(b []byte) ([]inventoryRecord, error) {
+	wrong := reeve.Errorf(reeve.Validation, "the hash does not name a stored folder")
+	var records []inventoryRecord
 	if err := json.Unmarshal(b, &records); err != nil {
 		return nil, wrong
 	}
@@ -148,7 +149,7 @@ func readInventory(b []byte) ([]record, error) {
 			return nil, wrong
 		}
 		for name := range strings.SplitSeq(rel, "/") {
-			if name == "" || name == "." || name == ".." || len(name) > maxName || isOwn(name) ||
+			if name == "" || name == "." || name == ".." || len(name) > maxName || isTempName(name) ||
 				strings.ContainsRune(name, 0) {
 				return nil, wrong
 			}

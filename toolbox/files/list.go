@@ -15,7 +15,7 @@ import (
 )
 
 type listArgs struct {
-	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"A folder under /shared, /tmp or /project, or / for the roots"`
+	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"Folder such as /shared/reports, or / for the roots"`
 	After string `json:"after,omitempty" maxLength:"1024" doc:"Start after this: next of the previous page, or a name"`
 }
 
@@ -36,48 +36,48 @@ type listResult struct {
 }
 
 func (p *Pack) listTool() reeve.Tool {
-	t := declare("file_list", "List folder",
+	t := newTool("file_list", "List folder",
 		"List the entries of a folder under /shared, /tmp or /project with kind, size and modification time. "+
-			"The path / lists the roots.", capRead, reeve.Read, readTime)
-	t.Check = checks(p, func(in listArgs) (vpath, error) { return openPath("path", in.Path) })
+			"The path / lists the roots.", capRead, reeve.Read, readTimeout)
+	t.Check = newPathCheck(p, func(in listArgs) (vpath, error) { return parseReadPath("path", in.Path) })
 	return reeve.MustTool(t, p.list)
 }
 
 func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
-	v, err := openPath("path", in.Path)
+	v, err := parseReadPath("path", in.Path)
 	if err != nil {
 		return listResult{}, err
 	}
 	out := listResult{Path: v.String(), Entries: []listEntry{}}
 	inv := reeve.InvocationFrom(ctx)
 	if v.root == "" {
-		return p.listRoots(ctx, inv, out)
+		return p.listTopLevel(ctx, inv, out)
 	}
-	g, err := p.ground(ctx, inv, v)
+	roots, err := p.resolveRoots(ctx, inv, v)
 	if err != nil {
 		return out, err
 	}
-	dir, err := p.folder(g, v, enter)
+	dir, err := p.openDir(roots, v, openSubdir)
 	if err != nil {
 		return out, err
 	}
 	defer dir.Close()
-	names, passed, err := p.firstNames(ctx, dir, v, in.After, &out)
+	names, passed, err := p.listNames(ctx, dir, v, in.After, &out)
 	if err != nil {
 		return out, err
 	}
-	var places []int // of the entries among all names
+	var positions []int // of the entries among all names
 	for _, name := range names {
 		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			passed++
-			continue // gone since
+			continue // deleted meanwhile
 		}
 		if err != nil {
-			return out, fault(err, v.child(name))
+			return out, convertError(err, v.child(name))
 		}
 		passed++
-		out.Entries, places = append(out.Entries, describe(name, info)), append(places, passed)
+		out.Entries, positions = append(out.Entries, newListEntry(name, info)), append(positions, passed)
 	}
 	return reeve.Page(inv, len(out.Entries), func(n int) (listResult, error) {
 		page := out
@@ -86,23 +86,23 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 			page.Next = "/" + strconv.Itoa(passed)
 		}
 		if page.More && n > 0 {
-			page.Next = following(inv, out.Entries[n-1].Name, places[n-1])
+			page.Next = nextCursor(inv, out.Entries[n-1].Name, positions[n-1])
 		}
 		return page, nil
 	})
 }
 
-// following says how to go on after an entry: by its name, unless that may not be shown as it is and would lead
-// nowhere.
-func following(inv *reeve.Invocation, name string, place int) string {
+// nextCursor returns the cursor after an entry. It is the name, or the position if the name contains a secret and would
+// be redacted.
+func nextCursor(inv *reeve.Invocation, name string, position int) string {
 	if len(inv.Redactor.StoredOnly().Find(name)) > 0 {
-		return "/" + strconv.Itoa(place)
+		return "/" + strconv.Itoa(position)
 	}
 	return name
 }
 
-// unquoted is the name of an entry that was shown quoted, or else the name itself.
-func unquoted(name string) string {
+// unquoteName returns the name of an entry that a listing shows quoted (see newListEntry), or else name itself.
+func unquoteName(name string) string {
 	if raw, err := strconv.Unquote(name); err == nil {
 		if _, err := parsePath("name", "/"+raw); err != nil {
 			return raw
@@ -111,58 +111,58 @@ func unquoted(name string) string {
 	return name
 }
 
-// listRoots lists "/": the roots an agent may look into.
-func (p *Pack) listRoots(ctx context.Context, inv *reeve.Invocation, out listResult) (listResult, error) {
-	roots, g, closed, err := p.roots(ctx, inv)
+// listTopLevel lists "/", the roots that an agent may read.
+func (p *Pack) listTopLevel(ctx context.Context, inv *reeve.Invocation, out listResult) (listResult, error) {
+	paths, roots, unavailable, err := p.listReadableRoots(ctx, inv)
 	if err != nil {
 		return out, err
 	}
-	for _, v := range roots {
+	for _, v := range paths {
 		name := v.root
-		dir, err := p.root(g, name)
+		dir, err := p.openRoot(roots, name)
 		if err != nil {
 			return out, err
 		}
 		info, err := dir.Stat(".")
 		dir.Close()
 		if err != nil {
-			return out, fault(err, v)
+			return out, convertError(err, v)
 		}
-		out.Entries = append(out.Entries, describe(name, info))
+		out.Entries = append(out.Entries, newListEntry(name, info))
 	}
-	if closed != nil {
-		out.Entries = append(out.Entries, listEntry{Name: projectRoot, Kind: "dir", Note: reeve.AsError(closed).
+	if unavailable != nil {
+		out.Entries = append(out.Entries, listEntry{Name: projectRoot, Kind: "dir", Note: reeve.AsError(unavailable).
 			Message})
 	}
 	out.Total = len(out.Entries)
 	return out, nil
 }
 
-// firstNames gives the first names in order after one, or after a number of them (/12), holding no more of a huge
-// folder in memory than it gives or passes by that number; and how many it passed.
-func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after string,
+// listNames returns up to MaxList names in order after the cursor, and the number of names before them. The cursor is a
+// name or a position such as /12. listNames sets Total and More of out. In a huge folder it limits the names in memory.
+func (p *Pack) listNames(ctx context.Context, dir *os.Root, v vpath, after string,
 	out *listResult) (names []string, passed int, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
-		return nil, 0, fault(err, v)
+		return nil, 0, convertError(err, v)
 	}
 	defer f.Close()
 	skip := 0
 	if n, err := strconv.Atoi(strings.TrimPrefix(after, "/")); err == nil && n > 0 && after[0] == '/' {
 		after, skip = "", n
 	}
-	after = unquoted(after)
-	most := p.cfg.MaxList + min(skip, 1<<30)
-	cut := func() {
+	after = unquoteName(after)
+	limit := p.cfg.MaxList + min(skip, 1<<30)
+	truncate := func() {
 		slices.Sort(names)
-		if len(names) > most {
-			names, out.More = names[:most], true
+		if len(names) > limit {
+			names, out.More = names[:limit], true
 		}
 	}
 	for {
 		batch, err := f.Readdirnames(1024)
 		for _, name := range batch {
-			if isOwn(name) || v.root == projectRoot && isGit(name) {
+			if isTempName(name) || v.root == projectRoot && isGitDir(name) {
 				continue
 			}
 			if out.Total++; name > after {
@@ -173,21 +173,21 @@ func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after stri
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			cut()
+			truncate()
 			skip = min(skip, len(names))
 			return names[skip:], passed + skip, nil
 		case err != nil:
-			return nil, 0, fault(err, v)
+			return nil, 0, convertError(err, v)
 		case ctx.Err() != nil:
 			return nil, 0, ctx.Err()
-		case len(names) > most+p.cfg.MaxList:
-			cut()
+		case len(names) > limit+p.cfg.MaxList:
+			truncate()
 		}
 	}
 }
 
-// describe says what an entry is, without opening it.
-func describe(name string, info fs.FileInfo) listEntry {
+// newListEntry describes an entry without opening it.
+func newListEntry(name string, info fs.FileInfo) listEntry {
 	e := listEntry{Name: name, Kind: "special", Modified: info.ModTime().UTC().Truncate(time.Millisecond)}
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
@@ -198,7 +198,7 @@ func describe(name string, info fs.FileInfo) listEntry {
 		e.Kind = "link"
 	}
 	if _, err := parsePath("name", "/"+name); err != nil {
-		e.Name, e.Note = strconv.Quote(name), "the name is not plain text, so the file tools cannot reach it"
+		e.Name, e.Note = strconv.Quote(name), "the file tools cannot open this name"
 	}
 	return e
 }

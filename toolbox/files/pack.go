@@ -11,20 +11,22 @@ import (
 	"reeve/internal/keylock"
 )
 
-// Config says where workspaces live and how much one call may move.
+// Config configures a [Pack].
 type Config struct {
-	// holds one folder per workspace: <Dir>/<workspace>/{shared,tmp,vault}. Made when missing, mode 0700. No default
-	Dir  string
-	Keep BlobStore // where old bytes go before they are overwritten or deleted. No default
+	// Dir contains one folder per workspace: <Dir>/<workspace>/{shared,tmp,vault}. Missing folders are created with
+	// mode 0700. Required.
+	Dir   string
+	Blobs BlobStore // stores old bytes before they are overwritten or deleted. Required.
 
-	Projects Projects // what /project may be. Default: there is none
+	Projects Projects // opens the folder behind /project. Default: no /project
 
-	Made func(fs.FileInfo) // is told of each file that is made, before it is in place. Default: nobody is
+	// OnCreate is called for each new file before the file has its final name. Default: none
+	OnCreate func(fs.FileInfo)
 
-	MaxFile    int64 // the most bytes a call may write, edit, search or copy in one file. Default 10 MiB
-	MaxKeep    int64 // the most old bytes one call may replace or delete, since all of them are kept. Default 64 MiB
-	MaxEntries int   // the most files and folders one delete or search may visit. Default 20000
-	MaxList    int   // the most entries one listing gives. Default 1000
+	MaxFile    int64 // maximum bytes of a file that a call writes, edits, searches or copies. Default 10 MiB
+	MaxUndo    int64 // maximum old bytes that one call replaces or deletes, all of which are stored. Default 64 MiB
+	MaxEntries int   // maximum files and folders that one delete or search visits. Default 20000
+	MaxList    int   // maximum entries of one listing. Default 1000
 }
 
 // BlobStore stores old file contents by hash, so that a change can be undone.
@@ -41,35 +43,37 @@ type Pack struct {
 	locks keylock.Map // by workspace: one call at a time changes files there
 }
 
-// New returns the pack and creates its folder.
+// New returns a pack and creates cfg.Dir if it is missing.
 func New(cfg Config) (*Pack, error) {
 	if cfg.Dir == "" {
 		return nil, reeve.Errorf(reeve.Validation, "the file tools need a folder for workspaces").
 			Hintf("set files.Config.Dir")
 	}
-	if cfg.Keep == nil {
-		return nil, reeve.Errorf(reeve.Validation, "the file tools need a place to keep old bytes").
-			Hintf("set files.Config.Keep")
+	if cfg.Blobs == nil {
+		return nil, reeve.Errorf(reeve.Validation, "the file tools need a store for old file contents").
+			Hintf("set files.Config.Blobs")
 	}
-	if cfg.MaxFile < 0 || cfg.MaxKeep < 0 || cfg.MaxEntries < 0 || cfg.MaxList < 0 {
-		return nil, reeve.Errorf(reeve.Validation, "a limit of the file tools is negative")
+	if cfg.MaxFile < 0 || cfg.MaxUndo < 0 || cfg.MaxEntries < 0 || cfg.MaxList < 0 {
+		return nil, reeve.Errorf(reeve.Validation, "a limit of the file tools is negative").
+			Hintf("set MaxFile, MaxUndo, MaxEntries and MaxList to 0 or more in files.Config")
 	}
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "the folder for workspaces has no absolute name: %w", err)
+		return nil, reeve.Errorf(reeve.Validation, "cannot resolve the folder for workspaces: %w", err)
 	}
 	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "the folder for workspaces cannot be made: %w", err)
+		return nil, reeve.Errorf(reeve.Unavailable, "cannot create the folder for workspaces: %w", err)
 	}
 	cfg.Dir = dir
-	fill(&cfg.MaxFile, 10<<20)
-	fill(&cfg.MaxKeep, 64<<20)
-	fill(&cfg.MaxEntries, 20_000)
-	fill(&cfg.MaxList, 1000)
+	setDefault(&cfg.MaxFile, 10<<20)
+	setDefault(&cfg.MaxUndo, 64<<20)
+	setDefault(&cfg.MaxEntries, 20_000)
+	setDefault(&cfg.MaxList, 1000)
 	return &Pack{cfg: cfg}, nil
 }
 
-func fill[T int | int64](p *T, v T) {
+// setDefault sets *p to v if *p is zero.
+func setDefault[T int | int64](p *T, v T) {
 	if *p == 0 {
 		*p = v
 	}
@@ -91,14 +95,14 @@ func (p *Pack) Tools() []reeve.Tool {
 // Shared returns the folder behind a workspace's /shared and creates it if it is missing. Other packs use it to work in
 // that folder directly.
 func (p *Pack) Shared(workspace string) (string, error) {
-	root, err := p.root(ground{workspace: workspace}, "shared")
+	root, err := p.openRoot(rootSet{workspace: workspace}, "shared")
 	if err != nil {
 		return "", err
 	}
 	return filepath.Join(p.cfg.Dir, workspace, "shared"), root.Close()
 }
 
-// What the tools ask of an agent's profile.
+// The capabilities that the tools require.
 const (
 	capRead  = "files.read"
 	capWrite = "files.write"
@@ -106,14 +110,14 @@ const (
 )
 
 const (
-	readTime   = 10 * time.Second
-	searchTime = 20 * time.Second
-	writeTime  = 15 * time.Second
-	vaultTime  = 30 * time.Second
+	readTimeout   = 10 * time.Second
+	searchTimeout = 20 * time.Second
+	writeTimeout  = 15 * time.Second
+	vaultTimeout  = 30 * time.Second
 )
 
-// declare fills what all tools of the pack share.
-func declare(id, name, description, capability string, effect reeve.Effect, limit time.Duration) reeve.Tool {
+// newTool returns a tool with the fields that all tools of the pack share.
+func newTool(id, name, description, capability string, effect reeve.Effect, limit time.Duration) reeve.Tool {
 	settings, _ := reeve.SchemaFor[projectConfig]() // cannot fail for a plain struct; a test covers it
 	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
 		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings,

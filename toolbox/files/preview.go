@@ -11,43 +11,43 @@ import (
 )
 
 const (
-	diffMost    = 64 << 10 // bytes of a diff that a caller is shown
-	entriesMost = 200      // entries of a folder that are named to a caller
+	maxDiffBytes      = 64 << 10 // bytes of a diff in a preview for the caller
+	maxPreviewEntries = 200      // entries of a folder in a preview for the caller
 )
 
-// lookAt looks at a target that must be a file or nothing.
-func (p *Pack) lookAt(ctx context.Context, inv *reeve.Invocation, v vpath) (found, error) {
-	g, err := p.ground(ctx, inv, v)
+// readFileSnapshotAt is like readFileSnapshot but takes a path.
+func (p *Pack) readFileSnapshotAt(ctx context.Context, inv *reeve.Invocation, v vpath) (snapshot, error) {
+	roots, err := p.resolveRoots(ctx, inv, v)
 	if err != nil {
-		return found{}, err
+		return snapshot{}, err
 	}
-	pl, err := p.at(g, v)
+	loc, err := p.locate(roots, v)
 	if err != nil {
-		return found{}, err
+		return snapshot{}, err
 	}
-	defer pl.close()
-	return p.lookAtFile(ctx, pl)
+	defer loc.close()
+	return p.readFileSnapshot(ctx, loc)
 }
 
-// preview works a change out without making it.
+// preview describes a change without making it.
 func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation, c change) (reeve.Preview, error) {
-	old, err := p.lookAt(ctx, inv, c.path)
+	old, err := p.readFileSnapshotAt(ctx, inv, c.path)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	data, executable, err := c.next(old)
+	data, executable, err := c.newContent(old)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	return reeve.Preview{Change: describeChange(inv, c.path, old, fileState(data, executable), data),
+	return reeve.Preview{Change: renderChange(inv, c.path, old, fileState(data, executable), data),
 		Base: old.String()}, nil
 }
 
-// describeChange is the exact diff but for secrets. A caller is shown a summary that names both states instead when the
-// diff is long or the file is not text; a person who decides is shown all of it.
-func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data []byte) string {
+// renderChange returns the diff of a change with secrets removed. If the diff is long or the file is not text, the
+// caller gets a summary that names both states instead. An approver always gets the diff.
+func renderChange(inv *reeve.Invocation, v vpath, old snapshot, after state, data []byte) string {
 	if old.state == after {
-		return "no change: " + v.String() + " holds exactly this\n"
+		return "no change: " + v.String() + " already has this content\n"
 	}
 	from, to := v.String(), v.String()
 	if old.kind == absent {
@@ -62,16 +62,16 @@ func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data
 			return mode + diff
 		}
 	} else if inv.ForApprover {
-		diff, _ := unifiedDiff(inv, from, to, escaped(old.data), escaped(data))
-		return mode + "the file is not text: bytes that are no characters are written as \\x and two digits\n" + diff
+		diff, _ := unifiedDiff(inv, from, to, escapeBytes(old.data), escapeBytes(data))
+		return mode + "the file is not text; bytes that are not characters are shown as \\x and two digits\n" + diff
 	}
 	return fmt.Sprintf("%s%s\n  before: %s, %d bytes\n  after:  %s, %d bytes\n", mode, v, old, len(old.data), after,
 		len(data))
 }
 
-// escaped writes any bytes as text, in the same lines: what cannot be printed is escaped as in Go, and so is a
-// backslash.
-func escaped(data []byte) string {
+// escapeBytes returns data as text with the same line breaks. It escapes unprintable characters and backslashes as in
+// Go.
+func escapeBytes(data []byte) string {
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(string(data), "\n") {
 		text, ended := strings.CutSuffix(line, "\n")
@@ -84,11 +84,11 @@ func escaped(data []byte) string {
 	return b.String()
 }
 
-// describeDelete is the diff that empties a file, or the list of what goes.
-func describeDelete(inv *reeve.Invocation, v vpath, was found) string {
+// renderDelete returns the diff that empties a file, or the list of a folder's entries.
+func renderDelete(inv *reeve.Invocation, v vpath, was snapshot) string {
 	switch was.kind {
 	case folder:
-		return "delete the folder " + v.String() + "\n" + describeFolder(inv, was.data)
+		return "delete the folder " + v.String() + "\n" + renderInventory(inv, was.data)
 	case link:
 		return fmt.Sprintf("delete the link %s\n", v)
 	case absent, file, program:
@@ -102,9 +102,10 @@ func describeDelete(inv *reeve.Invocation, v vpath, was found) string {
 	return head
 }
 
-// describeFolder lists an inventory, to a caller only the beginning of a long one, and the sum of all.
-func describeFolder(inv *reeve.Invocation, inventory []byte) string {
-	var records []record
+// renderInventory lists the entries of an inventory and their totals. Of a long inventory a caller gets only the first
+// entries, an approver all of them.
+func renderInventory(inv *reeve.Invocation, inventory []byte) string {
+	var records []inventoryRecord
 	if err := json.Unmarshal(inventory, &records); err != nil {
 		return ""
 	}
@@ -116,14 +117,14 @@ func describeFolder(inv *reeve.Invocation, inventory []byte) string {
 			files++
 			size += r.Size
 		}
-		if i < entriesMost || inv.ForApprover {
+		if i < maxPreviewEntries || inv.ForApprover {
 			fmt.Fprintf(&b, "  %s %s (%d bytes)\n", r.Kind, r.Path, r.Size)
 		}
 	}
-	if len(records) > entriesMost && !inv.ForApprover {
-		fmt.Fprintf(&b, "  and %d more entries\n", len(records)-entriesMost)
+	if len(records) > maxPreviewEntries && !inv.ForApprover {
+		fmt.Fprintf(&b, "  and %d more entries\n", len(records)-maxPreviewEntries)
 	}
-	fmt.Fprintf(&b, "in all %d entries, %d files, %d bytes\n", len(records), files, size)
+	fmt.Fprintf(&b, "total: %d entries, %d files, %d bytes\n", len(records), files, size)
 	return b.String()
 }
 
@@ -132,42 +133,42 @@ func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	v, want, err := restorePath(in)
+	v, want, err := parseRestoreArgs(in)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	g, err := p.fetch(ctx, inv.Workspace, v, want)
+	src, err := p.getRestoreData(ctx, inv.Workspace, v, want)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	if g.kind == file || g.kind == program {
-		return p.preview(ctx, inv, change{path: v, next: restoring(v, in, g)})
+	if src.kind == file || src.kind == program {
+		return p.preview(ctx, inv, change{path: v, newContent: restoreContent(v, in, src)})
 	}
-	on, err := p.ground(ctx, inv, v)
+	roots, err := p.resolveRoots(ctx, inv, v)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	pl, err := p.at(on, v)
+	loc, err := p.locate(roots, v)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	defer pl.close()
-	now, err := p.look(ctx, pl, nil)
+	defer loc.close()
+	now, err := p.readSnapshot(ctx, loc, nil)
 	if err == nil {
-		err = vacant(v, in, "", now.state, g.state)
+		err = checkRestoreTarget(v, in, "", now.state, src.state)
 	}
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	text := fmt.Sprintf("make the link %s to %q\n", v, g.data)
-	if g.kind == folder {
-		text = "make the folder " + v.String() + "\n" + describeFolder(inv, g.data)
+	text := fmt.Sprintf("create the link %s to %q\n", v, src.data)
+	if src.kind == folder {
+		text = "create the folder " + v.String() + "\n" + renderInventory(inv, src.data)
 	}
-	for _, s := range g.skipped {
-		text += "without the link " + s + ", which leads out of the root\n"
+	for _, s := range src.skipped {
+		text += "not restored: " + s + "\n"
 	}
-	if g.kind == folder && inv.ForApprover {
-		contents, err := p.describeContents(ctx, inv, v, g.records)
+	if src.kind == folder && inv.ForApprover {
+		contents, err := p.renderFolderContents(ctx, inv, v, src.records)
 		if err != nil {
 			return reeve.Preview{}, err
 		}
@@ -176,26 +177,27 @@ func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve
 	return reeve.Preview{Change: text, Base: now.String()}, nil
 }
 
-// describeContents is the diff that makes the files of a folder.
-func (p *Pack) describeContents(ctx context.Context, inv *reeve.Invocation, v vpath, records []record) (string, error) {
+// renderFolderContents returns the diffs that create the files of a folder.
+func (p *Pack) renderFolderContents(ctx context.Context, inv *reeve.Invocation, v vpath,
+	records []inventoryRecord) (string, error) {
 	var b strings.Builder
-	left := p.cfg.MaxKeep
+	remaining := p.cfg.MaxUndo
 	for _, r := range records {
 		if r.Kind != file && r.Kind != program {
 			continue
 		}
-		data, err := p.kept(ctx, inv.Workspace, r.Hash)
+		data, err := p.getBlob(ctx, inv.Workspace, r.Hash)
 		if err != nil {
 			return "", err
 		}
-		if left -= int64(len(data)); left < 0 {
-			return "", tooLarge(v, p.cfg.MaxKeep)
+		if remaining -= int64(len(data)); remaining < 0 {
+			return "", tooLargeError(v, p.cfg.MaxUndo)
 		}
-		name, _ := r.names()
-		if r.Path != `"`+name+`"` { // a line break in a name could be taken for a line of the diff
+		name, _ := r.unquoteNames()
+		if r.Path != `"`+name+`"` { // keep it quoted: a line break in a name could look like a line of the diff
 			name = r.Path
 		}
-		b.WriteString(describeChange(inv, v.child(name), found{state: state{kind: absent}}, state{r.Kind, r.Hash},
+		b.WriteString(renderChange(inv, v.child(name), snapshot{state: state{kind: absent}}, state{r.Kind, r.Hash},
 			data))
 	}
 	return b.String(), nil

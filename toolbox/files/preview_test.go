@@ -26,7 +26,7 @@ func TestG16_DiffIsExact(t *testing.T) {
 	for i := range 3000 {
 		size := 30
 		if i%100 == 0 {
-			size = 3000 // too different for the shortest difference
+			size = 3000 // too many differences for the shortest diff
 		}
 		a := text(size)
 		b := text(size)
@@ -92,10 +92,10 @@ func patch(t *testing.T, a, d string) string {
 }
 
 func TestG16_PreviewIsTheExactDiff(t *testing.T) {
-	w := newWorld(t)
-	w.put(w.host("/shared/a.txt"), "one\ntwo\n")
+	fx := newFixture(t)
+	fx.writeFile(fx.hostPath("/shared/a.txt"), "one\ntwo\n")
 	show := func(tool string, args m) string {
-		p, err := w.tools[tool].Preview(t.Context(), w.invocation(args))
+		p, err := fx.tools[tool].Preview(t.Context(), fx.invocation(args))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,22 +114,22 @@ func TestG16_PreviewIsTheExactDiff(t *testing.T) {
 		got) > 1000 || !strings.Contains(got, "200000 bytes") {
 		t.Error(len(got))
 	}
-	w.put(w.host("/shared/bin"), "\x00\xff")
+	fx.writeFile(fx.hostPath("/shared/bin"), "\x00\xff")
 	if got := show("file_write", m{"path": "/shared/bin", "content": "x", "overwrite": true}); !strings.Contains(got,
 		"before: sha256:") {
 		t.Error(got)
 	}
-	w.mkdir(w.host("/shared/d/e"))
-	w.put(w.host("/shared/d/e/f"), "1234")
+	fx.mkdir(fx.hostPath("/shared/d/e"))
+	fx.writeFile(fx.hostPath("/shared/d/e/f"), "1234")
 	if got := show("file_delete", m{"path": "/shared/d", "recursive": true}); !strings.Contains(got,
 		`"e/f" (4 bytes)`) || !strings.Contains(got, "2 entries, 1 files, 4 bytes") {
 		t.Error(got)
 	}
-	if err := os.Chmod(w.host("/shared/a.txt"), 0o700); err != nil {
+	if err := os.Chmod(fx.hostPath("/shared/a.txt"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w.ok("file_write", m{"path": "/shared/a.txt", "content": "still a program", "overwrite": true})
-	if info, err := os.Stat(w.host("/shared/a.txt")); err != nil || info.Mode().Perm() != 0o700 {
+	fx.mustRun("file_write", m{"path": "/shared/a.txt", "content": "still a program", "overwrite": true})
+	if info, err := os.Stat(fx.hostPath("/shared/a.txt")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Error(info, err)
 	}
 }

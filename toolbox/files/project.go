@@ -7,47 +7,48 @@ import (
 	"reeve"
 )
 
-// Projects are repositories on which agents work, each conversation on a branch and in a folder of its own, which is
-// its /project.
+// Projects gives access to the git repositories that agents work on. Each conversation works on its own branch, in a
+// folder that is its /project.
 type Projects interface {
-	// Of gives the project that an agent's commands work on; empty means none.
-	Of(ctx context.Context, workspace, agent string) (string, error)
-	// Check tells whether a project could be worked on now.
+	// GetProject returns the project that an agent works on, or an empty string.
+	GetProject(ctx context.Context, workspace, agent string) (string, error)
+	// Check returns an error if an agent cannot work on a project now, with code NotFound if there is no such project.
 	Check(ctx context.Context, workspace, project string) error
-	// ReadFolder returns the folder of the branch that a call works on, to read. If it is not there, it is made first,
-	// but only if it may be.
+	// ReadFolder returns the folder of the branch that a call works on, for reading. If the folder is missing,
+	// ReadFolder creates it if create is set, and otherwise fails.
 	ReadFolder(ctx context.Context, inv *reeve.Invocation, project string, create bool) (dir string, err error)
-	// OpenWork gives the same to write, to this call alone until it leaves.
+	// OpenWork returns the same folder for writing. The branch is locked for this call until WorkingTree.Leave.
 	OpenWork(ctx context.Context, inv *reeve.Invocation, project string) (WorkingTree, error)
 }
 
-// WorkingTree is a call's place on its branch.
+// WorkingTree is the folder of a branch, opened for one call.
 type WorkingTree struct {
 	Dir   string
-	Save  func(ctx context.Context, title string) (branch, commit, note string) // commits what was changed
-	Leave func()
+	Save  func(ctx context.Context, title string) (branch, commit, note string) // commits the changes
+	Leave func()                                                                // unlocks the branch
 }
 
-// projectConfig is what an agent's attachment of a file tool may say.
+// projectConfig is the configuration of a file tool for one agent.
 type projectConfig struct {
-	Project string `json:"project,omitempty" maxLength:"128" doc:"The project whose branch is /project; the one that shell_exec works on unless given"`
+	Project string `json:"project,omitempty" maxLength:"128" doc:"Project behind /project. Default: that of shell_exec"`
 }
 
-// saved is where a change to a project went.
-type saved struct {
-	Branch string `json:"branch,omitempty" doc:"The git branch that /project is"`
-	Commit string `json:"commit,omitempty" doc:"The commit that holds the change; left out when nothing changed"`
-	Note   string `json:"note,omitempty" doc:"What is worth knowing besides"`
+// commitInfo describes the commit of a change to a project. It is empty for changes elsewhere.
+type commitInfo struct {
+	Branch string `json:"branch,omitempty" doc:"Git branch of /project"`
+	Commit string `json:"commit,omitempty" doc:"Commit with the change; absent if nothing changed"`
+	Note   string `json:"note,omitempty" doc:"Further information about the commit"`
 }
 
-// ground is what the roots of one call are: its workspace's folders, and its branch's.
-type ground struct {
+// rootSet identifies the folders behind the roots of one call.
+type rootSet struct {
 	workspace string
-	project   string // the folder that is /project; empty means that there is none
+	project   string // the folder behind /project; empty if the call has no project
 }
 
-// project is what a call's agent works on, or on whose behalf that is asked; empty means nothing.
-func (p *Pack) project(ctx context.Context, inv *reeve.Invocation) (string, error) {
+// getProject returns the project that the agent of a call works on, or an empty string. In a check on behalf of another
+// agent (inv.CheckFor), it returns that agent's project.
+func (p *Pack) getProject(ctx context.Context, inv *reeve.Invocation) (string, error) {
 	if p.cfg.Projects == nil {
 		return "", nil
 	}
@@ -62,47 +63,47 @@ func (p *Pack) project(ctx context.Context, inv *reeve.Invocation) (string, erro
 	if agent == "" {
 		agent = inv.Agent
 	}
-	return p.cfg.Projects.Of(ctx, inv.Workspace, agent)
+	return p.cfg.Projects.GetProject(ctx, inv.Workspace, agent)
 }
 
-// checkSettings refuses a project that there is not.
+// checkSettings checks that the configured project exists.
 func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 	var c projectConfig
 	if err := reeve.Settings("this tool", inv.Config, &c); err != nil || c.Project == "" || p.cfg.Projects == nil {
 		return err
 	}
 	if reeve.CodeOf(p.cfg.Projects.Check(ctx, inv.Workspace, c.Project)) == reeve.NotFound {
-		return reeve.InvalidField("/config/project", "is the name of no project",
+		return reeve.InvalidField("/config/project", "names a project that does not exist",
 			"a project of this workspace; reeve projects lists them")
 	}
-	return nil // whether it can be worked on just now is another matter
+	return nil // other errors may be temporary
 }
 
-// named is project for a path that lies in one.
-func (p *Pack) named(ctx context.Context, inv *reeve.Invocation) (string, error) {
-	project, err := p.project(ctx, inv)
+// requireProject is like getProject but fails with Denied if the agent has no project.
+func (p *Pack) requireProject(ctx context.Context, inv *reeve.Invocation) (string, error) {
+	project, err := p.getProject(ctx, inv)
 	if err == nil && project == "" {
 		err = reeve.Errorf(reeve.Denied, "there is no root /%s: the agent works on no project", projectRoot).
-			Hintf("use a path under /shared or /tmp; a person sets project in the agent's settings for shell_exec or " +
-				"this tool")
+			Hintf("use a path under /shared or /tmp, or ask a person to set project in the agent's settings for " +
+				"shell_exec or this tool")
 	}
 	return project, err
 }
 
-// reaches tells whether the agent's settings let it name a path.
-func (p *Pack) reaches(ctx context.Context, inv *reeve.Invocation, v vpath) error {
+// checkAccess checks that the agent's settings permit a path.
+func (p *Pack) checkAccess(ctx context.Context, inv *reeve.Invocation, v vpath) error {
 	if v.root != projectRoot {
 		return nil
 	}
-	project, err := p.named(ctx, inv)
+	project, err := p.requireProject(ctx, inv)
 	if err != nil {
 		return err
 	}
 	return p.cfg.Projects.Check(ctx, inv.Workspace, project)
 }
 
-// checks makes a tool's policy of how its arguments name a path.
-func checks[In any](p *Pack, path func(In) (vpath, error)) func(context.Context, *reeve.Invocation) error {
+// newPathCheck returns a [reeve.Tool] Check that parses the path in the arguments and checks access to it.
+func newPathCheck[In any](p *Pack, path func(In) (vpath, error)) func(context.Context, *reeve.Invocation) error {
 	return func(ctx context.Context, inv *reeve.Invocation) error {
 		in, err := reeve.Args[In](inv)
 		if err != nil {
@@ -112,71 +113,74 @@ func checks[In any](p *Pack, path func(In) (vpath, error)) func(context.Context,
 		if err != nil {
 			return err
 		}
-		return p.reaches(ctx, inv, v)
+		return p.checkAccess(ctx, inv, v)
 	}
 }
 
-// ground gives what a call reads from.
-func (p *Pack) ground(ctx context.Context, inv *reeve.Invocation, v vpath) (ground, error) {
-	return p.groundAs(ctx, inv, v, true)
+// resolveRoots returns the roots for a call that reads v. It creates the folder of the branch if v is in /project and
+// the folder is missing.
+func (p *Pack) resolveRoots(ctx context.Context, inv *reeve.Invocation, v vpath) (rootSet, error) {
+	return p.resolveRootsWith(ctx, inv, v, true)
 }
 
-// groundAs is ground, for calls that may not make a branch too.
-func (p *Pack) groundAs(ctx context.Context, inv *reeve.Invocation, v vpath, create bool) (g ground, err error) {
-	g.workspace = inv.Workspace
+// resolveRootsWith is like resolveRoots but creates the folder of the branch only if create is set.
+func (p *Pack) resolveRootsWith(ctx context.Context, inv *reeve.Invocation, v vpath,
+	create bool) (roots rootSet, err error) {
+	roots.workspace = inv.Workspace
 	if v.root != projectRoot {
-		return g, nil
+		return roots, nil
 	}
-	project, err := p.named(ctx, inv)
+	project, err := p.requireProject(ctx, inv)
 	if err == nil {
-		g.project, err = p.cfg.Projects.ReadFolder(ctx, inv, project, create)
+		roots.project, err = p.cfg.Projects.ReadFolder(ctx, inv, project, create)
 	}
-	return g, err
+	return roots, err
 }
 
-// roots gives the roots that an agent may look into, and what they are. A project that cannot be looked into is not one
-// of them: closed says why.
-func (p *Pack) roots(ctx context.Context, inv *reeve.Invocation) (list []vpath, g ground, closed, err error) {
-	list = []vpath{{root: sharedRoot}, {root: tmpRoot}}
-	g.workspace = inv.Workspace
-	project, err := p.project(ctx, inv)
+// listReadableRoots returns the paths of the roots that an agent may read, and the folders behind them. If /project
+// cannot be opened, it is not among the paths, and unavailable is the reason.
+func (p *Pack) listReadableRoots(ctx context.Context,
+	inv *reeve.Invocation) (paths []vpath, roots rootSet, unavailable, err error) {
+	paths = []vpath{{root: sharedRoot}, {root: tmpRoot}}
+	roots.workspace = inv.Workspace
+	project, err := p.getProject(ctx, inv)
 	if err != nil || project == "" {
-		return list, g, nil, err
+		return paths, roots, nil, err
 	}
-	at := vpath{root: projectRoot}
-	on, closed := p.ground(ctx, inv, at)
-	if closed != nil {
-		return list, g, closed, ctx.Err()
+	projectPath := vpath{root: projectRoot}
+	withProject, unavailable := p.resolveRoots(ctx, inv, projectPath)
+	if unavailable != nil {
+		return paths, roots, unavailable, ctx.Err()
 	}
-	return append(list, at), on, nil, nil
+	return append(paths, projectPath), withProject, nil, nil
 }
 
-// working gives what a call changes something in. Leave must be called in any case; with true it commits what was
-// changed in a project.
-func (p *Pack) working(ctx context.Context, inv *reeve.Invocation, v vpath,
-	tool string) (g ground, leave func(changed bool) saved, err error) {
-	g.workspace, leave = inv.Workspace, func(bool) saved { return saved{} }
+// openForWriting returns the roots for a call that changes v. If v is in /project, it locks the branch. If err is nil,
+// the caller must call finish, which unlocks the branch. finish(true) commits the changes first.
+func (p *Pack) openForWriting(ctx context.Context, inv *reeve.Invocation, v vpath,
+	tool string) (roots rootSet, finish func(changed bool) commitInfo, err error) {
+	roots.workspace, finish = inv.Workspace, func(bool) commitInfo { return commitInfo{} }
 	if v.root != projectRoot {
-		return g, leave, nil
+		return roots, finish, nil
 	}
-	project, err := p.named(ctx, inv)
+	project, err := p.requireProject(ctx, inv)
 	if err != nil {
-		return g, leave, err
+		return roots, finish, err
 	}
 	w, err := p.cfg.Projects.OpenWork(ctx, inv, project)
 	if err != nil {
-		return g, leave, err
+		return roots, finish, err
 	}
-	g.project = w.Dir
-	return g, func(changed bool) (s saved) {
+	roots.project = w.Dir
+	return roots, func(changed bool) (s commitInfo) {
 		defer w.Leave()
 		if changed {
-			// The change is made: that its time is over is no reason to leave it out.
+			// The change is on disk, so it is committed even if the call has timed out.
 			s.Branch, s.Commit, s.Note = w.Save(context.WithoutCancel(ctx), tool+" "+strings.Join(v.names, "/"))
 		}
 		return s
 	}, nil
 }
 
-// isGit tells whether a name is that of git's own folder, which is not part of a project.
-func isGit(name string) bool { return strings.EqualFold(name, ".git") }
+// isGitDir reports whether a name is that of the .git folder, which the file tools hide.
+func isGitDir(name string) bool { return strings.EqualFold(name, ".git") }

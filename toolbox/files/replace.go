@@ -12,133 +12,136 @@ import (
 	"reeve"
 )
 
-// change is a replacement of what is at a path by the bytes of a file.
+// change replaces a file, or creates it.
 type change struct {
-	path vpath
-	base string // the state it was worked out from; empty means whatever is there
-	next func(old found) (data []byte, executable bool, err error)
-	mode string // the permissions it is to have; empty means those of the file that is there, or a new one's
+	path       vpath
+	base       string // required state before the change; empty means any
+	newContent contentFunc
+	mode       string // new permissions; empty means those of the old file, or the defaults
 }
 
-// done is what a change came to.
-type done struct {
+// contentFunc returns the new content of a file, or an error if the change is not possible.
+type contentFunc func(old snapshot) (data []byte, executable bool, err error)
+
+// changeResult describes a change that was made.
+type changeResult struct {
 	before, after state
 	size          int
-	mode          string // of what was before; empty if that is not known
+	mode          string // old permissions; empty if they are the defaults or unknown
 }
 
-// replace makes a change: old bytes kept, new ones flushed beside the target, then one rename.
-func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, g ground, c change) (done, error) {
+// replace makes a change. It stores the old bytes, writes the new bytes to a temporary file and renames that file.
+func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, roots rootSet, c change) (changeResult, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
 	defer release()
-	pl, err := p.at(g, c.path)
+	loc, err := p.locate(roots, c.path)
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
-	defer func() { pl.close() }()
-	old, err := p.lookAtFile(ctx, pl)
+	defer func() { loc.close() }()
+	old, err := p.readFileSnapshot(ctx, loc)
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
 	if c.base != "" && c.base != old.String() {
-		return done{}, movedOn(c.path)
+		return changeResult{}, staleError(c.path)
 	}
-	data, executable, err := c.next(old)
+	data, executable, err := c.newContent(old)
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
-	d := done{before: old.state, after: fileState(data, executable), size: len(data), mode: old.permissions()}
+	d := changeResult{before: old.state, after: fileState(data, executable), size: len(data), mode: old.permissions()}
 	if d.before == d.after {
 		return d, nil
 	}
 	if old.kind != absent {
-		if err := p.keeper(ctx, inv.Workspace)(old.data); err != nil {
-			return done{}, err
+		if err := p.newBlobSaver(ctx, inv.Workspace)(old.data); err != nil {
+			return changeResult{}, err
 		}
 	}
-	if pl.dir == nil {
-		if pl, err = p.makeWay(g, c.path); err != nil {
-			return done{}, err
+	if loc.dir == nil {
+		if loc, err = p.createParents(roots, c.path); err != nil {
+			return changeResult{}, err
 		}
 	}
-	return d, p.swapIn(ctx, inv, pl, old, data, fitting(c.mode, old, executable))
+	return d, p.writeAndRename(ctx, inv, loc, old, data, choosePermissions(c.mode, old, executable))
 }
 
-// lookAtFile is look for a target that must be a file or nothing.
-func (p *Pack) lookAtFile(ctx context.Context, pl place) (found, error) {
-	if pl.dir != nil {
-		info, err := pl.dir.Lstat(pl.name)
+// readFileSnapshot is like readSnapshot but fails if the entry is a folder or a link.
+func (p *Pack) readFileSnapshot(ctx context.Context, loc location) (snapshot, error) {
+	if loc.dir != nil {
+		info, err := loc.dir.Lstat(loc.name)
 		if err == nil && info.IsDir() {
-			return found{}, isFolder(pl.path)
+			return snapshot{}, folderError(loc.path)
 		}
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return found{}, isLink(pl.path)
+			return snapshot{}, linkError(loc.path)
 		}
 	}
-	return p.look(ctx, pl, nil)
+	return p.readSnapshot(ctx, loc, nil)
 }
 
-// swapIn writes data beside the target and renames it there, if the target is still as it was found.
-func (p *Pack) swapIn(ctx context.Context, inv *reeve.Invocation, pl place, old found, data []byte,
+// writeAndRename writes data to a temporary file and renames it to the target. It fails with Stale if the target no
+// longer has the state of old.
+func (p *Pack) writeAndRename(ctx context.Context, inv *reeve.Invocation, loc location, old snapshot, data []byte,
 	mode fs.FileMode) error {
 	if inv.Attempt > 1 {
-		sweep(inv, pl)
+		removeLeftovers(inv, loc)
 	}
-	tmp := ownName(inv)
-	if err := p.writeFile(pl.dir, tmp, data, mode); err != nil {
-		pl.dir.Remove(tmp)
-		return fault(err, pl.path)
+	tmp := newTempName(inv)
+	if err := p.writeFile(loc.dir, tmp, data, mode); err != nil {
+		loc.dir.Remove(tmp)
+		return convertError(err, loc.path)
 	}
-	defer pl.dir.Remove(tmp) // gone already when the rename was made
+	defer loc.dir.Remove(tmp) // fails after the rename, which is fine
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if old.kind == absent {
-		switch err := pl.dir.Link(tmp, pl.name); {
+		switch err := loc.dir.Link(tmp, loc.name); {
 		case errors.Is(err, fs.ErrExist):
-			return movedOn(pl.path)
+			return staleError(loc.path)
 		case err == nil:
-			pl.dir.Remove(tmp)
-			return p.settled(pl)
+			loc.dir.Remove(tmp)
+			return p.syncParent(loc)
 		}
-		// Some file systems have no links: look once more and rename.
+		// Some file systems do not support links. There the state is compared again before a rename.
 	}
-	now, err := p.lookAtFile(ctx, pl)
+	now, err := p.readFileSnapshot(ctx, loc)
 	if err != nil {
 		return err
 	}
 	if now.state != old.state {
-		return movedOn(pl.path)
+		return staleError(loc.path)
 	}
-	if err := pl.dir.Rename(tmp, pl.name); err != nil {
-		return fault(err, pl.path)
+	if err := loc.dir.Rename(tmp, loc.name); err != nil {
+		return convertError(err, loc.path)
 	}
-	return p.settled(pl)
+	return p.syncParent(loc)
 }
 
-// settled flushes the folder after a change in it. If that fails, the change may or may not outlive a crash of the
-// machine.
-func (p *Pack) settled(pl place) error {
-	if err := flush(pl.dir); err != nil {
-		return &reeve.Error{Code: reeve.UnknownOutcome, Message: "the change to " + pl.path.String() +
-			" may not have reached the disk",
-			Err: bare(err)}
+// syncParent syncs the folder of a changed entry. If that fails, the change may not survive a crash of the machine, and
+// the error has the code UnknownOutcome.
+func (p *Pack) syncParent(loc location) error {
+	if err := syncDir(loc.dir); err != nil {
+		return &reeve.Error{Code: reeve.UnknownOutcome, Err: stripPaths(err),
+			Message: "the change to " + loc.path.String() + " may not be on disk"}
 	}
 	return nil
 }
 
-// writeFile makes a new file and flushes it.
+// writeFile creates a file and syncs it. It fails if the name is taken.
 func (p *Pack) writeFile(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}
-	if p.cfg.Made != nil {
+	if p.cfg.OnCreate != nil {
 		if info, err := f.Stat(); err == nil {
-			p.cfg.Made(info)
+			p.cfg.OnCreate(info)
 		}
 	}
 	_, err = f.Write(data)
@@ -151,9 +154,9 @@ func (p *Pack) writeFile(dir *os.Root, name string, data []byte, mode fs.FileMod
 	return errors.Join(err, f.Close())
 }
 
-// flush makes a folder's entries outlive a crash of the machine.
-func flush(dir *os.Root) error {
-	if runtime.GOOS == "windows" { // folders cannot be flushed there
+// syncDir syncs a folder, so that its entries survive a crash of the machine.
+func syncDir(dir *os.Root) error {
+	if runtime.GOOS == "windows" { // Windows cannot sync folders
 		return nil
 	}
 	f, err := dir.Open(".")
@@ -161,26 +164,27 @@ func flush(dir *os.Root) error {
 		return err
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // EINVAL: this file system has no such thing
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // EINVAL: not supported by this file system
 		return err
 	}
 	return nil
 }
 
-// ownNames begins the names of an operation's files beside the target. Attempts do not share names: one that should be
-// dead may still be writing.
-func ownNames(inv *reeve.Invocation) string {
-	return ownPrefix + reeve.Hash([]byte(inv.Operation))[:16] + "-"
+// tempNamePrefix returns the prefix of the temporary files of an operation.
+func tempNamePrefix(inv *reeve.Invocation) string {
+	return tempPrefix + reeve.Hash([]byte(inv.Operation))[:16] + "-"
 }
 
-func ownName(inv *reeve.Invocation) string { return ownNames(inv) + reeve.RandomSecret(8) }
+// newTempName returns a new name for a temporary file. Attempts of an operation do not share names, because an earlier
+// attempt may still be writing.
+func newTempName(inv *reeve.Invocation) string { return tempNamePrefix(inv) + reeve.RandomSecret(8) }
 
-// sweep removes what an earlier attempt of the same operation left beside the target when it was cut off.
-func sweep(inv *reeve.Invocation, pl place) {
-	if inv.Operation == "" || pl.dir == nil {
+// removeLeftovers removes the temporary files that interrupted attempts of the same operation left beside the target.
+func removeLeftovers(inv *reeve.Invocation, loc location) {
+	if inv.Operation == "" || loc.dir == nil {
 		return
 	}
-	f, err := pl.dir.Open(".")
+	f, err := loc.dir.Open(".")
 	if err != nil {
 		return
 	}
@@ -190,21 +194,21 @@ func sweep(inv *reeve.Invocation, pl place) {
 		return
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, ownNames(inv)) {
-			pl.dir.RemoveAll(name)
+		if strings.HasPrefix(name, tempNamePrefix(inv)) {
+			loc.dir.RemoveAll(name)
 		}
 	}
 }
 
-// report tells the gate what changed and how to take it back.
-func report(inv *reeve.Invocation, v vpath, d done) {
+// reportChange records the changed file and its undo on the call.
+func reportChange(inv *reeve.Invocation, v vpath, d changeResult) {
 	if d.before == d.after {
 		return
 	}
 	inv.Emit(reeve.SemanticKey, "FILE")
 	inv.Emit(reeve.EntityID, v.String())
 	switch d.before.kind {
-	case "": // an earlier attempt whose base nobody recorded
+	case "": // an earlier attempt without a recorded base has no undo
 	case absent:
 		inv.UndoWith("file_delete", deleteArgs{Path: v.String(), Recursive: d.after.kind == folder,
 			Expect: d.after.String()})
@@ -214,33 +218,34 @@ func report(inv *reeve.Invocation, v vpath, d done) {
 	}
 }
 
-// settle compares what is there with what was before and after a change: that is how an earlier attempt is judged. If
-// it was made in a project, it is committed now, unless it was.
-func (p *Pack) settle(ctx context.Context, inv *reeve.Invocation, v vpath, d done,
-	base, tool string) (o reeve.Outcome, s saved, err error) {
-	g, leave, err := p.working(ctx, inv, v, tool)
+// verifyChange determines whether an earlier attempt made a change. If the change is in a project and was made,
+// verifyChange commits it, unless it is committed already.
+func (p *Pack) verifyChange(ctx context.Context, inv *reeve.Invocation, v vpath, d changeResult,
+	base, tool string) (o reeve.Outcome, s commitInfo, err error) {
+	roots, finish, err := p.openForWriting(ctx, inv, v, tool)
 	if err != nil {
 		return reeve.CannotTell, s, err
 	}
-	defer func() { s = leave(o == reeve.Applied) }()
-	o, err = p.judge(ctx, inv, g, v, d, base)
+	defer func() { s = finish(o == reeve.Applied) }()
+	o, err = p.determineOutcome(ctx, inv, roots, v, d, base)
 	return o, s, err
 }
 
-func (p *Pack) judge(ctx context.Context, inv *reeve.Invocation, g ground, v vpath, d done,
+// determineOutcome compares the entry at v with the states before and after a change.
+func (p *Pack) determineOutcome(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath, d changeResult,
 	base string) (reeve.Outcome, error) {
-	pl, err := p.at(g, v)
+	loc, err := p.locate(roots, v)
 	if err != nil {
 		return reeve.CannotTell, err
 	}
-	defer pl.close()
-	now, err := p.look(ctx, pl, nil)
+	defer loc.close()
+	now, err := p.readSnapshot(ctx, loc, nil)
 	switch {
 	case err != nil:
 		return reeve.CannotTell, err
 	case now.state == d.after:
-		sweep(inv, pl)
-		report(inv, v, d)
+		removeLeftovers(inv, loc)
+		reportChange(inv, v, d)
 		return reeve.Applied, nil
 	case base != "" && now.String() == base:
 		return reeve.NotApplied, nil

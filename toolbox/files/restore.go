@@ -18,7 +18,7 @@ type restoreArgs struct {
 	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"Path to restore to, under /shared, /tmp or /project"`
 	Hash   string `json:"hash" minLength:"1" maxLength:"80" doc:"Hash or state from the undo of an earlier change"`
 	Expect string `json:"expect,omitempty" maxLength:"80" doc:"Restore only over this state. Set by undo"`
-	Mode   string `json:"mode,omitempty" pattern:"^[0-7]{3}$" doc:"Permissions such as 644. Default: unchanged, or owner only. Set by undo"`
+	Mode   string `json:"mode,omitempty" pattern:"^[0-7]{3}$" doc:"Permissions such as 644. Set by undo"`
 }
 
 type restoreResult struct {
@@ -26,16 +26,16 @@ type restoreResult struct {
 	State   string   `json:"state" doc:"New state of the path"`
 	Changed bool     `json:"changed"`
 	Skipped []string `json:"skipped,omitempty" doc:"Paths not restored: links and, in a project, .git"`
-	saved
+	commitInfo
 }
 
 func (p *Pack) restoreTool() reeve.Tool {
-	t := declare("file_restore", "Restore file",
+	t := newTool("file_restore", "Restore file",
 		"Restore what an earlier change replaced or deleted. Get the hash from the undo of that change. "+
-			"The current contents are kept, so the restore can be undone.", capWrite, reeve.Verifiable, writeTime)
+			"The current contents are kept, so the restore can be undone.", capWrite, reeve.Verifiable, writeTimeout)
 	t.Identity = []string{"path", "hash"}
-	t.Check = checks(p, func(in restoreArgs) (vpath, error) {
-		v, _, err := restorePath(in)
+	t.Check = newPathCheck(p, func(in restoreArgs) (vpath, error) {
+		v, _, err := parseRestoreArgs(in)
 		return v, err
 	})
 	t.Preview = p.previewRestore
@@ -43,193 +43,198 @@ func (p *Pack) restoreTool() reeve.Tool {
 	return reeve.MustTool(t, p.restore)
 }
 
-func restorePath(in restoreArgs) (vpath, state, error) {
-	v, err := targetPath("path", in.Path)
+func parseRestoreArgs(in restoreArgs) (vpath, state, error) {
+	v, err := parseWritePath("path", in.Path)
 	if err != nil {
 		return v, state{}, err
 	}
 	s, err := parseState(in.Hash)
 	if err == nil && s.kind == absent {
-		err = reeve.Errorf(reeve.Validation, "there is nothing to restore").Hintf("use file_delete")
+		err = reeve.Errorf(reeve.Validation, "the state absent cannot be restored").Hintf("use file_delete")
 	}
 	return v, s, err
 }
 
-// goods is what a restore puts down.
-type goods struct {
+// restoreData is the content that a restore writes.
+type restoreData struct {
 	state
-	data    []byte   // of a file or link
-	records []record // of a folder, without what is skipped
+	data    []byte            // of a file or link
+	records []inventoryRecord // of a folder, without skipped entries
 	skipped []string
 }
 
-// fetch gets what a restore is to put down.
-func (p *Pack) fetch(ctx context.Context, workspace string, v vpath, want state) (goods, error) {
-	g := goods{state: want}
-	b, err := p.kept(ctx, workspace, want.hash)
+// getRestoreData returns the stored content with the state want, to be restored at v.
+func (p *Pack) getRestoreData(ctx context.Context, workspace string, v vpath, want state) (restoreData, error) {
+	src := restoreData{state: want}
+	b, err := p.getBlob(ctx, workspace, want.hash)
 	if err != nil {
-		return g, err
+		return src, err
 	}
-	switch g.data = b; want.kind {
+	switch src.data = b; want.kind {
 	case link:
 		if !staysInside(v.names, string(b)) {
-			return g, reeve.Errorf(reeve.Denied, "the link at %s led out of its root, so it is not made again", v)
+			return src, reeve.Errorf(reeve.Denied, "the link at %s pointed outside its root and cannot be restored", v)
 		}
 	case folder:
-		records, err := readInventory(b)
+		records, err := parseInventory(b)
 		if err != nil {
-			return g, err
+			return src, err
 		}
 		if len(records) > p.cfg.MaxEntries {
-			return g, reeve.Errorf(reeve.TooLarge, "the kept folder has more than %d entries", p.cfg.MaxEntries)
+			return src, reeve.Errorf(reeve.TooLarge, "the stored folder has more than %d entries", p.cfg.MaxEntries)
 		}
 		for _, r := range records {
-			rel, _ := r.names()
-			git := v.root == projectRoot && slices.ContainsFunc(strings.Split(rel, "/"), isGit)
+			rel, _ := r.unquoteNames()
+			inGit := v.root == projectRoot && slices.ContainsFunc(strings.Split(rel, "/"), isGitDir)
 			switch {
-			case git && !isGit(path.Base(rel)): // it goes with the folder that it is in
-			case git, r.Kind == link: // links of one folder can lead out together where each alone does not
-				g.skipped = append(g.skipped, v.String()+"/"+rel)
+			case inGit && !isGitDir(path.Base(rel)): // skipped with its .git folder
+			case inGit, r.Kind == link: // several links together can lead outside where each alone does not
+				src.skipped = append(src.skipped, v.String()+"/"+rel)
 			default:
-				g.records = append(g.records, r)
+				src.records = append(src.records, r)
 			}
 		}
-		if g.data, err = json.Marshal(g.records); err != nil {
-			return g, reeve.Errorf(reeve.Internal, "the kept folder cannot be named")
+		if src.data, err = json.Marshal(src.records); err != nil {
+			return src, reeve.Errorf(reeve.Internal, "cannot encode the inventory of the stored folder")
 		}
-		g.hash = reeve.Hash(g.data)
+		src.hash = reeve.Hash(src.data)
 	case absent, file, program:
 	}
-	return g, nil
+	return src, nil
 }
 
-func (r record) names() (rel, target string) {
-	rel, _ = strconv.Unquote(r.Path) // readInventory saw that it can be
+// unquoteNames returns the relative path and the link target of a record.
+func (r inventoryRecord) unquoteNames() (rel, target string) {
+	rel, _ = strconv.Unquote(r.Path) // parseInventory checked it
 	target, _ = strconv.Unquote(r.Target)
 	return rel, target
 }
 
 func (p *Pack) restore(ctx context.Context, in restoreArgs) (restoreResult, error) {
-	v, want, err := restorePath(in)
+	v, want, err := parseRestoreArgs(in)
 	if err != nil {
 		return restoreResult{}, err
 	}
 	inv := reeve.InvocationFrom(ctx)
-	g, err := p.fetch(ctx, inv.Workspace, v, want)
+	src, err := p.getRestoreData(ctx, inv.Workspace, v, want)
 	if err != nil {
 		return restoreResult{}, err
 	}
-	on, leave, err := p.working(ctx, inv, v, "file_restore")
+	roots, finish, err := p.openForWriting(ctx, inv, v, "file_restore")
 	if err != nil {
 		return restoreResult{}, err
 	}
-	var d done
-	if g.kind == file || g.kind == program {
-		d, err = p.replace(ctx, inv, on, change{path: v, base: inv.Base, next: restoring(v, in, g), mode: in.Mode})
+	var d changeResult
+	if src.kind == file || src.kind == program {
+		d, err = p.replace(ctx, inv, roots, change{path: v, base: inv.Base, newContent: restoreContent(v, in, src),
+			mode: in.Mode})
 	} else {
-		d, err = p.plant(ctx, inv, on, v, in, g)
+		d, err = p.createFolderOrLink(ctx, inv, roots, v, in, src)
 	}
-	s := leave(err == nil && d.before != d.after)
+	s := finish(err == nil && d.before != d.after)
 	if err != nil {
 		return restoreResult{}, err
 	}
-	report(inv, v, d)
-	return restored(v, d, g, s), nil
+	reportChange(inv, v, d)
+	return newRestoreResult(v, d, src, s), nil
 }
 
-func restored(v vpath, d done, g goods, s saved) restoreResult {
-	return restoreResult{Path: v.String(), State: d.after.String(), Changed: d.before != d.after, Skipped: g.skipped,
-		saved: s}
+func newRestoreResult(v vpath, d changeResult, src restoreData, s commitInfo) restoreResult {
+	return restoreResult{Path: v.String(), State: d.after.String(), Changed: d.before != d.after, Skipped: src.skipped,
+		commitInfo: s}
 }
 
-func restoring(v vpath, in restoreArgs, g goods) func(found) ([]byte, bool, error) {
-	return func(old found) ([]byte, bool, error) {
+// restoreContent returns the content function of a change that restores a file.
+func restoreContent(v vpath, in restoreArgs, src restoreData) contentFunc {
+	return func(old snapshot) ([]byte, bool, error) {
 		if in.Expect != "" && in.Expect != old.String() {
-			return nil, false, movedOn(v)
+			return nil, false, staleError(v)
 		}
-		return g.data, g.kind == program, nil
+		return src.data, src.kind == program, nil
 	}
 }
 
-// vacant sees whether a folder or link can be put at a place, where nothing may be, or exactly it.
-func vacant(v vpath, in restoreArgs, base string, now, g state) error {
+// checkRestoreTarget checks that a folder or link with the state want can be restored at v: nothing exists at v, or an
+// entry with the same state. now is the state at v.
+func checkRestoreTarget(v vpath, in restoreArgs, base string, now, want state) error {
 	switch {
 	case base != "" && base != now.String(), in.Expect != "" && in.Expect != now.String():
-		return movedOn(v)
-	case now.kind != absent && now != g:
-		return reeve.Errorf(reeve.Conflict, "there is something else at %s", v).
+		return staleError(v)
+	case now.kind != absent && now != want:
+		return reeve.Errorf(reeve.Conflict, "%s already exists with other content", v).
 			Hintf("delete it first, or restore to another path")
 	}
 	return nil
 }
 
-// plant puts a folder or link back: all of it beside the target, then one rename.
-func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, on ground, v vpath, in restoreArgs,
-	g goods) (done, error) {
+// createFolderOrLink restores a folder or link. It creates it with a temporary name and then renames it.
+func (p *Pack) createFolderOrLink(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath, in restoreArgs,
+	src restoreData) (changeResult, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
 	defer release()
-	pl, err := p.at(on, v)
+	loc, err := p.locate(roots, v)
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
-	defer func() { pl.close() }()
-	now, err := p.look(ctx, pl, nil)
+	defer func() { loc.close() }()
+	now, err := p.readSnapshot(ctx, loc, nil)
 	if err == nil {
-		err = vacant(v, in, inv.Base, now.state, g.state)
+		err = checkRestoreTarget(v, in, inv.Base, now.state, src.state)
 	}
-	d := done{before: now.state, after: g.state}
+	d := changeResult{before: now.state, after: src.state}
 	if err != nil || d.before == d.after {
 		return d, err
 	}
-	if pl.dir == nil {
-		if pl, err = p.makeWay(on, v); err != nil {
+	if loc.dir == nil {
+		if loc, err = p.createParents(roots, v); err != nil {
 			return d, err
 		}
 	}
 	if inv.Attempt > 1 {
-		sweep(inv, pl)
+		removeLeftovers(inv, loc)
 	}
-	aside := place{dir: pl.dir, name: ownName(inv), path: v}
-	defer pl.dir.RemoveAll(aside.name) // gone already when the rename was made
-	if g.kind == link {
-		err = pl.dir.Symlink(string(g.data), aside.name)
+	tmp := location{dir: loc.dir, name: newTempName(inv), path: v}
+	defer loc.dir.RemoveAll(tmp.name) // does nothing after the rename
+	if src.kind == link {
+		err = loc.dir.Symlink(string(src.data), tmp.name)
 	} else {
-		err = p.grow(ctx, inv.Workspace, aside, g.records, permissions(in.Mode, dirMode))
+		err = p.createFolder(ctx, inv.Workspace, tmp, src.records, parsePermissions(in.Mode, dirMode))
 	}
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return d, fault(err, v)
+		return d, convertError(err, v)
 	}
-	if _, err := pl.lstat(); !errors.Is(err, fs.ErrNotExist) {
-		return d, movedOn(v)
+	if _, err := loc.lstat(); !errors.Is(err, fs.ErrNotExist) {
+		return d, staleError(v)
 	}
-	if err := pl.dir.Rename(aside.name, pl.name); err != nil {
-		return d, fault(err, v)
+	if err := loc.dir.Rename(tmp.name, loc.name); err != nil {
+		return d, convertError(err, v)
 	}
-	return d, p.settled(pl)
+	return d, p.syncParent(loc)
 }
 
-// grow makes a folder from its inventory.
-func (p *Pack) grow(ctx context.Context, workspace string, at place, records []record, mode fs.FileMode) error {
+// createFolder creates a folder and the entries of its inventory.
+func (p *Pack) createFolder(ctx context.Context, workspace string, at location, records []inventoryRecord,
+	mode fs.FileMode) error {
 	if err := at.dir.Mkdir(at.name, dirMode); err != nil {
 		return err
 	}
-	top, err := enter(at.dir, at.name, at.path)
+	top, err := openSubdir(at.dir, at.name, at.path)
 	if err != nil {
 		return err
 	}
 	defer top.Close()
-	left := p.cfg.MaxKeep
+	remaining := p.cfg.MaxUndo
 	for _, r := range records {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rel, target := r.names()
+		rel, target := r.unquoteNames()
 		switch r.Kind {
 		case folder:
 			err = top.Mkdir(rel, dirMode)
@@ -237,40 +242,40 @@ func (p *Pack) grow(ctx context.Context, workspace string, at place, records []r
 			err = top.Symlink(target, rel)
 		default:
 			var b []byte
-			if b, err = p.kept(ctx, workspace, r.Hash); err != nil {
+			if b, err = p.getBlob(ctx, workspace, r.Hash); err != nil {
 				return err
 			}
-			if left -= int64(len(b)); left < 0 {
-				return tooLarge(at.path, p.cfg.MaxKeep)
+			if remaining -= int64(len(b)); remaining < 0 {
+				return tooLargeError(at.path, p.cfg.MaxUndo)
 			}
-			err = p.writeFile(top, rel, b, permissions(r.Mode, usual(r.Kind)))
+			err = p.writeFile(top, rel, b, parsePermissions(r.Mode, defaultPermissions(r.Kind)))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return finish(top, records, mode)
+	return finishFolders(top, records, mode)
 }
 
-// finish flushes every folder that an inventory filled, and gives it the permissions it had: from the inmost out, since
-// they may close it.
-func finish(top *os.Root, records []record, mode fs.FileMode) error {
+// finishFolders sets the permissions of every folder in an inventory and syncs the folder. It starts with the innermost
+// folders, because the permissions of an outer one may prevent access.
+func finishFolders(top *os.Root, records []inventoryRecord, mode fs.FileMode) error {
 	for _, r := range slices.Backward(records) {
 		if r.Kind != folder {
 			continue
 		}
-		rel, _ := r.names()
+		rel, _ := r.unquoteNames()
 		sub, err := top.OpenRoot(rel + "/.")
 		if err != nil {
 			return err
 		}
-		err = errors.Join(sub.Chmod(".", permissions(r.Mode, dirMode)), flush(sub))
+		err = errors.Join(sub.Chmod(".", parsePermissions(r.Mode, dirMode)), syncDir(sub))
 		sub.Close()
 		if err != nil {
 			return err
 		}
 	}
-	return errors.Join(top.Chmod(".", mode), flush(top))
+	return errors.Join(top.Chmod(".", mode), syncDir(top))
 }
 
 func (p *Pack) verifyRestore(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
@@ -278,15 +283,15 @@ func (p *Pack) verifyRestore(ctx context.Context, inv *reeve.Invocation) (reeve.
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	v, want, err := restorePath(in)
+	v, want, err := parseRestoreArgs(in)
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	g, err := p.fetch(ctx, inv.Workspace, v, want)
+	src, err := p.getRestoreData(ctx, inv.Workspace, v, want)
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	d := done{before: baseState(inv.Base), after: g.state, size: len(g.data)}
-	o, s, err := p.settle(ctx, inv, v, d, inv.Base, "file_restore")
-	return o, restored(v, d, g, s), err
+	d := changeResult{before: parseBase(inv.Base), after: src.state, size: len(src.data)}
+	o, s, err := p.verifyChange(ctx, inv, v, d, inv.Base, "file_restore")
+	return o, newRestoreResult(v, d, src, s), err
 }

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	searchDefault = 10
-	searchMost    = 50
-	searchText    = 300 // bytes of a line that are shown
+	defaultSearchLimit = 10
+	maxSearchLimit     = 50
+	maxLineBytes       = 300 // bytes of a line in the result
 )
 
 type searchArgs struct {
 	Path   string `json:"path,omitempty" maxLength:"4096" doc:"Folder or file to search. Default: all roots"`
 	Query  string `json:"query" minLength:"1" maxLength:"1000" doc:"Text to find in a line, case-sensitive"`
 	Regexp bool   `json:"regexp,omitempty" doc:"True if query is a regular expression (RE2)"`
-	Glob   string `json:"glob,omitempty" maxLength:"255" doc:"File name pattern such as *.md. With a slash, matches the path"`
+	Glob   string `json:"glob,omitempty" maxLength:"255" doc:"Name pattern such as *.md, or path pattern with a slash"`
 	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"50" doc:"Maximum number of matches. Default: 10"`
 }
 
-// searchConfig is what an operator may set per agent.
+// searchConfig is the configuration of file_search for one agent.
 type searchConfig struct {
 	projectConfig
-	DefaultLimit int `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Limit of calls without one. Default: 10"`
+	DefaultLimit int `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Limit if a call has none. Default: 10"`
 }
 
 type searchMatch struct {
@@ -43,16 +43,16 @@ type searchResult struct {
 	Searched int           `json:"searched" doc:"Number of files searched"`
 	Skipped  int           `json:"skipped" doc:"Number of files skipped: binary, too large or unreadable"`
 	Partial  bool          `json:"partial,omitempty" doc:"True if not all files or roots were searched"`
-	Matches  []searchMatch `json:"matches"` // the last: what callers are shown is cut at the end
+	Matches  []searchMatch `json:"matches"` // last, because long output is truncated at the end
 }
 
 func (p *Pack) searchTool() reeve.Tool {
-	t := declare("file_search", "Search files",
+	t := newTool("file_search", "Search files",
 		"Search text files under /shared, /tmp and /project, including subfolders. Returns the matching "+
 			"lines. Does not follow links, and skips binary and very large files.", capRead, reeve.Read,
-		searchTime)
+		searchTimeout)
 	t.ConfigSchema, _ = reeve.SchemaFor[searchConfig]() // cannot fail for a plain struct; a test covers it
-	t.Check = checks(p, func(in searchArgs) (vpath, error) {
+	t.Check = newPathCheck(p, func(in searchArgs) (vpath, error) {
 		s, err := newSearch(in)
 		if err != nil {
 			return vpath{}, err
@@ -62,16 +62,16 @@ func (p *Pack) searchTool() reeve.Tool {
 	return reeve.MustTool(t, p.search)
 }
 
-// search is one search under way.
+// search is the state of one search.
 type search struct {
 	pack    *Pack
 	from    vpath
 	glob    string
-	match   matcher
+	match   lineMatcher
 	inv     *reeve.Invocation
 	limit   int
 	visited int
-	full    bool // no more is wanted, or allowed
+	stopped bool // the limit of matches or entries is reached
 	out     searchResult
 }
 
@@ -80,7 +80,7 @@ func newSearch(in searchArgs) (*search, error) {
 	s := &search{glob: in.Glob, out: searchResult{Matches: []searchMatch{}}}
 	var err error
 	if in.Path != "" {
-		if s.from, err = openPath("path", in.Path); err != nil {
+		if s.from, err = parseReadPath("path", in.Path); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func newSearch(in searchArgs) (*search, error) {
 		return nil, e
 	}
 	if _, err := path.Match(in.Glob, ""); err != nil {
-		return wrong("glob", "%q is not a pattern", in.Glob)
+		return wrong("glob", "%q is not a valid pattern; use one such as *.md", in.Glob)
 	}
 	if in.Query == "" {
 		return wrong("query", "the query is empty")
@@ -98,7 +98,7 @@ func newSearch(in searchArgs) (*search, error) {
 	query := []byte(in.Query)
 	s.match = func(_ context.Context, line []byte) bool { return bytes.Contains(line, query) }
 	if in.Regexp {
-		if s.match, err = expression(in.Query); err != nil {
+		if s.match, err = compileRegexp(in.Query); err != nil {
 			return wrong("query", "the query is not a regular expression: %v", err)
 		}
 	}
@@ -115,61 +115,61 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 		return searchResult{}, err
 	}
 	s.pack, s.inv = p, inv
-	roots := []vpath{s.from}
-	g, err := p.ground(ctx, inv, s.from)
+	paths := []vpath{s.from}
+	roots, err := p.resolveRoots(ctx, inv, s.from)
 	if s.from.root == "" {
-		var closed error
-		if roots, g, closed, err = p.roots(ctx, inv); closed != nil {
+		var unavailable error
+		if paths, roots, unavailable, err = p.listReadableRoots(ctx, inv); unavailable != nil {
 			s.out.Partial = true
 		}
 	}
 	if err != nil {
 		return searchResult{}, err
 	}
-	for _, v := range roots {
-		if err := s.begin(ctx, g, v); err != nil {
+	for _, v := range paths {
+		if err := s.searchPath(ctx, roots, v); err != nil {
 			return searchResult{}, err
 		}
 	}
 	return s.out, nil
 }
 
-// searchLimit decides between what the call says, what the agent's settings say, and the default.
+// searchLimit returns the limit of the call, or of the agent's settings, or the default.
 func searchLimit(limit int, config json.RawMessage) (int, error) {
 	var c searchConfig
 	if err := reeve.Settings("file_search", config, &c); err != nil {
 		return 0, err
 	}
 	for _, n := range []int{limit, c.DefaultLimit} {
-		if n < 0 || n > searchMost {
-			return 0, reeve.Errorf(reeve.Validation, "a limit of %d is not between 1 and %d", n, searchMost)
+		if n < 0 || n > maxSearchLimit {
+			return 0, reeve.Errorf(reeve.Validation, "limit %d is not between 1 and %d", n, maxSearchLimit)
 		}
 		if n > 0 {
 			return n, nil
 		}
 	}
-	return searchDefault, nil
+	return defaultSearchLimit, nil
 }
 
-// begin searches one folder or file that was named.
-func (s *search) begin(ctx context.Context, g ground, v vpath) error {
+// searchPath searches a folder or a file.
+func (s *search) searchPath(ctx context.Context, roots rootSet, v vpath) error {
 	if len(v.names) > 0 {
-		pl, err := s.pack.at(g, v)
+		loc, err := s.pack.locate(roots, v)
 		if err != nil {
 			return err
 		}
-		defer pl.close()
-		f, _, err := pl.open()
+		defer loc.close()
+		f, _, err := loc.openFile()
 		if err == nil {
 			f.Close()
-			return s.file(ctx, pl)
+			return s.searchFile(ctx, loc)
 		}
-		info, statErr := pl.lstat()
+		info, statErr := loc.lstat()
 		if statErr != nil || !info.IsDir() {
 			return err
 		}
 	}
-	dir, err := s.pack.folder(g, v, enter)
+	dir, err := s.pack.openDir(roots, v, openSubdir)
 	if err != nil {
 		return err
 	}
@@ -178,8 +178,8 @@ func (s *search) begin(ctx context.Context, g ground, v vpath) error {
 }
 
 func (s *search) walk(ctx context.Context, dir *os.Root, v vpath) error {
-	w := walker{pack: s.pack}
-	names, err := w.names(ctx, dir, v)
+	w := inventoryBuilder{pack: s.pack}
+	names, err := w.listNames(ctx, dir, v)
 	if reeve.CodeOf(err) == reeve.TooLarge || len(v.names) >= maxDepth {
 		s.out.Partial = true
 		return nil
@@ -188,60 +188,60 @@ func (s *search) walk(ctx context.Context, dir *os.Root, v vpath) error {
 		return err
 	}
 	for _, name := range names {
-		if v.root == projectRoot && isGit(name) {
+		if v.root == projectRoot && isGitDir(name) {
 			continue
 		}
 		if s.visited++; s.visited > s.pack.cfg.MaxEntries {
-			s.out.Partial, s.full = true, true
+			s.out.Partial, s.stopped = true, true
 		}
-		if s.full {
+		if s.stopped {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.visit(ctx, place{dir: dir, name: name, path: v.child(name)}); err != nil {
+		if err := s.visit(ctx, location{dir: dir, name: name, path: v.child(name)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *search) visit(ctx context.Context, pl place) error {
-	if _, err := parsePath("name", "/"+pl.name); err != nil {
+func (s *search) visit(ctx context.Context, loc location) error {
+	if _, err := parsePath("name", "/"+loc.name); err != nil {
 		s.out.Skipped++
 		return nil
 	}
-	info, err := pl.lstat()
+	info, err := loc.lstat()
 	switch {
 	case err != nil:
-		return nil // gone since
+		return nil // deleted meanwhile
 	case info.IsDir():
-		sub, err := enter(pl.dir, pl.name, pl.path)
+		sub, err := openSubdir(loc.dir, loc.name, loc.path)
 		if err != nil {
-			s.out.Skipped++ // swapped for something else, or closed to us
+			s.out.Skipped++ // replaced meanwhile, or not readable
 			return nil
 		}
 		defer sub.Close()
-		return s.walk(ctx, sub, pl.path)
+		return s.walk(ctx, sub, loc.path)
 	case !info.Mode().IsRegular():
 		return nil
 	}
-	return s.file(ctx, pl)
+	return s.searchFile(ctx, loc)
 }
 
-// file searches one file, if it is one to search.
-func (s *search) file(ctx context.Context, pl place) error {
+// searchFile searches a file if its name matches the pattern.
+func (s *search) searchFile(ctx context.Context, loc location) error {
 	if s.glob != "" {
-		subject := pl.name
+		subject := loc.name
 		if strings.Contains(s.glob, "/") {
-			subject = pl.path.String()
+			subject = loc.path.String()
 		}
-		if ok, _ := path.Match(s.glob, subject); !ok { // newSearch saw that the pattern is one
+		if ok, _ := path.Match(s.glob, subject); !ok { // newSearch checked the pattern
 			return nil
 		}
 	}
-	b, _, err := pl.bytes(ctx, s.pack.cfg.MaxFile)
+	b, _, err := loc.readFile(ctx, s.pack.cfg.MaxFile)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -263,21 +263,21 @@ func (s *search) file(ctx context.Context, pl place) error {
 			continue
 		}
 		if len(s.out.Matches) == s.limit {
-			s.out.More, s.full = true, true
+			s.out.More, s.stopped = true, true
 			return nil
 		}
-		s.out.Matches = append(s.out.Matches, searchMatch{Path: pl.path.String(), Line: n,
-			Text: s.shown(b, at, at+len(line))})
+		s.out.Matches = append(s.out.Matches, searchMatch{Path: loc.path.String(), Line: n,
+			Text: s.renderLine(b, at, at+len(line))})
 	}
 	return nil
 }
 
-// shown is the line from one place in a text to another without the secrets in it, also those that reach over several
-// lines. A long one is cut on a character boundary.
-func (s *search) shown(text []byte, from, to int) string {
+// renderLine returns the line at text[from:to] without secrets, including secrets that span several lines. It truncates
+// a long line at a character boundary.
+func (s *search) renderLine(text []byte, from, to int) string {
 	end := to
-	if end > from+searchText {
-		end = from + searchText
+	if end > from+maxLineBytes {
+		end = from + maxLineBytes
 		for end > from && !utf8.RuneStart(text[end]) {
 			end--
 		}

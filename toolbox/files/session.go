@@ -12,40 +12,40 @@ import (
 	"reeve/internal/store"
 )
 
-// Session is the pack of files that live in the store, one set per session: they survive a restart, and sessions do not
-// see each other's.
+// Session is the pack of tools for session files. Session files are stored in the database and survive a restart. Each
+// session sees only its own files.
 type Session struct{ DB *store.DB }
 
 const (
 	maxSessionFile  = 1 << 20 // bytes of one session file
 	maxSessionPath  = 512     // bytes of its path
-	maxSessionFiles = 5000    // files that one listing looks at
+	maxSessionFiles = 5000    // files that one listing reads
 )
 
 type sessionRead struct {
-	Path string `json:"path" doc:"Path of the file, from the session's root" minLength:"1" maxLength:"512"`
+	Path string `json:"path" doc:"Path of the file, such as /notes/today.txt" minLength:"1" maxLength:"512"`
 }
 
 type sessionWrite struct {
-	Path    string `json:"path" doc:"Path of the file, from the session's root; folders need not be made first" minLength:"1" maxLength:"512"`
-	Content string `json:"content" doc:"The whole content; an existing file is replaced"`
+	Path    string `json:"path" doc:"Path of the file. Missing folders are created" minLength:"1" maxLength:"512"`
+	Content string `json:"content" doc:"Whole content of the file, at most 1 MiB"`
 }
 
 type sessionList struct {
-	Path string `json:"path,omitempty" doc:"Folder to list" default:"/" maxLength:"512"`
+	Path string `json:"path,omitempty" doc:"Folder to list. Default: /" default:"/" maxLength:"512"`
 }
 
-// Tools gives read_file, write_file and list_files.
+// Tools returns read_file, write_file and list_files.
 func (s *Session) Tools() []reeve.Tool {
 	return []reeve.Tool{
 		reeve.MustTool(reeve.Tool{ID: "read_file", Name: "Read File", Category: "filesystem", Pack: "session",
 			Effect: reeve.Read, TimeoutMS: 10_000,
-			Description: "Read a file of this session: one that write_file has written. Returns its content."}, s.read),
+			Description: "Read a file that write_file wrote in this session. Returns its content."}, s.read),
 		reeve.MustTool(reeve.Tool{ID: "write_file", Name: "Write File", Category: "filesystem", Pack: "session",
 			Effect: reeve.Local, Risk: reeve.LowRisk,
 			TimeoutMS: 10_000, Identity: []string{"path"},
-			Description: "Write a file of this session, replacing it if it is there. It is kept with the session and " +
-				"seen by no other."}, s.write),
+			Description: "Write a file of this session, replacing an existing one. Other sessions cannot see the " +
+				"file."}, s.write),
 		reeve.MustTool(reeve.Tool{ID: "list_files", Name: "List Files", Category: "filesystem", Pack: "session",
 			Effect: reeve.Read, TimeoutMS: 10_000,
 			Description: "List the files and folders of this session, with sizes."}, s.list),
@@ -53,7 +53,7 @@ func (s *Session) Tools() []reeve.Tool {
 }
 
 func (s *Session) read(ctx context.Context, in sessionRead) (string, error) {
-	name, err := sessionPath(in.Path)
+	name, err := parseSessionPath(in.Path)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func (s *Session) read(ctx context.Context, in sessionRead) (string, error) {
 	err = s.DB.View(ctx, func(snap *store.Snap) error {
 		b, ok, err := snap.Chat().GetSessionFile(ctx, inv.Workspace, inv.Session, name)
 		if err == nil && !ok {
-			return reeve.Errorf(reeve.ToolFailed, "file not found: %s", name).Hintf("list_files shows what is there")
+			return reeve.Errorf(reeve.ToolFailed, "file not found: %s", name).Hintf("list the files with list_files")
 		}
 		body = b
 		return err
@@ -71,7 +71,7 @@ func (s *Session) read(ctx context.Context, in sessionRead) (string, error) {
 }
 
 func (s *Session) write(ctx context.Context, in sessionWrite) (string, error) {
-	name, err := sessionPath(in.Path)
+	name, err := parseSessionPath(in.Path)
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +79,7 @@ func (s *Session) write(ctx context.Context, in sessionWrite) (string, error) {
 		return "", reeve.Errorf(reeve.TooLarge, "the content has %d bytes; a session file holds at most %d",
 			len(in.Content), maxSessionFile)
 	}
-	if err := withoutNUL("/content", in.Content); err != nil {
+	if err := checkNoNUL("/content", in.Content); err != nil {
 		return "", err
 	}
 	tx, err := store.TxFrom(ctx)
@@ -99,21 +99,21 @@ func (s *Session) list(ctx context.Context, in sessionList) (string, error) {
 	dir := "/"
 	if in.Path != "" && in.Path != "/" {
 		var err error
-		if dir, err = sessionPath(strings.TrimSuffix(in.Path, "/")); err != nil {
+		if dir, err = parseSessionPath(strings.TrimSuffix(in.Path, "/")); err != nil {
 			return "", err
 		}
 		dir += "/"
 	}
 	inv := reeve.InvocationFrom(ctx)
-	var found []reeve.SessionFile
+	var files []reeve.SessionFile
 	shown := strings.TrimSuffix(dir, "/")
 	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		found, err = snap.Chat().ListSessionFiles(ctx, inv.Workspace, inv.Session, dir, maxSessionFiles+1)
-		if err != nil || len(found) > 0 {
+		files, err = snap.Chat().ListSessionFiles(ctx, inv.Workspace, inv.Session, dir, maxSessionFiles+1)
+		if err != nil || len(files) > 0 {
 			return err
 		}
-		body, there, err := snap.Chat().GetSessionFile(ctx, inv.Workspace, inv.Session, shown)
-		if there {
+		body, isFile, err := snap.Chat().GetSessionFile(ctx, inv.Workspace, inv.Session, shown)
+		if isFile {
 			return reeve.Errorf(reeve.ToolFailed, "%s is a file of %d bytes, not a folder", shown, len(body)).
 				Hintf("read it with read_file")
 		}
@@ -123,7 +123,7 @@ func (s *Session) list(ctx context.Context, in sessionList) (string, error) {
 		return "", err
 	}
 	lines := map[string]bool{}
-	for _, f := range found[:min(len(found), maxSessionFiles)] {
+	for _, f := range files[:min(len(files), maxSessionFiles)] {
 		if sub, _, deeper := strings.Cut(strings.TrimPrefix(f.Path, dir), "/"); deeper {
 			lines[fmt.Sprintf("[DIR]  %s", dir+sub)] = true
 		} else {
@@ -142,16 +142,16 @@ func (s *Session) list(ctx context.Context, in sessionList) (string, error) {
 	}
 	sort.Strings(all)
 	text := "Contents of " + shown + ":\n" + strings.Join(all, "\n")
-	if len(found) > maxSessionFiles {
-		text += fmt.Sprintf("\n[only the first %d files were looked at]", maxSessionFiles)
+	if len(files) > maxSessionFiles {
+		text += fmt.Sprintf("\n[only the first %d files are listed]", maxSessionFiles)
 	}
 	return text, nil
 }
 
-// sessionPath gives the one spelling of a path, or says what is wrong with it.
-func sessionPath(p string) (string, error) {
+// parseSessionPath returns the path with a leading slash, or an error that says why it is invalid.
+func parseSessionPath(p string) (string, error) {
 	bad := func(why string) error {
-		return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("%q is not a path: %s", p, why),
+		return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("%q is not a valid path: %s", p, why),
 			Fields: []reeve.Field{{Path: "/path", Message: why, Expected: "a path like /notes/today.txt"}}}
 	}
 	s := p
@@ -159,28 +159,30 @@ func sessionPath(p string) (string, error) {
 		s = "/" + s
 	}
 	switch {
-	case strings.TrimSpace(p) != p: // else it would be another file's
-		return "", bad("it begins or ends in white space")
+	case strings.TrimSpace(p) != p:
+		return "", bad("it begins or ends with white space")
 	case len(s) > maxSessionPath:
 		return "", bad("it is too long")
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "", bad("it holds control characters")
+		return "", bad("it contains control characters or is not UTF-8")
 	case s != path.Clean(s):
-		return "", bad("it holds empty, . or .. parts, or ends in a slash")
+		return "", bad("it contains empty, . or .. elements, or ends with a slash")
 	case s == "/":
 		return "", bad("it names no file")
 	}
 	return s, nil
 }
 
-// withoutNUL refuses text that could not be read back: files are text, and text has no NUL.
-func withoutNUL(path, text string) error {
+// checkNoNUL checks that text contains no NUL character. The tools that read files refuse files with NUL. path is the
+// JSON pointer of the argument.
+func checkNoNUL(path, text string) error {
 	i := strings.IndexByte(text, 0)
 	if i < 0 {
 		return nil
 	}
 	return &reeve.Error{Code: reeve.Validation,
-		Message: fmt.Sprintf("%s holds a NUL character, at byte %d; files are text", strings.TrimPrefix(path, "/"), i),
-		Fields:  []reeve.Field{{Path: path, Message: "holds a NUL character", Expected: "text without NUL"}},
-		Hint:    "leave it out; nothing was written"}
+		Message: fmt.Sprintf("%s contains a NUL character at byte %d; files are text", strings.TrimPrefix(path, "/"),
+			i),
+		Fields: []reeve.Field{{Path: path, Message: "contains a NUL character", Expected: "text without NUL"}},
+		Hint:   "remove the NUL character; nothing was written"}
 }

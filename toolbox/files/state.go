@@ -9,20 +9,20 @@ import (
 	"reeve"
 )
 
-// kind is what is found at a place.
+// kind is the kind of an entry, and the first part of its state.
 type kind string
 
-// The kinds. They begin the names of states.
+// The kinds of entries.
 const (
 	absent  kind = "absent"
 	file    kind = "sha256"   // followed by the hash of its bytes
-	program kind = "sha256+x" // the same, of a file that may be executed
+	program kind = "sha256+x" // an executable file, followed by the hash of its bytes
 	link    kind = "link"     // followed by the hash of its target
 	folder  kind = "dir"      // followed by the hash of its inventory
 )
 
-// state names what is at a place: two states are equal exactly when what is there is. The hash is the address under
-// which the [Keeper] has it, if it was kept.
+// state identifies the content of an entry. Two states are equal exactly if the entries have the same kind and content.
+// The hash is the address of the content in the [BlobStore], if the content was stored.
 type state struct {
 	kind kind
 	hash string
@@ -35,7 +35,7 @@ func (s state) String() string {
 	return string(s.kind) + ":" + s.hash
 }
 
-// parseState parses the name of a state. A bare hash means a file.
+// parseState parses a state. A hash without a kind means a file.
 func parseState(s string) (state, error) {
 	if s == string(absent) {
 		return state{kind: absent}, nil
@@ -51,8 +51,8 @@ func parseState(s string) (state, error) {
 		}
 	case absent:
 	}
-	e := reeve.Errorf(reeve.Validation, "%q does not name a state of a file", s).
-		Hintf("use the undo of an earlier change, or the base of a preview")
+	e := reeve.Errorf(reeve.Validation, "%q is not the state of a file", s).
+		Hintf("use the hash from the undo of an earlier change, or the base of a preview")
 	return state{}, e
 }
 
@@ -63,87 +63,87 @@ func fileState(b []byte, executable bool) state {
 	return state{file, reeve.Hash(b)}
 }
 
-// found is what was found at a place.
-type found struct {
+// snapshot is the content of an entry at one time.
+type snapshot struct {
 	state
 	data []byte      // the bytes of a file, the target of a link, the inventory of a folder
 	mode fs.FileMode // of a file or folder
 }
 
-// keepBytes is what look hands everything it finds; nil keeps nothing.
-type keepBytes func(b []byte) error
+// blobSaver stores the bytes of a file, the target of a link or an inventory.
+type blobSaver func(b []byte) error
 
-// look finds out what is at a place, reading at most MaxKeep bytes of it, and hands keep all that restoring it would
-// need.
-func (p *Pack) look(ctx context.Context, pl place, keep keepBytes) (found, error) {
-	if pl.dir == nil {
-		return found{state: state{kind: absent}}, nil
+// readSnapshot reads the entry at a location, which may not exist. It fails with TooLarge if the entry has more than
+// MaxUndo bytes. Unless save is nil, it passes everything to save that a restore needs.
+func (p *Pack) readSnapshot(ctx context.Context, loc location, save blobSaver) (snapshot, error) {
+	if loc.dir == nil {
+		return snapshot{state: state{kind: absent}}, nil
 	}
-	info, err := pl.dir.Lstat(pl.name)
+	info, err := loc.dir.Lstat(loc.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return found{state: state{kind: absent}}, nil
+		return snapshot{state: state{kind: absent}}, nil
 	}
 	if err != nil {
-		return found{}, fault(err, pl.path)
+		return snapshot{}, convertError(err, loc.path)
 	}
-	var f found
+	var f snapshot
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		w := walker{pack: p, keep: keep, left: p.cfg.MaxKeep}
-		if f.data, err = w.inventory(ctx, pl); err != nil {
+		w := inventoryBuilder{pack: p, save: save, remaining: p.cfg.MaxUndo}
+		if f.data, err = w.build(ctx, loc); err != nil {
 			return f, err
 		}
 		f.state, f.mode = state{folder, reeve.Hash(f.data)}, mode
 	case mode&fs.ModeSymlink != 0:
-		target, err := pl.dir.Readlink(pl.name)
+		target, err := loc.dir.Readlink(loc.name)
 		if err != nil {
-			return f, fault(err, pl.path)
+			return f, convertError(err, loc.path)
 		}
 		f.data, f.state = []byte(target), state{link, reeve.Hash([]byte(target))}
 	default:
-		b, got, err := pl.bytes(ctx, p.cfg.MaxKeep)
+		b, got, err := loc.readFile(ctx, p.cfg.MaxUndo)
 		if err != nil {
 			return f, err
 		}
 		f.data, f.mode, f.state = b, got.Mode(), fileState(b, got.Mode()&0o111 != 0)
 	}
-	if keep != nil {
-		return f, keep(f.data)
+	if save != nil {
+		return f, save(f.data)
 	}
 	return f, nil
 }
 
-// keeper keeps bytes for one workspace.
-func (p *Pack) keeper(ctx context.Context, workspace string) keepBytes {
+// newBlobSaver returns a function that stores bytes in the BlobStore for a workspace.
+func (p *Pack) newBlobSaver(ctx context.Context, workspace string) blobSaver {
 	return func(b []byte) error {
-		hash, err := p.cfg.Keep.Put(ctx, workspace, b)
+		hash, err := p.cfg.Blobs.Put(ctx, workspace, b)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			return &reeve.Error{Code: reeve.Unavailable,
-				Message: "the old bytes could not be kept, so nothing was changed", Err: err}
+				Message: "cannot store the old content; nothing was changed", Err: err}
 		case hash != reeve.Hash(b):
-			return reeve.Errorf(reeve.Internal, "the old bytes were kept under another hash, so nothing was changed")
+			return reeve.Errorf(reeve.Internal, "the old content was stored with another hash; nothing was changed")
 		}
 		return nil
 	}
 }
 
-// kept gives kept bytes back, and only if they are what they were.
-func (p *Pack) kept(ctx context.Context, workspace, hash string) ([]byte, error) {
-	b, err := p.cfg.Keep.Get(ctx, workspace, hash)
+// getBlob returns stored bytes and checks their hash.
+func (p *Pack) getBlob(ctx context.Context, workspace, hash string) ([]byte, error) {
+	b, err := p.cfg.Blobs.Get(ctx, workspace, hash)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case reeve.CodeOf(err) == reeve.NotFound:
-		return nil, reeve.Errorf(reeve.ToolFailed, "nothing is kept under the hash %s", hash).
-			Hintf("use the undo of an earlier change; what an old one needs may be gone, if the server's setting " +
-				"retention says so")
+		return nil, reeve.Errorf(reeve.ToolFailed, "no stored content has the hash %s", hash).
+			Hintf("use the hash from the undo of an earlier change; the server's retention setting may have removed " +
+				"the content of an old one")
 	case err != nil:
-		return nil, &reeve.Error{Code: reeve.Unavailable, Message: "the old bytes could not be read", Err: err}
+		return nil, &reeve.Error{Code: reeve.Unavailable, Message: "cannot read the stored content", Err: err}
 	case reeve.Hash(b) != hash:
-		return nil, reeve.Errorf(reeve.Internal, "the bytes kept under %s are not what they were", hash)
+		return nil, reeve.Errorf(reeve.Internal, "the stored content with the hash %s is damaged", hash)
 	}
 	return b, nil
 }

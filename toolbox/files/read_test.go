@@ -16,13 +16,14 @@ import (
 )
 
 func TestO01_ReadSlicesConcatenate(t *testing.T) {
-	w := newWorld(t)
+	fx := newFixture(t)
 	text := strings.Repeat("aé€😀\n", 300)
-	w.put(w.host("/shared/a.txt"), text)
+	fx.writeFile(fx.hostPath("/shared/a.txt"), text)
 	for _, limit := range []int{1, 2, 3, 4, 5, 7, 64, 1000, len(text), 1 << 20} {
 		got, offset := "", int64(0)
 		for {
-			r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt", "offset": offset, "limit": limit}))
+			r := decode[readResult](fx,
+				fx.mustRun("file_read", m{"path": "/shared/a.txt", "offset": offset, "limit": limit}))
 			if !utf8.ValidString(r.Text) || r.Size != int64(len(text)) ||
 				(len(r.Text) > limit && utf8.RuneCountInString(r.Text) != 1) {
 				t.Fatalf("%+v", r)
@@ -36,59 +37,60 @@ func TestO01_ReadSlicesConcatenate(t *testing.T) {
 			t.Errorf("limit %d: %d bytes of %d", limit, len(got), len(text))
 		}
 	}
-	if r := says[readResult](w,
-		w.ok("file_read", m{"path": "/shared/a.txt", "offset": 2, "limit": 5})); r.Offset != 3 || r.Text != "€" {
+	if r := decode[readResult](fx,
+		fx.mustRun("file_read", m{"path": "/shared/a.txt", "offset": 2, "limit": 5})); r.Offset != 3 || r.Text != "€" {
 		t.Errorf("inside a character: %+v", r)
 	}
-	if r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt"})); r.Text != text || r.NextOffset != 0 {
+	if r := decode[readResult](fx, fx.mustRun("file_read", m{"path": "/shared/a.txt"})); r.Text != text ||
+		r.NextOffset != 0 {
 		t.Errorf("whole: %d bytes, next %d", len(r.Text), r.NextOffset)
 	}
-	w.refuse(reeve.Validation, "file_read", m{"path": "/shared/a.txt", "offset": len(text) + 1})
-	w.ok("file_read", m{"path": "/shared/a.txt", "offset": len(text)})
-	w.put(w.host("/shared/empty"), "")
-	w.ok("file_read", m{"path": "/shared/empty"})
+	fx.wantError(reeve.Validation, "file_read", m{"path": "/shared/a.txt", "offset": len(text) + 1})
+	fx.mustRun("file_read", m{"path": "/shared/a.txt", "offset": len(text)})
+	fx.writeFile(fx.hostPath("/shared/empty"), "")
+	fx.mustRun("file_read", m{"path": "/shared/empty"})
 	for name, b := range map[string]string{"png": "\x89PNG\x00", "latin": "caf\xe9 au lait",
 		"late": strings.Repeat("x", 100) + "\xff", "cut": "caf\xc3"} {
-		w.put(w.host("/shared/"+name), b)
-		if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/" + name}); !strings.Contains(e.Message,
+		fx.writeFile(fx.hostPath("/shared/"+name), b)
+		if e := fx.wantError(reeve.ToolFailed, "file_read", m{"path": "/shared/" + name}); !strings.Contains(e.Message,
 			"not UTF-8 text") {
 			t.Error(e.Message)
 		}
 	}
 	long := strings.Repeat("é", 4000)
-	// which is UTF-8, and no text
+	// Text with NUL is valid UTF-8, but the tools refuse it.
 	for b, at := range map[string]string{"abc\x00def": "at byte 3,", long + "\x00" + long: "at byte 8000,"} {
-		w.put(w.host("/shared/nul"), b)
+		fx.writeFile(fx.hostPath("/shared/nul"), b)
 		for _, offset := range []int{0, 1} {
-			if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/nul", "offset": offset,
-				"limit": 10_000}); !strings.Contains(e.Message, "/shared/nul holds a NUL character, "+at) ||
+			if e := fx.wantError(reeve.ToolFailed, "file_read", m{"path": "/shared/nul", "offset": offset,
+				"limit": 10_000}); !strings.Contains(e.Message, "/shared/nul contains a NUL character "+at) ||
 				!strings.Contains(e.Hint, "without NUL") {
 				t.Errorf("%s; %s", e.Message, e.Hint)
 			}
 		}
 	}
-	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/nul", "old": "abc",
-		"new": "d"}); !strings.Contains(e.Message, "holds a NUL character") {
+	if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/nul", "old": "abc",
+		"new": "d"}); !strings.Contains(e.Message, "contains a NUL character") {
 		t.Error(e.Message)
 	}
-	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared"})
-	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/"})
-	if e := w.refuse(reeve.ToolFailed, "file_read",
+	fx.wantError(reeve.ToolFailed, "file_read", m{"path": "/shared"})
+	fx.wantError(reeve.ToolFailed, "file_read", m{"path": "/"})
+	if e := fx.wantError(reeve.ToolFailed, "file_read",
 		m{"path": "/shared/x/none"}); e.Message != "file not found: /shared/x/none" {
 		t.Error(e.Message)
 	}
 }
 
 func TestO01_List(t *testing.T) {
-	w := newWorld(t)
-	w.limit(Config{MaxList: 10})
+	fx := newFixture(t)
+	fx.newPack(Config{MaxList: 10})
 	for i := range 25 {
-		w.put(w.host(fmt.Sprintf("/shared/d/%02d", i)), strings.Repeat("x", i))
+		fx.writeFile(fx.hostPath(fmt.Sprintf("/shared/d/%02d", i)), strings.Repeat("x", i))
 	}
 	var names []string
 	after := ""
 	for {
-		r := says[listResult](w, w.ok("file_list", m{"path": "/shared/d", "after": after}))
+		r := decode[listResult](fx, fx.mustRun("file_list", m{"path": "/shared/d", "after": after}))
 		if r.Total != 25 {
 			t.Fatalf("%+v", r)
 		}
@@ -107,42 +109,41 @@ func TestO01_List(t *testing.T) {
 	if len(names) != 25 || names[0] != "00" || names[24] != "24" {
 		t.Errorf("%v", names)
 	}
-	w.put(w.host("/tmp/a\nb"), "x")
-	if r := says[listResult](w, w.ok("file_list", m{"path": "/tmp/"})); len(r.Entries) != 1 ||
+	fx.writeFile(fx.hostPath("/tmp/a\nb"), "x")
+	if r := decode[listResult](fx, fx.mustRun("file_list", m{"path": "/tmp/"})); len(r.Entries) != 1 ||
 		r.Entries[0].Note == "" || r.Entries[0].Name != `"a\nb"` {
 		t.Errorf("%+v", r)
 	}
-	w.refuse(reeve.ToolFailed, "file_list", m{"path": "/shared/none"})
-	w.refuse(reeve.ToolFailed, "file_list", m{"path": "/shared/d/00"})
+	fx.wantError(reeve.ToolFailed, "file_list", m{"path": "/shared/none"})
+	fx.wantError(reeve.ToolFailed, "file_list", m{"path": "/shared/d/00"})
 }
 
-// leaving is a caller who goes away after having been asked for a number of times.
-type leaving struct {
+// countdownContext is a context that is canceled after a number of calls of Err.
+type countdownContext struct {
 	context.Context
-	asked int
+	remaining int
 }
 
-func (l *leaving) Err() error {
-	if l.asked--; l.asked < 0 {
+func (c *countdownContext) Err() error {
+	if c.remaining--; c.remaining < 0 {
 		return context.Canceled
 	}
 	return nil
 }
 
-// TestG18_ASearchEndsWithItsCaller compares a line with an expression of many states, which takes hours for a line as
-// long as a file may be.
-func TestG18_ASearchEndsWithItsCaller(t *testing.T) {
-	w := newWorld(t)
-	w.put(w.host("/shared/long"), strings.Repeat("a", 400)+"\n")
-	inv := w.invocation(m{"query": strings.Repeat("(a?){1000}", 20) + "b", "regexp": true, "path": "/shared/long"})
-	caller := &leaving{context.Background(), 100}
-	search := w.tools["file_search"].Handler
+// TestG18_CanceledSearchStops matches a line with an expression of many states, which would take hours for a long line.
+func TestG18_CanceledSearchStops(t *testing.T) {
+	fx := newFixture(t)
+	fx.writeFile(fx.hostPath("/shared/long"), strings.Repeat("a", 400)+"\n")
+	inv := fx.invocation(m{"query": strings.Repeat("(a?){1000}", 20) + "b", "regexp": true, "path": "/shared/long"})
+	caller := &countdownContext{context.Background(), 100}
+	search := fx.tools["file_search"].Handler
 	if out, err := search(caller, inv); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", out, err)
 	}
 	for line, want := range map[string]bool{strings.Repeat("a", 400): false, strings.Repeat("€", 1000) + "b": true,
 		"b": true, "": false} {
-		match, err := expression("(a?){1000}b$")
+		match, err := compileRegexp("(a?){1000}b$")
 		if err != nil || match(context.Background(), []byte(line)) != want {
 			t.Errorf("%.10s…: not %v, %v", line, want, err)
 		}
@@ -150,20 +151,21 @@ func TestG18_ASearchEndsWithItsCaller(t *testing.T) {
 }
 
 func TestO01_Search(t *testing.T) {
-	w := newWorld(t)
+	fx := newFixture(t)
 	for i := range 60 {
-		w.put(w.host(fmt.Sprintf("/shared/d%d/f%02d.txt", i%3, i)), "first\r\nthe needle "+strconv.Itoa(i)+"\r\n")
+		fx.writeFile(fx.hostPath(fmt.Sprintf("/shared/d%d/f%02d.txt", i%3, i)), "first\r\nthe needle "+strconv.Itoa(i)+
+			"\r\n")
 	}
-	w.put(w.host("/tmp/n.md"), strings.Repeat("€", 500)+"needle")
-	w.put(w.host("/tmp/bin"), "needle\x00")
+	fx.writeFile(fx.hostPath("/tmp/n.md"), strings.Repeat("€", 500)+"needle")
+	fx.writeFile(fx.hostPath("/tmp/bin"), "needle\x00")
 	find := func(args m, config string) searchResult {
-		inv := w.invocation(args)
+		inv := fx.invocation(args)
 		inv.Config = json.RawMessage(config)
-		out, err := w.run("file_search", inv)
+		out, err := fx.run("file_search", inv)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return says[searchResult](w, out)
+		return decode[searchResult](fx, out)
 	}
 	for _, c := range []struct {
 		limit  int
@@ -198,20 +200,20 @@ func TestO01_Search(t *testing.T) {
 	if r := find(m{"query": "needle", "path": "/tmp"}, ""); len(r.Matches) != 1 || r.Skipped != 1 {
 		t.Errorf("%+v", r)
 	}
-	w.refuse(reeve.Validation, "file_search", m{"query": "(", "regexp": true})
-	w.refuse(reeve.Validation, "file_search", m{"query": "x", "glob": "["})
-	w.refuse(reeve.ToolFailed, "file_search", m{"query": "x", "path": "/shared/none"})
-	w.limit(Config{MaxEntries: 30, MaxFile: 100})
+	fx.wantError(reeve.Validation, "file_search", m{"query": "(", "regexp": true})
+	fx.wantError(reeve.Validation, "file_search", m{"query": "x", "glob": "["})
+	fx.wantError(reeve.ToolFailed, "file_search", m{"query": "x", "path": "/shared/none"})
+	fx.newPack(Config{MaxEntries: 30, MaxFile: 100})
 	if r := find(m{"query": "absent"}, ""); !r.Partial {
 		t.Errorf("%+v", r)
 	}
 	if r := find(m{"query": "needle", "path": "/tmp"}, ""); r.Skipped != 2 {
-		t.Errorf("the huge file was not passed over: %+v", r)
+		t.Errorf("the large file was not skipped: %+v", r)
 	}
 }
 
 func TestO01_SearchSettings(t *testing.T) {
-	tool := newWorld(t).tools["file_search"]
+	tool := newFixture(t).tools["file_search"]
 	schema := func(raw json.RawMessage) *jsonschema.Resolved {
 		var s jsonschema.Schema
 		if err := json.Unmarshal(raw, &s); err != nil {
@@ -235,8 +237,8 @@ func TestO01_SearchSettings(t *testing.T) {
 }
 
 func TestO01_Declarations(t *testing.T) {
-	w := newWorld(t)
-	for id, tool := range w.tools {
+	fx := newFixture(t)
+	for id, tool := range fx.tools {
 		if tool.Pack != "files" || tool.Category != "filesystem" || tool.Check == nil || tool.Capability == "" ||
 			tool.Validate() != nil {
 			t.Errorf("%s: %+v", id, tool)
@@ -249,32 +251,33 @@ func TestO01_Declarations(t *testing.T) {
 			t.Errorf("%s: %+v", id, tool)
 		}
 	}
-	if len(w.tools) != 8 {
-		t.Errorf("%d tools", len(w.tools))
+	if len(fx.tools) != 8 {
+		t.Errorf("%d tools", len(fx.tools))
 	}
 }
 
-// A listing is never longer than what callers are shown, and its pages hold everything once, whatever the names are.
-func TestO01_AListingFitsWhatIsShown(t *testing.T) {
-	w := newWorld(t)
+// TestO01_ListPagesFitOutput checks that each page of a listing fits the output limit, and that the pages contain every
+// entry once, also with names that must be quoted.
+func TestO01_ListPagesFitOutput(t *testing.T) {
+	fx := newFixture(t)
 	want := map[string]bool{}
 	for i := range 400 {
 		name := fmt.Sprintf("%03d-%s", i, strings.Repeat("long name ", 8))
 		if i%7 == 0 {
 			name = fmt.Sprintf("%03d\n\xff%s", i, strings.Repeat("\x01", 100))
 		}
-		w.put(w.host("/shared/d/"+name), "x")
+		fx.writeFile(fx.hostPath("/shared/d/"+name), "x")
 		want[name] = true
 	}
 	after := ""
 	for pages := 0; ; pages++ {
-		inv := w.invocation(m{"path": "/shared/d", "after": after})
-		inv.Fits = func(v any) bool { return len(w.text(v)) <= 5000 }
-		out, err := w.run("file_list", inv)
+		inv := fx.invocation(m{"path": "/shared/d", "after": after})
+		inv.Fits = func(v any) bool { return len(fx.encode(v)) <= 5000 }
+		out, err := fx.run("file_list", inv)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := says[listResult](w, out)
+		r := decode[listResult](fx, out)
 		if len(out) > 5000 || r.Total != 400 || len(r.Entries) == 0 || pages > 400 {
 			t.Fatalf("page %d has %d bytes, %d entries of %d", pages, len(out), len(r.Entries), r.Total)
 		}
@@ -284,7 +287,7 @@ func TestO01_AListingFitsWhatIsShown(t *testing.T) {
 				name, _ = strconv.Unquote(name)
 			}
 			if !want[name] {
-				t.Fatalf("%q was shown before, or is not there", name)
+				t.Fatalf("%q is listed twice or does not exist", name)
 			}
 			delete(want, name)
 			after = e.Name
@@ -294,6 +297,6 @@ func TestO01_AListingFitsWhatIsShown(t *testing.T) {
 		}
 	}
 	if len(want) > 0 {
-		t.Errorf("%d were not shown", len(want))
+		t.Errorf("%d entries are not listed", len(want))
 	}
 }
