@@ -29,7 +29,7 @@ type searchArgs struct {
 // searchConfig is the configuration of file_search for one agent.
 type searchConfig struct {
 	projectConfig
-	DefaultLimit int `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Limit if a call has none. Default: 10"`
+	DefaultLimit int `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Limit of calls that set none"`
 }
 
 type searchMatch struct {

@@ -12,14 +12,14 @@ import (
 	"reeve/host"
 )
 
-// pages reads a list to its end and gives its ids. No page is cut but one of a single thing, which says first how to go
-// on.
-func (w *world) pages(agent, tool, list string, args map[string]any) (ids []string, cut int) {
-	w.T.Helper()
+// readPages reads a list to its end and returns its ids. A page is truncated only if it has a single entry. The cursor
+// of a truncated page comes first. cut counts the truncated pages.
+func (fx *fixture) readPages(agent, tool, list string, args map[string]any) (ids []string, cut int) {
+	fx.T.Helper()
 	for range 200 {
-		res := w.Call(agent, tool, args)
+		res := fx.Call(agent, tool, args)
 		if res.IsError {
-			w.T.Fatalf("%+v", res)
+			fx.T.Fatalf("%+v", res)
 		}
 		if res.Truncated {
 			rest, ok := strings.CutPrefix(res.Content, `{"next_cursor":"`)
@@ -27,7 +27,7 @@ func (w *world) pages(agent, tool, list string, args map[string]any) (ids []stri
 			_, rest, one := strings.Cut(rest, `[{"id":"`)
 			id, _, _ := strings.Cut(rest, `"`)
 			if !ok || !one {
-				w.T.Fatalf("%.200s", res.Content)
+				fx.T.Fatalf("%.200s", res.Content)
 			}
 			ids, cut, args["cursor"] = append(ids, id), cut+1, next
 			continue
@@ -36,10 +36,10 @@ func (w *world) pages(agent, tool, list string, args map[string]any) (ids []stri
 		var things []struct{ ID string }
 		var next string
 		if err := json.Unmarshal([]byte(res.Content), &page); err != nil {
-			w.T.Fatal(err)
+			fx.T.Fatal(err)
 		}
 		if err := json.Unmarshal(page[list], &things); err != nil {
-			w.T.Fatal(err)
+			fx.T.Fatal(err)
 		}
 		for _, v := range things {
 			ids = append(ids, v.ID)
@@ -48,48 +48,49 @@ func (w *world) pages(agent, tool, list string, args map[string]any) (ids []stri
 			return ids, cut
 		}
 		if err := json.Unmarshal(page["next_cursor"], &next); err != nil || len(things) == 0 {
-			w.T.Fatalf("%s: %v", res.Content, err)
+			fx.T.Fatalf("%s: %v", res.Content, err)
 		}
 		args["cursor"] = next
 	}
-	w.T.Fatal("it has no end")
+	fx.T.Fatal("the list does not end")
 	return nil, 0
 }
 
-// wantAll tells whether all of these are there, each once.
+// wantAll checks that got contains each id of want once.
 func wantAll(t *testing.T, got []string, want map[string]bool) {
 	t.Helper()
 	for _, id := range got {
 		if !want[id] {
-			t.Errorf("%s is given twice", id)
+			t.Errorf("%s is listed twice", id)
 		}
 		delete(want, id)
 	}
 	if len(want) > 0 {
-		t.Errorf("%d are never given", len(want))
+		t.Errorf("%d ids are not listed", len(want))
 	}
 }
 
-// A page of tasks, or of time, ends before it is longer than what callers are shown, and says how to go on.
-func TestO13_JournalInPages(t *testing.T) {
+// TestO13_JournalPagesFitOutput checks that pages of tasks and of time entries fit the output limit and have a cursor.
+func TestO13_JournalPagesFitOutput(t *testing.T) {
 	for _, most := range []int{0, 1024} {
-		w := start(t, host.Config{OutputCap: most})
-		a := w.agent("coach", w.home)
+		fx := newFixture(t, host.Config{OutputCap: most})
+		a := fx.createAgent("coach", fx.home)
 		want, size := map[string]bool{}, 290
 		if most > 0 {
 			size = 90
 		}
 		for i := range 130 {
-			want[w.task(w.home, fmt.Sprint(i, strings.Repeat("題", size))).ID] = true
+			want[fx.createTask(fx.home, fmt.Sprint(i, strings.Repeat("題", size))).ID] = true
 		}
 		var long reeve.Task
-		w.Want(http.StatusCreated, &long, "POST", "/api/journal/tasks",
-			reeve.TaskDraft{CategoryID: w.home, Title: "long", Description: strings.Repeat("é", 20_000)})
+		fx.Want(http.StatusCreated, &long, "POST", "/api/journal/tasks",
+			reeve.TaskDraft{CategoryID: fx.home, Title: "long", Description: strings.Repeat("é", 20_000)})
 		want[long.ID] = true
-		w.checklist(long.ID, "steps", "one", "two")
-		ids, cut := w.pages(a, "list_tasks_in_scope", "tasks", map[string]any{"limit": 100, "include_checklists": true})
+		fx.createChecklist(long.ID, "steps", "one", "two")
+		ids, cut := fx.readPages(a, "list_tasks_in_scope", "tasks",
+			map[string]any{"limit": 100, "include_checklists": true})
 		if wantAll(t, ids, want); cut != 1 {
-			t.Errorf("%d pages of tasks were cut", cut)
+			t.Errorf("%d pages of tasks were truncated; want 1", cut)
 		}
 		spent := map[string]bool{}
 		for i := range 40 {
@@ -98,14 +99,14 @@ func TestO13_JournalInPages(t *testing.T) {
 				note = strings.Repeat("字", 9000)
 			}
 			var e reeve.TimeEntry
-			w.Want(http.StatusCreated, &e, "POST", "/api/journal/time-entries",
+			fx.Want(http.StatusCreated, &e, "POST", "/api/journal/time-entries",
 				map[string]any{"task_id": long.ID, "started_at": at.Format(time.RFC3339), "ended_at": at.Add(time.Hour).
 					Format(time.RFC3339), "description": note})
 			spent[e.ID] = true
 		}
-		ids, cut = w.pages(a, "list_time_entries", "time_entries", map[string]any{"limit": 100})
+		ids, cut = fx.readPages(a, "list_time_entries", "time_entries", map[string]any{"limit": 100})
 		if wantAll(t, ids, spent); cut != 1 {
-			t.Errorf("%d pages of time were cut", cut)
+			t.Errorf("%d pages of time entries were truncated; want 1", cut)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"reeve/toolbox/journal"
 )
 
-// everything gives arguments for each tool that touch one task, its checklist, time entry and block.
-func everything(w *world, task reeve.Task, list reeve.Checklist, entry reeve.TimeEntry,
+// argsForEachTool returns arguments for each tool that use one task, its checklist, time entry and plan block.
+func argsForEachTool(fx *fixture, task reeve.Task, list reeve.Checklist, entry reeve.TimeEntry,
 	block reeve.PlanBlock) map[string]any {
 	item := list.Items[0].ID
 	return map[string]any{
@@ -63,68 +63,68 @@ func everything(w *world, task reeve.Task, list reeve.Checklist, entry reeve.Tim
 	}
 }
 
-// filled is a task with a checklist, a running timer and a block.
-func (w *world) filled(category string) (reeve.Task, reeve.Checklist, reeve.TimeEntry, reeve.PlanBlock) {
-	w.T.Helper()
-	task := w.task(category, "Squat twice a week")
-	list := w.checklist(task.ID, "Steps", "one", "two")
+// createFullTask creates a task with a checklist, a running timer and a plan block.
+func (fx *fixture) createFullTask(category string) (reeve.Task, reeve.Checklist, reeve.TimeEntry, reeve.PlanBlock) {
+	fx.T.Helper()
+	task := fx.createTask(category, "Squat twice a week")
+	list := fx.createChecklist(task.ID, "Steps", "one", "two")
 	var entry reeve.TimeEntry
-	w.Want(http.StatusCreated, &entry, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID})
+	fx.Want(http.StatusCreated, &entry, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID})
 	var plan reeve.DayPlan
-	w.Want(http.StatusOK, &plan, "POST", "/api/journal/plans/2026-02-18/blocks",
+	fx.Want(http.StatusOK, &plan, "POST", "/api/journal/plans/2026-02-18/blocks",
 		reeve.PlanChange{Upserts: []reeve.BlockDraft{
 			{CategoryID: category, StartsAt: "2026-02-18T08:00:00Z", EndsAt: "2026-02-18T09:00:00Z"}}})
 	return task, list, entry, plan.Blocks[0]
 }
 
-// TestL16_Refusals: every tool refuses what is in a category that is not the agent's, and with no category everything;
-// each refusal is out_of_scope and leaves an action and its result, and nothing else.
+// TestL16_Refusals checks that every tool refuses entities in categories that the agent may not access. An agent
+// without categories may access nothing. Each refusal has the code out_of_scope and logs an action and its result.
 func TestL16_Refusals(t *testing.T) {
-	w := start(t, host.Config{})
-	task, list, entry, block := w.filled(w.gym)
-	outsider, nobody := w.agent("outsider", w.home), w.agent("nobody")
-	// see nothing of it, rather than being refused
+	fx := newFixture(t, host.Config{})
+	task, list, entry, block := fx.createFullTask(fx.gym)
+	outsider, nobody := fx.createAgent("outsider", fx.home), fx.createAgent("nobody")
+	// These tools omit entities that are out of scope.
 	filtered := []string{"list_allowed_categories", "resolve_task_reference", "get_or_create_day_plan"}
-	before := w.view(task.ID)
-	args := everything(w, task, list, entry, block)
+	before := fx.getTask(task.ID)
+	args := argsForEachTool(fx, task, list, entry, block)
 	if len(args) != len((&journal.Pack{}).Tools()) {
-		t.Fatalf("%d tools are tried, there are %d", len(args), len((&journal.Pack{}).Tools()))
+		t.Fatalf("%d tools are tested, there are %d", len(args), len((&journal.Pack{}).Tools()))
 	}
 	for tool, a := range args {
-		w.audit(nobody, tool, w.refused(reeve.OutOfScope, nobody, tool, a))
+		fx.checkLogged(nobody, tool, fx.wantError(reeve.OutOfScope, nobody, tool, a))
 		if slices.Contains(filtered, tool) {
-			got := w.does(outsider, tool, a)
-			if strings.Contains(got.Result.Content, task.ID) || strings.Contains(got.Result.Content, w.gym) ||
+			got := fx.mustCall(outsider, tool, a)
+			if strings.Contains(got.Result.Content, task.ID) || strings.Contains(got.Result.Content, fx.gym) ||
 				strings.Contains(got.Result.Content, block.ID) {
 				t.Errorf("%s shows what is out of scope: %s", tool, got.Result.Content)
 			}
 			continue
 		}
-		w.audit(outsider, tool, w.refused(reeve.OutOfScope, outsider, tool, a))
+		fx.checkLogged(outsider, tool, fx.wantError(reeve.OutOfScope, outsider, tool, a))
 	}
-	if after := w.view(task.ID); !after.UpdatedAt.Equal(before.UpdatedAt) || len(after.Checklists) != 1 ||
-		titles(after.Checklists[0].Items) != "one two" {
+	if after := fx.getTask(task.ID); !after.UpdatedAt.Equal(before.UpdatedAt) || len(after.Checklists) != 1 ||
+		joinTitles(after.Checklists[0].Items) != "one two" {
 		t.Errorf("a refused call changed something: %+v", after)
 	}
 }
 
-// audit checks that a refused call left its pair of messages.
-func (w *world) audit(agent, tool string, r refusal) {
-	w.T.Helper()
+// checkLogged checks that the messages of the agent contain the refused call and its result.
+func (fx *fixture) checkLogged(agent, tool string, r refusal) {
+	fx.T.Helper()
 	if r.CallID == "" {
-		w.T.Fatalf("%s: the refusal names no call", tool)
+		fx.T.Fatalf("%s: the refusal names no call", tool)
 	}
 	cursor := ""
 	for {
 		var page api.MessageList
-		w.Want(http.StatusOK, &page, "GET", "/api/agents/"+agent+"/messages?limit=500&cursor="+cursor, nil)
+		fx.Want(http.StatusOK, &page, "GET", "/api/agents/"+agent+"/messages?limit=500&cursor="+cursor, nil)
 		action, result := false, false
 		for _, m := range page.Messages {
 			action = action || (m.ID == r.CallID && m.Kind == reeve.Action)
 			if m.ActionID == r.CallID {
 				var info reeve.ResultInfo
 				if err := json.Unmarshal(m.Metadata, &info); err != nil {
-					w.T.Fatal(err)
+					fx.T.Fatal(err)
 				}
 				result = info.Code == reeve.OutOfScope && m.Kind == reeve.ToolResult
 			}
@@ -133,143 +133,144 @@ func (w *world) audit(agent, tool string, r refusal) {
 			return
 		}
 		if cursor = page.Next; cursor == "" {
-			w.T.Fatalf("%s: action %v, result %v", tool, action, result)
+			fx.T.Fatalf("%s: action %v, result %v", tool, action, result)
 		}
 	}
 }
 
-// TestL16_Reads: reads show only the agent's categories.
+// TestL16_Reads checks that reads return only entities in the agent's categories.
 func TestL16_Reads(t *testing.T) {
-	engines(t, func(t *testing.T, w *world) {
-		mine, other := w.task(w.gym, "Row for an hour"), w.task(w.home, "Row of hedges")
-		both := w.agent("both", w.gym, w.home)
-		coach := w.agent("coach", w.gym)
-		if got := w.does(both, "list_tasks_in_scope", map[string]any{}); len(got.Tasks) != 2 {
+	forEachEngine(t, func(t *testing.T, fx *fixture) {
+		mine, other := fx.createTask(fx.gym, "Row for an hour"), fx.createTask(fx.home, "Row of hedges")
+		both := fx.createAgent("both", fx.gym, fx.home)
+		coach := fx.createAgent("coach", fx.gym)
+		if got := fx.mustCall(both, "list_tasks_in_scope", map[string]any{}); len(got.Tasks) != 2 {
 			t.Fatalf("got %d tasks", len(got.Tasks))
 		}
-		got := w.does(coach, "list_tasks_in_scope", map[string]any{"text": "ROW"})
+		got := fx.mustCall(coach, "list_tasks_in_scope", map[string]any{"text": "ROW"})
 		if len(got.Tasks) != 1 || got.Tasks[0].ID != mine.ID {
 			t.Fatalf("got %+v", got.Tasks)
 		}
-		if c := w.does(coach, "list_allowed_categories", map[string]any{}); len(c.Categories) != 1 ||
-			c.Categories[0].ID != w.gym {
+		if c := fx.mustCall(coach, "list_allowed_categories", map[string]any{}); len(c.Categories) != 1 ||
+			c.Categories[0].ID != fx.gym {
 			t.Fatalf("got %+v", c.Categories)
 		}
-		if r := w.does(coach, "resolve_task_reference", map[string]any{"reference": "row"}).
+		if r := fx.mustCall(coach, "resolve_task_reference", map[string]any{"reference": "row"}).
 			Result.Content; strings.Contains(r, other.ID) || !strings.Contains(r, mine.ID) {
 			t.Fatal(r)
 		}
-		// A plan and ratings show the part that is the agent's.
-		w.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-02-18/blocks",
+		// Plans and ratings contain only the entries in the agent's categories.
+		fx.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-02-18/blocks",
 			reeve.PlanChange{Upserts: []reeve.BlockDraft{
-				{CategoryID: w.gym, StartsAt: "2026-02-18T08:00:00Z", EndsAt: "2026-02-18T09:00:00Z"},
-				{CategoryID: w.home, StartsAt: "2026-02-18T10:00:00Z", EndsAt: "2026-02-18T11:00:00Z"}}})
-		w.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-02-18/pins",
+				{CategoryID: fx.gym, StartsAt: "2026-02-18T08:00:00Z", EndsAt: "2026-02-18T09:00:00Z"},
+				{CategoryID: fx.home, StartsAt: "2026-02-18T10:00:00Z", EndsAt: "2026-02-18T11:00:00Z"}}})
+		fx.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-02-18/pins",
 			reeve.PinChange{Pin: []string{other.ID, mine.ID}})
-		plan := w.does(coach, "get_or_create_day_plan", map[string]any{"plan_date": "2026-02-18"}).Plan
-		if len(plan.Blocks) != 1 || plan.Blocks[0].CategoryID != w.gym || len(plan.Pinned) != 1 ||
+		plan := fx.mustCall(coach, "get_or_create_day_plan", map[string]any{"plan_date": "2026-02-18"}).Plan
+		if len(plan.Blocks) != 1 || plan.Blocks[0].CategoryID != fx.gym || len(plan.Pinned) != 1 ||
 			plan.Pinned[0] != mine.ID {
 			t.Fatalf("got %+v", plan)
 		}
 		for _, task := range []reeve.Task{mine, other} {
-			w.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", reeve.RatingDraft{Target: reeve.RatedTask,
+			fx.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", reeve.RatingDraft{Target: reeve.RatedTask,
 				TargetID: task.ID, Scores: map[string]int64{"focus": 50}})
 		}
-		if s := w.does(coach, "get_ratings_summary", map[string]any{}); s.Count != 1 {
+		if s := fx.mustCall(coach, "get_ratings_summary", map[string]any{}); s.Count != 1 {
 			t.Fatalf("got %+v", s)
 		}
-		// Replanning leaves what cannot be seen.
-		w.does(coach, "replan_day_blocks", map[string]any{"plan_date": "2026-02-18", "blocks": []any{}})
+		// Replanning keeps the blocks that the agent cannot see.
+		fx.mustCall(coach, "replan_day_blocks", map[string]any{"plan_date": "2026-02-18", "blocks": []any{}})
 		var left reeve.DayPlan
-		w.Want(http.StatusOK, &left, "GET", "/api/journal/plans/2026-02-18", nil)
-		if len(left.Blocks) != 1 || left.Blocks[0].CategoryID != w.home {
+		fx.Want(http.StatusOK, &left, "GET", "/api/journal/plans/2026-02-18", nil)
+		if len(left.Blocks) != 1 || left.Blocks[0].CategoryID != fx.home {
 			t.Fatalf("got %+v", left.Blocks)
 		}
 	})
 }
 
-// TestL16_Moves: what crosses categories needs both to be the agent's.
+// TestL16_Moves checks that a move between categories requires access to both.
 func TestL16_Moves(t *testing.T) {
-	engines(t, func(t *testing.T, w *world) {
-		here, there := w.task(w.gym, "Here"), w.task(w.home, "There")
-		from, to := w.checklist(here.ID, "From", "a", "b"), w.checklist(there.ID, "To")
-		coach, both := w.agent("coach", w.gym), w.agent("both", w.gym, w.home)
+	forEachEngine(t, func(t *testing.T, fx *fixture) {
+		here, there := fx.createTask(fx.gym, "Here"), fx.createTask(fx.home, "There")
+		from, to := fx.createChecklist(here.ID, "From", "a", "b"), fx.createChecklist(there.ID, "To")
+		coach, both := fx.createAgent("coach", fx.gym), fx.createAgent("both", fx.gym, fx.home)
 		for tool, args := range map[string]map[string]any{
 			"move_checklist_items": {"item_ids": []string{from.Items[0].ID}, "from_checklist_id": from.ID,
 				"to_checklist_id": to.ID},
-			"update_task_fields": {"task_id": here.ID, "category_id": w.home},
+			"update_task_fields": {"task_id": here.ID, "category_id": fx.home},
 			"create_follow_up_task": {"source_task_id": here.ID, "new_task_title": "Next",
-				"preserve_category_and_labels": false, "category_id": w.home},
+				"preserve_category_and_labels": false, "category_id": fx.home},
 			"conclude_task_with_rollover": {"task_id": here.ID, "target_task_id": there.ID},
 			"move_checklist_items_to_new_task": {"item_ids": []string{from.Items[0].ID}, "from_checklist_id": from.ID,
-				"new_task_title": "Own", "category_id": w.home},
+				"new_task_title": "Own", "category_id": fx.home},
 		} {
-			w.refused(reeve.OutOfScope, coach, tool, args)
+			fx.wantError(reeve.OutOfScope, coach, tool, args)
 		}
-		// The other way round is refused as well: the source is not the agent's.
-		w.refused(reeve.OutOfScope, coach, "move_checklist_items", map[string]any{"item_ids": []string{"item_x"},
+		// The opposite direction is refused too, because the agent may not access the source.
+		fx.wantError(reeve.OutOfScope, coach, "move_checklist_items", map[string]any{"item_ids": []string{"item_x"},
 			"from_checklist_id": to.ID, "to_checklist_id": from.ID})
-		if v := w.view(here.ID); v.CategoryID != w.gym || titles(v.Checklists[0].Items) != "a b" || len(v.Links) != 0 {
+		if v := fx.getTask(here.ID); v.CategoryID != fx.gym || joinTitles(v.Checklists[0].Items) != "a b" ||
+			len(v.Links) != 0 {
 			t.Fatalf("a refused call changed something: %+v", v)
 		}
-		w.does(both, "move_checklist_items", map[string]any{"item_ids": []string{from.Items[0].ID},
+		fx.mustCall(both, "move_checklist_items", map[string]any{"item_ids": []string{from.Items[0].ID},
 			"from_checklist_id": from.ID, "to_checklist_id": to.ID})
-		w.does(both, "update_task_fields", map[string]any{"task_id": here.ID, "category_id": w.home})
-		if v := w.view(here.ID); v.CategoryID != w.home || titles(v.Checklists[0].Items) != "b" {
+		fx.mustCall(both, "update_task_fields", map[string]any{"task_id": here.ID, "category_id": fx.home})
+		if v := fx.getTask(here.ID); v.CategoryID != fx.home || joinTitles(v.Checklists[0].Items) != "b" {
 			t.Fatalf("got %+v", v)
 		}
 	})
 }
 
-// TestL16_Strangers: what is in another workspace is not there at all.
-func TestL16_Strangers(t *testing.T) {
-	w := start(t, host.Config{})
-	task, list, entry, block := w.filled(w.gym)
-	w.Want(http.StatusCreated, nil, "POST", "/api/workspaces", api.WorkspaceRequest{ID: "acme"})
+// TestL16_OtherWorkspace checks that entities of another workspace are not found.
+func TestL16_OtherWorkspace(t *testing.T) {
+	fx := newFixture(t, host.Config{})
+	task, list, entry, block := fx.createFullTask(fx.gym)
+	fx.Want(http.StatusCreated, nil, "POST", "/api/workspaces", api.WorkspaceRequest{ID: "acme"})
 	var p api.Problem
 	acme := []string{"X-Workspace-Id", "acme"}
-	w.Want(http.StatusNotFound, &p, "GET", "/api/journal/tasks/"+task.ID, nil, acme...)
-	strange := p.Detail
-	w.Want(http.StatusNotFound, &p, "GET", "/api/journal/tasks/task_none", nil, acme...)
-	if strings.ReplaceAll(strange, task.ID, "?") != strings.ReplaceAll(p.Detail, "task_none", "?") {
-		t.Errorf("told apart: %q and %q", strange, p.Detail)
+	fx.Want(http.StatusNotFound, &p, "GET", "/api/journal/tasks/"+task.ID, nil, acme...)
+	existing := p.Detail
+	fx.Want(http.StatusNotFound, &p, "GET", "/api/journal/tasks/task_none", nil, acme...)
+	if strings.ReplaceAll(existing, task.ID, "?") != strings.ReplaceAll(p.Detail, "task_none", "?") {
+		t.Errorf("the messages differ: %q and %q", existing, p.Detail)
 	}
 	for _, path := range []string{"checklists/" + list.ID, "time-entries/" + entry.ID, "ratings/plan_block/" + block.ID,
-		"categories/" + w.gym} {
-		w.Want(http.StatusNotFound, nil, "GET", "/api/journal/"+path, nil, acme...)
+		"categories/" + fx.gym} {
+		fx.Want(http.StatusNotFound, nil, "GET", "/api/journal/"+path, nil, acme...)
 	}
-	agent := w.agent("coach", w.gym)
-	w.refused(reeve.NotFound, agent, "update_task_estimate", map[string]any{"task_id": "task_none",
+	agent := fx.createAgent("coach", fx.gym)
+	fx.wantError(reeve.NotFound, agent, "update_task_estimate", map[string]any{"task_id": "task_none",
 		"estimate_minutes": 1})
-	w.refused(reeve.NotFound, agent, "create_task", map[string]any{"category_id": "cat_none", "title": "x"})
+	fx.wantError(reeve.NotFound, agent, "create_task", map[string]any{"category_id": "cat_none", "title": "x"})
 }
 
-// TestL16_MovedMeanwhile: an entity that leaves the agent's categories between the judgement and the change is not
-// changed. A call that waits for a person is judged again; and the change itself looks, whoever judged it.
+// TestL16_MovedMeanwhile checks that an entity that leaves the agent's categories between the gate's check and the
+// change is not changed. The gate checks an approved call again, and the handler checks the scope too.
 func TestL16_MovedMeanwhile(t *testing.T) {
-	engines(t, func(t *testing.T, w *world) {
-		task := w.task(w.gym, "Run")
-		coach := w.agent("coach", w.gym)
-		w.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+coach,
+	forEachEngine(t, func(t *testing.T, fx *fixture) {
+		task := fx.createTask(fx.gym, "Run")
+		coach := fx.createAgent("coach", fx.gym)
+		fx.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+coach,
 			map[string]any{"policy": map[string]any{"tools": map[string]string{"create_checklist": "ask"}}})
-		res := w.Call(coach, "create_checklist", map[string]any{"task_id": task.ID, "title": "Steps"})
+		res := fx.Call(coach, "create_checklist", map[string]any{"task_id": task.ID, "title": "Steps"})
 		if res.Code != reeve.ApprovalRequired {
 			t.Fatalf("got %+v", res)
 		}
-		w.Want(http.StatusOK, nil, "PATCH", "/api/journal/tasks/"+task.ID, map[string]any{"category_id": w.home})
-		w.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
+		fx.Want(http.StatusOK, nil, "PATCH", "/api/journal/tasks/"+task.ID, map[string]any{"category_id": fx.home})
+		fx.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 			api.DecisionRequest{Decision: "approve"})
-		w.Settle(t.Context())
+		fx.Settle(t.Context())
 		var op reeve.Operation
-		w.Want(http.StatusOK, &op, "GET", "/api/operations/"+res.OperationID, nil)
+		fx.Want(http.StatusOK, &op, "GET", "/api/operations/"+res.OperationID, nil)
 		if op.Code != reeve.OutOfScope || op.State == reeve.Committed {
 			t.Fatalf("got %+v", op)
 		}
-		if v := w.view(task.ID); len(v.Checklists) != 0 {
-			t.Fatalf("written: %+v", v)
+		if v := fx.getTask(task.ID); len(v.Checklists) != 0 {
+			t.Fatalf("the call changed the task: %+v", v)
 		}
 	})
-	t.Run("at the last moment", func(t *testing.T) {
+	t.Run("between check and handler", func(t *testing.T) {
 		ctx := t.Context()
 		e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "db")})
 		if err != nil {
@@ -282,23 +283,23 @@ func TestL16_MovedMeanwhile(t *testing.T) {
 		defer db.Close()
 		var gym, home reeve.Category
 		var task reeve.Task
-		by := func(f func(w *store.JournalWriter) error) error {
+		update := func(f func(jw *store.JournalWriter) error) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				w, err := tx.JournalWriter(ctx, store.JournalScope{Workspace: "default", User: "ann", All: true})
+				jw, err := tx.JournalWriter(ctx, store.JournalScope{Workspace: "default", User: "ann", All: true})
 				if err != nil {
 					return err
 				}
-				return f(w)
+				return f(jw)
 			})
 		}
-		err = by(func(w *store.JournalWriter) (err error) {
-			if gym, err = w.CreateCategory(ctx, reeve.CategoryRequest{Name: "Gym"}); err != nil {
+		err = update(func(jw *store.JournalWriter) (err error) {
+			if gym, err = jw.CreateCategory(ctx, reeve.CategoryRequest{Name: "Gym"}); err != nil {
 				return err
 			}
-			if home, err = w.CreateCategory(ctx, reeve.CategoryRequest{Name: "Home"}); err != nil {
+			if home, err = jw.CreateCategory(ctx, reeve.CategoryRequest{Name: "Home"}); err != nil {
 				return err
 			}
-			task, err = w.CreateTask(ctx, reeve.TaskDraft{CategoryID: gym.ID, Title: "Run"})
+			task, err = jw.CreateTask(ctx, reeve.TaskDraft{CategoryID: gym.ID, Title: "Run"})
 			return err
 		})
 		if err != nil {
@@ -314,10 +315,10 @@ func TestL16_MovedMeanwhile(t *testing.T) {
 					Categories: []string{gym.ID}}
 			}
 			if seen, err := tool.Categories(ctx, inv()); err != nil || !slices.Equal(seen, []string{gym.ID}) {
-				t.Fatalf("judged by %v, %v", seen, err)
+				t.Fatalf("checked categories %v, %v", seen, err)
 			}
-			if err := by(func(w *store.JournalWriter) error {
-				_, err := w.UpdateTask(ctx, task.ID, reeve.TaskChange{CategoryID: &home.ID}, "")
+			if err := update(func(jw *store.JournalWriter) error {
+				_, err := jw.UpdateTask(ctx, task.ID, reeve.TaskChange{CategoryID: &home.ID}, "")
 				return err
 			}); err != nil {
 				t.Fatal(err)

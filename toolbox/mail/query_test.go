@@ -9,8 +9,7 @@ import (
 	"reeve/internal/store"
 )
 
-// formatQuery shows what a query was taken for: & between what must be there, | between alternatives, ! before what
-// must not.
+// formatQuery formats a parsed query: & joins required terms, | joins alternatives, and ! precedes excluded terms.
 func formatQuery(q store.MailQuery) string {
 	term := func(t store.MailTerm) string {
 		s := strings.Join(t.Words, " ")
@@ -56,7 +55,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// FuzzQuery looks that whatever is asked, the parts that reach the indexes are letters and digits, and not too many.
+// FuzzQuery checks that the words of a parsed query contain only letters and digits, and that their number is limited.
 func FuzzQuery(f *testing.F) {
 	for _, s := range []string{"", "a b", `"a b" -c OR d*`, "subject:x", "\x00\xff", strings.Repeat("(", 100),
 		"é 日本 😀"} {
@@ -67,7 +66,7 @@ func FuzzQuery(f *testing.F) {
 		terms := q.None
 		for _, any := range q.All {
 			if len(any) == 0 {
-				t.Fatal("a choice of nothing")
+				t.Fatal("a group without alternatives")
 			}
 			terms = append(terms, any...)
 		}

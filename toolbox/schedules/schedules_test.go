@@ -8,8 +8,9 @@ import (
 	"reeve/internal/redact"
 )
 
-// A schedule without a name is called by the beginning of its goal, of which no secret is cut in two.
-func TestG21_NoHeadlinePartsASecret(t *testing.T) {
+// TestG21_NameFromGoalHasNoPartOfSecret checks that the name that a schedule gets from its goal contains no part of a
+// secret.
+func TestG21_NameFromGoalHasNoPartOfSecret(t *testing.T) {
 	const secret = "amber lynx\nA sleeps"
 	inv := &reeve.Invocation{Redactor: redact.New([]string{secret})}
 	for goal, want := range map[string]string{
@@ -22,7 +23,7 @@ func TestG21_NoHeadlinePartsASecret(t *testing.T) {
 		strings.Repeat("é", 56) + " " + secret + strings.Repeat("!", 50): strings.Repeat("é", 56) + " …",
 	} {
 		if got := nameFromGoal(inv, goal); got != want {
-			t.Errorf("%q became %q", goal, got)
+			t.Errorf("the name of %q is %q, want %q", goal, got, want)
 		}
 	}
 }

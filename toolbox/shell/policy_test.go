@@ -46,13 +46,13 @@ func TestO04_DenyCoversAllSpellings(t *testing.T) {
 	free := policy{allow: []string{"*"}, operators: operators()}
 	for _, line := range []string{"$a x", `echo 'a[$(b)]'`, "sh -c 'rm x'", "./script", "PATH=. ls", "eval ls"} {
 		if err := free.check(line); err != nil {
-			t.Errorf("nothing is denied, but %q: %v", line, err)
+			t.Errorf("without a deny list, %q: %v", line, err)
 		}
 	}
 }
 
-// TestO04_RefusesEvaluatedText has the shell run a program that is denied, or not allowed, where no
-// command stands: as a number, as the name of a variable, by what a name means.
+// TestO04_RefusesEvaluatedText checks lines in which the shell would evaluate text as a command: in arithmetic, in
+// names of variables, and through aliases, functions and PATH.
 func TestO04_RefusesEvaluatedText(t *testing.T) {
 	const halves = `x='a['; y='$(rm f >&2)]'; z=$x$y; `
 	denies := policy{allow: []string{"*"}, deny: []string{"rm"}, operators: operators()}
@@ -130,12 +130,12 @@ func TestO04_RefusesEvaluatedText(t *testing.T) {
 	free := policy{allow: []string{"*"}, operators: operators()}
 	if err := free.check(halves +
 		`read PATH; set -k; echo $((z)) ${!z} ${z@P} $"hi"; declare -i i=$z; [ $z ]`); err != nil {
-		t.Error("nothing is listed, but", err)
+		t.Error("without lists:", err)
 	}
 }
 
-// TestO04_RefusesAmbiguousSyntax has lines whose tree shows less than the shell runs: each was seen to
-// run rm.
+// TestO04_RefusesAmbiguousSyntax checks lines whose syntax tree lacks a command that bash runs. Each refused line ran
+// rm in bash.
 func TestO04_RefusesAmbiguousSyntax(t *testing.T) {
 	denies := policy{allow: []string{"*"}, deny: []string{"rm"}, operators: operators()}
 	for _, line := range []string{
@@ -163,7 +163,7 @@ func TestO04_RefusesAmbiguousSyntax(t *testing.T) {
 			t.Errorf("with all operators off, %q: %v", line, err)
 		}
 		if err := (policy{allow: []string{"*"}, operators: operators()}).check(line); err != nil {
-			t.Errorf("nothing is forbidden, but %q: %v", line, err)
+			t.Errorf("without restrictions, %q: %v", line, err)
 		}
 	}
 }
@@ -186,10 +186,10 @@ func TestO04_AllowListsPrograms(t *testing.T) {
 	}
 }
 
-// TestO04_DisabledOperators switches all operators off: what is an operator is refused, what only looks like
-// one is not.
+// TestO04_DisabledOperators checks that disabled operators are refused, and that text that only looks like an operator
+// is allowed.
 func TestO04_DisabledOperators(t *testing.T) {
-	by := map[string][]string{
+	linesByOperator := map[string][]string{
 		pipeOp:         {"a | b", "a |& b"},
 		listOp:         {"a; b", "a;", "a && b", "a || b", "a\nb", "! a"},
 		redirectOp:     {"a > b", "a >> b", "a < b", "a 2>&1", "a <<E\nx\nE", "a <<< b", "a &> b"},
@@ -199,7 +199,7 @@ func TestO04_DisabledOperators(t *testing.T) {
 			"f() { a; }", "{ a; }", "(a)", "[[ a ]]", "((1))", "time a"},
 		assignmentOp: {"A=b c", "A=b", "export A=b"},
 	}
-	for name, lines := range by {
+	for name, lines := range linesByOperator {
 		for _, line := range lines {
 			off := policy{allow: []string{"*"}, operators: slices.DeleteFunc(operators(),
 				func(o string) bool { return o == name })}

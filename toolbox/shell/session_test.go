@@ -9,32 +9,33 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// memoryStore keeps shells for a test.
+// memoryStore stores the states of shells in memory.
 type memoryStore struct {
-	mu   sync.Mutex
-	kept map[string][]byte
+	mu     sync.Mutex
+	states map[string][]byte
 }
 
 func (m *memoryStore) Load(_ context.Context, workspace, thread string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.kept[workspace+" "+thread], nil
+	return m.states[workspace+" "+thread], nil
 }
 
 func (m *memoryStore) Save(_ context.Context, workspace, thread string, state []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kept[workspace+" "+thread] = state
+	m.states[workspace+" "+thread] = state
 	return nil
 }
 
-// TestO06_SessionKeepsState runs commands that build on each other, with all that may get in the way between.
+// TestO06_SessionKeepsState runs commands that depend on the state of earlier ones. Timeouts, exits, traps, options and
+// large states in between must not damage the state.
 func TestO06_SessionKeepsState(t *testing.T) {
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	w := newFixture(t)
+	fx := newFixture(t)
 	const config = `{"backend":"session","env":["GIVEN"]}`
 	for _, c := range []struct {
 		command string
@@ -86,20 +87,20 @@ func TestO06_SessionKeepsState(t *testing.T) {
 		for k, v := range c.args {
 			args[k] = v
 		}
-		got, err := w.try(config, args)
+		got, err := fx.exec(config, args)
 		if got.DurationMS = 0; err != nil || got != c.want {
 			t.Errorf("%s:\n%+v, %v\nwant\n%+v", c.command, got, err, c.want)
 		}
 	}
-	for thread, state := range w.shells.kept {
+	for thread, state := range fx.shells.states {
 		if strings.Contains(string(state), "GIVEN") {
-			t.Errorf("%s keeps a variable that is given anew", thread)
+			t.Errorf("%s stores a variable that each command receives anyway", thread)
 		}
 	}
 }
 
-// TestO04_SavedStateObeysCurrentPolicy leaves a shell with all that could run uname in the next command, which may
-// not.
+// TestO04_SavedStateObeysCurrentPolicy checks that the saved state of a shell cannot make the next command run uname,
+// which the policy of that command does not allow.
 func TestO04_SavedStateObeysCurrentPolicy(t *testing.T) {
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
@@ -125,30 +126,30 @@ func TestO04_SavedStateObeysCurrentPolicy(t *testing.T) {
 			`i=$((i+1)); echo $i "$s" "${l[1]}" "${m[@]}" $-; cd .. ; umask; echo "$OLDPWD"`,
 			"6 a b * v w huBc\n0027\n/shared/d\n"},
 	} {
-		w := newFixture(t)
-		if _, err := w.try(c.config, map[string]any{"command": c.left}); err != nil {
+		fx := newFixture(t)
+		if _, err := fx.exec(c.config, map[string]any{"command": c.left}); err != nil {
 			t.Errorf("%s: %v", c.left, err)
 		}
-		got, err := w.try(listed, map[string]any{"command": c.next})
+		got, err := fx.exec(listed, map[string]any{"command": c.next})
 		if err != nil || got.Stdout != c.want || strings.Contains(got.Stderr, "Linux") {
 			t.Errorf("after %s, %s: %+v, %v", c.left, c.next, got, err)
 		}
 	}
 }
 
-// TestO20_SavedStateObeysPoliciesOfPrincipals has an agent that may run everything leave a function, and run its
-// name for one that may not.
+// TestO20_SavedStateObeysPoliciesOfPrincipals checks that an unrestricted agent cannot use a saved function to run a
+// program that is denied to the agent it works for.
 func TestO20_SavedStateObeysPoliciesOfPrincipals(t *testing.T) {
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	w := newFixture(t)
+	fx := newFixture(t)
 	const free, listed = `{"backend":"session"}`, `{"deny":["uname"]}`
-	if _, err := w.try(free, map[string]any{"command": "touch f; ls() { uname; }; d=x"}); err != nil {
+	if _, err := fx.exec(free, map[string]any{"command": "touch f; ls() { uname; }; d=x"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.try(free, map[string]any{"command": "ls f; echo $d"}, listed, free); err != nil ||
+	if got, err := fx.exec(free, map[string]any{"command": "ls f; echo $d"}, listed, free); err != nil ||
 		got.Stdout != "f\nx\n" {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fixture runs shell_exec in a workspace of its own.
+// fixture runs shell_exec in a new workspace.
 type fixture struct {
 	t      *testing.T
 	tool   reeve.Tool
@@ -25,42 +25,43 @@ type fixture struct {
 
 func newFixture(t *testing.T) fixture {
 	dir := t.TempDir()
-	shells := &memoryStore{kept: map[string][]byte{}}
+	shells := &memoryStore{states: map[string][]byte{}}
 	p := &Pack{Root: func(string) (string, error) { return dir, nil },
 		Env: func(name string) (string, bool) { return "given", name == "GIVEN" }, Shells: shells}
 	return fixture{t, p.Tools()[0], shells}
 }
 
-func (w fixture) try(config string, args map[string]any, lent ...string) (execResult, error) {
-	w.t.Helper()
+// exec checks and runs a command as the gate does. delegators are the settings of the agents that the call is made for.
+func (fx fixture) exec(config string, args map[string]any, delegators ...string) (execResult, error) {
+	fx.t.Helper()
 	b, err := json.Marshal(args)
 	if err != nil {
-		w.t.Fatal(err)
+		fx.t.Fatal(err)
 	}
 	inv := &reeve.Invocation{Workspace: "w", Agent: "a", Thread: "a:session:s", Args: b,
 		Config: json.RawMessage(config)}
-	for _, c := range append([]string{config}, lent...) { // the gate's part, played here
+	for _, c := range append([]string{config}, delegators...) {
 		inv.Config = json.RawMessage(c)
-		if err := w.tool.Check(w.t.Context(), inv); err != nil {
+		if err := fx.tool.Check(fx.t.Context(), inv); err != nil {
 			return execResult{}, err
 		}
 	}
 	inv.Config = json.RawMessage(config)
-	for _, c := range lent {
+	for _, c := range delegators {
 		inv.DelegatorConfigs = append(inv.DelegatorConfigs, json.RawMessage(c))
 	}
-	run := w.tool.Handler
-	out, err := run(context.WithoutCancel(w.t.Context()), inv)
+	run := fx.tool.Handler
+	out, err := run(context.WithoutCancel(fx.t.Context()), inv)
 	r, _ := out.(execResult)
 	return r, err
 }
 
 // TestO06_ExecResults runs real commands.
 func TestO06_ExecResults(t *testing.T) {
-	w := newFixture(t)
+	fx := newFixture(t)
 	if mode, reason := confine.Available(); mode == confine.Off {
-		if !strings.Contains(w.tool.Broken, reason) {
-			t.Errorf("off because %s, but broken says %q", reason, w.tool.Broken)
+		if !strings.Contains(fx.tool.Broken, reason) {
+			t.Errorf("Broken is %q, want the reason %q", fx.tool.Broken, reason)
 		}
 		return
 	}
@@ -84,20 +85,20 @@ func TestO06_ExecResults(t *testing.T) {
 		{"", map[string]any{"command": "echo $GIVEN"}, execResult{Stdout: "\n"}},
 		{"", map[string]any{"command": "echo still here"}, execResult{Stdout: "still here\n"}},
 	} {
-		got, err := w.try(c.config, c.args)
+		got, err := fx.exec(c.config, c.args)
 		if got.DurationMS = 0; err != nil || got != c.want {
 			t.Errorf("%v: %+v, %v", c.args, got, err)
 		}
 	}
-	r, err := w.try("", map[string]any{"command": "head -c 5000000 /dev/zero | tr '\\0' x"})
+	r, err := fx.exec("", map[string]any{"command": "head -c 5000000 /dev/zero | tr '\\0' x"})
 	if err != nil || !r.Truncated || r.StdoutSize != 5_000_000 || len(r.Stdout) != maxOutput || r.Binary {
 		t.Errorf("%v, %d of %d", err, len(r.Stdout), r.StdoutSize)
 	}
 }
 
-// TestO04_SettingsAreCheckedFirst refuses in the check, which is before a person is asked.
+// TestO04_SettingsAreCheckedFirst checks that invalid settings and arguments are refused before an approval.
 func TestO04_SettingsAreCheckedFirst(t *testing.T) {
-	w := newFixture(t)
+	fx := newFixture(t)
 	for _, c := range []struct {
 		config string
 		args   map[string]any
@@ -115,11 +116,11 @@ func TestO04_SettingsAreCheckedFirst(t *testing.T) {
 		{"", map[string]any{"command": "ls 'x"}, reeve.Validation},
 		{"", map[string]any{"command": "ls\x00"}, reeve.Validation},
 	} {
-		if _, err := w.try(c.config, c.args); reeve.CodeOf(err) != c.code {
+		if _, err := fx.exec(c.config, c.args); reeve.CodeOf(err) != c.code {
 			t.Errorf("%s %v: %v", c.config, c.args, err)
 		}
 	}
-	if w.tool.Tier != reeve.Privileged || w.tool.Effect != reeve.Unsafe || len(w.tool.ConfigSchema) == 0 {
-		t.Errorf("%+v", w.tool)
+	if fx.tool.Tier != reeve.Privileged || fx.tool.Effect != reeve.Unsafe || len(fx.tool.ConfigSchema) == 0 {
+		t.Errorf("%+v", fx.tool)
 	}
 }

@@ -15,17 +15,17 @@ const fullSpec = `{
 	"headers": {"Authorization": "Bearer ${secret:KEY}", "X-Literal": "{id}"},
 	"query": {"tag": "tags"}, "body": {"/user/id": "id", "ref": "operation_id"}, "body_type": "json",
 	"result": "/data/0", "max_response_bytes": 1000,
-	"verify": {"method": "GET", "url": "https://api.test/v1/ops/{operation_id}", "headers": {"X-Api-Key": "${secret:KEY}"},
-		"applied": [200, 201], "not_applied": [404, 410]}
+	"verify": {"method": "GET", "url": "https://api.test/v1/ops/{operation_id}",
+		"headers": {"X-Api-Key": "${secret:KEY}"}, "applied": [200, 201], "not_applied": [404, 410]}
 }`
 
 func TestI10_BuildsFullSpec(t *testing.T) {
 	tool := mustBuild(t, localBuilder(), reeve.Verifiable, fullSpec)
 	if tool.Handler == nil || tool.Verify == nil || tool.Check == nil {
-		t.Fatal("something is missing")
+		t.Fatal("the handler, verify or check function is missing")
 	}
 	if b, _ := json.Marshal(tool); strings.Contains(string(b), "s3cr3t") {
-		t.Fatal("a secret shows")
+		t.Fatal("the tool reveals a secret")
 	}
 	if tool.Fingerprint() != row(reeve.Verifiable, fullSpec).WithDefaults().Fingerprint() {
 		t.Fatal("building changes the fingerprint")
@@ -131,27 +131,30 @@ func TestI10_ChecksRow(t *testing.T) {
 	}
 }
 
-// Define refuses a parameter that nothing uses, and Build accepts it.
+// TestI10_DefineRefusesUnusedParameters checks that Define refuses a parameter that the spec does not use. Build
+// accepts it.
 func TestI10_DefineRefusesUnusedParameters(t *testing.T) {
-	for spec, lost := range map[string]string{
-		`{"method":"GET","url":"https://a.test/{id}"}`:                                                                                  "n q",
-		`{"method":"GET","url":"https://a.test/{id}","query":{"n":"n"}}`:                                                                "q",
-		`{"method":"GET","url":"https://a.test/{id}?q={q}","query":{"n":"n"}}`:                                                          "",
-		`{"method":"POST","url":"https://a.test/{id}"}`:                                                                                 "",
-		`{"method":"POST","url":"https://a.test/{id}","body_type":"none"}`:                                                              "n q",
-		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"q"}}`:                                                                "",
-		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"n"},"reads":{"q":["list"]}}`:                                         "",
-		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"n"},"verify":{"url":"https://a.test/{q}","applied":[200]}}`:          "",
-		`{"method":"DELETE","url":"https://a.test/","body_type":"none","verify":{"url":"https://a.test/{operation_id}/{id}/{n}/{q}"}} `: "",
+	for _, c := range []struct{ spec, unused string }{
+		{`{"method":"GET","url":"https://a.test/{id}"}`, "n q"},
+		{`{"method":"GET","url":"https://a.test/{id}","query":{"n":"n"}}`, "q"},
+		{`{"method":"GET","url":"https://a.test/{id}?q={q}","query":{"n":"n"}}`, ""},
+		{`{"method":"POST","url":"https://a.test/{id}"}`, ""},
+		{`{"method":"POST","url":"https://a.test/{id}","body_type":"none"}`, "n q"},
+		{`{"method":"POST","url":"https://a.test/{id}","body":{"a":"q"}}`, ""},
+		{`{"method":"POST","url":"https://a.test/{id}","body":{"a":"n"},"reads":{"q":["list"]}}`, ""},
+		{`{"method":"POST","url":"https://a.test/{id}","body":{"a":"n"},
+			"verify":{"url":"https://a.test/{q}","applied":[200]}}`, ""},
+		{`{"method":"DELETE","url":"https://a.test/","body_type":"none",
+			"verify":{"url":"https://a.test/{operation_id}/{id}/{n}/{q}"}} `, ""},
 	} {
-		tool := row(reeve.Unsafe, spec)
-		if strings.Contains(spec, "verify") {
+		tool := row(reeve.Unsafe, c.spec)
+		if strings.Contains(c.spec, "verify") {
 			tool.Effect = reeve.Verifiable
 		}
 		tool.Parameters = json.RawMessage(
 			`{"type":"object","properties":{"id":{"type":"string"},"n":{"type":"integer"},"q":{"type":"string"}}}`)
 		if _, err := localBuilder().Build(tool); err != nil {
-			t.Errorf("build %s: %v", spec, err)
+			t.Errorf("build %s: %v", c.spec, err)
 		}
 		var names []string
 		if err := localBuilder().Define(tool); err != nil {
@@ -159,53 +162,40 @@ func TestI10_DefineRefusesUnusedParameters(t *testing.T) {
 				names = append(names, strings.TrimPrefix(f.Path, "/parameters/properties/"))
 			}
 		}
-		if got := strings.Join(names, " "); got != lost {
-			t.Errorf("%s: unused %q, want %q", spec, got, lost)
+		if got := strings.Join(names, " "); got != c.unused {
+			t.Errorf("%s: unused %q, want %q", c.spec, got, c.unused)
 		}
 	}
 }
 
-// A parameter counts as defined by any keyword of the schema.
+// TestI10_FindsUnusedParametersInAllKeywords checks that any keyword of a schema can define a parameter.
 func TestI10_FindsUnusedParametersInAllKeywords(t *testing.T) {
-	const used = `"properties":{"id":{"type":"string"}}`
-	for schema, lost := range map[string]string{
-		`{"type":"object",` + used +
-			`,"required":["id"]}`: "",
-		`{"type":"object",` + used +
-			`,"required":["id","zz"]}`: "/parameters/required/1",
-		`{"type":"object",` + used +
-			`,"allOf":[{"properties":{"zz":{}},"required":["zz"]}]}`: "/parameters/allOf/0/properties/zz",
-		`{"type":"object",` + used +
-			`,"allOf":[{"anyOf":[{"required":["id"]},{"required":["zz"]}]}]}`: "/parameters/allOf/0/anyOf/1/required/0",
-		`{"type":"object",` + used +
-			`,"oneOf":[true,{"properties":{"zz":{}}}]}`: "/parameters/oneOf/1/properties/zz",
-		`{"type":"object",` + used +
-			`,"if":{"required":["id"]},"then":{"required":["zz"]},"else":{"properties":{"id":{"minLength":1}}}}`: "/parameters/then/required/0",
-		`{"type":"object",` + used +
-			`,"patternProperties":{"^z":{}}}`: "/parameters/patternProperties/^z",
-		`{"type":"object",` + used +
-			`,"$ref":"#/$defs/a%20b~1c","$defs":{"a b/c":{"properties":{"zz":{}}}}}`: "/parameters/$defs/a " +
-			"b~1c/properties/zz",
-		`{"type":"object",` + used +
-			`,"allOf":[{"$ref":"#/$defs/a/0"}],"$defs":{"a":[{"required":["zz"],"$ref":"#"}]}}`: "/parameters/$defs/a/0/required/0",
-		`{"type":"object",` + used +
-			`,"allOf":[{"$ref":"#a"}],"$defs":{"a":{"$anchor":"a","properties":{"id":{"maxLength":9}}}}}`: "/parameters/allOf/0/$ref",
-		`{"type":"object",` + used +
-			`,"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"properties":{"id":{}}},"b":{"properties":{"zz":{}}}}}`: "",
-		`{"type":"object",` + used +
-			`,"dependentRequired":{"id":["zz"]}}`: "/parameters/dependentRequired/id/0",
-		`{"type":"object",` + used +
-			`,"dependentSchemas":{"id":{"properties":{"zz":{}}}}}`: "/parameters/dependentSchemas/id/properties/zz",
-		`{"type":"object",` + used +
-			`,"dependentSchemas":{"zz":true}}`: "/parameters/dependentSchemas/zz",
-		`{"type":"object",` + used +
-			`,"propertyNames":{"enum":["id","zz"]}}`: "/parameters/propertyNames",
-		`{"type":"object",` + used +
-			`,"propertyNames":{"pattern":"^[a-z]+$"},"dependentRequired":{"id":[]}}`: "",
-		`{"type":"object",` + used +
-			`,"patternProperties":{"^z":false},"allOf":[{"properties":{"zz":false}}]}`: "",
+	// keywords follow the properties of a schema that has the one used parameter id.
+	for _, c := range []struct{ keywords, unused string }{
+		{`,"required":["id"]}`, ""},
+		{`,"required":["id","zz"]}`, "/parameters/required/1"},
+		{`,"allOf":[{"properties":{"zz":{}},"required":["zz"]}]}`, "/parameters/allOf/0/properties/zz"},
+		{`,"allOf":[{"anyOf":[{"required":["id"]},{"required":["zz"]}]}]}`, "/parameters/allOf/0/anyOf/1/required/0"},
+		{`,"oneOf":[true,{"properties":{"zz":{}}}]}`, "/parameters/oneOf/1/properties/zz"},
+		{`,"if":{"required":["id"]},"then":{"required":["zz"]},"else":{"properties":{"id":{"minLength":1}}}}`,
+			"/parameters/then/required/0"},
+		{`,"patternProperties":{"^z":{}}}`, "/parameters/patternProperties/^z"},
+		{`,"$ref":"#/$defs/a%20b~1c","$defs":{"a b/c":{"properties":{"zz":{}}}}}`,
+			"/parameters/$defs/a b~1c/properties/zz"},
+		{`,"allOf":[{"$ref":"#/$defs/a/0"}],"$defs":{"a":[{"required":["zz"],"$ref":"#"}]}}`,
+			"/parameters/$defs/a/0/required/0"},
+		{`,"allOf":[{"$ref":"#a"}],"$defs":{"a":{"$anchor":"a","properties":{"id":{"maxLength":9}}}}}`,
+			"/parameters/allOf/0/$ref"},
+		{`,"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"properties":{"id":{}}},"b":{"properties":{"zz":{}}}}}`, ""},
+		{`,"dependentRequired":{"id":["zz"]}}`, "/parameters/dependentRequired/id/0"},
+		{`,"dependentSchemas":{"id":{"properties":{"zz":{}}}}}`, "/parameters/dependentSchemas/id/properties/zz"},
+		{`,"dependentSchemas":{"zz":true}}`, "/parameters/dependentSchemas/zz"},
+		{`,"propertyNames":{"enum":["id","zz"]}}`, "/parameters/propertyNames"},
+		{`,"propertyNames":{"pattern":"^[a-z]+$"},"dependentRequired":{"id":[]}}`, ""},
+		{`,"patternProperties":{"^z":false},"allOf":[{"properties":{"zz":false}}]}`, ""},
 	} {
 		tool := row(reeve.Read, `{"method":"GET","url":"https://a.test/{id}"}`)
+		schema := `{"type":"object","properties":{"id":{"type":"string"}}` + c.keywords
 		tool.Parameters = json.RawMessage(schema)
 		var at []string
 		if err := localBuilder().Define(tool); err != nil {
@@ -213,8 +203,8 @@ func TestI10_FindsUnusedParametersInAllKeywords(t *testing.T) {
 				at = append(at, f.Path)
 			}
 		}
-		if got := strings.Join(at, " "); got != lost {
-			t.Errorf("%s: lost %q, want %q", schema, got, lost)
+		if got := strings.Join(at, " "); got != c.unused {
+			t.Errorf("%s: unused %q, want %q", schema, got, c.unused)
 		}
 	}
 }
@@ -229,14 +219,14 @@ func TestI10_CheckRefusesBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// An invalid method is reported once, whatever the effect.
+// TestI10_ReportsInvalidMethodOnce checks that an invalid method is reported once with every effect.
 func TestI10_ReportsInvalidMethodOnce(t *testing.T) {
-	for method, says := range map[string]string{"": "method is missing", "HEAD": `method "HEAD" is not supported`,
+	for method, want := range map[string]string{"": "method is missing", "HEAD": `method "HEAD" is not supported`,
 		"get": `method "get" is not supported`} {
 		for _, effect := range []reeve.Effect{reeve.Read, reeve.Unsafe} {
 			_, err := localBuilder().Build(row(effect, `{"method":"`+method+`","url":"https://a.test/"}`))
 			e := wantCode(t, err, reeve.Validation)
-			if len(e.Fields) != 1 || e.Fields[0].Path != "/spec/method" || e.Fields[0].Message != says ||
+			if len(e.Fields) != 1 || e.Fields[0].Path != "/spec/method" || e.Fields[0].Message != want ||
 				!strings.Contains(e.Fields[0].Expected, "GET, POST") {
 				t.Errorf("%q of effect %s: %+v", method, effect, e.Fields)
 			}

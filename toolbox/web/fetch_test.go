@@ -11,7 +11,8 @@ import (
 	"reeve"
 )
 
-// The error for a server that never responds, or stops in the middle, differs from that for an unreachable server.
+// TestFetch_TimeoutAndTruncation checks the errors for a server that never responds, that stops in the middle of the
+// body, that is unreachable and that is not allowed.
 func TestFetch_TimeoutAndTruncation(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})

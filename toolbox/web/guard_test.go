@@ -63,11 +63,11 @@ func TestGuard_NoSpellingReachesLoopback(t *testing.T) {
 		_, err := get(g, "http://"+host+port+"/")
 		e := wantCode(t, err, reeve.Denied)
 		if strings.Contains(e.Error(), "127.0.0.1") || !strings.Contains(e.Message, "policy") {
-			t.Errorf("%s: the refusal says %q", host, e)
+			t.Errorf("%s: the error is %q", host, e)
 		}
 	}
 	if got.count() != 0 {
-		t.Fatalf("%d requests came through", got.count())
+		t.Fatalf("the server received %d requests", got.count())
 	}
 }
 
@@ -164,7 +164,7 @@ func TestGuard_RedirectsAreGuarded(t *testing.T) {
 		wantCode(t, err, reeve.Denied)
 	}
 	if got.count() != 0 {
-		t.Fatal("a redirect led inside")
+		t.Fatal("a redirect reached a private address")
 	}
 }
 
@@ -224,11 +224,11 @@ func TestGuard_CredentialsStayAtOrigin(t *testing.T) {
 	for _, r := range append(slices.Clone(atForeign.list), atHome.list[len(atHome.list)-1]) {
 		for _, h := range []string{"Authorization", "Cookie", "X-Custom", "Referer"} {
 			if r.Header.Get(h) != "" {
-				t.Errorf("%s: %s went along", r.URL, h)
+				t.Errorf("%s: header %s was sent", r.URL, h)
 			}
 		}
 		if r.Header.Get("Accept") != "v" {
-			t.Error("Accept did not go along")
+			t.Error("header Accept was not sent")
 		}
 	}
 	if len(atForeign.list) != 2 {
@@ -258,12 +258,12 @@ func TestGuard_ForbiddenInAnyZone(t *testing.T) {
 	for _, s := range []string{"fe80::1%eth0", "fe80::1", "::ffff:169.254.169.254", "169.254.169.254", "fd00:ec2::254",
 		"100.100.100.200", "0.0.0.0", "::"} {
 		if !isForbidden(canonicalAddr(netip.MustParseAddr(s))) {
-			t.Errorf("an allowed name may lead to %s", s)
+			t.Errorf("an allowed name may resolve to %s", s)
 		}
 	}
 	for _, s := range []string{"127.0.0.1", "::1", "10.0.0.1", "fd12::1"} {
 		if isForbidden(canonicalAddr(netip.MustParseAddr(s))) {
-			t.Errorf("no allowed name may lead to %s", s)
+			t.Errorf("no allowed name may resolve to %s", s)
 		}
 	}
 }

@@ -50,12 +50,12 @@ func TestG19_StatusDecides(t *testing.T) {
 			t.Errorf("%d: %d requests", c.status, got.count())
 		}
 		if err != nil && c.status < 600 && !strings.Contains(reeve.AsError(err).Message, fmt.Sprint(c.status)) {
-			t.Errorf("%d is not named: %v", c.status, err)
+			t.Errorf("the error does not name status %d: %v", c.status, err)
 		}
 	}
 }
 
-func TestG09_ConflictWithOurOwnFirstAttempt(t *testing.T) {
+func TestG09_ConflictOnRetryIsUnknownOutcome(t *testing.T) {
 	base, _ := serve(t, reply(409, "text/plain", "in progress"))
 	inv := call(`{}`)
 	inv.Attempt = 2
@@ -73,7 +73,7 @@ func TestG19_RedirectOfAMutatingGetIsNotFollowed(t *testing.T) {
 	_, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"GET","url":"%s"}`, base), `{}`)
 	wantCode(t, err, reeve.UnknownOutcome)
 	if got.count() != 1 {
-		t.Fatal("it was followed")
+		t.Fatal("the redirect was followed")
 	}
 	if _, err := run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s"}`, base), `{}`); err != nil ||
 		got.count() != 3 {
@@ -147,7 +147,7 @@ func TestG12_NoMoreThanTheLimitIsRead(t *testing.T) {
 		readRequest(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
 		chunk := []byte(strings.Repeat("x", 1<<16))
-		for { // never ends by itself
+		for { // until the client closes the connection
 			if _, err := c.Write(chunk); err != nil {
 				_ = c.Close()
 				gone <- err
@@ -162,12 +162,13 @@ func TestG12_NoMoreThanTheLimitIsRead(t *testing.T) {
 	<-gone
 }
 
-// Bytes beyond the limit only help redaction, so a call does not wait long for them.
+// TestG12_BodyStallingBeyondLimitIsSuccess checks that a call does not wait long for bytes beyond the limit, which only
+// redaction needs.
 func TestG12_BodyStallingBeyondLimitIsSuccess(t *testing.T) {
 	base := listen(t, func(c net.Conn) {
 		readRequest(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"+strings.Repeat("x", 1001))
-		_, _ = io.Copy(io.Discard, c) // until the other side hangs up
+		_, _ = io.Copy(io.Discard, c) // until the client closes the connection
 	})
 	v, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","max_response_bytes":1000}`, base), `{}`)
 	if r, ok := v.(ResponseInfo); err != nil || !ok || len(r.Text) != 1000 {
@@ -175,7 +176,8 @@ func TestG12_BodyStallingBeyondLimitIsSuccess(t *testing.T) {
 	}
 }
 
-// A 2xx proves the effect whatever the body contains. Only a read fails without its result.
+// TestI10_MissingResultFailsReadsOnly checks that a status 2xx proves the effect with any body. Only a read fails if
+// its result is missing.
 func TestI10_MissingResultFailsReadsOnly(t *testing.T) {
 	for body, typ := range map[string]string{`{"ok":false}`: "application/json", `[1]`: "application/json",
 		`<p>`: "text/html", ``: "text/plain", "\xff": "x/y"} {
@@ -191,11 +193,11 @@ func TestI10_MissingResultFailsReadsOnly(t *testing.T) {
 			if err != nil || !ok || r.Status != 201 || !strings.Contains(r.Note, "the request succeeded, but") {
 				t.Fatalf("%s %q: %+v %v", effect, body, v, err)
 			}
-			if said := string(r.Body) + r.Text; typ != "x/y" && said != body {
+			if shown := string(r.Body) + r.Text; typ != "x/y" && shown != body {
 				t.Errorf("%q is not shown: %+v", body, r)
 			}
 			if typ == "application/json" && !strings.HasSuffix(r.Note, "result pointer /data/0~11") {
-				t.Errorf("the place is not named: %s", r.Note)
+				t.Errorf("the note does not name the pointer: %s", r.Note)
 			}
 		}
 	}

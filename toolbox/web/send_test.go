@@ -31,7 +31,9 @@ func TestI10_BuildsRequestsFromSpec(t *testing.T) {
 		{reeve.Keyed, `{"method":"POST","url":"%s/u/{id}","query":{"n":"n"}}`,
 			`{"id":"x","n":1,"tags":["<&>"],"o":{"k":null}}`,
 			"POST /u/x?n=1", "application/json", `{"o":{"k":null},"tags":["<&>"]}`, "op_1"},
-		{reeve.Keyed, `{"method":"PATCH","url":"%s/","body":{"/user/name":"id","/user/a~1b":"n","ref":"operation_id","gone":"o"}}`, `{"id":"x","n":12345678901234567890,"tags":[]}`,
+		{reeve.Keyed, `{"method":"PATCH","url":"%s/",
+			"body":{"/user/name":"id","/user/a~1b":"n","ref":"operation_id","gone":"o"}}`,
+			`{"id":"x","n":12345678901234567890,"tags":[]}`,
 			"PATCH /", "application/json", `{"ref":"op_1","user":{"a/b":12345678901234567890,"name":"x"}}`, "op_1"},
 		{reeve.Unsafe, `{"method":"POST","url":"%s/","body_type":"form"}`, `{"id":"a b&c=d","n":1,"tags":["x","y"]}`,
 			"POST /", "application/x-www-form-urlencoded", "id=a%20b%26c%3Dd&n=1&tags=x&tags=y", "op_1"},
@@ -40,7 +42,9 @@ func TestI10_BuildsRequestsFromSpec(t *testing.T) {
 		{reeve.Unsafe, `{"method":"DELETE","url":"%s/","body":{"id":"id"}}`, `{"id":"x","operation_id":"forged"}`,
 			"DELETE /", "application/json", `{"id":"x"}`, "op_1"},
 		{reeve.Unsafe, `{"method":"GET","url":"%s/{operation_id}"}`, `{}`, "GET /op_1", "", "", "op_1"},
-		{reeve.Read, `{"method":"POST","read":true,"url":"%s/","headers":{"content-type":"application/x+json","Accept":"x/y"}}`, `{}`, "POST /", "application/x+json", `{}`, "op_1"},
+		{reeve.Read, `{"method":"POST","read":true,"url":"%s/",
+			"headers":{"content-type":"application/x+json","Accept":"x/y"}}`,
+			`{}`, "POST /", "application/x+json", `{}`, "op_1"},
 	} {
 		if _, err := run(t, c.effect, fmt.Sprintf(c.spec, base), c.args); err != nil {
 			t.Errorf("%s: %v", c.spec, err)
@@ -95,8 +99,8 @@ func TestI10_ReturnsResponses(t *testing.T) {
 	}
 }
 
-func TestG12_NothingSentIsUnavailable(t *testing.T) {
-	const closed = "http://127.0.0.1:1" // a port that nobody is given by chance
+func TestG12_ConnectFailureIsUnavailable(t *testing.T) {
+	const closed = "http://127.0.0.1:1" // no server listens on this port
 	untrusted := httptest.NewUnstartedServer(reply(200, "text/plain", "x"))
 	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
 	untrusted.StartTLS()
@@ -125,7 +129,7 @@ func TestG12_RefusedByPolicyIsDenied(t *testing.T) {
 	_, err := tool.Handler(t.Context(), call(`{}`))
 	wantCode(t, err, reeve.Denied)
 	if got.count() != 0 {
-		t.Fatal("it was sent")
+		t.Fatal("the request was sent")
 	}
 }
 
@@ -142,7 +146,7 @@ func readRequest(c net.Conn) {
 	}
 }
 
-func TestG12_LostAfterSendingIsNeverFailed(t *testing.T) {
+func TestG12_LostResponseIsUnknownOutcome(t *testing.T) {
 	for name, f := range map[string]func(net.Conn){
 		"reset":       func(c net.Conn) { readRequest(c); reset(c) },
 		"closed":      func(c net.Conn) { readRequest(c); _ = c.Close() },
@@ -170,7 +174,7 @@ func TestG12_LostAfterSendingIsNeverFailed(t *testing.T) {
 
 func TestG12_TimeoutAfterSendingIsTimeout(t *testing.T) {
 	base := listen(t, func(c net.Conn) {
-		_, _ = io.Copy(io.Discard, c) // until the client gives up
+		_, _ = io.Copy(io.Discard, c) // until the client closes the connection
 		_ = c.Close()
 	})
 	tool := mustBuild(t, localBuilder(), reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
@@ -192,11 +196,12 @@ func TestG12_CanceledBeforeAndAfterSending(t *testing.T) {
 	tool := mustBuild(t, localBuilder(), reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s"}`, base))
 	_, err := tool.Handler(ctx, call(`{}`))
 	wantCode(t, err, reeve.UnknownOutcome)
-	_, err = tool.Handler(ctx, call(`{}`)) // over before it began
+	_, err = tool.Handler(ctx, call(`{}`)) // canceled before sending
 	wantCode(t, err, reeve.Canceled)
 }
 
-// A reused connection that breaks makes net/http send a request with an Idempotency-Key again by itself.
+// TestG11_TransportNeverResends checks that the transport does not send a request again after a reused connection
+// breaks. By default net/http does that for requests with an Idempotency-Key.
 func TestG11_TransportNeverResends(t *testing.T) {
 	var posts atomic.Int32
 	base := listen(t, func(c net.Conn) {
@@ -226,7 +231,7 @@ func TestG11_TransportNeverResends(t *testing.T) {
 	}
 }
 
-func TestG09_SentAgainWithTheSameKey(t *testing.T) {
+func TestG09_RetryUsesSameKey(t *testing.T) {
 	var mu sync.Mutex
 	effects := map[string]int{}
 	base, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -235,7 +240,7 @@ func TestG09_SentAgainWithTheSameKey(t *testing.T) {
 		key := r.Header.Get("Idempotency-Key")
 		if effects[key] == 0 {
 			effects[key]++
-			panic(http.ErrAbortHandler) // done, but the answer is lost
+			panic(http.ErrAbortHandler) // the effect happened, but the response is lost
 		}
 		_, _ = io.WriteString(w, "done before")
 	})
@@ -253,5 +258,5 @@ func TestG09_SentAgainWithTheSameKey(t *testing.T) {
 	inv = call(`{}`)
 	inv.Operation = ""
 	_, err = tool.Handler(t.Context(), inv)
-	wantCode(t, err, reeve.Internal) // without a key there is no promise to keep
+	wantCode(t, err, reeve.Internal) // a keyed call requires an operation id
 }

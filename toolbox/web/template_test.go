@@ -82,7 +82,7 @@ func FuzzExpand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		ja, _ := json.Marshal(a)
 		jb, _ := json.Marshal(b)
-		var va, vb string // as JSON holds them: bytes that are not UTF-8 became U+FFFD
+		var va, vb string // as decoded from JSON, which replaces bytes that are not UTF-8 by U+FFFD
 		_ = json.Unmarshal(ja, &va)
 		_ = json.Unmarshal(jb, &vb)
 		u, err := tpl.expand(arguments{"a": ja, "b": jb}, map[string]string{"KEY": b}, nil)
@@ -112,11 +112,11 @@ func FuzzExpand(f *testing.F) {
 		}
 		for _, s := range strings.FieldsFunc(again.Path, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if s == "." || s == ".." {
-				t.Fatalf("%q %q climbs: %s", a, b, u)
+				t.Fatalf("%q %q adds a dot segment: %s", a, b, u)
 			}
 		}
 		if clean := again.JoinPath(); clean.Path != again.Path {
-			t.Fatalf("tidying changes the path: %q and %q", clean.Path, again.Path)
+			t.Fatalf("cleaning changes the path: %q and %q", clean.Path, again.Path)
 		}
 		q, err := url.ParseQuery(again.RawQuery)
 		if err != nil || len(q) != 4 || len(q["one"]) != 1 || q.Get("one") != va || q.Get("two") != "k"+vb ||

@@ -22,7 +22,8 @@ func TestG10_LookupStatusDecides(t *testing.T) {
 		w.WriteHeader(int(status.Load()))
 		_, _ = io.WriteString(w, body.Load().(string))
 	})
-	spec := `{"method":"POST","url":"%s/","result":"/data/id","verify":{"method":%q,"url":"%s/ops/{operation_id}/{id}","headers":{"X-Api-Key":"${secret:KEY}"}%s}}`
+	spec := `{"method":"POST","url":"%s/","result":"/data/id","verify":{"method":%q,
+		"url":"%s/ops/{operation_id}/{id}","headers":{"X-Api-Key":"${secret:KEY}"}%s}}`
 	verify := func(method, more string) (reeve.Outcome, string) {
 		t.Helper()
 		tool := mustBuild(t, localBuilder(), reeve.Verifiable, fmt.Sprintf(spec, base, method, base, more))
@@ -65,7 +66,8 @@ func TestG10_LookupStatusDecides(t *testing.T) {
 	}
 }
 
-// The target of a redirect, such as a login page, proves nothing about the operation.
+// TestG10_RedirectedLookupCannotTell checks that a redirect is not followed. Its target, such as a login page, proves
+// nothing about the operation.
 func TestG10_RedirectedLookupCannotTell(t *testing.T) {
 	var there atomic.Int32
 	base, got := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +97,7 @@ func TestG10_RedirectedLookupCannotTell(t *testing.T) {
 	}
 }
 
-func TestG10_NoAnswerCannotTell(t *testing.T) {
+func TestG10_NoResponseCannotTell(t *testing.T) {
 	base := listen(t, func(c net.Conn) { readRequest(c); reset(c) })
 	tool := mustBuild(t, localBuilder(), reeve.Verifiable,
 		fmt.Sprintf(`{"method":"POST","url":"%s","verify":{"url":"%s/{operation_id}"}}`, base, base))

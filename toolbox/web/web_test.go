@@ -20,7 +20,8 @@ import (
 
 const (
 	theSecret = "s3cr3t/+value"
-	anyArgs   = `{"type":"object","properties":{"id":{"type":"string"},"n":{"type":"integer"},"tags":{"type":"array"},"o":{"type":"object"}}}`
+	anyArgs   = `{"type":"object","properties":{"id":{"type":"string"},"n":{"type":"integer"},
+		"tags":{"type":"array"},"o":{"type":"object"}}}`
 )
 
 // localBuilder returns a builder that may reach this machine and has one secret.
@@ -34,6 +35,7 @@ func localBuilder() *Builder {
 		}}
 }
 
+// row returns an HTTP tool as it is stored in the catalogue.
 func row(effect reeve.Effect, spec string) reeve.Tool {
 	return reeve.Tool{ID: "t", Description: "d", Kind: reeve.HTTPTool, Effect: effect,
 		Parameters: json.RawMessage(anyArgs), Spec: json.RawMessage(spec)}
@@ -168,6 +170,7 @@ func newResolver(t *testing.T, lookup func(name string) []string) *net.Resolver 
 	}}
 }
 
+// answerDNS returns the response to the DNS query q.
 func answerDNS(q []byte, lookup func(string) []string) []byte {
 	end, name := 12, ""
 	for q[end] != 0 {

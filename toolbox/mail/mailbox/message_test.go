@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// lines joins the lines of a mail as they are sent.
+// lines joins the lines of a mail with CRLF.
 func lines(s ...string) string { return strings.Join(s, "\r\n") + "\r\n" }
 
-// The letters of a zone mean what RFC 5322 says, and not what the machine's own zone or nobody says.
+// TestZones checks that zone abbreviations have the meaning of RFC 5322 and do not depend on the local time zone.
 func TestZones(t *testing.T) {
 	const utc = "2001-05-14T23:39:00Z"
 	for _, s := range []string{
@@ -71,8 +71,9 @@ func TestMessages(t *testing.T) {
 		"unknown charset": {head + "Content-Type: text/plain; charset=klingon\r\n\r\ngr\xfc\xdfe", "|a@x|grüße|",
 			`the charset "klingon" is unknown`},
 		"html": {head +
-			"Content-Type: " +
-			"text/html\r\n\r\n<html><head><title>t</title><style>p{}</style></head><body><p>Dear&nbsp;<b>Jane</b>,</p><script>x()</script><ul><li>one<li>two</ul>5 &lt; 6</body>", "|a@x|Dear Jane,\n\none\ntwo\n5 < 6|", ""},
+			"Content-Type: text/html\r\n\r\n<html><head><title>t</title><style>p{}</style></head>" +
+			"<body><p>Dear&nbsp;<b>Jane</b>,</p><script>x()</script><ul><li>one<li>two</ul>5 &lt; 6</body>",
+			"|a@x|Dear Jane,\n\none\ntwo\n5 < 6|", ""},
 		"alternative": {head + "Content-Type: multipart/alternative; boundary=b\r\n\r\n" +
 			lines("--b", "Content-Type: text/plain", "", "plain", "--b", "Content-Type: text/html", "", "<p>html</p>",
 				"--b--"),
@@ -135,7 +136,7 @@ func TestMessages(t *testing.T) {
 	for _, text := range []string{"", "\r\n", "no header here", "\x00\x01\x02", "PK\x03\x04zip",
 		strings.Repeat("\n", 100)} {
 		if e, _, err := Message(strings.NewReader(text)); err == nil {
-			t.Errorf("%q is a mail: %+v", text, e)
+			t.Errorf("%q was accepted as a mail: %+v", text, e)
 		}
 	}
 }
@@ -149,7 +150,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestLargeMail reads mails that do not fit into memory several times over.
+// TestLargeMail checks that reading large mails does not use much memory.
 func TestLargeMail(t *testing.T) {
 	const size = 50 << 20
 	for name, head := range map[string]string{
@@ -165,7 +166,7 @@ func TestLargeMail(t *testing.T) {
 		e, notes, err := Message(io.MultiReader(strings.NewReader(head), io.LimitReader(wordReader{}, size),
 			strings.NewReader("\r\n--b--\r\n")))
 		runtime.ReadMemStats(&after)
-		if name == "header" { // a line without an end
+		if name == "header" { // the line does not end
 			if err != nil || len(notes) == 0 {
 				t.Errorf("%s: %v %v", name, notes, err)
 			}
@@ -175,12 +176,12 @@ func TestLargeMail(t *testing.T) {
 			t.Errorf("%s: %d bytes of text, %d cut, %v, %v", name, len(e.Body), e.Cut, notes, err)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > 60<<20 {
-			t.Errorf("%s: reading it took %d MB of memory", name, used>>20)
+			t.Errorf("%s: reading allocated %d MB", name, used>>20)
 		}
 	}
 }
 
-// wordReader is text without an end.
+// wordReader is an endless reader of text.
 type wordReader struct{}
 
 func (wordReader) Read(b []byte) (int, error) {
@@ -202,7 +203,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// endlessReader is a file that is no mail: zeros without end.
+// endlessReader is a reader of 64 MiB of zeros. It counts the bytes that are read.
 type endlessReader struct{ read int }
 
 func (n *endlessReader) Read(b []byte) (int, error) {
@@ -213,16 +214,17 @@ func (n *endlessReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWhatIsNoMailIsNotReadWhole has a header that never ends a line, as a disk image has none.
-func TestWhatIsNoMailIsNotReadWhole(t *testing.T) {
+// TestOtherFilesAreNotReadWhole checks that a file without line breaks, such as a disk image, is refused early.
+func TestOtherFilesAreNotReadWhole(t *testing.T) {
 	var in endlessReader
 	if _, _, err := Message(&in); err == nil || in.read > 4<<20 {
-		t.Errorf("%d bytes were read of what is no mail: %v", in.read, err)
+		t.Errorf("%d bytes were read: %v", in.read, err)
 	}
 }
 
-// TestALongHeaderCostsWhatItIsLong has a field of very many lines: each was put together anew with all before it.
-func TestALongHeaderCostsWhatItIsLong(t *testing.T) {
+// TestLongHeaderTakesLinearMemory reads a header field of very many lines. The memory must not grow with the square of
+// the number of lines.
+func TestLongHeaderTakesLinearMemory(t *testing.T) {
 	const lines = 50_000
 	text := "Subject: a\n" + strings.Repeat(" x\n", lines) + "\nhello\n"
 	var before, after runtime.MemStats
@@ -232,13 +234,13 @@ func TestALongHeaderCostsWhatItIsLong(t *testing.T) {
 	if err != nil || e.Subject != "a"+strings.Repeat(" x", lines) || e.Body != "hello" {
 		t.Errorf("a subject of %d bytes, %q, %v", len(e.Subject), e.Body, err)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
-		t.Errorf("%d bytes were copied for a header of %d", took, len(text))
+	if used := after.TotalAlloc - before.TotalAlloc; used > 256<<20 {
+		t.Errorf("reading a header of %d bytes allocated %d", len(text), used)
 	}
 }
 
-// TestRecipientsThatAreLeftOutAreNoted writes to more people than are kept.
-func TestRecipientsThatAreLeftOutAreNoted(t *testing.T) {
+// TestOmittedRecipientsAreNoted checks the note on a mail with more recipients than the limit.
+func TestOmittedRecipientsAreNoted(t *testing.T) {
 	e, notes, err := Message(strings.NewReader("To: " + strings.Repeat("a@x, ", maxRecipients) + "b@x\r\n\r\n"))
 	if err != nil || len(e.To) != maxRecipients ||
 		!slices.Contains(notes, "it has more than 10000 recipients; the rest was left out") {

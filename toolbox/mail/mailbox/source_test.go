@@ -34,7 +34,8 @@ func mailText(id, subject string) string {
 		"\n\nText of " + subject + ".\n"
 }
 
-// readItems gives what a source holds behind a position, in a line each: inbox/folder subject, or ! and why not.
+// readItems reads the items of a source after a position. It returns a line for each item, "inbox/folder subject" or
+// "! reason", and the positions of the items.
 func readItems(t *testing.T, name string, opt Options, from string) (out []string, positions []string) {
 	t.Helper()
 	s, err := Open(name, opt)
@@ -65,17 +66,18 @@ func wantItems(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// checkResume reads a source once, and then again from each place in it: all that is left comes, and nothing else.
+// checkResume reads a source from its start and again from each position. Each time it must read exactly the items
+// after the position.
 func checkResume(t *testing.T, name string, opt Options) {
 	t.Helper()
 	all, positions := readItems(t, name, opt, "")
 	if len(slices.Compact(slices.Sorted(slices.Values(positions)))) != len(positions) {
-		t.Errorf("two places are the same: %v", positions)
+		t.Errorf("two positions are equal: %v", positions)
 	}
 	for i, p := range positions {
 		rest, _ := readItems(t, name, opt, p)
 		if !slices.Equal(rest, all[i+1:]) {
-			t.Errorf("behind %s: %v, want %v", p, rest, all[i+1:])
+			t.Errorf("after %s: %v, want %v", p, rest, all[i+1:])
 		}
 	}
 }
@@ -99,7 +101,7 @@ func TestI16_Maildir(t *testing.T) {
 	got, _ = readItems(t, filepath.Join(dir, "allen-p", "sent", "1."), Options{Inbox: "me"}, "")
 	wantItems(t, got, "me/ one")
 
-	// The standard layout, with folders as some servers write them.
+	// The standard layout, with subfolders as Dovecot names them.
 	dir = writeFiles(t, map[string]string{"cur/1:2,S": mailText("1", "one"), "new/2": mailText("2", "two"),
 		"tmp/3": mailText("3", "three"), ".Sent/cur/4:2,": mailText("4", "four"), "dovecot.index": "x",
 		".git/config": "x"})
@@ -107,7 +109,7 @@ func TestI16_Maildir(t *testing.T) {
 	wantItems(t, got, "me/Sent four", "me/ one", "me/ two")
 	checkResume(t, dir, Options{})
 
-	// Links lead elsewhere.
+	// Links are not followed.
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "cur", "9")); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,7 @@ func TestI16_Maildir(t *testing.T) {
 }
 
 func TestI16_Mbox(t *testing.T) {
-	long := strings.Repeat("x", 200_000) // a line that fits into no buffer
+	long := strings.Repeat("x", 200_000) // a line longer than the buffers
 	dir := writeFiles(t, map[string]string{"Inbox.mbox": "text before the first mail\n\nFrom a@x Tue Sep  1 10:00:00 " +
 		"2026\n" +
 		mailText("1", "one") + "From the start of a line, but not after an empty one\n>From quoted\n>>From quoted " +
@@ -140,7 +142,7 @@ func TestI16_Mbox(t *testing.T) {
 		break
 	}
 
-	// It grows while it is read; and another file takes its place.
+	// The file grows, and then another file replaces it.
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +192,7 @@ func TestI16_CSV(t *testing.T) {
 	for _, name := range []string{"enron.csv", "fields.csv", "other.csv", "open.csv"} {
 		checkResume(t, filepath.Join(dir, name), Options{})
 	}
-	checkResume(t, dir, Options{}) // a folder of all of them
+	checkResume(t, dir, Options{}) // the folder with all files
 	s, err := Open(filepath.Join(dir, "fields.csv"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -206,8 +208,8 @@ func TestI16_CSV(t *testing.T) {
 	}
 }
 
-// A quote that was forgotten costs its own row, and no other: not where the rest of the file has quotes, not where it
-// has none, and not where it is larger than what is kept of a row.
+// TestI16_CSVQuotes checks that a missing quote makes only its own row invalid, in files with and without other quotes,
+// and if the rest of the file is larger than the limit of a row.
 func TestI16_CSVQuotes(t *testing.T) {
 	const head, broken = "id,subject,from,body\n",
 		"! a quote in the row is never closed, or closed where no field ends; reading went on at the next row that " +
@@ -255,7 +257,9 @@ func TestI16_CSVQuotes(t *testing.T) {
 }
 
 func TestI16_JSONL(t *testing.T) {
-	dir := writeFiles(t, map[string]string{"mail.jsonl": `{"message_id":"1","inbox":"me","subject":"one","sender":"Jane <j@x>","recipients":["a@x"],"to":["A <a@x>","b@x"],"date":"2026-09-01T10:00:00Z","body":"text","attachments":[{"name":"a.pdf","type":"application/pdf","size":3}]}
+	dir := writeFiles(t, map[string]string{"mail.jsonl": `{"message_id":"1","inbox":"me","subject":"one",` +
+		`"sender":"Jane <j@x>","recipients":["a@x"],"to":["A <a@x>","b@x"],"date":"2026-09-01T10:00:00Z",` +
+		`"body":"text","attachments":[{"name":"a.pdf","type":"application/pdf","size":3}]}
 {"id":"2","subject":"two","from":{"name":"Jane","email":"j@x"},"to":"a@x, b@x","text":"hello"}
 
 nothing
@@ -289,7 +293,7 @@ nothing
 	}
 }
 
-func TestOpenWhatIsNotThere(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"a/x": "x"})
 	for name, opt := range map[string]Options{filepath.Join(dir, "none"): {}, dir: {Format: "pst"}, "/dev/null": {}} {
 		if _, err := Open(name, opt); err == nil {
@@ -304,7 +308,7 @@ func TestOpenWhatIsNotThere(t *testing.T) {
 	}
 	for _, err := range s.Items("elsewhere") {
 		if reeve.CodeOf(err) != reeve.Validation {
-			t.Errorf("a position that is none: %v", err)
+			t.Errorf("an invalid position: %v", err)
 		}
 	}
 	if got, _ := readItems(t, t.TempDir(), Options{}, ""); len(got) != 0 {
@@ -312,10 +316,10 @@ func TestOpenWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestOneLargeMailHoldsUpNoOther reads mails that a server would not take: it takes 16 MiB at once, and whoever is
-// refused one mail would never get past it.
-func TestOneLargeMailHoldsUpNoOther(t *testing.T) {
-	long := strings.Repeat("\xff", 7<<20) // each is read as a character of three bytes
+// TestLargeMailDoesNotBlockImport checks that a large mail is shortened or reported as bad. The server refuses requests
+// over 16 MiB, so the import could not continue after a larger one.
+func TestLargeMailDoesNotBlockImport(t *testing.T) {
+	long := strings.Repeat("\xff", 7<<20) // each byte becomes a character of three bytes
 	dir := writeFiles(t, map[string]string{
 		"a.jsonl": `{"id":"1","subject":"text","body":"` + long + `"}` + "\n" + `{"id":"2","subject":"` + long + `"}` +
 			"\n" + `{"id":"3","subject":"small","body":"x"}` + "\n",
