@@ -13,32 +13,31 @@ func TestBackoff(t *testing.T) {
 		4: 80 * time.Second, 6: 320 * time.Second,
 		7: 10 * time.Minute, 50: 10 * time.Minute} {
 		if got := b.After(tries); got != want {
-			t.Errorf("after %d tries: %s, want %s", tries, got, want)
+			t.Errorf("After(%d) = %s, want %s", tries, got, want)
 		}
 	}
-	// What is left unsaid goes by what is said.
-	for said, want := range map[backoff.Policy]backoff.Policy{
+	for p, want := range map[backoff.Policy]backoff.Policy{
 		{}:                           {First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5},
 		{First: time.Hour}:           {First: time.Hour, Max: time.Hour, Tries: 5},
 		{Max: time.Second, Tries: 2}: {First: time.Second, Max: time.Second, Tries: 2},
 		{First: time.Minute}:         {First: time.Minute, Max: 10 * time.Minute, Tries: 5},
 	} {
-		if got := said.WithDefaults(); got != want {
-			t.Errorf("%+v: %+v, want %+v", said, got, want)
+		if got := p.WithDefaults(); got != want {
+			t.Errorf("%+v.WithDefaults() = %+v, want %+v", p, got, want)
 		}
 	}
 }
 
-// TestRetryAfter: units and parts of one, the dates of HTTP, and what is neither.
+// TestRetryAfter checks numbers, HTTP dates and invalid values.
 func TestRetryAfter(t *testing.T) {
-	for said, want := range map[string]time.Duration{
+	for value, want := range map[string]time.Duration{
 		"": 0, "soon": 0, "NaN": 0, "-1": 0, "0": 0, " 3 ": 3 * time.Second, "0.5": 500 * time.Millisecond,
 		"999999": time.Hour, "1e999": time.Hour, "-1e999": 0, "Inf": time.Hour,
 		"Mon, 01 Jan 2001 00:00:00 GMT": 0, "Fri, 01 Jan 2100 00:00:00 GMT": time.Hour,
 		"Friday, 01-Jan-60 00:00:00 GMT": time.Hour, "Fri Jan  1 00:00:00 2100": time.Hour,
 	} {
-		if got := backoff.RetryAfter(said, time.Second); got != want {
-			t.Errorf("%q: %v, want %v", said, got, want)
+		if got := backoff.RetryAfter(value, time.Second); got != want {
+			t.Errorf("RetryAfter(%q) = %v, want %v", value, got, want)
 		}
 	}
 	if got := backoff.RetryAfter("250", time.Millisecond); got != 250*time.Millisecond {

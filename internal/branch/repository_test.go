@@ -16,15 +16,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// If a person checks out another branch while a merge is computed, that branch and the default branch stay unchanged.
-func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
+// TestW15_MergeAdvancesDefaultBranchOnly checks that a merge fails with Conflict if a person checks out another branch
+// while the merge is computed. That branch and the default branch stay unchanged.
+func TestW15_MergeAdvancesDefaultBranchOnly(t *testing.T) {
 	t.Parallel()
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	for was, is := range map[string]string{"main": "feature", "feature": "main"} {
-		t.Run("from "+was, func(t *testing.T) {
+	for before, during := range map[string]string{"main": "feature", "feature": "main"} {
+		t.Run("from "+before, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "site")
 			git := func(args ...string) string {
@@ -45,7 +46,7 @@ func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
 			git("branch", "feature")
 			one := git("rev-parse", "main")
 			two := git("commit-tree", "-p", one, "-m", "two", one+"^{tree}")
-			git("switch", "-q", was)
+			git("switch", "-q", before)
 			r, err := openRepository(reeve.Project{Name: "site", Path: dir, DefaultBranch: "main"})
 			if err != nil {
 				t.Fatal(err)
@@ -54,12 +55,12 @@ func TestW15_AMergeMovesTheDefaultBranchOnly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			git("switch", "-q", is)
+			git("switch", "-q", during)
 			if err := r.advanceDefaultBranch(t.Context(), seen, two); reeve.CodeOf(err) != reeve.Conflict ||
 				git("rev-parse", "main") != one || git("rev-parse", "feature") != one {
 				t.Errorf("%v; main is at %s, feature at %s", err, git("rev-parse", "main"), git("rev-parse", "feature"))
 			}
-			git("switch", "-q", was)
+			git("switch", "-q", before)
 			if err := r.advanceDefaultBranch(t.Context(), seen, two); err != nil || git("rev-parse", "main") != two {
 				t.Errorf("%v; main is at %s", err, git("rev-parse", "main"))
 			}

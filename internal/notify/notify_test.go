@@ -12,29 +12,29 @@ import (
 func TestSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		b, began := notify.New(), time.Now()
-		took := func() time.Duration { d := time.Since(began); began = time.Now(); return d }
-		b.Notify()
-		b.Notify()
-		if ok := b.Wait(ctx, time.Hour); !ok || took() != 0 {
-			t.Error("a ring before the rest was lost")
+		s, start := notify.New(), time.Now()
+		elapsed := func() time.Duration { d := time.Since(start); start = time.Now(); return d }
+		s.Notify()
+		s.Notify()
+		if ok := s.Wait(ctx, time.Hour); !ok || elapsed() != 0 {
+			t.Error("a notification before Wait was lost")
 		}
-		if ok := b.Wait(ctx, time.Minute); !ok || took() != time.Minute {
-			t.Error("two rings ended two rests")
+		if ok := s.Wait(ctx, time.Minute); !ok || elapsed() != time.Minute {
+			t.Error("two notifications ended two calls of Wait")
 		}
-		time.AfterFunc(time.Second, b.Notify)
-		if ok := b.Wait(ctx, time.Minute); !ok || took() != time.Second {
-			t.Error("a ring did not end the rest")
+		time.AfterFunc(time.Second, s.Notify)
+		if ok := s.Wait(ctx, time.Minute); !ok || elapsed() != time.Second {
+			t.Error("a notification did not end Wait")
 		}
-		if ok := notify.Sleep(ctx, time.Minute); !ok || took() != time.Minute {
-			t.Error("a pause did not last")
+		if ok := notify.Sleep(ctx, time.Minute); !ok || elapsed() != time.Minute {
+			t.Error("Sleep ended early")
 		}
 		time.AfterFunc(time.Second, cancel)
-		if ok := notify.Sleep(ctx, time.Minute); ok || took() != time.Second {
-			t.Error("a pause outlived its context")
+		if ok := notify.Sleep(ctx, time.Minute); ok || elapsed() != time.Second {
+			t.Error("Sleep did not end with its context")
 		}
-		if b.Notify(); b.Wait(ctx, 0) {
-			t.Error("a rest said that a context goes on that has ended")
+		if s.Notify(); s.Wait(ctx, 0) {
+			t.Error("Wait returned true after the context ended")
 		}
 	})
 }

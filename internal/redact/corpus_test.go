@@ -162,7 +162,7 @@ func (s *sampler) pem(label string, n int) string {
 func (s *sampler) json(v any) string {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return err.Error() // fails the test: the shapes are plain values
+		return err.Error() // cannot happen: the shapes are plain values
 	}
 	return string(b)
 }
@@ -177,7 +177,7 @@ func (s *sampler) list(n int, item func() any) []any {
 
 type fields = map[string]any
 
-// shapes are outputs as programs and services give them. Random parts have the alphabets and lengths of the originals.
+// shapes generate outputs of programs and services. Random parts have the alphabets and lengths of the originals.
 var shapes = map[string]func(s *sampler) string{
 	"google list": func(s *sampler) string {
 		return s.json(fields{"kind": "drive#fileList", "nextPageToken": "~!!~" + s.url(120), "incompleteSearch": false,

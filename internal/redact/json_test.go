@@ -19,11 +19,11 @@ func TestG21_JSONStaysJSON(t *testing.T) {
 		`{"text":"\u00e9` + key + `"}`:                 `{"text":"é[REDACTED]"}`,
 		`{"text":"\ud83e\udd89` + key + `\/x"}`:        `{"text":"🦉[REDACTED]/x"}`,
 		`["\\n` + key + `"]`:                           `["\\n[REDACTED]"]`,
-		`["a\nabcd1234"]`:                              `["a\nabcd1234"]`, // a line, and not the secret
+		`["a\nabcd1234"]`:                              `["a\nabcd1234"]`, // \n is a line break, not part of the secret
 		`["a nabcd1234"]`:                              `["a [REDACTED]"]`,
 		`{"a":"quoted","b":"\"quoted"}`:                `{"a":"[REDACTED]","b":"[REDACTED]"}`,
 		`{"n":12345678,"m":-9123456789.5,"o":1234567}`: `{"n":"[REDACTED]","m":"[REDACTED]","o":1234567}`,
-		`{"type": "service", "n": 77}`:// the whole of it is a stored value
+		`{"type": "service", "n": 77}`:// the whole text is a stored value
 		`{"[REDACTED]": "[REDACTED]", "[REDACTED]": "[REDACTED]"}`,
 		`{"a":"tails\\","b":1}`:                               `{"a":"[REDACTED]","b":1}`,
 		`{"password":"ab\"cdefgh","db_password" : "hunter2"}`: `{"password":"ab\"cdefgh","db_password" : "hunter2"}`,
@@ -41,7 +41,7 @@ func TestG21_JSONStaysJSON(t *testing.T) {
 			t.Errorf("%s became %s, want %s", text, got, want)
 		}
 	}
-	// Text that only holds JSON, or a part of it, keeps its escapes.
+	// Text that contains JSON but is not JSON as a whole keeps its escapes.
 	for text, want := range map[string]string{
 		`{"a":"b\n` + key + `\nc"} {"a":1}`: `{"a":"b\n[REDACTED]\nc"} {"a":1}`,
 		`"a":"\\u00e9` + key + `\nc`:        `"a":"\\u00e9[REDACTED]\nc`,
@@ -53,8 +53,8 @@ func TestG21_JSONStaysJSON(t *testing.T) {
 	}
 }
 
-// TestFileNamesKeepWhatLooksLikeAKey checks that only stored values are removed from members that name files.
-func TestFileNamesKeepWhatLooksLikeAKey(t *testing.T) {
+// TestFileNamesKeepKeyFormats checks that only stored values are removed from members that name files.
+func TestFileNamesKeepKeyFormats(t *testing.T) {
 	t.Parallel()
 	key := "sk_" + "live_iK2ZWeqhFWCEPyYnaB3dEfGh1JkLmN0pQrSt"
 	text := `{"path":"/shared/` + key + `","text":"` + key + `","name":"stored value"}`
@@ -83,10 +83,10 @@ func FuzzJSON(f *testing.F) {
 			if !json.Valid([]byte(got)) {
 				t.Fatalf("%q became %q", doc, got)
 			}
-			if !sameShape(value(t, doc), value(t, got)) {
+			if !sameShape(decode(t, doc), decode(t, got)) {
 				t.Fatalf("%q became %q, of another shape", doc, got)
 			}
-			if len(secret) >= 8 && !strings.Contains(secret, "REDACTED") && holds(value(t, got),
+			if len(secret) >= 8 && !strings.Contains(secret, "REDACTED") && contains(decode(t, got),
 				secret) && !strings.Contains(strings.ReplaceAll(text, secret, Mark), secret) {
 				t.Fatalf("%q is left in %q", secret, got)
 			}
@@ -94,10 +94,10 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-func value(t *testing.T, doc string) (v any) {
+func decode(t *testing.T, doc string) (v any) {
 	if err := json.Unmarshal([]byte(doc), &v); err != nil {
 		if strings.Contains(err.Error(), "number") {
-			t.Skip() // one that is too large for a float
+			t.Skip() // the number is too large for a float64
 		}
 		t.Fatal(err)
 	}
@@ -129,19 +129,20 @@ func sameShape(a, b any) bool {
 	return b == Mark || reflect.DeepEqual(a, b)
 }
 
-func holds(v any, secret string) bool {
+// contains reports whether a string or a member name in v contains secret.
+func contains(v any, secret string) bool {
 	switch v := v.(type) {
 	case string:
 		return strings.Contains(v, secret)
 	case []any:
 		for _, e := range v {
-			if holds(e, secret) {
+			if contains(e, secret) {
 				return true
 			}
 		}
 	case map[string]any:
 		for k, e := range v {
-			if strings.Contains(k, secret) || holds(e, secret) {
+			if strings.Contains(k, secret) || contains(e, secret) {
 				return true
 			}
 		}

@@ -33,7 +33,7 @@ func TestG21_NamedValuesAreMaskedInCommandOutputAndLogs(t *testing.T) {
 		"say Bearer «abcdef0123456789»",
 		"cut off: \"token\": \"«abc123def456ghi",
 	} {
-		plain, want := marked(text)
+		plain, want := splitMarked(text)
 		if got := r.Text(plain); got != want {
 			t.Errorf("%q became %q", plain, got)
 		}
@@ -43,7 +43,7 @@ func TestG21_NamedValuesAreMaskedInCommandOutputAndLogs(t *testing.T) {
 	}
 }
 
-// TestNamesWithoutASecretPass checks texts that contain such words but no secret.
+// TestNamesWithoutASecretPass checks texts that contain words such as password but no secret.
 func TestNamesWithoutASecretPass(t *testing.T) {
 	t.Parallel()
 	r := New(nil).MaskNamed()

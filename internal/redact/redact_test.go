@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sampleJWT is a token with a signature of nothing.
+// sampleJWT is the header and payload of a token, to be followed by a signature.
 var sampleJWT = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
 	base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"1234567890"}`)) + "."
 
@@ -15,8 +15,9 @@ const sampleSignature = "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 
 var sampleKeyLine = strings.Repeat("MIIEvQIBADANBgkq", 4)
 
-// marked splits a text in which one secret is between « and ».
-func marked(text string) (plain, want string) {
+// splitMarked takes a text in which one secret is between « and ». It returns the text without « and », and the text
+// with the secret redacted.
+func splitMarked(text string) (plain, want string) {
 	before, rest, _ := strings.Cut(text, "«")
 	secret, after, closed := strings.Cut(rest, "»")
 	if !closed {
@@ -55,7 +56,7 @@ func TestG21_ProtocolSecretsAreRemoved(t *testing.T) {
 		"«-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n" + sampleKeyLine +
 			"\n=x2z0\n-----END PGP PRIVATE KEY BLOCK-----»\n",
 	} {
-		plain, want := marked(text)
+		plain, want := splitMarked(text)
 		if got := New(nil).Text(plain); got != want {
 			t.Errorf("%q became %q", plain, got)
 		}
@@ -76,7 +77,7 @@ func TestG21_TextThatOnlyLooksRandomPasses(t *testing.T) {
 		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 		"3f2504e0-4f89-11d3-9a0c-0305e82c3301 3F2504E0-4F89-11D3-9A0C-0305E82C3301",
 		"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "sha512-" + strings.Repeat("aB3+/x9Q", 10) + "==",
-		"ghp_abcdefghijklmnopqrstuvwxyz0123456789", // a wrong checksum: a placeholder
+		"ghp_abcdefghijklmnopqrstuvwxyz0123456789", // a placeholder with a wrong checksum
 		"sk_live_xxxxxxxxxxxxxxxxxxxxxxxx", "sk-XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX",
 		"pk_live_51HzY2w8q4x6v5n3m1k0j9h8g7", "re_compile(pattern)", "risk-abcdefghijklmnopqrstuvwxyz012345",
 		"postgres://user:password@localhost/db", "https://${USER}:${PASS}@host/", "https://<user>:<password>@host/",
@@ -103,7 +104,7 @@ func TestG21_TextThatOnlyLooksRandomPasses(t *testing.T) {
 	}
 }
 
-func TestTokensPassWhereAToolDeclaresIt(t *testing.T) {
+func TestPassTokensKeepsTokens(t *testing.T) {
 	t.Parallel()
 	const stored = "correct horse"
 	text := "confirm " + sampleJWT + sampleSignature + " with " + stored
@@ -138,10 +139,10 @@ func TestStoredValues(t *testing.T) {
 	}
 }
 
-// TestG21_EverySpellingOfASecret checks values in the spelling of other programs.
-func TestG21_EverySpellingOfASecret(t *testing.T) {
+// TestG21_EveryEscapingOfASecret checks stored values in the escaped forms that other programs write.
+func TestG21_EveryEscapingOfASecret(t *testing.T) {
 	t.Parallel()
-	for secret, spelt := range map[string][]string{
+	for secret, escaped := range map[string][]string{
 		`hunt"er<two99`: {`hunt"er<two99`, `hunt\"er<two99`, `hunt\"er\u003ctwo99`, `hunt\"er\u003Ctwo99`,
 			`hunt\\\"er<two99`, `hunt\\\"er\\u003ctwo99`, `hunt&#34;er&lt;two99`, `hunt&quot;er&lt;two99`,
 			`hunt%22er%3Ctwo99`, `hunt%22er%3ctwo99`, "68756e74226572" + "3c74776f3939", "68756E742265723C74776F3939"},
@@ -163,7 +164,7 @@ func TestG21_EverySpellingOfASecret(t *testing.T) {
 		"correct horse?>": {"dTpjb3JyZWN0IGhvcnNlPz4=", "dXM6Y29ycmVjdCBob3JzZT8-Ong=", "Y29ycmVjdCBob3JzZT8+"},
 	} {
 		r := New([]string{secret})
-		for _, text := range spelt {
+		for _, text := range escaped {
 			got := r.Text("k " + text + " end")
 			if !strings.Contains(got, Mark) || len(got) > len("k "+Mark+" end")+10 {
 				t.Errorf("%s is left as %q", text, got)
@@ -172,8 +173,8 @@ func TestG21_EverySpellingOfASecret(t *testing.T) {
 	}
 }
 
-// TestRedactedTextStays redacts twice, because results are read back and shown again.
-func TestRedactedTextStays(t *testing.T) {
+// TestRedactionIsIdempotent redacts texts twice, because stored results are redacted again when they are read.
+func TestRedactionIsIdempotent(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"hunter22"}).MaskNamed()
 	for _, text := range []string{"password=hunter22", `{"token":"abc123def"}`, "https://u:pw123456@h/",
@@ -185,7 +186,7 @@ func TestRedactedTextStays(t *testing.T) {
 	}
 }
 
-// TestLongTextIsLinear would not end if the cost of a text were quadratic in its length.
+// TestLongTextIsLinear redacts long texts. It would not finish if the cost were quadratic in the length.
 func TestLongTextIsLinear(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"stored value"}).MaskNamed()

@@ -25,13 +25,13 @@ var surroundings = []string{
 }
 
 // surround puts a secret into a context, in which a percent sign is written twice.
-func surround(place, secret string) string {
-	before, after, _ := strings.Cut(place, "%s")
+func surround(context, secret string) string {
+	before, after, _ := strings.Cut(context, "%s")
 	return strings.ReplaceAll(before, "%%", "%") + secret + strings.ReplaceAll(after, "%%", "%")
 }
 
-// leaves reports whether a text still contains twelve consecutive bytes of a secret, or all of a shorter one.
-func leaves(text, secret string) bool {
+// containsPart reports whether a text contains twelve consecutive bytes of a secret, or all of a shorter one.
+func containsPart(text, secret string) bool {
 	n := min(12, len(secret))
 	for i := 0; i+n <= len(secret); i++ {
 		if strings.Contains(text, secret[i:i+n]) {
@@ -41,8 +41,8 @@ func leaves(text, secret string) bool {
 	return false
 }
 
-// drawKey generates a key of a format. Keys are generated at run time, so that scanners do not report this source.
-func drawKey(f format, rnd *rand.Rand) string {
+// generateKey generates a key of a format. Keys are generated at run time, so that scanners do not report this source.
+func generateKey(f format, rnd *rand.Rand) string {
 	s := &sampler{rnd}
 	var alphabet []byte
 	for c := range 256 {
@@ -55,7 +55,7 @@ func drawKey(f format, rnd *rand.Rand) string {
 	for i := range b {
 		b[i] = alphabet[rnd.IntN(len(alphabet))]
 	}
-	b[0], b[1], b[n-1] = '7', 'a', 'e' // a digit, and no sign at the end
+	b[0], b[1], b[n-1] = '7', 'a', 'e' // at least one digit, and no punctuation at the end
 	if f.set&lower == 0 && f.set&hexLetter == 0 {
 		b[1], b[n-1] = 'A', 'E'
 	}
@@ -108,7 +108,7 @@ func TestG21_EveryKnownFormatIsRemoved(t *testing.T) {
 	planted := 0
 	for _, f := range formats {
 		for range 3 {
-			key := drawKey(f, rnd)
+			key := generateKey(f, rnd)
 			for _, place := range surroundings {
 				planted++
 				text := surround(place, key)
@@ -116,10 +116,10 @@ func TestG21_EveryKnownFormatIsRemoved(t *testing.T) {
 				if strings.Contains(f.prefix, "/") || f.prefix == "AccountKey=" {
 					secret = key[len(f.prefix):]
 				}
-				if got := r.Text(text); leaves(got, secret) || !strings.Contains(got, Mark) {
+				if got := r.Text(text); containsPart(got, secret) || !strings.Contains(got, Mark) {
 					t.Errorf("%s: %q became %q", f.prefix, text, got)
 				}
-				if got := inPieces(t, r, text, rnd); leaves(got, secret) {
+				if got := redactInPieces(t, r, text, rnd); containsPart(got, secret) {
 					t.Errorf("%s in pieces: %q became %q", f.prefix, text, got)
 				}
 			}
@@ -127,7 +127,7 @@ func TestG21_EveryKnownFormatIsRemoved(t *testing.T) {
 	}
 	for _, key := range infixKeys(rnd) {
 		for _, place := range []string{"%s", "the key is %s.", `{"key":"%s","n":1}`, "KEY=%s\n", "(%s)"} {
-			if got := r.Text(surround(place, key)); leaves(got, key) {
+			if got := r.Text(surround(place, key)); containsPart(got, key) {
 				t.Errorf("%q became %q", key, got)
 			}
 		}
@@ -135,8 +135,8 @@ func TestG21_EveryKnownFormatIsRemoved(t *testing.T) {
 	t.Logf("%d keys of %d formats", planted, len(formats))
 }
 
-// inPieces writes a text through a Writer in pieces of random length.
-func inPieces(t *testing.T, r *Redactor, text string, rnd *rand.Rand) string {
+// redactInPieces writes a text through a Writer in pieces of random length.
+func redactInPieces(t *testing.T, r *Redactor, text string, rnd *rand.Rand) string {
 	t.Helper()
 	var out strings.Builder
 	w := r.NewWriter(&out)
@@ -154,7 +154,7 @@ func inPieces(t *testing.T, r *Redactor, text string, rnd *rand.Rand) string {
 	return out.String()
 }
 
-// encoders are the encodings in which a stored value comes back.
+// encoders are the encodings in which outputs contain a stored value.
 var encoders = map[string]func(v string) string{
 	"raw":              func(v string) string { return v },
 	"JSON":             jsonContent,
@@ -208,11 +208,12 @@ func TestG21_EveryEncodingOfAStoredValueIsRemoved(t *testing.T) {
 			for _, place := range surroundings {
 				planted++
 				text := surround(place, encoded)
-				if got := r.Text(text); !strings.Contains(got, Mark) || leaves(got, encoded) &&
+				if got := r.Text(text); !strings.Contains(got, Mark) || containsPart(got, encoded) &&
 					!shortTail(got, encoded) {
 					t.Errorf("%s of %q: %q became %q", name, v, text, got)
 				}
-				if got := inPieces(t, r, text, rnd); !strings.Contains(got, Mark) || strings.Contains(got, encoded) {
+				if got := redactInPieces(t, r, text, rnd); !strings.Contains(got, Mark) ||
+					strings.Contains(got, encoded) {
 					t.Errorf("%s of %q in pieces: %q became %q", name, v, text, got)
 				}
 			}
@@ -226,9 +227,9 @@ func shortTail(text, encoded string) bool {
 	return !strings.Contains(text, encoded) && len(encoded) < 24
 }
 
-// TestG21_NoCutOfAStreamShowsASecret splits a stream with secrets over several lines into two parts at every byte, and
-// into three.
-func TestG21_NoCutOfAStreamShowsASecret(t *testing.T) {
+// TestG21_SplitStreamShowsNoSecret writes a text with secrets that span several lines in two parts, split at every
+// byte, and in three parts.
+func TestG21_SplitStreamShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const lines = "one line\nanother of the same secret\nthe last"
 	pem := pemBegin + "PRIVATE KEY" + pemDashes + "\n" + strings.Repeat(sampleKeyLine+"\n", 3) + "x2/z0Q==\n" + pemEnd +
@@ -266,9 +267,9 @@ func TestG21_NoCutOfAStreamShowsASecret(t *testing.T) {
 	}
 }
 
-// TestWriterHoldsNoWholeLines checks that a Writer writes lines at once and holds back a limited part of a very long
-// line.
-func TestWriterHoldsNoWholeLines(t *testing.T) {
+// TestWriterWritesWholeLinesAtOnce checks that a Writer does not buffer complete lines, and that it buffers only a
+// limited part of a very long line.
+func TestWriterWritesWholeLinesAtOnce(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	w := New([]string{"stored value"}).NewWriter(&out)
@@ -293,7 +294,7 @@ func FuzzRedact(f *testing.F) {
 		r := New([]string{secret})
 		plain := strings.ReplaceAll(text, secret, Mark)
 		if len(secret) < MinStored || strings.Contains(Mark, secret) || strings.Contains(plain, secret) {
-			return // it is not looked for, or appears where another is replaced
+			return // the secret is too short, or a replacement creates it
 		}
 		cut = min(max(cut, 0), len(text))
 		for name, got := range map[string]string{

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// TestG21_NoHeadShowsTheBeginningOfASecret cuts texts within a secret, both at the end of the text and before it.
-func TestG21_NoHeadShowsTheBeginningOfASecret(t *testing.T) {
+// TestG21_HeadShowsNoPartOfASecret checks heads of texts that end within a secret, and of texts that are cut within
+// one.
+func TestG21_HeadShowsNoPartOfASecret(t *testing.T) {
 	t.Parallel()
 	known := "hunter22-Passw\"rdB é/XyZ9 🦉 & more"
 	r := New([]string{known})
-	everywhere := func(escape string) string { // each character is escaped
+	escapeAll := func(escape string) string { // escapes each byte
 		var b strings.Builder
 		for i := range len(known) {
 			b.WriteString(strings.ReplaceAll(escape, "00",
@@ -25,7 +26,7 @@ func TestG21_NoHeadShowsTheBeginningOfASecret(t *testing.T) {
 		"JSON":         jsonContent(known),
 		"JSON in JSON": jsonContent(jsonContent(known)),
 		"address":      url.QueryEscape(known),
-		"percent":      everywhere("%00"),
+		"percent":      escapeAll("%00"),
 		"HTML":         strings.NewReplacer("&", "&amp;", `"`, "&quot;").Replace(known),
 		"surrogates":   strings.NewReplacer("é", `\u00e9`, "🦉", `\ud83e\udd89`, `"`, `\"`).Replace(known),
 		"base64":       encodings(known)[0],
@@ -33,16 +34,16 @@ func TestG21_NoHeadShowsTheBeginningOfASecret(t *testing.T) {
 	} {
 		for n := range len(secret) {
 			for where, shown := range map[string]string{
-				"broken off": r.Head("It is: "+secret[:n], 1000),
+				"incomplete": r.Head("It is: "+secret[:n], 1000),
 				"cut":        r.Head("It is: "+secret+" and so on", len("It is: ")+n),
-				"far beyond": r.Head("It is: "+secret[:n], len("It is: ")+n/2),
+				"both":       r.Head("It is: "+secret[:n], len("It is: ")+n/2),
 			} {
 				left := strings.TrimSuffix(strings.TrimPrefix(shown, "It is: "), Mark)
-				most := 4*len("%00") - 1
+				maxLeft := 4*len("%00") - 1
 				if strings.Contains("as it is, base64", name) {
-					most = keyLen
+					maxLeft = keyLen
 				}
-				if len(left) > most || name == "form" && len(left) > len("sk-ant-") {
+				if len(left) > maxLeft || name == "form" && len(left) > len("sk-ant-") {
 					t.Fatalf("%s, %s at %d: %q", name, where, n, shown)
 				}
 			}

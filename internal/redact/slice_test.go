@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestG21_NoSliceShowsAPartOfASecret cuts texts anywhere. No slice shows a part of a secret, and nothing else is lost.
+// TestG21_NoSliceShowsAPartOfASecret slices texts at random offsets. No slice shows a part of a secret, and the slices
+// contain everything else.
 func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -27,10 +28,10 @@ func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
 		}
 		head, tail := filler("before"), filler("after")
 		text := head + " " + before + secret + "\n" + tail
-		w := sliced{text: text, r: r}
+		w := sliceReader{text: text, r: r}
 		limit := rapid.OneOf(rapid.IntRange(1, 60), rapid.IntRange(60, 5000)).Draw(t, "limit")
 
-		near := max(0, len(head)-30*limit) // far from the secret there is nothing to see
+		near := max(0, len(head)-30*limit) // skip text far from the secret
 		var all strings.Builder
 		for at := near; at < len(text); {
 			if at > len(text)-len(tail)+30*limit {
@@ -38,28 +39,28 @@ func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
 			}
 			_, next, shown := w.slice(t, at, limit)
 			if next <= at {
-				t.Fatalf("after %d comes %d", at, next)
+				t.Fatalf("the slice at %d ends at %d", at, next)
 			}
 			all.WriteString(shown)
 			at = next
 		}
-		noneOf(t, secret, all.String())
+		checkNoPart(t, secret, all.String())
 		for range 30 {
 			at := rapid.IntRange(max(0, len(head)-50), min(len(text)-1, len(text)-len(tail)+50)).Draw(t, "offset")
 			_, _, shown := w.slice(t, at, rapid.IntRange(1, 50).Draw(t, "at once"))
-			noneOf(t, secret, shown)
+			checkNoPart(t, secret, shown)
 		}
 		all.Reset()
 		for at := 0; at < len(text); {
 			from, next, shown := w.slice(t, at, 1000+limit)
 			if from != at && utf8.RuneStart(text[at]) {
-				t.Fatalf("%d became %d", at, from)
+				t.Fatalf("the slice at %d starts at %d", at, from)
 			}
 			all.WriteString(shown)
 			at = next
 		}
 		if want := Replace(text, r.Find(text)); all.String() != want {
-			t.Fatalf("the slices are %q, and not %q", all.String(), want)
+			t.Fatalf("the slices are %q, want %q", all.String(), want)
 		}
 	})
 }
@@ -68,7 +69,7 @@ func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
 func drawSecret(t *rapid.T, kind string, n int) (secret, before string) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	seed := rapid.Uint64().Draw(t, "seed")
-	lot := func(n int) string {
+	random := func(n int) string {
 		b := make([]byte, n)
 		for i := range b {
 			seed = seed*6364136223846793005 + 1442695040888963407
@@ -76,39 +77,39 @@ func drawSecret(t *rapid.T, kind string, n int) (secret, before string) {
 		}
 		return string(b)
 	}
-	every := func(between string) string {
-		b := []byte(lot(n))
+	separated := func(separator string) string {
+		b := []byte(random(n))
 		for i := 5; i < len(b)-1; i += 7 {
-			b[i] = between[0]
+			b[i] = separator[0]
 		}
 		return string(b)
 	}
 	switch kind {
 	case "word":
-		return lot(n), ""
+		return random(n), ""
 	case "phrase":
-		return every(" "), ""
+		return separated(" "), ""
 	case "lines":
-		return every("\n"), ""
+		return separated("\n"), ""
 	case "form":
 		prefix := rapid.SampledFrom([]string{"sk-ant-api03-", "xoxb-1", "ya29."}).Draw(t, "form")
-		return prefix + lot(60+n%100), ""
+		return prefix + random(60+n%100), ""
 	case "jwt":
-		return lot(20 + n), sampleJWT
+		return random(20 + n), sampleJWT
 	case "header":
-		return "k7" + lot(20+n%4000), rapid.SampledFrom([]string{"Authorization: Bearer ",
+		return "k7" + random(20+n%4000), rapid.SampledFrom([]string{"Authorization: Bearer ",
 			`"authorization": "Basic `}).Draw(t, "name")
 	}
 	return "", ""
 }
 
-// sliced reads a text like tools do and shows it like the gate does.
-type sliced struct {
+// sliceReader reads slices of a text as tools do and redacts the results as the gate does.
+type sliceReader struct {
 	text string
 	r    *Redactor
 }
 
-func (w sliced) slice(t *rapid.T, at, limit int) (from, next int, shown string) {
+func (w sliceReader) slice(t *rapid.T, at, limit int) (from, next int, shown string) {
 	for at < len(w.text) && !utf8.RuneStart(w.text[at]) {
 		at++
 	}
@@ -129,12 +130,12 @@ func (w sliced) slice(t *rapid.T, at, limit int) (from, next int, shown string) 
 	return lo + from, lo + next, back.Text
 }
 
-// noneOf fails if a text contains eight consecutive characters of a secret, or all of a shorter one.
-func noneOf(t *rapid.T, secret, text string) {
+// checkNoPart fails if a text contains eight consecutive bytes of a secret, or all of a shorter one.
+func checkNoPart(t *rapid.T, secret, text string) {
 	n := min(8, len(secret))
 	for i := 0; n > 0 && i+n <= len(secret); i++ {
 		if strings.Contains(text, secret[i:i+n]) {
-			t.Fatalf("%q is shown, of %q", secret[i:i+n], secret)
+			t.Fatalf("the text shows %q of the secret %q", secret[i:i+n], secret)
 		}
 	}
 }
