@@ -21,7 +21,7 @@ type inventoryRecord struct {
 	Hash   string `json:"hash,omitempty"`   // of a file
 	Size   int64  `json:"size,omitempty"`   // of a file
 	Target string `json:"target,omitempty"` // of a link, quoted
-	Mode   string `json:"mode,omitempty"`   // of a file or folder without default permissions
+	Mode   string `json:"mode,omitempty"`   // of a file or folder, if not the default
 }
 
 // inventoryBuilder lists all entries below a folder. The list is sorted, so that equal folders have equal inventories.
@@ -33,35 +33,37 @@ type inventoryBuilder struct {
 }
 
 // build returns the inventory of the folder at a location as JSON. It passes each file's bytes to save.
-func (w *inventoryBuilder) build(ctx context.Context, loc location) ([]byte, error) {
+func (ib *inventoryBuilder) build(ctx context.Context, loc location) ([]byte, error) {
 	dir, err := openSubdir(loc.dir, loc.name, loc.path)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	if err := w.walk(ctx, dir, loc.path, ""); err != nil {
+	if err := ib.walk(ctx, dir, loc.path, ""); err != nil {
 		return nil, err
 	}
-	return json.Marshal(w.records)
+	return json.Marshal(ib.records)
 }
 
-func (w *inventoryBuilder) walk(ctx context.Context, dir *os.Root, v vpath, prefix string) error {
+// walk adds the entries below dir. prefix is the path of dir relative to the top folder, with a slash at the end.
+func (ib *inventoryBuilder) walk(ctx context.Context, dir *os.Root, v vpath, prefix string) error {
 	if len(v.names) > maxDepth {
 		return reeve.Errorf(reeve.TooLarge, "%s is more than %d folders deep", v, maxDepth)
 	}
-	names, err := w.listNames(ctx, dir, v)
+	names, err := ib.pack.readDirNames(ctx, dir, v, len(ib.records))
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := w.visit(ctx, location{dir: dir, name: name, path: v.child(name)}, prefix+name); err != nil {
+		if err := ib.visit(ctx, location{dir: dir, name: name, path: v.child(name)}, prefix+name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *inventoryBuilder) visit(ctx context.Context, loc location, rel string) error {
+// visit adds one entry, and the entries below it if it is a folder.
+func (ib *inventoryBuilder) visit(ctx context.Context, loc location, rel string) error {
 	info, err := loc.dir.Lstat(loc.name)
 	if err != nil {
 		return convertError(err, loc.path)
@@ -70,13 +72,13 @@ func (w *inventoryBuilder) visit(ctx context.Context, loc location, rel string) 
 	switch mode := info.Mode(); {
 	case mode.IsDir():
 		r.Kind, r.Mode = folder, formatPermissions(folder, mode)
-		w.records = append(w.records, r)
+		ib.records = append(ib.records, r)
 		sub, err := openSubdir(loc.dir, loc.name, loc.path)
 		if err != nil {
 			return err
 		}
 		defer sub.Close()
-		return w.walk(ctx, sub, loc.path, rel+"/")
+		return ib.walk(ctx, sub, loc.path, rel+"/")
 	case mode&fs.ModeSymlink != 0:
 		target, err := loc.dir.Readlink(loc.name)
 		if err != nil {
@@ -84,34 +86,36 @@ func (w *inventoryBuilder) visit(ctx context.Context, loc location, rel string) 
 		}
 		r.Kind, r.Target = link, strconv.Quote(target)
 	default:
-		b, got, err := loc.readFile(ctx, w.remaining)
+		b, got, err := loc.readFile(ctx, ib.remaining)
 		if reeve.CodeOf(err) == reeve.TooLarge {
-			return w.limitError()
+			return ib.pack.limitError()
 		}
 		if err != nil {
 			return err
 		}
 		s := fileState(b, got.Mode()&0o111 != 0)
 		r.Kind, r.Hash, r.Size, r.Mode = s.kind, s.hash, int64(len(b)), formatPermissions(s.kind, got.Mode())
-		w.remaining -= r.Size
-		if w.save != nil {
-			if err := w.save(b); err != nil {
+		ib.remaining -= r.Size
+		if ib.save != nil {
+			if err := ib.save(b); err != nil {
 				return err
 			}
 		}
 	}
-	w.records = append(w.records, r)
+	ib.records = append(ib.records, r)
 	return nil
 }
 
-func (w *inventoryBuilder) limitError() error {
+// limitError returns the error for a folder with more than MaxUndo bytes or MaxEntries entries.
+func (p *Pack) limitError() error {
 	return reeve.Errorf(reeve.TooLarge,
 		"the folder has more than %d bytes or %d entries, the maximum that can be stored for undo",
-		w.pack.cfg.MaxUndo, w.pack.cfg.MaxEntries).Hintf("delete or restore its subfolders one by one")
+		p.cfg.MaxUndo, p.cfg.MaxEntries).Hintf("delete or restore its subfolders one by one")
 }
 
-// listNames returns the sorted names in a folder, without temporary files of calls.
-func (w *inventoryBuilder) listNames(ctx context.Context, dir *os.Root, v vpath) ([]string, error) {
+// readDirNames returns the sorted names in a folder, without temporary files of calls. It fails with TooLarge if the
+// folder and the seen entries are more than MaxEntries.
+func (p *Pack) readDirNames(ctx context.Context, dir *os.Root, v vpath, seen int) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, convertError(err, v)
@@ -121,8 +125,8 @@ func (w *inventoryBuilder) listNames(ctx context.Context, dir *os.Root, v vpath)
 	for {
 		batch, err := f.Readdirnames(1024)
 		names = append(names, slices.DeleteFunc(batch, isTempName)...)
-		if len(w.records)+len(names) > w.pack.cfg.MaxEntries {
-			return nil, w.limitError()
+		if seen+len(names) > p.cfg.MaxEntries {
+			return nil, p.limitError()
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -138,33 +142,33 @@ func (w *inventoryBuilder) listNames(ctx context.Context, dir *os.Root, v vpath)
 
 // parseInventory parses an inventory and checks every record, because a caller can name any stored bytes by their hash.
 func parseInventory(b []byte) ([]inventoryRecord, error) {
-	wrong := reeve.Errorf(reeve.Validation, "the hash does not name a stored folder")
+	invalid := reeve.Errorf(reeve.Validation, "the hash does not name a stored folder")
 	var records []inventoryRecord
 	if err := json.Unmarshal(b, &records); err != nil {
-		return nil, wrong
+		return nil, invalid
 	}
 	for _, r := range records {
 		rel, err := strconv.Unquote(r.Path)
 		if err != nil || rel == "" {
-			return nil, wrong
+			return nil, invalid
 		}
 		for name := range strings.SplitSeq(rel, "/") {
 			if name == "" || name == "." || name == ".." || len(name) > maxName || isTempName(name) ||
 				strings.ContainsRune(name, 0) {
-				return nil, wrong
+				return nil, invalid
 			}
 		}
 		if _, err := strconv.ParseUint(r.Mode, 8, 9); err != nil && r.Mode != "" {
-			return nil, wrong
+			return nil, invalid
 		}
 		switch r.Kind {
 		case folder, file, program:
 		case link:
 			if _, err := strconv.Unquote(r.Target); err != nil {
-				return nil, wrong
+				return nil, invalid
 			}
 		default:
-			return nil, wrong
+			return nil, invalid
 		}
 	}
 	return records, nil

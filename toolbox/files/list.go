@@ -62,7 +62,7 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 		return out, err
 	}
 	defer dir.Close()
-	names, passed, err := p.listNames(ctx, dir, v, in.After, &out)
+	names, position, err := p.listPageNames(ctx, dir, v, in.After, &out)
 	if err != nil {
 		return out, err
 	}
@@ -70,20 +70,20 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 	for _, name := range names {
 		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			passed++
+			position++
 			continue // deleted meanwhile
 		}
 		if err != nil {
 			return out, convertError(err, v.child(name))
 		}
-		passed++
-		out.Entries, positions = append(out.Entries, newListEntry(name, info)), append(positions, passed)
+		position++
+		out.Entries, positions = append(out.Entries, newListEntry(name, info)), append(positions, position)
 	}
 	return reeve.Page(inv, len(out.Entries), func(n int) (listResult, error) {
 		page := out
 		page.Entries, page.More = out.Entries[:n], out.More || n < len(out.Entries)
 		if page.More {
-			page.Next = "/" + strconv.Itoa(passed)
+			page.Next = "/" + strconv.Itoa(position)
 		}
 		if page.More && n > 0 {
 			page.Next = nextCursor(inv, out.Entries[n-1].Name, positions[n-1])
@@ -131,17 +131,18 @@ func (p *Pack) listTopLevel(ctx context.Context, inv *reeve.Invocation, out list
 		out.Entries = append(out.Entries, newListEntry(name, info))
 	}
 	if unavailable != nil {
-		out.Entries = append(out.Entries, listEntry{Name: projectRoot, Kind: "dir", Note: reeve.AsError(unavailable).
-			Message})
+		out.Entries = append(out.Entries, listEntry{Name: projectRoot, Kind: "dir",
+			Note: reeve.AsError(unavailable).Message})
 	}
 	out.Total = len(out.Entries)
 	return out, nil
 }
 
-// listNames returns up to MaxList names in order after the cursor, and the number of names before them. The cursor is a
-// name or a position such as /12. listNames sets Total and More of out. In a huge folder it limits the names in memory.
-func (p *Pack) listNames(ctx context.Context, dir *os.Root, v vpath, after string,
-	out *listResult) (names []string, passed int, err error) {
+// listPageNames returns up to MaxList names in order after the cursor, and the number of names before them. The cursor
+// is a name or a position such as /12. listPageNames sets Total and More of out. In a huge folder it limits the names
+// in memory.
+func (p *Pack) listPageNames(ctx context.Context, dir *os.Root, v vpath, after string,
+	out *listResult) (names []string, before int, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, 0, convertError(err, v)
@@ -168,14 +169,14 @@ func (p *Pack) listNames(ctx context.Context, dir *os.Root, v vpath, after strin
 			if out.Total++; name > after {
 				names = append(names, name)
 			} else {
-				passed++
+				before++
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			truncate()
 			skip = min(skip, len(names))
-			return names[skip:], passed + skip, nil
+			return names[skip:], before + skip, nil
 		case err != nil:
 			return nil, 0, convertError(err, v)
 		case ctx.Err() != nil:

@@ -84,22 +84,22 @@ func newSearch(in searchArgs) (*search, error) {
 			return nil, err
 		}
 	}
-	wrong := func(arg, format string, args ...any) (*search, error) {
+	invalid := func(arg, format string, args ...any) (*search, error) {
 		e := reeve.Errorf(reeve.Validation, format, args...)
 		e.Fields = []reeve.Field{{Path: "/" + arg, Message: e.Message}}
 		return nil, e
 	}
 	if _, err := path.Match(in.Glob, ""); err != nil {
-		return wrong("glob", "%q is not a valid pattern; use one such as *.md", in.Glob)
+		return invalid("glob", "%q is not a valid pattern; use one such as *.md", in.Glob)
 	}
 	if in.Query == "" {
-		return wrong("query", "the query is empty")
+		return invalid("query", "the query is empty")
 	}
 	query := []byte(in.Query)
 	s.match = func(_ context.Context, line []byte) bool { return bytes.Contains(line, query) }
 	if in.Regexp {
 		if s.match, err = compileRegexp(in.Query); err != nil {
-			return wrong("query", "the query is not a regular expression: %v", err)
+			return invalid("query", "the query is not a regular expression: %v", err)
 		}
 	}
 	return s, nil
@@ -178,8 +178,7 @@ func (s *search) searchPath(ctx context.Context, roots rootSet, v vpath) error {
 }
 
 func (s *search) walk(ctx context.Context, dir *os.Root, v vpath) error {
-	w := inventoryBuilder{pack: s.pack}
-	names, err := w.listNames(ctx, dir, v)
+	names, err := s.pack.readDirNames(ctx, dir, v, 0)
 	if reeve.CodeOf(err) == reeve.TooLarge || len(v.names) >= maxDepth {
 		s.out.Partial = true
 		return nil

@@ -89,8 +89,8 @@ func (p *Pack) readSnapshot(ctx context.Context, loc location, save blobSaver) (
 	var f snapshot
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		w := inventoryBuilder{pack: p, save: save, remaining: p.cfg.MaxUndo}
-		if f.data, err = w.build(ctx, loc); err != nil {
+		ib := inventoryBuilder{pack: p, save: save, remaining: p.cfg.MaxUndo}
+		if f.data, err = ib.build(ctx, loc); err != nil {
 			return f, err
 		}
 		f.state, f.mode = state{folder, reeve.Hash(f.data)}, mode

@@ -50,27 +50,27 @@ func (v vpath) child(name string) vpath {
 // parsePath parses the virtual path s, the value of the argument arg. It checks the syntax and refuses reserved names.
 // It does not check that the root or the file exists.
 func parsePath(arg, s string) (vpath, error) {
-	wrong := func(format string, args ...any) (vpath, error) {
+	invalid := func(format string, args ...any) (vpath, error) {
 		e := reeve.Errorf(reeve.Validation, format, args...).Hintf(rootsHint)
 		e.Fields = []reeve.Field{{Path: "/" + arg, Message: e.Message, Expected: "a path such as /shared/report.txt"}}
 		return vpath{}, e
 	}
 	switch {
 	case s == "":
-		return wrong("the path is empty")
+		return invalid("the path is empty")
 	case len(s) > maxPath:
-		return wrong("the path has %d bytes; the maximum is %d", len(s), maxPath)
+		return invalid("the path has %d bytes; the maximum is %d", len(s), maxPath)
 	case !utf8.ValidString(s):
-		return wrong("the path is not valid UTF-8")
+		return invalid("the path is not valid UTF-8")
 	}
 	for _, r := range s {
 		// Control characters can change how the rest of the path is displayed, so an approver could read another name.
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return wrong("the path contains the control character %U", r)
+			return invalid("the path contains the control character %U", r)
 		}
 	}
 	if s[0] != '/' {
-		return wrong("the path %q does not begin with /", s)
+		return invalid("the path %q does not begin with /", s)
 	}
 	var v vpath
 	for name := range strings.SplitSeq(s, "/") {
@@ -80,7 +80,7 @@ func parsePath(arg, s string) (vpath, error) {
 		case name == "..":
 			return vpath{}, reeve.Errorf(reeve.Denied, "the path %q contains \"..\"", s).Hintf(rootsHint)
 		case len(name) > maxName:
-			return wrong("a name in the path has %d bytes; the maximum is %d", len(name), maxName)
+			return invalid("a name in the path has %d bytes; the maximum is %d", len(name), maxName)
 		case v.root == "":
 			v.root = name
 		default:
@@ -96,7 +96,7 @@ func parsePath(arg, s string) (vpath, error) {
 		}
 	}
 	if len(v.names) > maxDepth {
-		return wrong("the path is %d folders deep; the maximum is %d", len(v.names), maxDepth)
+		return invalid("the path is %d folders deep; the maximum is %d", len(v.names), maxDepth)
 	}
 	return v, nil
 }
