@@ -9,7 +9,7 @@ import (
 	"reeve/internal/store"
 )
 
-// TestG14_RejectionResumesRun checks that the rejection of a call resumes the run at once, without waiting for the
+// TestG14_RejectionResumesRun checks that the rejection of a call resumes the run immediately, without waiting for the
 // scheduler's next poll.
 func TestG14_RejectionResumesRun(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,8 @@ func TestClassifyError(t *testing.T) {
 	_, refusedDial := http.Get(closed.URL) //nolint:bodyclose // the request fails, so there is no body
 	hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer hung.Close()
-	_, late := (&http.Client{Timeout: 50 * time.Millisecond}).
-		Get(hung.URL) //nolint:bodyclose // the request fails, so there is no body
+	shortTimeout := &http.Client{Timeout: 50 * time.Millisecond}
+	_, late := shortTimeout.Get(hung.URL) //nolint:bodyclose // the request fails, so there is no body
 	_, noName := net.LookupHost("no-such-host.invalid")
 	for _, c := range []struct {
 		err  error

@@ -83,11 +83,11 @@ func newTestGate(t *testing.T, effect reeve.Effect) (*Gate, *testEngine, *atomic
 	if effect != reeve.Verifiable {
 		tool.Verify = nil
 	}
-	if err := g.Catalogue.AddTool(reeve.MustTool(tool, func(context.Context, struct{}) (string,
-		error) {
+	send := func(context.Context, struct{}) (string, error) {
 		sent.Add(1)
 		return "sent", nil
-	})); err != nil {
+	}
+	if err := g.Catalogue.AddTool(reeve.MustTool(tool, send)); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(g.Open(ctx), db.Update(ctx, func(tx *store.Tx) error {

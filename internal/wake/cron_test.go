@@ -226,8 +226,8 @@ func TestCronFarFuture(t *testing.T) {
 	}
 	for _, after := range []time.Time{{}, time.Unix(-1<<40, 0), time.Unix(1<<40, 0), time.UnixMilli(-1)} {
 		for _, expr := range []string{"* * * * *", "30 2 29 2 *", "30 2/24 29 2 *"} {
-			if got, ok := mustParseCadence(t, KindCron, expr, "America/New_York").
-				Next(after); !ok || !got.After(after) {
+			c := mustParseCadence(t, KindCron, expr, "America/New_York")
+			if got, ok := c.Next(after); !ok || !got.After(after) {
 				t.Errorf("%q after %v: %v %v", expr, after, got, ok)
 			}
 		}
@@ -482,9 +482,8 @@ func TestCronFieldOrderAndSpaceDoNotMatter(t *testing.T) {
 		a := fmt.Sprintf("%d,%d,%d,%d,%d * * * *", list[0], list[1], list[2], list[3], list[4])
 		slices.Sort(list)
 		b := fmt.Sprintf("%d,%d,%d,%d,%d\t* *  * *\n", list[0], list[1], list[2], list[3], list[4])
-		x, y := mustParseCadence(t, KindCron, a, "").Upcoming(at, 9), mustParseCadence(t, KindCron, b, "").
-			Upcoming(at, 9)
-		if !slices.Equal(x, y) {
+		x, y := mustParseCadence(t, KindCron, a, ""), mustParseCadence(t, KindCron, b, "")
+		if !slices.Equal(x.Upcoming(at, 9), y.Upcoming(at, 9)) {
 			t.Fatalf("%q and %q differ", a, b)
 		}
 	}

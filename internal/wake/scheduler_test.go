@@ -522,7 +522,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 		case outcome == 0:
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "no")}
 		case outcome == 1:
-			return reeve.RunEnd{State: reeve.RunParked} // without a pending call, so it is resumed at once
+			return reeve.RunEnd{State: reeve.RunParked} // without a pending call, so the run is resumed immediately
 		}
 		return reeve.RunEnd{State: reeve.RunCompleted}
 	}

@@ -54,13 +54,13 @@ var budgets = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", OnExceed: reeve.EndOver})
 		})
-		read := func(subject string) reeve.Budget {
+		getBudget := func(subject string) reeve.Budget {
 			return view(t, db, func(s *store.Snap) (reeve.Budget, error) {
 				b, _, err := s.Ledger().GetBudget(ctx, ws, subject)
 				return b, err
 			})
 		}
-		equal(t, read(b.Subject), b, "round trip")
+		equal(t, getBudget(b.Subject), b, "round trip")
 		update(t, db, func(tx *store.Tx) error {
 			_, ok, err := tx.Ledger().GetBudget(ctx, "ws_two", b.Subject)
 			equal(t, ok, false, "a budget of another workspace")
@@ -77,13 +77,13 @@ var budgets = map[string]func(*testing.T, *store.DB){
 			}
 			return nil
 		})
-		equal(t, read(b.Subject).Reserved, reeve.Amount{Calls: 2, Tokens: 200, Micros: 2, Millis: 2}, "reserved")
+		equal(t, getBudget(b.Subject).Reserved, reeve.Amount{Calls: 2, Tokens: 200, Micros: 2, Millis: 2}, "reserved")
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Ledger().Spend(ctx, ws, []string{b.Subject, "workspace"}, "msg_1",
 				reeve.Amount{Calls: 1, Tokens: 60})
 		})
-		equal(t, read(b.Subject).Reserved, one, "reserved after Spend")
-		equal(t, read("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used")
+		equal(t, getBudget(b.Subject).Reserved, one, "reserved after Spend")
+		equal(t, getBudget("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used")
 		// Amounts are limited to MaxInt64, and negative amounts count as zero.
 		most := reeve.Amount{Calls: math.MaxInt64, Tokens: math.MaxInt64, Micros: math.MaxInt64, Millis: math.MaxInt64}
 		spend := func(a reeve.Amount) {
@@ -95,7 +95,7 @@ var budgets = map[string]func(*testing.T, *store.DB){
 				}
 				return nil
 			})
-			if got := read("workspace").Reserved; got.Tokens < 0 {
+			if got := getBudget("workspace").Reserved; got.Tokens < 0 {
 				t.Errorf("reserved %+v", got)
 			}
 			update(t, db, func(tx *store.Tx) error {
@@ -104,14 +104,14 @@ var budgets = map[string]func(*testing.T, *store.DB){
 			})
 		}
 		spend(reeve.Amount{Calls: -5, Tokens: -500})
-		equal(t, read("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used after a negative amount")
+		equal(t, getBudget("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used after a negative amount")
 		for range 2 {
 			spend(most)
-			equal(t, read("workspace").Used, most, "used after an overflow")
+			equal(t, getBudget("workspace").Used, most, "used after an overflow")
 		}
 		b.Limit.Calls = 20
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().PutBudget(ctx, ws, b) })
-		equal(t, read(b.Subject).Used.Tokens, 60, "used after new limits")
+		equal(t, getBudget(b.Subject).Used.Tokens, 60, "used after new limits")
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Budget, error) {
 			return s.Ledger().ListBudgets(ctx, ws)
 		})), 2, "budgets")
@@ -150,7 +150,7 @@ var budgets = map[string]func(*testing.T, *store.DB){
 			return tx.Ledger().DeleteLostReservations(ctx)
 		})
 		// Reserved are the calls of the live process, of the parked and of the dispatched operation.
-		equal(t, read("workspace").Reserved.Calls, 3, "reserved calls")
+		equal(t, getBudget("workspace").Reserved.Calls, 3, "reserved calls")
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) })
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) }),
 			reeve.NotFound)

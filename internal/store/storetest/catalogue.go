@@ -195,9 +195,8 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
 			return s.Agents().GetTool(ctx, ws, "shared")
 		})), "/shared", "a global tool takes precedence")
-		equal(t, joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) }),
-			id),
-			"ws_one/shared", "tools hidden by a global tool")
+		shadowed := view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) })
+		equal(t, joinIDs(shadowed, id), "ws_one/shared", "tools hidden by a global tool")
 		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
 			return s.Agents().GetTool(ctx, "ws_two", "shared")
 		})), "/shared", "global tool")
@@ -228,7 +227,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			reeve.NotFound)
 		equal(t, getRevision(t, db, ws), before+2, "after Detach")
 
-		attached := func(agent string) int {
+		countAttachments := func(agent string) int {
 			return len(view(t, db, func(s *store.Snap) ([]store.Attachment, error) {
 				return s.Agents().ListAttachments(ctx, agent)
 			}))
@@ -240,13 +239,13 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			return tx.Agents().Attach(ctx, a, newTool("", "echo"), nil)
 		})
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") })
-		equal(t, attached(a.ID), 1, "attachments after DeleteTool")
+		equal(t, countAttachments(a.ID), 1, "attachments after DeleteTool")
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") }),
 			reeve.NotFound)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "echo") }),
 			reeve.NotFound)
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, a.ID) })
-		equal(t, attached(a.ID), 0, "attachments after DeleteAgent")
+		equal(t, countAttachments(a.ID), 0, "attachments after DeleteAgent")
 	},
 
 	"concurrent attachments": func(t *testing.T, db *store.DB) {

@@ -21,8 +21,8 @@ var claims = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return errors.Join(tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().
-				InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
+			return errors.Join(tx.System().RegisterProcess(ctx, "proc_1"),
+				tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
 				tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "th", UpTo: "run_1", WorkspaceID: ws,
 					AgentID: "agt_one", ConversationID: "cnv_1"}))
 		})
@@ -33,16 +33,16 @@ var claims = map[string]func(*testing.T, *store.DB){
 			})
 			return v
 		}
-		due := func(process string) bool {
+		isDue := func(process string) bool {
 			return view(t, db, func(s *store.Snap) (bool, error) {
 				_, ok, err := s.Chat().NextSummary(ctx, process)
 				return ok, err
 			})
 		}
 		equal(t, claim("proc_1").Attempts, 1, "attempts after the first claim")
-		equal(t, due("proc_2"), false, "due for another process")
+		equal(t, isDue("proc_2"), false, "due for another process")
 		equal(t, claim("proc_2").Attempts, 0, "attempts after a claim by another process")
-		equal(t, due("proc_1"), true, "due for the owner")
+		equal(t, isDue("proc_1"), true, "due for the owner")
 		equal(t, claim("proc_1").Attempts, 2, "attempts after the second claim")
 	},
 
@@ -68,12 +68,12 @@ var claims = map[string]func(*testing.T, *store.DB){
 			}
 			return joinIDs(list, func(o reeve.Operation) string { return o.ID })
 		}
-		due := func() (ms int64, ok bool) {
+		nextDue := func() (ms int64, ok bool) {
 			update(t, db, func(tx *store.Tx) (err error) { ms, ok, err = tx.Ledger().NextDue(ctx); return err })
 			return ms, ok
 		}
 		update(t, db, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, "proc_me") })
-		if _, ok := due(); ok {
+		if _, ok := nextDue(); ok {
 			t.Fatal("something is due in an empty store")
 		}
 		insert("op_later", reeve.Prepared, "", &soon)
@@ -81,7 +81,7 @@ var claims = map[string]func(*testing.T, *store.DB){
 		insert("op_parked", reeve.Parked, "", nil)
 		insert("op_done", reeve.Committed, "", nil)
 		equal(t, claim(10), "", "claimed before an operation is due")
-		if ms, ok := due(); !ok || ms != reeve.Millis(soon) {
+		if ms, ok := nextDue(); !ok || ms != reeve.Millis(soon) {
 			t.Fatalf("next due %d %v, want %d", ms, ok, reeve.Millis(soon))
 		}
 		insert("op_due", reeve.Prepared, "", &past)
@@ -96,7 +96,7 @@ var claims = map[string]func(*testing.T, *store.DB){
 		insert("op_sent", reeve.Dispatched, "", nil)
 		insert("op_unsent", reeve.Prepared, "", nil)
 		equal(t, claim(10), "op_sent", "claimed in a stopped workspace: only operations that were dispatched")
-		if _, ok := due(); ok {
+		if _, ok := nextDue(); ok {
 			t.Fatal("an operation of a stopped workspace is due")
 		}
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, time.Time{}, "") })

@@ -49,7 +49,7 @@ func createTask(t *testing.T, db *store.DB, who store.JournalScope, category, ti
 
 // journal tests the stamps and links of journal rows, and the rules that involve several rows.
 var journal = map[string]func(*testing.T, *store.DB){
-	"stamp": func(t *testing.T, db *store.DB) {
+	"stamps of transactions": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		stamp := func(fail error) (s reeve.Stamp) {
 			_ = db.Update(ctx, func(tx *store.Tx) (err error) {
@@ -95,7 +95,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 			seen[n] = true
 		}
 	},
-	"clock": func(t *testing.T, db *store.DB) {
+	"clock of a task": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		task := createTask(t, db, ann, createCategory(t, db, "Home").ID, "Paint")
 		title := "Paint twice"
@@ -114,7 +114,8 @@ var journal = map[string]func(*testing.T, *store.DB){
 			t.Fatalf("got %+v", read)
 		}
 	},
-	"operation": func(t *testing.T, db *store.DB) { // ids are derived from the operation, so a repeat changes nothing
+	// Ids are derived from the operation, so that a repeated operation changes nothing.
+	"ids derived from an operation": func(t *testing.T, db *store.DB) {
 		category := createCategory(t, db, "Home").ID
 		agent := store.JournalScope{Workspace: ws, User: "ann", Agent: "agt_one", Operation: "op_1",
 			Categories: []string{category}}
@@ -132,7 +133,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 			t.Fatalf("got %+v", links)
 		}
 	},
-	"names": func(t *testing.T, db *store.DB) {
+	"concurrent categories with one name": func(t *testing.T, db *store.DB) {
 		errs := runConcurrently(8, func(i int) error {
 			_, err := updateJournal(t.Context(), db, ann, func(w *store.JournalWriter) (reeve.Category, error) {
 				return w.CreateCategory(t.Context(), reeve.CategoryRequest{Name: []string{"Gym", " gym "}[i%2]})
@@ -141,7 +142,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 		})
 		wantOneSuccess(t, errs, reeve.AlreadyExists)
 	},
-	"one timer": func(t *testing.T, db *store.DB) {
+	"concurrent timer starts": func(t *testing.T, db *store.DB) {
 		task := createTask(t, db, ann, createCategory(t, db, "Home").ID, "Paint")
 		errs := runConcurrently(8, func(int) error {
 			_, err := updateJournal(t.Context(), db, ann, func(w *store.JournalWriter) (reeve.TimeEntry, error) {
@@ -151,7 +152,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 		})
 		wantOneSuccess(t, errs, reeve.Conflict)
 	},
-	"overlap": func(t *testing.T, db *store.DB) {
+	"overlapping time entries": func(t *testing.T, db *store.DB) {
 		task := createTask(t, db, ann, createCategory(t, db, "Home").ID, "Paint")
 		errs := runConcurrently(8, func(i int) error {
 			_, err := updateJournal(t.Context(), db, ann, func(w *store.JournalWriter) (reeve.TimeEntry, error) {
@@ -163,7 +164,8 @@ var journal = map[string]func(*testing.T, *store.DB){
 		})
 		wantOneSuccess(t, errs, reeve.Conflict)
 	},
-	"pages": func(t *testing.T, db *store.DB) { // tasks created in the same millisecond are on exactly one page
+	// Tasks created in the same millisecond are on exactly one page.
+	"pages of tasks": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		category := createCategory(t, db, "Home").ID
 		mustGet(updateJournal(ctx, db, ann, func(w *store.JournalWriter) (bool, error) {
@@ -196,7 +198,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 		})
 		equal(t, len(none), 0, "tasks in a scope without categories")
 	},
-	"entity": func(t *testing.T, db *store.DB) {
+	"entities": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		category := createCategory(t, db, "Home").ID
 		task := createTask(t, db, ann, category, "Paint")

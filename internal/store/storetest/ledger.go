@@ -105,16 +105,16 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			}
 			return nil
 		})
-		last := func(workspace string, limit int) string {
+		lastMessages := func(workspace string, limit int) string {
 			return joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
 				return s.Ledger().TurnMessages(ctx, workspace, runs, limit)
 			}), func(m reeve.Message) string { return m.ID })
 		}
-		equal(t, last(ws, 5), "msg_67_1 msg_68_0 msg_68_1 msg_69_0 msg_69_1", "oldest first")
-		equal(t, last(ws, 200), joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+		equal(t, lastMessages(ws, 5), "msg_67_1 msg_68_0 msg_68_1 msg_69_0 msg_69_1", "oldest first")
+		equal(t, lastMessages(ws, 200), joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
 			return s.Ledger().ListMessages(ctx, ws, "th", "", 200)
 		}), func(m reeve.Message) string { return m.ID }), "all of them")
-		equal(t, last("ws_two", 5), "", "messages in another workspace")
+		equal(t, lastMessages("ws_two", 5), "", "messages in another workspace")
 	},
 
 	"calls that require a running run": func(t *testing.T, db *store.DB) {
@@ -243,7 +243,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					return after(tx)
 				})
 				if !errors.As(err, &store.ErrStaleDecision{}) {
-					t.Fatalf("%s: got %v, want Stale", name, err)
+					t.Fatalf("%s: got %v, want ErrStaleDecision", name, err)
 				}
 			}
 		}
@@ -327,7 +327,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().TransitionOperation(ctx, o, sent, nil) })
 		equal(t, view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, o.CallID) }).
 			Result == nil, true, "no result yet")
-		end := func(result string) error {
+		complete := func(result string) error {
 			is := sent
 			is.State, is.ResultID = reeve.Committed, result
 			return db.Update(ctx, func(tx *store.Tx) error {
@@ -335,8 +335,9 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					&store.CallResult{ID: result, Content: "result " + result, Info: []byte("{}")})
 			})
 		}
-		wantOneSuccess(t, runConcurrently(8, func(i int) error { return end(fmt.Sprint("msg_r", i)) }), reeve.Conflict)
-		wantCode(t, end("msg_z"), reeve.Conflict)
+		wantOneSuccess(t, runConcurrently(8, func(i int) error { return complete(fmt.Sprint("msg_r", i)) }),
+			reeve.Conflict)
+		wantCode(t, complete("msg_z"), reeve.Conflict)
 		c := view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, o.CallID) })
 		equal(t, c.Result.Content, "result "+c.Operation.ResultID, "result of the first transition")
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
@@ -383,24 +384,24 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
 			return s.Ledger().ListMessages(ctx, ws, "th", "", 10)
 		})), 0, "messages of the refused transaction")
-		taken := 0
+		duplicates := 0
 		for _, err := range runConcurrently(8, func(int) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return insertOperation(ctx, tx, newOperation("op_raced", reeve.Prepared))
+				return insertOperation(ctx, tx, newOperation("op_shared", reeve.Prepared))
 			})
 		}) {
 			if err != nil {
 				wantAs[store.ErrDuplicateOperation](t, err)
-				taken++
+				duplicates++
 			}
 		}
-		equal(t, taken, 7, "losers")
+		equal(t, duplicates, 7, "refused duplicates")
 		wantCode(t, db.Update(ctx,
 			func(tx *store.Tx) error { return insertOperation(ctx, tx, newOperation("op_b", reeve.Unknown)) }),
 			reeve.Conflict)
 	},
 
-	"moving an operation": func(t *testing.T, db *store.DB) {
+	"transitions of an operation": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
@@ -409,31 +410,33 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		was := view(t, db, func(s *store.Snap) (reeve.Operation, error) {
 			return s.Ledger().GetOperation(ctx, ws, "op_a")
 		})
-		move := func(was reeve.Operation, change func(*reeve.Operation)) error {
+		transition := func(was reeve.Operation, change func(*reeve.Operation)) error {
 			is := was
 			change(&is)
 			return db.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().TransitionOperation(ctx, was, is, nil)
 			})
 		}
-		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Unknown }), reeve.Conflict)
+		wantCode(t, transition(was, func(o *reeve.Operation) { o.State = reeve.Unknown }), reeve.Conflict)
 		errs := runConcurrently(8, func(i int) error {
-			return move(was, func(o *reeve.Operation) { o.State, o.Owner = reeve.Dispatched, fmt.Sprint("proc_", i) })
+			return transition(was, func(o *reeve.Operation) {
+				o.State, o.Owner = reeve.Dispatched, fmt.Sprint("proc_", i)
+			})
 		})
 		wantOneSuccess(t, errs, reeve.Conflict)
 		is := view(t, db, func(s *store.Snap) (reeve.Operation, error) {
 			return s.Ledger().GetOperation(ctx, ws, "op_a")
 		})
-		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Failed }), reeve.Conflict)
+		wantCode(t, transition(was, func(o *reeve.Operation) { o.State = reeve.Failed }), reeve.Conflict)
 		lost := is
 		lost.Owner = "proc_other" // the same state with another owner
-		wantCode(t, move(lost, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
+		wantCode(t, transition(lost, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
 		// an update within the same state is allowed
-		must(t, move(is, func(o *reeve.Operation) { o.Tries++ }))
+		must(t, transition(is, func(o *reeve.Operation) { o.Tries++ }))
 		// another attempt was made since the operation was read
-		wantCode(t, move(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
+		wantCode(t, transition(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
 		is.Tries++
-		must(t, move(is, func(o *reeve.Operation) {
+		must(t, transition(is, func(o *reeve.Operation) {
 			o.State, o.Owner, o.Code = reeve.Unknown, "",
 				reeve.UnknownOutcome
 		}))
@@ -441,10 +444,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return s.Ledger().ListUnknown(ctx, ws, 10)
 		})
 		equal(t, len(unknown), 1, "unknown operations")
-		must(t, move(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.SkipIt }))
+		must(t, transition(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.SkipIt }))
 		// a decision by a person who has not seen the first decision
 		for _, second := range []reeve.State{reeve.Prepared, reeve.Committed} {
-			wantCode(t, move(unknown[0], func(o *reeve.Operation) { o.State = second }), reeve.Conflict)
+			wantCode(t, transition(unknown[0], func(o *reeve.Operation) { o.State = second }), reeve.Conflict)
 		}
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
 			return s.Ledger().ListUnknown(ctx, ws, 10)
@@ -452,10 +455,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		unknown[0].Resolution = reeve.SkipIt
 		other := unknown[0]
 		other.ResultID = "msg_other"
-		wantCode(t, move(other, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
-		must(t, move(unknown[0], func(o *reeve.Operation) { o.State = reeve.Committed }))
+		wantCode(t, transition(other, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
+		must(t, transition(unknown[0], func(o *reeve.Operation) { o.State = reeve.Committed }))
 		unknown[0].State = reeve.Committed
-		wantCode(t, move(unknown[0], func(o *reeve.Operation) { o.State = reeve.Prepared }), reeve.Conflict)
+		wantCode(t, transition(unknown[0], func(o *reeve.Operation) { o.State = reeve.Prepared }), reeve.Conflict)
 	},
 
 	"pages of operations": func(t *testing.T, db *store.DB) {
@@ -477,7 +480,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			})
 			time.Sleep(2 * time.Millisecond)
 		}
-		walk := func(f store.OperationFilter) (all []reeve.Operation) {
+		listAll := func(f store.OperationFilter) (all []reeve.Operation) {
 			f.Limit = 4
 			for {
 				page := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
@@ -489,7 +492,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				f.Before = page[len(page)-1].CallID
 			}
 		}
-		everything := walk(store.OperationFilter{})
+		everything := listAll(store.OperationFilter{})
 		equal(t, len(everything), 21, "operations")
 		seen := map[string]bool{}
 		for i, o := range everything {
@@ -499,9 +502,9 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				t.Fatal("operations are not listed newest first")
 			}
 		}
-		equal(t, len(walk(store.OperationFilter{Agent: "agt_two"})), 9, "operations of an agent")
-		equal(t, len(walk(store.OperationFilter{State: reeve.Prepared})), 12, "operations in a state")
-		equal(t, len(walk(store.OperationFilter{Agent: "agt_two", State: reeve.Prepared})), 0,
+		equal(t, len(listAll(store.OperationFilter{Agent: "agt_two"})), 9, "operations of an agent")
+		equal(t, len(listAll(store.OperationFilter{State: reeve.Prepared})), 12, "operations in a state")
+		equal(t, len(listAll(store.OperationFilter{Agent: "agt_two", State: reeve.Prepared})), 0,
 			"operations of an agent in a state")
 		update(t, db, func(tx *store.Tx) error {
 			o := newOperation("op_run", reeve.Parked)
@@ -524,14 +527,14 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				[]reeve.Token{{Class: reeve.SemanticKey, Name: "a"}, {Class: reeve.Subtype, Name: "b"},
 					{Class: reeve.EntityID, Name: "d"}, {Class: reeve.EntityID, Name: "c"}})
 		})
-		changed := func(workspace, operation string) string {
+		changedIDs := func(workspace, operation string) string {
 			return strings.Join(view(t, db, func(s *store.Snap) ([]string, error) {
 				return s.Queue().ChangedIDs(ctx, workspace, operation)
 			}), " ")
 		}
-		equal(t, changed(ws, "op_1"), "c d", "entities of the operation")
-		equal(t, changed(ws, "op_2"), "", "entities of another operation")
-		equal(t, changed("ws_two", "op_1"), "", "entities in another workspace")
+		equal(t, changedIDs(ws, "op_1"), "c d", "entities of the operation")
+		equal(t, changedIDs(ws, "op_2"), "", "entities of another operation")
+		equal(t, changedIDs("ws_two", "op_1"), "", "entities in another workspace")
 	},
 }
 

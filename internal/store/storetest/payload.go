@@ -135,7 +135,7 @@ var payloads = map[string]func(*testing.T, *store.DB){
 			now = put("tick", store.ConversationPayload)
 		}
 		put("recent", store.OutputPayload)
-		left := func() (got []string) {
+		listRemaining := func() (got []string) {
 			for _, body := range []string{"output", "old file", "both", "message", "message and output", "recent"} {
 				for _, use := range []store.PayloadUse{store.OutputPayload, store.UndoPayload,
 					store.ConversationPayload} {
@@ -159,7 +159,7 @@ var payloads = map[string]func(*testing.T, *store.DB){
 				return err
 			})
 		}
-		equal(t, fmt.Sprint(left()), "[message message and output recent]", "remaining payloads")
+		equal(t, fmt.Sprint(listRemaining()), "[message message and output recent]", "remaining payloads")
 	},
 
 	"session files": func(t *testing.T, db *store.DB) {

@@ -141,7 +141,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		}), reeve.NotFound)
 
 		// The operation of an accepted proposal does not park the run that proposed it.
-		parked := func() string {
+		parkingOperation := func() string {
 			return view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, op.RunID) })
 		}
 		update(t, db, func(tx *store.Tx) error {
@@ -149,10 +149,10 @@ var proposals = map[string]func(*testing.T, *store.DB){
 			is.State = reeve.Parked
 			return tx.Ledger().TransitionOperation(ctx, op, is, nil)
 		})
-		equal(t, parked(), "", "operation that parks the run")
+		equal(t, parkingOperation(), "", "operation that parks the run")
 		other := newOperation("op_2", reeve.Parked)
 		other.RunID = op.RunID
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, other) })
-		equal(t, parked(), "op_2", "operation that parks the run")
+		equal(t, parkingOperation(), "op_2", "operation that parks the run")
 	},
 }

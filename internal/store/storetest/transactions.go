@@ -27,7 +27,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 				<-release
 				refused <- tx.Agents().PutSecret(ctx, ws, "leaked", "v")
 			}()
-			return tx.Agents().PutSecret(ctx, ws, "kept", "v")
+			return tx.Agents().PutSecret(ctx, ws, "committed", "v")
 		})
 		must(t, db.View(ctx, func(s *store.Snap) error { closedSnap = s; return nil }))
 		wantCode(t, closed.Agents().PutSecret(ctx, ws, "late", "v"), reeve.Canceled)
@@ -41,7 +41,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			return nil
 		})
 		list := view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.Agents().ListSecrets(ctx, ws) })
-		equal(t, joinIDs(list, func(n reeve.SecretName) string { return n.Name }), "kept", "secrets")
+		equal(t, joinIDs(list, func(n reeve.SecretName) string { return n.Name }), "committed", "secrets")
 		if _, err := store.TxFrom(ctx); err == nil {
 			t.Fatal("TxFrom returned a transaction for a context without one")
 		}

@@ -74,7 +74,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			c.Workspace = ws
 			update(t, db, func(tx *store.Tx) error { return tx.Queue().RecordChange(ctx, c) })
 		}
-		queued := func() string {
+		listQueued := func() string {
 			wakesOf := func(agent string) string {
 				return joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
 					return s.Queue().ListWakes(ctx, ws, store.WakeFilter{Agent: agent, Limit: 100})
@@ -85,15 +85,15 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		key := reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}
 		recordChange(store.Change{Operation: "op_1",
 			Tokens: []reeve.Token{key, key, {Class: reeve.EntityID, Name: "task_1"}}})
-		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1",
+		equal(t, listQueued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1",
 			"one wake per subscribed agent, although a token occurs twice")
 		recordChange(store.Change{Operation: "op_1", Tokens: []reeve.Token{key}})
-		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1", "the same operation again")
+		equal(t, listQueued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1", "the same operation again")
 		recordChange(store.Change{Operation: "op_2", Agent: "agt_one", Tokens: []reeve.Token{key}})
-		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1",
+		equal(t, listQueued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1",
 			"a change by agt_one does not wake agt_one")
 		recordChange(store.Change{Operation: "op_3", Tokens: []reeve.Token{{Class: reeve.EntityID, Name: "TASK"}}})
-		equal(t, queued(), "agt_one/sub_id/op_3 agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1",
+		equal(t, listQueued(), "agt_one/sub_id/op_3 agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1",
 			"an entity id equal to the name of a semantic key")
 
 		// A wake records the agents whose changes led to it.
@@ -104,14 +104,14 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			_, err := tx.Queue().QueuedWakes(ctx, store.DueAgent{AgentID: "agt_one", WorkspaceID: ws}, 100)
 			return err
 		})
-		before := queued()
+		before := listQueued()
 		origins := view(t, db, func(s *store.Snap) (reeve.Wake, error) {
 			return s.Queue().GetWake(ctx, "agt_two/sub_two/op_2")
 		}).Origins
 		equal(t, fmt.Sprint(origins), "[agt_one]", "origins of the wake")
 		must(t, transitionRun(t, db, "run_two", reeve.RunCompleted))
 		recordChange(store.Change{Operation: "op_4", Agent: "agt_two", Tokens: []reeve.Token{key}})
-		equal(t, queued(), "agt_one/sub_key/op_4 "+before, "a change outside a run")
+		equal(t, listQueued(), "agt_one/sub_key/op_4 "+before, "a change outside a run")
 		recordChange(store.Change{Tokens: []reeve.Token{key}})
 		recordChange(store.Change{Tokens: []reeve.Token{key}})
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
