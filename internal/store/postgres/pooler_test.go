@@ -75,7 +75,7 @@ func TestPgBouncer_LeavesNoSessionState(t *testing.T) {
 	}
 	defer e.Close()
 	insert := func(ctx context.Context, id string) error {
-		return e.Update(ctx, func(c store.Conn) error { return add(ctx, c, id) })
+		return e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, id) })
 	}
 	if err := e.Update(ctx, func(c store.Conn) error {
 		return c.Exec(ctx, nil, "CREATE TABLE things (id TEXT PRIMARY KEY, n BIGINT NOT NULL)")

@@ -74,7 +74,7 @@ func openBare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
 	return e, h
 }
 
-func add(ctx context.Context, c store.Conn, id string) error {
+func insertThing(ctx context.Context, c store.Conn, id string) error {
 	return c.Exec(ctx, nil, "INSERT INTO things (id, n) VALUES ($1, 0)", id)
 }
 
@@ -117,7 +117,7 @@ func TestConnectionLost(t *testing.T) {
 
 	// During the transaction: the error is UNAVAILABLE, and nothing is changed.
 	err := e.Update(ctx, func(c store.Conn) error {
-		if err := add(ctx, c, "a"); err != nil {
+		if err := insertThing(ctx, c, "a"); err != nil {
 			return err
 		}
 		if _, err := c.ExecCount(ctx, "UPDATE things SET n = 1"); err != nil {
@@ -146,7 +146,7 @@ func TestConnectionLost(t *testing.T) {
 				return err
 			}
 			cutVia.Store(h)
-			if err := add(ctx, c, name); err != nil {
+			if err := insertThing(ctx, c, name); err != nil {
 				return err
 			}
 			return c.Exec(ctx, nil, "SELECT pg_sleep(20)")
@@ -156,14 +156,14 @@ func TestConnectionLost(t *testing.T) {
 			t.Fatalf("connection lost during the commit, %s: %v", name, err)
 		}
 	}
-	if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "works again") }); err != nil {
+	if err := e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "works again") }); err != nil {
 		t.Fatal(err)
 	}
 	// A caller that is canceled before the commit changes nothing.
 	ended, cancel := context.WithCancel(ctx)
 	err = e.Update(ended, func(c store.Conn) error {
 		defer cancel()
-		return add(ended, c, "canceled before the commit")
+		return insertThing(ended, c, "canceled before the commit")
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("canceled: %v", err)
@@ -181,13 +181,13 @@ func TestCanceledDuringStatement(t *testing.T) {
 	began := time.Now()
 	err := e.Update(ctx, func(c store.Conn) error {
 		time.AfterFunc(50*time.Millisecond, cancel)
-		return errors.Join(add(ctx, c, "a"),
+		return errors.Join(insertThing(ctx, c, "a"),
 			func() error { _, err := c.ExecCount(ctx, "SELECT pg_sleep(60)"); return err }())
 	})
 	if !errors.Is(err, context.Canceled) || time.Since(began) > 30*time.Second {
 		t.Fatalf("after %s: %v", time.Since(began), err)
 	}
-	if err := e.Update(t.Context(), func(c store.Conn) error { return add(t.Context(), c, "b") }); err != nil ||
+	if err := e.Update(t.Context(), func(c store.Conn) error { return insertThing(t.Context(), c, "b") }); err != nil ||
 		countThings(t, h) != 1 {
 		t.Fatalf("%v; %d things", err, countThings(t, h))
 	}
@@ -246,7 +246,7 @@ func TestHangingServer(t *testing.T) {
 		})
 	}
 	if err := errors.Join(listThings(),
-		e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "a") })); err != nil {
+		e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "a") })); err != nil {
 		t.Fatal(err)
 	}
 	hold(true)
@@ -259,8 +259,8 @@ func TestHangingServer(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") }); faultKind(
-				err) != store.FaultUnsure && faultKind(err) != store.FaultDown {
+			err := e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "b") })
+			if kind := faultKind(err); kind != store.FaultUnsure && kind != store.FaultDown {
 				t.Errorf("commit: %v", err)
 			}
 		})
@@ -314,7 +314,7 @@ func TestCloseWhileTheServerHangs(t *testing.T) {
 	if err := <-ended; faultKind(err) != store.FaultDown {
 		t.Errorf("call before Close: %v", err)
 	}
-	err = e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") })
+	err = e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "b") })
 	if faultKind(err) != store.FaultDown {
 		t.Errorf("call after Close: %v", err)
 	}

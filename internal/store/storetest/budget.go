@@ -149,7 +149,7 @@ var budgets = map[string]func(*testing.T, *store.DB){
 			}
 			return tx.Ledger().DeleteLostReservations(ctx)
 		})
-		// Reserved are the calls of the live process, of the parked and of the dispatched operation.
+		// The reservations of the live process, the parked operation and the dispatched operation remain.
 		equal(t, getBudget("workspace").Reserved.Calls, 3, "reserved calls")
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) })
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) }),
