@@ -19,38 +19,41 @@ import (
 
 const home = "default"
 
-// script is a model with a fixed answer to its n-th request.
-type script struct {
-	mu    sync.Mutex
-	asked []model.Request
-	plan  []func(model.Request) (model.Answer, error)
+// answerFunc is the answer of a fakeModel to a request.
+type answerFunc func(model.Request) (model.Answer, error)
+
+// fakeModel is a model with a fixed answer to its n-th request.
+type fakeModel struct {
+	mu       sync.Mutex
+	requests []model.Request
+	answers  []answerFunc
 }
 
-func (s *script) Answer(_ context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
+func (s *fakeModel) Answer(_ context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
 	s.mu.Lock()
-	n := len(s.asked)
-	s.asked = append(s.asked, r)
+	n := len(s.requests)
+	s.requests = append(s.requests, r)
 	s.mu.Unlock()
-	if n >= len(s.plan) {
-		return model.Answer{}, reeve.Errorf(reeve.ModelFailed, "question %d was not expected", n+1)
+	if n >= len(s.answers) {
+		return model.Answer{}, reeve.Errorf(reeve.ModelFailed, "request %d was not expected", n+1)
 	}
-	a, err := s.plan[n](r)
+	a, err := s.answers[n](r)
 	if watch != nil && err == nil {
 		watch(model.Delta{Type: model.TextDelta, Text: a.Text()})
 	}
 	return a, err
 }
 
-// says returns an answer with text.
-func says(text string) func(model.Request) (model.Answer, error) {
+// textAnswer returns an answer with text.
+func textAnswer(text string) answerFunc {
 	return func(model.Request) (model.Answer, error) {
 		return model.Answer{Stop: model.StopEnd, Parts: []model.Part{{Type: model.Text, Text: text}},
 			Usage: model.Usage{Input: 10, Output: 5, Micros: 7}}, nil
 	}
 }
 
-// calls returns an answer that calls tools, given as pairs of name and arguments.
-func calls(pairs ...string) func(model.Request) (model.Answer, error) {
+// callAnswer returns an answer that calls tools, given as pairs of name and arguments.
+func callAnswer(pairs ...string) answerFunc {
 	return func(model.Request) (model.Answer, error) {
 		a := model.Answer{Stop: model.StopTools}
 		for i := 0; i < len(pairs); i += 2 {
@@ -61,30 +64,30 @@ func calls(pairs ...string) func(model.Request) (model.Answer, error) {
 	}
 }
 
-// world is a ModelRunner with a real store, gate and scheduler.
-type world struct {
-	t     testing.TB
-	db    *store.DB
-	gate  *gate.Gate
-	queue *wake.Queue
-	room  *wake.Scheduler
-	think *ModelRunner
-	model *script
-	agent reeve.Agent
-	conv  reeve.Conversation
-	ends  []reeve.Run
+// harness is a ModelRunner with a real store, gate and scheduler.
+type harness struct {
+	t            testing.TB
+	db           *store.DB
+	gate         *gate.Gate
+	queue        *wake.Queue
+	scheduler    *wake.Scheduler
+	runner       *ModelRunner
+	model        *fakeModel
+	agent        reeve.Agent
+	conversation reeve.Conversation
+	ended        []reeve.Run
 }
 
-func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(model.Request) (model.Answer,
-	error)) *world {
+// newHarness returns a harness with one agent, its tools, a conversation, and a model with the given answers.
+func newHarness(t testing.TB, config string, tools []reeve.Tool, answers ...answerFunc) *harness {
 	t.Helper()
-	w := &world{t: t, model: &script{plan: plan}}
+	w := &harness{t: t, model: &fakeModel{answers: answers}}
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	w.must(err)
 	w.db, err = store.Open(t.Context(), e, make([]byte, 32))
 	w.must(err)
 	t.Cleanup(func() { _ = w.db.Close() })
-	w.start(tools)
+	w.restart(tools)
 	w.update(func(tx *store.Tx) error {
 		if _, err := tx.Agents().InsertWorkspace(t.Context(), home, "Home"); err != nil {
 			return err
@@ -99,53 +102,53 @@ func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(mode
 				return err
 			}
 		}
-		w.conv = reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: home, AgentID: w.agent.ID,
-			UserID: "ann", State: reeve.ConversationActive}
-		return tx.Chat().InsertConversation(t.Context(), w.conv)
+		w.conversation = reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: home,
+			AgentID: w.agent.ID, UserID: "ann", State: reeve.ConversationActive}
+		return tx.Chat().InsertConversation(t.Context(), w.conversation)
 	})
 	return w
 }
 
-// start replaces gate and scheduler, as a restarted server does.
-func (w *world) start(tools []reeve.Tool) {
+// restart replaces the gate and the scheduler, as a restarted server does.
+func (w *harness) restart(tools []reeve.Tool) {
 	w.t.Helper()
 	w.gate = gate.New(gate.Config{DB: w.db, Log: slog.New(slog.DiscardHandler)})
 	for _, tool := range tools {
 		w.must(w.gate.Catalogue.AddTool(tool))
 	}
 	w.must(w.gate.Open(w.t.Context()))
-	w.think = &ModelRunner{DB: w.db, Gate: w.gate, Model: w.model, Log: slog.New(slog.DiscardHandler)}
+	w.runner = &ModelRunner{DB: w.db, Gate: w.gate, Model: w.model, Log: slog.New(slog.DiscardHandler)}
 	w.queue = wake.NewQueue(w.db)
-	brain := &Brain{DB: w.db, ModelRunner: w.think, Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}
-	room, err := wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: w.gate.Process(),
-		Queue:   w.queue,
+	brain := &Brain{DB: w.db, ModelRunner: w.runner, Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}
+	scheduler, err := wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler),
+		Process: w.gate.Process(), Queue: w.queue,
 		Planner: wake.NewPlanner(wake.Limits{}), Brain: brain,
-		AfterEnd: []func(reeve.Run){func(run reeve.Run) { w.ends = append(w.ends, run) }}})
+		AfterEnd: []func(reeve.Run){func(run reeve.Run) { w.ended = append(w.ended, run) }}})
 	w.must(err)
-	w.room = room
+	w.scheduler = scheduler
 }
 
-func (w *world) must(err error) {
+func (w *harness) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) update(f func(*store.Tx) error) {
+func (w *harness) update(f func(*store.Tx) error) {
 	w.t.Helper()
 	w.must(w.db.Update(w.t.Context(), f))
 }
 
-// say begins a turn with a user message.
-func (w *world) say(text string) (run reeve.Run) {
+// beginTurn begins a turn with a user message.
+func (w *harness) beginTurn(text string) (run reeve.Run) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	w.update(func(tx *store.Tx) error {
 		run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: home, AgentID: w.agent.ID, Reason: reeve.ReasonUser,
-			SessionID: w.conv.ID, UserID: "ann", Input: text,
-			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(),
-			StartedAt: tx.Now()}
+			SessionID: w.conversation.ID, UserID: "ann", Input: text,
+			ThreadID: w.conversation.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1,
+			Owner: w.gate.Process(), StartedAt: tx.Now()}
 		run.Key = reeve.Key("wake", run.ID)
 		info, err := json.Marshal(reeve.MessageInfo{Type: "said", User: "ann"})
 		if err != nil {
@@ -163,26 +166,26 @@ func (w *world) say(text string) (run reeve.Run) {
 	return run
 }
 
-// work runs the scheduler until it is idle.
-func (w *world) work() {
+// runUntilIdle steps the gate and the scheduler until both are idle.
+func (w *harness) runUntilIdle() {
 	w.t.Helper()
 	for range 100 {
 		n, err := w.gate.Step(w.t.Context())
 		w.must(err)
-		runs, _, err := w.room.Step(w.t.Context(), 8)
+		runs, _, err := w.scheduler.Step(w.t.Context(), 8)
 		w.must(err)
 		for _, run := range runs {
-			w.room.Serve(w.t.Context(), run)
+			w.scheduler.Serve(w.t.Context(), run)
 		}
 		if n+len(runs) == 0 {
 			return
 		}
 	}
-	w.t.Fatal("it never comes to rest")
+	w.t.Fatal("the scheduler is not idle after 100 steps")
 }
 
-// turn reads a run.
-func (w *world) turn(id string) (run reeve.Run) {
+// getRun returns a run.
+func (w *harness) getRun(id string) (run reeve.Run) {
 	w.t.Helper()
 	w.must(w.db.View(w.t.Context(), func(s *store.Snap) (err error) {
 		run, err = s.Runs().GetRun(w.t.Context(), home, id)
@@ -191,21 +194,21 @@ func (w *world) turn(id string) (run reeve.Run) {
 	return run
 }
 
-// frames reads the stored frames.
-func (w *world) frames() (list []reeve.Frame) {
+// listFrames returns the stored frames.
+func (w *harness) listFrames() (list []reeve.Frame) {
 	w.t.Helper()
 	w.must(w.db.View(w.t.Context(), func(s *store.Snap) (err error) {
-		list, err = s.Chat().ListFrames(w.t.Context(), w.conv.ID, 0, 1000)
+		list, err = s.Chat().ListFrames(w.t.Context(), w.conversation.ID, 0, 1000)
 		return err
 	}))
 	return list
 }
 
-// last returns the last request to the model.
-func (w *world) last() model.Request {
+// lastRequest returns the last request to the model.
+func (w *harness) lastRequest() model.Request {
 	w.t.Helper()
-	if len(w.model.asked) == 0 {
-		w.t.Fatal("the model was not asked")
+	if len(w.model.requests) == 0 {
+		w.t.Fatal("the model received no request")
 	}
-	return w.model.asked[len(w.model.asked)-1]
+	return w.model.requests[len(w.model.requests)-1]
 }

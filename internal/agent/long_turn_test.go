@@ -13,8 +13,8 @@ import (
 	"reeve/model"
 )
 
-// results counts the call results in a request.
-func results(r model.Request) (n int) {
+// countResults counts the call results in a request.
+func countResults(r model.Request) (n int) {
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
 			if p.Type == model.Result {
@@ -25,13 +25,13 @@ func results(r model.Request) (n int) {
 	return n
 }
 
-// callsOf returns an answer that calls a tool n times.
-func callsOf(tool string, n int) func(model.Request) (model.Answer, error) {
+// repeatedCalls returns an answer that calls a tool n times.
+func repeatedCalls(tool string, n int) answerFunc {
 	var pairs []string
 	for range n {
 		pairs = append(pairs, tool, `{"n":1}`)
 	}
-	return calls(pairs...)
+	return callAnswer(pairs...)
 }
 
 // TestW02_TurnOfManyCallsIsShown checks that a turn that fits is shown in full, whatever the number of its calls.
@@ -39,41 +39,41 @@ func TestW02_TurnOfManyCallsIsShown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		turns int
-		each  []int // calls of each turn before
+		each  []int // number of calls of each previous turn
 	}{
 		{1, []int{20}}, {3, []int{32, 32, 32}}, {5, []int{64}}, {3, []int{0, 40, 0}}, {1, []int{50, 150}},
 	} {
-		for _, fresh := range []bool{false, true} {
-			t.Run(fmt.Sprint(c.turns, c.each, fresh), func(t *testing.T) {
-				tools := []reeve.Tool{tool("look", reeve.Read, echo), tool("write", reeve.Local, echo)}
-				w := newWorld(t, fmt.Sprintf(`{"recent_turns":%d}`, c.turns), tools)
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.turns, c.each, restart), func(t *testing.T) {
+				tools := []reeve.Tool{newTool("look", reeve.Read, echo), newTool("write", reeve.Local, echo)}
+				w := newHarness(t, fmt.Sprintf(`{"recent_turns":%d}`, c.turns), tools)
 				want := 0
 				for i, n := range c.each {
 					for k, tool := range []string{"look", "write"} {
 						if part := n / 2; part > 0 {
-							w.model.plan = append(w.model.plan, callsOf(tool, part+k*(n%2)))
+							w.model.answers = append(w.model.answers, repeatedCalls(tool, part+k*(n%2)))
 						}
 					}
-					w.model.plan = append(w.model.plan, says(fmt.Sprint("answer ", i)))
-					w.say(fmt.Sprint("question ", i))
-					w.work()
+					w.model.answers = append(w.model.answers, textAnswer(fmt.Sprint("answer ", i)))
+					w.beginTurn(fmt.Sprint("question ", i))
+					w.runUntilIdle()
 					if i >= len(c.each)-c.turns {
 						want += n
 					}
 				}
-				if fresh {
-					w.start(tools)
+				if restart {
+					w.restart(tools)
 				}
-				w.model.plan = append(w.model.plan, says("fine"))
-				w.say("and now?")
-				w.work()
-				r := w.last()
-				wellFormed(t, r)
-				if got := results(r); got != want {
-					t.Errorf("the model was told of %d calls, want %d", got, want)
+				w.model.answers = append(w.model.answers, textAnswer("fine"))
+				w.beginTurn("and now?")
+				w.runUntilIdle()
+				r := w.lastRequest()
+				checkWellFormed(t, r)
+				if got := countResults(r); got != want {
+					t.Errorf("the request has %d results, want %d", got, want)
 				}
 				for i := max(0, len(c.each)-c.turns); i < len(c.each); i++ {
-					if got := told(r); !strings.Contains(got, fmt.Sprint("question ", i)) ||
+					if got := renderParts(r); !strings.Contains(got, fmt.Sprint("question ", i)) ||
 						!strings.Contains(got, fmt.Sprint("answer ", i)) {
 						t.Errorf("turn %d is not in %s", i, got)
 					}
@@ -83,15 +83,15 @@ func TestW02_TurnOfManyCallsIsShown(t *testing.T) {
 	}
 }
 
-// past stores a completed turn of an agent, with calls and results of the given number and size.
-func (w *world) past(agent string, calls, bytes int) {
+// insertPastTurn stores a completed turn of an agent, with calls and results of the given number and size.
+func (w *harness) insertPastTurn(agent string, calls, bytes int) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
 		ctx := w.t.Context()
 		run := reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: home, AgentID: agent, Reason: reeve.ReasonUser,
-			SessionID: w.conv.ID, UserID: "ann", Input: "do it all",
-			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(),
-			StartedAt: tx.Now()}
+			SessionID: w.conversation.ID, UserID: "ann", Input: "do it all",
+			ThreadID: w.conversation.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1,
+			Owner: w.gate.Process(), StartedAt: tx.Now()}
 		run.Key = reeve.Key("wake", run.ID)
 		if _, err := tx.Runs().InsertRun(ctx, run); err != nil {
 			return err
@@ -134,8 +134,8 @@ func (w *world) past(agent string, calls, bytes int) {
 		}
 		is := run
 		is.State, is.Output, is.Owner = reeve.RunCompleted, "all done", ""
-		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}), tx.Runs().
-			TransitionRun(ctx, run, is))
+		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}),
+			tx.Runs().TransitionRun(ctx, run, is))
 	})
 }
 
@@ -150,21 +150,21 @@ func TestL13_TurnOfTooManyCallsIsShortened(t *testing.T) {
 		{"agt_one", 10_000, 10, "all done"}, {"agt_one", 3000, 8000, "all done"},
 		{"agt_two", 3000, 8000, "[agt_two] all done"}, {"agt_two", 200, 8000, "[agt_two] all done"},
 	} {
-		w := newWorld(t, `{"context_tokens":3000}`, nil, says("short"), says("fine"))
-		w.say("before")
-		w.work()
-		w.past(c.agent, c.calls, c.bytes)
-		w.say("and now?")
+		w := newHarness(t, `{"context_tokens":3000}`, nil, textAnswer("short"), textAnswer("fine"))
+		w.beginTurn("before")
+		w.runUntilIdle()
+		w.insertPastTurn(c.agent, c.calls, c.bytes)
+		w.beginTurn("and now?")
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		w.work()
+		w.runUntilIdle()
 		runtime.ReadMemStats(&after)
-		wellFormed(t, w.last())
-		if got := told(w.last()); got != "before|short|do it all|"+c.answer+"|and now?" {
-			t.Errorf("%+v: the model was told %s", c, got)
+		checkWellFormed(t, w.lastRequest())
+		if got := renderParts(w.lastRequest()); got != "before|short|do it all|"+c.answer+"|and now?" {
+			t.Errorf("%+v: the request is %s", c, got)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
-			t.Errorf("%+v took %d MB", c, took>>20)
+			t.Errorf("%+v: allocated %d MB", c, took>>20)
 		}
 	}
 }
@@ -172,12 +172,13 @@ func TestL13_TurnOfTooManyCallsIsShortened(t *testing.T) {
 // TestL13_TurnThatJustFits checks that a turn of exactly the available size is shown in full.
 func TestL13_TurnThatJustFits(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `{"context_tokens":8012,"recent_turns":1}`, nil, says("fine"))
-	w.past("agt_one", 1000, 0) // each call is two parts of four tokens, what was said and the answer are six each
-	w.say("and now?")
-	w.work()
-	wellFormed(t, w.last())
-	if got := results(w.last()); got != 1000 {
-		t.Errorf("the model was told of %d calls", got)
+	w := newHarness(t, `{"context_tokens":8012,"recent_turns":1}`, nil, textAnswer("fine"))
+	// each call has two parts of four tokens; the user message and the answer have six tokens each
+	w.insertPastTurn("agt_one", 1000, 0)
+	w.beginTurn("and now?")
+	w.runUntilIdle()
+	checkWellFormed(t, w.lastRequest())
+	if got := countResults(w.lastRequest()); got != 1000 {
+		t.Errorf("the request has %d results, want 1000", got)
 	}
 }

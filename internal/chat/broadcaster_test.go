@@ -16,28 +16,29 @@ import (
 )
 
 // All readers get stored frames and tokens in the order of publication.
-func TestBroadcaster_TokensComeBetweenKeptFrames(t *testing.T) {
+func TestBroadcaster_OrderOfFramesAndTokens(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	c := w.openConversation()
 	one, two := w.subscribe(c.ID, 0), w.subscribe(c.ID, 0)
 	w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
 	w.Broadcaster.Changed(c.ID)
-	w.Broadcaster.Token(c.ID, token("a", "Hel"))
-	w.Broadcaster.Token(c.ID, token("a", "lo"))
-	w.appendFrame(c.ID, message("a", "Hello"))
+	w.Broadcaster.Token(c.ID, tokenFrame("a", "Hel"))
+	w.Broadcaster.Token(c.ID, tokenFrame("a", "lo"))
+	w.appendFrame(c.ID, messageFrame("a", "Hello"))
 	w.Broadcaster.Changed(c.ID)
-	w.Broadcaster.Token(c.ID, token("a", "again"))
+	w.Broadcaster.Token(c.ID, tokenFrame("a", "again"))
 	for _, r := range []*Reader{one, two} {
 		list := w.read(r, withText("again"))
 		got := ""
 		for _, f := range list {
 			got += fmt.Sprintf("%s/%d ", f.Type, f.Seq)
 			if f.ConversationID != c.ID {
-				t.Errorf("frame of no conversation: %+v", f)
+				t.Errorf("frame without the conversation id: %+v", f)
 			}
 		}
-		if want := "turn_started/1000000 token/1000001 token/1000002 message_complete/2000000 token/2000001 "; got != want {
+		want := "turn_started/1000000 token/1000001 token/1000002 message_complete/2000000 token/2000001 "
+		if got != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
 	}
@@ -52,7 +53,7 @@ func TestBroadcaster_ResumeIsExact(t *testing.T) {
 	for i := range 5 {
 		w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: fmt.Sprint(i)})
 		w.Broadcaster.Changed(c.ID)
-		w.Broadcaster.Token(c.ID, token(fmt.Sprint(i), "x"))
+		w.Broadcaster.Token(c.ID, tokenFrame(fmt.Sprint(i), "x"))
 	}
 	all := w.read(hold, func(f reeve.Frame) bool { return f.TurnID == "4" && f.Type == reeve.FrameToken })
 	if len(all) != 10 {
@@ -67,18 +68,18 @@ func TestBroadcaster_ResumeIsExact(t *testing.T) {
 	w.Broadcaster = NewBroadcaster(w.DB, slog.New(slog.DiscardHandler))
 	for i, f := range all {
 		r := w.subscribe(c.ID, f.Seq)
-		w.appendFrame(c.ID, message("z", fmt.Sprint(i)))
+		w.appendFrame(c.ID, messageFrame("z", fmt.Sprint(i)))
 		w.Broadcaster.Changed(c.ID)
 		rest := w.read(r, withText(fmt.Sprint(i)))
-		kept := 5 - (i/2 + 1) + i + 1 // those of before, those of this loop
-		if len(rest) != kept {
-			t.Errorf("after a restart and %d: %d frames, want %d", f.Seq, len(rest), kept)
+		want := 5 - (i/2 + 1) + i + 1 // frames from before the restart, and frames of this loop
+		if len(rest) != want {
+			t.Errorf("after a restart and %d: %d frames, want %d", f.Seq, len(rest), want)
 		}
 	}
 }
 
 // Sequence numbers of tokens are not used again after a restart.
-func TestBroadcaster_NumbersGrowAcrossARestart(t *testing.T) {
+func TestBroadcaster_SequenceNumbersAfterRestart(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	c := w.openConversation()
@@ -86,9 +87,9 @@ func TestBroadcaster_NumbersGrowAcrossARestart(t *testing.T) {
 	w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
 	w.Broadcaster.Changed(c.ID)
 	for range 40 {
-		w.Broadcaster.Token(c.ID, token("a", "x"))
+		w.Broadcaster.Token(c.ID, tokenFrame("a", "x"))
 	}
-	w.Broadcaster.Token(c.ID, token("a", "end"))
+	w.Broadcaster.Token(c.ID, tokenFrame("a", "end"))
 	list := w.read(r, withText("end"))
 	last := list[len(list)-1].Seq
 
@@ -97,8 +98,8 @@ func TestBroadcaster_NumbersGrowAcrossARestart(t *testing.T) {
 	// a resumed turn begins with this frame
 	w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameToken, TurnID: "a", Discard: true})
 	w.Broadcaster.Changed(c.ID)
-	w.Broadcaster.Token(c.ID, token("a", "anew"))
-	if got := w.read(r, withText("anew")); len(got) != 2 || !got[0].Discard || got[0].Seq <= last ||
+	w.Broadcaster.Token(c.ID, tokenFrame("a", "resumed"))
+	if got := w.read(r, withText("resumed")); len(got) != 2 || !got[0].Discard || got[0].Seq <= last ||
 		got[1].Seq <= got[0].Seq {
 		t.Errorf("after %d: %+v", last, got)
 	}
@@ -106,13 +107,13 @@ func TestBroadcaster_NumbersGrowAcrossARestart(t *testing.T) {
 
 // An unassigned position that can be that of a token is accepted for its client alone. A higher position is refused,
 // and so is any position before the first frame.
-func TestW12_ANumberFromNowhere(t *testing.T) {
+func TestW12_UnknownPosition(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	c := w.openConversation()
 	for _, after := range []int64{1, 5000, store.FrameStep - 1} {
 		if _, err := w.Broadcaster.Subscribe(t.Context(), c.ID, after); reeve.CodeOf(err) != reeve.Stale {
-			t.Errorf("after %d where there is no frame: %v", after, err)
+			t.Errorf("after %d in an empty conversation: %v", after, err)
 		}
 	}
 	w.appendFrame(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
@@ -120,21 +121,21 @@ func TestW12_ANumberFromNowhere(t *testing.T) {
 	for _, beyond := range []int64{-1, 0, 1, store.FrameStep / 2, store.FrameStep - 1} {
 		r, other := w.subscribe(c.ID, last+beyond), w.subscribe(c.ID, 0)
 		if got := other.Last(); got != last {
-			t.Errorf("after %d: another is told that the last is %d, and it is %d", last+beyond, got, last)
+			t.Errorf("after %d: the last frame of another client is %d, want %d", last+beyond, got, last)
 		}
-		say := fmt.Sprint("beyond ", beyond)
-		w.Broadcaster.Token(c.ID, token(say, say))
-		w.Broadcaster.Token(c.ID, token(say, "."))
-		w.appendFrame(c.ID, message("b", "between"))
+		text := fmt.Sprint("beyond ", beyond)
+		w.Broadcaster.Token(c.ID, tokenFrame(text, text))
+		w.Broadcaster.Token(c.ID, tokenFrame(text, "."))
+		w.appendFrame(c.ID, messageFrame("b", "between"))
 		w.Broadcaster.Changed(c.ID)
-		w.Broadcaster.Token(c.ID, token(say, "!"))
-		w.appendFrame(c.ID, message(say, say+".!"))
+		w.Broadcaster.Token(c.ID, tokenFrame(text, "!"))
+		w.appendFrame(c.ID, messageFrame(text, text+".!"))
 		w.Broadcaster.Changed(c.ID)
-		if list := w.read(r, withText(say+".!")); !strings.HasPrefix(say+".!", said(list, say)) {
-			t.Errorf("%s: tokens with a hole: %q", say, said(list, say))
+		if list := w.read(r, withText(text+".!")); !strings.HasPrefix(text+".!", joinTokens(list, text)) {
+			t.Errorf("%s: tokens are missing: %q", text, joinTokens(list, text))
 		}
-		if list := w.read(other, withText(say+".!")); said(list, say) != say+".!" {
-			t.Errorf("%s: another got %q", say, said(list, say))
+		if list := w.read(other, withText(text+".!")); joinTokens(list, text) != text+".!" {
+			t.Errorf("%s: another client got %q", text, joinTokens(list, text))
 		}
 		last += 2 * store.FrameStep
 		for _, after := range []int64{last + store.FrameStep, 1 << 62, math.MaxInt64} {
@@ -144,68 +145,68 @@ func TestW12_ANumberFromNowhere(t *testing.T) {
 		}
 	}
 	if n := w.Broadcaster.getStream(c.ID, 0).readers; n != 10 {
-		t.Errorf("%d readers, want those that were let in", n)
+		t.Errorf("%d readers, want the 10 that were accepted", n)
 	}
 }
 
 // Concurrent subscribers share reads of the store.
-func TestBroadcaster_OneReadsForAll(t *testing.T) {
+func TestBroadcaster_SubscribersShareReads(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	s := w.Broadcaster.getStream(w.openConversation().ID, 0)
-	over, cancel := context.WithCancel(t.Context())
-	cancel() // who has to read fails
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel() // a read with this context fails
 	one, two := s.requestRefresh(), s.requestRefresh()
 	w.must(s.serveRefresh(t.Context(), one))
-	w.must(s.serveRefresh(over, two))
-	if err := s.serveRefresh(over, s.requestRefresh()); err == nil {
-		t.Error("one who came later was not told what is there by now")
+	w.must(s.serveRefresh(canceled, two))
+	if err := s.serveRefresh(canceled, s.requestRefresh()); err == nil {
+		t.Error("a later request was served by an earlier read")
 	}
 	w.must(s.refresh(t.Context()))
 }
 
 // A client that does not read affects no other client. When it reads, it gets every stored frame once, and no tokens of
 // messages whose beginning it has missed.
-func TestBroadcaster_ASlowClient(t *testing.T) {
+func TestBroadcaster_SlowClient(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
-	w.Broadcaster.memory = 0 // the least that each conversation has
+	w.Broadcaster.memory = 0 // each conversation has the minimum
 	c := w.openConversation()
 	slow, fast := w.subscribe(c.ID, 0), w.subscribe(c.ID, 0)
 	const messages, tokens = 20, 100
-	whole := map[string]string{}
+	fullText := map[string]string{}
 	for m := range messages {
 		turn := fmt.Sprint("turn", m)
 		for i := range tokens {
 			piece := fmt.Sprintf("%d.%d ", m, i)
-			whole[turn] += piece
-			w.Broadcaster.Token(c.ID, token(turn, piece))
+			fullText[turn] += piece
+			w.Broadcaster.Token(c.ID, tokenFrame(turn, piece))
 		}
-		w.appendFrame(c.ID, message(turn, whole[turn]))
+		w.appendFrame(c.ID, messageFrame(turn, fullText[turn]))
 		w.Broadcaster.Changed(c.ID)
-		if got := said(w.read(fast, withText(whole[turn])), turn); got != whole[turn] {
-			t.Fatalf("the fast one got %d of %d bytes", len(got), len(whole[turn]))
+		if got := joinTokens(w.read(fast, withText(fullText[turn])), turn); got != fullText[turn] {
+			t.Fatalf("the fast client got %d of %d bytes", len(got), len(fullText[turn]))
 		}
 	}
-	w.Broadcaster.Token(c.ID, token("last", "end"))
+	w.Broadcaster.Token(c.ID, tokenFrame("last", "end"))
 	list := w.read(slow, withText("end"))
-	kept := 0
+	stored := 0
 	for _, f := range list {
 		if f.Type == reeve.FrameMessage {
-			kept++
-			if pieces := said(list, f.TurnID); !strings.HasPrefix(f.Text, pieces) {
-				t.Errorf("%s: tokens with a hole: %.60q", f.TurnID, pieces)
+			stored++
+			if pieces := joinTokens(list, f.TurnID); !strings.HasPrefix(f.Text, pieces) {
+				t.Errorf("%s: tokens are missing: %.60q", f.TurnID, pieces)
 			}
 		}
 	}
-	if kept != messages {
-		t.Errorf("%d kept frames, want %d", kept, messages)
+	if stored != messages {
+		t.Errorf("%d stored frames, want %d", stored, messages)
 	}
 }
 
 // With concurrent turns, sequence numbers increase for every client, and the tokens of each turn are complete and in
 // order.
-func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
+func TestW05_TokensOfConcurrentTurns(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	c := w.openConversation()
@@ -218,9 +219,9 @@ func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
 			for i := range pieces {
 				piece := fmt.Sprintf("%d:%d ", n, i)
 				text += piece
-				w.Broadcaster.Token(c.ID, token(turn, piece))
+				w.Broadcaster.Token(c.ID, tokenFrame(turn, piece))
 				if i%50 == 49 {
-					w.appendFrame(c.ID, message(turn, text))
+					w.appendFrame(c.ID, messageFrame(turn, text))
 					w.Broadcaster.Changed(c.ID)
 					text = ""
 				}
@@ -256,7 +257,7 @@ func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
 				want += fmt.Sprintf("%d:%d ", n, i)
 			}
 			if done[fmt.Sprint("turn", n)] != want {
-				t.Errorf("turn %d is not whole", n)
+				t.Errorf("turn %d is incomplete", n)
 			}
 		}
 	}
@@ -272,8 +273,8 @@ func TestBroadcaster_FramesOfAnotherServer(t *testing.T) {
 	w := newHarnessOn(t, e)
 	c := w.openConversation()
 	r := w.subscribe(c.ID, 0)
-	for i := range 250 { // more than are read at once
-		w.appendFrame(c.ID, message("a", fmt.Sprint(i)))
+	for i := range 250 { // more than one page
+		w.appendFrame(c.ID, messageFrame("a", fmt.Sprint(i)))
 	}
 	w.must(w.Broadcaster.Step(t.Context()))
 	for i, f := range w.read(r, withText("249")) {
@@ -289,7 +290,7 @@ func TestBroadcaster_IdleConversationsLeaveMemory(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	c := w.openConversation()
-	w.appendFrame(c.ID, message("a", "kept"))
+	w.appendFrame(c.ID, messageFrame("a", "stored"))
 	w.Broadcaster.Changed(c.ID)
 	hold := w.subscribe(w.openConversation().ID, 0)
 	defer hold.Close()
@@ -298,9 +299,9 @@ func TestBroadcaster_IdleConversationsLeaveMemory(t *testing.T) {
 	left := len(w.Broadcaster.streams)
 	w.Broadcaster.mu.Unlock()
 	if left != 1 {
-		t.Errorf("%d conversations in memory, want the one that is listened to", left)
+		t.Errorf("%d conversations in memory, want the one with a reader", left)
 	}
-	if list := w.read(w.subscribe(c.ID, 0), withText("kept")); len(list) != 1 {
+	if list := w.read(w.subscribe(c.ID, 0), withText("stored")); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
 	for i := range 3 * maxIdleStreams {
@@ -319,7 +320,7 @@ func TestBroadcaster_LargeFrames(t *testing.T) {
 	r := w.subscribe(c.ID, 0)
 	big := strings.Repeat("x", 2*maxShare)
 	for i := range 3 {
-		w.appendFrame(c.ID, message("a", fmt.Sprint(i, big)))
+		w.appendFrame(c.ID, messageFrame("a", fmt.Sprint(i, big)))
 		w.Broadcaster.Changed(c.ID)
 	}
 	if n := len(r.stream.frames); n != 1 {
@@ -330,39 +331,39 @@ func TestBroadcaster_LargeFrames(t *testing.T) {
 	}
 }
 
-func TestBroadcaster_ReadersEndWithTheirContext(t *testing.T) {
+func TestBroadcaster_ReaderWithCanceledContext(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	r := w.subscribe(w.openConversation().ID, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Next(ctx); err == nil {
-		t.Error("it went on")
+		t.Error("Next returned no error")
 	}
 }
 
 // A token that arrives before the frame turn_started is published after it.
-func TestBroadcaster_TokensWaitForWhatIsExpected(t *testing.T) {
+func TestBroadcaster_TokenWaitsForPendingFrame(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	c := w.openConversation()
 	r := w.subscribe(c.ID, 0)
 	for i := range 3 {
-		w.appendFrame(c.ID, message("a", fmt.Sprint("kept ", i)))
+		w.appendFrame(c.ID, messageFrame("a", fmt.Sprint("stored ", i)))
 		w.Broadcaster.MarkPending(c.ID)
 		w.Broadcaster.Token(c.ID, reeve.Frame{TurnID: "a", Text: fmt.Sprint("token ", i)})
-		w.Broadcaster.Flush(c.ID) // has nothing left to tell
+		w.Broadcaster.Flush(c.ID) // publishes nothing, because the token has published the frame
 	}
 	var got []string
 	last := int64(0)
 	for _, f := range w.read(r, withText("token 2")) {
 		if f.Seq <= last {
-			t.Errorf("%q is numbered %d after %d", f.Text, f.Seq, last)
+			t.Errorf("%q has number %d, not above %d", f.Text, f.Seq, last)
 		}
 		last = f.Seq
 		got = append(got, f.Text)
 	}
-	if want := "kept 0, token 0, kept 1, token 1, kept 2, token 2"; strings.Join(got, ", ") != want {
-		t.Errorf("told %v", got)
+	if want := "stored 0, token 0, stored 1, token 1, stored 2, token 2"; strings.Join(got, ", ") != want {
+		t.Errorf("frames %v, want %s", got, want)
 	}
 }

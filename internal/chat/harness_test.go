@@ -20,16 +20,16 @@ const home = "default"
 // harness is a service on a real store, with an agent and two users. It records enqueued runs and does not serve them.
 type harness struct {
 	*Service
-	t     testing.TB
-	mu    sync.Mutex
-	taken []reeve.Run
-	n     int
+	t        testing.TB
+	mu       sync.Mutex
+	enqueued []reeve.Run
+	n        int
 }
 
 func (w *harness) Enqueue(run reeve.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.taken = append(w.taken, run)
+	w.enqueued = append(w.enqueued, run)
 }
 
 var (
@@ -41,10 +41,10 @@ var (
 // fakeFetcher returns content by URL.
 type fakeFetcher map[string][]byte
 
-func (s fakeFetcher) Fetch(_ context.Context, address string, most int) ([]byte, error) {
+func (s fakeFetcher) Fetch(_ context.Context, address string, maxBytes int) ([]byte, error) {
 	b, ok := s[address]
-	if !ok || len(b) > most {
-		return nil, reeve.Errorf(reeve.Unavailable, "it is not there")
+	if !ok || len(b) > maxBytes {
+		return nil, reeve.Errorf(reeve.Unavailable, "no such file")
 	}
 	return b, nil
 }
@@ -151,7 +151,7 @@ func (w *harness) read(r *Reader, until func(reeve.Frame) bool) (list []reeve.Fr
 			before = f.Seq
 			if list = append(list, f); until(f) {
 				if i != len(lines)-1 {
-					r.position = f.Seq // the rest is for the next read
+					r.position = f.Seq // the next read starts here
 				}
 				return list
 			}
@@ -159,18 +159,19 @@ func (w *harness) read(r *Reader, until func(reeve.Frame) bool) (list []reeve.Fr
 	}
 }
 
+// withText returns a function that reports whether a frame has the given text.
 func withText(s string) func(reeve.Frame) bool {
 	return func(f reeve.Frame) bool { return f.Text == s }
 }
 
-func token(turn, text string) reeve.Frame { return reeve.Frame{TurnID: turn, Text: text} }
+func tokenFrame(turn, text string) reeve.Frame { return reeve.Frame{TurnID: turn, Text: text} }
 
-func message(turn, text string) reeve.Frame {
+func messageFrame(turn, text string) reeve.Frame {
 	return reeve.Frame{Type: reeve.FrameMessage, TurnID: turn, Text: text}
 }
 
-// said joins the tokens of a turn.
-func said(list []reeve.Frame, turn string) (s string) {
+// joinTokens returns the text of the tokens of a turn.
+func joinTokens(list []reeve.Frame, turn string) (s string) {
 	for _, f := range list {
 		if f.Type == reeve.FrameToken && f.TurnID == turn {
 			s += f.Text

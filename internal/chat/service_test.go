@@ -10,7 +10,7 @@ import (
 	"reeve/internal/store"
 )
 
-func code(t *testing.T, err error, want reeve.Code) {
+func wantCode(t *testing.T, err error, want reeve.Code) {
 	t.Helper()
 	if reeve.CodeOf(err) != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -19,37 +19,37 @@ func code(t *testing.T, err error, want reeve.Code) {
 
 // BeginTurn stores the message, the wake, the run and the frame in one transaction. A repeated key returns the same
 // turn.
-func TestService_Begin(t *testing.T) {
+func TestService_BeginTurn(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	ctx := t.Context()
 	c := w.openConversation()
 	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 20)...)
-	say := reeve.TurnRequest{Content: "hello", Variables: map[string]string{"name": "{{x}}"},
+	request := reeve.TurnRequest{Content: "hello", Variables: map[string]string{"name": "{{x}}"},
 		Tools: []string{"file_list"}, Model: "m",
 		Attachments: []reeve.Attachment{{Name: "a.png", MediaType: "image/png", Data: png},
 			{MediaType: "image/png", URL: "https://example.com/b.png"}}}
-	_, _, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
-	code(t, err, reeve.Validation) // there is no such tool yet
+	_, _, err := w.BeginTurn(ctx, ada, c.ID, "k1", request)
+	wantCode(t, err, reeve.Validation) // the tool does not exist yet
 	w.must(w.DB.Update(ctx, func(tx *store.Tx) error {
 		return tx.Agents().PutTool(ctx,
 			reeve.Tool{ID: "file_list", Parameters: []byte(`{"type":"object"}`)}.WithDefaults())
 	}))
-	turn, fresh, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
+	turn, isNew, err := w.BeginTurn(ctx, ada, c.ID, "k1", request)
 	w.must(err)
-	if !fresh || turn.State != reeve.RunRunning || turn.ConversationID != c.ID || turn.Input != "hello" ||
-		len(w.taken) != 1 || w.taken[0].ID != turn.ID {
-		t.Fatalf("turn %+v, fresh %v, taken %d", turn, fresh, len(w.taken))
+	if !isNew || turn.State != reeve.RunRunning || turn.ConversationID != c.ID || turn.Input != "hello" ||
+		len(w.enqueued) != 1 || w.enqueued[0].ID != turn.ID {
+		t.Fatalf("turn %+v, new %v, enqueued %d", turn, isNew, len(w.enqueued))
 	}
-	again, fresh, err := w.BeginTurn(ctx, ada, c.ID, "k1", say)
+	again, isNew, err := w.BeginTurn(ctx, ada, c.ID, "k1", request)
 	w.must(err)
-	if fresh || again.ID != turn.ID || len(w.taken) != 1 {
-		t.Errorf("again: %+v, fresh %v", again, fresh)
+	if isNew || again.ID != turn.ID || len(w.enqueued) != 1 {
+		t.Errorf("repeated: %+v, new %v", again, isNew)
 	}
-	other := say
+	other := request
 	other.Model = "n"
 	_, _, err = w.BeginTurn(ctx, ada, c.ID, "k1", other)
-	code(t, err, reeve.Conflict)
+	wantCode(t, err, reeve.Conflict)
 
 	w.must(w.DB.View(ctx, func(s *store.Snap) error {
 		list, err := s.Ledger().ListMessages(ctx, home, c.ThreadID(), "", 10)
@@ -65,9 +65,9 @@ func TestService_Begin(t *testing.T) {
 		got, err := s.Ledger().GetPayload(ctx, home, store.ConversationPayload, info.Attachments[0].Hash, 0, -1)
 		w.must(err)
 		if !bytes.Equal(got.Body, png) {
-			t.Error("the attachment's bytes are not kept")
+			t.Error("the content of the attachment is not stored")
 		}
-		wake, err := s.Queue().GetWake(ctx, w.taken[0].Key)
+		wake, err := s.Queue().GetWake(ctx, w.enqueued[0].Key)
 		w.must(err)
 		if wake.State != reeve.WakeTaken || wake.RunID != turn.ID || wake.SessionID != c.ID {
 			t.Errorf("wake %+v", wake)
@@ -86,26 +86,26 @@ func TestService_Begin(t *testing.T) {
 	}))
 }
 
-func TestService_WhoMayNotSpeak(t *testing.T) {
+func TestService_BeginTurnPermissions(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	ctx := t.Context()
 	c := w.openConversation()
 	hello := reeve.TurnRequest{Content: "hello"}
-	try := func(who reeve.Principal) error {
-		_, _, err := w.BeginTurn(ctx, who, c.ID, "", hello)
+	begin := func(p reeve.Principal) error {
+		_, _, err := w.BeginTurn(ctx, p, c.ID, "", hello)
 		return err
 	}
-	code(t, try(bob), reeve.NotFound)
-	w.must(try(eve))
+	wantCode(t, begin(bob), reeve.NotFound)
+	w.must(begin(eve))
 	w.update(func(tx *store.Tx) error {
 		_, err := tx.Chat().AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.UserParticipant, ID: "bob"})
 		return err
 	})
-	w.must(try(bob))
+	w.must(begin(bob))
 	foreign := ada
 	foreign.Workspace = "another"
-	code(t, try(foreign), reeve.NotFound)
+	wantCode(t, begin(foreign), reeve.NotFound)
 
 	change := func(f func(*reeve.Agent)) {
 		w.update(func(tx *store.Tx) error {
@@ -118,32 +118,32 @@ func TestService_WhoMayNotSpeak(t *testing.T) {
 		})
 	}
 	change(func(a *reeve.Agent) { a.Mode = reeve.Autonomous })
-	code(t, try(ada), reeve.Conflict)
+	wantCode(t, begin(ada), reeve.Conflict)
 	change(func(a *reeve.Agent) { now := reeve.Now(); a.Mode, a.StoppedAt = reeve.Hybrid, &now })
-	code(t, try(ada), reeve.Stopped)
+	wantCode(t, begin(ada), reeve.Stopped)
 	change(func(a *reeve.Agent) { a.Lifecycle, a.StoppedAt = reeve.AgentDormant, nil })
-	code(t, try(ada), reeve.Conflict)
+	wantCode(t, begin(ada), reeve.Conflict)
 	change(func(a *reeve.Agent) { a.Lifecycle = reeve.AgentActive })
-	w.must(try(ada))
+	w.must(begin(ada))
 	w.update(func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, home, tx.Now(), "no") })
-	code(t, try(ada), reeve.Stopped)
+	wantCode(t, begin(ada), reeve.Stopped)
 	w.update(func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, home, reeve.FromMillis(0), "") })
-	w.must(try(ada))
+	w.must(begin(ada))
 	state := func(tx *store.Tx, s string) error {
 		return tx.Chat().ChangeConversation(ctx, c.ID, reeve.ConversationChange{State: s})
 	}
 	w.update(func(tx *store.Tx) error { return state(tx, reeve.ConversationCompleted) })
-	code(t, try(ada), reeve.Conflict)
+	wantCode(t, begin(ada), reeve.Conflict)
 	w.update(func(tx *store.Tx) error {
 		if err := state(tx, reeve.ConversationActive); err != nil {
 			return err
 		}
 		return tx.Agents().DeleteAgent(ctx, home, "agt_bot")
 	})
-	code(t, try(ada), reeve.Conflict)
+	wantCode(t, begin(ada), reeve.Conflict)
 }
 
-func TestService_WhatCannotBeSaid(t *testing.T) {
+func TestService_InvalidTurnRequests(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	c := w.openConversation()
@@ -155,16 +155,16 @@ func TestService_WhatCannotBeSaid(t *testing.T) {
 		many[strings.Repeat("v", i+1)] = ""
 	}
 	for name, c2 := range map[string]struct {
-		say  reeve.TurnRequest
-		path string
+		request reeve.TurnRequest
+		path    string
 	}{
-		"nothing":  {reeve.TurnRequest{Content: " \n"}, "/content"},
-		"too much": {reeve.TurnRequest{Content: strings.Repeat("x", MaxContentBytes+1)}, "/content"},
+		"empty":    {reeve.TurnRequest{Content: " \n"}, "/content"},
+		"too long": {reeve.TurnRequest{Content: strings.Repeat("x", MaxContentBytes+1)}, "/content"},
 		"many files": {reeve.TurnRequest{Attachments: make([]reeve.Attachment, MaxAttachments+1)},
 			"/attachments"},
 		"many variables": {reeve.TurnRequest{Content: "x", Variables: many}, "/variables"},
 		"no type":        {file(reeve.Attachment{Data: []byte("x")}), "/attachments/0/media_type"},
-		"odd type": {file(reeve.Attachment{MediaType: "application/x-sh", Data: []byte("x")}),
+		"unsupported type": {file(reeve.Attachment{MediaType: "application/x-sh", Data: []byte("x")}),
 			"/attachments/0/media_type"},
 		"no bytes": {file(reeve.Attachment{MediaType: "text/plain"}), "/attachments/0"},
 		"bytes and url": {file(reeve.Attachment{MediaType: "text/plain", Data: []byte("x"), URL: "https://a/b"}),
@@ -179,7 +179,7 @@ func TestService_WhatCannotBeSaid(t *testing.T) {
 		"a very long name": {file(reeve.Attachment{MediaType: "text/plain", Name: strings.Repeat("n", 256),
 			Data: []byte("x")}), "/attachments/0/name"},
 	} {
-		_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "", c2.say)
+		_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "", c2.request)
 		e := reeve.AsError(err)
 		if e.Code != reeve.Validation || len(e.Fields) != 1 || e.Fields[0].Path != c2.path ||
 			e.Fields[0].Expected == "" {
@@ -188,14 +188,14 @@ func TestService_WhatCannotBeSaid(t *testing.T) {
 	}
 	_, _, err := w.BeginTurn(t.Context(), ada, c.ID, "",
 		file(reeve.Attachment{MediaType: "audio/wav", Data: make([]byte, MaxAttachmentBytes+1)}))
-	code(t, err, reeve.TooLarge)
-	if len(w.taken) != 0 {
-		t.Errorf("%d turns were begun", len(w.taken))
+	wantCode(t, err, reeve.TooLarge)
+	if len(w.enqueued) != 0 {
+		t.Errorf("%d turns were started", len(w.enqueued))
 	}
 }
 
 // The end of a turn is published once, with its error. A parked turn has not ended.
-func TestService_HowTurnsEnd(t *testing.T) {
+func TestService_TurnEnds(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)
 	ctx := t.Context()
@@ -210,12 +210,12 @@ func TestService_HowTurnsEnd(t *testing.T) {
 		w.update(func(tx *store.Tx) error { return w.OnRunEnd(ctx, tx, run) })
 		w.AfterRunEnd(run)
 	}
-	end(w.taken[0], reeve.RunParked, "")
-	end(w.taken[0], reeve.RunCompleted, "")
-	end(w.taken[0], reeve.RunCompleted, "")
-	end(w.taken[1], reeve.RunFailed, reeve.ModelFailed)
-	end(w.taken[2], reeve.RunCancelled, reeve.Canceled)
-	other := w.taken[0]
+	end(w.enqueued[0], reeve.RunParked, "")
+	end(w.enqueued[0], reeve.RunCompleted, "")
+	end(w.enqueued[0], reeve.RunCompleted, "")
+	end(w.enqueued[1], reeve.RunFailed, reeve.ModelFailed)
+	end(w.enqueued[2], reeve.RunCancelled, reeve.Canceled)
+	other := w.enqueued[0]
 	other.Reason = reeve.ReasonTimer
 	end(other, reeve.RunFailed, reeve.Internal)
 	list := w.read(r, func(f reeve.Frame) bool { return f.State == reeve.RunCancelled })
@@ -251,7 +251,7 @@ func TestService_Open(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 	_, err = w.Open(ctx, ada, "", "chat", reeve.ConversationRequest{Agent: "nobody"})
-	code(t, err, reeve.NotFound)
+	wantCode(t, err, reeve.NotFound)
 	_, err = w.Open(ctx, ada, "", "chat", reeve.ConversationRequest{Agent: "bot", Participants: []string{" "}})
-	code(t, err, reeve.Validation)
+	wantCode(t, err, reeve.Validation)
 }

@@ -11,7 +11,7 @@ import (
 	"reeve/internal/redact"
 )
 
-const shape = `{"type":"object","additionalProperties":false,"required":["name"],"properties":{
+const testSchema = `{"type":"object","additionalProperties":false,"required":["name"],"properties":{
 	"name":{"type":"string","minLength":2,"maxLength":5,"pattern":"^[a-z]+$"},
 	"n":{"type":"integer","minimum":1,"maximum":10},
 	"x":{"type":"number","minimum":-1000000},
@@ -32,7 +32,7 @@ func newTestDecider(c reeve.Call, s *schema) *decider {
 
 // checkTestArguments runs checkArguments with the test schema.
 func checkTestArguments(t testing.TB, args string) (*decider, string, error) {
-	s, err := compile([]byte(shape))
+	s, err := compile([]byte(testSchema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestValidArguments(t *testing.T) {
 	} {
 		p, why, err := checkTestArguments(t, args)
 		if err != nil || string(p.args) != want {
-			t.Errorf("%s became %s (%s, %v), want %s", args, p.args, why, err, want)
+			t.Errorf("arguments %s: got %s (%s, %v), want %s", args, p.args, why, err, want)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestInvalidArguments(t *testing.T) {
 			for _, f := range e.Fields {
 				got[f.Path]++
 				if f.Message == "" || f.Expected == "" {
-					t.Errorf("%s: %+v does not say what was expected", args, f)
+					t.Errorf("%s: %+v lacks a message or the expected value", args, f)
 				}
 			}
 			for _, path := range want {
@@ -192,7 +192,7 @@ func TestSchemaReferences(t *testing.T) {
 }
 
 // resolveRef terminates for a schema whose references form a cycle.
-func TestResolveRefOfACycle(t *testing.T) {
+func TestResolveRefOfCycle(t *testing.T) {
 	t.Parallel()
 	root := map[string]any{"$defs": map[string]any{"a": map[string]any{"$ref": "#/$defs/a"}}}
 	resolveRef(map[string]any{"$ref": "#/$defs/a"}, root)
@@ -205,7 +205,7 @@ func FuzzArguments(f *testing.F) {
 		`null`, "\xff", `{"name":"\ud800"}`, `{"name":"ab","x":1e400}`, `[[[[`, `{"name":"ab","maybe":null,"kind":3}`} {
 		f.Add([]byte(s))
 	}
-	s, err := compile([]byte(shape))
+	s, err := compile([]byte(testSchema))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -220,14 +220,14 @@ func FuzzArguments(f *testing.F) {
 		}
 		v, err := canonjson.Parse(p.args)
 		if err != nil || why == "" {
-			t.Fatalf("%q became %q, %v", args, p.args, err)
+			t.Fatalf("arguments %q: got %q, %v", args, p.args, err)
 		}
 		if fields := s.check(v, ""); len(fields) > 0 {
 			t.Fatalf("%q passed as %s: %+v", args, p.args, fields)
 		}
 		again := newTestDecider(reeve.Call{Args: p.args}, s)
 		if _, err := again.checkArguments(t.Context()); err != nil || string(again.args) != string(p.args) {
-			t.Fatalf("%s became %s, %v", p.args, again.args, err)
+			t.Fatalf("arguments %s, checked again: got %s, %v", p.args, again.args, err)
 		}
 	})
 }

@@ -13,23 +13,23 @@ import (
 func TestG17_AskModelReleasesItsReservation(t *testing.T) {
 	t.Parallel()
 	costs := reeve.Amount{Tokens: 30}
-	answered := func(context.Context) (reeve.Amount, error) { return costs, nil }
-	kept := func(context.Context, *store.Tx) error { return nil }
+	succeed := func(context.Context) (reeve.Amount, error) { return costs, nil }
+	storeNothing := func(context.Context, *store.Tx) error { return nil }
 	for name, c := range map[string]struct {
-		ask  func(context.Context) (reeve.Amount, error)
-		keep func(context.Context, *store.Tx) error
-		used int64
+		ask   func(context.Context) (reeve.Amount, error)
+		store func(context.Context, *store.Tx) error
+		used  int64
 	}{
-		"answered": {answered, kept, 30},
-		"panicked": {func(context.Context) (reeve.Amount, error) { panic("a brain") }, kept, 0},
+		"answered": {succeed, storeNothing, 30},
+		"panicked": {func(context.Context) (reeve.Amount, error) { panic("test") }, storeNothing, 0},
 		"failed": {func(context.Context) (reeve.Amount, error) {
 			return reeve.Amount{Millis: 5}, errors.New("no")
-		}, kept, 0},
+		}, storeNothing, 0},
 		"failed with a cost": {func(context.Context) (reeve.Amount, error) { return costs, errors.New("no") },
-			kept, 30},
-		"not stored": {answered, func(context.Context, *store.Tx) error { return errors.New("no") },
+			storeNothing, 30},
+		"not stored": {succeed, func(context.Context, *store.Tx) error { return errors.New("no") },
 			30},
-		"panicked during the store": {answered, func(context.Context, *store.Tx) error { panic("a brain") }, 0},
+		"panicked during the store": {succeed, func(context.Context, *store.Tx) error { panic("test") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,13 +53,13 @@ func TestG17_AskModelReleasesItsReservation(t *testing.T) {
 				_ = g.AskModel(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun},
 					reeve.Amount{Tokens: 100, Millis: 1000}, func(ctx context.Context) (reeve.Amount, error) {
 						if err := read(); err != nil || b.Reserved.Tokens != 100 {
-							t.Errorf("while it is asked: %+v, %v", b, err)
+							t.Errorf("budget during the request: %+v, %v", b, err)
 						}
 						return c.ask(ctx)
-					}, c.keep)
+					}, c.store)
 			}()
 			if err := read(); err != nil || b.Used.Tokens != c.used || !b.Reserved.IsZero() {
-				t.Errorf("%+v, %v", b, err)
+				t.Errorf("budget after the request: %+v, %v", b, err)
 			}
 		})
 	}
@@ -68,33 +68,33 @@ func TestG17_AskModelReleasesItsReservation(t *testing.T) {
 // After an uncertain commit nothing is charged twice, and nothing stays reserved for a call that was not made.
 func TestG17_UncertainCommitIsNotChargedTwice(t *testing.T) {
 	t.Parallel()
-	lost := func() error {
+	loseCommit := func() error {
 		return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
 	}
-	kept := func(context.Context, *store.Tx) error { return nil }
-	asks := func(g *Gate, ask func(context.Context) (reeve.Amount, error)) error {
+	storeNothing := func(context.Context, *store.Tx) error { return nil }
+	askModel := func(g *Gate, ask func(context.Context) (reeve.Amount, error)) error {
 		return g.AskModel(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun},
-			reeve.Amount{Tokens: 100, Millis: 1000}, ask, kept)
+			reeve.Amount{Tokens: 100, Millis: 1000}, ask, storeNothing)
 	}
 	for name, c := range map[string]struct {
 		do   func(*Gate, *testEngine) error
 		used int64
 	}{
 		"storing the response": {func(g *Gate, e *testEngine) error {
-			return asks(g, func(context.Context) (reeve.Amount, error) {
-				e.onNextCommit(lost)
+			return askModel(g, func(context.Context) (reeve.Amount, error) {
+				e.onNextCommit(loseCommit)
 				return reeve.Amount{Tokens: 30}, nil
 			})
 		}, 30},
-		"reserving for a question": {func(g *Gate, e *testEngine) error {
-			e.onNextCommit(lost)
-			return asks(g, func(context.Context) (reeve.Amount, error) {
+		"reserving for a request": {func(g *Gate, e *testEngine) error {
+			e.onNextCommit(loseCommit)
+			return askModel(g, func(context.Context) (reeve.Amount, error) {
 				t.Error("the model was called")
 				return reeve.Amount{}, nil
 			})
 		}, 0},
 		"reserving for a read": {func(g *Gate, e *testEngine) error {
-			e.onNextCommit(lost)
+			e.onNextCommit(loseCommit)
 			_, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
 				Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo})
 			return err
@@ -111,12 +111,12 @@ func TestG17_UncertainCommitIsNotChargedTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := c.do(g, e); reeve.CodeOf(err) != reeve.UnknownOutcome || sent.Load() != 0 {
-				t.Errorf("%d sent; %v", sent.Load(), err)
+				t.Errorf("handler calls: %d; error: %v", sent.Load(), err)
 			}
 			if err := g.DB.View(ctx, func(s *store.Snap) error {
 				b, _, err := s.Ledger().GetBudget(ctx, "home", "agent:agt_one")
 				if b.Used.Tokens != c.used || !b.Reserved.IsZero() {
-					t.Errorf("%+v", b)
+					t.Errorf("budget: %+v", b)
 				}
 				return err
 			}); err != nil {

@@ -50,12 +50,12 @@ func TestG15_ApprovedWhileCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	update(func(tx *store.Tx) error {
-		return cancelUnlessDecided(ctx, tx, seen, reeve.Errorf(reeve.Denied, "gone"))
+		return cancelUnlessDecided(ctx, tx, seen, reeve.Errorf(reeve.Denied, "cancelled"))
 	})
 	if _, err := g.Step(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if read(); op.State != reeve.Committed || sent.Load() != 1 || len(m) != 2 {
-		t.Errorf("%d sent, %d messages: %+v", sent.Load(), len(m), op)
+		t.Errorf("%d handler calls, %d messages: %+v", sent.Load(), len(m), op)
 	}
 }

@@ -13,20 +13,20 @@ import (
 func TestG12_RepeatAfterCancel(t *testing.T) {
 	t.Parallel()
 	g, _, _ := newTestGate(t, reeve.Keyed)
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	waits := reeve.Tool{ID: "waits", Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
 		Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000,
 		Handler: func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 			tx, err := store.TxFrom(ctx)
 			if err == nil {
-				err = tx.Chat().PutSessionFile(ctx, inv.Workspace, inv.Session, "f", []byte("made"))
+				err = tx.Chat().PutSessionFile(ctx, inv.Workspace, inv.Session, "f", []byte("written"))
 			}
-			if leave != nil {
-				leave()
+			if cancel != nil {
+				cancel()
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
-			return "made", err
+			return "written", err
 		}}
 	if err := errors.Join(g.Catalogue.AddTool(waits), g.Open(ctx)); err != nil {
 		t.Fatal(err)
@@ -42,11 +42,11 @@ func TestG12_RepeatAfterCancel(t *testing.T) {
 	if x, err := g.Explain(t.Context(), "home", res.CallID); err != nil || x.Operation != nil {
 		t.Errorf("%+v, %v", x, err)
 	}
-	leave = nil
-	for _, again := range []bool{false, true} {
-		if res, err := call(t.Context()); err != nil || res.State != reeve.Committed || res.Content != "made" ||
-			res.Replayed != again {
-			t.Errorf("again: %+v, %v", res, err)
+	cancel = nil
+	for _, isReplay := range []bool{false, true} {
+		if res, err := call(t.Context()); err != nil || res.State != reeve.Committed || res.Content != "written" ||
+			res.Replayed != isReplay {
+			t.Errorf("repeated call: %+v, %v", res, err)
 		}
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"reeve/internal/store"
 )
 
-// Every call stores its decision trace, both a call that ends at once and one that waits.
+// Every call stores its decision trace, both a call that ends immediately and one that waits.
 func TestG26_EveryCallStoresItsDecisionTrace(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, _, _ := newTestGate(t, reeve.Keyed)
-	local := func(id string, awaits bool, answer error) reeve.Tool {
+	local := func(id string, awaits bool, result error) reeve.Tool {
 		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
 			Effect: reeve.Local, Tier: reeve.SideEffecting, Awaits: awaits, TimeoutMS: 3_600_000,
-			Handler: func(context.Context, *reeve.Invocation) (any, error) { return "done", answer }}
+			Handler: func(context.Context, *reeve.Invocation) (any, error) { return "done", result }}
 	}
-	if err := errors.Join(g.Catalogue.AddTool(local("at_once", false, nil)),
-		g.Catalogue.AddTool(local("waits", true, reeve.Errorf(reeve.InProgress, "begun"))), g.Open(ctx)); err != nil {
+	if err := errors.Join(g.Catalogue.AddTool(local("immediate", false, nil)),
+		g.Catalogue.AddTool(local("waits", true, reeve.Errorf(reeve.InProgress, "started"))), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	for _, tool := range []string{"at_once", "waits"} {
+	for _, tool := range []string{"immediate", "waits"} {
 		for i := range 4 {
 			op := fmt.Sprintf("%s_%d", tool, i)
 			if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: tool, Tools: []string{tool},
@@ -53,8 +53,8 @@ func TestG26_EveryCallStoresItsDecisionTrace(t *testing.T) {
 	}
 }
 
-// A call of a tool whose name is not valid text is refused and recorded like a call of any unknown tool.
-func TestG26_ToolNameIsNotText(t *testing.T) {
+// A call of a tool whose name is not valid UTF-8 is refused and recorded like a call of any unknown tool.
+func TestG26_ToolNameIsNotUTF8(t *testing.T) {
 	t.Parallel()
 	g, _, _ := newTestGate(t, reeve.Keyed)
 	res, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "no\x00such\xff",

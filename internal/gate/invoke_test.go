@@ -25,13 +25,14 @@ func TestClassifyError(t *testing.T) {
 		}
 	}))
 	defer dropping.Close()
-	_, dropped := http.Get(dropping.URL) //nolint:bodyclose // there is none
+	_, dropped := http.Get(dropping.URL) //nolint:bodyclose // the request fails, so there is no body
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	_, refusedDial := http.Get(closed.URL) //nolint:bodyclose // there is none
+	_, refusedDial := http.Get(closed.URL) //nolint:bodyclose // the request fails, so there is no body
 	hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer hung.Close()
-	_, late := (&http.Client{Timeout: 50 * time.Millisecond}).Get(hung.URL) //nolint:bodyclose // there is none
+	shortTimeout := &http.Client{Timeout: 50 * time.Millisecond}
+	_, late := shortTimeout.Get(hung.URL) //nolint:bodyclose // the request fails, so there is no body
 	_, noName := net.LookupHost("no-such-host.invalid")
 	for _, c := range []struct {
 		err  error
@@ -51,7 +52,7 @@ func TestClassifyError(t *testing.T) {
 		{refusedDial, unsent},
 		{noName, unsent},
 		{reeve.Errorf(reeve.Timeout, "late"), ambiguous},
-		{reeve.Errorf(reeve.UnknownOutcome, "who knows"), ambiguous},
+		{reeve.Errorf(reeve.UnknownOutcome, "unknown"), ambiguous},
 		{reeve.Errorf(reeve.Internal, "bug"), ambiguous},
 		{context.DeadlineExceeded, ambiguous},
 		{fmt.Errorf("x: %w", context.Canceled), ambiguous},

@@ -13,7 +13,7 @@ import (
 
 // If the commit before a request is uncertain or returns after the lease was lost, this process does not send the
 // request. The operation is released and processed later.
-func TestG10_NothingIsSentAfterAnUncertainCommit(t *testing.T) {
+func TestG10_NothingIsSentAfterUncertainCommit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		after func(*Gate) error
@@ -91,7 +91,7 @@ func TestG19_StoreErrorsAreNotToolFailures(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, e, _ := newTestGate(t, reeve.Keyed)
-	trouble := store.Fault{Kind: store.FaultBusy, Err: errors.New("canceling statement")}
+	fault := store.Fault{Kind: store.FaultBusy, Err: errors.New("canceling statement")}
 	var fail, hang atomic.Bool
 	if err := g.Catalogue.AddTool(reeve.MustTool(reeve.Tool{ID: "write", Description: "Writes.", Effect: reeve.Local,
 		TimeoutMS: 2000}, func(ctx context.Context, _ struct{}) (string, error) {
@@ -100,7 +100,7 @@ func TestG19_StoreErrorsAreNotToolFailures(t *testing.T) {
 		case err != nil:
 			return "", err
 		case fail.Load():
-			return "", trouble
+			return "", fault
 		case hang.Load():
 			e.blocksWrites.Store(true)
 			defer e.blocksWrites.Store(false)

@@ -31,7 +31,7 @@ func TestG08_LocalToolCallsAnother(t *testing.T) {
 	for _, tool := range []string{"outer", "inner"} {
 		within = reeve.Errorf(reeve.Unsupported, "not called")
 		if res, err := call(ctx, tool); err != nil || res.IsError || reeve.CodeOf(within) != reeve.Unsupported {
-			t.Errorf("%s: %+v, %v; within it %v", tool, res, err, within)
+			t.Errorf("%s: %+v, %v; nested call: %v", tool, res, err, within)
 		}
 	}
 }

@@ -23,11 +23,11 @@ func TestTruncateOutput(t *testing.T) {
 		"\xff\xff\xff\xff":        "\uFFFD",
 	} {
 		o := g.truncateOutput(text)
-		shown, note, was := strings.Cut(o.content, "\n[output truncated")
+		shown, note, hasNote := strings.Cut(o.content, "\n[output truncated")
 		if shown != want || len(shown) > 10 || !utf8.ValidString(o.content) {
-			t.Errorf("%q became %q", text, o.content)
+			t.Errorf("output %q: got %q", text, o.content)
 		}
-		if o.size != len(text) || was != o.truncated {
+		if o.size != len(text) || hasNote != o.truncated {
 			t.Errorf("%q: size %d, truncated %v, note %q", text, o.size, o.truncated, note)
 		}
 		if o.truncated && string(o.full) != text {
@@ -46,7 +46,7 @@ func (panickingMarshaler) MarshalJSON() ([]byte, error) { panic("no") }
 func TestRenderValue(t *testing.T) {
 	t.Parallel()
 	g := New(Config{})
-	for want, v := range map[string]any{"": nil, "as it is": "as it is", "bytes": []byte("bytes"),
+	for want, v := range map[string]any{"": nil, "a string": "a string", "bytes": []byte("bytes"),
 		`{"a":"<b>"}`: map[string]string{"a": "<b>"}, `[1,2]`: []int{1, 2}, "7": 7} {
 		if got := g.renderValue(v); got != want {
 			t.Errorf("%v is %q", v, got)

@@ -12,7 +12,7 @@ import (
 )
 
 // Adding a pending write does not wait for a running flush, and a write that is added during a flush is not lost.
-func TestG12_PendingWritesCanBeAddedDuringAFlush(t *testing.T) {
+func TestG12_PendingWriteIsAddedDuringFlush(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	var p pendingWrites
@@ -39,16 +39,15 @@ func TestG12_PendingWritesCanBeAddedDuringAFlush(t *testing.T) {
 		}
 		return succeeds("tried again")(ctx)
 	})
-	p.add("another's", func(context.Context) error {
-		return reeve.Errorf(reeve.Conflict,
-			"another process has written it")
+	p.add("conflict", func(context.Context) error {
+		return reeve.Errorf(reeve.Conflict, "another process has written the operation")
 	})
 	if !p.flush(ctx) || len(written) != 0 {
-		t.Errorf("wrote %q, and nothing is left", written)
+		t.Errorf("first flush wrote %q or left no pending write", written)
 	}
 	down = false
 	if p.flush(ctx) {
-		t.Errorf("wrote %q, and something is left", written)
+		t.Errorf("second flush wrote %q and left a pending write", written)
 	}
 	if slices.Sort(written); !slices.Equal(written, []string{"not written", "tried again", "written"}) {
 		t.Errorf("wrote %q", written)
@@ -59,14 +58,14 @@ func TestG12_PendingWritesCanBeAddedDuringAFlush(t *testing.T) {
 func TestG12_StoredResultWins(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		info reeve.ResultInfo
-		ends reeve.State
-		word reeve.Resolution
+		info       reeve.ResultInfo
+		ends       reeve.State
+		resolution reeve.Resolution
 	}{
-		"it was skipped": {reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "left"}, reeve.Unknown,
+		"skipped": {reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "skipped"}, reeve.Unknown,
 			reeve.SkipIt},
-		"it failed":   {reeve.ResultInfo{Status: "error", Code: reeve.ToolFailed, Message: "no"}, reeve.Failed, ""},
-		"it happened": {reeve.ResultInfo{Status: "success"}, reeve.Committed, ""},
+		"failed":    {reeve.ResultInfo{Status: "error", Code: reeve.ToolFailed, Message: "no"}, reeve.Failed, ""},
+		"committed": {reeve.ResultInfo{Status: "success"}, reeve.Committed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,20 +87,20 @@ func TestG12_StoredResultWins(t *testing.T) {
 					return err
 				}
 				return g.DB.Update(ctx, func(tx *store.Tx) error {
-					is, r := op, newResult(tx, "said", c.info)
-					is.State, is.Resolution, is.ResultID, is.Owner = c.ends, c.word, r.ID, ""
+					is, r := op, newResult(tx, "stored result", c.info)
+					is.State, is.Resolution, is.ResultID, is.Owner = c.ends, c.resolution, r.ID, ""
 					return tx.Ledger().TransitionOperation(ctx, op, is, r)
 				})
 			})
 			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send",
 				Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
-			if err != nil || res.State != c.ends || res.Code != c.info.Code || res.Content != "said" {
+			if err != nil || res.State != c.ends || res.Code != c.info.Code || res.Content != "stored result" {
 				t.Errorf("%+v, %v", res, err)
 			}
 			if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 {
 				t.Errorf("%d processed, %d sent; %v", n, sent.Load(), err)
 			}
-			if err := read(); err != nil || op.State != c.ends || op.Resolution != c.word || op.Owner != "" ||
+			if err := read(); err != nil || op.State != c.ends || op.Resolution != c.resolution || op.Owner != "" ||
 				op.ResultID == "" {
 				t.Errorf("%+v, %v", op, err)
 			}
@@ -115,15 +114,15 @@ func TestG12_OutcomeIsRecordedWithoutInvalidData(t *testing.T) {
 	t.Parallel()
 	good := reeve.Token{Class: reeve.EntityID, Name: "a"}
 	for name, c := range map[string]struct {
-		says   []reeve.Token
-		never  string
-		gives  string
-		events int
+		emits         []reeve.Token
+		failingPrefix string
+		content       string // a part of the result
+		events        int
 	}{
-		"a name that is no text": {[]reeve.Token{good, {Class: reeve.EntityID, Name: "a\x00"},
+		"name is not valid text": {[]reeve.Token{good, {Class: reeve.EntityID, Name: "a\x00"},
 			{Class: reeve.EntityID, Name: "\xff"}}, "", "done", 1},
-		"of no class":                {[]reeve.Token{{Class: "rumour", Name: "a"}, good}, "", "done", 1},
-		"the store does not want it": {[]reeve.Token{good}, "INSERT INTO events", "could not be recorded", 0},
+		"unknown class":                {[]reeve.Token{{Class: "unknown", Name: "a"}, good}, "", "done", 1},
+		"the store refuses the events": {[]reeve.Token{good}, "INSERT INTO events", "could not be recorded", 0},
 	} {
 		for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Verifiable, reeve.Unsafe} {
 			t.Run(name+", "+string(effect), func(t *testing.T) {
@@ -134,7 +133,7 @@ func TestG12_OutcomeIsRecordedWithoutInvalidData(t *testing.T) {
 					Effect: effect, Tier: reeve.SideEffecting,
 					Handler: func(_ context.Context, inv *reeve.Invocation) (any, error) {
 						sent.Add(1)
-						inv.EmitAll(c.says)
+						inv.EmitAll(c.emits)
 						inv.UndoWith("act", struct{}{})
 						return "done", nil
 					}}
@@ -146,12 +145,12 @@ func TestG12_OutcomeIsRecordedWithoutInvalidData(t *testing.T) {
 				if err := errors.Join(g.Catalogue.AddTool(tool), g.Open(ctx)); err != nil {
 					t.Fatal(err)
 				}
-				if c.never != "" {
-					e.failingPrefix.Store(&c.never)
+				if c.failingPrefix != "" {
+					e.failingPrefix.Store(&c.failingPrefix)
 				}
 				res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "act",
 					Tools: []string{"act"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
-				if err != nil || res.State != reeve.Committed || !strings.Contains(res.Content, c.gives) ||
+				if err != nil || res.State != reeve.Committed || !strings.Contains(res.Content, c.content) ||
 					len(res.Changed) != c.events {
 					t.Errorf("%+v, %v", res, err)
 				}
@@ -168,10 +167,10 @@ func TestW11_DeliverFailsIfNotRecorded(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, e, _ := newTestGate(t, reeve.Keyed)
-	tool := reeve.Tool{ID: "later", Description: "Answers later.", Parameters: []byte(`{"type":"object"}`),
+	tool := reeve.Tool{ID: "later", Description: "Returns its result later.", Parameters: []byte(`{"type":"object"}`),
 		Effect: reeve.Unsafe, Tier: reeve.SideEffecting, Async: true, TimeoutMS: 3_600_000,
 		Handler: func(context.Context, *reeve.Invocation) (any, error) {
-			return nil, reeve.Errorf(reeve.InProgress, "taken")
+			return nil, reeve.Errorf(reeve.InProgress, "started")
 		}}
 	if err := errors.Join(g.Catalogue.AddTool(tool), g.Open(ctx)); err != nil {
 		t.Fatal(err)
@@ -183,16 +182,17 @@ func TestW11_DeliverFailsIfNotRecorded(t *testing.T) {
 	if n, err := g.Step(ctx); n != 1 || err != nil {
 		t.Fatalf("%d processed; %v", n, err)
 	}
-	never := "UPDATE calls SET state"
-	e.failingPrefix.Store(&never)
-	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "came"}); err == nil {
-		t.Errorf("accepted, and the operation is %s", op.State)
+	prefix := "UPDATE calls SET state"
+	e.failingPrefix.Store(&prefix)
+	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "result"}); err == nil {
+		t.Errorf("Deliver succeeded; the operation is %s", op.State)
 	}
 	e.failingPrefix.Store(nil)
 	if g.pending.flush(ctx) {
 		t.Error("the failed delivery is a pending write")
 	}
-	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "came"}); err != nil || op.State != reeve.Committed {
+	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "result"}); err != nil ||
+		op.State != reeve.Committed {
 		t.Errorf("delivered again: %+v, %v", op, err)
 	}
 }

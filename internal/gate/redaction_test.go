@@ -33,7 +33,7 @@ func TestG21_CanceledReadKeepsSecretsRedacted(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	look := func(ctx context.Context) (shown string, err error) {
+	readRedacted := func(ctx context.Context) (shown string, err error) {
 		err = g.DB.View(ctx, func(s *store.Snap) error {
 			v, err := g.Redaction(ctx, s, "home")
 			if err == nil {
@@ -43,11 +43,11 @@ func TestG21_CanceledReadKeepsSecretsRedacted(t *testing.T) {
 		})
 		return shown, err
 	}
-	for n, whole := 0, false; !whole; n++ {
+	for n, completed := 0, false; !completed; n++ {
 		g.viewCache.invalidate("home")
-		_, err := look(&cancelingContext{ctx, n})
-		whole = err == nil
-		if shown, err := look(ctx); err != nil || strings.Contains(shown, secret) {
+		_, err := readRedacted(&cancelingContext{ctx, n})
+		completed = err == nil
+		if shown, err := readRedacted(ctx); err != nil || strings.Contains(shown, secret) {
 			t.Fatalf("after a read was canceled at %d: %q, %v", n, shown, err)
 		}
 	}
@@ -63,9 +63,9 @@ func TestG26_ExplainWithCanceledContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, whole := 0, false; !whole; n++ {
+	for n, completed := 0, false; !completed; n++ {
 		_, err := g.Explain(&cancelingContext{ctx, n}, "home", res.CallID)
-		if whole = err == nil; !whole && reeve.CodeOf(err) != reeve.Canceled {
+		if completed = err == nil; !completed && reeve.CodeOf(err) != reeve.Canceled {
 			t.Errorf("canceled at %d: %v", n, err)
 		}
 	}

@@ -63,18 +63,19 @@ func TestI10_StoredCircularSchema(t *testing.T) {
 		}
 		p := newTestDecider(reeve.Call{Tool: "round", Args: json.RawMessage(args)}, s)
 		if _, err = p.checkArguments(t.Context()); err == nil {
-			t.Fatalf("%s let %s pass", text, args)
+			t.Fatalf("schema %s accepted %s", text, args)
 		}
 		return reeve.AsError(err)
 	}
-	const round = `{"type":"object","properties":{"b":{"type":"string"}},"dependentSchemas":{"a":{"$ref":"#"}}}`
-	if got := validate(round, `{"a":1}`); got.Code != reeve.Unsupported ||
+	const circular = `{"type":"object","properties":{"b":{"type":"string"}},"dependentSchemas":{"a":{"$ref":"#"}}}`
+	if got := validate(circular, `{"a":1}`); got.Code != reeve.Unsupported ||
 		!strings.Contains(got.Message, `the tool "round"`) || !strings.Contains(got.Message, "cycle") ||
 		!strings.Contains(got.Hint, "the author of the tool") {
 		t.Errorf("%+v", got)
 	}
-	way := `{"type":"object","properties":{"inner":{"anyOf":[{"$ref":"#/properties/inner"},{"type":"string"}]}}}`
-	for text, args := range map[string]string{round: `{"a":1,"b":[]}`, way: `{"inner":[]}`} {
+	alternative := `{"type":"object",
+		"properties":{"inner":{"anyOf":[{"$ref":"#/properties/inner"},{"type":"string"}]}}}`
+	for text, args := range map[string]string{circular: `{"a":1,"b":[]}`, alternative: `{"inner":[]}`} {
 		if got := validate(text, args); got.Code != reeve.Validation || len(got.Fields) != 1 ||
 			got.Fields[0].Expected != "string" || strings.Contains(got.Message, "cycle") {
 			t.Errorf("%s: %+v", args, got)

@@ -9,8 +9,8 @@ import (
 	"reeve"
 )
 
-// The validation of arguments ends even if a schema has very many alternatives: at each of its levels, at each level of
-// the arguments, under not, with a format, and behind a dynamic reference.
+// The validation of arguments ends early if a schema multiplies the work: at each of its levels, at each level of the
+// arguments, under not, with a format, and behind a dynamic reference.
 func TestI10_ValidationIsLimited(t *testing.T) {
 	t.Parallel()
 	nested := strings.Repeat(`{"a":`, 30) + `1` + strings.Repeat(`}`, 30)
@@ -73,7 +73,7 @@ func TestI10_LongArguments(t *testing.T) {
 }
 
 // Arguments with too many values are refused before they are validated.
-func TestI10_ArgumentsOfVeryManyValues(t *testing.T) {
+func TestI10_TooManyArgumentValues(t *testing.T) {
 	t.Parallel()
 	s, err := compile([]byte(`{"properties":{"list":{"items":{"type":"string"}}}}`))
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"reeve/internal/canonjson"
 )
 
-func oracles(t *testing.T, parts ...string) string {
+// oraclePath returns a path in the directory of the test suites.
+func oraclePath(t *testing.T, parts ...string) string {
 	dir := os.Getenv("REEVE_ORACLES")
 	if dir == "" {
 		t.Fatal("REEVE_ORACLES is not set; set it to the directory of the test suites")
@@ -31,7 +32,7 @@ func oracles(t *testing.T, parts ...string) string {
 func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 	t.Parallel()
 	for _, draft := range []string{"draft2020-12", "draft7"} {
-		files, err := filepath.Glob(oracles(t, "jsonschema", draft, "*.json"))
+		files, err := filepath.Glob(oraclePath(t, "jsonschema", draft, "*.json"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no tests in %s: %v", draft, err)
 		}
@@ -75,7 +76,7 @@ func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 				for _, c := range g.Tests {
 					v, err := canonjson.Parse(c.Data)
 					if err != nil {
-						passed++ // a number that a double cannot hold is refused before it is validated
+						passed++ // a number that does not fit into a float64 is refused before validation
 						continue
 					}
 					if got := len(s.check(v, "")) == 0; got != c.Valid {
@@ -91,21 +92,22 @@ func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 	}
 }
 
-// notRight lists calls that the suite declares correct although they do not match its own schemas.
-var notRight = []string{"parallel_multiple_21", "parallel_multiple_94", "simple_python_307"}
+// invalidReferenceCalls lists entries whose calls do not match their own schemas, although the suite declares them
+// correct.
+var invalidReferenceCalls = []string{"parallel_multiple_21", "parallel_multiple_94", "simple_python_307"}
 
 // TestOracle_FunctionCalls registers the tool schemas of the Berkeley Function Calling Leaderboard. It checks that
 // correct calls pass and that each missing required argument is reported.
 func TestOracle_FunctionCalls(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open(oracles(t, "bfcl", "single_turn.jsonl"))
+	f, err := os.Open(oraclePath(t, "bfcl", "single_turn.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<20)
-	entries, tools, right, wrong := 0, 0, 0, 0
+	entries, tools, valid, missing := 0, 0, 0, 0
 	for ; lines.Scan(); entries++ {
 		var e struct {
 			ID    string
@@ -137,41 +139,42 @@ func TestOracle_FunctionCalls(t *testing.T) {
 		}
 		for _, c := range e.Calls {
 			s := schemas[c.Name]
-			v := parsed(t, c.Args)
-			if len(s.check(v, "")) > 0 { // as the gate does: null for an optional argument, and the like
+			v := parseArguments(t, c.Args)
+			if len(s.check(v, "")) > 0 { // repaired as in the gate, such as null for an optional argument
 				r := argumentRepair{}
 				v = r.repairValue(v, s.tree, s.tree, "")
 			}
 			if fields := s.check(v, ""); len(fields) > 0 {
-				if slices.Contains(notRight, e.ID) {
+				if slices.Contains(invalidReferenceCalls, e.ID) {
 					continue
 				}
-				t.Errorf("%s: a right call of %s is refused: %v", e.ID, c.Name, fields)
+				t.Errorf("%s: a correct call of %s is refused: %v", e.ID, c.Name, fields)
 				continue
 			}
-			right++
+			valid++
 			required, _ := s.tree["required"].([]any)
 			for _, name := range required {
 				without := maps.Clone(c.Args)
 				delete(without, name.(string))
 				want := jsonPointer([]string{name.(string)})
-				if !slices.ContainsFunc(s.check(parsed(t, without), ""),
+				if !slices.ContainsFunc(s.check(parseArguments(t, without), ""),
 					func(f reeve.Field) bool { return f.Path == want }) {
-					t.Errorf("%s: %s without %s is not named", e.ID, c.Name, name)
+					t.Errorf("%s: %s: missing argument %s is not reported", e.ID, c.Name, name)
 					continue
 				}
-				wrong++
+				missing++
 			}
 		}
 	}
-	if err := lines.Err(); err != nil || right == 0 {
-		t.Fatalf("%d entries, %d right calls: %v", entries, right, err)
+	if err := lines.Err(); err != nil || valid == 0 {
+		t.Fatalf("%d entries, %d valid calls: %v", entries, valid, err)
 	}
-	t.Logf("%d entries, %d schemas registered, %d right calls passed, %d missing arguments named", entries, tools,
-		right, wrong)
+	t.Logf("%d entries, %d schemas registered, %d correct calls passed, %d missing arguments reported", entries, tools,
+		valid, missing)
 }
 
-func parsed(t *testing.T, args map[string]json.RawMessage) any {
+// parseArguments converts arguments to the form that schema.check expects.
+func parseArguments(t *testing.T, args map[string]json.RawMessage) any {
 	b, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)

@@ -36,14 +36,14 @@ func (c testConn) Exec(ctx context.Context, refused func(store.Fault) error, que
 		return ctx.Err()
 	}
 	if prefix := c.failingPrefix.Load(); prefix != nil && strings.HasPrefix(query, *prefix) {
-		return store.Fault{Kind: store.FaultOther, Err: errors.New("no such change")}
+		return store.Fault{Kind: store.FaultOther, Err: errors.New("write refused")}
 	}
 	return c.Conn.Exec(ctx, refused, query, args...)
 }
 
 func (c testConn) ExecCount(ctx context.Context, query string, args ...any) (int64, error) {
 	if prefix := c.failingPrefix.Load(); prefix != nil && strings.HasPrefix(query, *prefix) {
-		return 0, store.Fault{Kind: store.FaultOther, Err: errors.New("no such change")}
+		return 0, store.Fault{Kind: store.FaultOther, Err: errors.New("write refused")}
 	}
 	return c.Conn.ExecCount(ctx, query, args...)
 }
@@ -83,11 +83,11 @@ func newTestGate(t *testing.T, effect reeve.Effect) (*Gate, *testEngine, *atomic
 	if effect != reeve.Verifiable {
 		tool.Verify = nil
 	}
-	if err := g.Catalogue.AddTool(reeve.MustTool(tool, func(context.Context, struct{}) (string,
-		error) {
+	send := func(context.Context, struct{}) (string, error) {
 		sent.Add(1)
 		return "sent", nil
-	})); err != nil {
+	}
+	if err := g.Catalogue.AddTool(reeve.MustTool(tool, send)); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(g.Open(ctx), db.Update(ctx, func(tx *store.Tx) error {

@@ -18,7 +18,7 @@ func TestG15_FailedOperationIsLogged(t *testing.T) {
 	ctx := t.Context()
 	for name, c := range map[string]struct {
 		change func(*reeve.Agent)
-		says   string
+		log    string // a part of the log
 	}{
 		"damaged": {func(a *reeve.Agent) { a.Config = []byte("{broken") }, "op_1"},
 		"stopped": {func(a *reeve.Agent) { a.StoppedAt = &a.CreatedAt }, ""},
@@ -64,8 +64,8 @@ func TestG15_FailedOperationIsLogged(t *testing.T) {
 			if read(); op.State != reeve.Prepared || op.NextAttemptAt == nil || sent.Load() != 0 {
 				t.Errorf("%d sent: %+v", sent.Load(), op)
 			}
-			if got := log.String(); !strings.Contains(got, c.says) || (c.says == "") != (got == "") {
-				t.Errorf("the log has %q", got)
+			if got := log.String(); !strings.Contains(got, c.log) || (c.log == "") != (got == "") {
+				t.Errorf("log: %q", got)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestG14_WorkerWaitsUntilNextExpiry(t *testing.T) {
 }
 
 // One pass of the worker closes all expired approvals, even if there are more than one batch.
-func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
+func TestG14_ManyApprovalsExpire(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, _, _ := newTestGate(t, reeve.Keyed)
@@ -137,7 +137,7 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 	if err := g.DB.View(ctx, func(s *store.Snap) error {
 		left, err := s.Ledger().DueApprovals(ctx, 101)
 		if len(left) != 0 {
-			t.Errorf("%d are left", len(left))
+			t.Errorf("%d expired approvals are left", len(left))
 		}
 		return err
 	}); err != nil {

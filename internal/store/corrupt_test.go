@@ -36,7 +36,7 @@ func exec(t *testing.T, e store.Engine, query string) {
 	}
 }
 
-// The doctor reads every table of the schema: one that is added needs a check.
+// CorruptRows checks every table of the schema. A new table needs an entry in tableChecks.
 func TestCorruptRowsReadsEveryTable(t *testing.T) {
 	t.Parallel()
 	db, e := open(t)
@@ -52,8 +52,8 @@ func TestCorruptRowsReadsEveryTable(t *testing.T) {
 			if err := rows.Scan(&name); err != nil {
 				return err
 			}
-			index := strings.HasPrefix(name, "emails_") || strings.HasPrefix(name, "notes_words")
-			if !index && !strings.HasPrefix(name, "sqlite_") && name != "goose_db_version" {
+			isSearchIndex := strings.HasPrefix(name, "emails_") || strings.HasPrefix(name, "notes_words")
+			if !isSearchIndex && !strings.HasPrefix(name, "sqlite_") && name != "goose_db_version" {
 				tables = append(tables, name)
 			}
 		}
@@ -69,7 +69,7 @@ func TestCorruptRowsReadsEveryTable(t *testing.T) {
 	}
 }
 
-// An error names the row and the column, and never says what the column holds.
+// The error of a corrupt row names the row and the column, but not the value.
 func TestErrCorruptRow(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -77,9 +77,9 @@ func TestErrCorruptRow(t *testing.T) {
 	if err := db.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Agents().InsertWorkspace(ctx, "home", "Home")
 		for _, id := range []string{"agt_1", "agt_2", "agt_3"} {
-			err = errors.Join(err, tx.Agents().
-				InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: "home", Name: id, Kind: "assistant",
-					Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}))
+			err = errors.Join(err, tx.Agents().InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: "home", Name: id,
+				Kind:      "assistant",
+				Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}))
 		}
 		return err
 	}); err != nil {
@@ -94,51 +94,48 @@ func TestErrCorruptRow(t *testing.T) {
 		if !ok || row.Table != "agents" || row.ID != id || row.Err == nil {
 			t.Fatalf("%s: %v", id, err)
 		}
-		told := reeve.AsError(err)
-		if told.Code != reeve.Corrupt || told.Message != `row "`+id+`" in table agents cannot be read: `+why ||
-			!strings.Contains(told.Hint, "reeve doctor") {
-			t.Errorf("%s: %+v", id, told)
+		userErr := reeve.AsError(err)
+		if userErr.Code != reeve.Corrupt || userErr.Message != `row "`+id+`" in table agents cannot be read: `+why ||
+			!strings.Contains(userErr.Hint, "reeve doctor") {
+			t.Errorf("%s: %+v", id, userErr)
 		}
 	}
 	if err := db.View(ctx, func(s *store.Snap) error {
-		_, err := s.Agents().
-			ListAgents(ctx, "home", "", 10)
+		_, err := s.Agents().ListAgents(ctx, "home", "", 10)
 		return err
 	}); reeve.CodeOf(err) != reeve.Corrupt {
-		t.Errorf("a list: %v", err)
+		t.Errorf("list with a corrupt row: %v", err)
 	}
 	if err := db.View(ctx, func(s *store.Snap) error {
-		_, err := s.Agents().
-			GetAgent(ctx, "home", "agt_3")
+		_, err := s.Agents().GetAgent(ctx, "home", "agt_3")
 		return err
 	}); err != nil {
-		t.Errorf("another row: %v", err)
+		t.Errorf("intact row: %v", err)
 	}
 	rows, err := db.CorruptRows(ctx)
 	if err != nil || len(rows) != 2 || rows[0].ID != "agt_1" || rows[1].ID != "agt_2" {
 		t.Errorf("found %v, %v", rows, err)
 	}
-	gone, cancel := context.WithCancel(ctx)
+	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := db.View(gone, func(s *store.Snap) error {
-		_, err := s.Agents().
-			GetAgent(gone, "home", "agt_3")
+	if err := db.View(canceled, func(s *store.Snap) error {
+		_, err := s.Agents().GetAgent(canceled, "home", "agt_3")
 		return err
 	}); reeve.CodeOf(err) != reeve.Canceled {
-		t.Errorf("a caller that went away: %v", err)
+		t.Errorf("canceled caller: %v", err)
 	}
 }
 
-// A query that works for everybody skips a row that cannot be read, and logs it once.
+// A query that serves all agents skips a corrupt row and logs it once.
 func TestSkippedRowsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	db, e := open(t)
-	var said strings.Builder
-	db.SetLogger(slog.New(slog.NewTextHandler(&said, nil)))
+	var logs strings.Builder
+	db.SetLogger(slog.New(slog.NewTextHandler(&logs, nil)))
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.Agents().PutTool(ctx, reeve.Tool{ID: "bad"}), tx.Agents().
-			PutTool(ctx, reeve.Tool{ID: "good"}))
+		return errors.Join(tx.Agents().PutTool(ctx, reeve.Tool{ID: "bad"}),
+			tx.Agents().PutTool(ctx, reeve.Tool{ID: "good"}))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -147,14 +144,14 @@ func TestSkippedRowsAreLoggedOnce(t *testing.T) {
 		if err := db.View(ctx, func(s *store.Snap) error {
 			list, err := s.Agents().Catalogue(ctx, "home")
 			if len(list) != 1 || list[0].ID != "good" {
-				t.Errorf("the catalogue has %+v", list)
+				t.Errorf("catalogue: %+v", list)
 			}
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := strings.Count(said.String(), "table=tools id=bad"); n != 1 {
-		t.Errorf("it is logged %d times: %s", n, said.String())
+	if n := strings.Count(logs.String(), "table=tools id=bad"); n != 1 {
+		t.Errorf("the row was logged %d times: %s", n, logs.String())
 	}
 }

@@ -1,6 +1,6 @@
 package store
 
-// CheckedTables names the tables that CorruptRows reads.
+// CheckedTables returns the names of the tables that CorruptRows reads.
 func CheckedTables() (names []string) {
 	for _, c := range tableChecks {
 		names = append(names, c.table)

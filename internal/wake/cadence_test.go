@@ -21,12 +21,12 @@ func TestCadenceOnce(t *testing.T) {
 		{" 2026-03-01T07:00 ", "", "2026-03-01T07:00:00Z"},
 		{"2026-03-01T07:00", "Europe/Berlin", "2026-03-01T06:00:00Z"},
 		{"2026-07-01 07:00:30", "Europe/Berlin", "2026-07-01T05:00:30Z"},
-		{"2026-03-08T02:30", "America/New_York", "2026-03-08T07:00:00Z"}, // in the gap: its end
-		{"2026-11-01T01:30", "America/New_York", "2026-11-01T05:30:00Z"}, // twice: the first
-		{"2011-12-30T09:00", "Pacific/Apia", "2011-12-30T10:00:00Z"},     // never was
+		{"2026-03-08T02:30", "America/New_York", "2026-03-08T07:00:00Z"}, // in the gap, so at its end
+		{"2026-11-01T01:30", "America/New_York", "2026-11-01T05:30:00Z"}, // occurs twice, so the first
+		{"2011-12-30T09:00", "Pacific/Apia", "2011-12-30T10:00:00Z"},     // a day that the zone skipped
 	} {
-		c := cadence(t, KindOnce, k.value, k.zone)
-		want := instant(t, k.want)
+		c := mustParseCadence(t, KindOnce, k.value, k.zone)
+		want := mustParseTime(t, k.want)
 		if got, ok := c.Next(want.Add(-time.Millisecond)); !ok || !got.Equal(want) {
 			t.Errorf("%q in %q: %v %v, want %v", k.value, k.zone, got, ok, want)
 		}
@@ -52,7 +52,7 @@ func TestCadenceInterval(t *testing.T) {
 		"PT15M": 15 * time.Minute, "pt1h30m": 90 * time.Minute, "P1D": day, "P1W": 7 * day, "P1DT12H": 36 * time.Hour,
 		"PT90S": 90 * time.Second,
 	} {
-		c := cadence(t, KindInterval, value, "Europe/Berlin")
+		c := mustParseCadence(t, KindInterval, value, "Europe/Berlin")
 		if got, ok := c.MinInterval(); !ok || got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
@@ -61,7 +61,7 @@ func TestCadenceInterval(t *testing.T) {
 			t.Errorf("%q: %v", value, got)
 		}
 	}
-	for _, c := range []Cadence{{}, cadence(t, KindOnce, "2026-03-01T07:00:00Z", "")} {
+	for _, c := range []Cadence{{}, mustParseCadence(t, KindOnce, "2026-03-01T07:00:00Z", "")} {
 		if got, ok := c.Next(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)); ok || !got.IsZero() || c.Location() == nil {
 			t.Errorf("%+v fires at %v", c, got)
 		}
@@ -72,7 +72,7 @@ func TestCadenceInterval(t *testing.T) {
 func TestCadenceIntervalDoesNotDrift(t *testing.T) {
 	t.Parallel()
 	anchor := time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC)
-	c := cadence(t, KindInterval, "15m", "").WithAnchor(anchor)
+	c := mustParseCadence(t, KindInterval, "15m", "").WithAnchor(anchor)
 	for _, k := range []struct {
 		after time.Duration
 		want  time.Duration
@@ -84,7 +84,7 @@ func TestCadenceIntervalDoesNotDrift(t *testing.T) {
 		}
 	}
 	if got, ok := c.Next(anchor.AddDate(1000, 0, 0)); ok {
-		t.Errorf("a thousand years on: %v", got)
+		t.Errorf("after a thousand years: %v", got)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestCadenceRefused(t *testing.T) {
 	}
 }
 
-func TestZonesKeepsZones(t *testing.T) {
+func TestZonesCachesLocations(t *testing.T) {
 	t.Parallel()
 	var z Zones
 	a, _ := z.ParseCadence(KindCron, "@daily", "Europe/Berlin")
@@ -156,10 +156,10 @@ func TestZonesKeepsZones(t *testing.T) {
 // The same wall-clock time in another zone is another instant.
 func TestCadenceZoneChangeKeepsWallClock(t *testing.T) {
 	t.Parallel()
-	at := instant(t, "2026-06-01T12:00:00Z")
+	at := mustParseTime(t, "2026-06-01T12:00:00Z")
 	for zone, want := range map[string]string{"Europe/Berlin": "2026-06-02T05:00:00Z",
 		"America/New_York": "2026-06-02T11:00:00Z", "": "2026-06-02T07:00:00Z"} {
-		if got, _ := cadence(t, KindCron, "0 7 * * *", zone).Next(at); !got.Equal(instant(t, want)) {
+		if got, _ := mustParseCadence(t, KindCron, "0 7 * * *", zone).Next(at); !got.Equal(mustParseTime(t, want)) {
 			t.Errorf("%s: %v, want %s", zone, got, want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestDue(t *testing.T) {
 	for _, k := range []struct {
 		what, kind, value, last, now string
 		m                            reeve.Misfire
-		run                          string // with + for a catch-up
+		run                          string // a catch-up starts with +
 		missed                       string
 		more                         bool
 		next                         string
@@ -183,14 +183,14 @@ func TestDue(t *testing.T) {
 			"2026-06-03T07:00Z"},
 		{"late", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:02Z", "", "+2026-06-02T07:00Z", "", false,
 			"2026-06-03T07:00Z"},
-		{"asleep for three days", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T12:00Z", "",
+		{"three days late", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T12:00Z", "",
 			"+2026-06-04T07:00Z", "2026-06-02T07:00Z 2026-06-03T07:00Z", false, "2026-06-05T07:00Z"},
-		{"asleep and awake on the dot", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T07:00Z", reeve.CatchUpOnce,
+		{"two missed, the last on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T07:00Z", reeve.CatchUpOnce,
 			"+2026-06-04T07:00Z", "2026-06-02T07:00Z 2026-06-03T07:00Z", false, "2026-06-05T07:00Z"},
 		{"clock back an hour after a run", KindCron, daily, "2026-06-02T07:00Z", "2026-06-02T06:00Z", "", "", "", false,
 			"2026-06-03T07:00Z"},
-		{"and again at the same time", KindCron, daily, "2026-06-02T07:00Z", "2026-06-02T07:00Z", "", "", "", false,
-			"2026-06-03T07:00Z"},
+		{"a second time at the same instant", KindCron, daily, "2026-06-02T07:00Z", "2026-06-02T07:00Z", "", "", "",
+			false, "2026-06-03T07:00Z"},
 		{"clock forward a day", KindCron, daily, "2026-06-02T07:00Z", "2026-06-03T08:00Z", "", "+2026-06-03T07:00Z", "",
 			false, "2026-06-04T07:00Z"},
 		{"skip, on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-02T07:00Z", reeve.SkipMissed,
@@ -199,16 +199,16 @@ func TestDue(t *testing.T) {
 			"2026-06-02T07:00Z 2026-06-03T07:00Z", false, "2026-06-04T07:00Z"},
 		{"skip, the last on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-03T07:00Z", reeve.SkipMissed,
 			"2026-06-03T07:00Z", "2026-06-02T07:00Z", false, "2026-06-04T07:00Z"},
-		{"all within a day", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T07:00Z", reeve.RunAll,
+		{"run all, within a day", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T07:00Z", reeve.RunAll,
 			"+2026-06-03T07:00Z 2026-06-04T07:00Z", "2026-06-02T07:00Z", false, "2026-06-05T07:00Z"},
-		{"all within a limit", KindCron, "* * * * *", "2026-06-01T00:00Z", "2026-06-01T09:30Z", reeve.RunAll,
+		{"run all, up to the limit", KindCron, "* * * * *", "2026-06-01T00:00Z", "2026-06-01T09:30Z", reeve.RunAll,
 			"+2026-06-01T07:51Z .. 2026-06-01T09:30Z (100)", "2026-06-01T06:11Z .. 2026-06-01T07:50Z (100)", true,
 			"2026-06-01T09:31Z"},
-		{"all beyond the window", KindCron, "0 7 1 * *", "2026-06-01T07:00Z", "2026-07-02T12:00Z", reeve.RunAll,
+		{"run all, beyond the window", KindCron, "0 7 1 * *", "2026-06-01T07:00Z", "2026-07-02T12:00Z", reeve.RunAll,
 			"", "2026-07-01T07:00Z", false, "2026-08-01T07:00Z"},
-		{"missed ones have a limit", KindCron, hourly, "2026-06-01T00:00Z", "2026-06-11T00:30Z", "",
+		{"limit of missed firings", KindCron, hourly, "2026-06-01T00:00Z", "2026-06-11T00:30Z", "",
 			"+2026-06-11T00:00Z", "2026-06-06T20:00Z .. 2026-06-10T23:00Z (100)", true, "2026-06-11T01:00Z"},
-		{"years of minutes", KindCron, "* * * * *", "2016-06-01T00:00Z", "2026-06-01T00:00Z", "",
+		{"a firing per minute, ten years late", KindCron, "* * * * *", "2016-06-01T00:00Z", "2026-06-01T00:00Z", "",
 			"+2026-06-01T00:00Z", "2026-05-31T22:20Z .. 2026-05-31T23:59Z (100)", true, "2026-06-01T00:01Z"},
 		{"once, late", KindOnce, "2026-06-01T07:00", "2026-05-01T00:00Z", "2026-06-02T00:00Z", "", "+2026-06-01T07:00Z",
 			"", false, ""},
@@ -217,16 +217,16 @@ func TestDue(t *testing.T) {
 		{"once, done", KindOnce, "2026-06-01T07:00", "2026-06-01T07:00Z", "2026-06-02T00:00Z", "", "", "", false, ""},
 		{"interval keeps its grid", KindInterval, "40m", "2026-06-01T00:00Z", "2026-06-01T02:30Z", "",
 			"+2026-06-01T02:00Z", "2026-06-01T00:40Z 2026-06-01T01:20Z", false, "2026-06-01T02:40Z"},
-		{"interval, years of them", KindInterval, "1m", "2016-06-01T00:00Z", "2026-06-01T00:00Z", "",
+		{"interval, ten years late", KindInterval, "1m", "2016-06-01T00:00Z", "2026-06-01T00:00Z", "",
 			"+2026-06-01T00:00Z", "2026-05-31T22:20Z .. 2026-05-31T23:59Z (100)", true, "2026-06-01T00:01Z"},
 	} {
 		t.Run(k.what, func(t *testing.T) {
-			c := cadence(t, k.kind, k.value, "")
-			minute := func(s string) time.Time { return instant(t, strings.Replace(s, "Z", ":00Z", 1)) }
+			c := mustParseCadence(t, k.kind, k.value, "")
+			minute := func(s string) time.Time { return mustParseTime(t, strings.Replace(s, "Z", ":00Z", 1)) }
 			d := c.Due(minute(k.last), minute(k.now), k.m)
 			var run []string
 			for _, f := range d.Run {
-				s := shown(c, []time.Time{f.At})[0]
+				s := formatTimes(c, []time.Time{f.At})[0]
 				if f.CatchUp {
 					s = "+" + s
 				}
@@ -234,18 +234,18 @@ func TestDue(t *testing.T) {
 			}
 			next := ""
 			if !d.Next.IsZero() {
-				next = shown(c, []time.Time{d.Next})[0]
+				next = formatTimes(c, []time.Time{d.Next})[0]
 			}
-			brief := func(list []string) string {
+			abbreviate := func(list []string) string {
 				if n := len(list); n > 4 {
 					return fmt.Sprintf("%s .. %s (%d)", list[0], list[n-1], n)
 				}
 				return strings.Join(list, " ")
 			}
-			if got := brief(run); got != k.run {
+			if got := abbreviate(run); got != k.run {
 				t.Errorf("runs %q, want %q", got, k.run)
 			}
-			if got := brief(shown(c, d.Missed)); got != k.missed || d.More != k.more {
+			if got := abbreviate(formatTimes(c, d.Missed)); got != k.missed || d.More != k.more {
 				t.Errorf("missed %q %v, want %q %v", got, d.More, k.missed, k.more)
 			}
 			if next != k.next {
@@ -255,7 +255,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// No instant runs twice and none runs early, whatever the clock does.
+// No firing runs twice or early, even if the clock goes back.
 func TestDueNeverRepeats(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -272,21 +272,21 @@ func TestDueNeverRepeats(t *testing.T) {
 		for range 30 {
 			now = now.Add(time.Duration(rapid.IntRange(-90, 6000).Draw(t, "minutes")) * time.Minute)
 			d := c.Due(last, now, m)
-			var dealt []time.Time
-			dealt = append(dealt, d.Missed...)
+			var handled []time.Time
+			handled = append(handled, d.Missed...)
 			for _, f := range d.Run {
-				dealt = append(dealt, f.At)
+				handled = append(handled, f.At)
 			}
 			if len(d.Run) > maxDue || len(d.Missed) > maxDue {
 				t.Fatalf("%d runs, %d missed", len(d.Run), len(d.Missed))
 			}
-			for _, at := range dealt {
+			for _, at := range handled {
 				if !at.After(last) || at.After(now) {
 					t.Fatalf("%v is not after %v and up to %v", at, last, now)
 				}
 				last = at
 			}
-			if !d.Next.After(last) || len(dealt) > 0 && !d.Next.After(now) {
+			if !d.Next.After(last) || len(handled) > 0 && !d.Next.After(now) {
 				t.Fatalf("next %v, last %v, now %v", d.Next, last, now)
 			}
 			if want := c.WithAnchor(last).Upcoming(last, 1)[0]; !want.Equal(d.Next) {

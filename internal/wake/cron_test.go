@@ -14,8 +14,8 @@ import (
 	"reeve/internal/cron"
 )
 
-// cadence parses a cadence or fails the test.
-func cadence(t testing.TB, kind, value, zone string) Cadence {
+// mustParseCadence parses a cadence and fails the test if it is invalid.
+func mustParseCadence(t testing.TB, kind, value, zone string) Cadence {
 	t.Helper()
 	c, err := new(Zones).ParseCadence(kind, value, zone)
 	if err != nil {
@@ -24,8 +24,8 @@ func cadence(t testing.TB, kind, value, zone string) Cadence {
 	return c
 }
 
-// instant parses an RFC 3339 instant.
-func instant(t testing.TB, s string) time.Time {
+// mustParseTime parses an RFC 3339 time and fails the test if it is invalid.
+func mustParseTime(t testing.TB, s string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -34,8 +34,8 @@ func instant(t testing.TB, s string) time.Time {
 	return at
 }
 
-// shown formats instants in a zone.
-func shown(c Cadence, times []time.Time) []string {
+// formatTimes formats times in the zone of a cadence.
+func formatTimes(c Cadence, times []time.Time) []string {
 	out := []string{}
 	for _, at := range times {
 		out = append(out, at.In(c.Location()).Format("2006-01-02T15:04Z07:00"))
@@ -87,8 +87,8 @@ func TestCronFields(t *testing.T) {
 		{"@midnight", "2026-01-02T00:00Z 2026-01-03T00:00Z 2026-01-04T00:00Z"},
 		{"@hourly", "2026-01-01T01:00Z 2026-01-01T02:00Z 2026-01-01T03:00Z"},
 	} {
-		c := cadence(t, KindCron, k.expr, "")
-		if got := strings.Join(shown(c, c.Upcoming(instant(t, from), 3)), " "); got != k.want {
+		c := mustParseCadence(t, KindCron, k.expr, "")
+		if got := strings.Join(formatTimes(c, c.Upcoming(mustParseTime(t, from), 3)), " "); got != k.want {
 			t.Errorf("%q:\n got %s\nwant %s", k.expr, got, k.want)
 		}
 	}
@@ -147,7 +147,7 @@ func TestCronRefused(t *testing.T) {
 			continue
 		}
 		if len(e.Fields) != 1 || e.Fields[0].Path != "/value" || e.Fields[0].Expected == "" {
-			t.Errorf("%q: fields %+v do not say where and what was expected", k.expr, e.Fields)
+			t.Errorf("%q: fields %+v lack the path or the expected value", k.expr, e.Fields)
 		}
 	}
 	_, err := new(Zones).ParseCadence(KindCron, "* 22-2 * * *", "")
@@ -208,25 +208,26 @@ func TestCronClockChanges(t *testing.T) {
 			"2016-03-27T02:00+02:00 2016-03-28T02:00+03:00"},
 	} {
 		t.Run(k.what, func(t *testing.T) {
-			c := cadence(t, KindCron, k.expr, k.zone)
+			c := mustParseCadence(t, KindCron, k.expr, k.zone)
 			want := strings.Fields(k.want)
-			if got := shown(c, c.Upcoming(instant(t, k.from), len(want))); !slices.Equal(got, want) {
+			if got := formatTimes(c, c.Upcoming(mustParseTime(t, k.from), len(want))); !slices.Equal(got, want) {
 				t.Errorf("%q in %s from %s:\n got %v\nwant %v", k.expr, k.zone, k.from, got, want)
 			}
 		})
 	}
 }
 
-func TestCronFarAway(t *testing.T) {
+func TestCronFarFuture(t *testing.T) {
 	t.Parallel()
-	c := cadence(t, KindCron, "0 0 29 2 *", "Europe/Berlin")
-	got, ok := c.Next(instant(t, "2096-03-01T00:00:00Z"))
-	if want := instant(t, "2104-02-28T23:00:00Z"); !ok || !got.Equal(want) {
-		t.Errorf("over the year 2100: %v %v, want %v", got, ok, want)
+	c := mustParseCadence(t, KindCron, "0 0 29 2 *", "Europe/Berlin")
+	got, ok := c.Next(mustParseTime(t, "2096-03-01T00:00:00Z"))
+	if want := mustParseTime(t, "2104-02-28T23:00:00Z"); !ok || !got.Equal(want) {
+		t.Errorf("across the year 2100: %v %v, want %v", got, ok, want)
 	}
 	for _, after := range []time.Time{{}, time.Unix(-1<<40, 0), time.Unix(1<<40, 0), time.UnixMilli(-1)} {
 		for _, expr := range []string{"* * * * *", "30 2 29 2 *", "30 2/24 29 2 *"} {
-			if got, ok := cadence(t, KindCron, expr, "America/New_York").Next(after); !ok || !got.After(after) {
+			c := mustParseCadence(t, KindCron, expr, "America/New_York")
+			if got, ok := c.Next(after); !ok || !got.After(after) {
 				t.Errorf("%q after %v: %v %v", expr, after, got, ok)
 			}
 		}
@@ -240,7 +241,7 @@ func TestCronLastDayOfFarLeapYear(t *testing.T) {
 		for year := 2036; year < 2080; year++ {
 			at := time.Date(year, 12, 29, 12, 0, 0, 0, time.UTC)
 			for _, expr := range []string{"30 */6 * * *", "30 6 * * *"} {
-				times := cadence(t, KindCron, expr, zone).Upcoming(at, 20)
+				times := mustParseCadence(t, KindCron, expr, zone).Upcoming(at, 20)
 				for i := 1; i < len(times); i++ {
 					if gap := times[i].Sub(times[i-1]); gap != times[1].Sub(times[0]) {
 						t.Fatalf("%q in %s: %v after %v", expr, zone, gap, times[i-1])
@@ -269,12 +270,12 @@ func TestCronMinInterval(t *testing.T) {
 		{"0 7 * * *", "Asia/Kolkata", day},
 		{"0 7 * * *", "Europe/Berlin", 23 * time.Hour},
 		{"30 1 * * *", "America/New_York", 23 * time.Hour},
-		{"30 2,3 * * *", "America/New_York", 30 * time.Minute}, // 2:30 is put off to 3:00
+		{"30 2,3 * * *", "America/New_York", 30 * time.Minute}, // 2:30 moves to 3:00
 		{"59 2,3 * * *", "America/New_York", 59 * time.Minute},
 		{"1 3 * * *", "America/New_York", 23 * time.Hour},
 		{"30 1/24 * * *", "America/New_York", time.Hour},           // in both passes
 		{"*/45 * * * *", "Australia/Lord_Howe", 15 * time.Minute},  // 45 to 0
-		{"50 0-23 * * *", "Australia/Lord_Howe", 30 * time.Minute}, // 1:50 comes twice
+		{"50 0-23 * * *", "Australia/Lord_Howe", 30 * time.Minute}, // 1:50 occurs twice
 		{"0 0 * * 1", "UTC", 7 * day},                              // weekly
 		{"0 7 * * 1", "Europe/Berlin", 7*day - time.Hour},          // weekly
 		{"0 7 * * 1,3", "UTC", 2 * day},                            //
@@ -293,11 +294,11 @@ func TestCronMinInterval(t *testing.T) {
 		{"0 6,18 * * *", "Africa/Casablanca", 11 * time.Hour},                // changes by Ramadan
 		{"0 5,6 1 1 *", "America/Sao_Paulo", time.Hour},                      //
 		{"0 0 * * *", "America/Havana", 23 * time.Hour},                      //
-		{"0,30 0 * * *", "America/Havana", 30 * time.Minute},                 // both put off to 1:00, as one
-		{"30 0,1 * * *", "America/Havana", 30 * time.Minute},                 // 0:30 put off to 1:00
-		{"15 2 * * *", "Australia/Lord_Howe", 23*time.Hour + 45*time.Minute}, // put off by 15 minutes, once
+		{"0,30 0 * * *", "America/Havana", 30 * time.Minute},                 // both move to 1:00, as one firing
+		{"30 0,1 * * *", "America/Havana", 30 * time.Minute},                 // 0:30 moves to 1:00
+		{"15 2 * * *", "Australia/Lord_Howe", 23*time.Hour + 45*time.Minute}, // moves by 15 minutes once
 	} {
-		got, ok := cadence(t, KindCron, k.expr, k.zone).MinInterval()
+		got, ok := mustParseCadence(t, KindCron, k.expr, k.zone).MinInterval()
 		if !ok || got != k.want {
 			t.Errorf("%q in %s: %v, want %v", k.expr, k.zone, got, k.want)
 		}
@@ -311,6 +312,7 @@ type field struct {
 	free bool
 }
 
+// drawField draws a random field with values from low to high.
 func drawField(t *rapid.T, name string, low, high int) field {
 	if rapid.Bool().Draw(t, name+" is a star") {
 		return span("*", low, high, 1, true)
@@ -344,6 +346,7 @@ func drawField(t *rapid.T, name string, low, high int) field {
 	return out
 }
 
+// span returns a field with the values from a to b in steps.
 func span(text string, a, b, step int, free bool) field {
 	f := field{text: text, set: map[int]bool{}, free: free}
 	for v := a; v <= b; v += step {
@@ -352,6 +355,7 @@ func span(text string, a, b, step int, free bool) field {
 	return f
 }
 
+// model is a cron expression as the values of its five fields.
 type model [5]field
 
 func drawModel(t *rapid.T) model {
@@ -364,8 +368,8 @@ func (m model) String() string {
 	return strings.Join([]string{m[0].text, m[1].text, m[2].text, m[3].text, m[4].text}, " ")
 }
 
-// shows reports whether a wall clock time matches the expression.
-func (m model) shows(wall time.Time) bool {
+// matches reports whether a wall clock time matches the expression.
+func (m model) matches(wall time.Time) bool {
 	day, weekday := m[2].set[wall.Day()], m[4].set[int(wall.Weekday())]
 	date := day && weekday
 	if !m[2].free && !m[4].free {
@@ -385,9 +389,9 @@ func (m model) scan(after, before time.Time, zone *time.Location) (time.Time, bo
 	high := wallOf(start) // the latest time that the clock has shown
 	for t := start.Add(time.Minute); t.Before(before); t = t.Add(time.Minute) {
 		wall := wallOf(t)
-		fires := elapsed && m.shows(wall)
+		fires := elapsed && m.matches(wall)
 		for w := high.Add(time.Minute); !w.After(wall); w = w.Add(time.Minute) {
-			fires = fires || !elapsed && m.shows(w) // shown now for the first time, or jumped over just now
+			fires = fires || !elapsed && m.matches(w) // shown for the first time now, or skipped by the clock now
 		}
 		if wall.After(high) {
 			high = wall
@@ -404,7 +408,7 @@ var propertyZones = []string{"UTC", "Europe/Berlin", "America/New_York", "Americ
 	"Australia/Lord_Howe", "Pacific/Chatham", "America/St_Johns", "Asia/Kathmandu", "Asia/Gaza", "Antarctica/Troll",
 	"Pacific/Apia"}
 
-func TestCronNextIsTheScan(t *testing.T) {
+func TestCronNextEqualsScan(t *testing.T) {
 	t.Parallel()
 	var zones Zones
 	rapid.Check(t, func(t *rapid.T) {
@@ -445,7 +449,7 @@ func TestCronNextIsTheScan(t *testing.T) {
 	})
 }
 
-func TestCronMinIntervalIsNeverUndercut(t *testing.T) {
+func TestCronMinIntervalIsLowerBound(t *testing.T) {
 	t.Parallel()
 	var zones Zones
 	rapid.Check(t, func(t *rapid.T) {
@@ -463,7 +467,7 @@ func TestCronMinIntervalIsNeverUndercut(t *testing.T) {
 		times := c.Upcoming(at, 300)
 		for i := 1; i < len(times); i++ {
 			if gap := times[i].Sub(times[i-1]); gap < least {
-				t.Fatalf("%q: %v from %v, but at least %v was promised", m, gap, times[i-1], least)
+				t.Fatalf("%q: %v after %v, less than the minimum of %v", m, gap, times[i-1], least)
 			}
 		}
 	})
@@ -478,8 +482,8 @@ func TestCronFieldOrderAndSpaceDoNotMatter(t *testing.T) {
 		a := fmt.Sprintf("%d,%d,%d,%d,%d * * * *", list[0], list[1], list[2], list[3], list[4])
 		slices.Sort(list)
 		b := fmt.Sprintf("%d,%d,%d,%d,%d\t* *  * *\n", list[0], list[1], list[2], list[3], list[4])
-		x, y := cadence(t, KindCron, a, "").Upcoming(at, 9), cadence(t, KindCron, b, "").Upcoming(at, 9)
-		if !slices.Equal(x, y) {
+		x, y := mustParseCadence(t, KindCron, a, ""), mustParseCadence(t, KindCron, b, "")
+		if !slices.Equal(x.Upcoming(at, 9), y.Upcoming(at, 9)) {
 			t.Fatalf("%q and %q differ", a, b)
 		}
 	}
@@ -505,7 +509,7 @@ func FuzzParseCron(f *testing.F) {
 		}
 		next, ok := c.Next(after, zone)
 		if !ok || !next.After(after) {
-			t.Fatalf("%q parses and never fires: %v %v", s, next, ok)
+			t.Fatalf("%q is valid and never fires: %v %v", s, next, ok)
 		}
 		if c.MinGap(zone) < time.Minute {
 			t.Fatalf("%q: gap %v", s, c.MinGap(zone))

@@ -32,8 +32,8 @@ type harness struct {
 // brain calls do for each run, and counts runs.
 type brain struct {
 	mu    sync.Mutex
-	do    func(ctx context.Context, run reeve.Run) reeve.RunEnd // default: complete at once
-	busy  map[string]int                                        // runs under way, by agent
+	do    func(ctx context.Context, run reeve.Run) reeve.RunEnd // default: complete immediately
+	busy  map[string]int                                        // active runs, by agent
 	most  map[string]int                                        // maximum of busy, by agent
 	ends  map[string]int                                        // number of final ends, by run key
 	order []reeve.Run
@@ -95,8 +95,7 @@ func (w *harness) restart(db *store.DB, limits Limits) {
 	w.n++
 	process := fmt.Sprint("proc_", w.n)
 	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error {
-		return tx.System().
-			RegisterProcess(w.t.Context(), process)
+		return tx.System().RegisterProcess(w.t.Context(), process)
 	}))
 	w.Queue, w.Planner = NewQueue(db), NewPlanner(limits)
 	s, err := NewScheduler(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Queue: w.Queue,

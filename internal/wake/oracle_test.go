@@ -15,7 +15,7 @@ func TestOracleCron(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("REEVE_ORACLES")
 	if dir == "" {
-		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")
+		t.Fatal("REEVE_ORACLES is not set; set it to the directory of the test suites")
 	}
 	raw, err := os.ReadFile(filepath.Join(dir, "cron", "consensus.json"))
 	if err != nil {

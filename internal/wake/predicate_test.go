@@ -67,12 +67,12 @@ func TestL06_FieldsAreDocumented(t *testing.T) {
 		"rating": reeve.Rating{}} {
 		var want, got []string
 		if kind == "checklist_item" {
-			want = append(want, "`task_id`") // of its checklist
+			want = append(want, "`task_id`") // the task of its checklist
 		}
 		for f := range reflect.TypeOf(v).Fields() {
 			tag, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch {
-			// of all, and none of its own
+			// common fields, and fields with other entities
 			case f.Anonymous || slices.Contains([]string{"items", "blocks", "pinned_task_ids"}, tag):
 			case option == "omitempty":
 				want = append(want, "(`"+tag+"`)")
@@ -85,7 +85,7 @@ func TestL06_FieldsAreDocumented(t *testing.T) {
 		got = name.FindAllString(row, -1)
 		slices.Sort(want)
 		if slices.Sort(got); !slices.Equal(got, want) {
-			t.Errorf("%s: documented are %v, there are %v", kind, got, want)
+			t.Errorf("%s: documented fields %v, want %v", kind, got, want)
 		}
 	}
 }

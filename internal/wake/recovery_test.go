@@ -18,12 +18,12 @@ import (
 )
 
 // failingReader fails to read the entity "bad".
-type failingReader struct{ looks int }
+type failingReader struct{ reads int }
 
 func (b *failingReader) Entities(_ context.Context, _ *store.Snap, _ store.JournalScope, _ string,
 	ids []string) ([]map[string]any, error) {
 	if slices.Contains(ids, "bad") {
-		b.looks++
+		b.reads++
 		return nil, reeve.Errorf(reeve.Internal, "no")
 	}
 	return []map[string]any{{"fine": true}}, nil
@@ -31,11 +31,11 @@ func (b *failingReader) Entities(_ context.Context, _ *store.Snap, _ store.Journ
 
 // A wake whose entities cannot be read is tried maxReadAttempts times and then skipped with a reason. It blocks neither
 // other agents nor other wakes of its agent. If a later attempt succeeds, the wake is served.
-func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
+func TestL08_UnreadableWakeBlocksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
-		look := &failingReader{}
-		w.Entities = look
+		reader := &failingReader{}
+		w.Entities = reader
 		w.insertAgent("a", 0, "TASK")
 		w.insertAgent("b", 0)
 		w.update(func(tx *store.Tx) error {
@@ -65,8 +65,8 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		w.checkAllEnded()
-		if look.looks != maxReadAttempts {
-			t.Errorf("%d attempts, want %d", look.looks, maxReadAttempts)
+		if reader.reads != maxReadAttempts {
+			t.Errorf("%d attempts, want %d", reader.reads, maxReadAttempts)
 		}
 		for _, k := range w.listWakes("b") {
 			if bad := k.OperationID == "op_1"; bad != (k.State == reeve.WakeSkipped) ||
@@ -101,7 +101,7 @@ func (workingReader) Entities(context.Context, *store.Snap, store.JournalScope,
 
 // A run that crashes its server is resumed MaxAttempts times and then fails with code Crashed. Its user is notified
 // whatever the notification policy. An orderly stop does not count as a crash.
-func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
+func TestL08_CrashingRunIsNotResumedForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("a", 0, "TASK")
@@ -111,7 +111,7 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 			s.Notify = reeve.NotifyNever
 			return errors.Join(err, tx.Queue().PutTimer(t.Context(), s))
 		})
-		if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
+		if _, err := w.Wake(t.Context(), home, "a", "ann", "", "manual"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
@@ -122,13 +122,13 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 			return len(runs)
 		}
 		for range 3 { // orderly stops do not count
-			gone, cancel := context.WithCancel(t.Context())
+			canceled, cancel := context.WithCancel(t.Context())
 			runs, _, err := w.Step(t.Context(), 10)
 			w.must(err)
 			cancel()
 			w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd { return reeve.RunEnd{State: reeve.RunFailed} }
 			for _, r := range runs {
-				w.Serve(gone, r)
+				w.Serve(canceled, r)
 			}
 			if len(runs) != 2 || runs[0].Attempts != 1 {
 				t.Fatalf("%+v", runs)
@@ -140,16 +140,16 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 			}
 		}
 		if n := crash(); n != 0 {
-			t.Fatalf("%d runs are resumed once more", n)
+			t.Fatalf("%d runs are resumed after MaxAttempts", n)
 		}
 		w.checkAllEnded()
-		var told []reeve.Notification
+		var notifications []reeve.Notification
 		w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
-			told, err = s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
+			notifications, err = s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
 			return err
 		}))
-		if len(told) != 2 {
-			t.Errorf("told %+v", told)
+		if len(notifications) != 2 {
+			t.Errorf("notifications: %+v", notifications)
 		}
 		for _, r := range w.listRuns("a") {
 			if r.State != reeve.RunFailed || r.Code != reeve.Crashed || !strings.Contains(r.Message, "5 times") ||
@@ -158,7 +158,7 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 			}
 		}
 		w.brain.do = nil
-		w.recordChange("TASK", "op_1", reeve.Run{}) // the agent is free
+		w.recordChange("TASK", "op_1", reeve.Run{}) // the agent can run again
 		stop := w.startLoop()
 		time.Sleep(time.Second)
 		stop()
@@ -171,44 +171,45 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 // stepOnPark steps when a run parks, before the goroutine that parked it has returned.
 type stepOnPark struct {
 	*harness
-	taken []reeve.Run
+	claimed []reeve.Run
 }
 
 func (e *stepOnPark) step(run reeve.Run) {
 	if run.State == reeve.RunParked {
 		runs, _, err := e.Step(e.t.Context(), 10)
 		e.must(err)
-		e.taken = append(e.taken, runs...)
+		e.claimed = append(e.claimed, runs...)
 	}
 }
 
 // A run ends and notifies its user even if the brain returns bytes that a database cannot store.
-func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
+func TestL08_RunEndsWithInvalidText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
-		w.insertAgent("says", 0)
+		w.insertAgent("completes", 0)
 		w.insertAgent("fails", 0)
 		w.brain.do = func(_ context.Context, run reeve.Run) reeve.RunEnd {
-			if run.AgentID == "says" {
+			if run.AgentID == "completes" {
 				return reeve.RunEnd{State: reeve.RunCompleted, Output: "a\x00b\xff"}
 			}
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "a\x00b")}
 		}
-		w.insertTimer("t1", "says", "interval", "1h", "go")
+		w.insertTimer("t1", "completes", "interval", "1h", "go")
 		w.insertTimer("t2", "fails", "interval", "1h", "go")
 		stop := w.startLoop()
 		time.Sleep(time.Hour + time.Second)
 		stop()
-		for agent, want := range map[string]string{"says": "completed a\uFFFDb\uFFFD ", "fails": "failed  a\uFFFDb"} {
+		for agent, want := range map[string]string{"completes": "completed a\uFFFDb\uFFFD ",
+			"fails": "failed  a\uFFFDb"} {
 			if list := w.listRuns(agent); len(list) != 1 || fmt.Sprint(list[0].State, " ", list[0].Output, " ",
 				list[0].Message) != want {
 				t.Errorf("%s: %+v", agent, list)
 			}
 		}
 		w.must(w.DB.View(t.Context(), func(s *store.Snap) error {
-			told, err := s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
-			if len(told) != 2 {
-				t.Errorf("told %+v", told)
+			notifications, err := s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
+			if len(notifications) != 2 {
+				t.Errorf("notifications: %+v", notifications)
 			}
 			return err
 		}))
@@ -217,13 +218,13 @@ func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
 
 // A parked run can become active again before its first goroutine has returned. It stays active and is not claimed
 // twice.
-func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
+func TestL08_ResumedBeforeReleased(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t, Limits{})
 	e := &stepOnPark{harness: w}
 	w.AfterEnd = []func(reeve.Run){e.step}
 	w.insertAgent("a", 0)
-	if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
+	if _, err := w.Wake(t.Context(), home, "a", "ann", "", "manual"); err != nil {
 		t.Fatal(err)
 	}
 	runs, _, err := w.Step(t.Context(), 10)
@@ -232,8 +233,8 @@ func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
 	}
 	w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd { return reeve.RunEnd{State: reeve.RunParked} }
 	w.Serve(t.Context(), runs[0])
-	if len(e.taken) != 1 || e.taken[0].ID != runs[0].ID {
-		t.Fatalf("resumed: %+v", e.taken)
+	if len(e.claimed) != 1 || e.claimed[0].ID != runs[0].ID {
+		t.Fatalf("resumed: %+v", e.claimed)
 	}
 	w.mayHaveOrphans = true // the next step looks for orphans
 	if again, _, err := w.Step(t.Context(), 10); err != nil || len(again) != 0 {
@@ -242,14 +243,14 @@ func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
 }
 
 // A run that fails because of the store is resumed when the store works again. After maxStoreFailures it ends.
-func TestL08_TheStoreFailsARun(t *testing.T) {
+func TestL08_StoreFailureDuringRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("a", 0)
 		down := store.UserError(store.Fault{Kind: store.FaultDown, Err: errors.New("the connection broke")})
 		for times, state := range map[int]reeve.RunState{1: reeve.RunCompleted, maxStoreFailures: reeve.RunCompleted,
 			maxStoreFailures + 1: reeve.RunFailed} {
-			if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
+			if _, err := w.Wake(t.Context(), home, "a", "ann", "", "manual"); err != nil {
 				t.Fatal(err)
 			}
 			fails := 0
@@ -281,7 +282,7 @@ func TestL08_TheStoreFailsARun(t *testing.T) {
 }
 
 // A disabled schedule runs nothing, not even firings that it has queued.
-func TestO17_DisabledWithAQueue(t *testing.T) {
+func TestO17_DisabledScheduleWithQueuedFirings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("a", 0)
@@ -315,7 +316,7 @@ func TestO17_DisabledWithAQueue(t *testing.T) {
 }
 
 // A schedule that is created paused has a default time zone.
-func TestO14_PausedFromTheStart(t *testing.T) {
+func TestO14_CreatedPaused(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t, Limits{})
 	got, _, err := w.Apply(reeve.Timer{ID: "t", State: reeve.TimerActive},
@@ -337,7 +338,7 @@ func (d dropDuringStep) Entities(context.Context, *store.Snap, store.JournalScop
 
 // A possible orphan that appears during a step is handled by the next step, because the current one has queried
 // already.
-func TestL08_DoubtWhileAStepLooks(t *testing.T) {
+func TestL08_OrphanDuringStep(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t, Limits{})
 	w.Entities = dropDuringStep{w}
@@ -363,15 +364,15 @@ func TestL08_DoubtWhileAStepLooks(t *testing.T) {
 
 // claimDuringStep starts serving a run during a step that has claimed the run as an orphan. The step may fail.
 type claimDuringStep struct {
-	take  func()
+	claim func()
 	fails bool
-	looks int
+	reads int
 }
 
 func (t *claimDuringStep) Entities(context.Context, *store.Snap, store.JournalScope,
 	string, []string) ([]map[string]any, error) {
-	if t.looks++; t.looks == 1 {
-		t.take()
+	if t.reads++; t.reads == 1 {
+		t.claim()
 		if t.fails {
 			return nil, reeve.Errorf(reeve.Internal, "no")
 		}
@@ -381,15 +382,15 @@ func (t *claimDuringStep) Entities(context.Context, *store.Snap, store.JournalSc
 
 // A run is served once, even if a step claims it as an orphan before the goroutine that inserted it enqueues or serves
 // it.
-func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
-	for name, take := range map[string]func(w *harness, run reeve.Run, begun <-chan struct{}){
-		"a turn": func(w *harness, run reeve.Run, _ <-chan struct{}) { w.Enqueue(run) },
-		"a step of another run": func(w *harness, run reeve.Run, begun <-chan struct{}) {
-			left := make(chan struct{})
-			go func() { defer close(left); w.ServeBegun(w.t.Context(), run) }()
+func TestL08_RunClaimedByStepIsServedOnce(t *testing.T) {
+	for name, claim := range map[string]func(w *harness, run reeve.Run, started <-chan struct{}){
+		"turn": func(w *harness, run reeve.Run, _ <-chan struct{}) { w.Enqueue(run) },
+		"step of another run": func(w *harness, run reeve.Run, started <-chan struct{}) {
+			returned := make(chan struct{})
+			go func() { defer close(returned); w.ServeBegun(w.t.Context(), run) }()
 			select {
-			case <-left:
-			case <-begun:
+			case <-returned:
+			case <-started:
 			}
 		},
 	} {
@@ -408,10 +409,10 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 							reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b",
 								Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
 					})
-					begun := make(chan struct{}, 10)
-					w.Entities = &claimDuringStep{take: func() { take(w, run, begun) }, fails: fails}
+					started := make(chan struct{}, 10)
+					w.Entities = &claimDuringStep{claim: func() { claim(w, run, started) }, fails: fails}
 					w.brain.do = func(ctx context.Context, _ reeve.Run) reeve.RunEnd {
-						begun <- struct{}{}
+						started <- struct{}{}
 						notify.Sleep(ctx, time.Second)
 						return reeve.RunEnd{State: reeve.RunCompleted}
 					}
@@ -438,7 +439,7 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 
 // ServeBegun with a context that does not end returns when the server stops, even if the store refuses the end of the
 // run.
-func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
+func TestL08_StopDoesNotWaitForStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("a", 0)
@@ -464,20 +465,20 @@ func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 // lostCommitEngine commits one transaction and reports an unknown outcome.
 type lostCommitEngine struct {
 	store.Engine
-	now bool
+	loseNext bool
 }
 
 func (f *lostCommitEngine) Update(ctx context.Context, g func(store.Conn) error) error {
 	err := f.Engine.Update(ctx, g)
-	if err == nil && f.now {
-		f.now = false
+	if err == nil && f.loseNext {
+		f.loseNext = false
 		return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
 	}
 	return err
 }
 
 // A turn whose commit succeeded but was reported as uncertain is claimed once by the next step.
-func TestL08_ACommitThatNobodyAnswered(t *testing.T) {
+func TestL08_UncertainCommitOfTurn(t *testing.T) {
 	t.Parallel()
 	file, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	if err != nil {
@@ -486,7 +487,7 @@ func TestL08_ACommitThatNobodyAnswered(t *testing.T) {
 	e := &lostCommitEngine{Engine: file}
 	w := newHarnessOn(t, e, Limits{})
 	w.insertAgent("a", 0)
-	e.now = true
+	e.loseNext = true
 	err = w.DB.Update(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.Runs().InsertRun(t.Context(), reeve.Run{ID: "run_1", Key: "k", WorkspaceID: home, AgentID: "a",
 			Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "t", Wakes: 1, Owner: w.Process})

@@ -25,7 +25,7 @@ func sleepByAgent(times map[string]time.Duration) func(context.Context, reeve.Ru
 }
 
 // Changes within the debounce window cause one run, and changes during that run cause one more.
-func TestL04_ABurstWakesOnceAndAChangeDuringARunOnceMore(t *testing.T) {
+func TestL04_BurstCausesOneRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("coach", 0, "TASK")
@@ -35,9 +35,9 @@ func TestL04_ABurstWakesOnceAndAChangeDuringARunOnceMore(t *testing.T) {
 			w.recordChange("TASK", fmt.Sprint("op_a", i), reeve.Run{})
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(500 * time.Millisecond) // it runs
+		time.Sleep(500 * time.Millisecond) // the run is active
 		if n := len(w.listRuns("coach")); n != 1 {
-			t.Fatalf("a burst gave %d runs", n)
+			t.Fatalf("%d runs after a burst, want 1", n)
 		}
 		for i := range 20 {
 			w.recordChange("TASK", fmt.Sprint("op_b", i), reeve.Run{})
@@ -53,7 +53,7 @@ func TestL04_ABurstWakesOnceAndAChangeDuringARunOnceMore(t *testing.T) {
 }
 
 // The debounce window is 100 ms.
-func TestL04_TheWindow(t *testing.T) {
+func TestL04_DebounceWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("coach", 0, "TASK")
@@ -64,7 +64,7 @@ func TestL04_TheWindow(t *testing.T) {
 		stop()
 		list := w.listRuns("")
 		if d := list[0].StartedAt.Sub(start); len(list) != 1 || d < 99*time.Millisecond || d > 110*time.Millisecond {
-			t.Errorf("it started after %s", d)
+			t.Errorf("the run started after %s", d)
 		}
 	})
 }
@@ -90,14 +90,14 @@ func TestL11_OneRunAtATime(t *testing.T) {
 		time.Sleep(7 * time.Minute)
 		stop()
 		if w.brain.most["slow"] != 1 {
-			t.Errorf("%d runs of one agent at once", w.brain.most["slow"])
+			t.Errorf("%d concurrent runs of one agent", w.brain.most["slow"])
 		}
 		if n := len(w.listRuns("slow")); n != 6 {
-			t.Errorf("%d runs of the slow one, want 6: two by changes, three by hand, one by its timer", n)
+			t.Errorf("%d runs of the slow agent, want 6: two by changes, three manual, one by its timer", n)
 		}
 		for _, r := range w.listRuns("quick") {
 			if d := r.StartedAt.Sub(start); d > 2*time.Second {
-				t.Errorf("the quick one was delayed: %s", d)
+				t.Errorf("the quick agent was delayed by %s", d)
 			}
 		}
 		w.checkAllEnded()
@@ -115,13 +115,13 @@ func TestL11_GlobalConcurrency(t *testing.T) {
 			w.insertAgent(id, 0, "TASK")
 			times[id+"sub_"+id+"_TASK"] = time.Second
 		}
-		inner, at, most := sleepByAgent(times), 0, 0
+		inner, active, most := sleepByAgent(times), 0, 0
 		w.brain.do = func(ctx context.Context, run reeve.Run) reeve.RunEnd {
 			w.brain.mu.Lock()
-			at++
-			most = max(most, at)
+			active++
+			most = max(most, active)
 			w.brain.mu.Unlock()
-			defer func() { w.brain.mu.Lock(); at--; w.brain.mu.Unlock() }()
+			defer func() { w.brain.mu.Lock(); active--; w.brain.mu.Unlock() }()
 			return inner(ctx, run)
 		}
 		stop := w.startLoop()
@@ -129,22 +129,22 @@ func TestL11_GlobalConcurrency(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		if most != 3 {
-			t.Errorf("%d at once", most)
+			t.Errorf("%d concurrent runs, want 3", most)
 		}
 		w.checkAllEnded()
 	})
 }
 
 // At most 2*MaxRuns runs are started and not ended, however fast the brains are, so that a crash interrupts no more.
-func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {
+func TestL11_RunsWithUnwrittenEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
-		begun, most := 0, 0
+		unended, most := 0, 0
 		count := func(n int) {
 			w.brain.mu.Lock()
 			defer w.brain.mu.Unlock()
-			begun += n
-			most = max(most, begun)
+			unended += n
+			most = max(most, unended)
 		}
 		w.MaxRuns = 2
 		w.AfterEnd = []func(reeve.Run){func(reeve.Run) { time.Sleep(time.Second); count(-1) }} // slow
@@ -159,8 +159,8 @@ func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {
 		w.recordChange("TASK", "op_1", reeve.Run{})
 		time.Sleep(time.Minute)
 		stop()
-		if most > 4 || begun != 0 {
-			t.Errorf("%d begun and not ended at once, and %d at the end", most, begun)
+		if most > 4 || unended != 0 {
+			t.Errorf("at most %d runs without an end, want 4; %d after the test, want 0", most, unended)
 		}
 		w.checkAllEnded()
 	})
@@ -178,14 +178,14 @@ func TestL11_Throttle(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if n := len(w.listRuns("coach")); n != 1 {
-			t.Errorf("%d runs within the throttle", n)
+			t.Errorf("%d runs within the throttle, want 1", n)
 		}
 		if _, err := w.Wake(t.Context(), home, "coach", "ann", "", "now"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		if n := len(w.listRuns("coach")); n != 2 {
-			t.Errorf("%d runs after a person's wake", n)
+			t.Errorf("%d runs after a manual wake, want 2", n)
 		}
 		time.Sleep(2 * time.Minute)
 		stop()
@@ -199,7 +199,7 @@ func TestL11_Throttle(t *testing.T) {
 
 // A slow run of a schedule delays neither other schedules nor other runs of the agent. Two runs of one schedule do not
 // overlap.
-func TestO19_ASlowRunDelaysNoOtherSchedule(t *testing.T) {
+func TestO19_SlowRunDelaysNoOtherSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("aide", 0, "TASK")
@@ -217,12 +217,12 @@ func TestO19_ASlowRunDelaysNoOtherSchedule(t *testing.T) {
 			case "quick":
 				quick++
 				if late := r.StartedAt.Sub(*r.ScheduledAt); late > 100*time.Millisecond {
-					t.Errorf("a quick one was %s late", late)
+					t.Errorf("a run of the quick schedule was %s late", late)
 				}
 			case "slow":
 				slow++
 				if !last.IsZero() && last.Sub(r.StartedAt) < 150*time.Second {
-					t.Errorf("a schedule overtook itself: %s and %s", r.StartedAt, last)
+					t.Errorf("runs of one schedule overlap: %s and %s", r.StartedAt, last)
 				}
 				last = r.StartedAt
 			default:
@@ -230,14 +230,14 @@ func TestO19_ASlowRunDelaysNoOtherSchedule(t *testing.T) {
 			}
 		}
 		if quick != 10 || own != 1 || slow < 4 || slow > 5 {
-			t.Errorf("%d quick, %d slow, %d of its own", quick, slow, own)
+			t.Errorf("%d runs of the quick schedule, %d of the slow one, %d of the agent", quick, slow, own)
 		}
 		stop()
 	})
 }
 
 // Two agents that watch each other's changes do not wake each other endlessly.
-func TestL05_TwoThatWatchEachOtherSettle(t *testing.T) {
+func TestL05_MutualSubscriptionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		for _, id := range []string{"ping", "pong"} {
@@ -290,8 +290,8 @@ func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 		time.Sleep(time.Until(first) + 30*time.Second)
 		runs, _, err := w.Step(t.Context(), 10)
 		w.must(err)
-		if len(runs) != 1 || runs[0].Reason != reeve.ReasonTimer || !runs[0].ScheduledAt.Equal(first) || !timer().
-			NextAt.Equal(first.Add(24*time.Hour)) {
+		if len(runs) != 1 || runs[0].Reason != reeve.ReasonTimer || !runs[0].ScheduledAt.Equal(first) ||
+			!timer().NextAt.Equal(first.Add(24*time.Hour)) {
 			t.Fatalf("runs %+v, timer %+v", runs, timer())
 		}
 		w.restart(w.DB, Limits{}) // before the run was served
@@ -350,7 +350,7 @@ func TestL10_MisfirePolicies(t *testing.T) {
 }
 
 // A brain that panics, a failing store and a cancelled step affect no other run and lose no run.
-func TestL08_NothingIsLeftBehind(t *testing.T) {
+func TestL08_NoRunIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("bad", 0, "TASK")
@@ -365,10 +365,10 @@ func TestL08_NothingIsLeftBehind(t *testing.T) {
 		time.Sleep(time.Second)
 		runs, _, err := w.Step(t.Context(), 10)
 		w.must(err)
-		gone, cancel := context.WithCancel(t.Context())
+		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, r := range runs {
-			w.Serve(gone, r) // nothing is recorded
+			w.Serve(canceled, r) // nothing is recorded
 		}
 		stop := w.startLoop() // the same scheduler resumes them
 		time.Sleep(time.Second)
@@ -394,8 +394,8 @@ func TestL08_NothingIsLeftBehind(t *testing.T) {
 			}
 			return nil
 		})
-		if _, _, err := w.Step(gone, 10); err == nil {
-			t.Error("a step without a caller did not fail")
+		if _, _, err := w.Step(canceled, 10); err == nil {
+			t.Error("a step with a canceled context did not fail")
 		}
 		stop = w.startLoop()
 		time.Sleep(time.Second)
@@ -407,16 +407,16 @@ func TestL08_NothingIsLeftBehind(t *testing.T) {
 }
 
 // A step whose context has ended starts no runs.
-func TestL08_AGoneCallerChangesNothing(t *testing.T) {
+func TestL08_CanceledStepStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("good", 0, "TASK")
-		gone, cancel := context.WithCancel(t.Context())
+		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
 		w.recordChange("TASK", "op_2", reeve.Run{})
 		time.Sleep(time.Second)
-		if runs, _, err := w.Step(gone, 10); err == nil || len(runs) != 0 {
-			t.Errorf("a step that failed gave %d runs, %v", len(runs), err)
+		if runs, _, err := w.Step(canceled, 10); err == nil || len(runs) != 0 {
+			t.Errorf("a step with a canceled context returned %d runs, %v", len(runs), err)
 		}
 		stop := w.startLoop()
 		time.Sleep(time.Second)
@@ -426,7 +426,7 @@ func TestL08_AGoneCallerChangesNothing(t *testing.T) {
 }
 
 // The end of a run does not overwrite changes that a person made to the schedule during the run.
-func TestO15_AnEditDuringARunStays(t *testing.T) {
+func TestO15_EditDuringRunIsKept(t *testing.T) {
 	for name, do := range map[string]func(*reeve.Timer){
 		"paused":   func(v *reeve.Timer) { v.State, v.NextAt = reeve.TimerPaused, nil },
 		"retimed":  func(v *reeve.Timer) { v.Value, v.Goal = "2h", "another" },
@@ -458,8 +458,7 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 				w.Serve(t.Context(), runs[0])
 				var got reeve.Timer
 				err = w.DB.View(t.Context(), func(s *store.Snap) error {
-					got, err = s.Queue().
-						GetTimer(t.Context(), home, "", "it")
+					got, err = s.Queue().GetTimer(t.Context(), home, "", "it")
 					return err
 				})
 				if do == nil {
@@ -481,7 +480,7 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 
 // Random interleavings of changes, manual wakes, timers, parked and failed runs, stops, cancels, destroys and restarts
 // lose no wake, run no key twice, and leave everything final.
-func TestL07_NoInterleavingLosesOrRepeatsAKey(t *testing.T) {
+func TestL07_RandomInterleavings(t *testing.T) {
 	rounds := 16
 	if testing.Short() {
 		rounds = 4
@@ -494,6 +493,7 @@ func TestL07_NoInterleavingLosesOrRepeatsAKey(t *testing.T) {
 	}
 }
 
+// interleave performs random actions on a scheduler and checks that every wake ends.
 func interleave(t *testing.T, rnd *rand.Rand) {
 	w := newHarness(t, Limits{})
 	agents := []string{"a", "b", "c"}
@@ -501,7 +501,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 	w.insertAgent("b", 3*time.Second, "X")
 	w.insertAgent("c", 0, "Y")
 	queued := map[string]bool{} // run keys of all wakes seen so far
-	note := func() {
+	recordQueued := func() {
 		for _, k := range w.listWakes("") {
 			queued[k.RunKey] = true
 		}
@@ -509,20 +509,20 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 	own := rand.New(rand.NewPCG(rnd.Uint64(), 7))
 	w.brain.do = func(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		w.brain.mu.Lock()
-		d, how, tell := time.Duration(own.IntN(3000))*time.Millisecond, own.IntN(10), own.IntN(3) == 0
+		d, outcome, changes := time.Duration(own.IntN(3000))*time.Millisecond, own.IntN(10), own.IntN(3) == 0
 		w.brain.mu.Unlock()
 		notify.Sleep(ctx, d)
 		if ctx.Err() != nil {
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Canceled, "stopping")}
 		}
-		if tell {
+		if changes {
 			w.recordChange("Y", "op_"+run.Key, run)
 		}
 		switch {
-		case how == 0:
+		case outcome == 0:
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "no")}
-		case how == 1:
-			return reeve.RunEnd{State: reeve.RunParked} // without a pending call, so it is resumed at once
+		case outcome == 1:
+			return reeve.RunEnd{State: reeve.RunParked} // without a pending call, so the run is resumed immediately
 		}
 		return reeve.RunEnd{State: reeve.RunCompleted}
 	}
@@ -534,10 +534,10 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 		case 0, 1, 2:
 			w.recordChange([]string{"X", "Y"}[rnd.IntN(2)], fmt.Sprint("op_", i), reeve.Run{})
 		case 3:
-			key := fmt.Sprint(rnd.IntN(5)) // sometimes one that was used
+			key := fmt.Sprint(rnd.IntN(5)) // sometimes a key that was used before
 			if _, err := w.Wake(t.Context(), home, agents[rnd.IntN(3)], "ann", key, ""); reeve.CodeOf(err) != "" &&
 				reeve.CodeOf(err) != reeve.Conflict {
-				t.Fatal(err) // it may be destroyed
+				t.Fatal(err) // a conflict means that the agent is destroyed
 			}
 		case 4:
 			time.Sleep(time.Duration(rnd.IntN(20_000)) * time.Millisecond)
@@ -572,7 +572,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 				})
 			}
 		}
-		note()
+		recordQueued()
 	}
 	w.update(func(tx *store.Tx) error {
 		for _, id := range []string{"tick", "tock"} {
@@ -591,7 +591,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 	}
 	for k := range queued {
 		if !left[k] {
-			t.Errorf("the wake %s is gone", k)
+			t.Errorf("wake %s is missing", k)
 		}
 	}
 	w.checkAllEnded()

@@ -12,7 +12,7 @@ import (
 
 // A timer whose zone no longer exists is disabled, and its user is notified. A timer that does not depend on its zone
 // continues.
-func TestO13_AZoneThatIsGone(t *testing.T) {
+func TestO13_UnknownZone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
 		w.insertAgent("coach", 0)
@@ -41,30 +41,31 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 			ran[run.ReasonID]++
 		}
 		if ran["every"] != 2 || ran["instant"] != 1 || len(ran) != 2 {
-			t.Errorf("they ran %v times", ran)
+			t.Errorf("runs by timer: %v", ran)
 		}
 		if v := timer("every"); v.State != reeve.TimerActive || len(w.Upcoming(v, time.Now())) != firingsShown ||
 			w.WhyDisabled(v) != "" {
-			t.Errorf("an interval whose zone is gone: %+v", v)
+			t.Errorf("interval with an unknown zone: %+v", v)
 		}
-		var told []reeve.Notification
+		var notifications []reeve.Notification
 		w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
-			told, err = s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
+			notifications, err = s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
 			return err
 		}))
-		for i, id := range []string{"local", "cron"} { // the newest first
+		for i, id := range []string{"local", "cron"} { // newest first
 			v := timer(id)
 			if v.State != reeve.TimerDisabled || v.NextAt != nil || !strings.Contains(w.WhyDisabled(v), "Mars/Base") {
 				t.Errorf("%s: %+v, because %q", id, v, w.WhyDisabled(v))
 			}
-			if len(told) != 2 || told[i].TimerID != id || !strings.Contains(told[i].Title, id+" is disabled") ||
-				!strings.Contains(told[i].Title, "Mars/Base") || !strings.Contains(told[i].Body, id) {
-				t.Fatalf("ann was told %+v", told)
+			if len(notifications) != 2 || notifications[i].TimerID != id || !strings.Contains(notifications[i].Title,
+				id+" is disabled") ||
+				!strings.Contains(notifications[i].Title, "Mars/Base") || !strings.Contains(notifications[i].Body, id) {
+				t.Fatalf("notifications of ann: %+v", notifications)
 			}
 		}
 		is, _, err := w.Apply(timer("cron"), reeve.ScheduleRequest{Timezone: "Europe/Berlin"}, time.Now())
 		if err != nil || is.State != reeve.TimerActive || is.NextAt == nil || w.WhyDisabled(is) != "" {
-			t.Errorf("with a zone that is known: %+v, %v", is, err)
+			t.Errorf("after a change to a known zone: %+v, %v", is, err)
 		}
 	})
 }

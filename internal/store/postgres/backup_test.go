@@ -7,7 +7,7 @@ import (
 	"reeve"
 )
 
-func TestConnectionsAreThoseOfTheURL(t *testing.T) {
+func TestPoolSize(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]int32{
 		"postgres://me@host/db":                                 16,
@@ -17,20 +17,20 @@ func TestConnectionsAreThoseOfTheURL(t *testing.T) {
 		for conns, want := range map[int]int32{0: want, 7: 7} {
 			pc, err := poolConfig(Config{URL: url, Conns: conns})
 			if err != nil || pc.MaxConns != want {
-				t.Errorf("%s, %d: %v, %v", url, conns, pc.MaxConns, err)
+				t.Errorf("poolConfig(%s, %d): %v, %v", url, conns, pc.MaxConns, err)
 			}
 		}
 	}
 	for _, bad := range []string{"0", "-1", "many", "", "99999999999"} {
 		_, err := poolConfig(Config{URL: "postgres://me:hunter2@host/db?pool_max_conns=" + bad})
-		if told := reeve.AsError(err); told.Code != reeve.Validation ||
-			!strings.Contains(told.Message, "pool_max_conns") || strings.Contains(told.Error(), "hunter2") {
+		if userErr := reeve.AsError(err); userErr.Code != reeve.Validation ||
+			!strings.Contains(userErr.Message, "pool_max_conns") || strings.Contains(userErr.Error(), "hunter2") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }
 
-func TestAddressHidesThePassword(t *testing.T) {
+func TestPgDumpAddressHasNoPassword(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
 		"postgres://me:hunter2@host:5432/db?sslmode=require&pool_max_conns=3",
@@ -41,7 +41,7 @@ func TestAddressHidesThePassword(t *testing.T) {
 		got, err := pgDumpAddress(s)
 		if err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "pool_") ||
 			!strings.Contains(got, "sslmode=require") || !strings.Contains(got, "me") {
-			t.Errorf("%s became %s, %v", s, got, err)
+			t.Errorf("pgDumpAddress(%s) = %s, %v", s, got, err)
 		}
 	}
 	for _, s := range []string{
@@ -49,9 +49,10 @@ func TestAddressHidesThePassword(t *testing.T) {
 		"host=h user=me password=x sslkey=/k sslpassword = 'hunter2'",
 	} {
 		got, err := pgDumpAddress(s)
-		if told := reeve.AsError(err); got != "" || told.Code != reeve.Unsupported ||
-			!strings.Contains(told.Message, "sslpassword") || strings.Contains(told.Error()+told.Hint, "hunter2") {
-			t.Errorf("%s became %s, %v", s, got, err)
+		if userErr := reeve.AsError(err); got != "" || userErr.Code != reeve.Unsupported ||
+			!strings.Contains(userErr.Message, "sslpassword") || strings.Contains(userErr.Error()+userErr.Hint,
+			"hunter2") {
+			t.Errorf("pgDumpAddress(%s) = %s, %v", s, got, err)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Errors are classified by SQLSTATE, so that problems of the server are not attributed to the caller.
-func TestFaultsAreNamed(t *testing.T) {
+// toFault classifies errors by SQLSTATE, so that problems of the server are not attributed to the caller.
+func TestToFault(t *testing.T) {
 	t.Parallel()
 	for code, kind := range map[string]store.FaultKind{
 		"23505": store.FaultUnique, "53100": store.FaultFull, "25006": store.FaultReadOnly, "XX001": store.FaultCorrupt,

@@ -17,20 +17,20 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// small gives each database so few server connections that clients must share them.
-const small = "pool_mode = transaction\ndefault_pool_size = 3"
+// smallPool gives each database so few server connections that clients must share them.
+const smallPool = "pool_mode = transaction\ndefault_pool_size = 3"
 
 func TestConformance_PgBouncer(t *testing.T) {
 	t.Parallel()
-	through := storetest.PgBouncer(t, small)
-	storetest.Exercise(t, func(t *testing.T) *store.DB {
+	through := storetest.PgBouncer(t, smallPool)
+	storetest.Conformance(t, func(t *testing.T) *store.DB {
 		own := storetest.PostgresURL(t)
 		return storetest.Open(t, postgres.Config{URL: through(own), Direct: own}, storetest.Key)
 	})
 }
 
 // Servers that start at the same time on an empty database behind PgBouncer all find it migrated and leave no lock.
-func TestPgBouncer_ManyStartAtOnce(t *testing.T) {
+func TestPgBouncer_ConcurrentStart(t *testing.T) {
 	t.Parallel()
 	own := storetest.EmptyPostgresURL(t)
 	url := storetest.PgBouncer(t, "pool_mode = transaction\ndefault_pool_size = 8")(own)
@@ -48,7 +48,7 @@ func TestPgBouncer_ManyStartAtOnce(t *testing.T) {
 				return
 			}
 			if !e.Pooler() {
-				t.Error("the pooler was not noticed")
+				t.Error("the engine did not detect the pooler")
 			}
 			if err := db.Close(); err != nil {
 				t.Error(err)
@@ -58,8 +58,8 @@ func TestPgBouncer_ManyStartAtOnce(t *testing.T) {
 	all.Wait()
 	const locks = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-	if n := number(t, own, locks); n != 0 {
-		t.Errorf("%d locks are left", n)
+	if n := queryNumber(t, own, locks); n != 0 {
+		t.Errorf("%d advisory locks are left", n)
 	}
 }
 
@@ -68,14 +68,14 @@ func TestPgBouncer_LeavesNoSessionState(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	own := storetest.EmptyPostgresURL(t)
-	url := storetest.PgBouncer(t, small)(own)
+	url := storetest.PgBouncer(t, smallPool)(own)
 	e, err := postgres.Open(ctx, postgres.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	insert := func(ctx context.Context, id string) error {
-		return e.Update(ctx, func(c store.Conn) error { return add(ctx, c, id) })
+		return e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, id) })
 	}
 	if err := e.Update(ctx, func(c store.Conn) error {
 		return c.Exec(ctx, nil, "CREATE TABLE things (id TEXT PRIMARY KEY, n BIGINT NOT NULL)")
@@ -107,22 +107,22 @@ func TestPgBouncer_LeavesNoSessionState(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := number(t, url, "SELECT count(*) FROM things"); n != 12*20 {
+	if n := queryNumber(t, url, "SELECT count(*) FROM things"); n != 12*20 {
 		t.Errorf("%d things", n)
 	}
 	for range 10 { // another client on the same connections
-		if n := number(t, url, "SELECT count(*) FROM pg_prepared_statements"); n != 0 {
+		if n := queryNumber(t, url, "SELECT count(*) FROM pg_prepared_statements"); n != 0 {
 			t.Errorf("%d prepared statements are left", n)
 		}
-		if n := number(t, url,
+		if n := queryNumber(t, url,
 			"SELECT count(*) FROM pg_settings WHERE name = 'enable_seqscan' AND setting = 'on'"); n != 1 {
-			t.Error("another client has our settings")
+			t.Error("another client has the settings of the engine")
 		}
 	}
 }
 
-// number runs a query that returns a number, on a separate connection.
-func number(t *testing.T, url, query string) (n int) {
+// queryNumber returns the number that a query returns on a new connection.
+func queryNumber(t *testing.T, url, query string) (n int) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -168,7 +168,7 @@ func TestPgBouncer_SessionMode(t *testing.T) {
 func TestPgBouncer_Backup(t *testing.T) {
 	t.Parallel()
 	own := storetest.EmptyPostgresURL(t)
-	url := storetest.PgBouncer(t, small)(own)
+	url := storetest.PgBouncer(t, smallPool)(own)
 	backup := func(direct string) error {
 		e, err := postgres.Open(t.Context(), postgres.Config{URL: url, Direct: direct})
 		if err != nil {
@@ -179,7 +179,7 @@ func TestPgBouncer_Backup(t *testing.T) {
 	}
 	e := reeve.AsError(backup(""))
 	if e == nil || e.Code != reeve.Unsupported || !strings.Contains(e.Hint, "database_direct") {
-		t.Errorf("through the pooler: %v", e)
+		t.Errorf("backup through the pooler: %v", e)
 	}
 	if err := backup(own); err != nil {
 		t.Error(err)

@@ -20,7 +20,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	storetest.Exercise(t, func(t *testing.T) *store.DB { return storetest.OpenPostgres(t) })
+	storetest.Conformance(t, func(t *testing.T) *store.DB { return storetest.OpenPostgres(t) })
 }
 
 func BenchmarkUpdate(b *testing.B) {
@@ -39,10 +39,10 @@ func TestMigration(t *testing.T) {
 	})
 }
 
-func TestOccupied(t *testing.T) {
+func TestForeignTables(t *testing.T) {
 	t.Parallel()
 	url := storetest.EmptyPostgresURL(t)
-	storetest.Occupied(t, func(t *testing.T) store.Engine {
+	storetest.ForeignTables(t, func(t *testing.T) store.Engine {
 		e, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 		if err != nil {
 			t.Fatal(err)
@@ -51,8 +51,8 @@ func TestOccupied(t *testing.T) {
 	})
 }
 
-// bare opens an engine with one table and without a store.
-func bare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
+// openBare opens an engine with one table and without a store.
+func openBare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
 	t.Helper()
 	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.EmptyPostgresURL(t), Hook: hook})
 	if err != nil {
@@ -74,11 +74,11 @@ func bare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
 	return e, h
 }
 
-func add(ctx context.Context, c store.Conn, id string) error {
+func insertThing(ctx context.Context, c store.Conn, id string) error {
 	return c.Exec(ctx, nil, "INSERT INTO things (id, n) VALUES ($1, 0)", id)
 }
 
-func count(t *testing.T, h *sql.DB) (n int) {
+func countThings(t *testing.T, h *sql.DB) (n int) {
 	t.Helper()
 	if err := h.QueryRowContext(t.Context(), "SELECT count(*) FROM things").Scan(&n); err != nil {
 		t.Fatal(err)
@@ -86,27 +86,28 @@ func count(t *testing.T, h *sql.DB) (n int) {
 	return n
 }
 
-func kind(err error) store.FaultKind {
+func faultKind(err error) store.FaultKind {
 	var f store.Fault
 	errors.As(err, &f)
 	return f.Kind
 }
 
-// cutOff makes the server terminate every connection but the one that runs it.
-const cutOff = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> " +
+// terminateOthers makes the server terminate all connections except the one that runs the statement.
+const terminateOthers = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() " +
+	"AND pid <> " +
 	"pg_backend_pid()"
 
 func TestConnectionLost(t *testing.T) {
 	t.Parallel()
-	var cut atomic.Pointer[sql.DB]
+	var cutVia atomic.Pointer[sql.DB]
 	var cutter sync.WaitGroup
-	e, h := bare(t, store.CommitHook{OnBefore: func() {
-		if h := cut.Swap(nil); h != nil {
-			cutter.Go(func() { // as soon as the server has begun with what was sent
+	e, h := openBare(t, store.CommitHook{OnBefore: func() {
+		if h := cutVia.Swap(nil); h != nil {
+			cutter.Go(func() { // terminates the connection as soon as the server executes the statement
 				for cut := false; !cut; {
 					var n int
-					err := h.QueryRow("SELECT count(*) FROM (" + cutOff + " AND wait_event = 'PgSleep') AS cut").
-						Scan(&n)
+					err := h.QueryRow("SELECT count(*) FROM (" + terminateOthers +
+						" AND wait_event = 'PgSleep') AS cut").Scan(&n)
 					cut = err != nil || n > 0
 				}
 			})
@@ -114,88 +115,87 @@ func TestConnectionLost(t *testing.T) {
 	}})
 	ctx := t.Context()
 
-	// In the middle of a transaction: nothing was changed, and it is said.
+	// During the transaction: the error is UNAVAILABLE, and nothing is changed.
 	err := e.Update(ctx, func(c store.Conn) error {
-		if err := add(ctx, c, "a"); err != nil {
+		if err := insertThing(ctx, c, "a"); err != nil {
 			return err
 		}
 		if _, err := c.ExecCount(ctx, "UPDATE things SET n = 1"); err != nil {
 			return err
 		}
-		if _, err := h.ExecContext(ctx, cutOff); err != nil {
+		if _, err := h.ExecContext(ctx, terminateOthers); err != nil {
 			return err
 		}
 		_, err := c.ExecCount(ctx, "UPDATE things SET n = 2")
 		return err
 	})
-	if kind(err) != store.FaultDown || reeve.CodeOf(store.UserError(err)) != reeve.Unavailable {
-		t.Fatalf("cut off in the middle: %v", err)
+	if faultKind(err) != store.FaultDown || reeve.CodeOf(store.UserError(err)) != reeve.Unavailable {
+		t.Fatalf("connection lost during the transaction: %v", err)
 	}
-	if count(t, h) != 0 {
-		t.Fatal("half a transaction was kept")
+	if countThings(t, h) != 0 {
+		t.Fatal("part of the transaction is stored")
 	}
 
-	// At the commit: nobody can tell.
+	// During the commit: the outcome is unknown.
 	for name, before := range map[string]func(store.Conn) error{
-		"one batch": func(store.Conn) error { return nil },
-		"two":       func(c store.Conn) error { _, err := c.ExecCount(ctx, "UPDATE things SET n = 3"); return err },
+		"one batch":   func(store.Conn) error { return nil },
+		"two batches": func(c store.Conn) error { _, err := c.ExecCount(ctx, "UPDATE things SET n = 3"); return err },
 	} {
 		err = e.Update(ctx, func(c store.Conn) error {
 			if err := before(c); err != nil {
 				return err
 			}
-			cut.Store(h)
-			if err := add(ctx, c, name); err != nil {
+			cutVia.Store(h)
+			if err := insertThing(ctx, c, name); err != nil {
 				return err
 			}
 			return c.Exec(ctx, nil, "SELECT pg_sleep(20)")
 		})
 		cutter.Wait()
-		if kind(err) != store.FaultUnsure || reeve.CodeOf(store.UserError(err)) != reeve.UnknownOutcome {
-			t.Fatalf("cut off at the commit, %s: %v", name, err)
+		if faultKind(err) != store.FaultUnsure || reeve.CodeOf(store.UserError(err)) != reeve.UnknownOutcome {
+			t.Fatalf("connection lost during the commit, %s: %v", name, err)
 		}
 	}
-	if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "works again") }); err != nil {
+	if err := e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "works again") }); err != nil {
 		t.Fatal(err)
 	}
-	// A commit that was asked for is not interrupted by its caller.
+	// A caller that is canceled before the commit changes nothing.
 	ended, cancel := context.WithCancel(ctx)
 	err = e.Update(ended, func(c store.Conn) error {
 		defer cancel()
-		return add(ended, c,
-			"canceled before the commit")
+		return insertThing(ended, c, "canceled before the commit")
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("canceled: %v", err)
 	}
-	if n := count(t, h); n != 1 {
+	if n := countThings(t, h); n != 1 {
 		t.Fatalf("%d things", n)
 	}
 }
 
 // A canceled caller does not wait for its statement.
-func TestCanceledWhileTheServerWorks(t *testing.T) {
+func TestCanceledDuringStatement(t *testing.T) {
 	t.Parallel()
-	e, h := bare(t, store.CommitHook{})
+	e, h := openBare(t, store.CommitHook{})
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
 	err := e.Update(ctx, func(c store.Conn) error {
 		time.AfterFunc(50*time.Millisecond, cancel)
-		return errors.Join(add(ctx, c, "a"),
+		return errors.Join(insertThing(ctx, c, "a"),
 			func() error { _, err := c.ExecCount(ctx, "SELECT pg_sleep(60)"); return err }())
 	})
 	if !errors.Is(err, context.Canceled) || time.Since(began) > 30*time.Second {
 		t.Fatalf("after %s: %v", time.Since(began), err)
 	}
-	if err := e.Update(t.Context(), func(c store.Conn) error { return add(t.Context(), c, "b") }); err != nil ||
-		count(t, h) != 1 {
-		t.Fatalf("%v; %d things", err, count(t, h))
+	if err := e.Update(t.Context(), func(c store.Conn) error { return insertThing(t.Context(), c, "b") }); err != nil ||
+		countThings(t, h) != 1 {
+		t.Fatalf("%v; %d things", err, countThings(t, h))
 	}
 }
 
 // A caller that is canceled just as the server responds does not leave a broken connection in the pool, on which the
 // next caller would fail with FaultDown. The statement ends the transaction, so that release sends nothing.
-func TestCanceledAsTheServerAnswers(t *testing.T) {
+func TestCanceledDuringResponse(t *testing.T) {
 	t.Parallel()
 	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.EmptyPostgresURL(t), Conns: 1})
 	if err != nil {
@@ -204,39 +204,39 @@ func TestCanceledAsTheServerAnswers(t *testing.T) {
 	t.Cleanup(func() { _ = e.Close() })
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := e.View(ctx, func(c store.Conn) error {
-		answer, err := c.Query(ctx, "rollback")
+		rows, err := c.Query(ctx, "rollback")
 		cancel()
 		if err != nil {
 			return err
 		}
-		return answer.Close()
+		return rows.Close()
 	}); err != nil {
-		t.Errorf("what was answered: %v", err)
+		t.Errorf("canceled caller: %v", err)
 	}
 	if err := e.View(t.Context(),
 		func(c store.Conn) error { _, err := c.ExecCount(t.Context(), "SELECT 1"); return err }); err != nil {
-		t.Errorf("whoever comes next: %v", err)
+		t.Errorf("next caller: %v", err)
 	}
 }
 
-// A server that stops responding is not waited for indefinitely, and is used again when it responds.
-func TestAServerThatStandsStill(t *testing.T) {
+// Calls to a server that stops responding fail after the timeout. The server is used again when it responds.
+func TestHangingServer(t *testing.T) {
 	t.Parallel()
-	_, h := bare(t, store.CommitHook{})
+	_, h := openBare(t, store.CommitHook{})
 	ctx := t.Context()
 	var url string
 	if err := h.QueryRowContext(ctx, "SELECT current_database()").Scan(&url); err != nil {
 		t.Fatal(err)
 	}
-	between, hold, _ := storetest.Hang(t)
+	address, hold, _ := storetest.Hang(t)
 	e, err := postgres.Open(ctx,
-		postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable&pool_max_conns=2", between, url),
+		postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable&pool_max_conns=2", address, url),
 			Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = e.Close() }()
-	ask := func() error {
+	listThings := func() error {
 		return e.View(ctx, func(c store.Conn) error {
 			rows, err := c.Query(ctx, "SELECT id FROM things")
 			if err != nil {
@@ -245,84 +245,85 @@ func TestAServerThatStandsStill(t *testing.T) {
 			return rows.Close()
 		})
 	}
-	if err := errors.Join(ask(), e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "a") })); err != nil {
+	if err := errors.Join(listThings(),
+		e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "a") })); err != nil {
 		t.Fatal(err)
 	}
 	hold(true)
 	began := time.Now()
 	var all sync.WaitGroup
-	for range 3 { // more than there are connections: some wait for one
+	for range 3 { // more calls than connections
 		all.Go(func() {
-			if err := ask(); kind(err) != store.FaultDown {
-				t.Errorf("asked of a server that stands still: %v", err)
+			if err := listThings(); faultKind(err) != store.FaultDown {
+				t.Errorf("query: %v", err)
 			}
 		})
 		all.Go(func() {
-			if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") }); kind(
-				err) != store.FaultUnsure && kind(err) != store.FaultDown {
-				t.Errorf("a commit: %v", err)
+			err := e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "b") })
+			if kind := faultKind(err); kind != store.FaultUnsure && kind != store.FaultDown {
+				t.Errorf("commit: %v", err)
 			}
 		})
 	}
 	all.Wait()
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("it took %s", took)
+		t.Errorf("the calls took %s", took)
 	}
 	hold(false)
 	var last error
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if last = ask(); last == nil {
+		if last = listThings(); last == nil {
 			return
 		}
 	}
-	t.Fatalf("it is not used again: %v", last)
+	t.Fatalf("the server is not used again: %v", last)
 }
 
 // Close ends calls that wait for a hanging server, and does not wait for the server.
 func TestCloseWhileTheServerHangs(t *testing.T) {
 	t.Parallel()
-	_, h := bare(t, store.CommitHook{})
+	_, h := openBare(t, store.CommitHook{})
 	ctx := t.Context()
 	var name string
 	if err := h.QueryRowContext(ctx, "SELECT current_database()").Scan(&name); err != nil {
 		t.Fatal(err)
 	}
-	between, hold, _ := storetest.Hang(t)
-	url := fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable", between, name)
+	address, hold, _ := storetest.Hang(t)
+	url := fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable", address, name)
 	e, err := postgres.Open(ctx, postgres.Config{URL: url, Timeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := make(chan struct{})
+	held := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
 		ended <- e.View(ctx, func(c store.Conn) error {
-			if err := c.Flush(ctx); err != nil { // which begins
+			if err := c.Flush(ctx); err != nil { // begins the transaction
 				return err
 			}
 			hold(true)
-			close(asked)
+			close(held)
 			_, err := c.Query(ctx, "SELECT id FROM things")
 			return err
 		})
 	}()
-	<-asked
+	<-held
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; kind(err) != store.FaultDown {
-		t.Errorf("asked before: %v", err)
+	if err := <-ended; faultKind(err) != store.FaultDown {
+		t.Errorf("call before Close: %v", err)
 	}
-	err = e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") })
-	if kind(err) != store.FaultDown {
-		t.Errorf("asked after: %v", err)
+	err = e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "b") })
+	if faultKind(err) != store.FaultDown {
+		t.Errorf("call after Close: %v", err)
 	}
 }
 
 // Both transactions of a deadlock succeed, because the one that is refused runs again.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
-	e, h := bare(t, store.CommitHook{})
+	e, h := openBare(t, store.CommitHook{})
 	ctx := t.Context()
 	if _, err := h.ExecContext(ctx, "INSERT INTO things VALUES ('a', 0), ('b', 0)"); err != nil {
 		t.Fatal(err)
@@ -354,13 +355,13 @@ func TestDeadlock(t *testing.T) {
 	if err := h.QueryRowContext(ctx, "SELECT sum(n) FROM things").Scan(&sum); err != nil || sum != 4 {
 		t.Fatal(sum, err)
 	}
-	if runs.Load() < 3 { // who is refused may come again before the other has woken up, and meet it once more
-		t.Fatalf("%d runs, want one again", runs.Load())
+	if runs.Load() < 3 { // a repeated transaction may deadlock again, so there may be more than 3
+		t.Fatalf("%d runs, want at least one repetition", runs.Load())
 	}
 }
 
-// waits returns when one transaction waits for another.
-func waits(t *testing.T, h *sql.DB) {
+// waitForLock returns when a transaction waits for a lock.
+func waitForLock(t *testing.T, h *sql.DB) {
 	t.Helper()
 	for n := 0; n == 0; {
 		if err := h.QueryRowContext(t.Context(),
@@ -372,11 +373,11 @@ func waits(t *testing.T, h *sql.DB) {
 }
 
 // Adding mail and deleting its inbox exclude each other, so that no mail remains without an inbox.
-func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
+func TestAddMailWhileInboxIsDeleted(t *testing.T) {
 	t.Parallel()
 	const ws, box = "ws_one", "box"
-	for name, first := range map[string]string{"added behind the removal": "remove",
-		"removed behind the adding": "add"} {
+	for name, first := range map[string]string{"add waits for remove": "remove",
+		"remove waits for add": "add"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
@@ -396,9 +397,9 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 				return err
 			}
 			remove := func(tx *store.Tx) error {
-				held, err := tx.Mail().LockInbox(ctx, ws, box)
+				inbox, err := tx.Mail().LockInbox(ctx, ws, box)
 				if err == nil {
-					_, err = tx.Mail().RemoveMail(ctx, held, 100)
+					_, err = tx.Mail().RemoveMail(ctx, inbox, 100)
 				}
 				return err
 			}
@@ -409,7 +410,7 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 						false)
 					return err
 				},
-				remove, // the mail; the inbox is still there
+				remove, // removes the mail and leaves the inbox
 			} {
 				if err := db.Update(ctx, f); err != nil {
 					t.Fatal(err)
@@ -424,12 +425,12 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 				if err := one(tx); err != nil {
 					return err
 				}
-				// after which all is written that was held back
+				// The read sends the queued statements.
 				if _, err := tx.Mail().ListInboxes(ctx, ws); err != nil {
 					return err
 				}
 				go func() { done <- db.Update(ctx, other) }()
-				waits(t, h)
+				waitForLock(t, h)
 				return nil
 			}); err != nil {
 				t.Fatal(err)
@@ -443,24 +444,25 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			var lost, counted, kept int
+			var orphaned, counted, stored int
 			if err := h.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM emails e WHERE NOT EXISTS (SELECT 1
 				FROM inboxes i WHERE i.id = e.inbox_id AND i.id = e.id >> 28)),
 				(SELECT messages FROM inboxes WHERE name = $1), (SELECT count(*) FROM emails e JOIN inboxes i
-				ON i.id = e.inbox_id WHERE i.name = $1)`, box).Scan(&lost, &counted, &kept); err != nil {
+				ON i.id = e.inbox_id WHERE i.name = $1)`, box).Scan(&orphaned, &counted, &stored); err != nil {
 				t.Fatal(err)
 			}
 			want := map[string]int{"remove": 3, "add": 1}[first]
-			if lost != 0 || counted != want || kept != want {
-				t.Errorf("%d mails in no inbox, %d counted, %d kept; want 0, %d, %d", lost, counted, kept, want, want)
+			if orphaned != 0 || counted != want || stored != want {
+				t.Errorf("%d emails without an inbox, %d counted, %d stored; want 0, %d, %d", orphaned, counted, stored,
+					want, want)
 			}
 		})
 	}
 }
 
-// Transactions lock rows in one order: budgets, node, workspace, agent, rows of the agent; and approval before
-// operation. No transaction is therefore refused because of a deadlock and repeated.
-func TestLocksAreTakenInOneOrder(t *testing.T) {
+// Transactions lock rows in one order: budgets, node, workspace, agent, rows of the agent. They lock an approval before
+// its operation. Therefore no transaction is repeated because of a deadlock.
+func TestLockOrder(t *testing.T) {
 	t.Parallel()
 	const ws = "ws_one"
 	ctx := t.Context()
@@ -482,7 +484,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		a.StoppedAt = new(tx.Now())
 		return errors.Join(err, tx.Agents().UpdateAgent(ctx, a))
 	}
-	write := func(tx *store.Tx) error { // as a call that writes to the journal does, before it is recorded
+	write := func(tx *store.Tx) error { // locks like a call that writes to the journal, before the call is recorded
 		_, err := tx.JournalWriter(ctx, store.JournalScope{Workspace: ws, All: true})
 		return err
 	}
@@ -497,7 +499,8 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		return reeve.Subscription{ID: id, WorkspaceID: ws, AgentID: "agt_one",
 			Token: reeve.Token{Class: reeve.SemanticKey, Name: "x"}}
 	}
-	begun := func(tx *store.Tx) error { // a turn that waits for a person, and the one that a call of it began
+	// a turn with a pending approval, and a run that one of its calls has started
+	insertRuns := func(tx *store.Tx) error {
 		one := reeve.Run{ID: "run_one", Key: "one", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser,
 			Owner: "proc"}
 		two := reeve.Run{ID: "run_two", Key: "two", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser,
@@ -508,27 +511,27 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			State: reeve.Parked}
 		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one",
 			State: reeve.Pending}
-		w, none := tx.Agents().GetWorkspace(ctx, ws)
-		recorded := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")},
+		w, getErr := tx.Agents().GetWorkspace(ctx, ws)
+		insertErr := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")},
 			store.Preconditions{Revision: w.Revision})
-		return errors.Join(err, none, recorded, tx.Ledger().InsertApproval(ctx, apr), tx.Runs().
-			PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.Runs().PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
+		return errors.Join(err, getErr, insertErr, tx.Ledger().InsertApproval(ctx, apr),
+			tx.Runs().PutRunBudget(ctx, one, reeve.Amount{Calls: 9}),
+			tx.Runs().PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
 	}
-	draw := func(subject string) func(*store.Tx) error { // as a call does, before it is recorded
+	lockBudget := func(subject string) func(*store.Tx) error { // locks like a call before it is recorded
 		return func(tx *store.Tx) error {
 			_, _, err := tx.Ledger().LockBudget(ctx, ws, subject)
 			return err
 		}
 	}
 	for name, c := range map[string]struct{ first, then, other func(*store.Tx) error }{
-		"budget changed": {draw("workspace"), record, func(tx *store.Tx) error {
+		"budget changed": {lockBudget("workspace"), record, func(tx *store.Tx) error {
 			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 2}})
 		}},
-		"budget removed": {draw("workspace"), record, func(tx *store.Tx) error {
-			return tx.Ledger().
-				DeleteBudget(ctx, ws, "workspace")
+		"budget deleted": {lockBudget("workspace"), record, func(tx *store.Tx) error {
+			return tx.Ledger().DeleteBudget(ctx, ws, "workspace")
 		}},
-		"run cancelled": {draw("run:run_two"), record, func(tx *store.Tx) error {
+		"run cancelled": {lockBudget("run:run_two"), record, func(tx *store.Tx) error {
 			run, err := tx.Runs().GetRun(ctx, ws, "run_one")
 			if err != nil {
 				return err
@@ -536,7 +539,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			_, err = tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough"))
 			return err
 		}},
-		"run cancelled while an approval is answered": {func(tx *store.Tx) error {
+		"run cancelled while an approval is decided": {func(tx *store.Tx) error {
 			return tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved},
 				reeve.Pending)
 		}, func(tx *store.Tx) error {
@@ -554,11 +557,11 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			}
 			if err := tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed},
 				reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
-				return errors.Join(errors.New("it was answered, and has lapsed"), err)
+				return errors.Join(errors.New("an approved approval has lapsed"), err)
 			}
 			return nil
 		}},
-		"schedule made": {revise, rename("two"), func(tx *store.Tx) error {
+		"schedule created": {revise, rename("two"), func(tx *store.Tx) error {
 			v := timer("tmr_two")
 			v.State = reeve.TimerActive
 			return tx.Queue().PutTimer(ctx, v)
@@ -567,7 +570,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			v, err := tx.Queue().GetTimer(ctx, ws, "", "tmr_one")
 			return errors.Join(err, tx.Queue().PutTimer(ctx, v))
 		}},
-		"schedule made by a call": {func(tx *store.Tx) error { return tx.Touch(ctx, ws) }, stop,
+		"schedule created by a call": {func(tx *store.Tx) error { return tx.Touch(ctx, ws) }, stop,
 			func(tx *store.Tx) error {
 				v := timer("tmr_two")
 				v.State = reeve.TimerActive
@@ -576,15 +579,13 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 				}
 				return record(tx)
 			}},
-		"subscription made": {write, record, func(tx *store.Tx) error {
-			return tx.Queue().
-				InsertSubscription(ctx, subscription("sub_two"))
+		"subscription created": {write, record, func(tx *store.Tx) error {
+			return tx.Queue().InsertSubscription(ctx, subscription("sub_two"))
 		}},
-		"subscription removed": {write, record, func(tx *store.Tx) error {
-			return tx.Queue().
-				DeleteSubscription(ctx, ws, "sub_one")
+		"subscription deleted": {write, record, func(tx *store.Tx) error {
+			return tx.Queue().DeleteSubscription(ctx, ws, "sub_one")
 		}},
-		"agent made": {revise, rename("two"), func(tx *store.Tx) error {
+		"agent created": {revise, rename("two"), func(tx *store.Tx) error {
 			if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two",
 				Kind: "assistant", Lifecycle: reeve.AgentActive}); err != nil {
 				return err
@@ -603,12 +604,12 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			defer h.Close()
 			if err := db.Update(ctx, func(tx *store.Tx) error {
 				_, err := tx.Agents().InsertWorkspace(ctx, ws, ws)
-				return errors.Join(err, tx.Agents().
-					InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "assistant",
-						Lifecycle: reeve.AgentActive}), tx.Agents().StampAgent(ctx, "agt_one"),
-					tx.Queue().PutTimer(ctx, timer("tmr_one")), tx.Queue().
-						InsertSubscription(ctx, subscription("sub_one")), tx.Ledger().
-						PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
+				agent := reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "assistant",
+					Lifecycle: reeve.AgentActive}
+				return errors.Join(err, tx.Agents().InsertAgent(ctx, agent), tx.Agents().StampAgent(ctx, "agt_one"),
+					tx.Queue().PutTimer(ctx, timer("tmr_one")),
+					tx.Queue().InsertSubscription(ctx, subscription("sub_one")),
+					tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), insertRuns(tx))
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -616,14 +617,14 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			done := make(chan error, 1)
 			begin := sync.OnceFunc(func() {
 				go func() { done <- db.Update(ctx, func(tx *store.Tx) error { runs.Add(1); return c.other(tx) }) }()
-				waits(t, h)
+				waitForLock(t, h)
 			})
 			if err := db.Update(ctx, func(tx *store.Tx) error {
 				runs.Add(1)
 				if err := c.first(tx); err != nil {
 					return err
 				}
-				// after which all is written that was held back
+				// The read sends the queued statements.
 				if _, err := tx.Agents().GetWorkspace(ctx, ws); err != nil {
 					return err
 				}
@@ -632,17 +633,17 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			}); err != nil {
 				t.Error(err)
 			}
-			if err := <-done; err != nil && name != "agent made" { // whose name is taken by then
+			if err := <-done; err != nil && name != "agent created" { // the other transaction has taken its name
 				t.Error(err)
 			}
 			if n := runs.Load(); n != 2 {
-				t.Errorf("%d runs of two transactions", n)
+				t.Errorf("%d runs of two transactions, want 2", n)
 			}
 		})
 	}
 }
 
-func TestCannotBeReached(t *testing.T) {
+func TestOpenFailureHidesPassword(t *testing.T) {
 	t.Parallel()
 	_, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://me:hunter2@/x?host=" + t.TempDir()})
 	if reeve.CodeOf(err) != reeve.Unavailable || strings.Contains(err.Error(), "hunter2") {
@@ -654,10 +655,10 @@ func TestCannotBeReached(t *testing.T) {
 	}
 }
 
-// A backup can be restored and contains the data.
+// Backup writes a file in the format of pg_dump.
 func TestBackup(t *testing.T) {
 	t.Parallel()
-	e, h := bare(t, store.CommitHook{})
+	e, h := openBare(t, store.CommitHook{})
 	if _, err := h.ExecContext(t.Context(), "INSERT INTO things VALUES ('a', 0)"); err != nil {
 		t.Fatal(err)
 	}
@@ -670,11 +671,12 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// Arguments arrive unchanged, the failure of a statement is reported as its own, and a transaction is all or nothing.
-func TestStatementsOfOneBatch(t *testing.T) {
+// In a batch, arguments arrive unchanged, an error is attributed to the statement that failed, and a failure rolls back
+// the whole transaction.
+func TestBatch(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	e, h := bare(t, store.CommitHook{})
+	e, h := openBare(t, store.CommitHook{})
 	if _, err := h.ExecContext(ctx, `CREATE TABLE kinds (id BIGINT PRIMARY KEY, words TEXT NOT NULL, bytes BYTEA
 		NOT NULL,
 		other BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED)`); err != nil {
@@ -708,12 +710,12 @@ func TestStatementsOfOneBatch(t *testing.T) {
 	}
 	check(2)
 	err := update([]any{3, words, raw, 3}, []any{1, words, raw, 4}, []any{5, words, raw, 5})
-	if kind(err) != store.FaultUnique || !strings.HasPrefix(err.Error(), "statement 1: ") {
-		t.Errorf("the second is refused: %v", err)
+	if faultKind(err) != store.FaultUnique || !strings.HasPrefix(err.Error(), "statement 1: ") {
+		t.Errorf("failure of the second statement: %v", err)
 	}
 	err = update([]any{3, words, raw, 3}, []any{4, words, raw, 2})
-	if kind(err) != store.FaultUnique || strings.Contains(err.Error(), "statement") {
-		t.Errorf("the commit is refused: %v", err)
+	if faultKind(err) != store.FaultUnique || strings.Contains(err.Error(), "statement") {
+		t.Errorf("failure of the commit: %v", err)
 	}
 	check(2)
 	var many [][]any
@@ -726,73 +728,71 @@ func TestStatementsOfOneBatch(t *testing.T) {
 	check(702)
 }
 
-// between runs a function once, before the next query of a transaction.
-type between struct {
+// queryHook is an engine that runs a function once, before the next query of a transaction.
+type queryHook struct {
 	store.Engine
-	then func()
+	beforeQuery func()
 }
 
-func (b *between) Update(ctx context.Context, f func(store.Conn) error) error {
-	return b.Engine.Update(ctx, func(c store.Conn) error { return f(betweenConn{c, b}) })
+func (b *queryHook) Update(ctx context.Context, f func(store.Conn) error) error {
+	return b.Engine.Update(ctx, func(c store.Conn) error { return f(queryHookConn{c, b}) })
 }
 
-type betweenConn struct {
+type queryHookConn struct {
 	store.Conn
-	b *between
+	b *queryHook
 }
 
-func (c betweenConn) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
-	if then := c.b.then; then != nil {
-		c.b.then = nil
-		then()
+func (c queryHookConn) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	if f := c.b.beforeQuery; f != nil {
+		c.b.beforeQuery = nil
+		f()
 	}
 	return c.Conn.Query(ctx, query, args...)
 }
 
 // A key that its owner releases while another attempt reads the owner is claimed by the other attempt.
-func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
+func TestIdempotencyKey_ReleasedDuringClaim(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	e, err := postgres.Open(ctx, postgres.Config{URL: storetest.EmptyPostgresURL(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &between{Engine: e}
+	b := &queryHook{Engine: e}
 	db, err := store.Open(ctx, b, storetest.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		return tx.System().
-			RegisterProcess(ctx, "prc_1")
+		return tx.System().RegisterProcess(ctx, "prc_1")
 	}); err != nil {
 		t.Fatal(err)
 	}
 	request := store.Request{ID: "req_1", Hash: "h", Process: "prc_1", Claim: "first"}
 	active := func(string) bool { return true }
-	claim := func() (old store.Request, mine bool) {
+	claim := func() (old store.Request, isOwner bool) {
 		t.Helper()
 		if err := db.Update(ctx, func(tx *store.Tx) (err error) {
-			old, mine, err = tx.Ledger().ClaimRequest(ctx, request, tx.Now().Add(-time.Hour), active)
+			old, isOwner, err = tx.Ledger().ClaimRequest(ctx, request, tx.Now().Add(-time.Hour), active)
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
-		return old, mine
+		return old, isOwner
 	}
-	if _, mine := claim(); !mine {
-		t.Fatal("the key is new")
+	if _, isOwner := claim(); !isOwner {
+		t.Fatal("a new key was not claimed")
 	}
-	b.then = func() {
+	b.beforeQuery = func() {
 		if err := db.Update(ctx, func(tx *store.Tx) error {
-			return tx.Ledger().
-				ReleaseRequest(ctx, request)
+			return tx.Ledger().ReleaseRequest(ctx, request)
 		}); err != nil {
 			t.Error(err)
 		}
 	}
-	if old, mine := claim(); !mine || old.Hash != "h" {
-		t.Errorf("the key was given back, and is %+v's", old)
+	if old, isOwner := claim(); !isOwner || old.Hash != "h" {
+		t.Errorf("the released key was not claimed; its owner is %+v", old)
 	}
 }

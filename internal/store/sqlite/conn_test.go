@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPositional checks that parameters become question marks and that dollar signs in literals stay.
-func TestPositional(t *testing.T) {
+// toPositional replaces parameters by question marks, and keeps dollar signs in literals.
+func TestToPositional(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
 		"SELECT 1":                                   "SELECT 1 []",
@@ -16,7 +16,7 @@ func TestPositional(t *testing.T) {
 	} {
 		text, order := toPositional(query)
 		if got := fmt.Sprint(text, " ", order); got != want {
-			t.Errorf("%s became %s, want %s", query, got, want)
+			t.Errorf("toPositional(%s) = %s, want %s", query, got, want)
 		}
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// unreadable is the environment variable with the database that the subprocess of this test reads while reads fail.
-const unreadable = "REEVE_TEST_UNREADABLE"
+// unreadableFile names the environment variable with the database file that the subprocess of the test reads.
+const unreadableFile = "REEVE_TEST_UNREADABLE"
 
 // SQLite uses one code for a damaged database and for a disk that cannot be read (EIO). Only the former may lead to the
 // advice to restore a backup. The reads fail in a separate process, because the seccomp filter cannot be removed.
-func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
-	if file := os.Getenv(unreadable); file != "" {
-		readBadly(t, file)
+func TestReadErrorIsNotReportedAsDamage(t *testing.T) {
+	if file := os.Getenv(unreadableFile); file != "" {
+		readWithFailures(t, file)
 		return
 	}
 	file := filepath.Join(t.TempDir(), "reeve.db")
@@ -36,14 +36,14 @@ func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := put(db, random(1<<20)); err != nil {
+	if _, err := putPayload(db, randomBytes(1<<20)); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestDiskThatCannotBeReadIsNotDamage$", "-test.v")
-	cmd.Env = append(os.Environ(), unreadable+"="+file)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestReadErrorIsNotReportedAsDamage$", "-test.v")
+	cmd.Env = append(os.Environ(), unreadableFile+"="+file)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "disk of the database failed") {
 		t.Fatalf("%v: %s", err, out)
@@ -53,7 +53,7 @@ func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at := int64(4096); at < 400_000; at += 4096 {
-		if _, err := damaged.WriteAt(random(100), at); err != nil {
+		if _, err := damaged.WriteAt(randomBytes(100), at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,8 +64,8 @@ func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
 	wantCode(t, err, reeve.Unavailable, "damaged")
 }
 
-// readBadly opens a database, makes all later reads of the process fail, and reads.
-func readBadly(t *testing.T, file string) {
+// readWithFailures opens a database, makes all later reads of the process fail, and checks the error of a query.
+func readWithFailures(t *testing.T, file string) {
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: file})
 	if err != nil {
 		t.Fatal(err)
@@ -85,12 +85,12 @@ func readBadly(t *testing.T, file string) {
 		}
 		return rows.Close()
 	}))
-	told := reeve.AsError(err)
-	fmt.Println(told.Message)
-	if told.Code != reeve.Unavailable || strings.Contains(told.Message, "damaged") ||
-		strings.Contains(told.Hint, "restore") ||
-		!strings.Contains(told.Hint, "keep the database file") {
-		t.Errorf("%v; %s", err, told.Hint)
+	userErr := reeve.AsError(err)
+	fmt.Println(userErr.Message)
+	if userErr.Code != reeve.Unavailable || strings.Contains(userErr.Message, "damaged") ||
+		strings.Contains(userErr.Hint, "restore") ||
+		!strings.Contains(userErr.Hint, "keep the database file") {
+		t.Errorf("%v; %s", err, userErr.Hint)
 	}
 }
 

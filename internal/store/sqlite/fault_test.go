@@ -23,24 +23,25 @@ import (
 	"reeve/internal/store/storetest"
 )
 
+// wantCode checks the code of an error, that its message contains words, and that it has a hint.
 func wantCode(t *testing.T, err error, code reeve.Code, words ...string) {
 	t.Helper()
 	if got := reeve.CodeOf(err); got != code {
 		t.Fatalf("got code %q (%v), want %q", got, err, code)
 	}
-	told := reeve.AsError(err)
+	userErr := reeve.AsError(err)
 	for _, w := range words {
-		if !strings.Contains(told.Message, w) {
-			t.Fatalf("%q does not say %q", told.Message, w)
+		if !strings.Contains(userErr.Message, w) {
+			t.Fatalf("message %q does not contain %q", userErr.Message, w)
 		}
 	}
-	if told.Hint == "" {
-		t.Fatalf("%q has no hint", told.Message)
+	if userErr.Hint == "" {
+		t.Fatalf("error %q has no hint", userErr.Message)
 	}
 }
 
-// put stores a payload and returns its address.
-func put(db *store.DB, body []byte) (hash string, err error) {
+// putPayload stores a payload and returns its hash.
+func putPayload(db *store.DB, body []byte) (hash string, err error) {
 	ctx := context.Background()
 	err = db.Update(ctx, func(tx *store.Tx) (err error) {
 		hash, err = tx.Ledger().PutPayload(ctx, "ws", store.OutputPayload, body)
@@ -49,7 +50,7 @@ func put(db *store.DB, body []byte) (hash string, err error) {
 	return hash, err
 }
 
-func has(t *testing.T, db *store.DB, hash string) bool {
+func hasPayload(t *testing.T, db *store.DB, hash string) bool {
 	t.Helper()
 	err := db.View(t.Context(), func(s *store.Snap) error {
 		_, err := s.Ledger().GetPayload(t.Context(), "ws", store.OutputPayload, hash, 0, 1)
@@ -61,15 +62,15 @@ func has(t *testing.T, db *store.DB, hash string) bool {
 	return err == nil
 }
 
-func random(n int) []byte {
+func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	rand.Read(b)
 	return b
 }
 
-// fill writes from several goroutines until all writes fail for lack of space. It checks that exactly the writes that
-// were reported as successful are stored.
-func fill(t *testing.T, db *store.DB) {
+// fillDisk writes from several goroutines until all writes fail for lack of space. It checks that exactly the writes
+// that were reported as successful are stored.
+func fillDisk(t *testing.T, db *store.DB) {
 	t.Helper()
 	var mu sync.Mutex
 	stored, refused := []string{}, []string{}
@@ -77,16 +78,16 @@ func fill(t *testing.T, db *store.DB) {
 	for range 6 {
 		all.Go(func() {
 			for failures := 0; failures < 3; {
-				body := random(20_000)
-				hash, err := put(db, body)
+				body := randomBytes(20_000)
+				hash, err := putPayload(db, body)
 				mu.Lock()
 				if err == nil {
 					stored = append(stored, hash)
 				} else {
 					refused = append(refused, reeve.Hash(body))
 					failures++
-					if told := reeve.AsError(err); told.Code != reeve.Unavailable ||
-						!strings.Contains(told.Message, "disk") || !strings.Contains(told.Message, "full") {
+					if userErr := reeve.AsError(err); userErr.Code != reeve.Unavailable ||
+						!strings.Contains(userErr.Message, "disk") || !strings.Contains(userErr.Message, "full") {
 						t.Errorf("got %v, want UNAVAILABLE, disk full", err)
 					}
 				}
@@ -96,16 +97,16 @@ func fill(t *testing.T, db *store.DB) {
 	}
 	all.Wait()
 	if len(stored) == 0 {
-		t.Fatal("nothing was stored at all")
+		t.Fatal("no write succeeded")
 	}
 	for _, h := range stored {
-		if !has(t, db, h) {
-			t.Fatal("lost what was reported as stored")
+		if !hasPayload(t, db, h) {
+			t.Fatal("a payload that was reported as stored is missing")
 		}
 	}
 	for _, h := range refused {
-		if has(t, db, h) {
-			t.Fatal("found what was reported as refused")
+		if hasPayload(t, db, h) {
+			t.Fatal("a payload that was reported as refused is stored")
 		}
 	}
 }
@@ -114,7 +115,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=5m"); err != nil {
-		t.Fatalf("a small disk cannot be mounted (%v): run the tests as root on Linux", err)
+		t.Fatalf("mount a small disk: %v; run the tests as root on Linux", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	ballast := filepath.Join(dir, "ballast")
@@ -122,7 +123,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")})
-	fill(t, db)
+	fillDisk(t, db)
 	err := db.Backup(t.Context(), filepath.Join(dir, "copy"))
 	wantCode(t, err, reeve.Unavailable, "disk", "full")
 	if left, _ := filepath.Glob(filepath.Join(dir, "*copy*")); len(left) != 0 {
@@ -131,17 +132,17 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	hash, err := put(db, random(20_000))
-	if err != nil || !has(t, db, hash) {
-		t.Fatalf("after space was made: %v", err)
+	hash, err := putPayload(db, randomBytes(20_000))
+	if err != nil || !hasPayload(t, db, hash) {
+		t.Fatalf("after space was freed: %v", err)
 	}
 }
 
-// This test does not run in parallel, because the limit applies to the whole process.
-func TestBackupOverTheLimitOfFiles(t *testing.T) {
+// The test does not run in parallel, because the file size limit applies to the whole process.
+func TestBackupExceedsFileSizeLimit(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")})
-	if _, err := put(db, random(1<<20)); err != nil {
+	if _, err := putPayload(db, randomBytes(1<<20)); err != nil {
 		t.Fatal(err)
 	}
 	var was syscall.Rlimit
@@ -181,7 +182,7 @@ func TestReadOnly(t *testing.T) {
 		t.Cleanup(func() { _ = os.Chmod(d, 0o755) })
 		return filepath.Join(d, "reeve.db")
 	}
-	made := func(mode os.FileMode) func(string) {
+	createDatabase := func(mode os.FileMode) func(string) {
 		return func(file string) {
 			e, err := sqlite.Open(t.Context(), sqlite.Config{File: file})
 			if err != nil {
@@ -197,12 +198,12 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	for name, file := range map[string]string{
-		"no file, and none can be made": dir("a", func(string) {}),
-		"file":                          dir("b", made(0o444)),
-		"directory":                     dir("c", made(0o666)),
-		"no directory":                  filepath.Join(base, "none", "reeve.db"),
+		"missing file":      dir("a", func(string) {}),
+		"file":              dir("b", createDatabase(0o444)),
+		"directory":         dir("c", createDatabase(0o666)),
+		"missing directory": filepath.Join(base, "none", "reeve.db"),
 	} {
-		err := unprivileged(func() error {
+		err := runUnprivileged(func() error {
 			e, err := sqlite.Open(context.Background(), sqlite.Config{File: file})
 			if err != nil {
 				return err
@@ -217,11 +218,11 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// unprivileged runs f on a thread with the file permissions of the user nobody, because root may write everywhere.
-func unprivileged(f func() error) error {
+// runUnprivileged runs f on a thread with the file permissions of the user nobody, because root may write everywhere.
+func runUnprivileged(f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with us
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		if os.Getuid() == 0 {
 			_ = syscall.Setfsuid(65534)
 		}
@@ -247,15 +248,15 @@ func TestBusy(t *testing.T) {
 	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = put(db, []byte("x"))
+	_, err = putPayload(db, []byte("x"))
 	wantCode(t, err, reeve.Unavailable, "busy")
-	if has(t, db, reeve.Hash([]byte("x"))) {
-		t.Fatal("written past the lock")
+	if hasPayload(t, db, reeve.Hash([]byte("x"))) {
+		t.Fatal("the write ignored the lock")
 	}
 	if _, err := c.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = put(db, []byte("x")); err != nil {
+	if _, err = putPayload(db, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -282,13 +283,13 @@ func TestNotADatabase(t *testing.T) {
 	}
 }
 
-func TestOddNames(t *testing.T) {
+func TestUnusualFileNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"with space.db", "a?b=c.db", "a#b.db", "100%25.db", "ünï'q\".db", "a;b&c.db",
 		"file:x.db"} {
 		file := filepath.Join(t.TempDir(), name)
 		db := open(t, sqlite.Config{File: file})
-		if _, err := put(db, []byte("x")); err != nil {
+		if _, err := putPayload(db, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Backup(t.Context(), file+".copy"); err != nil {
@@ -303,7 +304,7 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-func TestSecretsAreSealed(t *testing.T) {
+func TestSecretsAreEncrypted(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reeve.db")
 	db := open(t, sqlite.Config{File: file})
@@ -327,18 +328,17 @@ func TestSecretsAreSealed(t *testing.T) {
 	}
 	if !bytes.Contains(bytesOnDisk, []byte("findable-name")) ||
 		bytes.Contains(bytesOnDisk, []byte("unfindable-value")) {
-		t.Fatal("the value is on disk as it is, or nothing is")
+		t.Fatal("the file contains the value, or does not contain the name")
 	}
 }
 
-func TestBackupUnderWriters(t *testing.T) {
+func TestBackupDuringWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	db := open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")})
 	ctx := t.Context()
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Agents().
-			InsertWorkspace(ctx, "ws", "w")
+		_, err := tx.Agents().InsertWorkspace(ctx, "ws", "w")
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -347,7 +347,7 @@ func TestBackupUnderWriters(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range 4 {
 		writers.Go(func() {
-			for n := 0; !stop.Load(); n++ { // two calls, always both
+			for n := 0; !stop.Load(); n++ { // two calls per transaction
 				thread := fmt.Sprintf("th_%d_%d", i, n)
 				if err := db.Update(ctx, func(tx *store.Tx) error {
 					for range 2 {
@@ -381,11 +381,11 @@ func TestBackupUnderWriters(t *testing.T) {
 		}
 		for n, m := range list {
 			if n > 0 && m.PrevID != list[n-1].ID {
-				t.Fatalf("copy %d is not of one moment: message %d is %+v", i, n, m)
+				t.Fatalf("copy %d is not a consistent snapshot: message %d is %+v", i, n, m)
 			}
 		}
 		if len(list)%2 != 0 || len(list) < last {
-			t.Fatalf("copy %d has %d messages, the one before had %d", i, len(list), last)
+			t.Fatalf("copy %d has %d messages, the previous copy had %d", i, len(list), last)
 		}
 		last = len(list)
 	}
@@ -416,10 +416,10 @@ func TestMigration(t *testing.T) {
 	})
 }
 
-func TestOccupied(t *testing.T) {
+func TestForeignTables(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reeve.db")
-	storetest.Occupied(t, func(t *testing.T) store.Engine {
+	storetest.ForeignTables(t, func(t *testing.T) store.Engine {
 		e, err := sqlite.Open(t.Context(), sqlite.Config{File: file})
 		if err != nil {
 			t.Fatal(err)

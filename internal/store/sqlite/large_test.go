@@ -11,16 +11,16 @@ import (
 	"reeve/internal/store/sqlite"
 )
 
-// A transaction that is larger than SQLite's cache sees its own changes. Others see none of them before the commit, and
-// all or none of them afterwards.
-func TestAChangeLargerThanTheCache(t *testing.T) {
+// A transaction that is larger than SQLite's cache sees its own changes. Other transactions see none of the changes
+// before the commit. After the commit they see all of them, and after a rollback none.
+func TestTransactionLargerThanCache(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reeve.db")
-	opened := func(t *testing.T) *store.DB { return open(t, sqlite.Config{File: file}) }
+	openFile := func(t *testing.T) *store.DB { return open(t, sqlite.Config{File: file}) }
 	const many, size = 700, 60_000 // three times the cache
 	bodies := make([][]byte, many)
 	for i := range bodies {
-		bodies[i] = random(size)
+		bodies[i] = randomBytes(size)
 	}
 	count := func(s *store.Snap, session string) (n int) {
 		for i, want := range bodies {
@@ -37,13 +37,13 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 		}
 		return n
 	}
-	seen := func(db *store.DB, session string) (n int) {
+	countVisible := func(db *store.DB, session string) (n int) {
 		if err := db.View(t.Context(), func(s *store.Snap) error { n = count(s, session); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	write := func(db *store.DB, session string, made error) error {
+	write := func(db *store.DB, session string, result error) error {
 		return db.Update(t.Context(), func(tx *store.Tx) error {
 			for i, b := range bodies {
 				if err := tx.Chat().PutSessionFile(t.Context(), "ws", session, fmt.Sprint(i), b); err != nil {
@@ -51,28 +51,28 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 				}
 			}
 			if n := count(&tx.Snap, session); n != many {
-				t.Errorf("it reads %d of its own", n)
+				t.Errorf("the transaction reads %d of its files, want %d", n, many)
 			}
-			if n := seen(db, session); n != 0 {
-				t.Errorf("somebody else sees %d", n)
+			if n := countVisible(db, session); n != 0 {
+				t.Errorf("another transaction reads %d uncommitted files", n)
 			}
-			return made
+			return result
 		})
 	}
-	t.Run("made", func(t *testing.T) {
-		db := opened(t)
-		if err := write(db, "made", nil); err != nil {
+	t.Run("write", func(t *testing.T) {
+		db := openFile(t)
+		if err := write(db, "committed", nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := write(db, "taken back", os.ErrClosed); !errors.Is(err, os.ErrClosed) {
+		if err := write(db, "rolled back", os.ErrClosed); !errors.Is(err, os.ErrClosed) {
 			t.Fatal(err)
 		}
-		if n, m := seen(db, "made"), seen(db, "taken back"); n != many || m != 0 {
-			t.Errorf("%d are there of what was made, %d of what was taken back", n, m)
+		if n, m := countVisible(db, "committed"), countVisible(db, "rolled back"); n != many || m != 0 {
+			t.Errorf("%d committed files, want %d; %d files of the rollback, want 0", n, many, m)
 		}
 	})
-	db := opened(t)
-	if n, m := seen(db, "made"), seen(db, "taken back"); n != many || m != 0 {
-		t.Errorf("opened again: %d are there of what was made, %d of what was taken back", n, m)
+	db := openFile(t)
+	if n, m := countVisible(db, "committed"), countVisible(db, "rolled back"); n != many || m != 0 {
+		t.Errorf("after reopening: %d committed files, want %d; %d files of the rollback, want 0", n, many, m)
 	}
 }

@@ -19,27 +19,26 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// growing are the tables that grow without limit. Queries on them must use an index.
-var growing = []string{"approvals", "calls", "checklist_items", "checklists", "emails", "events", "items", "links",
-	"messages",
-	"notifications", "payloads", "plan_blocks",
-	"plan_pins", "ratings", "runs", "script_runs", "session_files", "tasks", "time_entries", "wakes"}
+// growingTables are the tables that grow without limit. Queries on them must use an index.
+var growingTables = []string{"approvals", "calls", "checklist_items", "checklists", "emails", "events", "items",
+	"links", "messages", "notifications", "payloads", "plan_blocks", "plan_pins", "ratings", "runs", "script_runs",
+	"session_files", "tasks", "time_entries", "wakes"}
 
-// keys matches conditions on columns of which few rows have the same value.
-var keys = regexp.MustCompile(
+// selectiveColumns matches conditions on columns of which few rows have the same value.
+var selectiveColumns = regexp.MustCompile(
 	`\b(id|agent_id|call_id|item_id|operation_id|reason_id|run_id|run_key|session_id|task_id|thread_id|set_id) (= |IN \()\$`)
 
 // The query plans of all statements in the store's source and in the conformance suite use an index. None may scan a
 // growing table, or read all rows of a workspace if it selects fewer.
-func TestNothingIsFoundByReadingAll(t *testing.T) {
+func TestStatementsUseIndexes(t *testing.T) {
 	texts := &recorder{seen: map[string]bool{}}
 	t.Run("suite", func(t *testing.T) {
-		storetest.Exercise(t, func(t *testing.T) *store.DB {
+		storetest.Conformance(t, func(t *testing.T) *store.DB {
 			e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 			if err != nil {
 				t.Fatal(err)
 			}
-			db, err := store.Open(t.Context(), watched{e, texts}, storetest.Key)
+			db, err := store.Open(t.Context(), recordingEngine{e, texts}, storetest.Key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,23 +58,23 @@ func TestNothingIsFoundByReadingAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = raw.Close() }()
-	found := written(t)
-	maps.DeleteFunc(found, func(text string, _ bool) bool { // which makes no sense without what is put into it
-		_, err := plan(t.Context(), raw, text)
+	found := sourceStatements(t)
+	maps.DeleteFunc(found, func(text string, _ bool) bool { // incomplete without the parts inserted at run time
+		_, err := explain(t.Context(), raw, text)
 		return err != nil
 	})
 	if len(found) < 250 || len(texts.seen) < 200 {
-		t.Fatalf("only %d statements were found, and %d seen", len(found), len(texts.seen))
+		t.Fatalf("found only %d statements in the source and %d in the suite", len(found), len(texts.seen))
 	}
 	maps.Copy(found, texts.seen)
 	for _, text := range slices.Sorted(maps.Keys(found)) {
-		lines, err := plan(t.Context(), raw, text)
+		lines, err := explain(t.Context(), raw, text)
 		if err != nil {
 			t.Errorf("%v\n\t%s", err, text)
 		}
 		for _, line := range lines {
-			if why := slow(text, line); why != "" {
-				t.Errorf("%s: %s\n\t%s", why, line, text)
+			if reason := slowReason(text, line); reason != "" {
+				t.Errorf("%s: %s\n\t%s", reason, line, text)
 			}
 		}
 	}
@@ -83,13 +82,13 @@ func TestNothingIsFoundByReadingAll(t *testing.T) {
 
 // The number of different statement texts does not depend on the number of ids, because engines cache prepared
 // statements by text.
-func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
+func TestStatementTextsDoNotGrowWithIDs(t *testing.T) {
 	texts := &recorder{seen: map[string]bool{}}
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.Open(t.Context(), watched{e, texts}, storetest.Key)
+	db, err := store.Open(t.Context(), recordingEngine{e, texts}, storetest.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +116,9 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for name, ask := range map[string]func(tx *store.Tx, n int) error{
+	for name, query := range map[string]func(tx *store.Tx, n int) error{
 		"last frames": func(tx *store.Tx, n int) error {
-			_, err := tx.Chat().
-				LastFrames(t.Context(), ids[:n])
+			_, err := tx.Chat().LastFrames(t.Context(), ids[:n])
 			return err
 		},
 		"labels": func(tx *store.Tx, n int) error {
@@ -140,7 +138,7 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 	} {
 		clear(texts.seen)
 		for n := 1; n <= len(ids); n++ {
-			if err := db.Update(t.Context(), func(tx *store.Tx) error { return ask(tx, n) }); err != nil {
+			if err := db.Update(t.Context(), func(tx *store.Tx) error { return query(tx, n) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,13 +148,13 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 	}
 }
 
-// line is one line of a query plan.
-var line = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: USING (?:COVERING )?INDEX (\w+))?(?: \((.*)\))?`)
+// planLine matches a line of a query plan.
+var planLine = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: USING (?:COVERING )?INDEX (\w+))?(?: \((.*)\))?`)
 
-// slow returns what is wrong with a line of a query plan, or "".
-func slow(text, of string) string {
-	m := line.FindStringSubmatch(of)
-	if m == nil || strings.Contains(of, "VIRTUAL TABLE") {
+// slowReason returns why a line of a query plan is too slow, or "".
+func slowReason(text, line string) string {
+	m := planLine.FindStringSubmatch(line)
+	if m == nil || strings.Contains(line, "VIRTUAL TABLE") {
 		return ""
 	}
 	table := m[2]
@@ -165,18 +163,19 @@ func slow(text, of string) string {
 		table = a[1]
 	}
 	switch {
-	case !slices.Contains(growing, table):
+	case !slices.Contains(growingTables, table):
 	case m[1] == "SCAN" && m[3] == "":
-		return "reads all of " + table
-	case m[4] == "workspace_id=?" && keys.MatchString(text):
-		return "reads all of a workspace's " + table
+		return "scans all of " + table
+	case m[4] == "workspace_id=?" && selectiveColumns.MatchString(text):
+		return "scans all rows of a workspace in " + table
 	}
 	return ""
 }
 
 var parameter = regexp.MustCompile(`\$\d+|\?`)
 
-func plan(ctx context.Context, db *sql.DB, text string) (lines []string, err error) {
+// explain returns the lines of the query plan of a statement.
+func explain(ctx context.Context, db *sql.DB, text string) (lines []string, err error) {
 	args := make([]any, len(parameter.FindAllString(text, -1)))
 	rows, err := db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+parameter.ReplaceAllString(text, "?"), args...)
 	if err != nil {
@@ -200,47 +199,48 @@ type recorder struct {
 	seen map[string]bool
 }
 
-func (r *recorder) note(text string) {
+func (r *recorder) add(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[strings.Join(strings.Fields(text), " ")] = true
 }
 
-// watched is an engine that records its statements.
-type watched struct {
+// recordingEngine is an engine that records its statements.
+type recordingEngine struct {
 	store.Engine
 	*recorder
 }
 
-func (w watched) Update(ctx context.Context, f func(store.Conn) error) error {
-	return w.Engine.Update(ctx, func(c store.Conn) error { return f(noted{c, w.recorder}) })
+func (w recordingEngine) Update(ctx context.Context, f func(store.Conn) error) error {
+	return w.Engine.Update(ctx, func(c store.Conn) error { return f(recordingConn{c, w.recorder}) })
 }
 
-func (w watched) View(ctx context.Context, f func(store.Conn) error) error {
-	return w.Engine.View(ctx, func(c store.Conn) error { return f(noted{c, w.recorder}) })
+func (w recordingEngine) View(ctx context.Context, f func(store.Conn) error) error {
+	return w.Engine.View(ctx, func(c store.Conn) error { return f(recordingConn{c, w.recorder}) })
 }
 
-type noted struct {
+// recordingConn is a connection that records its statements.
+type recordingConn struct {
 	store.Conn
 	*recorder
 }
 
-func (n noted) Exec(ctx context.Context, refused func(store.Fault) error, text string, args ...any) error {
-	n.note(text)
+func (n recordingConn) Exec(ctx context.Context, refused func(store.Fault) error, text string, args ...any) error {
+	n.add(text)
 	return n.Conn.Exec(ctx, refused, text, args...)
 }
 
-func (n noted) ExecCount(ctx context.Context, text string, args ...any) (int64, error) {
-	n.note(text)
+func (n recordingConn) ExecCount(ctx context.Context, text string, args ...any) (int64, error) {
+	n.add(text)
 	return n.Conn.ExecCount(ctx, text, args...)
 }
 
-func (n noted) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
-	n.note(text)
+func (n recordingConn) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
+	n.add(text)
 	return n.Conn.Query(ctx, text, args...)
 }
 
-func (n noted) QueueQuery(ctx context.Context, read func(store.Rows) error, text string, args ...any) error {
-	n.note(text)
+func (n recordingConn) QueueQuery(ctx context.Context, read func(store.Rows) error, text string, args ...any) error {
+	n.add(text)
 	return n.Conn.QueueQuery(ctx, read, text, args...)
 }

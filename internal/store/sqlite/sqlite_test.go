@@ -14,7 +14,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	storetest.Exercise(t, func(t *testing.T) *store.DB {
+	storetest.Conformance(t, func(t *testing.T) *store.DB {
 		file := filepath.Join(t.TempDir(), "reeve.db")
 		storetest.SQLiteFile(t, file)
 		return open(t, sqlite.Config{File: file})
@@ -39,8 +39,8 @@ func open(t testing.TB, cfg sqlite.Config) *store.DB {
 	return db
 }
 
-// The end of a context stops an endless query, and the connection then serves the next caller.
-func TestStoppedRead(t *testing.T) {
+// The end of a context interrupts a long query, and the connection then serves the next caller.
+func TestInterruptedRead(t *testing.T) {
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db"), Readers: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -50,9 +50,9 @@ func TestStoppedRead(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	// The driver interrupts once, and in vain if the statement has not yet begun: on a busy machine, one that is
-	// prepared for longer than it may take comes to its end, which is some seconds away.
-	stopped := func() bool {
+	// The driver interrupts only once, without effect if the statement has not started yet. On a busy machine the
+	// preparation may take longer than the timeout. The query then completes after some seconds.
+	interrupt := func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		err := e.View(ctx, func(c store.Conn) error {
@@ -70,9 +70,9 @@ func TestStoppedRead(t *testing.T) {
 		return err != nil
 	}
 	for range 3 {
-		for tries := 0; !stopped(); tries++ {
+		for tries := 0; !interrupt(); tries++ {
 			if tries == 5 {
-				t.Fatal("it came to its end each time")
+				t.Fatal("the query was never interrupted")
 			}
 		}
 		var n int
@@ -88,7 +88,7 @@ func TestStoppedRead(t *testing.T) {
 			}
 			return errors.Join(rows.Err(), rows.Close())
 		}); err != nil || n != 7 {
-			t.Fatalf("afterwards: %d, %v", n, err)
+			t.Fatalf("query after the interrupt: %d, %v", n, err)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 // A corrupt summary is claimed once and then does not block the others.
-func TestACorruptSummaryIsNotTakenAgain(t *testing.T) {
+func TestCorruptSummaryIsClaimedOnce(t *testing.T) {
 	ctx := t.Context()
 	e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	if err != nil {
@@ -111,25 +111,25 @@ func TestACorruptSummaryIsNotTakenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var taken store.Summary
+	var claimed store.Summary
 	var ok bool
-	claim := func(tx *store.Tx) (err error) { taken, ok, err = tx.Chat().ClaimSummary(ctx, "proc_1"); return err }
+	claim := func(tx *store.Tx) (err error) { claimed, ok, err = tx.Chat().ClaimSummary(ctx, "proc_1"); return err }
 	if err := db.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Agents().InsertWorkspace(ctx, "home", "Home")
-		return errors.Join(err, tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().
-			InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
+		return errors.Join(err, tx.System().RegisterProcess(ctx, "proc_1"),
+			tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
 			tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "corrupt", WorkspaceID: "home",
-				ConversationID: "cnv_1"}), tx.Chat().
-				QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
+				ConversationID: "cnv_1"}),
+			tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(e.Update(ctx, func(c store.Conn) error {
 		return c.Exec(ctx, nil, "UPDATE summaries SET due_at = 1.5 WHERE thread_id = 'corrupt'")
 	}), db.Update(ctx, claim)); err != nil || ok {
-		t.Fatalf("%+v, %v", taken, err)
+		t.Fatalf("%+v, %v", claimed, err)
 	}
-	if err := db.Update(ctx, claim); err != nil || !ok || taken.ThreadID != "good" {
-		t.Errorf("%+v, %v", taken, err)
+	if err := db.Update(ctx, claim); err != nil || !ok || claimed.ThreadID != "good" {
+		t.Errorf("%+v, %v", claimed, err)
 	}
 }

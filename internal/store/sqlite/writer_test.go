@@ -15,8 +15,8 @@ import (
 	"reeve/internal/store"
 )
 
-// bare opens an engine with one table and without a store.
-func bare(t testing.TB, hook store.CommitHook) *Engine {
+// openBare opens an engine with one table and without a store.
+func openBare(t testing.TB, hook store.CommitHook) *Engine {
 	t.Helper()
 	e, err := Open(t.Context(), Config{File: filepath.Join(t.TempDir(), "bare.db"), Hook: hook})
 	if err != nil {
@@ -35,11 +35,11 @@ func bare(t testing.TB, hook store.CommitHook) *Engine {
 	return e
 }
 
-func add(ctx context.Context, c store.Conn, id string) error {
+func insertThing(ctx context.Context, c store.Conn, id string) error {
 	return c.Exec(ctx, nil, "INSERT INTO things (id) VALUES ($1)", id)
 }
 
-func things(t testing.TB, e *Engine) map[string]bool {
+func listThings(t testing.TB, e *Engine) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
 	if err := e.View(context.Background(), func(c store.Conn) error {
@@ -61,16 +61,17 @@ func things(t testing.TB, e *Engine) map[string]bool {
 	return found
 }
 
-func TestHookOncePerCommit(t *testing.T) {
+// The commit hook runs once per commit, and a group of updates shares a commit.
+func TestHookRunsOncePerCommit(t *testing.T) {
 	t.Parallel()
 	var before, after atomic.Int64
-	gate := make(chan struct{})
-	var held atomic.Bool
-	e := bare(t, store.CommitHook{
+	resume := make(chan struct{})
+	var holdNext atomic.Bool
+	e := openBare(t, store.CommitHook{
 		OnBefore: func() {
 			before.Add(1)
-			if held.CompareAndSwap(true, false) {
-				<-gate
+			if holdNext.CompareAndSwap(true, false) {
+				<-resume
 			}
 		},
 		OnAfter: func() { after.Add(1) },
@@ -81,29 +82,30 @@ func TestHookOncePerCommit(t *testing.T) {
 			t.Fatalf("%s: before was called %d times and after %d, want %d", what, b, a, n)
 		}
 	}
-	expect(1, "after the table was made")
+	expect(1, "after the table was created")
 	ctx := t.Context()
 	for i := range 5 {
-		if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, fmt.Sprint("alone", i)) }); err != nil {
+		if err := e.Update(ctx, func(c store.Conn) error {
+			return insertThing(ctx, c, fmt.Sprint("alone", i))
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	expect(6, "after five alone")
+	expect(6, "after five single updates")
 	_ = e.Update(ctx, func(store.Conn) error { return errors.New("no") })
-	expect(6, "after a failure")
+	expect(6, "after a failed update")
 
-	// One commit is held; those who come meanwhile share the next.
-	held.Store(true)
+	// One commit is blocked. The updates that arrive meanwhile share the next commit.
+	holdNext.Store(true)
 	var all sync.WaitGroup
-	all.Go(func() { _ = e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "first") }) })
-	for held.Load() {
+	all.Go(func() { _ = e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "first") }) })
+	for holdNext.Load() {
 		runtime.Gosched()
 	}
 	for i := range 20 {
 		all.Go(func() {
 			if err := e.Update(ctx, func(c store.Conn) error {
-				return add(ctx, c,
-					fmt.Sprint("shared", i))
+				return insertThing(ctx, c, fmt.Sprint("shared", i))
 			}); err != nil {
 				t.Errorf("%d: %v", i, err)
 			}
@@ -112,29 +114,29 @@ func TestHookOncePerCommit(t *testing.T) {
 	for e.writer.waiting.Load() < 20 {
 		runtime.Gosched()
 	}
-	close(gate)
+	close(resume)
 	all.Wait()
-	expect(8, "after one and a group of 20")
-	if n := len(things(t, e)); n != 5+1+20 {
+	expect(8, "after a single update and a group of 20")
+	if n := len(listThings(t, e)); n != 5+1+20 {
 		t.Fatalf("%d things", n)
 	}
 }
 
-// A change that fails does not affect the other changes in its group, and each change runs once.
+// An update that fails does not affect the other updates in its group, and each update runs once.
 func TestFailureInGroup(t *testing.T) {
 	t.Parallel()
-	gate := make(chan struct{})
-	var held atomic.Bool
-	e := bare(t, store.CommitHook{OnBefore: func() {
-		if held.CompareAndSwap(true, false) {
-			<-gate
+	resume := make(chan struct{})
+	var holdNext atomic.Bool
+	e := openBare(t, store.CommitHook{OnBefore: func() {
+		if holdNext.CompareAndSwap(true, false) {
+			<-resume
 		}
 	}})
 	ctx := t.Context()
-	held.Store(true)
+	holdNext.Store(true)
 	var all sync.WaitGroup
-	all.Go(func() { _ = e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "first") }) })
-	for held.Load() {
+	all.Go(func() { _ = e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "first") }) })
+	for holdNext.Load() {
 		runtime.Gosched()
 	}
 	ran := make([]int, 20)
@@ -142,10 +144,10 @@ func TestFailureInGroup(t *testing.T) {
 		all.Go(func() {
 			if err := e.Update(ctx, func(c store.Conn) error {
 				ran[i]++
-				if err := add(ctx, c, fmt.Sprint("shared", i)); err != nil || i%4 != 0 {
+				if err := insertThing(ctx, c, fmt.Sprint("shared", i)); err != nil || i%4 != 0 {
 					return err
 				}
-				return errors.New("not I")
+				return errors.New("update failed")
 			}); (err == nil) != (i%4 != 0) {
 				t.Errorf("%d: %v", i, err)
 			}
@@ -154,27 +156,26 @@ func TestFailureInGroup(t *testing.T) {
 	for e.writer.waiting.Load() < int32(len(ran)) {
 		runtime.Gosched()
 	}
-	close(gate)
+	close(resume)
 	all.Wait()
 	for i, n := range ran {
 		if n != 1 {
-			t.Errorf("change %d ran %d times", i, n)
+			t.Errorf("update %d ran %d times", i, n)
 		}
 	}
-	if n := len(things(t, e)); n != 1+15 {
+	if n := len(listThings(t, e)); n != 1+15 {
 		t.Fatalf("%d things", n)
 	}
 }
 
-// TestGroups runs random changes in random groups. Exactly the changes that were reported as successful are stored,
-// whatever fails.
-func TestGroups(t *testing.T) {
+// In random groups of random updates, exactly the updates that were reported as successful are stored.
+func TestRandomGroups(t *testing.T) {
 	t.Parallel()
-	e := bare(t, store.CommitHook{OnBefore: runtime.Gosched, OnAfter: runtime.Gosched})
+	e := openBare(t, store.CommitHook{OnBefore: runtime.Gosched, OnAfter: runtime.Gosched})
 	var run atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {
 		kinds := rapid.SampledFrom([]string{"ok", "ok", "ok", "two", "error", "panic", "goexit", "refused",
-			"unheeded refusal", "canceled", "canceled before", "read"})
+			"ignored refusal", "canceled", "canceled before", "read"})
 		plan := rapid.SliceOfN(rapid.SliceOfN(kinds, 1, 4), 1, 8).Draw(rt, "plan")
 		base := fmt.Sprint(run.Add(1), "/")
 		var mu sync.Mutex
@@ -184,10 +185,10 @@ func TestGroups(t *testing.T) {
 			for n, kind := range steps {
 				id := fmt.Sprintf("%s%d/%d", base, i, n)
 				body := func() {
-					told := false
-					defer func() { // after a panic or Goexit nothing was told, and nothing may be there
+					succeeded := false
+					defer func() { // after a panic or Goexit the update has not succeeded, and nothing may be stored
 						_ = recover()
-						if told {
+						if succeeded {
 							mu.Lock()
 							want[id] = true
 							if kind == "two" {
@@ -201,13 +202,13 @@ func TestGroups(t *testing.T) {
 					if kind == "canceled before" {
 						cancel()
 					}
-					told = e.Update(ctx, func(c store.Conn) error {
-						if err := add(ctx, c, id); err != nil {
+					succeeded = e.Update(ctx, func(c store.Conn) error {
+						if err := insertThing(ctx, c, id); err != nil {
 							return err
 						}
 						switch kind {
 						case "two":
-							return add(ctx, c, id+"b")
+							return insertThing(ctx, c, id+"b")
 						case "error":
 							return errors.New("mine")
 						case "panic":
@@ -215,12 +216,12 @@ func TestGroups(t *testing.T) {
 						case "goexit":
 							runtime.Goexit()
 						case "refused":
-							return add(ctx, c, id)
-						case "unheeded refusal": // package store heeds it for all; the engine itself goes on
-							_ = add(ctx, c, id)
+							return insertThing(ctx, c, id)
+						case "ignored refusal": // the engine continues; package store makes the transaction fail
+							_ = insertThing(ctx, c, id)
 						case "canceled":
 							cancel()
-							return add(ctx, c, id+"b")
+							return insertThing(ctx, c, id+"b")
 						case "read":
 							runtime.Gosched()
 							rows, err := c.Query(ctx, "SELECT id FROM things WHERE id = $1", id)
@@ -236,19 +237,19 @@ func TestGroups(t *testing.T) {
 			}
 		}
 		all.Wait()
-		found := things(t, e)
+		found := listThings(t, e)
 		for id := range want {
 			if !found[id] {
-				rt.Fatalf("%s is lost", id)
+				rt.Fatalf("%s is missing", id)
 			}
 		}
 		for id := range found {
 			if len(id) > len(base) && id[:len(base)] == base && !want[id] {
-				rt.Fatalf("%s is there and should not be", id)
+				rt.Fatalf("%s is stored, although its update failed", id)
 			}
 		}
 		if e.writer.group != nil || e.writer.waiting.Load() != 0 {
-			rt.Fatal("somebody was left waiting")
+			rt.Fatal("an update is still waiting")
 		}
 	})
 }
@@ -257,7 +258,7 @@ func TestGroups(t *testing.T) {
 // whole group.
 func TestFullFile(t *testing.T) {
 	t.Parallel()
-	e := bare(t, store.CommitHook{})
+	e := openBare(t, store.CommitHook{})
 	limit := func(pages int) {
 		e.writer.turn.Lock()
 		defer e.writer.turn.Unlock()
@@ -305,9 +306,9 @@ func TestFullFile(t *testing.T) {
 		})
 	}
 	all.Wait()
-	found := things(t, e)
+	found := listThings(t, e)
 	if len(found) != len(stored) || len(stored) == 0 {
-		t.Fatalf("%d are there, %d were reported", len(found), len(stored))
+		t.Fatalf("%d rows are stored, %d were reported as stored", len(found), len(stored))
 	}
 	limit(10_000)
 	if err := write("again"); err != nil {
@@ -318,58 +319,57 @@ func TestFullFile(t *testing.T) {
 // The writer replaces a connection that was lost.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
-	e := bare(t, store.CommitHook{})
+	e := openBare(t, store.CommitHook{})
 	ctx := t.Context()
 	if err := e.writer.conn.c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "x") }); err != nil {
+	if err := e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "x") }); err != nil {
 		t.Fatal(err)
 	}
 	// A transaction that cannot be rolled back does not outlive its connection.
 	e.writer.conn.renew()
-	if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "y") }); err != nil {
+	if err := e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "y") }); err != nil {
 		t.Fatal(err)
 	}
-	if len(things(t, e)) != 2 {
-		t.Fatal(things(t, e))
+	if len(listThings(t, e)) != 2 {
+		t.Fatal(listThings(t, e))
 	}
 }
 
 // A caller that is refused because of another change in the same group can read that change afterwards.
-func TestRefusedInCompany(t *testing.T) {
+func TestRefusedWithinGroup(t *testing.T) {
 	t.Parallel()
-	gate := make(chan struct{})
-	var held atomic.Bool
-	e := bare(t, store.CommitHook{OnBefore: func() {
-		if held.CompareAndSwap(true, false) {
-			<-gate
+	resume := make(chan struct{})
+	var holdNext atomic.Bool
+	e := openBare(t, store.CommitHook{OnBefore: func() {
+		if holdNext.CompareAndSwap(true, false) {
+			<-resume
 		}
 	}})
 	ctx := t.Context()
 	for round := range 20 {
-		held.Store(true)
+		holdNext.Store(true)
 		var all sync.WaitGroup
 		all.Go(func() {
-			_ = e.Update(ctx,
-				func(c store.Conn) error { return add(ctx, c, fmt.Sprint("first", round)) })
+			_ = e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, fmt.Sprint("first", round)) })
 		})
-		for held.Load() {
+		for holdNext.Load() {
 			runtime.Gosched()
 		}
 		for i := range 20 {
 			all.Go(func() {
 				id := fmt.Sprint("thing", round, i/2)
-				if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, id) }); err != nil &&
-					!things(t, e)[id] {
-					t.Errorf("%s was there already, and is not: %v", id, err)
+				if err := e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, id) }); err != nil &&
+					!listThings(t, e)[id] {
+					t.Errorf("%s was refused as a duplicate, but is not stored: %v", id, err)
 				}
 			})
 		}
 		for e.writer.waiting.Load() < 20 {
 			runtime.Gosched()
 		}
-		gate <- struct{}{}
+		resume <- struct{}{}
 		all.Wait()
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"reeve/internal/store"
 )
 
-// branches tests projects, the branches in them, and shells that are kept.
+// branches tests projects, branches and stored shell states.
 var branches = map[string]func(*testing.T, *store.DB){
 	"project": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
@@ -24,15 +24,13 @@ var branches = map[string]func(*testing.T, *store.DB){
 			p.CreatedAt = got.CreatedAt
 			equal(t, got, p, "round trip")
 			wantCode(t, db.View(ctx, func(s *store.Snap) error {
-				_, err := s.Agents().
-					GetProject(ctx, "ws_two", id)
+				_, err := s.Agents().GetProject(ctx, "ws_two", id)
 				return err
 			}), reeve.NotFound)
 		}
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Project, error) {
-			return s.Agents().
-				ListProjects(ctx, ws)
-		})), 1, "listed")
+			return s.Agents().ListProjects(ctx, ws)
+		})), 1, "projects")
 
 		open := func(id string, kind reeve.BranchKind, subject string) (b reeve.Branch) {
 			update(t, db, func(tx *store.Tx) (err error) {
@@ -43,8 +41,8 @@ var branches = map[string]func(*testing.T, *store.DB){
 			return b
 		}
 		mine := open("br_1", reeve.ConversationBranch, "conv_1")
-		equal(t, mine.State, reeve.BranchMaking, "a new branch")
-		equal(t, open("br_9", reeve.ConversationBranch, "conv_1"), mine, "the same subject's")
+		equal(t, mine.State, reeve.BranchMaking, "state of a new branch")
+		equal(t, open("br_9", reeve.ConversationBranch, "conv_1"), mine, "branch opened again for the same subject")
 		open("br_2", reeve.AutomationBranch, "agt_1")
 		now := reeve.FromMillis(reeve.Millis(reeve.Now()))
 		mine.Base, mine.Head, mine.State, mine.Merged, mine.MergedBy, mine.MergedAt = "aa", "bb", reeve.BranchReady,
@@ -52,40 +50,37 @@ var branches = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateBranch(ctx, mine) })
 		for _, id := range []string{"br_1", "conv_1"} {
 			got := view(t, db, func(s *store.Snap) (reeve.Branch, error) {
-				return s.Agents().
-					GetBranch(ctx, ws, "", id)
+				return s.Agents().GetBranch(ctx, ws, "", id)
 			})
-			equal(t, got.MergedAt.Equal(now), true, "when it was merged")
+			equal(t, got.MergedAt.Equal(now), true, "merge time is stored")
 			mine.UpdatedAt, mine.MergedAt = got.UpdatedAt, got.MergedAt
 			equal(t, got, mine, "round trip")
 			wantCode(t, db.View(ctx, func(s *store.Snap) error {
-				_, err := s.Agents().
-					GetBranch(ctx, ws, "bob", id)
+				_, err := s.Agents().GetBranch(ctx, ws, "bob", id)
 				return err
 			}), reeve.NotFound)
 			wantCode(t, db.View(ctx, func(s *store.Snap) error {
-				_, err := s.Agents().
-					GetBranch(ctx, "ws_two", "", id)
+				_, err := s.Agents().GetBranch(ctx, "ws_two", "", id)
 				return err
 			}), reeve.NotFound)
 		}
 		list := func(f store.BranchFilter) string {
 			f.Limit = 10
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Branch, error) {
-				return s.Agents().
-					ListBranches(ctx, ws, f)
+			return joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Branch, error) {
+				return s.Agents().ListBranches(ctx, ws, f)
 			}), func(b reeve.Branch) string { return b.ID })
 		}
 		equal(t, list(store.BranchFilter{}), "br_2 br_1", "all, newest first")
-		equal(t, list(store.BranchFilter{Before: "br_2"}), "br_1", "the next page")
-		equal(t, list(store.BranchFilter{User: "bob"}), "br_2", "what somebody else sees")
-		equal(t, list(store.BranchFilter{State: string(reeve.BranchReady), Project: p.ID}), "br_1", "narrowed")
+		equal(t, list(store.BranchFilter{Before: "br_2"}), "br_1", "second page")
+		equal(t, list(store.BranchFilter{User: "bob"}), "br_2", "branches visible to a user outside the conversation")
+		equal(t, list(store.BranchFilter{State: string(reeve.BranchReady), Project: p.ID}), "br_1",
+			"branches by state and project")
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID,
 				State:   reeve.ConversationActive,
 				Members: []reeve.Participant{{Kind: reeve.UserParticipant, ID: "bob"}}})
 		})
-		equal(t, list(store.BranchFilter{User: "bob"}), "br_2 br_1", "what one who takes part sees")
+		equal(t, list(store.BranchFilter{User: "bob"}), "br_2 br_1", "branches visible to a participant")
 
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteProject(ctx, p) }),
 			reeve.Conflict)
@@ -98,22 +93,21 @@ var branches = map[string]func(*testing.T, *store.DB){
 			}
 			return tx.Agents().DeleteProject(ctx, p)
 		})
-		equal(t, list(store.BranchFilter{}), "", "gone")
+		equal(t, list(store.BranchFilter{}), "", "branches of a deleted project")
 	},
 	"shell": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		get := func(workspace, thread string) string {
 			return string(view(t, db, func(s *store.Snap) ([]byte, error) {
-				return s.Chat().
-					GetShell(ctx, workspace, thread)
+				return s.Chat().GetShell(ctx, workspace, thread)
 			}))
 		}
-		equal(t, get(ws, "a:session:x"), "", "none")
+		equal(t, get(ws, "a:session:x"), "", "shell of a new thread")
 		for _, state := range []string{"X=1\n", "X=\xff\x00\n"} {
 			update(t, db, func(tx *store.Tx) error { return tx.Chat().PutShell(ctx, ws, "a:session:x", []byte(state)) })
-			equal(t, get(ws, "a:session:x"), state, "kept")
+			equal(t, get(ws, "a:session:x"), state, "shell")
 		}
-		equal(t, get("ws_two", "a:session:x"), "", "another workspace's")
+		equal(t, get("ws_two", "a:session:x"), "", "shell in another workspace")
 	},
 }

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"reflect"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,22 +19,20 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			return err
 		}), reeve.AlreadyExists)
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Workspace, error) {
-			return s.Agents().
-				ListWorkspaces(ctx)
+			return s.Agents().ListWorkspaces(ctx)
 		})), 2, "workspaces")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Agents().
-				GetWorkspace(ctx, "none")
+			_, err := s.Agents().GetWorkspace(ctx, "none")
 			return err
 		}), reeve.NotFound)
 
-		equal(t, revision(t, db, ws), 1, "revision of a new workspace")
+		equal(t, getRevision(t, db, ws), 1, "revision of a new workspace")
 		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
-		equal(t, revision(t, db, ws), 2, "after Touch")
-		equal(t, revision(t, db, "ws_two"), 1, "the other's after Touch")
+		equal(t, getRevision(t, db, ws), 2, "after Touch")
+		equal(t, getRevision(t, db, "ws_two"), 1, "revision of the other workspace after Touch")
 		update(t, db, func(tx *store.Tx) error { return tx.TouchAll(ctx) })
-		equal(t, revision(t, db, ws), 3, "after TouchAll")
-		equal(t, revision(t, db, "ws_two"), 2, "the other's after TouchAll")
+		equal(t, getRevision(t, db, ws), 3, "after TouchAll")
+		equal(t, getRevision(t, db, "ws_two"), 2, "revision of the other workspace after TouchAll")
 
 		at := reeve.Now()
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, at, "drill") })
@@ -46,7 +43,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, time.Time{}, "") })
 		w = view(t, db, func(s *store.Snap) (reeve.Workspace, error) { return s.Agents().GetWorkspace(ctx, ws) })
 		if w.StoppedAt != nil || w.Revision != 5 {
-			t.Fatalf("started again: %+v", w)
+			t.Fatalf("resumed: %+v", w)
 		}
 	},
 
@@ -59,10 +56,10 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 				Tiers: map[reeve.Tier]reeve.PolicyAnswer{reeve.Privileged: reeve.Deny}}, &stopped
 		a.Categories = []string{"general", "mail"}
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) })
-		equal(t, revision(t, db, ws), 2, "after UpdateAgent")
+		equal(t, getRevision(t, db, ws), 2, "after UpdateAgent")
 		got := view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.ID) })
 		if got.UpdatedAt.Before(got.CreatedAt) {
-			t.Fatalf("updated %v before it was made %v", got.UpdatedAt, got.CreatedAt)
+			t.Fatalf("updated at %v, before creation at %v", got.UpdatedAt, got.CreatedAt)
 		}
 		got.UpdatedAt = a.UpdatedAt
 		if !reflect.DeepEqual(got, a) {
@@ -71,12 +68,11 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.Name) }).
 			ID, a.ID, "by name")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Agents().
-				GetAgent(ctx, "ws_two", a.ID)
+			_, err := s.Agents().GetAgent(ctx, "ws_two", a.ID)
 			return err
 		}), reeve.NotFound)
 
-		// An id goes before another agent's name.
+		// An id takes precedence over another agent's name.
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Kind: "assistant",
 				Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: tx.Now()})
@@ -88,19 +84,18 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: reeve.Now()}
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().InsertAgent(ctx, same) }),
 			reeve.AlreadyExists)
-		same.WorkspaceID = "ws_two" // names are a workspace's own
+		same.WorkspaceID = "ws_two" // names are unique per workspace only
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().InsertAgent(ctx, same) })
 		taken := got
 		taken.ID, taken.Name = "agt_0", a.Name
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, taken) }),
 			reeve.AlreadyExists)
 		foreign := same
-		foreign.WorkspaceID, foreign.Name = ws, "stolen" // an agent of another workspace is not there
+		foreign.WorkspaceID, foreign.Name = ws, "stolen" // an update must not reach an agent of another workspace
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, foreign) })
 		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) {
-			return s.Agents().
-				GetAgent(ctx, "ws_two", same.ID)
-		}).Name, a.Name, "the other workspace's agent")
+			return s.Agents().GetAgent(ctx, "ws_two", same.ID)
+		}).Name, a.Name, "name of the agent in the other workspace")
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
 			return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_lost", WorkspaceID: "none", Name: "lost",
 				CreatedAt: tx.Now()})
@@ -118,8 +113,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		var names []string
 		for after := ""; ; {
 			page := view(t, db, func(s *store.Snap) ([]reeve.Agent, error) {
-				return s.Agents().
-					ListAgents(ctx, "ws_two", after, 2)
+				return s.Agents().ListAgents(ctx, "ws_two", after, 2)
 			})
 			if len(page) == 0 {
 				break
@@ -129,8 +123,8 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			}
 			after = names[len(names)-1]
 		}
-		equal(t, ids(names, func(s string) string { return s }), "B Zoë 🦉 _ a b é",
-			"pages of agents, in the order of their bytes")
+		equal(t, joinIDs(names, func(s string) string { return s }), "B Zoë 🦉 _ a b é",
+			"agents in pages, in byte order")
 	},
 
 	"profile": func(t *testing.T, db *store.DB) {
@@ -142,7 +136,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Agents().PutProfile(ctx, ws, reeve.Profile{Kind: "general", Capabilities: []string{"x", "y"}})
 		})
-		equal(t, revision(t, db, ws), 3, "after two puts")
+		equal(t, getRevision(t, db, ws), 3, "after two puts")
 		list := view(t, db, func(s *store.Snap) ([]reeve.Profile, error) { return s.Agents().ListProfiles(ctx, ws) })
 		if len(list) != 1 || !reflect.DeepEqual(list[0].Capabilities, []string{"x", "y"}) {
 			t.Fatalf("profiles: %v", list)
@@ -166,26 +160,25 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			Cost:     reeve.Amount{Calls: 1, Tokens: 2, Micros: 3, Millis: 4}, Version: 7,
 			Spec: []byte(`{"url":"https://x/?a=1&b=<2>"}`), CreatedAt: reeve.Now()}
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, v) })
-		equal(t, revision(t, db, ws), 2, "after PutTool")
+		equal(t, getRevision(t, db, ws), 2, "after PutTool")
 		got := view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, ws, "full") })
 		if !reflect.DeepEqual(got, v) {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, v)
 		}
 		equal(t, got.Fingerprint(), v.Fingerprint(), "fingerprint")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Agents().
-				GetTool(ctx, "ws_two", "full")
+			_, err := s.Agents().GetTool(ctx, "ws_two", "full")
 			return err
 		}), reeve.NotFound)
-		v.Description, v.Version, v.CreatedAt = "other", 8, v.CreatedAt.Add(time.Hour) // the whole row is replaced
+		v.Description, v.Version, v.CreatedAt = "other", 8, v.CreatedAt.Add(time.Hour) // PutTool replaces the whole row
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, v) })
 		got = view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, ws, "full") })
 		if got.Version != 8 || got.Description != "other" || !got.CreatedAt.Equal(v.CreatedAt) {
 			t.Fatalf("replaced: %+v", got)
 		}
 		update(t, db, func(tx *store.Tx) error {
-			for _, v := range []reeve.Tool{tool("", "echo"), tool("", "shared"), tool("ws_two", "theirs"),
-				tool(ws, "shared")} {
+			for _, v := range []reeve.Tool{newTool("", "echo"), newTool("", "shared"), newTool("ws_two", "theirs"),
+				newTool(ws, "shared")} {
 				if err := tx.Agents().PutTool(ctx, v); err != nil {
 					return err
 				}
@@ -193,31 +186,26 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			return nil
 		})
 		id := func(v reeve.Tool) string { return v.WorkspaceID + "/" + v.ID }
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) {
-			return s.Agents().
-				ListTools(ctx, ws, "")
+		equal(t, joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) {
+			return s.Agents().ListTools(ctx, ws, "")
 		}), id), "/echo /shared ws_one/shared ws_one/full", "tools")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) {
-			return s.Agents().
-				ListTools(ctx, ws, "web")
+		equal(t, joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) {
+			return s.Agents().ListTools(ctx, ws, "web")
 		}), id), "ws_one/full", "tools of a category")
 		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
-			return s.Agents().
-				GetTool(ctx, ws, "shared")
-		})), "/shared", "the one all have goes first")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) }), id),
-			"ws_one/shared", "its own of that id")
+			return s.Agents().GetTool(ctx, ws, "shared")
+		})), "/shared", "a global tool takes precedence")
+		shadowed := view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) })
+		equal(t, joinIDs(shadowed, id), "ws_one/shared", "tools hidden by a global tool")
 		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
-			return s.Agents().
-				GetTool(ctx, "ws_two", "shared")
-		})), "/shared", "the one all have")
+			return s.Agents().GetTool(ctx, "ws_two", "shared")
+		})), "/shared", "global tool")
 
-		before := revision(t, db, ws)
+		before := getRevision(t, db, ws)
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, got, []byte(`{"k": "v"}`)) })
-		equal(t, revision(t, db, ws), before+1, "after Attach")
+		equal(t, getRevision(t, db, ws), before+1, "after Attach")
 		list := view(t, db, func(s *store.Snap) ([]store.Attachment, error) {
-			return s.Agents().
-				ListAttachments(ctx, a.ID)
+			return s.Agents().ListAttachments(ctx, a.ID)
 		})
 		if len(list) != 1 || list[0].Tool.ID != "full" || string(list[0].Config) != `{"k": "v"}` {
 			t.Fatalf("attachments: %+v", list)
@@ -225,8 +213,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, got, nil) }),
 			reeve.AlreadyExists)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			return tx.Agents().
-				Attach(ctx, a, tool("", "none"), nil)
+			return tx.Agents().Attach(ctx, a, newTool("", "none"), nil)
 		}), reeve.NotFound)
 		gone := a
 		gone.ID, gone.Name, gone.Lifecycle = "agt_gone", "gone", reeve.AgentDestroyed
@@ -234,113 +221,82 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			must(t, tx.Agents().InsertAgent(ctx, gone))
 			return tx.Agents().Attach(ctx, gone, got, nil)
 		}), reeve.Conflict)
-		equal(t, revision(t, db, ws), before+1, "after refusals")
+		equal(t, getRevision(t, db, ws), before+1, "after failed attachments")
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().Detach(ctx, a, "full") })
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Detach(ctx, a, "full") }),
 			reeve.NotFound)
-		equal(t, revision(t, db, ws), before+2, "after Detach")
+		equal(t, getRevision(t, db, ws), before+2, "after Detach")
 
-		attached := func(agent string) int {
+		countAttachments := func(agent string) int {
 			return len(view(t, db, func(s *store.Snap) ([]store.Attachment, error) {
-				return s.Agents().
-					ListAttachments(ctx, agent)
+				return s.Agents().ListAttachments(ctx, agent)
 			}))
 		}
 		update(t, db, func(tx *store.Tx) error {
 			if err := tx.Agents().Attach(ctx, a, got, nil); err != nil {
 				return err
 			}
-			return tx.Agents().Attach(ctx, a, tool("", "echo"), nil)
+			return tx.Agents().Attach(ctx, a, newTool("", "echo"), nil)
 		})
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") })
-		equal(t, attached(a.ID), 1, "attachments after DeleteTool")
+		equal(t, countAttachments(a.ID), 1, "attachments after DeleteTool")
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") }),
 			reeve.NotFound)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "echo") }),
 			reeve.NotFound)
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, a.ID) })
-		equal(t, attached(a.ID), 0, "attachments after DeleteAgent")
+		equal(t, countAttachments(a.ID), 0, "attachments after DeleteAgent")
 	},
 
-	"attach once": func(t *testing.T, db *store.DB) {
+	"concurrent attachments": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		a := setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, tool("", "echo")) })
-		before := revision(t, db, ws)
-		errs := race(16, func(int) error {
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, tool("", "echo"), nil) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, newTool("", "echo")) })
+		before := getRevision(t, db, ws)
+		errs := runConcurrently(16, func(int) error {
+			return db.Update(ctx, func(tx *store.Tx) error {
+				return tx.Agents().Attach(ctx, a, newTool("", "echo"), nil)
+			})
 		})
-		exactlyOne(t, errs, reeve.AlreadyExists)
-		equal(t, revision(t, db, ws), before+1, "revision")
+		wantOneSuccess(t, errs, reeve.AlreadyExists)
+		equal(t, getRevision(t, db, ws), before+1, "revision")
 	},
 
-	"one change is one revision": func(t *testing.T, db *store.DB) {
+	"revision per change": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		a := setUp(t, db)
 		for what, change := range map[string]func(*store.Tx) error{
 			"an agent": func(tx *store.Tx) error {
-				return firstOf([]error{tx.Revise(ctx, ws), tx.Agents().
-					ChangeAgent(ctx, a)})
+				return firstError([]error{tx.Revise(ctx, ws), tx.Agents().ChangeAgent(ctx, a)})
 			},
 			"a tool": func(tx *store.Tx) error {
-				return firstOf([]error{tx.Touch(ctx, ws), tx.Agents().PutTool(ctx, tool(ws, "mine"))})
+				return firstError([]error{tx.Touch(ctx, ws), tx.Agents().PutTool(ctx, newTool(ws, "mine"))})
 			},
 			"a secret": func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "value") },
 			"a subscription": func(tx *store.Tx) error {
 				return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID})
 			},
-			"two of them": func(tx *store.Tx) error {
-				return firstOf([]error{tx.Touch(ctx, ws), tx.Touch(ctx, "ws_two"), tx.Touch(ctx, ws)})
+			"both workspaces": func(tx *store.Tx) error {
+				return firstError([]error{tx.Touch(ctx, ws), tx.Touch(ctx, "ws_two"), tx.Touch(ctx, ws)})
 			},
 		} {
-			before, other := revision(t, db, ws), revision(t, db, "ws_two")
+			before, other := getRevision(t, db, ws), getRevision(t, db, "ws_two")
 			update(t, db, change)
-			equal(t, revision(t, db, ws), before+1, "the revision after %s", what)
-			if what == "two of them" {
+			equal(t, getRevision(t, db, ws), before+1, "revision after %s", what)
+			if what == "both workspaces" {
 				other++
 			}
-			equal(t, revision(t, db, "ws_two"), other, "that of the other workspace after %s", what)
+			equal(t, getRevision(t, db, "ws_two"), other, "revision of the other workspace after %s", what)
 		}
-		before := revision(t, db, ws)
+		before := getRevision(t, db, ws)
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") })
-		equal(t, revision(t, db, ws), before+1, "the revision after a secret was removed")
+		equal(t, getRevision(t, db, ws), before+1, "revision after DeleteSecret")
 	},
 }
 
-func revision(t testing.TB, db *store.DB, workspace string) int64 {
+func getRevision(t testing.TB, db *store.DB, workspace string) int64 {
 	t.Helper()
 	return view(t, db, func(s *store.Snap) (reeve.Workspace, error) {
-		return s.Agents().
-			GetWorkspace(t.Context(), workspace)
+		return s.Agents().GetWorkspace(t.Context(), workspace)
 	}).Revision
-}
-
-// race runs f n times at once.
-func race(n int, f func(i int) error) []error {
-	errs := make([]error, n)
-	start := make(chan struct{})
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			<-start
-			errs[i] = f(i)
-		})
-	}
-	close(start)
-	all.Wait()
-	return errs
-}
-
-// exactlyOne checks that one of several succeeded and all others were told why not.
-func exactlyOne(t testing.TB, errs []error, others reeve.Code) {
-	t.Helper()
-	won := 0
-	for _, err := range errs {
-		if err == nil {
-			won++
-		} else {
-			wantCode(t, err, others)
-		}
-	}
-	equal(t, won, 1, "how many won")
 }

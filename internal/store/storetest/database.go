@@ -19,25 +19,25 @@ import (
 	"reeve/internal/store"
 )
 
-// PostgresURL creates a database with Reeve's tables for the test and drops it afterwards. Without a server the test
-// fails, because a suite that skips in silence proves nothing.
+// PostgresURL creates a database with Reeve's tables and returns its URL. The database is dropped when the test ends.
+// Without a server the test fails, so that a missing server is never mistaken for a passing suite.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	server := postgresServer(t)
 	template, err := postgresTemplate()
 	if err != nil {
-		t.Fatalf("the template database cannot be made: %v", err)
+		t.Fatalf("create the template database: %v", err)
 	}
 	return createPostgres(t, server, " TEMPLATE "+template)
 }
 
-// EmptyPostgresURL creates a database without any tables for the test and drops it afterwards.
+// EmptyPostgresURL creates a database without tables and returns its URL. The database is dropped when the test ends.
 func EmptyPostgresURL(t testing.TB) string {
 	t.Helper()
 	return createPostgres(t, postgresServer(t), "")
 }
 
-// postgresServer gives the URL of the server that tests use.
+// postgresServer returns the URL of the server that tests use.
 func postgresServer(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("REEVE_TEST_POSTGRES")
@@ -47,7 +47,7 @@ func postgresServer(t testing.TB) string {
 	return server
 }
 
-// createPostgres creates a database with a name of its own and drops it when the test ends.
+// createPostgres creates a database with a random name, drops it when the test ends, and returns its URL.
 func createPostgres(t testing.TB, server, options string) string {
 	t.Helper()
 	name := randomName("reeve_test_")
@@ -59,7 +59,7 @@ func createPostgres(t testing.TB, server, options string) string {
 			t.Error(err)
 		}
 	})
-	u, err := onServer(server, name)
+	u, err := databaseURL(server, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +72,8 @@ func randomName(prefix string) string {
 	return prefix + hex.EncodeToString(b)
 }
 
-// onServer gives the URL of another database of a server.
-func onServer(server, database string) (string, error) {
+// databaseURL returns the URL of a database on the given server.
+func databaseURL(server, database string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil {
 		return "", fmt.Errorf("REEVE_TEST_POSTGRES is not a URL: %w", err)
@@ -92,23 +92,24 @@ func execPostgres(server, query string) error {
 	return errors.Join(err, c.Close(ctx))
 }
 
-// postgresTemplate makes a database with Reeve's tables, once for each process, and gives its name. Nobody connects to
-// it again, so that any number of databases can be copied from it at once. It goes with the throwaway server.
+// postgresTemplate creates a database with Reeve's tables, once per process, and returns its name. No connection to the
+// database stays open, because PostgreSQL refuses to copy a database that is in use. The database is never dropped,
+// because the test server is temporary.
 var postgresTemplate = sync.OnceValues(func() (name string, err error) {
 	server := os.Getenv("REEVE_TEST_POSTGRES")
 	name = randomName("reeve_template_")
-	at, err := onServer(server, name)
+	at, err := databaseURL(server, name)
 	if err == nil {
 		err = execPostgres(server, "CREATE DATABASE "+name)
 	}
 	if err == nil {
-		err = migrateFresh("pgx", at, "postgres")
+		err = createSchema("pgx", at, "postgres")
 	}
 	return name, err
 })
 
-// migrateFresh makes Reeve's tables in an empty database.
-func migrateFresh(driver, at, engine string) (err error) {
+// createSchema creates Reeve's tables in an empty database.
+func createSchema(driver, at, engine string) (err error) {
 	_, newest, err := store.Versions()
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func migrateFresh(driver, at, engine string) (err error) {
 	return errors.Join(store.Schema(context.Background(), db, engine, newest), db.Close())
 }
 
-// sqliteTemplate is the content of a SQLite file with Reeve's tables, made once for each process.
+// sqliteTemplate returns the content of a SQLite file with Reeve's tables. The file is created once per process.
 var sqliteTemplate = sync.OnceValues(func() (body []byte, err error) {
 	dir, err := os.MkdirTemp("", "reeve-template")
 	if err != nil {
@@ -128,18 +129,18 @@ var sqliteTemplate = sync.OnceValues(func() (body []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "reeve.db")
-	if err := migrateFresh("sqlite", "file:"+file, "sqlite"); err != nil {
+	if err := createSchema("sqlite", "file:"+file, "sqlite"); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(file)
 })
 
-// SQLiteFile writes a SQLite database with Reeve's tables to a file. A file that exists is left as it is.
+// SQLiteFile creates a SQLite database with Reeve's tables. It does nothing if the file exists.
 func SQLiteFile(t testing.TB, file string) {
 	t.Helper()
 	body, err := sqliteTemplate()
 	if err != nil {
-		t.Fatalf("the template database cannot be made: %v", err)
+		t.Fatalf("create the template database: %v", err)
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Hang opens a way to the test server that can be made to hang: while hold(true) applies, everything sent in either
-// direction disappears. Lost is closed when something first does.
+// Hang starts a TCP proxy to the test server and returns its address. After hold(true) the proxy drops all data in both
+// directions, until hold(false). The channel lost is closed when data is first dropped.
 func Hang(t testing.TB) (address string, hold func(bool), lost <-chan struct{}) {
 	t.Helper()
 	server, err := pgconn.ParseConfig(os.Getenv("REEVE_TEST_POSTGRES"))
@@ -23,8 +23,8 @@ func Hang(t testing.TB) (address string, hold func(bool), lost <-chan struct{}) 
 	t.Cleanup(func() { _ = l.Close() })
 	var held atomic.Bool
 	first := make(chan struct{})
-	lose := sync.OnceFunc(func() { close(first) })
-	pass := func(to, from net.Conn) {
+	closeFirst := sync.OnceFunc(func() { close(first) })
+	forward := func(to, from net.Conn) {
 		defer func() { _, _ = to.Close(), from.Close() }()
 		for b := make([]byte, 32<<10); ; {
 			n, err := from.Read(b)
@@ -32,7 +32,7 @@ func Hang(t testing.TB) (address string, hold func(bool), lost <-chan struct{}) 
 				return
 			}
 			if held.Load() {
-				lose()
+				closeFirst()
 				continue
 			}
 			if _, err := to.Write(b[:n]); err != nil {
@@ -51,8 +51,8 @@ func Hang(t testing.TB) (address string, hold func(bool), lost <-chan struct{}) 
 				_ = c.Close()
 				return
 			}
-			go pass(s, c)
-			go pass(c, s)
+			go forward(s, c)
+			go forward(c, s)
 		}
 	}()
 	return l.Addr().String(), held.Store, first

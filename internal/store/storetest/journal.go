@@ -9,12 +9,16 @@ import (
 	"reeve/internal/store"
 )
 
-func by(user string) store.JournalScope {
+// scopeOf returns the scope of a user who may access all categories.
+func scopeOf(user string) store.JournalScope {
 	return store.JournalScope{Workspace: ws, User: user, All: true}
 }
 
-// write makes a change of the journal.
-func write[T any](ctx context.Context, db *store.DB, who store.JournalScope,
+// ann is the scope of user ann.
+var ann = scopeOf("ann")
+
+// updateJournal runs f with a journal writer in a transaction and returns the result of f.
+func updateJournal[T any](ctx context.Context, db *store.DB, who store.JournalScope,
 	f func(*store.JournalWriter) (T, error)) (v T, err error) {
 	err = db.Update(ctx, func(tx *store.Tx) error {
 		w, err := tx.JournalWriter(ctx, who)
@@ -29,23 +33,23 @@ func write[T any](ctx context.Context, db *store.DB, who store.JournalScope,
 	return v, err
 }
 
-func newCategory(t *testing.T, db *store.DB, name string) reeve.Category {
+func createCategory(t *testing.T, db *store.DB, name string) reeve.Category {
 	t.Helper()
-	return get(write(t.Context(), db, by("ann"), func(w *store.JournalWriter) (reeve.Category, error) {
+	return mustGet(updateJournal(t.Context(), db, ann, func(w *store.JournalWriter) (reeve.Category, error) {
 		return w.CreateCategory(t.Context(), reeve.CategoryRequest{Name: name})
 	}))(t)
 }
 
-func newTask(t *testing.T, db *store.DB, who store.JournalScope, category, title string) reeve.Task {
+func createTask(t *testing.T, db *store.DB, who store.JournalScope, category, title string) reeve.Task {
 	t.Helper()
-	return get(write(t.Context(), db, who, func(w *store.JournalWriter) (reeve.Task, error) {
+	return mustGet(updateJournal(t.Context(), db, who, func(w *store.JournalWriter) (reeve.Task, error) {
 		return w.CreateTask(t.Context(), reeve.TaskDraft{CategoryID: category, Title: title})
 	}))(t)
 }
 
-// journal tests what every row of the journal has, and the rules that span rows.
+// journal tests the stamps and links of journal rows, and the rules that involve several rows.
 var journal = map[string]func(*testing.T, *store.DB){
-	"stamp": func(t *testing.T, db *store.DB) {
+	"stamps of transactions": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		stamp := func(fail error) (s reeve.Stamp) {
 			_ = db.Update(ctx, func(tx *store.Tx) (err error) {
@@ -54,7 +58,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 				}
 				again, err := tx.Stamp(ctx)
 				if err != nil || again.Counter != s.Counter {
-					t.Errorf("a second number in one transaction: %v, then %v, %v", s, again, err)
+					t.Errorf("a transaction has two counters: %v, then %v, %v", s, again, err)
 				}
 				return fail
 			})
@@ -65,37 +69,37 @@ var journal = map[string]func(*testing.T, *store.DB){
 			second.Clock[second.Node] != 2 {
 			t.Fatalf("got %+v, then %+v", first, second)
 		}
-		stamp(context.Canceled) // what is rolled back takes no number
+		stamp(context.Canceled) // a rollback does not use up a counter
 		equal(t, stamp(nil).Counter, 3, "after a rollback")
-		// A change that changes nothing takes none either.
-		c := newCategory(t, db, "Home")
+		// An update without changes does not use up a counter either.
+		c := createCategory(t, db, "Home")
 		for range 2 {
-			get(write(ctx, db, by("ann"), func(w *store.JournalWriter) (reeve.Category, error) {
+			mustGet(updateJournal(ctx, db, ann, func(w *store.JournalWriter) (reeve.Category, error) {
 				return w.UpdateCategory(ctx, c.ID, reeve.CategoryRequest{Name: "Home"})
 			}))(t)
 		}
-		equal(t, stamp(nil).Counter, 5, "after a category and two changes of nothing")
-		numbers := make([]int64, 20)
-		must(t, firstOf(race(len(numbers), func(i int) error {
+		equal(t, stamp(nil).Counter, 5, "after a category and two updates without changes")
+		counters := make([]int64, 20)
+		must(t, firstError(runConcurrently(len(counters), func(i int) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
 				s, err := tx.Stamp(ctx)
-				numbers[i] = s.Counter
+				counters[i] = s.Counter
 				return err
 			})
 		})))
 		seen := map[int64]bool{}
-		for _, n := range numbers {
+		for _, n := range counters {
 			if seen[n] || n < 6 || n > 25 {
-				t.Fatalf("numbers %v", numbers)
+				t.Fatalf("counters %v", counters)
 			}
 			seen[n] = true
 		}
 	},
-	"clock": func(t *testing.T, db *store.DB) {
+	"clock of a task": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		task := newTask(t, db, by("ann"), newCategory(t, db, "Home").ID, "Paint")
+		task := createTask(t, db, ann, createCategory(t, db, "Home").ID, "Paint")
 		title := "Paint twice"
-		edit := get(write(ctx, db, by("ann"), func(w *store.JournalWriter) (store.TaskEdit, error) {
+		edit := mustGet(updateJournal(ctx, db, ann, func(w *store.JournalWriter) (store.TaskEdit, error) {
 			return w.UpdateTask(ctx, task.ID, reeve.TaskChange{Title: &title}, "")
 		}))(t)
 		was, is := edit.Before.Stamp, edit.After.Stamp
@@ -103,65 +107,68 @@ var journal = map[string]func(*testing.T, *store.DB){
 			was.Clock[was.Node] != was.Counter {
 			t.Fatalf("from %+v to %+v", was, is)
 		}
-		read := view(t, db, func(s *store.Snap) (reeve.Task, error) { return s.Journal(by("bob")).Task(ctx, task.ID) })
+		read := view(t, db, func(s *store.Snap) (reeve.Task, error) {
+			return s.Journal(scopeOf("bob")).Task(ctx, task.ID)
+		})
 		if read.Title != title || read.Stamp.Counter != is.Counter || read.Stamp.Clock[is.Node] != is.Counter {
 			t.Fatalf("got %+v", read)
 		}
 	},
-	"operation": func(t *testing.T, db *store.DB) { // the same operation makes the same things, wherever it is made
-		category := newCategory(t, db, "Home").ID
+	// Ids are derived from the operation, so that a repeated operation changes nothing.
+	"ids derived from an operation": func(t *testing.T, db *store.DB) {
+		category := createCategory(t, db, "Home").ID
 		agent := store.JournalScope{Workspace: ws, User: "ann", Agent: "agt_one", Operation: "op_1",
 			Categories: []string{category}}
-		one := newTask(t, db, agent, category, "Paint")
-		two := newTask(t, db, agent, category, "Paint")
-		equal(t, one.ID, two.ID, "the task of an operation")
+		one := createTask(t, db, agent, category, "Paint")
+		two := createTask(t, db, agent, category, "Paint")
+		equal(t, one.ID, two.ID, "task of a repeated operation")
 		agent.Operation = "op_2"
-		if three := newTask(t, db, agent, category, "Paint"); three.ID == one.ID || !reeve.IsID(three.ID) {
-			t.Fatalf("another operation made %s", three.ID)
+		if three := createTask(t, db, agent, category, "Paint"); three.ID == one.ID || !reeve.IsID(three.ID) {
+			t.Fatalf("another operation created %s", three.ID)
 		}
 		links := view(t, db, func(s *store.Snap) ([]reeve.Link, error) {
-			return s.Journal(by("ann")).
-				Links(t.Context(), "op_1")
+			return s.Journal(ann).Links(t.Context(), "op_1")
 		})
 		if len(links) != 1 || links[0].ToID != one.ID || links[0].Relation != reeve.ToolEffect {
 			t.Fatalf("got %+v", links)
 		}
 	},
-	"names": func(t *testing.T, db *store.DB) {
-		errs := race(8, func(i int) error {
-			_, err := write(t.Context(), db, by("ann"), func(w *store.JournalWriter) (reeve.Category, error) {
+	"concurrent categories with one name": func(t *testing.T, db *store.DB) {
+		errs := runConcurrently(8, func(i int) error {
+			_, err := updateJournal(t.Context(), db, ann, func(w *store.JournalWriter) (reeve.Category, error) {
 				return w.CreateCategory(t.Context(), reeve.CategoryRequest{Name: []string{"Gym", " gym "}[i%2]})
 			})
 			return err
 		})
-		exactlyOne(t, errs, reeve.AlreadyExists)
+		wantOneSuccess(t, errs, reeve.AlreadyExists)
 	},
-	"one timer": func(t *testing.T, db *store.DB) {
-		task := newTask(t, db, by("ann"), newCategory(t, db, "Home").ID, "Paint")
-		errs := race(8, func(int) error {
-			_, err := write(t.Context(), db, by("ann"), func(w *store.JournalWriter) (reeve.TimeEntry, error) {
+	"concurrent timer starts": func(t *testing.T, db *store.DB) {
+		task := createTask(t, db, ann, createCategory(t, db, "Home").ID, "Paint")
+		errs := runConcurrently(8, func(int) error {
+			_, err := updateJournal(t.Context(), db, ann, func(w *store.JournalWriter) (reeve.TimeEntry, error) {
 				return w.StartTimer(t.Context(), reeve.TimerStart{TaskID: task.ID})
 			})
 			return err
 		})
-		exactlyOne(t, errs, reeve.Conflict)
+		wantOneSuccess(t, errs, reeve.Conflict)
 	},
-	"overlap": func(t *testing.T, db *store.DB) {
-		task := newTask(t, db, by("ann"), newCategory(t, db, "Home").ID, "Paint")
-		errs := race(8, func(i int) error {
-			_, err := write(t.Context(), db, by("ann"), func(w *store.JournalWriter) (reeve.TimeEntry, error) {
+	"overlapping time entries": func(t *testing.T, db *store.DB) {
+		task := createTask(t, db, ann, createCategory(t, db, "Home").ID, "Paint")
+		errs := runConcurrently(8, func(i int) error {
+			_, err := updateJournal(t.Context(), db, ann, func(w *store.JournalWriter) (reeve.TimeEntry, error) {
 				return w.CreateTimeEntry(t.Context(),
 					reeve.TimeDraft{TaskID: task.ID, StartedAt: fmt.Sprintf("2026-02-17T10:%02d:00Z", i),
 						EndedAt: "2026-02-17T11:00:00Z"})
 			})
 			return err
 		})
-		exactlyOne(t, errs, reeve.Conflict)
+		wantOneSuccess(t, errs, reeve.Conflict)
 	},
-	"many": func(t *testing.T, db *store.DB) { // pages are whole and in order, whatever is made in one millisecond
+	// Tasks created in the same millisecond are on exactly one page.
+	"pages of tasks": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		category := newCategory(t, db, "Home").ID
-		get(write(ctx, db, by("ann"), func(w *store.JournalWriter) (bool, error) {
+		category := createCategory(t, db, "Home").ID
+		mustGet(updateJournal(ctx, db, ann, func(w *store.JournalWriter) (bool, error) {
 			for i := range 25 {
 				if _, err := w.CreateTask(ctx, reeve.TaskDraft{CategoryID: category,
 					Title: fmt.Sprintf("Task %02d of 100%%", i)}); err != nil {
@@ -174,7 +181,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 		var cursor store.Cursor
 		for {
 			page := view(t, db, func(s *store.Snap) ([]reeve.Task, error) {
-				return s.Journal(by("ann")).
+				return s.Journal(ann).
 					Tasks(ctx, store.TaskFilter{Category: category, Text: "OF 100%", Before: cursor, Limit: 7})
 			})
 			for _, v := range page {
@@ -185,17 +192,17 @@ var journal = map[string]func(*testing.T, *store.DB){
 				break
 			}
 		}
-		equal(t, len(seen), 25, "tasks on pages")
+		equal(t, len(seen), 25, "tasks on all pages")
 		none := view(t, db, func(s *store.Snap) ([]reeve.Task, error) {
 			return s.Journal(store.JournalScope{Workspace: ws, Categories: nil}).Tasks(ctx, store.TaskFilter{Limit: 10})
 		})
-		equal(t, len(none), 0, "tasks for a hand without categories")
+		equal(t, len(none), 0, "tasks in a scope without categories")
 	},
-	"entity": func(t *testing.T, db *store.DB) {
+	"entities": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		category := newCategory(t, db, "Home").ID
-		task := newTask(t, db, by("ann"), category, "Paint")
-		list := get(write(ctx, db, by("ann"), func(w *store.JournalWriter) (reeve.Checklist, error) {
+		category := createCategory(t, db, "Home").ID
+		task := createTask(t, db, ann, category, "Paint")
+		list := mustGet(updateJournal(ctx, db, ann, func(w *store.JournalWriter) (reeve.Checklist, error) {
 			return w.CreateChecklist(ctx, reeve.ChecklistDraft{TaskID: task.ID, Title: "Steps", Items: []string{"one"}})
 		}))(t)
 		for id, kind := range map[string]string{category: "category", task.ID: "task", list.ID: "checklist",
@@ -203,7 +210,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 			got := view(t, db, func(s *store.Snap) (map[string]any, error) {
 				m, ok, err := s.Journal(store.JournalScope{Workspace: ws, All: true}).Entity(ctx, id)
 				if err == nil && !ok {
-					t.Errorf("%s is not there", id)
+					t.Errorf("%s was not found", id)
 				}
 				return m, err
 			})
@@ -214,7 +221,7 @@ var journal = map[string]func(*testing.T, *store.DB){
 		must(t, db.View(ctx, func(s *store.Snap) error {
 			_, ok, err := s.Journal(store.JournalScope{Workspace: "ws_two", All: true}).Entity(ctx, task.ID)
 			if ok {
-				t.Error("another workspace's task is there")
+				t.Error("found a task of another workspace")
 			}
 			return err
 		}))

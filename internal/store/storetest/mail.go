@@ -11,9 +11,9 @@ import (
 	"reeve/internal/store"
 )
 
-// mail tests searches whose words nearly every mail has.
+// mail tests searches for words that nearly every email contains.
 var mail = map[string]func(*testing.T, *store.DB){
-	"crowded search": func(t *testing.T, db *store.DB) {
+	"search with many matches": func(t *testing.T, db *store.DB) {
 		var list []reeve.Email
 		for i := range 60 {
 			sent := time.Date(2026, 9, 1+(i*7)%28, 10, 0, 0, 0, time.UTC)
@@ -29,8 +29,7 @@ var mail = map[string]func(*testing.T, *store.DB){
 			return err
 		})
 		inboxes := view(t, db, func(s *store.Snap) ([]store.Inbox, error) {
-			return s.Mail().
-				ListInboxes(t.Context(), ws)
+			return s.Mail().ListInboxes(t.Context(), ws)
 		})
 		word := func(words ...string) (q store.MailQuery) {
 			for _, w := range words {
@@ -38,11 +37,11 @@ var mail = map[string]func(*testing.T, *store.DB){
 			}
 			return q
 		}
-		// newest is how mails come when they come by date.
-		newest := func(keep func(reeve.Email) bool) (want []string) {
+		// byDate returns the emails that match, newest first.
+		byDate := func(match func(reeve.Email) bool) (want []string) {
 			for _, e := range slices.SortedFunc(slices.Values(list),
 				func(a, b reeve.Email) int { return b.Date.Compare(*a.Date) }) {
-				if keep(e) {
+				if match(e) {
 					want = append(want, e.Date.Format("02 ")+e.MessageID)
 				}
 			}
@@ -53,8 +52,7 @@ var mail = map[string]func(*testing.T, *store.DB){
 			q.Limit = 7
 			for range 20 {
 				page := view(t, db, func(s *store.Snap) (store.MailPage, error) {
-					return s.Mail().
-						SearchMail(t.Context(), q)
+					return s.Mail().SearchMail(t.Context(), q)
 				})
 				for _, m := range page.Mails {
 					got = append(got, m.Date.Format("02 ")+m.MessageID)
@@ -64,52 +62,55 @@ var mail = map[string]func(*testing.T, *store.DB){
 					return got, crowded
 				}
 			}
-			t.Fatalf("no end: %v", got)
+			t.Fatalf("more than 20 pages: %v", got)
 			return nil, false
 		}
-		check := func(what string, q store.MailSearch, crowd bool, want []string) {
+		check := func(what string, q store.MailSearch, wantCrowded bool, want []string) {
 			t.Helper()
 			got, crowded := read(q)
-			equal(t, crowded, crowd, "%s: crowded", what)
-			if days := func(s []string) string { return ids(s, func(s string) string { return s[:2] }) }; crowd &&
-				days(got) != days(want) {
-				t.Fatalf("%s is not by date: %v", what, got)
+			equal(t, crowded, wantCrowded, "%s: crowded", what)
+			days := func(s []string) string { return joinIDs(s, func(s string) string { return s[:2] }) }
+			if wantCrowded && days(got) != days(want) {
+				t.Fatalf("%s: not in order of date: %v", what, got)
 			}
 			slices.Sort(got)
 			slices.Sort(want)
 			equal(t, strings.Join(got, ","), strings.Join(want, ","), "%s", what)
 		}
 		any := func(reeve.Email) bool { return true }
-		about := func(e reeve.Email) bool { return strings.Contains(e.Body, "penguins") }
+		isAboutPenguins := func(e reeve.Email) bool { return strings.Contains(e.Body, "penguins") }
 		for name, in := range map[string][]store.Inbox{"all": inboxes, "two": inboxes[1:]} {
-			here := func(keep func(reeve.Email) bool) func(reeve.Email) bool {
+			inSearched := func(match func(reeve.Email) bool) func(reeve.Email) bool {
 				return func(e reeve.Email) bool {
-					return keep(e) && slices.ContainsFunc(in, func(i store.Inbox) bool { return i.Name == e.Inbox })
+					return match(e) && slices.ContainsFunc(in, func(i store.Inbox) bool { return i.Name == e.Inbox })
 				}
 			}
 			q := func(most int, words ...string) store.MailSearch {
 				return store.MailSearch{Query: word(words...), Inboxes: in, All: len(in) == len(inboxes), Most: most}
 			}
-			check(name+": fewer than are ranked", q(60, "report"), false, newest(here(any)))
-			check(name+": more than are ranked", q(10, "report"), true, newest(here(any)))
-			check(name+": a rare one with it", q(10, "report", "penguin"), false, newest(here(about)))
-			// fewer than are ranked, of more mails than are
+			check(name+": within the ranking limit", q(60, "report"), false, byDate(inSearched(any)))
+			check(name+": over the ranking limit", q(10, "report"), true, byDate(inSearched(any)))
+			check(name+": a common and a rare word", q(10, "report", "penguin"), false,
+				byDate(inSearched(isAboutPenguins)))
+			// fewer matches than the limit, among more emails than the limit
 			if got, crowded := read(q(19, "penguin")); crowded || len(got) == 0 {
-				t.Fatalf("%s: a rare one alone: %v, %v", name, got, crowded)
+				t.Fatalf("%s: a rare word: %v, %v", name, got, crowded)
 			}
-			check(name+": a few more than are ranked", q(19, "report"), true, newest(here(any)))
+			check(name+": slightly over the ranking limit", q(19, "report"), true, byDate(inSearched(any)))
 			either := q(10, "report")
 			either.Query.All[0] = append(either.Query.All[0], store.MailTerm{Words: []string{"penguin"}})
-			check(name+": one of two", either, true, newest(here(any)))
+			check(name+": either of two words", either, true, byDate(inSearched(any)))
 			without := q(10, "report")
 			without.Query.None = []store.MailTerm{{Words: []string{"penguin"}}}
-			check(name+": without a rare one", without, true,
-				newest(here(func(e reeve.Email) bool { return !about(e) })))
+			check(name+": without a rare word", without, true,
+				byDate(inSearched(func(e reeve.Email) bool { return !isAboutPenguins(e) })))
 			dated := q(5, "report")
 			dated.From, dated.To = time.Date(2026, 9, 5, 0, 0, 0, 0, time.UTC),
 				time.Date(2026, 9, 12, 0, 0, 0, 0, time.UTC)
-			check(name+": in a week", dated, true,
-				newest(here(func(e reeve.Email) bool { return !e.Date.Before(dated.From) && e.Date.Before(dated.To) })))
+			check(name+": within a week", dated, true,
+				byDate(inSearched(func(e reeve.Email) bool {
+					return !e.Date.Before(dated.From) && e.Date.Before(dated.To)
+				})))
 		}
 	},
 }

@@ -10,17 +10,18 @@ import (
 	"reeve/internal/store"
 )
 
-// Migration tests what happens to a database that is opened again: by the same Reeve, by several at once, by an older
-// one, and with another key. Each engine that open gives is on the same database, which is new.
+// Migration tests opening a database several times: by several processes concurrently, with another key, after a
+// version from before the first release, and after a newer version. Every call of open returns an engine on the same
+// database, which is empty at first.
 func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	ctx := t.Context()
 	first := open(t)
-	atOnce := 4
+	processes := 4
 	if first.SingleProcess() {
-		atOnce = 1
+		processes = 1
 	}
 	must(t, first.Close())
-	opened := race(atOnce, func(int) error {
+	errs := runConcurrently(processes, func(int) error {
 		e := open(t)
 		db, err := store.Open(ctx, e, Key)
 		if err == nil {
@@ -31,7 +32,7 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 		}
 		return db.Close()
 	})
-	must(t, firstOf(opened))
+	must(t, firstError(errs))
 
 	e := open(t)
 	db, err := store.Open(ctx, e, Key)
@@ -47,93 +48,95 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	}
 	db, err = store.Open(ctx, e, bytes.Repeat([]byte("x"), 32))
 	must(t, err)
-	told := wantCode(t, db.View(ctx, func(s *store.Snap) error {
-		_, err := s.Agents().
-			GetSecret(ctx, ws, "key")
+	readErr := wantCode(t, db.View(ctx, func(s *store.Snap) error {
+		_, err := s.Agents().GetSecret(ctx, ws, "key")
 		return err
 	}), reeve.Unavailable)
-	if told.Hint == "" || bytes.Contains([]byte(told.Error()), []byte("value")) {
-		t.Fatalf("not told what to do: %v", told)
+	if readErr.Hint == "" || bytes.Contains([]byte(readErr.Error()), []byte("value")) {
+		t.Fatalf("no hint, or the error contains the secret: %v", readErr)
 	}
-	// What cannot be opened can be stored again.
+	// A secret that cannot be decrypted can be replaced.
 	update(t, db, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "value") })
 	equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "key") }), "value",
-		"stored again")
-	was := revision(t, db, ws)
+		"secret after it was stored again")
+	before := getRevision(t, db, ws)
 	must(t, db.Close())
 
 	e = open(t)
-	// from before the first release
-	must(t, raw(ctx, e, "UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100"))
+	// a version from before the first release
+	must(t, execSQL(ctx, e, "UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100"))
 	_, err = store.Open(ctx, e, Key)
-	if told := wantCode(t, err, reeve.Unsupported); !strings.Contains(told.Message, "schema version 43") ||
-		!strings.Contains(told.Hint, "empty") {
-		t.Fatal(told)
+	if e := wantCode(t, err, reeve.Unsupported); !strings.Contains(e.Message, "schema version 43") ||
+		!strings.Contains(e.Hint, "empty") {
+		t.Fatal(e)
 	}
-	must(t, raw(ctx, e, "UPDATE goose_db_version SET version_id = 100 WHERE version_id = 43"))
+	must(t, execSQL(ctx, e, "UPDATE goose_db_version SET version_id = 100 WHERE version_id = 43"))
 
 	e = open(t)
-	must(t, raw(ctx, e, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"))
-	must(t, raw(ctx, e, "DROP TABLE session_files")) // what a newer Reeve may have done
+	must(t, execSQL(ctx, e, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"))
+	must(t, execSQL(ctx, e, "DROP TABLE session_files")) // a newer version may have dropped a table
 	_, err = store.Open(ctx, e, Key)
 	wantCode(t, err, reeve.Unsupported)
-	if err := raw(ctx, e, "SELECT count(*) FROM session_files"); err == nil {
+	if err := execSQL(ctx, e, "SELECT count(*) FROM session_files"); err == nil {
 		t.Fatal("a newer database was changed")
 	}
-	must(t, raw(ctx, e, "DELETE FROM goose_db_version WHERE version_id = 99999"))
+	must(t, execSQL(ctx, e, "DELETE FROM goose_db_version WHERE version_id = 99999"))
 	db, err = store.Open(ctx, e, Key)
 	must(t, err)
-	equal(t, revision(t, db, ws), was, "what was there")
+	equal(t, getRevision(t, db, ws), before, "revision")
 	must(t, db.Close())
 }
 
-// Occupied tests that a database of somebody else's that holds one of our names is refused whole, and that a migration
-// that fails says why. Each engine that open gives is on the same database, which is new.
-func Occupied(t *testing.T, open func(t *testing.T) store.Engine) {
+// ForeignTables tests that a database of another program is refused and stays unchanged if it has a table with the name
+// of one of Reeve's tables. It also tests that the error of a failed migration names the cause. Every call of open
+// returns an engine on the same database, which is empty at first.
+func ForeignTables(t *testing.T, open func(t *testing.T) store.Engine) {
 	ctx := t.Context()
 	e := open(t)
 	defer func() { must(t, e.Close()) }()
-	must(t, raw(ctx, e, "CREATE TABLE tasks (id BIGINT)"))
-	for range 2 { // the first refusal left nothing that the second would stumble over, or take for ours
+	must(t, execSQL(ctx, e, "CREATE TABLE tasks (id BIGINT)"))
+	for range 2 { // the first refusal must leave nothing behind that changes the second
 		_, err := store.Open(ctx, e, Key)
-		told := wantCode(t, err, reeve.AlreadyExists)
-		if !strings.Contains(told.Message, ": tasks;") || !strings.Contains(told.Hint, "empty database") {
-			t.Fatalf("not told what is in the way and what to do: %v; %s", told, told.Hint)
+		e := wantCode(t, err, reeve.AlreadyExists)
+		if !strings.Contains(e.Message, ": tasks;") || !strings.Contains(e.Hint, "empty database") {
+			t.Fatalf("the error lacks the name of the table or the hint: %v; %s", e, e.Hint)
 		}
 	}
 	for _, table := range []string{"workspaces", "goose_db_version"} {
-		if err := raw(ctx, e, "SELECT count(*) FROM "+table); err == nil {
+		if err := execSQL(ctx, e, "SELECT count(*) FROM "+table); err == nil {
 			t.Fatalf("%s was left behind", table)
 		}
 	}
-	must(t, raw(ctx, e, "DROP TABLE tasks"))
-	// another's, which has come to its seventh
-	must(t, raw(ctx, e, "CREATE TABLE goose_db_version (id BIGINT, version_id BIGINT, is_applied BOOLEAN)"))
-	must(t, raw(ctx, e, "INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, true), (2, 7, true)"))
+	must(t, execSQL(ctx, e, "DROP TABLE tasks"))
+	// the version table of another program, at version 7
+	must(t, execSQL(ctx, e, "CREATE TABLE goose_db_version (id BIGINT, version_id BIGINT, is_applied BOOLEAN)"))
+	must(t, execSQL(ctx, e,
+		"INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, true), (2, 7, true)"))
 	_, err := store.Open(ctx, e, Key)
-	if told := wantCode(t, err, reeve.AlreadyExists); !strings.Contains(told.Message, "goose_db_version") {
-		t.Fatal(told)
+	if e := wantCode(t, err, reeve.AlreadyExists); !strings.Contains(e.Message, "goose_db_version") {
+		t.Fatal(e)
 	}
-	if err := raw(ctx, e, "SELECT count(*) FROM workspaces"); err == nil {
-		t.Fatal("our tables were put beside another's")
+	if err := execSQL(ctx, e, "SELECT count(*) FROM workspaces"); err == nil {
+		t.Fatal("tables were created in the database of another program")
 	}
-	must(t, raw(ctx, e, "DROP TABLE goose_db_version"))
-	must(t, raw(ctx, e, "CREATE TABLE things (id BIGINT)")) // what is not in the way may stay
+	must(t, execSQL(ctx, e, "DROP TABLE goose_db_version"))
+	must(t, execSQL(ctx, e, "CREATE TABLE things (id BIGINT)")) // a table with another name is allowed
 	db, err := store.Open(ctx, e, Key)
 	must(t, err)
 	must(t, db.Close())
 
 	e = open(t)
-	must(t, raw(ctx, e, "DELETE FROM goose_db_version WHERE version_id > 0"))
+	must(t, execSQL(ctx, e, "DELETE FROM goose_db_version WHERE version_id > 0"))
 	_, err = store.Open(ctx, e, Key)
-	told := wantCode(t, err, reeve.Unsupported)
-	if !strings.Contains(told.Message, "00100_initial.sql") || !strings.Contains(told.Message, "workspaces") ||
-		!strings.Contains(told.Message, "already exists") {
-		t.Fatalf("a migration that failed does not say why: %v", told)
+	failed := wantCode(t, err, reeve.Unsupported)
+	if !strings.Contains(failed.Message, "00100_initial.sql") || !strings.Contains(failed.Message, "workspaces") ||
+		!strings.Contains(failed.Message, "already exists") {
+		t.Fatalf("the error does not name the cause of the failed migration: %v", failed)
 	}
 }
 
-func raw(ctx context.Context, e store.Engine, query string) error {
+// execSQL executes a query directly on the database.
+func execSQL(ctx context.Context, e store.Engine, query string) error {
 	h, _, err := e.Migrator(ctx)
 	if err != nil {
 		return err

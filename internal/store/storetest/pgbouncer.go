@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PgBouncer starts a PgBouncer before the test server, with lines added to its settings, such as "pool_mode =
-// transaction". It returns a function that turns the URL of a database into one that leads through PgBouncer. It
-// stops with the test.
+// PgBouncer starts a PgBouncer in front of the test server, with the given lines added to its settings, such as
+// "pool_mode = transaction". It returns a function that turns the URL of a database into one that connects through
+// PgBouncer. PgBouncer stops when the test ends.
 func PgBouncer(t testing.TB, settings ...string) func(database string) string {
 	t.Helper()
 	command := strings.Fields(os.Getenv("REEVE_TEST_PGBOUNCER"))
@@ -25,7 +25,7 @@ func PgBouncer(t testing.TB, settings ...string) func(database string) string {
 	if len(command) == 0 || server.String() == "" || err != nil {
 		t.Fatal("no PgBouncer: run make test (scripts/postgres run go test ./...)")
 	}
-	dir, err := os.MkdirTemp("", "pgb") // the path of a socket has about 100 bytes, which t.TempDir may exceed
+	dir, err := os.MkdirTemp("", "pgb") // a socket path is limited to about 100 bytes, which t.TempDir may exceed
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o777)) // PgBouncer may run as another user
@@ -43,7 +43,7 @@ func PgBouncer(t testing.TB, settings ...string) func(database string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Logf("PgBouncer said:\n%s", log)
+			t.Logf("PgBouncer output:\n%s", log)
 		}
 	})
 	through := func(database string) string {
@@ -52,7 +52,7 @@ func PgBouncer(t testing.TB, settings ...string) func(database string) string {
 		u.RawQuery = url.Values{"host": {dir}, "port": {"6432"}}.Encode()
 		return u.String()
 	}
-	answers := func() error {
+	ping := func() error {
 		c, err := pgx.Connect(t.Context(), through(server.String()))
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func PgBouncer(t testing.TB, settings ...string) func(database string) string {
 		return c.Close(context.Background())
 	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if err = answers(); err == nil {
+		if err = ping(); err == nil {
 			return through
 		}
 		if time.Now().After(end) {

@@ -9,7 +9,7 @@ import (
 	"reeve/internal/store"
 )
 
-// proposals tests what agents propose.
+// proposals tests proposals and change sets.
 var proposals = map[string]func(*testing.T, *store.DB){
 	"proposal": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
@@ -26,8 +26,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		}
 		get := func(id string) reeve.Proposal {
 			return view(t, db, func(s *store.Snap) (reeve.Proposal, error) {
-				return s.Ledger().
-					GetProposal(ctx, ws, id)
+				return s.Ledger().GetProposal(ctx, ws, id)
 			})
 		}
 		want := draft("prop_1", "cs_1", 1, 1, "h1")
@@ -38,58 +37,56 @@ var proposals = map[string]func(*testing.T, *store.DB){
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, want)
 		}
 		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Ledger().
-				GetProposal(ctx, "ws_two", "prop_1")
+			_, err := s.Ledger().GetProposal(ctx, "ws_two", "prop_1")
 			return err
 		}), reeve.NotFound)
-		stale := func(err error, what string) {
+		wantStale := func(err error, what string) {
 			t.Helper()
 			if !errors.As(err, new(store.ErrStaleDecision)) {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
-		stale(insert(draft("prop_x", "cs_1", 1, 1, "h2")), "a place in the set that is taken")
-		stale(insert(draft("prop_x", "cs_1", 2, 1, "h1")), "a round that is taken")
+		wantStale(insert(draft("prop_x", "cs_1", 1, 1, "h2")), "an ordinal that is used in the set")
+		wantStale(insert(draft("prop_x", "cs_1", 2, 1, "h1")), "a round that is used")
 		must(t, insert(draft("prop_2", "cs_1", 2, 1, "h2")))
 		must(t, insert(draft("prop_3", "cs_2", 1, 2, "h1")))
 		update(t, db, func(tx *store.Tx) error {
 			for user, want := range map[string]string{"u": "prop_3true", "v": "false", "": "false"} {
 				last, ok, err := tx.Ledger().LastProposal(ctx, "agt_one", "echo", "h1", user)
 				must(t, err)
-				equal(t, fmt.Sprint(last.ID, ok), want, "the last of equal ones of %q", user)
+				equal(t, fmt.Sprint(last.ID, ok), want, "last equal proposal of user %q", user)
 			}
 			round, err := tx.Ledger().LastRound(ctx, "agt_one", "echo", "h1")
 			must(t, err)
-			equal(t, round, 2, "the last round")
+			equal(t, round, 2, "last round")
 			n, err := tx.Ledger().LastOrdinal(ctx, "cs_1")
-			equal(t, n, 2, "the last place")
+			equal(t, n, 2, "last ordinal")
 			return err
 		})
 
-		// One answer counts, and where it stands follows its operation.
-		errs := race(16, func(i int) error {
+		// Exactly one decision succeeds. The state of the proposal then follows the state of its operation.
+		errs := runConcurrently(16, func(i int) error {
 			mine := want
 			mine.State, mine.DecidedBy, mine.OperationID = reeve.ProposalAccepted, fmt.Sprint("user", i), "op_1"
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Ledger().
-					TransitionProposal(ctx, mine, reeve.ProposalPending)
+				return tx.Ledger().TransitionProposal(ctx, mine, reeve.ProposalPending)
 			})
 		})
 		won := 0
 		for i, err := range errs {
 			if err == nil {
 				won++
-				equal(t, get("prop_1").DecidedBy, fmt.Sprint("user", i), "who decided")
+				equal(t, get("prop_1").DecidedBy, fmt.Sprint("user", i), "decided by")
 			} else {
-				stale(err, "the second answer")
+				wantStale(err, "second decision")
 			}
 		}
-		equal(t, won, 1, "answers that count")
-		equal(t, get("prop_1").State, reeve.ProposalAccepted, "without its operation")
-		op := operation("op_1", reeve.Prepared)
+		equal(t, won, 1, "successful decisions")
+		equal(t, get("prop_1").State, reeve.ProposalAccepted, "state without an operation")
+		op := newOperation("op_1", reeve.Prepared)
 		op.RunID = "run_1"
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, op) })
-		equal(t, get("prop_1").State, reeve.ProposalAccepted, "prepared")
+		equal(t, get("prop_1").State, reeve.ProposalAccepted, "state with a prepared operation")
 		for _, c := range []struct {
 			state reeve.State
 			code  reeve.Code
@@ -99,35 +96,34 @@ var proposals = map[string]func(*testing.T, *store.DB){
 			{reeve.DeniedOp, reeve.Denied, reeve.ProposalDenied}, {reeve.DeniedOp, reeve.Stale, reeve.ProposalStale}} {
 			_ = db.Update(ctx, func(tx *store.Tx) error {
 				is := op
-				is.State, is.Code, is.Message = c.state, c.code, "so"
+				is.State, is.Code, is.Message = c.state, c.code, "cause"
 				must(t, tx.Ledger().TransitionOperation(ctx, op, is, nil))
 				p, err := tx.Ledger().GetProposal(ctx, ws, "prop_1")
 				must(t, err)
-				equal(t, fmt.Sprint(p.State, p.Code, p.Message), fmt.Sprint(c.want, c.code, "so"), "%s", c.state)
-				return errMine // and back
+				equal(t, fmt.Sprint(p.State, p.Code, p.Message), fmt.Sprint(c.want, c.code, "cause"), "%s", c.state)
+				return errTest // rolls back
 			})
 		}
 
 		list := func(f store.ProposalFilter) string {
 			f.Limit = 2
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) {
-				return s.Ledger().
-					ListProposals(ctx, ws, f)
+			return joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) {
+				return s.Ledger().ListProposals(ctx, ws, f)
 			}), func(p reeve.Proposal) string { return p.ID })
 		}
 		equal(t, list(store.ProposalFilter{}), "prop_3 prop_2", "first page")
 		equal(t, list(store.ProposalFilter{Before: "prop_2"}), "prop_1", "second page")
 		equal(t, list(store.ProposalFilter{State: reeve.ProposalPending, Before: "prop_3"}), "prop_2", "pending")
 		equal(t, list(store.ProposalFilter{State: reeve.ProposalAccepted}), "prop_1", "accepted")
-		equal(t, list(store.ProposalFilter{Set: "cs_2", Agent: "agt_one"}), "prop_3", "of a set")
-		equal(t, list(store.ProposalFilter{Agent: "agt_two"}), "", "of another agent")
+		equal(t, list(store.ProposalFilter{Set: "cs_2", Agent: "agt_one"}), "prop_3", "proposals of a set")
+		equal(t, list(store.ProposalFilter{Agent: "agt_two"}), "", "proposals of another agent")
 		items := view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) {
 			return s.Ledger().ListChangeSetItems(ctx, ws, "cs_1", true, 0, 9)
 		})
-		equal(t, ids(items, func(p reeve.Proposal) string { return p.ID }), "prop_2", "pending items of a set")
+		equal(t, joinIDs(items, func(p reeve.Proposal) string { return p.ID }), "prop_2", "pending items of a set")
 		sets := func(f store.ChangeSetFilter) string {
 			f.Limit = 9
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.ChangeSet, error) {
+			return joinIDs(view(t, db, func(s *store.Snap) ([]reeve.ChangeSet, error) {
 				list, cursors, err := s.Ledger().ListChangeSets(ctx, ws, f)
 				equal(t, len(cursors), len(list), "cursors")
 				return list, err
@@ -137,15 +133,15 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, sets(store.ChangeSetFilter{}), "cs_2:1+0 cs_1:1+1", "sets")
 		equal(t, sets(store.ChangeSetFilter{Before: "prop_3"}), "cs_1:1+1", "second page of sets")
-		equal(t, sets(store.ChangeSetFilter{Pending: true, Agent: "agt_one"}), "cs_2:1+0 cs_1:1+1", "sets that wait")
+		equal(t, sets(store.ChangeSetFilter{Pending: true, Agent: "agt_one"}), "cs_2:1+0 cs_1:1+1",
+			"sets with pending proposals")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Ledger().
-				GetChangeSet(ctx, "ws_two", "cs_1")
+			_, err := s.Ledger().GetChangeSet(ctx, "ws_two", "cs_1")
 			return err
 		}), reeve.NotFound)
 
-		// What was accepted of a run's proposals does not park the run.
-		parked := func() string {
+		// The operation of an accepted proposal does not park the run that proposed it.
+		parkingOperation := func() string {
 			return view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, op.RunID) })
 		}
 		update(t, db, func(tx *store.Tx) error {
@@ -153,10 +149,10 @@ var proposals = map[string]func(*testing.T, *store.DB){
 			is.State = reeve.Parked
 			return tx.Ledger().TransitionOperation(ctx, op, is, nil)
 		})
-		equal(t, parked(), "", "a proposal's operation")
-		other := operation("op_2", reeve.Parked)
+		equal(t, parkingOperation(), "", "operation that parks the run")
+		other := newOperation("op_2", reeve.Parked)
 		other.RunID = op.RunID
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, other) })
-		equal(t, parked(), "op_2", "another operation")
+		equal(t, parkingOperation(), "op_2", "operation that parks the run")
 	},
 }

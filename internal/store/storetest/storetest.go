@@ -1,4 +1,11 @@
-// Package storetest is the conformance suite that every engine passes, and the way tests get a PostgreSQL database.
+// Package storetest tests storage engines and provides databases for tests.
+//
+// Conformance is the suite that every engine must pass. Migration and ForeignTables test how a store opens databases
+// of other versions and of other programs. Benchmark measures the transaction that records a call.
+//
+// PostgresURL, EmptyPostgresURL and SQLiteFile create databases that are deleted when the test ends. A test that needs
+// PostgreSQL fails if no server is configured. PgBouncer and Hang place a pooler or a faulty proxy between the test and
+// the server.
 package storetest
 
 import (
@@ -6,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"reeve"
@@ -13,16 +21,16 @@ import (
 	"reeve/internal/store/postgres"
 )
 
-// Key is a key that seals secrets, for tests.
+// Key is the key that encrypts secrets in tests.
 var Key = []byte("0123456789abcdef0123456789abcdef")
 
-// OpenPostgres opens a store on a PostgreSQL database of the test's own.
+// OpenPostgres opens a store on a new PostgreSQL database.
 func OpenPostgres(t testing.TB) *store.DB {
 	t.Helper()
 	return Open(t, postgres.Config{URL: PostgresURL(t)}, Key)
 }
 
-// Open opens a store on PostgreSQL and closes it with the test.
+// Open opens a store on PostgreSQL and closes it when the test ends.
 func Open(t testing.TB, cfg postgres.Config, key []byte) *store.DB {
 	t.Helper()
 	e, err := postgres.Open(context.Background(), cfg)
@@ -43,7 +51,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func get[T any](v T, err error) func(testing.TB) T {
+// mustGet returns a function that fails the test if err is not nil and returns v otherwise.
+func mustGet[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
 		must(t, err)
@@ -51,13 +60,13 @@ func get[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// update runs f and fails the test if it does not commit.
+// update runs f in a transaction and fails the test if the transaction does not commit.
 func update(t testing.TB, db *store.DB, f func(*store.Tx) error) {
 	t.Helper()
 	must(t, db.Update(t.Context(), f))
 }
 
-// view reads one thing.
+// view returns the result of f, which runs on a snapshot.
 func view[T any](t testing.TB, db *store.DB, f func(*store.Snap) (T, error)) T {
 	t.Helper()
 	var v T
@@ -68,6 +77,7 @@ func view[T any](t testing.TB, db *store.DB, f func(*store.Snap) (T, error)) T {
 	return v
 }
 
+// wantCode fails the test if err does not have the code. It returns err as a *reeve.Error.
 func wantCode(t testing.TB, err error, code reeve.Code) *reeve.Error {
 	t.Helper()
 	if got := reeve.CodeOf(err); got != code {
@@ -76,6 +86,7 @@ func wantCode(t testing.TB, err error, code reeve.Code) *reeve.Error {
 	return reeve.AsError(err)
 }
 
+// wantAs fails the test if err is not a T.
 func wantAs[T error](t testing.TB, err error) {
 	t.Helper()
 	var want T
@@ -91,8 +102,8 @@ func equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	}
 }
 
-// ids joins the ids of a list.
-func ids[T any](list []T, id func(T) string) string {
+// joinIDs returns the ids of a list, separated by spaces.
+func joinIDs[T any](list []T, id func(T) string) string {
 	var s []string
 	for _, v := range list {
 		s = append(s, id(v))
@@ -102,7 +113,7 @@ func ids[T any](list []T, id func(T) string) string {
 
 const ws = "ws_one"
 
-// setUp makes two workspaces and an agent.
+// setUp inserts the workspaces ws and ws_two, and returns an agent that it inserts in ws.
 func setUp(t testing.TB, db *store.DB) reeve.Agent {
 	t.Helper()
 	a := reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "general", Lifecycle: reeve.AgentActive,
@@ -119,20 +130,20 @@ func setUp(t testing.TB, db *store.DB) reeve.Agent {
 	return a
 }
 
-// call is a call that has no result yet, and leaves no operation.
-func call(id, thread string) store.Call {
+// newCall returns a call without a result and without an operation.
+func newCall(id, thread string) store.Call {
 	return store.Call{Operation: reeve.Operation{WorkspaceID: ws, AgentID: "agt_one", CallID: id, ThreadID: thread,
 		Tool: "echo"}, Args: "{}", Request: []byte(`{"type":"tool_call"}`)}
 }
 
-// finished is a call that has its result, and leaves no operation.
-func finished(id, thread, result string) store.Call {
-	c := call(id, thread)
+// completedCall returns a call with a result and without an operation.
+func completedCall(id, thread, result string) store.Call {
+	c := newCall(id, thread)
 	c.Result = &store.CallResult{ID: result, Content: "done", Info: []byte(`{}`)}
 	return c
 }
 
-// insertOperation writes a call that leaves an operation, whatever was changed in its workspace before.
+// insertOperation inserts a call with operation o, at the current revision of the workspace.
 func insertOperation(ctx context.Context, tx *store.Tx, o reeve.Operation) error {
 	w, err := tx.Agents().GetWorkspace(ctx, o.WorkspaceID)
 	if err != nil {
@@ -145,20 +156,63 @@ func insertOperation(ctx context.Context, tx *store.Tx, o reeve.Operation) error
 	return tx.Ledger().InsertCall(ctx, c, store.Preconditions{Revision: w.Revision})
 }
 
-func operation(id string, state reeve.State) reeve.Operation {
+// newOperation returns an operation of agt_one in the given state.
+func newOperation(id string, state reeve.State) reeve.Operation {
 	return reeve.Operation{ID: id, WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_" + id,
 		ThreadID: "agent:session:s", Tool: "echo", Effect: reeve.Unsafe, State: state}
 }
 
-func tool(workspace, id string) reeve.Tool {
-	return reeve.Tool{ID: id, WorkspaceID: workspace, Description: "It is " + id + ".",
+// newTool returns a tool with default settings.
+func newTool(workspace, id string) reeve.Tool {
+	return reeve.Tool{ID: id, WorkspaceID: workspace, Description: "Description of " + id,
 		Parameters: []byte(`{"type":"object"}`)}.WithDefaults()
 }
 
-// Exercise runs the conformance suite. Each test opens a store of its own.
-func Exercise(t *testing.T, open func(t *testing.T) *store.DB) {
-	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, work, keeping,
-		transactions, journal, wakes, timers, states, proposals, automations, branches, mail} {
+// runConcurrently runs f n times concurrently and returns the errors.
+func runConcurrently(n int, f func(i int) error) []error {
+	errs := make([]error, n)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			<-start
+			errs[i] = f(i)
+		})
+	}
+	close(start)
+	all.Wait()
+	return errs
+}
+
+// firstError returns the first error that is not nil.
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wantOneSuccess checks that exactly one of errs is nil and that all others have the given code.
+func wantOneSuccess(t testing.TB, errs []error, others reeve.Code) {
+	t.Helper()
+	won := 0
+	for _, err := range errs {
+		if err == nil {
+			won++
+		} else {
+			wantCode(t, err, others)
+		}
+	}
+	equal(t, won, 1, "successes")
+}
+
+// Conformance runs the conformance suite. Each test opens its own store.
+func Conformance(t *testing.T, open func(t *testing.T) *store.DB) {
+	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, claims, approvals,
+		budgets, credentials, payloads, transactions, journal, wakes, runs, timers, states, proposals, automations,
+		branches, mail} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// timers are what fires, and what people are told of it.
+// timers tests timers, schedules and notifications.
 var timers = map[string]func(*testing.T, *store.DB){
-	"a schedule that fires no more": func(t *testing.T, db *store.DB) {
+	"queued firings of an inactive schedule": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		next := reeve.Now().Add(time.Hour)
@@ -19,24 +19,24 @@ var timers = map[string]func(*testing.T, *store.DB){
 			return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", Name: id, Kind: "interval", Value: "1h",
 				Zone: "UTC", Misfire: reeve.RunAll, Notify: reeve.NotifyNever, State: state, NextAt: &next}
 		}
-		for _, id := range []string{"kept", "paused", "gone", "disabled"} {
+		for _, id := range []string{"active", "paused", "deleted", "disabled"} {
 			update(t, db, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer(id, reeve.TimerActive)) })
-			queue(t, db, reeve.Wake{RunKey: id + "/1", Reason: reeve.ReasonTimer, ReasonID: id,
+			enqueueWake(t, db, reeve.Wake{RunKey: id + "/1", Reason: reeve.ReasonTimer, ReasonID: id,
 				SessionID: store.TimerLane + id})
-			queue(t, db, reeve.Wake{RunKey: id + "/2", Reason: reeve.ReasonCatchup, ReasonID: id,
+			enqueueWake(t, db, reeve.Wake{RunKey: id + "/2", Reason: reeve.ReasonCatchup, ReasonID: id,
 				SessionID: store.ScheduleLane + id})
 		}
 		update(t, db, func(tx *store.Tx) error {
 			must(t, tx.Queue().PutTimer(ctx, timer("paused", reeve.TimerPaused)))
-			must(t, tx.Queue().DeleteTimer(ctx, ws, "gone"))
+			must(t, tx.Queue().DeleteTimer(ctx, ws, "deleted"))
 			return tx.Queue().SkipFirings(ctx, "disabled", "the schedule is disabled")
 		})
-		for id, why := range map[string]string{"kept": "", "paused": "the schedule is paused",
-			"gone": "the schedule was deleted", "disabled": "the schedule is disabled"} {
+		for id, why := range map[string]string{"active": "", "paused": "the schedule is paused",
+			"deleted": "the schedule was deleted", "disabled": "the schedule is disabled"} {
 			for _, n := range []string{"/1", "/2"} {
 				w := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, id+n) })
-				equal(t, w.Why, why, "%s", id)
-				equal(t, w.State == reeve.WakeQueued, why == "", "%s", id)
+				equal(t, w.Why, why, "why %s is skipped", id)
+				equal(t, w.State == reeve.WakeQueued, why == "", "%s is queued", id)
 			}
 		}
 	},
@@ -58,27 +58,25 @@ var timers = map[string]func(*testing.T, *store.DB){
 		put(reeve.Timer{ID: "e", UserID: "ann", Name: "over", Kind: "once", State: reeve.TimerCompleted})
 		update(t, db, func(tx *store.Tx) error {
 			ahead, err := tx.Queue().DueWork(ctx, "proc_1", 10, 0)
-			equal(t, ids(ahead.Timers, func(v reeve.Timer) string { return v.ID }), "b a", "due")
+			equal(t, joinIDs(ahead.Timers, func(v reeve.Timer) string { return v.ID }), "b a", "due timers")
 			return err
 		})
 		var timer, wake []int64
 		update(t, db, func(tx *store.Tx) error { return tx.Queue().QueueNextDue(ctx, &timer, &wake, false) })
-		equal(t, fmt.Sprint(timer, wake), fmt.Sprint([]int64{reeve.Millis(before)}, []int64(nil)), "next")
+		equal(t, fmt.Sprint(timer, wake), fmt.Sprint([]int64{reeve.Millis(before)}, []int64(nil)),
+			"next due timers and wakes")
 		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "ann") }), 3,
-			"those that are not over")
+			"timers that are not completed")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Queue().
-				GetTimer(ctx, ws, "bob", "a")
+			_, err := s.Queue().GetTimer(ctx, ws, "bob", "a")
 			return err
 		}), reeve.NotFound)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			_, err := tx.Queue().
-				GetTimer(ctx, ws, "bob", "a")
+			_, err := tx.Queue().GetTimer(ctx, ws, "bob", "a")
 			return err
 		}), reeve.NotFound)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			_, err := tx.Queue().
-				GetTimer(ctx, "ws_two", "", "a")
+			_, err := tx.Queue().GetTimer(ctx, "ws_two", "", "a")
 			return err
 		}), reeve.NotFound)
 		list := func(f store.TimerFilter) string {
@@ -87,7 +85,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 				l, _, err := s.Queue().ListTimers(ctx, ws, f)
 				return l, err
 			})
-			return ids(got, func(v reeve.Timer) string { return v.ID })
+			return joinIDs(got, func(v reeve.Timer) string { return v.ID })
 		}
 		equal(t, list(store.TimerFilter{Name: "ALPHA"}), "a c", "by name")
 		equal(t, list(store.TimerFilter{User: "ann", Offset: 2}), "d e", "by user, second page")
@@ -100,12 +98,12 @@ var timers = map[string]func(*testing.T, *store.DB){
 				_, n, err := s.Queue().ListTimers(ctx, ws, store.TimerFilter{Name: name, Limit: 1})
 				return n, err
 			})
-			equal(t, total, 2, "how many have the name %s", name)
+			equal(t, total, 2, "total with the name %s", name)
 		}
 		equal(t, list(store.TimerFilter{Kind: "once", State: reeve.TimerCompleted}), "e", "by kind and state")
 
-		// Two who change it at once both have their way.
-		must(t, firstOf(race(8, func(int) error {
+		// Concurrent updates of a timer are not lost.
+		must(t, firstError(runConcurrently(8, func(int) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
 				v, err := tx.Queue().GetTimer(ctx, ws, "", "a")
 				if err != nil {
@@ -116,10 +114,10 @@ var timers = map[string]func(*testing.T, *store.DB){
 			})
 		})))
 		equal(t, view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.Queue().GetTimer(ctx, ws, "", "a") }).
-			Failures, 8, "failures that were counted")
+			Failures, 8, "failures")
 
-		// Those who count before they add one count each other's.
-		must(t, firstOf(race(16, func(i int) error {
+		// CountTimers in a transaction serializes inserts, so that a limit holds.
+		must(t, firstError(runConcurrently(16, func(i int) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
 				n, err := tx.Queue().CountTimers(ctx, ws, "cid")
 				if err != nil || n >= 3 {
@@ -130,13 +128,13 @@ var timers = map[string]func(*testing.T, *store.DB){
 			})
 		})))
 		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "cid") }), 3,
-			"as many as three are allowed")
+			"timers of a user with a limit of 3")
 	},
 
 	"notification": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		tell := func(id, run string, deliver bool) (fresh bool) {
+		insertNotification := func(id, run string, deliver bool) (fresh bool) {
 			update(t, db, func(tx *store.Tx) (err error) {
 				fresh, err = tx.Queue().InsertNotification(ctx, reeve.Notification{ID: id, WorkspaceID: ws,
 					UserID: "ann", RunID: run, Title: "t", Body: "b"}, deliver)
@@ -144,10 +142,10 @@ var timers = map[string]func(*testing.T, *store.DB){
 			})
 			return fresh
 		}
-		equal(t, tell("n1", "run_1", true), true, "told")
-		equal(t, tell("n2", "run_1", true), false, "told twice")
-		equal(t, tell("n3", "", false), true, "told of no run")
-		equal(t, tell("n4", "", false), true, "told of no run again")
+		equal(t, insertNotification("n1", "run_1", true), true, "first notification of a run")
+		equal(t, insertNotification("n2", "run_1", true), false, "second notification of a run")
+		equal(t, insertNotification("n3", "", false), true, "notification without a run")
+		equal(t, insertNotification("n4", "", false), true, "second notification without a run")
 		claim := func() (list []reeve.Notification) {
 			update(t, db, func(tx *store.Tx) (err error) {
 				list, err = tx.Queue().ClaimDeliveries(ctx, time.Millisecond, 10)
@@ -167,34 +165,26 @@ var timers = map[string]func(*testing.T, *store.DB){
 				break
 			}
 		}
-		equal(t, sent, 10, "tries")
-		tell("n5", "run_5", true)
-		equal(t, len(claim()), 1, "claimed")
+		equal(t, sent, 10, "delivery attempts")
+		insertNotification("n5", "run_5", true)
+		equal(t, len(claim()), 1, "claimed deliveries")
 		update(t, db, func(tx *store.Tx) error { return tx.Queue().MarkDelivered(ctx, "n5") })
 		_, waits, err := func() (at int64, ok bool, err error) {
 			err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.Queue().NextDelivery(ctx); return err })
 			return at, ok, err
 		}()
 		must(t, err)
-		equal(t, waits, false, "anything to deliver")
+		equal(t, waits, false, "has a next delivery")
 		list := func(user string, unread bool) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Notification, error) {
+			return joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Notification, error) {
 				return s.Queue().ListNotifications(ctx, ws, user, unread, "", 10)
 			}), func(n reeve.Notification) string { return n.ID })
 		}
 		update(t, db, func(tx *store.Tx) error { return tx.Queue().MarkNotificationRead(ctx, ws, "ann", "n3") })
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			return tx.Queue().
-				MarkNotificationRead(ctx, ws, "bob", "n4")
+			return tx.Queue().MarkNotificationRead(ctx, ws, "bob", "n4")
 		}), reeve.NotFound)
-		equal(t, list("ann", true), "n5 n4 n1", "unread")
-		equal(t, list("bob", false), "", "another's")
+		equal(t, list("ann", true), "n5 n4 n1", "unread notifications")
+		equal(t, list("bob", false), "", "notifications of another user")
 	},
-}
-
-// started1 runs a caller's wakes to their end.
-func started1(t testing.TB, db *store.DB, c store.DueAgent) error {
-	t.Helper()
-	started(t, db, c, "run_x", "proc_1")
-	return ended(t, db, "run_x", reeve.RunCompleted)
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 	"reeve/internal/store"
 )
 
-// keeping tests payloads, secrets, tokens and session files.
-var keeping = map[string]func(*testing.T, *store.DB){
+// payloads tests payloads, session files and backups.
+var payloads = map[string]func(*testing.T, *store.DB){
 	"payload": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		big := make([]byte, 5<<20)
@@ -29,10 +28,10 @@ var keeping = map[string]func(*testing.T, *store.DB){
 				if hash, err = tx.Ledger().PutPayload(ctx, ws, store.OutputPayload, body); err != nil {
 					return err
 				}
-				_, err = tx.Ledger().PutPayload(ctx, ws, store.OutputPayload, body) // once is enough
+				_, err = tx.Ledger().PutPayload(ctx, ws, store.OutputPayload, body) // the second put has no effect
 				return err
 			})
-			equal(t, hash, reeve.Hash(body), "address of %s", name)
+			equal(t, hash, reeve.Hash(body), "hash of %s", name)
 			for _, cut := range [][2]int{{0, -1}, {0, 0}, {0, 1}, {1, 3}, {2, 1 << 40}, {len(body) - 1, 1},
 				{len(body), 10}, {1 << 40, 1}, {4 << 20, 100}} {
 				offset, n := cut[0], cut[1]
@@ -61,31 +60,30 @@ var keeping = map[string]func(*testing.T, *store.DB){
 				return err
 			}), reeve.Validation)
 		}
-		// The caller's buffer is the caller's again as soon as the call returns.
-		buffer := []byte("kept")
+		// The caller may reuse its buffer as soon as PutPayload returns.
+		buffer := []byte("old!")
 		update(t, db, func(tx *store.Tx) error {
 			_, err := tx.Ledger().PutPayload(ctx, ws, store.OutputPayload, buffer)
-			copy(buffer, "lost")
+			copy(buffer, "new!")
 			return err
 		})
 		got := view(t, db, func(s *store.Snap) (store.PayloadSlice, error) {
-			return s.Ledger().GetPayload(ctx, ws, store.OutputPayload, reeve.Hash([]byte("kept")), 0, -1)
+			return s.Ledger().GetPayload(ctx, ws, store.OutputPayload, reeve.Hash([]byte("old!")), 0, -1)
 		})
-		equal(t, string(got.Body), "kept", "what was put")
+		equal(t, string(got.Body), "old!", "stored payload")
 	},
 
-	// Bytes are read as what they were kept for, in whatever order, and as nothing else.
+	// A payload can be read only for the uses for which it was stored.
 	"payload uses": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		all := []store.PayloadUse{store.OutputPayload, store.UndoPayload, store.ConversationPayload}
-		for i, kept := range [][]store.PayloadUse{{store.UndoPayload}, {store.ConversationPayload},
+		for i, stored := range [][]store.PayloadUse{{store.UndoPayload}, {store.ConversationPayload},
 			{store.UndoPayload, store.ConversationPayload, store.UndoPayload},
 			{store.UndoPayload, store.OutputPayload}, {store.OutputPayload, store.UndoPayload}, all} {
 			body := fmt.Appendf(nil, "body %d", i)
-			for _, use := range kept {
+			for _, use := range stored {
 				update(t, db, func(tx *store.Tx) error {
-					_, err := tx.Ledger().
-						PutPayload(ctx, ws, use, body)
+					_, err := tx.Ledger().PutPayload(ctx, ws, use, body)
 					return err
 				})
 			}
@@ -94,14 +92,14 @@ var keeping = map[string]func(*testing.T, *store.DB){
 					_, err := s.Ledger().GetPayload(ctx, ws, use, reeve.Hash(body), 0, -1)
 					return err
 				})
-				if slices.Contains(kept, use) {
+				if slices.Contains(stored, use) {
 					must(t, err)
 				} else {
 					wantCode(t, err, reeve.NotFound)
 				}
 			}
 		}
-		// What it is in one workspace says nothing of another.
+		// The uses of a payload are recorded per workspace.
 		update(t, db, func(tx *store.Tx) error {
 			_, err := tx.Ledger().PutPayload(ctx, "ws_two", store.OutputPayload, []byte("body 0"))
 			return err
@@ -112,9 +110,9 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		}), reeve.NotFound)
 	},
 
-	// Outputs and old bytes of files that were kept before a moment are forgotten, some at a time; what a conversation
-	// holds is not, whatever else it is.
-	"payload forgotten": func(t *testing.T, db *store.DB) {
+	// Old payloads of outputs and of undo data are deleted in batches. A payload of a conversation is never deleted,
+	// even if it also has another use.
+	"expired payloads": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		put := func(body string, uses ...store.PayloadUse) (at time.Time) {
 			update(t, db, func(tx *store.Tx) (err error) {
@@ -130,15 +128,15 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		put("output", store.OutputPayload)
 		put("old file", store.UndoPayload)
 		put("both", store.OutputPayload, store.UndoPayload)
-		put("said", store.ConversationPayload)
-		last := put("said and shown", store.OutputPayload, store.ConversationPayload)
+		put("message", store.ConversationPayload)
+		last := put("message and output", store.OutputPayload, store.ConversationPayload)
 		var now time.Time
 		for reeve.Millis(now) <= reeve.Millis(last) {
 			now = put("tick", store.ConversationPayload)
 		}
-		put("young", store.OutputPayload)
-		left := func() (got []string) {
-			for _, body := range []string{"output", "old file", "both", "said", "said and shown", "young"} {
+		put("recent", store.OutputPayload)
+		listRemaining := func() (got []string) {
+			for _, body := range []string{"output", "old file", "both", "message", "message and output", "recent"} {
 				for _, use := range []store.PayloadUse{store.OutputPayload, store.UndoPayload,
 					store.ConversationPayload} {
 					if db.View(ctx, func(s *store.Snap) error {
@@ -154,105 +152,14 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		}
 		for _, want := range []int64{2, 1, 0} {
 			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Ledger().HasExpiredPayloads(ctx, now) }),
-				want > 0, "more to forget")
+				want > 0, "has expired payloads")
 			update(t, db, func(tx *store.Tx) error {
 				n, err := tx.Ledger().DeleteExpiredPayloads(ctx, now, 2)
-				equal(t, n, want, "forgotten")
+				equal(t, n, want, "deleted")
 				return err
 			})
 		}
-		equal(t, fmt.Sprint(left()), "[said said and shown young]", "left")
-	},
-
-	"secret": func(t *testing.T, db *store.DB) {
-		ctx := t.Context()
-		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error {
-			if err := tx.Agents().PutSecret(ctx, ws, "key", "first"); err != nil {
-				return err
-			}
-			return tx.Agents().PutSecret(ctx, ws, "empty", "")
-		})
-		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "s3cret\x00ü") })
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "key") }),
-			"s3cret\x00ü", "secret")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "empty") }), "",
-			"empty secret")
-		list := view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.Agents().ListSecrets(ctx, ws) })
-		equal(t, ids(list, func(n reeve.SecretName) string { return n.Name }), "empty key", "names")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Agents().
-				GetSecret(ctx, "ws_two", "key")
-			return err
-		}), reeve.NotFound)
-		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") }),
-			reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, "none", "key", "v") }),
-			reeve.NotFound)
-	},
-
-	"tokens": func(t *testing.T, db *store.DB) {
-		ctx := t.Context()
-		setUp(t, db)
-		expires := reeve.Now().Add(time.Hour)
-		c := store.Credential{AccessToken: reeve.AccessToken{ID: "tok_1", Name: "laptop", User: "ann",
-			Role: reeve.Member, Workspaces: []string{ws, "ws_two", ws}, CreatedAt: reeve.Now(), ExpiresAt: &expires},
-			Hash: "h"}
-		update(t, db, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) })
-		read := func(id string) (store.Credential, bool) {
-			var ok bool
-			c := view(t, db, func(s *store.Snap) (c store.Credential, err error) {
-				c, ok, err = s.Agents().GetCredential(ctx, id)
-				return c, err
-			})
-			return c, ok
-		}
-		got, ok := read("tok_1")
-		if !ok || got.Name != "laptop" || got.User != "ann" || got.Role != reeve.Member || got.Hash != "h" ||
-			!got.ExpiresAt.Equal(expires) || got.RevokedAt != nil ||
-			strings.Join(got.Workspaces, " ") != "ws_one ws_two" {
-			t.Fatalf("token: %+v", got)
-		}
-		if _, ok := read("tok_none"); ok {
-			t.Fatal("a token that is not there")
-		}
-		c.ID, c.Workspaces = "tok_2", []string{"none"}
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) }),
-			reeve.NotFound)
-		if _, ok := read("tok_2"); ok {
-			t.Fatal("a token was added in part")
-		}
-		at := reeve.Now()
-		update(t, db, func(tx *store.Tx) error { return tx.Agents().RevokeCredential(ctx, "tok_1", at) })
-		update(t, db, func(tx *store.Tx) error { return tx.Agents().RevokeCredential(ctx, "tok_1", at.Add(time.Hour)) })
-		if got, _ = read("tok_1"); got.RevokedAt == nil || !got.RevokedAt.Equal(at) {
-			t.Fatalf("revoked: %v", got.RevokedAt)
-		}
-		list := view(t, db, func(s *store.Snap) ([]store.Credential, error) {
-			return s.Agents().
-				ListCredentials(ctx, "ws_two")
-		})
-		if len(list) != 1 || len(list[0].Workspaces) != 2 {
-			t.Fatalf("tokens: %+v", list)
-		}
-		update(t, db, func(tx *store.Tx) error { return tx.Agents().MarkServerCredential(ctx, "tok_1") })
-		c.ID, c.Workspaces, c.Server = "tok_3", nil, true
-		update(t, db, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) })
-		for _, id := range []string{"tok_1", "tok_3"} { // a server token is valid in every workspace
-			if got, _ = read(id); !got.Server || strings.Join(got.Workspaces, " ") != "ws_one ws_two" {
-				t.Fatalf("server token: %+v", got)
-			}
-		}
-		list = view(t, db, func(s *store.Snap) ([]store.Credential, error) {
-			return s.Agents().
-				ListCredentials(ctx, "ws_two")
-		})
-		equal(t, ids(list, func(c store.Credential) string { return c.ID }), "tok_1 tok_3", "tokens of a workspace")
-		for user, known := range map[string]bool{"ann": true, "bob": false} {
-			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Agents().HasUser(ctx, "ws_two", user) }),
-				known, "user %s", user)
-		}
+		equal(t, fmt.Sprint(listRemaining()), "[message message and output recent]", "remaining payloads")
 	},
 
 	"session files": func(t *testing.T, db *store.DB) {
@@ -282,23 +189,22 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			})
 		}
 		list := func(prefix string, limit int) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.SessionFile, error) {
+			return joinIDs(view(t, db, func(s *store.Snap) ([]reeve.SessionFile, error) {
 				return s.Chat().ListSessionFiles(ctx, ws, "s1", prefix, limit)
 			}),
 				func(f reeve.SessionFile) string { return f.Path })
 		}
-		equal(t, list("", 100), "/%_ /A /a% /a.txt /a/b /ä /ä/ö 🦉.txt", "all, in the order of their bytes")
+		equal(t, list("", 100), "/%_ /A /a% /a.txt /a/b /ä /ä/ö 🦉.txt", "all, in byte order")
 		equal(t, list("/a", 100), "/a% /a.txt /a/b", "by prefix")
-		equal(t, list("/ä", 100), "/ä /ä/ö 🦉.txt", "by a prefix that is not ASCII")
-		equal(t, list("/%", 100), "/%_", "a prefix is no pattern")
+		equal(t, list("/ä", 100), "/ä /ä/ö 🦉.txt", "by a non-ASCII prefix")
+		equal(t, list("/%", 100), "/%_", "by a prefix with a LIKE wildcard")
 		equal(t, list("/a", 2), "/a% /a.txt", "limit")
 		old := view(t, db, func(s *store.Snap) ([]reeve.SessionFile, error) {
 			return s.Chat().ListSessionFiles(ctx, ws, "s1", "/a.txt", 1)
 		})[0]
 		time.Sleep(2 * time.Millisecond)
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Chat().
-				PutSessionFile(ctx, ws, "s1", "/a.txt", []byte("longer"))
+			return tx.Chat().PutSessionFile(ctx, ws, "s1", "/a.txt", []byte("longer"))
 		})
 		now := view(t, db, func(s *store.Snap) ([]reeve.SessionFile, error) {
 			return s.Chat().ListSessionFiles(ctx, ws, "s1", "/a.txt", 1)
@@ -308,12 +214,10 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		}
 		for _, bad := range []string{"/nul\x00", "/bad\xff"} {
 			wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Chat().
-					PutSessionFile(ctx, ws, "s1", bad, nil)
+				return tx.Chat().PutSessionFile(ctx, ws, "s1", bad, nil)
 			}), reeve.Validation)
 			wantCode(t, db.View(ctx, func(s *store.Snap) error {
-				_, _, err := s.Chat().
-					GetSessionFile(ctx, ws, "s1", bad)
+				_, _, err := s.Chat().GetSessionFile(ctx, ws, "s1", bad)
 				return err
 			}), reeve.Validation)
 		}

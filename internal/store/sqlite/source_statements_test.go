@@ -15,9 +15,9 @@ import (
 
 var statement = regexp.MustCompile(`^(SELECT|INSERT|UPDATE|DELETE|WITH) `)
 
-// written returns the statements in the source of package store. Parts that are inserted at run time are left out.
-// Statements that are invalid without them are covered when tests run them.
-func written(t *testing.T) (texts map[string]bool) {
+// sourceStatements returns the statements in the source of package store, without the parts that are inserted at run
+// time. Statements that are invalid without such parts are covered when the conformance suite runs them.
+func sourceStatements(t *testing.T) (texts map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob("../*.go")
 	if err != nil || len(files) < 20 {
@@ -39,8 +39,8 @@ func written(t *testing.T) (texts map[string]bool) {
 		}
 		parsed = append(parsed, f)
 	}
-	names := map[string]ast.Expr{} // constants of the package, and of the function that is looked at
-	constants := func(of ast.Node) {
+	names := map[string]ast.Expr{} // constants of the package and of the current function
+	addConstants := func(of ast.Node) {
 		ast.Inspect(of, func(n ast.Node) bool {
 			if d, ok := n.(*ast.GenDecl); ok && d.Tok == token.CONST {
 				for _, s := range d.Specs {
@@ -51,12 +51,12 @@ func written(t *testing.T) (texts map[string]bool) {
 					}
 				}
 			}
-			_, function := n.(*ast.FuncDecl)
-			return !function || n == of
+			_, isFunc := n.(*ast.FuncDecl)
+			return !isFunc || n == of
 		})
 	}
 	for _, f := range parsed {
-		constants(f)
+		addConstants(f)
 	}
 	var fold func(e ast.Expr) string
 	fold = func(e ast.Expr) string {
@@ -78,8 +78,8 @@ func written(t *testing.T) (texts map[string]bool) {
 	texts = map[string]bool{}
 	for _, f := range parsed {
 		for _, d := range f.Decls {
-			outside := maps.Clone(names)
-			constants(d)
+			packageNames := maps.Clone(names)
+			addConstants(d)
 			ast.Inspect(d, func(n ast.Node) bool {
 				if c, ok := n.(*ast.CallExpr); ok {
 					for _, arg := range c.Args {
@@ -90,7 +90,7 @@ func written(t *testing.T) (texts map[string]bool) {
 				}
 				return true
 			})
-			names = outside
+			names = packageNames
 		}
 	}
 	return texts
