@@ -204,8 +204,8 @@ func TestK25_TheCommandShowsProgress(t *testing.T) {
 		Handler: func(_ context.Context, inv *reeve.Invocation) (any, error) {
 			inv.Spend(0, 2500)
 			if strings.Contains(string(inv.Args), `"b"`) {
-				for end := time.Now().Add(20 * time.Second); !strings.Contains(errs.String(), "Letter b") && time.Now().
-					Before(end); {
+				for end := time.Now().Add(20 * time.Second); !strings.Contains(errs.String(), "Letter b") &&
+					time.Now().Before(end); {
 					time.Sleep(5 * time.Millisecond)
 				}
 				var list api.AutomationRunList

@@ -134,8 +134,8 @@ func (w *world) past(agent string, calls, bytes int) {
 		}
 		is := run
 		is.State, is.Output, is.Owner = reeve.RunCompleted, "all done", ""
-		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}), tx.Runs().
-			TransitionRun(ctx, run, is))
+		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}),
+			tx.Runs().TransitionRun(ctx, run, is))
 	})
 }
 

@@ -303,8 +303,8 @@ func TestI06_InvalidTokens(t *testing.T) {
 	h.Want(204, nil, "DELETE", "/api/tokens/"+made.ID, nil)
 	refused(t, h.Do("DELETE", "/api/tokens/"+made.ID, nil), 404, reeve.NotFound)
 	var brief api.NewToken
-	h.Want(201, &brief, "POST", "/api/tokens", object{"name": "brief", "role": "member", "expires_at": reeve.Now().
-		Add(200 * time.Millisecond)})
+	h.Want(201, &brief, "POST", "/api/tokens", object{"name": "brief", "role": "member",
+		"expires_at": reeve.Now().Add(200 * time.Millisecond)})
 	zoned := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "zoned", "role": "member",
 		"expires_at": "9998-12-31T23:59:59-23:59"}))
 	if got := zoned.ExpiresAt.Format(time.RFC3339); got != "9999-01-01T23:58:59Z" {

@@ -77,9 +77,8 @@ func TestErrCorruptRow(t *testing.T) {
 	if err := db.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Agents().InsertWorkspace(ctx, "home", "Home")
 		for _, id := range []string{"agt_1", "agt_2", "agt_3"} {
-			err = errors.Join(err, tx.Agents().
-				InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: "home", Name: id, Kind: "assistant",
-					Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}))
+			err = errors.Join(err, tx.Agents().InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: "home", Name: id,
+				Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}))
 		}
 		return err
 	}); err != nil {
@@ -101,15 +100,13 @@ func TestErrCorruptRow(t *testing.T) {
 		}
 	}
 	if err := db.View(ctx, func(s *store.Snap) error {
-		_, err := s.Agents().
-			ListAgents(ctx, "home", "", 10)
+		_, err := s.Agents().ListAgents(ctx, "home", "", 10)
 		return err
 	}); reeve.CodeOf(err) != reeve.Corrupt {
 		t.Errorf("a list: %v", err)
 	}
 	if err := db.View(ctx, func(s *store.Snap) error {
-		_, err := s.Agents().
-			GetAgent(ctx, "home", "agt_3")
+		_, err := s.Agents().GetAgent(ctx, "home", "agt_3")
 		return err
 	}); err != nil {
 		t.Errorf("another row: %v", err)
@@ -121,8 +118,7 @@ func TestErrCorruptRow(t *testing.T) {
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := db.View(gone, func(s *store.Snap) error {
-		_, err := s.Agents().
-			GetAgent(gone, "home", "agt_3")
+		_, err := s.Agents().GetAgent(gone, "home", "agt_3")
 		return err
 	}); reeve.CodeOf(err) != reeve.Canceled {
 		t.Errorf("a caller that went away: %v", err)
@@ -137,8 +133,8 @@ func TestSkippedRowsAreLoggedOnce(t *testing.T) {
 	var said strings.Builder
 	db.SetLogger(slog.New(slog.NewTextHandler(&said, nil)))
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.Agents().PutTool(ctx, reeve.Tool{ID: "bad"}), tx.Agents().
-			PutTool(ctx, reeve.Tool{ID: "good"}))
+		return errors.Join(tx.Agents().PutTool(ctx, reeve.Tool{ID: "bad"}),
+			tx.Agents().PutTool(ctx, reeve.Tool{ID: "good"}))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -95,8 +95,7 @@ func (w *harness) restart(db *store.DB, limits Limits) {
 	w.n++
 	process := fmt.Sprint("proc_", w.n)
 	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error {
-		return tx.System().
-			RegisterProcess(w.t.Context(), process)
+		return tx.System().RegisterProcess(w.t.Context(), process)
 	}))
 	w.Queue, w.Planner = NewQueue(db), NewPlanner(limits)
 	s, err := NewScheduler(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Queue: w.Queue,

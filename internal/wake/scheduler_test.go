@@ -290,8 +290,8 @@ func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 		time.Sleep(time.Until(first) + 30*time.Second)
 		runs, _, err := w.Step(t.Context(), 10)
 		w.must(err)
-		if len(runs) != 1 || runs[0].Reason != reeve.ReasonTimer || !runs[0].ScheduledAt.Equal(first) || !timer().
-			NextAt.Equal(first.Add(24*time.Hour)) {
+		if len(runs) != 1 || runs[0].Reason != reeve.ReasonTimer || !runs[0].ScheduledAt.Equal(first) ||
+			!timer().NextAt.Equal(first.Add(24*time.Hour)) {
 			t.Fatalf("runs %+v, timer %+v", runs, timer())
 		}
 		w.restart(w.DB, Limits{}) // before the run was served
@@ -458,8 +458,7 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 				w.Serve(t.Context(), runs[0])
 				var got reeve.Timer
 				err = w.DB.View(t.Context(), func(s *store.Snap) error {
-					got, err = s.Queue().
-						GetTimer(t.Context(), home, "", "it")
+					got, err = s.Queue().GetTimer(t.Context(), home, "", "it")
 					return err
 				})
 				if do == nil {

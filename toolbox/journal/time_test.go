@@ -195,8 +195,8 @@ func TestL19_RunningTimerTakesTime(t *testing.T) {
 	task := w.task(w.home, "Write")
 	var run reeve.TimeEntry
 	w.Want(http.StatusCreated, &run, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID})
-	w.Want(http.StatusOK, nil, "PATCH", "/api/journal/time-entries/"+run.ID, map[string]any{"started_at": reeve.Now().
-		Add(-time.Hour).Format(time.RFC3339)})
+	w.Want(http.StatusOK, nil, "PATCH", "/api/journal/time-entries/"+run.ID,
+		map[string]any{"started_at": reeve.Now().Add(-time.Hour).Format(time.RFC3339)})
 	var p api.Problem
 	w.Want(http.StatusConflict, &p, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: task.ID,
 		StartedAt: reeve.Now().Add(-30 * time.Minute).Format(time.RFC3339), EndedAt: reeve.Now().Add(-20 * time.Minute).

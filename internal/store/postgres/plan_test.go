@@ -51,18 +51,15 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 			return nil
 		},
 		"FindOperation": func(s *store.Snap) error {
-			_, _, err := s.Ledger().
-				FindOperation(ctx, "ws", "op_none")
+			_, _, err := s.Ledger().FindOperation(ctx, "ws", "op_none")
 			return err
 		},
 		"ListMessages": func(s *store.Snap) error {
-			_, err := s.Ledger().
-				ListMessages(ctx, "ws", "th7", "", 10)
+			_, err := s.Ledger().ListMessages(ctx, "ws", "th7", "", 10)
 			return err
 		},
 		"RunMessages": func(s *store.Snap) error {
-			_, err := s.Ledger().
-				RunMessages(ctx, "ws", "run7", "", 10)
+			_, err := s.Ledger().RunMessages(ctx, "ws", "run7", "", 10)
 			return err
 		},
 		"TurnMessages": func(s *store.Snap) error {
@@ -96,8 +93,7 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 			settled := func() int { // counts are told when a second has passed
 				time.Sleep(1100 * time.Millisecond)
 				if err := db.View(ctx, func(s *store.Snap) error {
-					_, err := s.Ledger().
-						GetOperation(ctx, "ws", "op_1")
+					_, err := s.Ledger().GetOperation(ctx, "ws", "op_1")
 					return err
 				}); err != nil {
 					t.Fatal(err)

@@ -511,8 +511,9 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		w, none := tx.Agents().GetWorkspace(ctx, ws)
 		recorded := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")},
 			store.Preconditions{Revision: w.Revision})
-		return errors.Join(err, none, recorded, tx.Ledger().InsertApproval(ctx, apr), tx.Runs().
-			PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.Runs().PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
+		return errors.Join(err, none, recorded, tx.Ledger().InsertApproval(ctx, apr),
+			tx.Runs().PutRunBudget(ctx, one, reeve.Amount{Calls: 9}),
+			tx.Runs().PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
 	}
 	draw := func(subject string) func(*store.Tx) error { // as a call does, before it is recorded
 		return func(tx *store.Tx) error {
@@ -525,8 +526,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 2}})
 		}},
 		"budget removed": {draw("workspace"), record, func(tx *store.Tx) error {
-			return tx.Ledger().
-				DeleteBudget(ctx, ws, "workspace")
+			return tx.Ledger().DeleteBudget(ctx, ws, "workspace")
 		}},
 		"run cancelled": {draw("run:run_two"), record, func(tx *store.Tx) error {
 			run, err := tx.Runs().GetRun(ctx, ws, "run_one")
@@ -577,12 +577,10 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 				return record(tx)
 			}},
 		"subscription made": {write, record, func(tx *store.Tx) error {
-			return tx.Queue().
-				InsertSubscription(ctx, subscription("sub_two"))
+			return tx.Queue().InsertSubscription(ctx, subscription("sub_two"))
 		}},
 		"subscription removed": {write, record, func(tx *store.Tx) error {
-			return tx.Queue().
-				DeleteSubscription(ctx, ws, "sub_one")
+			return tx.Queue().DeleteSubscription(ctx, ws, "sub_one")
 		}},
 		"agent made": {revise, rename("two"), func(tx *store.Tx) error {
 			if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two",
@@ -603,12 +601,11 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			defer h.Close()
 			if err := db.Update(ctx, func(tx *store.Tx) error {
 				_, err := tx.Agents().InsertWorkspace(ctx, ws, ws)
-				return errors.Join(err, tx.Agents().
-					InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "assistant",
-						Lifecycle: reeve.AgentActive}), tx.Agents().StampAgent(ctx, "agt_one"),
-					tx.Queue().PutTimer(ctx, timer("tmr_one")), tx.Queue().
-						InsertSubscription(ctx, subscription("sub_one")), tx.Ledger().
-						PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
+				return errors.Join(err, tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws,
+					Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive}),
+					tx.Agents().StampAgent(ctx, "agt_one"), tx.Queue().PutTimer(ctx, timer("tmr_one")),
+					tx.Queue().InsertSubscription(ctx, subscription("sub_one")),
+					tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -764,8 +761,7 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		return tx.System().
-			RegisterProcess(ctx, "prc_1")
+		return tx.System().RegisterProcess(ctx, "prc_1")
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -786,8 +782,7 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 	}
 	b.then = func() {
 		if err := db.Update(ctx, func(tx *store.Tx) error {
-			return tx.Ledger().
-				ReleaseRequest(ctx, request)
+			return tx.Ledger().ReleaseRequest(ctx, request)
 		}); err != nil {
 			t.Error(err)
 		}

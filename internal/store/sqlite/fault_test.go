@@ -337,8 +337,7 @@ func TestBackupUnderWriters(t *testing.T) {
 	db := open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")})
 	ctx := t.Context()
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Agents().
-			InsertWorkspace(ctx, "ws", "w")
+		_, err := tx.Agents().InsertWorkspace(ctx, "ws", "w")
 		return err
 	}); err != nil {
 		t.Fatal(err)

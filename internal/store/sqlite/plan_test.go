@@ -119,8 +119,7 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 	}
 	for name, ask := range map[string]func(tx *store.Tx, n int) error{
 		"last frames": func(tx *store.Tx, n int) error {
-			_, err := tx.Chat().
-				LastFrames(t.Context(), ids[:n])
+			_, err := tx.Chat().LastFrames(t.Context(), ids[:n])
 			return err
 		},
 		"labels": func(tx *store.Tx, n int) error {

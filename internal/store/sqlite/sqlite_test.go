@@ -116,11 +116,11 @@ func TestACorruptSummaryIsNotTakenAgain(t *testing.T) {
 	claim := func(tx *store.Tx) (err error) { taken, ok, err = tx.Chat().ClaimSummary(ctx, "proc_1"); return err }
 	if err := db.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Agents().InsertWorkspace(ctx, "home", "Home")
-		return errors.Join(err, tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().
-			InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
+		return errors.Join(err, tx.System().RegisterProcess(ctx, "proc_1"),
+			tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
 			tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "corrupt", WorkspaceID: "home",
-				ConversationID: "cnv_1"}), tx.Chat().
-				QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
+				ConversationID: "cnv_1"}),
+			tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
 	}); err != nil {
 		t.Fatal(err)
 	}
