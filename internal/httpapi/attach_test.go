@@ -15,7 +15,7 @@ import (
 
 func TestI04_Attach(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	a := h.Agent("coach")
 	const path = "/api/agents/coach/tools"
 	v := decode[api.ToolView](t,
@@ -24,13 +24,13 @@ func TestI04_Attach(t *testing.T) {
 		string(v.Config) != `{"default_limit":20}` {
 		t.Errorf("got %+v", v)
 	}
-	if p := refused(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409,
+	if p := wantProblem(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409,
 		reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") ||
 		!strings.Contains(p.Hint, "attach it again") {
 		t.Errorf("detail %q, hint %q", p.Detail, p.Hint)
 	}
 	r := h.Do("POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 0}})
-	refusedAt(t, r, "/config/default_limit")
+	wantFieldError(t, r, "/config/default_limit")
 	if p := decode[api.Problem](t, r); !strings.HasPrefix(p.Detail,
 		"the settings are not valid: /config/default_limit is ") {
 		t.Errorf("detail %q", p.Detail)
@@ -45,7 +45,7 @@ func TestI04_Attach(t *testing.T) {
 	}
 	h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", `{"tool_id":"file_write","config":{}}`)
 
-	before := picture(t, h)
+	before := takeSnapshot(t, h)
 	for body, at := range map[string]string{
 		`{}`:                        "",
 		`{"tool_id":""}`:            "/tool_id",
@@ -63,32 +63,32 @@ func TestI04_Attach(t *testing.T) {
 		`[]`:                                             "",
 		`null`:                                           "",
 	} {
-		refusedAt(t, h.Do("POST", path, body), at)
+		wantFieldError(t, h.Do("POST", path, body), at)
 	}
-	refused(t, h.Do("POST", path, nil), 400, reeve.Validation)
-	refused(t, h.Do("POST", path, object{"tool_id": "nothing"}), 404, reeve.NotFound)
-	refused(t, h.Do("POST", "/api/agents/nobody/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
-	unchanged(t, before, picture(t, h))
+	wantProblem(t, h.Do("POST", path, nil), 400, reeve.Validation)
+	wantProblem(t, h.Do("POST", path, object{"tool_id": "nothing"}), 404, reeve.NotFound)
+	wantProblem(t, h.Do("POST", "/api/agents/nobody/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
+	wantUnchanged(t, before, takeSnapshot(t, h))
 
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
 	h.Want(201, nil, "POST", "/api/agents", object{"name": "other"}, "X-Workspace-Id", "beta")
-	refused(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
-	refused(t, h.Do("POST", path, object{"tool_id": "file_edit"}, "X-Workspace-Id", "beta"), 404, reeve.NotFound)
-	define(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
-	refused(t, h.Do("POST", path, object{"tool_id": "betas"}), 404, reeve.NotFound)
-	if got := attached(t, h, "coach"); !slices.Equal(got, []string{"file_list", "file_read", "file_search",
+	wantProblem(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
+	wantProblem(t, h.Do("POST", path, object{"tool_id": "file_edit"}, "X-Workspace-Id", "beta"), 404, reeve.NotFound)
+	defineTool(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
+	wantProblem(t, h.Do("POST", path, object{"tool_id": "betas"}), 404, reeve.NotFound)
+	if got := listAttached(t, h, "coach"); !slices.Equal(got, []string{"file_list", "file_read", "file_search",
 		"file_write"}) {
 		t.Errorf("the agent has %v", got)
 	}
 }
 
-func TestI04_ManyAtOnce(t *testing.T) {
+func TestI04_ConcurrentAttach(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
 		h.Agent("coach")
 		for _, tool := range []string{"file_read", "file_list", "file_search"} {
-			got := atOnce(16, func(int) reevetest.Reply {
+			got := runConcurrently(16, func(int) reevetest.Reply {
 				return h.Do("POST", "/api/agents/coach/tools",
 					object{"tool_id": tool})
 			})
@@ -97,21 +97,21 @@ func TestI04_ManyAtOnce(t *testing.T) {
 				if r.Status == 201 {
 					made++
 				} else {
-					refused(t, r, 409, reeve.AlreadyExists)
+					wantProblem(t, r, 409, reeve.AlreadyExists)
 				}
 			}
 			if made != 1 {
 				t.Errorf("%s was attached %d times", tool, made)
 			}
 		}
-		if got := attached(t, h, "coach"); len(got) != 3 {
+		if got := listAttached(t, h, "coach"); len(got) != 3 {
 			t.Errorf("the agent has %v", got)
 		}
 	})
 }
 
-// atOnce does something n times together.
-func atOnce[T any](n int, f func(int) T) []T {
+// runConcurrently does something n times together.
+func runConcurrently[T any](n int, f func(int) T) []T {
 	out := make([]T, n)
 	begin := make(chan struct{})
 	var wg sync.WaitGroup
@@ -125,12 +125,12 @@ func atOnce[T any](n int, f func(int) T) []T {
 
 func TestI07_ConfigReachesTheHandler(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	lines := make([]string, 60)
 	for i := range lines {
 		lines[i] = fmt.Sprintf("needle %d", i)
 	}
-	share(t, h, "default", map[string]string{"notes/hay.txt": strings.Join(lines, "\n")})
+	writeSharedFiles(t, h, "default", map[string]string{"notes/hay.txt": strings.Join(lines, "\n")})
 	h.Agent("plain", "file_search")
 	h.Agent("coach")
 	h.Want(201, nil, "POST", "/api/agents/coach/tools",
@@ -160,21 +160,21 @@ func TestI07_ConfigReachesTheHandler(t *testing.T) {
 	}
 	h.Agent("other")
 	for _, bad := range []any{0, -1, 51, "x", 2.5, []int{5}} {
-		refusedAt(t, h.Do("POST", "/api/agents/coach/calls",
+		wantFieldError(t, h.Do("POST", "/api/agents/coach/calls",
 			object{"tool": "file_search", "args": object{"query": "needle", "limit": bad}}), "/limit")
-		refusedAt(t, h.Do("POST", "/api/agents/other/tools",
+		wantFieldError(t, h.Do("POST", "/api/agents/other/tools",
 			object{"tool_id": "file_search", "config": object{"default_limit": bad}}), "/config/default_limit")
 	}
-	refusedAt(t, h.Do("POST", "/api/agents/other/tools",
+	wantFieldError(t, h.Do("POST", "/api/agents/other/tools",
 		object{"tool_id": "file_search", "config": object{"limit": 5}}), "/config/limit")
-	if got := attached(t, h, "other"); !slices.Equal(got, defaults) {
+	if got := listAttached(t, h, "other"); !slices.Equal(got, defaultTools) {
 		t.Errorf("a bad config was attached: %v", got)
 	}
 }
 
-func TestI08_ToolsAnAgentHas(t *testing.T) {
+func TestI08_ToolsAvailableToAgent(t *testing.T) {
 	t.Parallel()
-	h := start(t, tricks()...)
+	h := startServer(t, testTools()...)
 	h.Agent("fresh")
 	h.Agent("coach", "looks")
 	calls := func(agent, tool string, list []string) reevetest.Reply {
@@ -195,12 +195,12 @@ func TestI08_ToolsAnAgentHas(t *testing.T) {
 	}
 	mayNot := func(agent, tool string, list []string) {
 		t.Helper()
-		p := refused(t, calls(agent, tool, list), 404, reeve.NotFound)
+		p := wantProblem(t, calls(agent, tool, list), 404, reeve.NotFound)
 		if p.Detail != fmt.Sprintf("tool %q not found", tool) {
 			t.Errorf("detail %q tells more than that it is not there", p.Detail)
 		}
 	}
-	if got := attached(t, h, "fresh"); !slices.Equal(got, defaults) {
+	if got := listAttached(t, h, "fresh"); !slices.Equal(got, defaultTools) {
 		t.Errorf("the default set is %v", got)
 	}
 	may("fresh", "list_files", nil)
@@ -208,7 +208,7 @@ func TestI08_ToolsAnAgentHas(t *testing.T) {
 	mayNot("fresh", "nothing", nil)
 	mayNot("fresh", "file_read", nil)
 
-	if got := attached(t, h, "coach"); !slices.Equal(got, []string{"looks"}) {
+	if got := listAttached(t, h, "coach"); !slices.Equal(got, []string{"looks"}) {
 		t.Errorf("its attachments are %v", got)
 	}
 	may("coach", "looks", nil)
@@ -240,7 +240,7 @@ func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 			t.Errorf("%v: %d %+v", config, r.Status, p)
 		}
 	}
-	if got := attached(t, h, "dev"); !slices.Equal(got, defaults) {
+	if got := listAttached(t, h, "dev"); !slices.Equal(got, defaultTools) {
 		t.Errorf("something was attached: %v", got)
 	}
 	for _, config := range []object{{"network": false, "env": []string{}, "allow": []string{"ls"}}, {}} {
@@ -255,11 +255,11 @@ func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 // is accepted in both forms and reaches the tool in one.
 func TestG13_WholeNumbersInSettings(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	share(t, h, "default", map[string]string{"hay.txt": strings.Repeat("needle\n", 60)})
+	h := startServer(t)
+	writeSharedFiles(t, h, "default", map[string]string{"hay.txt": strings.Repeat("needle\n", 60)})
 	h.Agent("coach")
 	tried := 0
-	for _, tool := range tools(t, h, "") {
+	for _, tool := range listTools(t, h, "") {
 		var schema struct {
 			Properties map[string]struct {
 				Type    any     `json:"type"`
@@ -296,7 +296,7 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 	h.Want(200, nil, "PATCH", "/api/agents/coach",
 		`{"config":{"max_moves":3.0,"rehearsal":{"steps":[],"output":"it ran"}}}`)
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
-	if run := firstRun(t, h, "coach"); run.State != reeve.RunCompleted || run.Output != "it ran" {
+	if run := waitForFirstRun(t, h, "coach"); run.State != reeve.RunCompleted || run.Output != "it ran" {
 		t.Errorf("%+v", run)
 	}
 }

@@ -16,8 +16,8 @@ import (
 // Every outcome of a call has the same response on both database engines.
 func TestCalls_EveryStatus(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
 		a := h.Agent("coach", "sends", "danger", "loses", "fails", "looks", "shouts", "file_write")
 		call := func(status int, tool string, more object, headers ...string) reeve.Result {
 			t.Helper()
@@ -35,9 +35,10 @@ func TestCalls_EveryStatus(t *testing.T) {
 			}
 		}
 		want(call(200, "looks", nil), "", "", false)
-		sent := call(200, "sends", nil, key, "k")
+		sent := call(200, "sends", nil, idempotencyKey, "k")
 		want(sent, reeve.Committed, "", false)
-		if again := call(200, "sends", nil, key, "k"); !again.Replayed || again.OperationID != sent.OperationID {
+		if again := call(200, "sends", nil, idempotencyKey, "k"); !again.Replayed ||
+			again.OperationID != sent.OperationID {
 			t.Errorf("replayed %+v", again)
 		}
 		want(call(200, "fails", nil), reeve.Failed, reeve.ToolFailed, true)
@@ -72,20 +73,21 @@ func TestCalls_EveryStatus(t *testing.T) {
 			t.Helper()
 			h.Want(200, nil, "POST", "/api/approvals/"+r.ApprovalID+"/decision",
 				object{"decision": say, "comment": "because"})
-			refused(t, h.Do("POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": "approve"}), 409,
+			wantProblem(t, h.Do("POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": "approve"}), 409,
 				reeve.Conflict)
 		}
 		decide(yes, "approve")
 		decide(no, "deny")
 		h.Want(200, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "happened"})
-		refused(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409,
+		wantProblem(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409,
 			reeve.Conflict)
 		h.Settle(t.Context())
 		states := map[string]reeve.State{}
-		for _, op := range pages(t, h, "/api/operations?agent=coach", func(l api.OperationList) ([]reeve.Operation,
-			string) {
-			return l.Operations, l.Next
-		}) {
+		for _, op := range listAllPages(t, h, "/api/operations?agent=coach",
+			func(l api.OperationList) ([]reeve.Operation,
+				string) {
+				return l.Operations, l.Next
+			}) {
 			states[op.ID] = op.State
 		}
 		for id, state := range map[string]reeve.State{sent.OperationID: reeve.Committed,
@@ -94,10 +96,10 @@ func TestCalls_EveryStatus(t *testing.T) {
 				t.Errorf("operation %s is %s, want %s", id, states[id], state)
 			}
 		}
-		refused(t, h.Do("POST", "/api/operations/"+sent.OperationID+"/undo", nil), 501, reeve.Unsupported)
+		wantProblem(t, h.Do("POST", "/api/operations/"+sent.OperationID+"/undo", nil), 501, reeve.Unsupported)
 
 		// Every action has one result.
-		messages := pages(t, h, "/api/agents/"+a.ID+"/messages", func(l api.MessageList) ([]reeve.Message,
+		messages := listAllPages(t, h, "/api/agents/"+a.ID+"/messages", func(l api.MessageList) ([]reeve.Message,
 			string) {
 			return l.Messages, l.Next
 		})
@@ -112,14 +114,14 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 
 		h.Want(204, nil, "POST", "/api/stop", object{"reason": "enough"})
-		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
+		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
 			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped: enough") {
 			t.Errorf("detail %q", p.Detail)
 		}
 		want(call(200, "looks", nil), "", "", false)
 		h.Want(204, nil, "POST", "/api/resume", object{})
 		h.Want(204, nil, "POST", "/api/stop", object{}) // for no reason
-		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
+		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
 			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
 			t.Errorf("detail %q", p.Detail)
 		}
@@ -127,12 +129,12 @@ func TestCalls_EveryStatus(t *testing.T) {
 		want(call(200, "sends", nil), reeve.Committed, "", false)
 		h.Want(200, nil, "PUT", "/api/budgets/agent:coach", object{"limit": object{"calls": 1}})
 		h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"})
-		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 402, reeve.BudgetExceeded)
+		wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 402, reeve.BudgetExceeded)
 		h.Want(204, nil, "DELETE", "/api/budgets/agent:coach", nil)
 		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"sends": "deny"}}})
-		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 403, reeve.Denied)
+		wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 403, reeve.Denied)
 		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"kind": "powerless"})
-		refused(t, h.Do("POST", "/api/agents/coach/calls",
+		wantProblem(t, h.Do("POST", "/api/agents/coach/calls",
 			object{"tool": "file_write", "args": object{"path": "/shared/a", "content": "x"}}), 403, reeve.OutOfScope)
 	})
 }
@@ -141,8 +143,8 @@ func TestCalls_EveryStatus(t *testing.T) {
 // key, the batch continues with that call.
 func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
 		h.Agent("coach", "sends", "danger", "looks")
 		send := func() []reeve.Result {
 			t.Helper()
@@ -150,7 +152,7 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 				object{"calls": []any{
 					object{"tool": "looks", "run": "mine"}, object{"tool": "danger", "run": "mine"},
 					object{"tool": "sends", "run": "mine"}, object{"tool": "looks", "run": "mine"},
-				}}, key, "batch")).Results
+				}}, idempotencyKey, "batch")).Results
 		}
 		got := send()
 		if got[0].IsError || got[1].State != reeve.Parked {
@@ -172,8 +174,8 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	})
 }
 
-// pages reads a list to its end, two at a time.
-func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) ([]T, string)) []T {
+// listAllPages reads a list to its end, two at a time.
+func listAllPages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) ([]T, string)) []T {
 	t.Helper()
 	var out []T
 	join := "?"
@@ -192,8 +194,8 @@ func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) 
 
 func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
 		var names, ops, approvals []string
 		for i := range 7 {
 			name := fmt.Sprintf("agent-%d", i)
@@ -211,7 +213,7 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, v := range pages(t, h, "/api/agents", func(l api.AgentList) ([]reeve.Agent, string) {
+		for _, v := range listAllPages(t, h, "/api/agents", func(l api.AgentList) ([]reeve.Agent, string) {
 			return l.Agents,
 				l.Next
 		}) {
@@ -219,7 +221,7 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 		}
 		same("agents", got, names)
 		got = nil
-		for _, v := range pages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation,
+		for _, v := range listAllPages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation,
 			string) {
 			return l.Operations, l.Next
 		}) {
@@ -227,7 +229,7 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 		}
 		same("operations", got, ops)
 		got = nil
-		for _, v := range pages(t, h, "/api/approvals?state=pending", func(l api.ApprovalList) ([]reeve.Approval,
+		for _, v := range listAllPages(t, h, "/api/approvals?state=pending", func(l api.ApprovalList) ([]reeve.Approval,
 			string) {
 			return l.Approvals, l.Next
 		}) {
@@ -240,7 +242,7 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 				RunKey)
 		}
 		got = nil
-		for _, v := range pages(t, h, "/api/agents/agent-0/wakes",
+		for _, v := range listAllPages(t, h, "/api/agents/agent-0/wakes",
 			func(l api.WakeList) ([]reeve.Wake, string) { return l.Wakes, l.Next }) {
 			got = append(got, v.RunKey)
 		}
@@ -256,7 +258,7 @@ func TestG01_ToolRefusesCall(t *testing.T) {
 	no := reeve.Errorf(reeve.Forbidden, "not to them")
 	ran := 0
 	tool := func(id string) reeve.Tool {
-		return trick(id, reeve.Keyed, reeve.SideEffecting, func(context.Context, *reeve.Invocation) (any,
+		return newTool(id, reeve.Keyed, reeve.SideEffecting, func(context.Context, *reeve.Invocation) (any,
 			error) {
 			ran++
 			return "done", nil
@@ -266,10 +268,10 @@ func TestG01_ToolRefusesCall(t *testing.T) {
 	security.Check = func(context.Context, *reeve.Invocation) error { return no }
 	scope.Categories = func(context.Context, *reeve.Invocation) ([]string, error) { return nil, no }
 	preview.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) { return reeve.Preview{}, no }
-	h := start(t, security, scope, preview)
+	h := startServer(t, security, scope, preview)
 	h.Agent("coach", "guarded", "bound", "foreseen")
 	for tool, step := range map[string]string{"guarded": "security", "bound": "scope", "foreseen": "preview"} {
-		p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{}}), 403,
+		p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{}}), 403,
 			reeve.Forbidden)
 		x := decode[reeve.Explanation](t, h.Want(200, nil, "GET", "/api/calls/"+p.CallID+"/explanation", nil))
 		if last := x.Steps[slices.IndexFunc(x.Steps,
@@ -285,10 +287,10 @@ func TestG01_ToolRefusesCall(t *testing.T) {
 
 func TestG03_SameErrorForEveryUnknownTool(t *testing.T) {
 	t.Parallel()
-	h := start(t, tricks()...)
+	h := startServer(t, testTools()...)
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
-	define(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
-	define(t, h, object{"id": "unattached"})
+	defineTool(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
+	defineTool(t, h, object{"id": "unattached"})
 	h.Agent("coach", "looks")
 	for _, tool := range []string{"nothing", "unattached", "betas", "sends"} {
 		for _, list := range [][]string{nil, {"looks"}} {
@@ -296,7 +298,7 @@ func TestG03_SameErrorForEveryUnknownTool(t *testing.T) {
 			if list != nil {
 				body["tools"] = list
 			}
-			p := refused(t, h.Do("POST", "/api/agents/coach/calls", body), 404, reeve.NotFound)
+			p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", body), 404, reeve.NotFound)
 			if p.Detail != fmt.Sprintf("tool %q not found", tool) ||
 				p.Hint != "list the agent's tools to see which it can call" || p.CallID == "" || p.Errors != nil {
 				t.Errorf("%s: %+v", tool, p)

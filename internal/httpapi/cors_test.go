@@ -8,12 +8,12 @@ import (
 )
 
 // Only pages of configured origins may call the API from a browser.
-func TestCORS_ForTheOriginsThatAreConfigured(t *testing.T) {
+func TestCORS_OnlyConfiguredOrigins(t *testing.T) {
 	t.Parallel()
 	const good = "https://app.example.com"
-	w := newWorld(t)
-	w.cfg.Origins = []string{good}
-	h := reevetest.StartWith(t, w.cfg) // whose answers are not all JSON
+	env := newTestEnv(t)
+	env.cfg.Origins = []string{good}
+	h := reevetest.StartWith(t, env.cfg) // whose answers are not all JSON
 	h.Agent("coach")
 	c := h.Talk("coach")
 	for path, method := range map[string]string{"/api/agents": "POST", "/api/conversations/" + c.ID +

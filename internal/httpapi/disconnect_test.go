@@ -23,8 +23,8 @@ import (
 	"reeve/reevetest"
 )
 
-// watch lets somebody see each commit of the Reeve that is started there, before and after it.
-func (w *world) watch() *atomic.Pointer[func(after bool)] {
+// watchCommits lets somebody see each commit of the Reeve that is started there, before and after it.
+func (env *testEnv) watchCommits() *atomic.Pointer[func(after bool)] {
 	watch := &atomic.Pointer[func(after bool)]{}
 	told := func(after bool) func() {
 		return func() {
@@ -33,16 +33,16 @@ func (w *world) watch() *atomic.Pointer[func(after bool)] {
 			}
 		}
 	}
-	w.cfg.OnFault.OnBefore, w.cfg.OnFault.OnAfter = told(false), told(true)
+	env.cfg.OnFault.OnBefore, env.cfg.OnFault.OnAfter = told(false), told(true)
 	return watch
 }
 
 // After a disconnect at any point of a request, repeating it with the same key finds the change made exactly once.
 func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t)
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t)
 	agent := h.Agent("coach").ID
 	category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).
 		ID
@@ -92,14 +92,14 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 				if _, err := fmt.Fprintf(conn,
 					"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: "+
 						"default\r\nContent-Type: application/json\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
-					path, h.Token, key, path+name, len(b), b); err != nil {
+					path, h.Token, idempotencyKey, path+name, len(b), b); err != nil {
 					t.Fatal(err)
 				}
 				<-ended
 				if watch.Store(nil); !gone {
 					t.Fatalf("%s made %d commits, and nobody left", path, n)
 				}
-				if again := h.Do("POST", path, string(b), key, path+name); again.Status != 201 ||
+				if again := h.Do("POST", path, string(b), idempotencyKey, path+name); again.Status != 201 ||
 					again.Header.Get("Idempotency-Replayed") != "true" {
 					t.Errorf("%s, left at commit %d, after it %v: %d %s", path, commit, after, again.Status, again.Body)
 				}
@@ -117,15 +117,15 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 // would say that nothing was changed, and give the key back. A caller who goes away at that moment fails every read.
 func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t, tricks()...)
-	x := furnish(t, h)
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t, testTools()...)
+	x := createFixture(t, h)
 	h.Agent("other")
 	// who is to be a participant
 	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member})
 	posts := map[string]sample{}
-	for _, o := range sampled(document(t, h).operations()) {
+	for _, o := range filterSampled(loadOpenAPI(t, h).operations()) {
 		if o.method == "POST" {
 			posts[o.id] = samples(x)[o.id]
 		}
@@ -138,7 +138,7 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	} {
 		delete(posts, id)
 	}
-	posts["createTool"] = sample{path: "/api/tools", body: weather(nil)}
+	posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 	posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 		"config": object{}}}
 	for _, id := range slices.Sorted(maps.Keys(posts)) { // the kill switch comes after what it would stop
@@ -175,13 +175,13 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 // The removal of an inbox completes even if the client disconnects halfway.
 func TestI15_ClientDisconnectsDuringInboxRemoval(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t)
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t)
 	v := decode[reeve.MailImport](t, h.Want(201, nil, "POST", "/api/mail/imports", object{"source": "box"}))
 	var lines strings.Builder
 	for i := range 1500 { // more than are removed at once
-		lines.WriteString(mailLine(object{"message_id": fmt.Sprint(i), "inbox": "box"}))
+		lines.WriteString(encodeMailLine(object{"message_id": fmt.Sprint(i), "inbox": "box"}))
 	}
 	h.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/batches?position=1", lines.String())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -206,9 +206,9 @@ func TestI15_ClientDisconnectsDuringInboxRemoval(t *testing.T) {
 // A client that disconnects just as its turn begins cancels the turn, as a later disconnect does.
 func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t) // which serves no turns
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t) // which serves no turns
 	h.Agent("coach")
 	began, ended := make(chan context.Context, 1), make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -255,14 +255,14 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 	}
 }
 
-// until is a request's context that is over when something has happened.
-type until struct {
+// conditionContext is a request's context that is over when something has happened.
+type conditionContext struct {
 	context.Context
-	over func() bool
+	isDone func() bool
 }
 
-func (u until) Err() error {
-	if u.over() {
+func (u conditionContext) Err() error {
+	if u.isDone() {
 		return context.Canceled
 	}
 	return nil
@@ -272,10 +272,10 @@ func (u until) Err() error {
 // it records a merge, the next merge request records it.
 func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	h := w.start(t)
-	x := furnishBranch(t, h)
-	if x == noBranch {
+	env := newTestEnv(t)
+	h := env.start(t)
+	x := createBranchFixture(t, h)
+	if x == missingBranch {
 		return
 	}
 	main := func() string {
@@ -286,7 +286,7 @@ func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 		return string(b)
 	}
 	was := main()
-	r := httptest.NewRequestWithContext(until{t.Context(), func() bool { return main() != was }}, "POST",
+	r := httptest.NewRequestWithContext(conditionContext{t.Context(), func() bool { return main() != was }}, "POST",
 		"/api/branches/"+x.branch+"/merge", strings.NewReader("{}"))
 	r.Host = "localhost"
 	r.Header.Set("Authorization", "Bearer "+h.Token)
@@ -301,7 +301,7 @@ func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	if got.Code != 200 || b.Merged != strings.TrimSpace(main()) || b.MergedBy != "owner" || b.MergedAt == nil {
 		t.Errorf("%d %s: %+v", got.Code, got.Body, b)
 	}
-	h = w.rewind(t, h, `UPDATE branches SET merged = '', merged_by = '', merged_at = 0`)
+	h = env.restartAfter(t, h, `UPDATE branches SET merged = '', merged_by = '', merged_at = 0`)
 	m := decode[reeve.MergeResult](t, h.Want(200, nil, "POST", "/api/branches/"+x.branch+"/merge", object{}))
 	if a := noted(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" ||
 		a.MergedAt == nil || a.MergedAt.After(*b.MergedAt) {
@@ -309,31 +309,31 @@ func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	}
 }
 
-// waiting asks for turns that nobody serves, in each of the ways in which a client waits for one to its end.
-type waiting struct {
-	path string
-	body object
-	told string // how the end of a stream is told; empty means that the whole answer is waited for
+// waitingRequest asks for turns that nobody serves, in each of the ways in which a client waits for one to its end.
+type waitingRequest struct {
+	path      string
+	body      object
+	errorMark string // how the end of a stream is told; empty means that the whole answer is waited for
 }
 
-func waitings() []waiting {
+func waitingRequests() []waitingRequest {
 	chat, respond := "/v1/chat/completions", "/v1/responses"
 	said := []any{object{"role": "user", "content": "hi"}}
-	return []waiting{{chat, object{"model": "coach", "messages": said}, ""},
+	return []waitingRequest{{chat, object{"model": "coach", "messages": said}, ""},
 		{chat, object{"model": "coach", "messages": said, "stream": true}, `data: {"error":`},
 		{respond, object{"model": "coach", "input": "hi"}, ""},
 		{respond, object{"model": "coach", "input": "hi", "stream": true}, "event: response.failed"},
 		{"/api/playground/sessions/s1/chat", object{"agentId": "coach", "message": "hi"}, "event: recoverable-error"}}
 }
 
-// answered begins one, and gives its answer once that is there. It returns when the turn is committed or, of one that
+// send begins one, and gives its answer once that is there. It returns when the turn is committed or, of one that
 // streams, when the stream has begun.
-func (a waiting) answered(t *testing.T, h *reevetest.Host, watch *atomic.Pointer[func(after bool)],
+func (a waitingRequest) send(t *testing.T, h *reevetest.Host, watch *atomic.Pointer[func(after bool)],
 	token string) <-chan *httptest.ResponseRecorder {
 	t.Helper()
 	begun := make(chan struct{})
 	begin := sync.OnceFunc(func() { close(begun) })
-	if a.told == "" {
+	if a.errorMark == "" {
 		committed := func(after bool) {
 			if after {
 				begin()
@@ -355,46 +355,47 @@ func (a waiting) answered(t *testing.T, h *reevetest.Host, watch *atomic.Pointer
 	handler := h.Server.Config.Handler
 	go func() {
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(listening{w, begin}, r)
+		handler.ServeHTTP(flushRecorder{w, begin}, r)
 		got <- w
 	}()
 	<-begun
 	return got
 }
 
-// listening is a recorder that may take its time, and says when it hears something.
-type listening struct {
+// flushRecorder is a recorder that may take its time, and says when it hears something.
+type flushRecorder struct {
 	*httptest.ResponseRecorder
-	begin func()
+	onFlush func()
 }
 
-func (listening) SetWriteDeadline(time.Time) error { return nil }
+func (flushRecorder) SetWriteDeadline(time.Time) error { return nil }
 
-func (l listening) Flush() { l.begin() }
+func (l flushRecorder) Flush() { l.onFlush() }
 
 // A client that waits for a turn receives an error when the server stops. The stop does not count as a disconnect, so
 // the turn continues after the next start.
 func TestW23_StoppingServerNotifiesWaitingClients(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t) // which serves no turns
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t) // which serves no turns
 	h.Agent("coach")
 	var got []<-chan *httptest.ResponseRecorder
-	for _, a := range waitings() {
-		got = append(got, a.answered(t, h, watch, h.Token))
+	for _, a := range waitingRequests() {
+		got = append(got, a.send(t, h, watch, h.Token))
 	}
 	h.Stop()
-	for i, a := range waitings() {
+	for i, a := range waitingRequests() {
 		r := <-got[i]
-		if want := map[bool]int{true: 503, false: 200}[a.told == ""]; r.Code != want ||
-			!strings.Contains(r.Body.String(), a.told) || !strings.Contains(r.Body.String(), "the server is stopping") {
+		if want := map[bool]int{true: 503, false: 200}[a.errorMark == ""]; r.Code != want ||
+			!strings.Contains(r.Body.String(), a.errorMark) ||
+			!strings.Contains(r.Body.String(), "the server is stopping") {
 			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
 		}
 	}
-	h = w.start(t)
+	h = env.start(t)
 	runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
-	if len(runs) != len(waitings()) {
+	if len(runs) != len(waitingRequests()) {
 		t.Errorf("%d turns", len(runs))
 	}
 	for _, run := range runs {
@@ -407,16 +408,16 @@ func TestW23_StoppingServerNotifiesWaitingClients(t *testing.T) {
 // When a token expires or is revoked, its stream reports it, and the turn is cancelled for that reason.
 func TestW23_StreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t)
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t)
 	h.Agent("coach")
-	for _, a := range waitings() {
+	for _, a := range waitingRequests() {
 		tok := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "ada", "user": "ada",
 			"role": "member"}))
-		got := a.answered(t, h, watch, tok.Token)
+		got := a.send(t, h, watch, tok.Token)
 		h.Want(204, nil, "DELETE", "/api/tokens/"+tok.ID, nil)
-		if r := <-got; !strings.Contains(r.Body.String(), "no longer valid") || a.told == "" && r.Code != 401 {
+		if r := <-got; !strings.Contains(r.Body.String(), "no longer valid") || a.errorMark == "" && r.Code != 401 {
 			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 
 // What email_get does not show of a mail, the snippets of email_search do not either: whatever is looked for, and
 // wherever a snippet begins and ends.
-func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
+func TestG21_SnippetsRedactSecrets(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		p := newPost(t, w)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		srv := newMailServer(t, env)
 		const word, phrase = "hunter22-Passw0rdB-XyZ9", "amber lynx Azure sleeps quietly under seventeen bridges"
-		p.Want(204, nil, "PUT", "/api/secrets/WORD", object{"value": word})
-		p.Want(204, nil, "PUT", "/api/secrets/PHRASE", object{"value": phrase})
+		srv.Want(204, nil, "PUT", "/api/secrets/WORD", object{"value": word})
+		srv.Want(204, nil, "PUT", "/api/secrets/PHRASE", object{"value": phrase})
 		key := "-----BEGIN PRIVATE KEY-----\n" +
 			strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 24) +
 			"zebra+x2/z0Q==\n-----END PRIVATE KEY-----"
@@ -53,7 +53,7 @@ func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
 					"date": "2026-09-01T10:00:00Z"})
 			}
 		}
-		p.add("secrets", "", "1", mails...)
+		srv.importMails("secrets", "", "1", mails...)
 		for _, s := range secrets {
 			words := strings.Fields(s.parts)
 			never := func(what, text string) {
@@ -65,7 +65,7 @@ func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
 				}
 			}
 			var e reeve.Email
-			if err := json.Unmarshal([]byte(p.Call(p.agent, "email_get", object{"message_id": s.id + "-short"}).
+			if err := json.Unmarshal([]byte(srv.Call(srv.agent, "email_get", object{"message_id": s.id + "-short"}).
 				Content), &e); err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
 				seen := 0
 				for _, inbox := range []string{"a", "b"} {
 					for next := any(""); next != nil; {
-						f := p.search(object{"query": q, "inbox_id": inbox, "sender": "", "date_from": "2026-01-01",
+						f := srv.search(object{"query": q, "inbox_id": inbox, "sender": "", "date_from": "2026-01-01",
 							"limit": 50, "cursor": next})
 						for _, hit := range f.Emails {
 							if strings.HasPrefix(hit.MessageID, s.id+"-") {
@@ -94,7 +94,7 @@ func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
 				}
 			}
 		}
-		f := p.finds(object{"query": "subject:word keep hunter22"}, "word-short")
+		f := srv.wantFound(object{"query": "subject:word keep hunter22"}, "word-short")
 		if want := "Subject: about <mark>word</mark> | Body: marigold The password is [REDACTED], <mark>keep</mark> it"; len(f.Emails) != 1 || f.Emails[0].Snippet != want {
 			t.Errorf("%+v", f.Emails)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// shape is what OpenAPI 3.1 asks of a document, as far as ours goes.
-const shape = `{
+// documentSchema is what OpenAPI 3.1 asks of a document, as far as ours goes.
+const documentSchema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object", "required": ["openapi", "info", "paths", "components"],
   "properties": {
@@ -38,9 +38,9 @@ const shape = `{
 
 func TestOpenAPI_DocumentIsValid(t *testing.T) {
 	t.Parallel()
-	doc := document(t, start(t))
+	doc := loadOpenAPI(t, startServer(t))
 	c := jsonschema.NewCompiler()
-	v, err := jsonschema.UnmarshalJSON(strings.NewReader(shape))
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(documentSchema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestOpenAPI_DocumentIsValid(t *testing.T) {
 	if err := c.MustCompile("mem:///shape.json").Validate(doc.tree); err != nil {
 		t.Error(err)
 	}
-	refs(t, doc, doc.tree)
+	checkRefs(t, doc, doc.tree)
 	var seen []string
 	hole := regexp.MustCompile(`\{(\w+)\}`)
 	for _, o := range doc.operations() {
@@ -94,18 +94,18 @@ func TestOpenAPI_DocumentIsValid(t *testing.T) {
 		}
 	}
 	for name := range doc.tree["components"].(map[string]any)["schemas"].(map[string]any) {
-		if _, err := doc.schema("components", "schemas", name); err != nil {
+		if _, err := doc.compileSchema("components", "schemas", name); err != nil {
 			t.Error(name, err)
 		}
 	}
 }
 
-// refs checks that every reference leads somewhere.
-func refs(t *testing.T, doc *openapi, v any) {
+// checkRefs checks that every reference leads somewhere.
+func checkRefs(t *testing.T, doc *openAPIDoc, v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			refs(t, doc, e)
+			checkRefs(t, doc, e)
 		}
 	case map[string]any:
 		if r, ok := v["$ref"].(string); ok {
@@ -115,16 +115,16 @@ func refs(t *testing.T, doc *openapi, v any) {
 			}
 		}
 		for _, e := range v {
-			refs(t, doc, e)
+			checkRefs(t, doc, e)
 		}
 	}
 }
 
 func TestOpenAPI_DocsNeedNoNetwork(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	r := h.Want(200, nil, "GET", "/docs", nil, "Authorization", "", "X-Workspace-Id", "")
-	for _, o := range document(t, h).operations() {
+	for _, o := range loadOpenAPI(t, h).operations() {
 		if !strings.Contains(string(r.Body), o.path) {
 			t.Errorf("the page has no %s", o.path)
 		}

@@ -10,9 +10,9 @@ import (
 	"reeve/api"
 )
 
-// confined is a tool of a program's own that cannot be called without a root.
-func confined() reeve.Tool {
-	t := trick("confined", reeve.Read, reeve.ReadOnly, says("seen", nil))
+// newToolWithRequiredSetting is a tool of a program's own that cannot be called without a root.
+func newToolWithRequiredSetting() reeve.Tool {
+	t := newTool("confined", reeve.Read, reeve.ReadOnly, alwaysReturn("seen", nil))
 	t.ConfigSchema = json.RawMessage(
 		`{"type":"object","properties":{"root":{"type":"string","minLength":1}},"required":["root"],"additionalProperties":false}`)
 	return t
@@ -20,16 +20,16 @@ func confined() reeve.Tool {
 
 // The settings of a tool are as its schema says, however an agent comes by the tool. A tool without a schema takes
 // none.
-func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
+func TestG32_SettingsMustMatchSchema(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, append(tricks(), confined())...)
-		define(t, h, nil) // weather, which has no schema for settings
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, append(testTools(), newToolWithRequiredSetting())...)
+		defineTool(t, h, nil) // weather, which has no schema for settings
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "clerk"})
 		attach := func(tool string, config any) object { return object{"tool_id": tool, "config": config} }
 		const at = "/api/agents/clerk/tools"
 		for _, id := range []string{"looks", "weather", "list_files"} {
-			p := refused(t, h.Do("POST", at, attach(id, object{"root": "/safe", "deep": object{"a": 1}})), 400,
+			p := wantProblem(t, h.Do("POST", at, attach(id, object{"root": "/safe", "deep": object{"a": 1}})), 400,
 				reeve.Validation)
 			if len(p.Errors) != 2 || p.Errors[1].Path != "/config/root" {
 				t.Errorf("%s: %+v", id, p.Errors)
@@ -39,21 +39,21 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 		h.Want(201, nil, "POST", at, attach("weather", nil))
 		for _, config := range []any{nil, object{}, object{"root": ""}, object{"root": 1},
 			object{"root": "/a", "other": 1}} {
-			refused(t, h.Do("POST", at, attach("confined", config)), 400, reeve.Validation)
+			wantProblem(t, h.Do("POST", at, attach("confined", config)), 400, reeve.Validation)
 		}
-		refused(t, h.Do("POST", at, object{"tool_id": "confined"}), 400, reeve.Validation)
+		wantProblem(t, h.Do("POST", at, object{"tool_id": "confined"}), 400, reeve.Validation)
 		call := object{"tool": "confined", "args": object{}}
-		refused(t, h.Do("POST", "/api/agents/clerk/calls", call), 404, reeve.NotFound)
+		wantProblem(t, h.Do("POST", "/api/agents/clerk/calls", call), 404, reeve.NotFound)
 		h.Want(201, nil, "POST", at, attach("confined", object{"root": "/safe"}))
 		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call)
 
 		// An automation's tools, and a call's own list, come without settings.
 		auto := object{"name": "sweeper", "language": "js", "source": "1", "tools": []string{"looks", "confined"}}
-		refused(t, h.Do("POST", "/api/automations", auto), 400, reeve.Validation)
-		refused(t, h.Do("GET", "/api/agents/sweeper", nil), 404, reeve.NotFound)
+		wantProblem(t, h.Do("POST", "/api/automations", auto), 400, reeve.Validation)
+		wantProblem(t, h.Do("GET", "/api/agents/sweeper", nil), 404, reeve.NotFound)
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "other"})
 		call["tools"] = []string{"confined"}
-		if p := refused(t, h.Do("POST", "/api/agents/other/calls", call), 501,
+		if p := wantProblem(t, h.Do("POST", "/api/agents/other/calls", call), 501,
 			reeve.Unsupported); !strings.Contains(p.Detail, "needs settings") {
 			t.Errorf("%+v", p)
 		}
@@ -63,12 +63,12 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 		// rule is not.
 		schema := object{"type": "object", "properties": object{"key": object{"type": "string"}},
 			"required": []string{"key"}}
-		h.Want(200, nil, "PUT", "/api/tools/weather", weather(object{"config_schema": schema}))
-		w.exec(t, `UPDATE agent_tools SET config = '{"root":"/safe"}' WHERE tool_id = 'looks'`)
+		h.Want(200, nil, "PUT", "/api/tools/weather", weatherTool(object{"config_schema": schema}))
+		env.exec(t, `UPDATE agent_tools SET config = '{"root":"/safe"}' WHERE tool_id = 'looks'`)
 		h.Want(200, nil, "PATCH", "/api/agents/clerk", object{"kind": "assistant"})
 		for _, id := range []string{"weather", "looks"} {
 			r := h.Do("POST", "/api/agents/clerk/calls", object{"tool": id, "args": object{"place": "x"}})
-			if p := refused(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") ||
+			if p := wantProblem(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") ||
 				strings.Contains(string(r.Body), "/safe") {
 				t.Errorf("%s: %+v", id, p)
 			}
@@ -78,28 +78,28 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 					t.Errorf("%s: the doctor's hint is %q", id, c.Hint)
 				}
 			}
-			if said := ailing(t, h, "agents"); !slices.ContainsFunc(said,
+			if said := getDoctorProblems(t, h, "agents"); !slices.ContainsFunc(said,
 				func(s string) bool { return strings.HasPrefix(s, "clerk: tool "+id) }) {
 				t.Errorf("%s: the doctor says %q", id, said)
 			}
 			h.Want(204, nil, "DELETE", at+"/"+id, nil)
 		}
-		if said := ailing(t, h, "agents"); len(said) > 0 {
+		if said := getDoctorProblems(t, h, "agents"); len(said) > 0 {
 			t.Errorf("the doctor says %q", said)
 		}
-		refused(t, h.Do("POST", at, attach("weather", nil)), 400, reeve.Validation)
+		wantProblem(t, h.Do("POST", at, attach("weather", nil)), 400, reeve.Validation)
 		h.Want(201, nil, "POST", at, attach("weather", object{"key": "k"}))
-		refusedAt(t, h.Do("POST", "/api/tools",
-			weather(object{"id": "odd", "config_schema": object{"type": "string"}})), "/config_schema/type")
+		wantFieldError(t, h.Do("POST", "/api/tools",
+			weatherTool(object{"id": "odd", "config_schema": object{"type": "string"}})), "/config_schema/type")
 	})
 }
 
 // An agent whose last tool is taken away has none. The default ones are for agents that never had one attached.
 func TestG32_DetachingTheLastToolLeavesNone(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
-		define(t, h, nil)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
+		defineTool(t, h, nil)
 		for _, name := range []string{"fresh", "detached", "deleted"} {
 			h.Want(201, nil, "POST", "/api/agents", object{"name": name})
 		}
@@ -109,17 +109,17 @@ func TestG32_DetachingTheLastToolLeavesNone(t *testing.T) {
 		h.Want(204, nil, "DELETE", "/api/tools/weather", nil)
 		for range 2 {
 			for _, name := range []string{"detached", "deleted"} {
-				if got := attached(t, h, name); len(got) > 0 {
+				if got := listAttached(t, h, name); len(got) > 0 {
 					t.Errorf("%s has %v", name, got)
 				}
 				for _, id := range []string{"list_files", "read_file", "write_file", "looks", "weather"} {
 					call := object{"tool": id, "args": object{"path": "/a", "content": "x"}}
-					refused(t, h.Do("POST", "/api/agents/"+name+"/calls", call), 404, reeve.NotFound)
+					wantProblem(t, h.Do("POST", "/api/agents/"+name+"/calls", call), 404, reeve.NotFound)
 				}
 			}
 			h.Want(200, nil, "POST", "/api/agents/fresh/calls", object{"tool": "list_files", "args": object{}})
 			h.Stop()
-			h = w.start(t, tricks()...)
+			h = env.start(t, testTools()...)
 		}
 		h.Want(201, nil, "POST", "/api/agents/detached/tools", object{"tool_id": "list_files"})
 		h.Want(200, nil, "POST", "/api/agents/detached/calls", object{"tool": "list_files", "args": object{}})
@@ -130,11 +130,11 @@ func TestG32_DetachingTheLastToolLeavesNone(t *testing.T) {
 // together.
 func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
 		id := h.Agent("clerk", "write_file", "read_file", "list_files", "scratchpad_write", "scratchpad_read").ID
-		ann, bob := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member)
-		again, boss := person(t, h, "ann", reeve.Member), person(t, h, "boss", reeve.Owner)
+		ann, bob := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "bob", reeve.Member)
+		again, boss := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "boss", reeve.Owner)
 		const calls = "/api/agents/clerk/calls"
 		ask := func(who []string, session, tool string, args object) (string, int) {
 			t.Helper()
@@ -185,9 +185,9 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 		}
 		for _, session := range []string{"default:ann", "default:", "default:nobody", "default:owner"} {
 			call := object{"tool": "list_files", "args": object{}, "session": session}
-			refused(t, h.Do("POST", calls, call, bob...), 404, reeve.NotFound)
-			refused(t, h.Do("POST", calls+"/batch", object{"calls": []any{call}}, bob...), 404, reeve.NotFound)
-			refused(t, h.Do("POST", calls+"/explain", call, bob...), 404, reeve.NotFound)
+			wantProblem(t, h.Do("POST", calls, call, bob...), 404, reeve.NotFound)
+			wantProblem(t, h.Do("POST", calls+"/batch", object{"calls": []any{call}}, bob...), 404, reeve.NotFound)
+			wantProblem(t, h.Do("POST", calls+"/explain", call, bob...), 404, reeve.NotFound)
 		}
 		write(ann, "team", "what the team shares")
 		if got := shows(bob, "team"); !strings.Contains(got, "what the team shares") {

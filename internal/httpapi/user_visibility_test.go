@@ -11,22 +11,22 @@ import (
 	"reeve/reevetest"
 )
 
-// person makes a token of somebody's and gives the headers of their requests.
-func person(t *testing.T, h *reevetest.Host, user string, role reeve.Role) []string {
+// createUserToken makes a token of somebody's and gives the headers of their requests.
+func createUserToken(t *testing.T, h *reevetest.Host, user string, role reeve.Role) []string {
 	t.Helper()
 	var made api.NewToken
 	h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: user, User: user, Role: role})
-	return as(made.Token)
+	return withToken(made.Token)
 }
 
 // What is on one user's behalf is not there for another, over REST too: in the very words for what never was, in no
 // list, and it cannot be changed. Owners see it, and what is on nobody's behalf everybody sees.
-func TestO11_OverREST(t *testing.T) {
+func TestO11_EntriesOfUserAreHiddenFromOthers(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
-		ann, bob, eve := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member),
-			person(t, h, "eve", reeve.Viewer)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
+		ann, bob, eve := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "bob", reeve.Member),
+			createUserToken(t, h, "eve", reeve.Viewer)
 		a := h.Agent("aide", "looks", "danger")
 		at := "/api/agents/" + a.ID
 		h.Want(200, nil, "PATCH", at,
@@ -85,8 +85,8 @@ func TestO11_OverREST(t *testing.T) {
 				if l.change && &other[0] == &eve[0] {
 					continue // a viewer changes nothing anyway
 				}
-				p := refused(t, h.Do(l.method, fmt.Sprintf(l.path, l.id), l.body, other...), 404, reeve.NotFound)
-				q := refused(t, h.Do(l.method, fmt.Sprintf(l.path, l.none), l.body, other...), 404, reeve.NotFound)
+				p := wantProblem(t, h.Do(l.method, fmt.Sprintf(l.path, l.id), l.body, other...), 404, reeve.NotFound)
+				q := wantProblem(t, h.Do(l.method, fmt.Sprintf(l.path, l.none), l.body, other...), 404, reeve.NotFound)
 				if strings.ReplaceAll(p.Detail, l.id, l.none) != q.Detail || p.Hint != q.Hint {
 					t.Errorf("%s %s: %q is not as %q", l.method, l.path, p.Detail, q.Detail)
 				}

@@ -8,13 +8,13 @@ import (
 	"reeve/reevetest"
 )
 
-// talkThings names one thing of each kind that has to do with talking.
-type talkThings struct{ conversation, turn, note string }
+// conversationFixture names one thing of each kind that has to do with talking.
+type conversationFixture struct{ conversation, turn, note string }
 
-var noTalk = talkThings{conversation: "conv_none", turn: "run_none", note: "note_none"}
+var missingConversation = conversationFixture{conversation: "conv_none", turn: "run_none", note: "note_none"}
 
-// furnishTalk makes a conversation with a turn that waits.
-func furnishTalk(t *testing.T, h *reevetest.Host, agent string) (x talkThings) {
+// createConversationFixture makes a conversation with a turn that waits.
+func createConversationFixture(t *testing.T, h *reevetest.Host, agent string) (x conversationFixture) {
 	t.Helper()
 	x.conversation = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
 		object{"agent": agent, "title": "alpha's"})).ID
@@ -25,11 +25,11 @@ func furnishTalk(t *testing.T, h *reevetest.Host, agent string) (x talkThings) {
 	return x
 }
 
-func (x talkThings) blot(s string) string {
+func (x conversationFixture) mask(s string) string {
 	return strings.NewReplacer(x.conversation, "#", x.turn, "#", x.note, "#").Replace(s)
 }
 
-func (x talkThings) samples(agentID, operation string) map[string]sample {
+func (x conversationFixture) samples(agentID, operation string) map[string]sample {
 	at, turn := "/api/conversations/"+x.conversation, "/api/turns/"+x.turn
 	return map[string]sample{
 		"listConversations":  {"/api/conversations", nil, false, reeve.Viewer},

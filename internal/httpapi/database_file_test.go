@@ -18,39 +18,39 @@ import (
 
 // A database whose file is moved away, replaced or cut off under a server answers as before, and what it takes is found
 // by no later start: changes are refused, and readiness and doctor say why. Put back, it goes on.
-func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
+func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, file string) (mend func()){
 		"moved away": func(t *testing.T, file string) func() {
-			ok(t, os.Rename(file, file+".moved"))
-			return func() { ok(t, os.Rename(file+".moved", file)) }
+			must(t, os.Rename(file, file+".moved"))
+			return func() { must(t, os.Rename(file+".moved", file)) }
 		},
 		"replaced": func(t *testing.T, file string) func() {
 			b, err := os.ReadFile(file)
-			ok(t, err)
-			ok(t, os.Rename(file, file+".moved"))
-			ok(t, os.WriteFile(file, b, 0o600))
-			return func() { ok(t, os.Rename(file+".moved", file)) }
+			must(t, err)
+			must(t, os.Rename(file, file+".moved"))
+			must(t, os.WriteFile(file, b, 0o600))
+			return func() { must(t, os.Rename(file+".moved", file)) }
 		},
 		"log moved away": func(t *testing.T, file string) func() {
-			ok(t, os.Rename(file+"-wal", file+".moved"))
-			return func() { ok(t, os.Rename(file+".moved", file+"-wal")) }
+			must(t, os.Rename(file+"-wal", file+".moved"))
+			return func() { must(t, os.Rename(file+".moved", file+"-wal")) }
 		},
 		"cut off": func(t *testing.T, file string) func() {
 			b, err := os.ReadFile(file)
-			ok(t, err)
-			ok(t, os.Truncate(file, int64(len(b)/2)))
-			return func() { ok(t, os.Truncate(file, int64(len(b)))) } // what was cut off is lost all the same
+			must(t, err)
+			must(t, os.Truncate(file, int64(len(b)/2)))
+			return func() { must(t, os.Truncate(file, int64(len(b)))) } // what was cut off is lost all the same
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Started twice, so that the file holds what the log did.
-			w := newWorld(t)
-			first := w.start(t)
+			env := newTestEnv(t)
+			first := env.start(t)
 			first.Agent("clerk")
 			first.Stop()
-			h := w.start(t)
+			h := env.start(t)
 			call := func(status int, out any) {
 				t.Helper()
 				h.Want(status, out, "POST", "/api/agents/clerk/calls",
@@ -92,7 +92,7 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 
 // A log without its database, or beside another, holds all that was not yet copied into it. SQLite would delete it, or
 // write it into the other: the server does not start, and does when the database is back.
-func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
+func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(h *reevetest.Host, file string) error{
 		"gone":     func(*reevetest.Host, string) error { return nil },
@@ -112,22 +112,22 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Started twice, so that the file holds what the log did.
-			w := newWorld(t)
-			first := w.start(t)
+			env := newTestEnv(t)
+			first := env.start(t)
 			first.Agent("writer")
 			first.Stop()
-			live := w.start(t)
+			live := env.start(t)
 			live.Agent("clerk")
 			from, file := filepath.Join(live.Dir(), "reeve.db"), filepath.Join(t.TempDir(), "reeve.db")
 			for _, ending := range []string{"", "-wal"} { // as a crash leaves them
 				b, err := os.ReadFile(from + ending)
-				ok(t, err)
-				ok(t, os.WriteFile(file+ending, b, 0o600))
+				must(t, err)
+				must(t, os.WriteFile(file+ending, b, 0o600))
 			}
-			ok(t, os.Rename(file, file+".moved"))
-			ok(t, spoil(live, file))
+			must(t, os.Rename(file, file+".moved"))
+			must(t, spoil(live, file))
 			log, err := os.ReadFile(file + "-wal")
-			ok(t, err)
+			must(t, err)
 			_, err = host.New(t.Context(), host.Config{Dir: filepath.Dir(file)})
 			told := reeve.AsError(err)
 			if told.Code != reeve.Unavailable || !strings.Contains(told.Message, "reeve.db-wal") ||
@@ -137,7 +137,7 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 			if now, err := os.ReadFile(file + "-wal"); err != nil || !bytes.Equal(now, log) {
 				t.Fatalf("the log has %d bytes, and had %d: %v", len(now), len(log), err)
 			}
-			ok(t, os.Rename(file+".moved", file))
+			must(t, os.Rename(file+".moved", file))
 			h := reevetest.StartWith(t, host.Config{Dir: filepath.Dir(file)})
 			var list api.AgentList
 			h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
@@ -150,9 +150,9 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 
 // A crash while the log is copied into the database leaves a file that is shorter than its first page says. The log
 // holds the rest, and the server starts.
-func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
+func TestDatabaseFile_CrashDuringCheckpoint(t *testing.T) {
 	t.Parallel()
-	live := start(t)
+	live := startServer(t)
 	live.Agent("clerk", "write_file", "read_file")
 	content := strings.Repeat("x", 60<<10)
 	for _, path := range []string{"/a", "/b", "/c", "/d"} {
@@ -160,9 +160,9 @@ func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
 	}
 	from, dir := filepath.Join(live.Dir(), "reeve.db"), t.TempDir()
 	db, err := os.ReadFile(from)
-	ok(t, err)
+	must(t, err)
 	log, err := os.ReadFile(from + "-wal")
-	ok(t, err)
+	must(t, err)
 	// The last first page of the log is what would be copied: with the size that the database has by then.
 	const page, frame = 4096, 24 + 4096
 	for at := 32; at+frame <= len(log); at += frame {
@@ -174,15 +174,15 @@ func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
 		t.Fatalf("the first page says that there are %d pages, and the file has %d bytes: nothing is missing in it",
 			pages, len(db))
 	}
-	ok(t, os.WriteFile(filepath.Join(dir, "reeve.db"), db, 0o600))
-	ok(t, os.WriteFile(filepath.Join(dir, "reeve.db-wal"), log, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "reeve.db"), db, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "reeve.db-wal"), log, 0o600))
 	h := reevetest.StartWith(t, host.Config{Dir: dir})
 	if res := h.Call("clerk", "read_file", object{"path": "/d"}); res.IsError || res.Size < len(content) {
 		t.Errorf("%s: %d bytes", res.Message, res.Size)
 	}
 }
 
-func ok(t *testing.T, err error) {
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

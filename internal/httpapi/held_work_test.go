@@ -14,10 +14,10 @@ import (
 // waiting call to nobody who may not decide on it.
 func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
-		ann, bob, eve := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member),
-			person(t, h, "eve", reeve.Viewer)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
+		ann, bob, eve := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "bob", reeve.Member),
+			createUserToken(t, h, "eve", reeve.Viewer)
 		a := h.Agent("aide", "danger")
 		asks := object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{"to": "x"}}},
 			"output": "done"}}
@@ -43,8 +43,8 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 		h.Want(204, nil, "POST", "/api/stop", object{"agent": "other"})
 		h.Want(200, nil, "POST", "/api/approvals/"+approved.ApprovalID+"/decision", object{"decision": "approve"})
 		h.Stop()
-		w.cfg.Held = true
-		h = w.start(t, tricks()...)
+		env.cfg.Held = true
+		h = env.start(t, testTools()...)
 
 		report := func(headers ...string) (string, map[string]reeve.HeldWork, map[reeve.HeldKind]int) {
 			r := h.Want(200, nil, "GET", "/api/hold", nil, headers...)

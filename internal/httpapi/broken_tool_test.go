@@ -14,19 +14,20 @@ import (
 )
 
 // Settings that need an owner also need one for a tool that cannot run on this machine, because it may run later.
-func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
+func TestI09_BrokenToolSettingsAreChecked(t *testing.T) {
 	t.Parallel()
-	off := trick("off", reeve.Read, "", says("", nil))
+	off := newTool("off", reeve.Read, "", alwaysReturn("", nil))
 	off.Broken = "this machine lacks what it needs"
 	off.ConfigSchema = json.RawMessage(
 		`{"type":"object","additionalProperties":false,"properties":{"network":{"type":"boolean","` +
 			reeve.OwnerKeyword + `":true}}}`)
-	h := start(t, off)
+	h := startServer(t, off)
 	h.Agent("coach")
-	member := as(token(t, h, reeve.Member))
-	refused(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}},
+	member := withToken(createToken(t, h, reeve.Member))
+	wantProblem(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}},
 		member...), 403, reeve.Forbidden)
-	refusedAt(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"colour": true}},
+	wantFieldError(t, h.Do("POST", "/api/agents/coach/tools",
+		object{"tool_id": "off", "config": object{"colour": true}},
 		member...), "/config/colour")
 	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}})
 }
@@ -35,17 +36,17 @@ func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
 // reports the conflict.
 func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
-		define(t, h, object{"id": "extra"})
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
+		defineTool(t, h, object{"id": "extra"})
 		h.Agent("old", "extra", "file_list")
 		h.Stop()
 		said := &bytes.Buffer{}
-		w.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
-		h = w.start(t, trick("extra", reeve.Read, "", says("built in", nil)))
+		env.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
+		h = env.start(t, newTool("extra", reeve.Read, "", alwaysReturn("built in", nil)))
 		const why = "its id now belongs to a built-in tool; define it again under another id"
 		var served, broken int
-		for _, v := range tools(t, h, "") {
+		for _, v := range listTools(t, h, "") {
 			switch {
 			case v.ID != "extra":
 			case v.WorkspaceID == "" && v.Broken == "":
@@ -56,7 +57,7 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 				t.Errorf("listed %+v", v.Tool)
 			}
 		}
-		if served != 1 || broken != 1 || brokenTools(t, h)["extra"] != why {
+		if served != 1 || broken != 1 || getBrokenTools(t, h)["extra"] != why {
 			t.Errorf("%d serve, %d are broken", served, broken)
 		}
 		if v := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool ||
@@ -68,7 +69,7 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 			t.Errorf("the built-in tool: %+v", res)
 		}
 		// Nobody gave the built-in tool to an agent that had the other.
-		p := refused(t, h.Do("POST", "/api/agents/old/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
+		p := wantProblem(t, h.Do("POST", "/api/agents/old/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
 		if !strings.Contains(p.Detail, why) || !strings.Contains(p.Hint, "detach") {
 			t.Errorf("problem %+v", p)
 		}
@@ -80,9 +81,9 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 				t.Errorf("%s of the agent: %q", v.ID, v.Broken)
 			}
 		}
-		refused(t, h.Do("PUT", "/api/tools/extra", weather(object{"id": "extra"})), 409, reeve.Conflict)
+		wantProblem(t, h.Do("PUT", "/api/tools/extra", weatherTool(object{"id": "extra"})), 409, reeve.Conflict)
 		h.Want(204, nil, "DELETE", "/api/tools/extra", nil) // the stored one
-		if _, ok := brokenTools(t, h)["extra"]; ok {
+		if _, ok := getBrokenTools(t, h)["extra"]; ok {
 			t.Error("it is still broken")
 		}
 		h.Want(201, nil, "POST", "/api/agents/old/tools", object{"tool_id": "extra"})
@@ -97,11 +98,11 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 	})
 }
 
-// brokenTools gives why tools cannot be called, by id, as the catalogue, the status and the doctor have it.
-func brokenTools(t *testing.T, h *reevetest.Host) map[string]string {
+// getBrokenTools gives why tools cannot be called, by id, as the catalogue, the status and the doctor have it.
+func getBrokenTools(t *testing.T, h *reevetest.Host) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, v := range tools(t, h, "") {
+	for _, v := range listTools(t, h, "") {
 		if v.Broken != "" {
 			out[v.ID] = v.Broken
 		}

@@ -10,15 +10,15 @@ import (
 	"reeve/reevetest"
 )
 
-// wakeThings names one thing of each kind that has to do with waking.
-type wakeThings struct{ run, wake, subscription, schedule, notification string }
+// wakeFixture names one thing of each kind that has to do with waking.
+type wakeFixture struct{ run, wake, subscription, schedule, notification string }
 
-var noWakes = wakeThings{run: "run_none", wake: "wake_none", subscription: "sub_none", schedule: "sch_none",
+var missingWakes = wakeFixture{run: "run_none", wake: "wake_none", subscription: "sub_none", schedule: "sch_none",
 	notification: "ntf_none"}
 
-// furnishWakes makes a subscription, a schedule, a notification of another schedule that has fired, and a run that
+// createWakeFixture makes a subscription, a schedule, a notification of another schedule that has fired, and a run that
 // waits.
-func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) {
+func createWakeFixture(t *testing.T, h *reevetest.Host, agent string) (x wakeFixture) {
 	t.Helper()
 	at := "/api/agents/" + agent
 	soon := reeve.Now().Add(time.Second).Format(time.RFC3339Nano)
@@ -51,14 +51,14 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 	return x
 }
 
-func (x wakeThings) blot(s string) string {
+func (x wakeFixture) mask(s string) string {
 	for _, id := range []string{x.run, x.wake, x.subscription, x.schedule, x.notification} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
 	return s
 }
 
-func (x wakeThings) samples(agentID string) map[string]sample {
+func (x wakeFixture) samples(agentID string) map[string]sample {
 	agent := "/api/agents/" + agentID
 	return map[string]sample{
 		"listRuns":      {"/api/runs", nil, false, reeve.Viewer},

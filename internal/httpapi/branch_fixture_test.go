@@ -12,16 +12,16 @@ import (
 	"reeve/reevetest"
 )
 
-// branchThings names a project, where its repository is, and two branches in it.
-type branchThings struct{ project, path, branch, other string }
+// branchFixture names a project, where its repository is, and two branches in it.
+type branchFixture struct{ project, path, branch, other string }
 
-var noBranch = branchThings{project: "nothing", path: "/no/such/folder", branch: "br_none", other: "br_none"}
+var missingBranch = branchFixture{project: "nothing", path: "/no/such/folder", branch: "br_none", other: "br_none"}
 
-// furnishBranch makes a project and a branch on which an agent has worked. Where commands cannot be confined there is
-// neither.
-func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
+// createBranchFixture makes a project and a branch on which an agent has worked. Where commands cannot be confined
+// there is neither.
+func createBranchFixture(t *testing.T, h *reevetest.Host) (x branchFixture) {
 	t.Helper()
-	x = branchThings{project: "shopfront", path: filepath.Join(t.TempDir(), "site")}
+	x = branchFixture{project: "shopfront", path: filepath.Join(t.TempDir(), "site")}
 	for dir := x.path; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "sandbox" && !c.OK {
 			t.Log("no branches here: ", c.Detail)
-			return noBranch
+			return missingBranch
 		}
 	}
 	h.Want(201, nil, "POST", "/api/projects", object{"name": x.project, "path": x.path})
@@ -62,11 +62,11 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 	return x
 }
 
-func (x branchThings) blot(s string) string {
+func (x branchFixture) mask(s string) string {
 	return strings.NewReplacer(x.branch, "#", x.other, "#", x.project, "#").Replace(s)
 }
 
-func (x branchThings) samples(kind string) map[string]sample {
+func (x branchFixture) samples(kind string) map[string]sample {
 	project, branch := "/api/projects/"+x.project, "/api/branches/"+x.branch
 	return map[string]sample{
 		"listProjects":  {"/api/projects", nil, false, reeve.Viewer},

@@ -19,18 +19,18 @@ import (
 	"reeve/internal/notify"
 )
 
-// wire is a listener for one connection in memory, whose time can be a test's.
-type wire struct{ ends chan net.Conn }
+// pipeListener is a listener for one connection in memory, whose time can be a test's.
+type pipeListener struct{ conns chan net.Conn }
 
-func (l wire) Accept() (net.Conn, error) {
-	if c, ok := <-l.ends; ok {
+func (l pipeListener) Accept() (net.Conn, error) {
+	if c, ok := <-l.conns; ok {
 		return c, nil
 	}
 	return nil, net.ErrClosed
 }
 
-func (l wire) Close() error   { close(l.ends); return nil }
-func (l wire) Addr() net.Addr { return &net.TCPAddr{} }
+func (l pipeListener) Close() error   { close(l.conns); return nil }
+func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // A body may arrive slowly, and its handler may take long. A body that pauses or is far too slow is refused.
 func TestBadInput_SlowBodies(t *testing.T) {
@@ -64,8 +64,8 @@ func TestBadInput_SlowBodies(t *testing.T) {
 						reeve.Principal{Role: c.role})))
 				})}
 				mine, theirs := net.Pipe()
-				l := wire{make(chan net.Conn, 1)}
-				l.ends <- theirs
+				l := pipeListener{make(chan net.Conn, 1)}
+				l.conns <- theirs
 				var all sync.WaitGroup
 				all.Go(func() { _ = srv.Serve(l) })
 				all.Go(func() {

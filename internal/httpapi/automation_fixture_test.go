@@ -10,14 +10,14 @@ import (
 	"reeve/reevetest"
 )
 
-// automationThings names an automation and what belongs to it.
-type automationThings struct{ automation, paused, item, failed, run, plan, job string }
+// automationFixture names an automation and what belongs to it.
+type automationFixture struct{ automation, paused, item, failed, run, plan, job string }
 
-var noAutomation = automationThings{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing",
+var missingAutomation = automationFixture{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing",
 	run: "run_none", plan: "run_none", job: "ern_none"}
 
-// furnishAutomation makes an automation with an item, a run and a plan.
-func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
+// createAutomationFixture makes an automation with an item, a run and a plan.
+func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixture) {
 	t.Helper()
 	x.automation, x.paused, x.item, x.failed = "alphauto", "alphapaused", "alpha's item", "alpha's other"
 	h.Want(201, nil, "POST", "/api/automations", object{"name": x.paused})
@@ -47,14 +47,14 @@ func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
 	return x
 }
 
-func (x automationThings) blot(s string) string {
+func (x automationFixture) mask(s string) string {
 	for _, id := range []string{x.run, x.plan, x.job, x.automation, x.paused, x.item, x.failed} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
 	return s
 }
 
-func (x automationThings) samples(kind string) map[string]sample {
+func (x automationFixture) samples(kind string) map[string]sample {
 	at := "/api/automations/" + x.automation
 	return map[string]sample{
 		"listAutomations":     {"/api/automations", nil, false, reeve.Viewer},

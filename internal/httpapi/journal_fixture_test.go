@@ -8,20 +8,21 @@ import (
 	"reeve/reevetest"
 )
 
-// journalThings names one thing of each kind in the journal. What a request would use up has one of its own.
-type journalThings struct {
+// journalFixture names one thing of each kind in the journal. What a request would use up has one of its own.
+type journalFixture struct {
 	category, spare, label, task, closing, list, target, item, splitting, part, entry, block string
 }
 
-// noJournal names things that are not there.
-var noJournal = journalThings{"cat_none", "cat_none", "label_none", "task_none", "task_none", "list_none", "list_other",
+// missingJournal names things that are not there.
+var missingJournal = journalFixture{"cat_none", "cat_none", "label_none", "task_none", "task_none", "list_none",
+	"list_other",
 	"item_none", "list_none", "item_none", "time_none", "block_none"}
 
-// planned is the day that has a plan.
-const planned = "2026-02-18"
+// planDay is the day that has a plan.
+const planDay = "2026-02-18"
 
-// furnishJournal gives the workspace default one of each.
-func furnishJournal(h *reevetest.Host) (x journalThings) {
+// createJournalFixture gives the workspace default one of each.
+func createJournalFixture(h *reevetest.Host) (x journalFixture) {
 	h.T.Helper()
 	make := func(path string, body any) string {
 		h.T.Helper()
@@ -47,19 +48,19 @@ func furnishJournal(h *reevetest.Host) (x journalThings) {
 	x.entry = make("time-entries", object{"task_id": x.task, "started_at": "2026-01-01T10:00:00Z",
 		"ended_at": "2026-01-01T11:00:00Z"})
 	var plan reeve.DayPlan
-	h.Want(200, &plan, "POST", "/api/journal/plans/"+planned+"/blocks", object{"upserts": []any{x.aBlock()}})
+	h.Want(200, &plan, "POST", "/api/journal/plans/"+planDay+"/blocks", object{"upserts": []any{x.newBlock()}})
 	x.block = plan.Blocks[0].ID
 	h.Want(200, nil, "PUT", "/api/journal/ratings", object{"target_kind": "task", "target_id": x.task,
 		"scores": object{"focus": 50}})
 	return x
 }
 
-func (x journalThings) aBlock() object {
-	return object{"category_id": x.category, "start_time": planned + "T09:00:00Z", "end_time": planned + "T10:00:00Z"}
+func (x journalFixture) newBlock() object {
+	return object{"category_id": x.category, "start_time": planDay + "T09:00:00Z", "end_time": planDay + "T10:00:00Z"}
 }
 
-// blot hides the names of things in a text.
-func (x journalThings) blot(s string) string {
+// mask hides the names of things in a text.
+func (x journalFixture) mask(s string) string {
 	for v, i := reflect.ValueOf(x), 0; i < v.NumField(); i++ {
 		s = strings.ReplaceAll(s, v.Field(i).String(), "#")
 	}
@@ -67,9 +68,9 @@ func (x journalThings) blot(s string) string {
 }
 
 // samples has one request for every operation of the journal.
-func (x journalThings) samples() map[string]sample {
+func (x journalFixture) samples() map[string]sample {
 	const viewer, member, j = reeve.Viewer, reeve.Member, "/api/journal/"
-	plan := j + "plans/" + planned
+	plan := j + "plans/" + planDay
 	return map[string]sample{
 		"listCategories": {j + "categories", nil, false, viewer},
 		"createCategory": {j + "categories", object{"name": "made"}, false, member},
@@ -114,8 +115,8 @@ func (x journalThings) samples() map[string]sample {
 		"startTimer":       {j + "timers", object{"task_id": x.task}, true, member},
 		"stopTimer":        {j + "timers/stop", object{"time_entry_id": x.entry}, true, member},
 		"getPlan":          {plan, nil, false, viewer},
-		"changeBlocks":     {plan + "/blocks", object{"upserts": []any{x.aBlock()}}, true, member},
-		"replan":           {plan + "/blocks", object{"blocks": []any{x.aBlock()}}, true, member},
+		"changeBlocks":     {plan + "/blocks", object{"upserts": []any{x.newBlock()}}, true, member},
+		"replan":           {plan + "/blocks", object{"blocks": []any{x.newBlock()}}, true, member},
 		"pinTasks":         {plan + "/pins", object{"task_ids": []string{x.task}}, true, member},
 		"listRatings":      {j + "ratings", nil, false, viewer},
 		"summarizeRatings": {j + "rating-summary", nil, false, viewer},
