@@ -110,7 +110,7 @@ func TestI04_ConcurrentAttach(t *testing.T) {
 	})
 }
 
-// runConcurrently does something n times together.
+// runConcurrently calls f n times in parallel and returns the results in order.
 func runConcurrently[T any](n int, f func(int) T) []T {
 	out := make([]T, n)
 	begin := make(chan struct{})
@@ -223,8 +223,8 @@ func TestI08_ToolsAvailableToAgent(t *testing.T) {
 	mayNot("fresh", "nothing", []string{"nothing"})
 }
 
-// TestO04_ServerSettingsNeedAnOwner: a member may attach tools with settings, except settings that open
-// the network or the server's variables. Those need an owner.
+// A member may attach tools with settings, except settings that allow network access or pass on the server's variables.
+// Those need an owner.
 func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -251,8 +251,8 @@ func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 		object{"tool_id": "shell_exec", "config": object{"network": true, "env": []string{"HOME"}}})
 }
 
-// Settings accept 20.0 for 20, as arguments do. Every integer in the settings of every tool, and in an agent's config,
-// is accepted in both forms and reaches the tool in one.
+// Settings accept 20.0 for 20, as arguments do. Every integer in the settings of a tool and in an agent's config is
+// accepted in both forms and stored as an integer.
 func TestG13_WholeNumbersInSettings(t *testing.T) {
 	t.Parallel()
 	h := startServer(t)
@@ -285,7 +285,7 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 			}
 		}
 	}
-	if tried < 4 { // of file_search, email_search, shell_exec, delegate and loop_in
+	if tried < 4 { // file_search, email_search, shell_exec, delegate and loop_in have integer settings
 		t.Errorf("%d settings are whole numbers", tried)
 	}
 	var out struct{ Matches []any }

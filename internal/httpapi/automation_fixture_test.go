@@ -10,13 +10,14 @@ import (
 	"reeve/reevetest"
 )
 
-// automationFixture names an automation and what belongs to it.
+// automationFixture has the ids of an automation, a paused automation, and their items, runs and script job.
 type automationFixture struct{ automation, paused, item, failed, run, plan, job string }
 
 var missingAutomation = automationFixture{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing",
 	run: "run_none", plan: "run_none", job: "ern_none"}
 
-// createAutomationFixture makes an automation with an item, a run and a plan.
+// createAutomationFixture creates an automation with two items, a run and a plan, and a paused automation with a script
+// job that asks a question.
 func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixture) {
 	t.Helper()
 	x.automation, x.paused, x.item, x.failed = "alphauto", "alphapaused", "alpha's item", "alpha's other"
@@ -34,7 +35,7 @@ func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixtu
 	if x.run == "" || x.plan == "" {
 		t.Fatal("an automation did not run")
 	}
-	// which the rehearsal model does
+	// The rehearsal model makes the call that the request names.
 	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan",
 		object{"request": "scripts_ask {\"question\": \"alpha's?\"}"})
 	h.Settle(t.Context())

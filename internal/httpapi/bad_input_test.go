@@ -51,8 +51,8 @@ func wantClientError(t *testing.T, what string, r reevetest.Reply, codes ...reev
 	}
 }
 
-// hasBody reports whether an operation takes a JSON document. A batch of mails is lines; TestBadInput_MailLines has
-// those.
+// hasBody reports whether the request body of an operation is a JSON document. A batch of mails has JSON lines, which
+// TestBadInput_MailLines checks.
 func hasBody(o operation) bool {
 	body, _ := o.tree["requestBody"].(map[string]any)
 	content, _ := body["content"].(map[string]any)
@@ -117,11 +117,11 @@ func TestBadInput_Fields(t *testing.T) {
 				if name == "description" || name == "reason" || name == "name" || name == "value" ||
 					name == "comment" || name == "agent" || name == "agentId" || name == "title" || name == "tool_id" ||
 					name == "tool" {
-					// some of these may be blank, or are then not found
+					// These may be blank, or a blank value is not found.
 					wrong = slices.DeleteFunc(wrong, func(v any) bool { return v == "" || v == " " })
 				}
 				if name == "content" || name == "message" || name == "source" {
-					// people may say a lot
+					// These may be long.
 					wrong = slices.DeleteFunc(wrong, func(v any) bool {
 						s, ok := v.(string)
 						return ok &&
@@ -153,7 +153,7 @@ func TestBadInput_TooLarge(t *testing.T) {
 	h, operations, all, untouched := startSweep(t)
 	for _, o := range operations {
 		size := 10 << 20
-		if o.id == "createTurn" { // which may bring files
+		if o.id == "createTurn" { // a turn may have attachments
 			size = 33 << 20
 		}
 		large := []byte(`{"zzz":"` + strings.Repeat("x", size) + `"}`)
@@ -255,7 +255,7 @@ func TestBadInput_Queries(t *testing.T) {
 				others, _ := url.ParseQuery(rest)
 				others.Del(name)
 				var lines any
-				if text, ok := s.body.(string); ok { // a batch of mails is read before its query is
+				if text, ok := s.body.(string); ok { // the body of a mail batch is checked before its query
 					lines = text
 				}
 				wantFieldError(t, h.Do(o.method, path+"?"+name+"="+v+"&"+others.Encode(), lines), "query/"+name)
@@ -266,7 +266,7 @@ func TestBadInput_Queries(t *testing.T) {
 	untouched()
 }
 
-// sendRaw sends bytes as they are and reads the answer.
+// sendRaw sends text to the server unchanged and returns the response.
 func sendRaw(t *testing.T, h *reevetest.Host, text string) reevetest.Reply {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(h.Server.URL, "http://"))
@@ -335,7 +335,7 @@ func TestBadInput_Headers(t *testing.T) {
 			"\r\nContent-Type: application/json\r\n" + headers +
 			"Content-Length: 14\r\n\r\n" + `{"name":"bad"}`
 	}
-	// What net/http itself refuses gets its own short answer, before any of ours; it is a 4xx and nothing is done.
+	// net/http refuses these requests with a short 4xx response of its own, before the handler runs.
 	for name, headers := range map[string]string{
 		"NUL in a value":    "X-Workspace-Id: de\x00fault\r\n",
 		"a bare CR":         "X-Workspace-Id: default\rX-Evil: 1\r\n",
@@ -351,7 +351,7 @@ func TestBadInput_Headers(t *testing.T) {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}
 	}
-	// And what reaches us gets ours.
+	// These requests reach the handler, which responds with a problem document.
 	for _, workspace := range []string{"nowhere", "default,default", "DEFAULT", "\xff\xfe", strings.Repeat("d", 10_000),
 		"' OR 1=1 --", "default;x"} {
 		wantProblem(t, sendRaw(t, h, request("X-Workspace-Id: "+workspace+"\r\n")), 403, reeve.Forbidden)
@@ -388,7 +388,7 @@ func TestBadInput_RateLimit(t *testing.T) {
 		}
 	}
 	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil) })
-	// so that tokens cannot be guessed
+	// Invalid tokens are limited too, so that tokens cannot be guessed.
 	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil, withToken("guess")...) })
 	h.Want(200, nil, "GET", "/healthz", nil)
 }
@@ -446,8 +446,8 @@ func TestBadInput_Scores(t *testing.T) {
 	}
 }
 
-// Entries that are found by id or name must not have a name in the form of an id. Such a name could stand for a deleted
-// entry.
+// An entry that is found by id or name must not have a name in the form of an id. Such a name could be mistaken for a
+// deleted entry.
 func TestBadInput_NamesInIDForm(t *testing.T) {
 	t.Parallel()
 	h := startServer(t)
@@ -456,14 +456,14 @@ func TestBadInput_NamesInIDForm(t *testing.T) {
 		wantFieldError(t, h.Do("POST", "/api/agents", object{"name": id}), "/name")
 		wantFieldError(t, h.Do("PATCH", "/api/agents/here", object{"name": id}), "/name")
 		wantFieldError(t, h.Do("POST", "/api/projects", object{"name": id, "path": t.TempDir()}), "/name")
-		if id != gone.ID { // which would make an automation of that agent
+		if id != gone.ID { // the id of an agent that exists would turn that agent into an automation
 			wantFieldError(t, h.Do("POST", "/api/automations", object{"name": id}), "/name")
 		}
 	}
 	h.Want(204, nil, "DELETE", "/api/agents/"+gone.ID, nil)
 	wantFieldError(t, h.Do("POST", "/api/automations", object{"name": gone.ID}), "/name")
 	wantProblem(t, h.Do("GET", "/api/agents/"+gone.ID, nil), 404, reeve.NotFound)
-	// looks like one, and is none
+	// The name is one character too short to be an id.
 	h.Want(200, nil, "PATCH", "/api/agents/here", object{"name": "agt_" + strings.Repeat("0", 25)})
 	if got := decode[reeve.Agent](t, h.Want(200, nil, "GET", "/api/agents/"+here.ID, nil)); got.ID != here.ID {
 		t.Errorf("got %+v", got)

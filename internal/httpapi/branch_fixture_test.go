@@ -12,13 +12,13 @@ import (
 	"reeve/reevetest"
 )
 
-// branchFixture names a project, where its repository is, and two branches in it.
+// branchFixture has the name of a project, the path of its repository, and the ids of two branches.
 type branchFixture struct{ project, path, branch, other string }
 
 var missingBranch = branchFixture{project: "nothing", path: "/no/such/folder", branch: "br_none", other: "br_none"}
 
-// createBranchFixture makes a project and a branch on which an agent has worked. Where commands cannot be confined
-// there is neither.
+// createBranchFixture creates a project with two branches on which an agent has worked. It returns missingBranch where
+// commands cannot be confined.
 func createBranchFixture(t *testing.T, h *reevetest.Host) (x branchFixture) {
 	t.Helper()
 	x = branchFixture{project: "shopfront", path: filepath.Join(t.TempDir(), "site")}

@@ -68,7 +68,7 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 		if res := h.Call("new", "extra", nil); res.Content != "built in" {
 			t.Errorf("the built-in tool: %+v", res)
 		}
-		// Nobody gave the built-in tool to an agent that had the other.
+		// The agent had the workspace's tool. The built-in tool is not attached to it.
 		p := wantProblem(t, h.Do("POST", "/api/agents/old/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
 		if !strings.Contains(p.Detail, why) || !strings.Contains(p.Hint, "detach") {
 			t.Errorf("problem %+v", p)
@@ -82,7 +82,7 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 			}
 		}
 		wantProblem(t, h.Do("PUT", "/api/tools/extra", weatherTool(object{"id": "extra"})), 409, reeve.Conflict)
-		h.Want(204, nil, "DELETE", "/api/tools/extra", nil) // the stored one
+		h.Want(204, nil, "DELETE", "/api/tools/extra", nil) // deletes the workspace's tool
 		if _, ok := getBrokenTools(t, h)["extra"]; ok {
 			t.Error("it is still broken")
 		}
@@ -98,7 +98,8 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 	})
 }
 
-// getBrokenTools gives why tools cannot be called, by id, as the catalogue, the status and the doctor have it.
+// getBrokenTools returns the reason why each broken tool cannot be called, by tool id. It checks that the status and
+// the doctor report the same reasons.
 func getBrokenTools(t *testing.T, h *reevetest.Host) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -64,12 +64,12 @@ func TestCalls_EveryStatus(t *testing.T) {
 			t.Errorf("preview %+v", p)
 		}
 
-		// What waits for a person is in the inbox, and goes on when they have said.
+		// Calls that wait for a person are in the inbox. They continue after a decision.
 		inbox := decode[api.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
 		if len(inbox.Approvals) != 2 || len(inbox.Unknown) != 1 || inbox.Unknown[0].ID != lost.OperationID {
 			t.Errorf("inbox %+v", inbox)
 		}
-		decide := func(r reeve.Result, say string) { // also a comment
+		decide := func(r reeve.Result, say string) { // with a comment
 			t.Helper()
 			h.Want(200, nil, "POST", "/api/approvals/"+r.ApprovalID+"/decision",
 				object{"decision": say, "comment": "because"})
@@ -120,7 +120,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 		want(call(200, "looks", nil), "", "", false)
 		h.Want(204, nil, "POST", "/api/resume", object{})
-		h.Want(204, nil, "POST", "/api/stop", object{}) // for no reason
+		h.Want(204, nil, "POST", "/api/stop", object{}) // without a reason
 		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
 			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
 			t.Errorf("detail %q", p.Detail)
@@ -174,7 +174,7 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	})
 }
 
-// listAllPages reads a list to its end, two at a time.
+// listAllPages returns all entries of a list, which it reads in pages of two.
 func listAllPages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) ([]T, string)) []T {
 	t.Helper()
 	var out []T
@@ -204,7 +204,7 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 			r := h.Call(name, "danger", nil)
 			ops, approvals, names = append(ops, r.OperationID), append(approvals, r.ApprovalID), append(names, name)
 		}
-		slices.Reverse(ops) // the newest come first
+		slices.Reverse(ops) // lists return the newest first
 		slices.Reverse(approvals)
 		same := func(what string, got, want []string) {
 			t.Helper()
@@ -246,13 +246,13 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 			func(l api.WakeList) ([]reeve.Wake, string) { return l.Wakes, l.Next }) {
 			got = append(got, v.RunKey)
 		}
-		slices.Sort(got) // those of one moment come in any order
+		slices.Sort(got) // wakes created at the same time have no order
 		slices.Sort(wakes)
 		same("wakes", got, wakes)
 	})
 }
 
-// A tool can refuse a call in each of its checks. The error has the same code in every case.
+// A tool can refuse a call in each of its checks. The error has the code of the check's error in every case.
 func TestG01_ToolRefusesCall(t *testing.T) {
 	t.Parallel()
 	no := reeve.Errorf(reeve.Forbidden, "not to them")

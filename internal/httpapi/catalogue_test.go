@@ -131,7 +131,7 @@ func TestI05_DetachAndCascade(t *testing.T) {
 			t.Errorf("the agent has %v", got)
 		}
 
-		// Removing a tool takes its attachments along.
+		// Deleting a tool deletes its attachments.
 		defineTool(t, h, object{})
 		h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "weather"})
 		h.Want(204, nil, "DELETE", "/api/tools/weather", nil)
@@ -139,12 +139,12 @@ func TestI05_DetachAndCascade(t *testing.T) {
 		if got := listAttached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
 			t.Errorf("after the tool was removed the agent has %v", got)
 		}
-		defineTool(t, h, object{}) // a new tool of that name is not attached by what was before
+		defineTool(t, h, object{}) // a new tool with the same id is not attached
 		if got := listAttached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
 			t.Errorf("the agent has %v", got)
 		}
 
-		// Removing an agent takes its attachments along: one made anew under its name begins with none.
+		// Deleting an agent deletes its attachments. A new agent with the same name has the default tools.
 		h.Want(204, nil, "DELETE", "/api/agents/coach", nil)
 		wantProblem(t, h.Do("DELETE", "/api/agents/coach", nil), 404, reeve.NotFound)
 		wantProblem(t, h.Do("GET", "/api/agents/"+a.ID+"/tools", nil), 404, reeve.NotFound)
@@ -152,7 +152,7 @@ func TestI05_DetachAndCascade(t *testing.T) {
 		if got := listAttached(t, h, b.ID); !slices.Equal(got, defaultTools) {
 			t.Errorf("a new agent has %v", got)
 		}
-		// nobody's to remove
+		// A built-in tool cannot be deleted.
 		if p := wantProblem(t, h.Do("DELETE", "/api/tools/file_read", nil), 409,
 			reeve.Conflict); !strings.Contains(p.Detail, "file_read is built in") {
 			t.Errorf("problem %+v", p)
@@ -165,7 +165,7 @@ func TestI05_DetachAndCascade(t *testing.T) {
 
 var defaultTools = []string{"list_files", "output_read", "read_file", "write_file"}
 
-// listAttached lists what an agent can call, by id.
+// listAttached returns the sorted ids of the tools that an agent can call.
 func listAttached(t *testing.T, h *reevetest.Host, agent string, headers ...string) []string {
 	t.Helper()
 	var list api.ToolList
@@ -185,7 +185,7 @@ func TestI09_UnknownHandlerLeavesOtherToolsUsable(t *testing.T) {
 	}
 	h.Stop()
 
-	h = env.start(t) // a build without it
+	h = env.start(t) // a build without the tool
 	if got := h.Call(a.ID, "file_list", object{"path": "/"}); got.IsError {
 		t.Errorf("another tool was harmed: %+v", got)
 	}
@@ -285,7 +285,7 @@ func TestO21_BadDeclarationsFailAtStart(t *testing.T) {
 	}
 }
 
-// defineTool makes the tool weather, changed as said.
+// defineTool creates the tool weather with the given changes.
 func defineTool(t *testing.T, h *reevetest.Host, change object, headers ...string) api.ToolView {
 	t.Helper()
 	var v api.ToolView
@@ -293,7 +293,7 @@ func defineTool(t *testing.T, h *reevetest.Host, change object, headers ...strin
 	return v
 }
 
-// weatherTool is a user-defined tool, changed as said.
+// weatherTool returns the definition of an HTTP tool with the given changes. A nil value deletes a field.
 func weatherTool(change object) object {
 	out := object{"id": "weather", "description": "Tells the weather of a place.", "effect": "read",
 		"parameters": object{"type": "object", "properties": object{"place": object{"type": "string"}},

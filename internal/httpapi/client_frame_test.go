@@ -10,8 +10,8 @@ import (
 	"reeve/api"
 )
 
-// FuzzClientFrame: whatever a client sends, it is a frame of a known type with what that type needs, or a typed
-// refusal.
+// FuzzClientFrame checks that any input is decoded to a complete frame of a known type, or refused with a validation
+// error.
 func FuzzClientFrame(f *testing.F) {
 	for _, s := range []string{`{"type":"message","content":"hi"}`, `{"type":"ping"}`,
 		`{"type":"cancel","turn_id":"run_1"}`, `{"type":"approve","approval_id":"apr_1","comment":"ok"}`,
@@ -54,7 +54,7 @@ func FuzzClientFrame(f *testing.F) {
 	})
 }
 
-// The error names the field as the client wrote it.
+// The error of an invalid frame names the field as the client wrote it.
 func TestW21_InvalidFrames(t *testing.T) {
 	t.Parallel()
 	for text, path := range map[string]string{`{"TYPE":"ping"}`: "/TYPE",

@@ -8,12 +8,12 @@ import (
 	"reeve/reevetest"
 )
 
-// conversationFixture names one thing of each kind that has to do with talking.
+// conversationFixture has the ids of a conversation, a turn and a note.
 type conversationFixture struct{ conversation, turn, note string }
 
 var missingConversation = conversationFixture{conversation: "conv_none", turn: "run_none", note: "note_none"}
 
-// createConversationFixture makes a conversation with a turn that waits.
+// createConversationFixture creates a conversation with a waiting turn, and a note.
 func createConversationFixture(t *testing.T, h *reevetest.Host, agent string) (x conversationFixture) {
 	t.Helper()
 	x.conversation = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",

@@ -18,7 +18,7 @@ import (
 	"reeve/reevetest"
 )
 
-// queryValue reads one value from the database behind Reeve's back.
+// queryValue reads one value from the database directly, not through the server.
 func (env testEnv) queryValue(t *testing.T, query string, args ...any) (v any) {
 	t.Helper()
 	db := env.openDatabase(t)
@@ -29,7 +29,7 @@ func (env testEnv) queryValue(t *testing.T, query string, args ...any) (v any) {
 	return v
 }
 
-// openDatabase opens the database that a server uses, as another program would.
+// openDatabase opens a separate connection to the database of the server.
 func (env testEnv) openDatabase(t *testing.T) *sql.DB {
 	t.Helper()
 	driver, source := "sqlite", "file:"+filepath.Join(env.cfg.Dir, "reeve.db")+"?_pragma=busy_timeout(5000)"
@@ -43,7 +43,7 @@ func (env testEnv) openDatabase(t *testing.T) *sql.DB {
 	return db
 }
 
-// exec changes the database behind Reeve's back, as a failing disk or somebody's editor does.
+// exec changes the database directly, as a failing disk or another program could. It fails the test if no row changes.
 func (env testEnv) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
 	db := env.openDatabase(t)
@@ -57,7 +57,7 @@ func (env testEnv) exec(t *testing.T, query string, args ...any) {
 	}
 }
 
-// parkCall makes a call that waits for a person, and gives its operation and approval.
+// parkCall makes a call that waits for approval and returns its result.
 func parkCall(t *testing.T, h *reevetest.Host, agent, path string) reeve.Result {
 	t.Helper()
 	res := h.Call(agent, "file_write", object{"path": path, "content": "a"})
@@ -91,7 +91,7 @@ func waitForFirstRun(t *testing.T, h *reevetest.Host, agent string) reeve.Run {
 	return reeve.Run{}
 }
 
-// wantCorrupt checks that an answer is the error of a row that cannot be read, and that it names the row and the
+// wantCorrupt checks that a response is the error of a corrupt row. The error must name the row and refer to reeve
 // doctor.
 func wantCorrupt(t *testing.T, a reevetest.Reply, table, id string) {
 	t.Helper()
@@ -102,13 +102,13 @@ func wantCorrupt(t *testing.T, a reevetest.Reply, table, id string) {
 	}
 }
 
-// getCorruptRows reads what the doctor says of rows.
+// getCorruptRows returns the doctor's report on corrupt rows.
 func getCorruptRows(t *testing.T, h *reevetest.Host) string {
 	t.Helper()
 	return strings.Join(getDoctorProblems(t, h, "rows"), "; ")
 }
 
-// wantReportedCorrupt checks that the doctor names a row.
+// wantReportedCorrupt checks that the doctor reports a row as corrupt.
 func wantReportedCorrupt(t *testing.T, h *reevetest.Host, table, id string) {
 	t.Helper()
 	if said := getCorruptRows(t, h); !strings.Contains(said, `row "`+id+`" in table `+table+` cannot be read`) {
@@ -116,14 +116,14 @@ func wantReportedCorrupt(t *testing.T, h *reevetest.Host, table, id string) {
 	}
 }
 
-// reloadGate makes the gate read again what it judges calls by.
+// reloadGate makes the gate reload its cached agents, tools and limits, by defining a tool.
 func reloadGate(t *testing.T, h *reevetest.Host) {
 	t.Helper()
 	defineTool(t, h, object{"id": "fresh_" + reeve.RandomSecret(4)})
 }
 
-// A single read and a list of a row that cannot be read fail and name the row; the doctor lists it, and says nothing of
-// it once it is corrected.
+// Reading or listing a corrupt row fails with an error that names the row. The doctor reports the row until it is
+// corrected.
 func TestI09_CorruptRowIsReported(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -165,7 +165,7 @@ func TestI09_CorruptRowIsReported(t *testing.T) {
 			{"timers", "id", schedule.ID, "on_behalf_of", "{", []string{"/api/schedules/" + schedule.ID,
 				"/api/schedules"}},
 		}
-		if env.cfg.Database == "" { // where a column of numbers takes anything
+		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			cases = append(cases, struct {
 				table, key, id, column string
 				value                  any
@@ -192,8 +192,8 @@ func TestI09_CorruptRowIsReported(t *testing.T) {
 	})
 }
 
-// An agent whose row cannot be read does nothing, whatever the row may have allowed. The server starts, other agents
-// act, and so does this one once its row is corrected.
+// An agent with a corrupt row cannot act, because its row might forbid it. The server starts and other agents act. The
+// agent can act again once its row is corrected.
 func TestI09_CorruptAgentCannotAct(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -203,7 +203,7 @@ func TestI09_CorruptAgentCannotAct(t *testing.T) {
 			{"policy", `{"tools":{"file_list":"never"}}`}, {"policy", `{} {}`}, {"categories", ""},
 			{"categories", "{}"}, {"config", ""}, {"config", "[]"},
 			{"lifecycle", "zzz"}, {"mode", ""}, {"kind", "Not A Kind"}, {"clock", "{"}}
-		if env.cfg.Database == "" { // where a column of numbers takes anything
+		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			cases = append(cases, struct{ column, value string }{"stopped_at", "x"},
 				struct{ column, value string }{"throttle_ms", "x"})
 		}
@@ -253,14 +253,14 @@ func TestI09_CorruptAgentCannotAct(t *testing.T) {
 	})
 }
 
-// A tool whose row cannot be read is not called, and every other tool is. The row of a built-in tool is written anew at
-// the next start.
+// A tool with a corrupt row cannot be called. Other tools can. The row of a built-in tool is written again at the next
+// start.
 func TestI09_CorruptToolIsNotCalled(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t)
 		columns := []string{"parameters", "spec", "retry", "config_schema", "identity", "cost"}
-		if env.cfg.Database == "" { // where a column of numbers takes anything
+		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			columns = append(columns, "timeout_ms", "previews", "version", "created_at", "async")
 		}
 		h.Agent("coach", "file_list", "file_read")
@@ -292,8 +292,8 @@ func TestI09_CorruptToolIsNotCalled(t *testing.T) {
 	})
 }
 
-// A corrupt limit of an agent (tool settings, profile or budget) forbids the calls that need it. Other calls still
-// work.
+// A corrupt limit of an agent (tool settings, profile or budget) denies the calls that need it. Other agents can still
+// make calls.
 func TestI09_CorruptLimitDeniesCalls(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -313,7 +313,7 @@ func TestI09_CorruptLimitDeniesCalls(t *testing.T) {
 			{"budgets", "limit_calls", "subject", "agent:" + hurt.ID, "agent:" + hurt.ID, []any{-1}},
 			{"budgets", "used_calls", "subject", "agent:" + hurt.ID, "agent:" + hurt.ID, []any{-9000000000000000000}},
 		}
-		if env.cfg.Database == "" { // where a column of numbers takes anything
+		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			cases[2].values = append(cases[2].values, "x", 1.5)
 			cases[3].values = append(cases[3].values, "x", []byte{0})
 		}
@@ -359,7 +359,7 @@ func TestG17_BudgetUseAtMaximum(t *testing.T) {
 	})
 }
 
-// A secret is taken out of what is shown, also when something else of its row cannot be read.
+// The value of a secret is redacted even if another column of its row is corrupt.
 func TestI09_SecretInCorruptRowIsRedacted(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -374,8 +374,8 @@ func TestI09_SecretInCorruptRowIsRedacted(t *testing.T) {
 	wantCorrupt(t, h.Do("GET", "/api/secrets", nil), "secrets", "WORD")
 }
 
-// An operation that cannot be read is not carried out, and holds up no other. The log names it once, the doctor as long
-// as it is so.
+// An operation with a corrupt row is not executed and does not block others. The log names the row once. The doctor
+// reports it until it is corrected.
 func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -384,7 +384,7 @@ func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 		h := env.start(t)
 		createAskingAgents(t, h, "hurt", "well")
 		values := map[string]any{"spent": "x", "undo": "{"}
-		if env.cfg.Database == "" { // where a column of numbers takes anything
+		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			values["tries"], values["created_at"], values["deferred"], values["timeout_at"],
 				values["next_attempt_at"] = "x", "x", "x", "x", "x"
 		}
@@ -395,7 +395,7 @@ func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 			env.exec(t, `UPDATE calls SET `+column+` = $1 WHERE id = $2`, value, res.CallID)
 			bad = append(bad, res.CallID)
 		}
-		// whose approval is over, which is found before anything is taken up
+		// The approval of this call has expired.
 		late := parkCall(t, h, "hurt", "/shared/late")
 		env.exec(t, `UPDATE approvals SET expires_at = 1 WHERE id = $1`, late.ApprovalID)
 		env.exec(t, `UPDATE calls SET spent = 'x' WHERE id = $1`, late.CallID)
@@ -422,7 +422,7 @@ func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 	})
 }
 
-// A schedule or a wake that cannot be read is disabled or skipped, and holds up no other.
+// A corrupt schedule is disabled and a corrupt wake is skipped. Neither blocks others.
 func TestI09_CorruptWakeDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -434,7 +434,7 @@ func TestI09_CorruptWakeDoesNotBlockOthers(t *testing.T) {
 					"cadence_value": "0 7 * * *"})).ID
 		}
 		columns := map[string][]string{"timers": {"on_behalf_of"}, "wakes": {"on_behalf_of"}}
-		if env.cfg.Database == "" { // where a column of numbers takes anything
+		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			columns["timers"] = append(columns["timers"], "next_at", "failures", "missed", "last_at", "created_at")
 			columns["wakes"] = append(columns["wakes"], "due_at", "scheduled_at", "created_at")
 		}
@@ -472,7 +472,7 @@ func TestI09_CorruptWakeDoesNotBlockOthers(t *testing.T) {
 	})
 }
 
-// A run with a corrupt row is not resumed. Other runs are.
+// A run with a corrupt row is not resumed. Other runs are resumed.
 func TestI09_CorruptRunDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -484,7 +484,7 @@ func TestI09_CorruptRunDoesNotBlockOthers(t *testing.T) {
 			ids[agent] = waitForFirstRun(t, h, agent).ID
 		}
 		h.Stop()
-		for _, agent := range []string{"hurt", "well"} { // as a server that is gone left them
+		for _, agent := range []string{"hurt", "well"} { // as a killed server leaves them
 			env.exec(t, `UPDATE runs SET state = 'running', owner = '', finished_at = 0 WHERE id = $1`, ids[agent])
 			env.exec(t, `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn, lane, seen)
 				SELECT id, agent_id, session_id, '', 0, '', 0 FROM runs WHERE id = $1`, ids[agent])
@@ -499,7 +499,7 @@ func TestI09_CorruptRunDoesNotBlockOthers(t *testing.T) {
 	})
 }
 
-// A run ends also when what it spent cannot be read.
+// A run can be cancelled even if one of its messages is corrupt.
 func TestI09_RunEndsDespiteCorruptMessage(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -522,7 +522,7 @@ func TestI09_RunEndsDespiteCorruptMessage(t *testing.T) {
 	})
 }
 
-// A server starts with a workspace that cannot be read. Nothing in it goes on; the others do.
+// A server starts with a corrupt workspace. Nothing runs in that workspace. Other workspaces work.
 func TestI09_CorruptWorkspaceIsStopped(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -552,7 +552,7 @@ func TestI09_CorruptTokenIsInvalid(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t)
 		values := map[string]any{"user_name": "", "role": ""}
-		if env.cfg.Database == "" { // where a column of numbers takes anything
+		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			values["expires_at"], values["revoked_at"] = "x", "x"
 		}
 		for column, value := range values {
@@ -569,7 +569,7 @@ func TestI09_CorruptTokenIsInvalid(t *testing.T) {
 	})
 }
 
-// A run that cannot be read is not said to be gone, as a plan or a response either: somebody would plan, or ask, again.
+// A corrupt run, plan or response is reported as an error, not as missing. A client would repeat a missing one.
 func TestI09_CorruptRunIsNotReportedMissing(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -593,7 +593,7 @@ func TestI09_CorruptRunIsNotReportedMissing(t *testing.T) {
 	}
 }
 
-// An approval that shows another call than the one that would run is refused, and can be denied.
+// An approval whose stored call differs from the call that would run cannot be granted. It can be denied.
 func TestG15_ApprovalMustMatchItsCall(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {

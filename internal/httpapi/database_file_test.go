@@ -16,8 +16,9 @@ import (
 	"reeve/reevetest"
 )
 
-// A database whose file is moved away, replaced or cut off under a server answers as before, and what it takes is found
-// by no later start: changes are refused, and readiness and doctor say why. Put back, it goes on.
+// If the database file is moved, replaced or truncated while the server runs, reads may still work, but a later start
+// would not find new changes. The server refuses changes, and readiness and doctor report the reason. Once the file is
+// back, changes work again.
 func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, file string) (mend func()){
@@ -40,12 +41,12 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 			b, err := os.ReadFile(file)
 			must(t, err)
 			must(t, os.Truncate(file, int64(len(b)/2)))
-			return func() { must(t, os.Truncate(file, int64(len(b)))) } // what was cut off is lost all the same
+			return func() { must(t, os.Truncate(file, int64(len(b)))) } // the data stays lost
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Started twice, so that the file holds what the log did.
+			// The first server copies its WAL into the database file when it stops.
 			env := newTestEnv(t)
 			first := env.start(t)
 			first.Agent("clerk")
@@ -57,7 +58,7 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 					api.CallRequest{Tool: "write_file", Args: []byte(`{"path":"a","content":"b"}`)})
 			}
 			call(http.StatusOK, nil)
-			// every reader has the file open: what is read is answered as before
+			// After these requests, every reader of the pool has the file open.
 			for range 2 * max(4, runtime.NumCPU()) {
 				h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
 			}
@@ -72,7 +73,7 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 			if !strings.Contains(p.Detail, "reeve.db") {
 				t.Errorf("readyz: %+v", p)
 			}
-			if name != "cut off" { // of which nothing can be read any more
+			if name != "cut off" { // a truncated database cannot be read
 				var up api.DoctorReport
 				h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
 				for _, c := range up.Checks {
@@ -90,8 +91,8 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 	}
 }
 
-// A log without its database, or beside another, holds all that was not yet copied into it. SQLite would delete it, or
-// write it into the other: the server does not start, and does when the database is back.
+// A WAL without its database, or next to another database, has changes that are stored nowhere else. SQLite would
+// delete the WAL or apply it to the other database. The server does not start until the database is back.
 func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(h *reevetest.Host, file string) error{
@@ -101,7 +102,7 @@ func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 		"no database": func(h *reevetest.Host, file string) error {
 			return os.WriteFile(file, bytes.Repeat([]byte{0xa5}, 64<<10), 0o600)
 		},
-		"cut off": func(h *reevetest.Host, file string) error { // by a page that the log does not hold
+		"cut off": func(h *reevetest.Host, file string) error { // by one page that is not in the WAL
 			b, err := os.ReadFile(file + ".moved")
 			if err != nil {
 				return err
@@ -111,7 +112,7 @@ func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Started twice, so that the file holds what the log did.
+			// The first server copies its WAL into the database file when it stops.
 			env := newTestEnv(t)
 			first := env.start(t)
 			first.Agent("writer")
@@ -119,7 +120,7 @@ func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 			live := env.start(t)
 			live.Agent("clerk")
 			from, file := filepath.Join(live.Dir(), "reeve.db"), filepath.Join(t.TempDir(), "reeve.db")
-			for _, ending := range []string{"", "-wal"} { // as a crash leaves them
+			for _, ending := range []string{"", "-wal"} { // copied as a crash leaves them
 				b, err := os.ReadFile(from + ending)
 				must(t, err)
 				must(t, os.WriteFile(file+ending, b, 0o600))
@@ -148,8 +149,8 @@ func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 	}
 }
 
-// A crash while the log is copied into the database leaves a file that is shorter than its first page says. The log
-// holds the rest, and the server starts.
+// A crash during a checkpoint leaves a database file that is shorter than its first page says. The WAL has the other
+// pages, so the server starts.
 func TestDatabaseFile_CrashDuringCheckpoint(t *testing.T) {
 	t.Parallel()
 	live := startServer(t)
@@ -163,7 +164,7 @@ func TestDatabaseFile_CrashDuringCheckpoint(t *testing.T) {
 	must(t, err)
 	log, err := os.ReadFile(from + "-wal")
 	must(t, err)
-	// The last first page of the log is what would be copied: with the size that the database has by then.
+	// A checkpoint copies the newest version of page 1 from the WAL. That page has the new size of the database.
 	const page, frame = 4096, 24 + 4096
 	for at := 32; at+frame <= len(log); at += frame {
 		if binary.BigEndian.Uint32(log[at:]) == 1 && bytes.Equal(log[at+8:at+16], log[16:24]) {

@@ -23,7 +23,7 @@ import (
 	"reeve/reevetest"
 )
 
-// watchCommits lets somebody see each commit of the Reeve that is started there, before and after it.
+// watchCommits returns a pointer to a function that the next server calls before and after each commit.
 func (env *testEnv) watchCommits() *atomic.Pointer[func(after bool)] {
 	watch := &atomic.Pointer[func(after bool)]{}
 	told := func(after bool) func() {
@@ -37,7 +37,8 @@ func (env *testEnv) watchCommits() *atomic.Pointer[func(after bool)] {
 	return watch
 }
 
-// After a disconnect at any point of a request, repeating it with the same key finds the change made exactly once.
+// If the client disconnects at any point of a request and repeats it with the same key, the change is made exactly
+// once.
 func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -63,8 +64,7 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 		"/api/agents": func(name string) object { return object{"name": name} },
 	}
 	for path, body := range posts {
-		// The key is taken in the first commit. The change is made and its answer kept in the second, which is the
-		// last.
+		// The first commit claims the key. The second and last commit makes the change and stores the response.
 		for commit := 1; commit <= 2; commit++ {
 			for _, after := range []bool{false, true} {
 				name := fmt.Sprintf("c%d-%v", commit, after)
@@ -77,7 +77,7 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 					t.Fatal(err)
 				}
 				n, gone := 0, false
-				leave := func(is bool) { // the store's writer, which is one
+				leave := func(is bool) { // called by the only writer of the store, so no lock is needed
 					if !is {
 						n++
 					}
@@ -86,7 +86,7 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 					}
 					gone = true
 					_ = conn.Close()
-					<-(<-began).Done() // the server has noticed
+					<-(<-began).Done() // wait until the server notices
 				}
 				watch.Store(&leave)
 				if _, err := fmt.Fprintf(conn,
@@ -113,8 +113,9 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 	}
 }
 
-// Whatever a request changes, its answer is known when that is committed: nothing is read after that whose failure
-// would say that nothing was changed, and give the key back. A caller who goes away at that moment fails every read.
+// The response of a request is complete when its change is committed. A read after the commit could fail, and the
+// client would be told that nothing changed. The test cancels the request at the commit, so that every later read
+// fails.
 func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -122,7 +123,7 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	h := env.start(t, testTools()...)
 	x := createFixture(t, h)
 	h.Agent("other")
-	// who is to be a participant
+	// The sample of addParticipant adds this user.
 	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member})
 	posts := map[string]sample{}
 	for _, o := range filterSampled(loadOpenAPI(t, h).operations()) {
@@ -131,17 +132,17 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 		}
 	}
 	for _, id := range []string{
-		"deliverResult",                      // nobody waits for one
-		"undoOperation",                      // it cannot be undone
-		"playgroundChat",                     // whose client ends it
-		"acceptChangeSet", "rejectChangeSet", // which decide on each item by itself
+		"deliverResult",                      // no call waits for a result
+		"undoOperation",                      // the tool has no undo
+		"playgroundChat",                     // a disconnect cancels it
+		"acceptChangeSet", "rejectChangeSet", // each item has its own commit
 	} {
 		delete(posts, id)
 	}
 	posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 	posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 		"config": object{}}}
-	for _, id := range slices.Sorted(maps.Keys(posts)) { // the kill switch comes after what it would stop
+	for _, id := range slices.Sorted(maps.Keys(posts)) { // sorted, so that stop comes after the requests that it would refuse
 		s := posts[id]
 		text, ok := s.body.(string)
 		if !ok {
@@ -180,7 +181,7 @@ func TestI15_ClientDisconnectsDuringInboxRemoval(t *testing.T) {
 	h := env.start(t)
 	v := decode[reeve.MailImport](t, h.Want(201, nil, "POST", "/api/mail/imports", object{"source": "box"}))
 	var lines strings.Builder
-	for i := range 1500 { // more than are removed at once
+	for i := range 1500 { // more than one transaction deletes
 		lines.WriteString(encodeMailLine(object{"message_id": fmt.Sprint(i), "inbox": "box"}))
 	}
 	h.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/batches?position=1", lines.String())
@@ -208,7 +209,7 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
 	watch := env.watchCommits()
-	h := env.start(t) // which serves no turns
+	h := env.start(t) // runs no turns
 	h.Agent("coach")
 	began, ended := make(chan context.Context, 1), make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -227,7 +228,7 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 			}
 			gone = true
 			cancel()
-			<-(<-began).Done() // the server has noticed
+			<-(<-began).Done() // wait until the server notices
 		}
 		watch.Store(&leave)
 		r, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/completions",
@@ -255,7 +256,7 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 	}
 }
 
-// conditionContext is a request's context that is over when something has happened.
+// conditionContext is a context that is cancelled as soon as isDone returns true.
 type conditionContext struct {
 	context.Context
 	isDone func() bool
@@ -309,11 +310,12 @@ func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	}
 }
 
-// waitingRequest asks for turns that nobody serves, in each of the ways in which a client waits for one to its end.
+// waitingRequest is a request whose response comes at the end of a turn. The test server runs no turns, so the client
+// waits.
 type waitingRequest struct {
 	path      string
 	body      object
-	errorMark string // how the end of a stream is told; empty means that the whole answer is waited for
+	errorMark string // text in a stream that reports an error; empty if the response is not a stream
 }
 
 func waitingRequests() []waitingRequest {
@@ -326,8 +328,8 @@ func waitingRequests() []waitingRequest {
 		{"/api/playground/sessions/s1/chat", object{"agentId": "coach", "message": "hi"}, "event: recoverable-error"}}
 }
 
-// send begins one, and gives its answer once that is there. It returns when the turn is committed or, of one that
-// streams, when the stream has begun.
+// send sends the request and returns a channel that receives the response. It returns when the turn is committed or,
+// for a stream, when the stream has begun.
 func (a waitingRequest) send(t *testing.T, h *reevetest.Host, watch *atomic.Pointer[func(after bool)],
 	token string) <-chan *httptest.ResponseRecorder {
 	t.Helper()
@@ -362,7 +364,7 @@ func (a waitingRequest) send(t *testing.T, h *reevetest.Host, watch *atomic.Poin
 	return got
 }
 
-// flushRecorder is a recorder that may take its time, and says when it hears something.
+// flushRecorder is a response recorder that accepts write deadlines and calls onFlush on each flush.
 type flushRecorder struct {
 	*httptest.ResponseRecorder
 	onFlush func()
@@ -378,7 +380,7 @@ func TestW23_StoppingServerNotifiesWaitingClients(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
 	watch := env.watchCommits()
-	h := env.start(t) // which serves no turns
+	h := env.start(t) // runs no turns
 	h.Agent("coach")
 	var got []<-chan *httptest.ResponseRecorder
 	for _, a := range waitingRequests() {

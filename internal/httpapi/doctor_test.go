@@ -10,7 +10,7 @@ import (
 	"reeve/reevetest"
 )
 
-// getDoctorProblems gives what the doctor says is wrong with a part.
+// getDoctorProblems returns the problems that the doctor reports for a check, or nil.
 func getDoctorProblems(t *testing.T, h *reevetest.Host, part string, who ...string) []string {
 	t.Helper()
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil, who...)).Checks {
@@ -21,7 +21,7 @@ func getDoctorProblems(t *testing.T, h *reevetest.Host, part string, who ...stri
 	return nil
 }
 
-// The doctor names the schedules that do not fire any more, and why, to those who may see them.
+// The doctor lists disabled schedules with the reason, to users who may see them.
 func TestO13_DoctorListsDisabledSchedules(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {

@@ -9,9 +9,8 @@ import (
 	"reeve/api"
 )
 
-// The list of held work names everything that goes on, but shows what it is about only to those who could read it
-// elsewhere: another user's goal, input, turn or request to nobody but owners, and what looks like a secret in a
-// waiting call to nobody who may not decide on it.
+// The list of held work has an entry for all work, but hides private text. Only owners see another user's goal, input,
+// turn or request. Only users who may decide on a waiting call see values in it that look like secrets.
 func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {

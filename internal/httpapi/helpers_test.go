@@ -22,12 +22,12 @@ import (
 	"reeve/reevetest"
 )
 
-// testEnv is a place to start a Reeve in, and to start it again.
+// testEnv is a data directory and a database in which a test starts one server after another.
 type testEnv struct{ cfg host.Config }
 
 func newTestEnv(t *testing.T) testEnv { return testEnv{host.Config{Dir: t.TempDir()}} }
 
-// onBothEngines runs a test on both engines. Without PostgreSQL it fails: run it by way of scripts/postgres.
+// onBothEngines runs a test on SQLite and on PostgreSQL. It fails without PostgreSQL, which scripts/postgres starts.
 func onBothEngines(t *testing.T, f func(t *testing.T, env testEnv)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, newTestEnv(t)) })
 	t.Run("postgres", func(t *testing.T) {
@@ -35,7 +35,7 @@ func onBothEngines(t *testing.T, f func(t *testing.T, env testEnv)) {
 	})
 }
 
-// start serves a Reeve there. Every answer it gives is checked against its own OpenAPI document.
+// start starts a server. Every response is checked against the server's OpenAPI document.
 func (env testEnv) start(t *testing.T, tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
 	h := reevetest.StartWith(t, env.cfg, tools...)
@@ -72,7 +72,7 @@ func loadOpenAPI(t *testing.T, h *reevetest.Host) *openAPIDoc {
 	return &openAPIDoc{tree: v.(map[string]any), compiler: c, compiled: map[string]*jsonschema.Schema{}}
 }
 
-// compileSchema compiles the schema at a place in the document.
+// compileSchema compiles the schema at a JSON pointer in the document.
 func (d *openAPIDoc) compileSchema(pointer ...string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,7 +106,7 @@ func (d *openAPIDoc) operations() []operation {
 	return out
 }
 
-// findOperation gives the operation that a request is for.
+// findOperation returns the operation that handles a request.
 func (d *openAPIDoc) findOperation(r *http.Request) (operation, bool) {
 	for _, o := range d.operations() {
 		if o.matches(r.Method, r.URL.EscapedPath()) {
@@ -116,7 +116,7 @@ func (d *openAPIDoc) findOperation(r *http.Request) (operation, bool) {
 	return operation{}, false
 }
 
-// matches tells whether a request is for the operation.
+// matches reports whether the operation handles requests with a method and path.
 func (o operation) matches(method, path string) bool {
 	have, want := strings.Split(path, "/"), strings.Split(o.path, "/")
 	match := o.method == method && len(have) == len(want)
@@ -126,7 +126,7 @@ func (o operation) matches(method, path string) bool {
 	return match
 }
 
-// checkingTransport is a transport that compares every answer with the document.
+// checkingTransport is a transport that checks every response against the OpenAPI document.
 type checkingTransport struct {
 	t    *testing.T
 	next http.RoundTripper
@@ -142,7 +142,7 @@ func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = res.Body.Close()
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	if err != nil {
-		return res, nil // the caller finds out too
+		return res, nil // the caller gets the error when it reads the body
 	}
 	if why := c.doc.describeMismatch(r, res, body); why != "" {
 		c.t.Errorf("%s %s: status %d: %s: %.400s", r.Method, r.URL.Path, res.StatusCode, why, body)
@@ -150,7 +150,7 @@ func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// describeMismatch says what about an answer is not as documented.
+// describeMismatch returns how a response differs from the document, or an empty string.
 func (d *openAPIDoc) describeMismatch(r *http.Request, res *http.Response, body []byte) string {
 	o, ok := d.findOperation(r)
 	if !ok {
@@ -188,7 +188,7 @@ func (d *openAPIDoc) describeMismatch(r *http.Request, res *http.Response, body 
 	return ""
 }
 
-// wantProblem checks that a response is a complete problem document, and returns it.
+// wantProblem checks that a response is a complete problem document with a status and code, and returns it.
 func wantProblem(t *testing.T, r reevetest.Reply, status int, code reeve.Code) api.Problem {
 	t.Helper()
 	var p api.Problem
@@ -215,7 +215,7 @@ func wantProblem(t *testing.T, r reevetest.Reply, status int, code reeve.Code) a
 	return p
 }
 
-// wantFieldError is refused of input that is wrong, at a path.
+// wantFieldError checks that a response is a validation problem with an error at a path.
 func wantFieldError(t *testing.T, r reevetest.Reply, path string) {
 	t.Helper()
 	for _, f := range wantProblem(t, r, 400, reeve.Validation).Errors {
@@ -234,7 +234,7 @@ func createToken(t *testing.T, h *reevetest.Host, role reeve.Role, workspaces ..
 	return made.Token
 }
 
-// withToken returns the headers of a request with another token, optionally in another workspace.
+// withToken returns the headers of a request with a token, optionally in another workspace.
 func withToken(token string, workspace ...string) []string {
 	out := []string{"Authorization", "Bearer " + token}
 	if len(workspace) > 0 {
@@ -243,7 +243,7 @@ func withToken(token string, workspace ...string) []string {
 	return out
 }
 
-// writeSharedFiles writes files where file_search looks.
+// writeSharedFiles writes files to the shared directory of a workspace.
 func writeSharedFiles(t *testing.T, h *reevetest.Host, workspace string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -257,13 +257,14 @@ func writeSharedFiles(t *testing.T, h *reevetest.Host, workspace string, files m
 	}
 }
 
-// snapshotPaths are the routes that together show all that a workspace has.
+// snapshotPaths are the routes that together list the entries of a workspace.
 var snapshotPaths = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?limit=500",
 	"/api/approvals?limit=500",
 	"/api/proposals?limit=500", "/api/inbox", "/api/profiles", "/api/budgets",
 	"/api/tokens", "/api/secrets", "/api/workspaces"}
 
-// takeSnapshot is all that a workspace shows, to be compared with a later one.
+// takeSnapshot returns the responses of snapshotPaths and the tools and messages of each agent, to compare with a later
+// snapshot.
 func takeSnapshot(t *testing.T, h *reevetest.Host, headers ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -283,7 +284,7 @@ func takeSnapshot(t *testing.T, h *reevetest.Host, headers ...string) string {
 	return b.String()
 }
 
-// wantUnchanged compares two pictures and says where they part.
+// wantUnchanged checks that two snapshots are equal, and reports the first difference.
 func wantUnchanged(t *testing.T, before, after string) {
 	t.Helper()
 	i := 0
@@ -305,7 +306,7 @@ func decode[T any](t *testing.T, r reevetest.Reply) (v T) {
 	return v
 }
 
-// Tools of the tests' own, one for each way a call can end.
+// newTool returns a tool that accepts any arguments.
 func newTool(id string, effect reeve.Effect, tier reeve.Tier, f reeve.Handler) reeve.Tool {
 	return reeve.Tool{ID: id, Description: "A tool of the test's: " + id,
 		Parameters: json.RawMessage(`{"type":"object"}`), Effect: effect, Tier: tier, Handler: f}

@@ -15,7 +15,7 @@ import (
 	"reeve/reevetest"
 )
 
-// remoteServer is a server that tools call. It notes what it was sent.
+// remoteServer is a server that tools call. It records its requests.
 type remoteServer struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -63,14 +63,14 @@ func (remote *remoteServer) countRequests() int {
 	return len(remote.requests)
 }
 
-// startWithRemote starts a Reeve that may call the far server.
+// startWithRemote starts a server whose tools may call a remote server.
 func startWithRemote(t *testing.T, remote *remoteServer) (testEnv, *reevetest.Host) {
 	env := newTestEnv(t)
 	env.cfg.HTTPAllow = []string{strings.TrimPrefix(remote.URL, "http://")}
 	return env, env.start(t)
 }
 
-// orderTool is a tool that changes something at the far side.
+// orderTool returns the definition of a tool that changes something on a remote server, with the given changes.
 func orderTool(remote *remoteServer, change object) object {
 	t := object{"id": "order", "description": "Orders a thing at the far side.", "effect": "keyed",
 		"tier": "side_effecting", "category": "shop",
@@ -97,7 +97,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	wantProblem(t, h.Do("POST", "/api/tools", orderTool(remote, nil)), 409, reeve.AlreadyExists)
 	h.Agent("coach", "order")
 
-	// Without its secret it says so, and sends nothing.
+	// Without its secret the tool fails and sends nothing.
 	if r := h.Call("coach", "order", object{"item": "tea"}); !r.IsError || !strings.Contains(r.Message+r.Content,
 		"SHOP") || remote.countRequests() != 0 {
 		t.Errorf("without its secret: %+v, sent %d", r, remote.countRequests())
@@ -129,7 +129,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		t.Errorf("the same key sent it again: %+v", again)
 	}
 
-	// Arguments are checked before anything leaves.
+	// Arguments are checked before a request is sent.
 	wantFieldError(t, h.Do("POST", "/api/agents/coach/calls",
 		object{"tool": "order", "args": object{"item": "tea", "count": 0}}), "/count")
 	wantFieldError(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"count": 1}}),
@@ -138,7 +138,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		t.Error("a refused call was sent")
 	}
 
-	// A change is a new version, at work at once, and survives a restart; the id cannot change.
+	// An update creates a new version, which is used at once and after a restart. The id cannot change.
 	up := decode[api.ToolView](t, h.Want(200, nil, "PUT", "/api/tools/order",
 		orderTool(remote, object{"description": "Orders a thing, and tells all.",
 			"spec": object{"method": "POST", "url": remote.URL + "/v2/{item}",
@@ -159,7 +159,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	wantProblem(t, h.Do("PUT", "/api/tools/file_read", orderTool(remote, object{"id": "file_read"})), 409,
 		reeve.Conflict)
 
-	// What the far side echoes of the secret goes nowhere.
+	// A secret in the response of the remote server is redacted.
 	h.Want(200, nil, "PUT", "/api/tools/order",
 		orderTool(remote, object{"spec": object{"method": "POST", "url": remote.URL + "/echo",
 			"headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))
@@ -193,7 +193,7 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 	h.Want(204, nil, "PUT", "/api/secrets/SHOP", object{"value": secret})
 	member := withToken(createToken(t, h, reeve.Member))
 	plain := object{"method": "POST", "url": remote.URL + "/mine"}
-	defineTool(t, h, object{"id": "plain"}, member...) // tools without a secret are anybody's
+	defineTool(t, h, object{"id": "plain"}, member...) // a member may create tools without a secret
 	h.Want(200, nil, "PUT", "/api/tools/plain",
 		weatherTool(object{"id": "plain", "description": "Tells the weather, once more."}), member...)
 	h.Want(201, nil, "POST", "/api/tools", orderTool(remote, nil))
@@ -223,13 +223,13 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 	forbidden("PUT", "/api/tools/order",
 		orderTool(remote, object{"spec": object{"method": "POST", "url": remote.URL + "/elsewhere",
 			"headers": object{"X-Key": "${secret:SHOP}"}}}))
-	// nor is it taken out of an owner's tool
+	// A member cannot remove the secret from an owner's tool either.
 	forbidden("PUT", "/api/tools/order", orderTool(remote, object{"spec": plain}))
 	wantUnchanged(t, before, takeSnapshot(t, h))
 	if remote.countRequests() != 0 {
 		t.Errorf("%d requests were sent", remote.countRequests())
 	}
-	// What an owner made, members give to agents and call; and they may remove it, but not make it again.
+	// Members may attach, call and delete a tool that an owner created. They cannot create it again.
 	h.Want(201, nil, "POST", "/api/agents", object{"name": "coach"}, member...)
 	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "order"}, member...)
 	if res := h.Call("coach", "order", object{"item": "tea"}, member...); res.IsError {
@@ -237,7 +237,7 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 	}
 	h.Want(204, nil, "DELETE", "/api/tools/order", nil, member...)
 	forbidden("POST", "/api/tools", orderTool(remote, nil))
-	// an owner may
+	// An owner may add a secret to a tool.
 	h.Want(200, nil, "PUT", "/api/tools/plain",
 		weatherTool(object{"id": "plain", "spec": object{"method": "GET", "url": remote.URL + "/{place}",
 			"headers": object{"X-Key": "${secret:SHOP}"}}}))
@@ -246,7 +246,7 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 func TestI10_PrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	remote := newRemoteServer(t)
-	h := startServer(t) // nothing is allowed
+	h := startServer(t) // private addresses are not allowed
 	defineTool(t, h, object{"id": "local", "spec": object{"method": "GET", "url": remote.URL + "/{place}"}})
 	_, allowed := startWithRemote(t, remote)
 	defineTool(t, allowed, object{"id": "away", "spec": object{"method": "GET", "url": remote.URL + "/away?q={place}"}})
@@ -264,7 +264,7 @@ func TestI10_PrivateAddressesAreRefused(t *testing.T) {
 		r := h.Do("POST", "/api/tools",
 			weatherTool(object{"id": id, "spec": object{"method": "GET", "url": url, "query": object{"q": "place"}}}))
 		if r.Status == 400 {
-			continue // refused at once
+			continue // refused when the tool is defined
 		}
 		if r.Status != 201 {
 			t.Errorf("%s: %d %s", url, r.Status, r.Body)
@@ -338,7 +338,7 @@ func TestI10_BadDefinitions(t *testing.T) {
 	wantProblem(t, h.Do("POST", "/api/tools", weatherTool(object{"id": "file_read"})), 409, reeve.AlreadyExists)
 	wantFieldError(t, h.Do("POST", "/api/tools", weatherTool(object{"id": "reeve_own"})), "/id")
 	wantUnchanged(t, before, takeSnapshot(t, h))
-	for id, schema := range map[string]object{ // which refer to themselves, or do not say what there is, and are good
+	for id, schema := range map[string]object{ // valid: a reference to itself below a property, or properties in allOf
 		"tree": {"type": "object", "properties": object{"place": place, "inner": object{"$ref": "#"}}},
 		"way": {"type": "object", "properties": object{"place": place,
 			"inner": object{"anyOf": []object{{"$ref": "#/properties/inner"}, {"type": "string"}}}}},

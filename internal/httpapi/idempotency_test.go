@@ -23,7 +23,7 @@ import (
 
 const idempotencyKey = "Idempotency-Key"
 
-// Every POST is made once per key. Calls, wakes and turns have tests of their own.
+// Every POST makes its change once per key. Calls, wakes and turns have their own tests.
 func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -32,7 +32,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 		h := env.start(t, testTools()...)
 		x := createFixture(t, h)
 		h.Agent("other")
-		// who is to be a participant
+		// The sample of addParticipant adds this user.
 		h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody",
 			Role: reeve.Member})
 		posts := map[string]sample{}
@@ -43,7 +43,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				posts[o.id] = samples(x)[o.id]
 			}
 		}
-		delete(posts, "deliverResult") // nobody waits for one
+		delete(posts, "deliverResult") // no call waits for a result
 		posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 			"config": object{}}}
@@ -51,7 +51,8 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 		posts["undoOperation"] = sample{path: "/api/operations/" + undo.OperationID + "/undo"}
 		for id, s := range posts {
 			first := s.send(h, "POST", idempotencyKey, "key of "+id)
-			if id == "undoOperation" && first.Status == 501 { // write_file has no undo: a refusal gives the key back
+			// Write_file has no undo; a refused request releases the key.
+			if id == "undoOperation" && first.Status == 501 {
 				wantProblem(t, s.send(h, "POST", idempotencyKey, "key of "+id), 501, reeve.Unsupported)
 				continue
 			}
@@ -59,7 +60,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				t.Errorf("%s: %d %s", id, first.Status, first.Body)
 				continue
 			}
-			// G30: the transaction that makes the change keeps the answer.
+			// G30: the transaction that makes the change stores the response.
 			if after := said.containsAndReset("stored after the change"); after != multiStepPosts[id] {
 				t.Errorf("%s: response stored after the change: %v", id, after)
 			}
@@ -115,12 +116,12 @@ func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 	})
 }
 
-// multiStepPosts are the POSTs whose change is not one transaction. Made again, they finish what was begun and repeat
-// nothing.
+// multiStepPosts are the POSTs whose change needs several transactions. A repeated request makes only the steps that
+// are left.
 var multiStepPosts = map[string]bool{"undoOperation": true, "acceptChangeSet": true, "rejectChangeSet": true,
 	"mergeBranch": true, "discardBranch": true}
 
-// logBuffer is what a server has logged since it was looked at.
+// logBuffer collects the log of a server.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -132,7 +133,7 @@ func (l *logBuffer) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// containsAndReset tells whether something was logged, and forgets it all.
+// containsAndReset reports whether the log contains a text, and clears the log.
 func (l *logBuffer) containsAndReset(what string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,19 +150,19 @@ func TestIdempotencyKey_Scope(t *testing.T) {
 	body := object{"name": "coach"}
 	first := h.Want(201, nil, "POST", "/api/agents", body, idempotencyKey, "k")
 
-	// The same request, written another way.
+	// The same JSON with other white space is the same request.
 	spaced := h.Want(201, nil, "POST", "/api/agents", `{ "name" : "coach" }`, idempotencyKey, "k")
 	if string(spaced.Body) != string(first.Body) {
 		t.Errorf("got %s, want %s", spaced.Body, first.Body)
 	}
-	// Another token, workspace, route or key is another request.
+	// A request with another token, workspace, route or key is a different request.
 	wantProblem(t, h.Do("POST", "/api/agents", body, append(withToken(other), idempotencyKey, "k")...), 409,
 		reeve.AlreadyExists)
 	h.Want(201, nil, "POST", "/api/agents", body, "X-Workspace-Id", "beta", idempotencyKey, "k")
 	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "file_read"}, idempotencyKey, "k")
 	wantProblem(t, h.Do("POST", "/api/agents", body, idempotencyKey, "k2"), 409, reeve.AlreadyExists)
 
-	// A refusal gives the key back: once what was wrong is put right the same request goes through.
+	// A refused request releases the key. The same request succeeds once the cause is removed.
 	wantProblem(t, h.Do("POST", "/api/agents/later/tools", object{"tool_id": "file_read"}, idempotencyKey, "later"),
 		404,
 		reeve.NotFound)
@@ -173,7 +174,7 @@ func TestIdempotencyKey_Scope(t *testing.T) {
 	wantFieldError(t, h.Do("POST", "/api/agents", object{"name": "long"}, idempotencyKey, strings.Repeat("k", 256)),
 		"header/Idempotency-Key")
 	h.Stop()
-	h = env.start(t) // it holds over a restart
+	h = env.start(t) // keys are kept over a restart
 	if again := h.Want(201, nil, "POST", "/api/agents", body, idempotencyKey,
 		"k"); string(again.Body) != string(first.Body) {
 		t.Errorf("after a restart: %s", again.Body)
@@ -211,7 +212,7 @@ func TestIdempotencyKey_ConcurrentRequests(t *testing.T) {
 	})
 }
 
-// A batch's key makes each of its calls once, and so does a call's own.
+// Each call of a batch is made once per key of the batch. A single call is made once per key too.
 func TestIdempotencyKey_Calls(t *testing.T) {
 	t.Parallel()
 	h := startServer(t, testTools()...)
@@ -292,9 +293,9 @@ func TestIdempotencyKey_BelongsToOneSession(t *testing.T) {
 	}
 }
 
-// A crash before the change is committed leaves a key without an answer. The same request then makes the change;
-// another request with the key is refused. Such a key of an older version, whose change may have been made, is refused
-// for a day.
+// A crash before the change is committed leaves a key without a response. The same request then makes the change, and
+// another request with the key is refused. A key without a claim was left by an older version, which may have made the
+// change. It is refused for a day.
 func TestG30_KeyClaimedBeforeCrashIsRetried(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -344,7 +345,7 @@ func TestG30_InProgressNeedsALiveProcess(t *testing.T) {
 	})
 }
 
-// restartAfter stops a Reeve, changes what it has stored, and starts it again.
+// restartAfter stops a server, runs queries on its database, and starts it again.
 func (env testEnv) restartAfter(t *testing.T, h *reevetest.Host, queries ...string) *reevetest.Host {
 	t.Helper()
 	h.Stop()
@@ -352,7 +353,7 @@ func (env testEnv) restartAfter(t *testing.T, h *reevetest.Host, queries ...stri
 	return env.start(t)
 }
 
-// execQueries changes what is stored, past the server.
+// execQueries runs queries on the database directly, not through the server.
 func (env testEnv) execQueries(t *testing.T, queries ...string) {
 	t.Helper()
 	var e store.Engine

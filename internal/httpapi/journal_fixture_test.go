@@ -8,20 +8,21 @@ import (
 	"reeve/reevetest"
 )
 
-// journalFixture names one thing of each kind in the journal. What a request would use up has one of its own.
+// journalFixture has the ids of one journal entry of each kind. A request that deletes or closes an entry has an entry
+// of its own.
 type journalFixture struct {
 	category, spare, label, task, closing, list, target, item, splitting, part, entry, block string
 }
 
-// missingJournal names things that are not there.
+// missingJournal has ids that do not exist.
 var missingJournal = journalFixture{"cat_none", "cat_none", "label_none", "task_none", "task_none", "list_none",
 	"list_other",
 	"item_none", "list_none", "item_none", "time_none", "block_none"}
 
-// planDay is the day that has a plan.
+// planDay is the date of the day plan.
 const planDay = "2026-02-18"
 
-// createJournalFixture gives the workspace default one of each.
+// createJournalFixture creates one journal entry of each kind in the default workspace.
 func createJournalFixture(h *reevetest.Host) (x journalFixture) {
 	h.T.Helper()
 	make := func(path string, body any) string {
@@ -59,7 +60,7 @@ func (x journalFixture) newBlock() object {
 	return object{"category_id": x.category, "start_time": planDay + "T09:00:00Z", "end_time": planDay + "T10:00:00Z"}
 }
 
-// mask hides the names of things in a text.
+// mask replaces the ids of the fixture in a text.
 func (x journalFixture) mask(s string) string {
 	for v, i := reflect.ValueOf(x), 0; i < v.NumField(); i++ {
 		s = strings.ReplaceAll(s, v.Field(i).String(), "#")
@@ -67,7 +68,7 @@ func (x journalFixture) mask(s string) string {
 	return s
 }
 
-// samples has one request for every operation of the journal.
+// samples returns one request for every operation of the journal, by operation id.
 func (x journalFixture) samples() map[string]sample {
 	const viewer, member, j = reeve.Viewer, reeve.Member, "/api/journal/"
 	plan := j + "plans/" + planDay

@@ -9,12 +9,12 @@ import (
 	"reeve/reevetest"
 )
 
-// mailFixture names an inbox and imports.
+// mailFixture has the ids of an inbox and two imports.
 type mailFixture struct{ inbox, open, ending string }
 
 var missingMail = mailFixture{inbox: "nobody", open: "imp_none", ending: "imp_none"}
 
-// createMailFixture imports a mail.
+// createMailFixture starts two imports, one with a mail.
 func createMailFixture(t *testing.T, h *reevetest.Host) (x mailFixture) {
 	t.Helper()
 	x.inbox = "alpha's-inbox"
@@ -27,7 +27,7 @@ func createMailFixture(t *testing.T, h *reevetest.Host) (x mailFixture) {
 	return x
 }
 
-// encodeMailLine is a line of a batch.
+// encodeMailLine returns one line of an import batch.
 func encodeMailLine(email object) string {
 	b, err := json.Marshal(object{"email": email})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"reeve/reevetest"
 )
 
-// searchPages reads a search to its end, and lets something happen before each page but the first.
+// searchPages returns the ids of all pages of a search. It calls meanwhile before each page after the first.
 func (srv mailServer) searchPages(args object, meanwhile func(page int)) (ids []string) {
 	srv.t.Helper()
 	args = maps.Clone(args)
@@ -35,14 +35,14 @@ func (srv mailServer) searchPages(args object, meanwhile func(page int)) (ids []
 	}
 }
 
-// TestI13_SearchPages reads searches page by page. They give what one large page gives, in its order; and mail that
-// comes meanwhile neither repeats nor hides what was there.
+// The pages of a search have the same mails in the same order as one large page. Mail that arrives between two pages
+// neither repeats nor hides earlier mail.
 func TestI13_SearchPages(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		srv := newMailServer(t, env).installSample()
 		var more []object
-		for i := range 24 { // equal scores and equal dates too
+		for i := range 24 { // some with equal scores and equal dates
 			more = append(more, object{"message_id": fmt.Sprint("same", i%10, "-", i), "inbox": fmt.Sprint("box", i%3),
 				"subject": "catalogue of seeds", "body": "fernhill " + strings.Repeat("leaf ", i/3),
 				"date": fmt.Sprintf("2026-09-%02dT10:00:00Z", 1+i/4)})
@@ -74,8 +74,8 @@ func TestI13_SearchPages(t *testing.T) {
 						"inbox": "box2", "subject": "catalogue", "body": "fernhill greens",
 						"sender": "new@fernhill.example", "date": fmt.Sprintf("2026-09-%02dT11:00:00Z", 2+page%6)})
 			})
-			// By date nothing moves. What is rare, and how long mails are, is another when there is more of it, so that
-			// two in a ranked list may change places.
+			// Results by date keep their order. Ranked results depend on word frequency and mail length, which new mail
+			// changes, so two of them may swap places.
 			moved, most := 0, 0
 			if s["query"] != "" && s["query"] != "-catalogue" {
 				most = 2
@@ -96,7 +96,7 @@ func TestI13_SearchPages(t *testing.T) {
 	})
 }
 
-// A mail that a page ended with may be gone, and a cursor may be anything.
+// Invalid cursors are refused. A cursor stays valid when the last mail of its page is deleted.
 func TestI13_InvalidCursors(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -128,7 +128,7 @@ func TestI13_InvalidCursors(t *testing.T) {
 	})
 }
 
-// TestI13_SnippetsAreSafe: a mail's own markup is text; every mark is ours.
+// Markup in a mail is escaped in snippets. Every <mark> element in a snippet is a match.
 func TestI13_SnippetsAreSafe(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -160,7 +160,7 @@ func TestI13_SnippetsAreSafe(t *testing.T) {
 	})
 }
 
-// TestI16_BatchesAreAddedOnce sends batches again, and others in their place.
+// A repeated batch is added once. A different batch at the same position is refused.
 func TestI16_BatchesAreAddedOnce(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -197,15 +197,15 @@ func TestI16_BatchesAreAddedOnce(t *testing.T) {
 			reeve.Conflict)
 		stands("2", 2, 2)
 		srv.Want(200, nil, "POST", "/api/mail/imports/"+id+"/finish?position=2", nil)
-		srv.Want(200, nil, "POST", at+"?position=2&after=1", line("b")) // the answer was lost: it was taken
+		// A repeated batch succeeds after the import is finished.
+		srv.Want(200, nil, "POST", at+"?position=2&after=1", line("b"))
 		wantClientError(t, "another one after the end", srv.Do("POST", at+"?position=2&after=1", line("c")),
 			reeve.Conflict)
 		stands("2", 2, 2)
 	})
 }
 
-// TestI06_MailBelongsToItsImporter: another member neither goes on with an import, nor replaces or removes mail. Owners
-// may.
+// Only its user or an owner can continue an import, or replace or delete its mail.
 func TestI06_MailBelongsToItsImporter(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -240,7 +240,7 @@ func TestI06_MailBelongsToItsImporter(t *testing.T) {
 		if his.ID == v.ID || his.User != "bob" {
 			t.Errorf("another's is taken up: %+v", his)
 		}
-		if r := batch(his, "position=1", "b", "penguin", bob); r.Status != 200 { // adding loses nothing
+		if r := batch(his, "position=1", "b", "penguin", bob); r.Status != 200 { // any member may add mail to an inbox
 			t.Errorf("%d %s", r.Status, r.Body)
 		}
 		other := begin("t", true, bob)
@@ -250,7 +250,7 @@ func TestI06_MailBelongsToItsImporter(t *testing.T) {
 			Mailboxes; len(box) != 1 || box[0].User != "ann" || box[0].Messages != 2 {
 			t.Errorf("%+v", box)
 		}
-		// An owner may all of it.
+		// An owner may do all of this.
 		srv.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/finish?position=1", nil)
 		srv.Want(200, nil, "POST", "/api/mail/imports/"+other.ID+"/finish", nil)
 		mine := begin("u", true, ann)

@@ -18,7 +18,7 @@ import (
 	"reeve/toolbox/mail/mailbox"
 )
 
-// scanWords are the words of a text by the rule of docs/mail.md, written down a second time.
+// scanWords splits a text into folded words. It is an independent implementation of the rule in docs/mail.md.
 func scanWords(text string) []string {
 	list := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co)
@@ -29,7 +29,7 @@ func scanWords(text string) []string {
 	return list
 }
 
-// scanFold takes case and the accents of Latin letters off a word.
+// scanFold returns a word in lower case, without accents on Latin letters.
 func scanFold(word string) string {
 	var out []rune
 	for _, r := range norm.NFD.String(word) {
@@ -42,13 +42,14 @@ func scanFold(word string) string {
 	return strings.ReplaceAll(strings.ToLower(norm.NFC.String(string(out))), "ς", "σ")
 }
 
-// scannedMail is a mail as the plain scan sees it: its words by field.
+// scannedMail has the words of a mail by field.
 type scannedMail struct {
 	id     string
 	fields map[string][]string
 }
 
-// contains reports whether some words stand in a row in a field, or in any; the last may go on if prefix says so.
+// contains reports whether words follow each other in a field, or in any field if field is empty. With prefix, the last
+// word may be the beginning of a longer word.
 func (s scannedMail) contains(field string, words []string, prefix bool) bool {
 	for name, text := range s.fields {
 		if field != "" && field != name {
@@ -76,8 +77,8 @@ var (
 		"Ms. O'Neil-Núñez", "Jürgen Müller", "MULLER, Hans", "Jean-Luc  Dupont", "Policy\tDesk", "Никита Иванов"}
 )
 
-// createMixedMails makes mails of all sorts, the same each time, out of what a mail program would send: the texts are
-// quoted printable. The second list has their words.
+// createMixedMails returns n random mails and their words. The mails are the same in each run. Their bodies are
+// quoted-printable, as mail programs send them.
 func createMixedMails(t *testing.T, n int) (mails []reeve.Email, words []scannedMail) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 43))
@@ -123,7 +124,7 @@ func createMixedMails(t *testing.T, n int) (mails []reeve.Email, words []scanned
 			files = append(files, a.Name)
 		}
 		mails = append(mails, e)
-		// A row of words may go from one recipient or file to the next: each list is one text.
+		// A phrase may span two recipients or two file names, because each list is indexed as one text.
 		words = append(words, scannedMail{e.MessageID, map[string][]string{
 			"subject": scanWords(e.Subject), "body": scanWords(e.Body),
 			"from":       scanWords(e.SenderName + " <" + e.Sender + ">"),
@@ -133,7 +134,7 @@ func createMixedMails(t *testing.T, n int) (mails []reeve.Email, words []scanned
 	return mails, words
 }
 
-// searchAll gives the ids of all mails that a search finds, page by page.
+// searchAll returns the sorted ids of all mails that a search finds.
 func (srv mailServer) searchAll(args object) []string {
 	srv.t.Helper()
 	ids := []string{}
@@ -149,8 +150,8 @@ func (srv mailServer) searchAll(args object) []string {
 	}
 }
 
-// TestI13_PrefixesAndNamesMatchAsWritten compares searches with a plain scan over mails of all sorts: prefixes match
-// the beginnings of words as they are written, and names have no word forms.
+// Searches find the same mails as a scan of all mails. A prefix matches the beginning of a word as it is written, and
+// names are not stemmed.
 func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -193,7 +194,7 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 			letters := []rune(text[at])
 			start := string(letters[:1+r.IntN(len(letters))])
 			asked := []string{scanFold(start)}
-			if r.IntN(5) == 0 && at > 0 { // jane.do* is two words in a row
+			if r.IntN(5) == 0 && at > 0 { // jane.do* is a phrase of two words
 				start, asked = text[at-1]+"."+start, []string{text[at-1], asked[0]}
 			}
 			if r.IntN(3) == 0 {
@@ -202,7 +203,7 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 			check(object{"query": name(field) + start + "*"},
 				func(s scannedMail) bool { return s.contains(field, asked, true) })
 		}
-		for range 40 { // names: whole words of one, as from:, to:, and as the arguments
+		for range 40 { // whole words of names, as from:, as to:, and as arguments
 			field, argument := "from", "sender"
 			if r.IntN(2) == 0 {
 				field, argument = "to", "recipient"
@@ -213,7 +214,7 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 			check(object{"query": field + ":" + asked[0]}, keep)
 			check(object{"query": "", argument: strings.ToUpper(asked[0])}, keep)
 		}
-		// Prefixes and names together with words that have forms, which another index knows.
+		// Queries that combine prefixes and names with stemmed words, which are in another index.
 		body := func(s scannedMail, words ...string) bool {
 			return slices.ContainsFunc(words, func(w string) bool { return s.contains("", []string{w}, false) })
 		}
@@ -240,8 +241,7 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 	})
 }
 
-// TestI13_PunctuationAroundPrefix asks for a prefix among signs of all sorts, and at the end of a phrase: it stays a
-// prefix.
+// A prefix stays a prefix next to punctuation and at the end of a phrase.
 func TestI13_PunctuationAroundPrefix(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		t.Parallel()
@@ -265,14 +265,14 @@ func TestI13_PunctuationAroundPrefix(t *testing.T) {
 		}
 		srv.wantFound(object{"query": `"a perva*"`}, "a")
 		srv.wantFound(object{"query": `"smell perva"*`}, "c")
-		srv.wantFound(object{"query": `"perva"`}, "b") // without a star it is a word
+		srv.wantFound(object{"query": `"perva"`}, "b") // a word without a star
 		srv.wantFound(object{"query": "perva."}, "b")
-		srv.wantFound(object{"query": "perva*x"}) // a star within is a sign between two words
+		srv.wantFound(object{"query": "perva*x"}) // a star inside separates two words
 		srv.wantFound(object{"query": "* perva"}, "b")
 	})
 }
 
-// TestI15_ExactWordIndexFollowsChanges replaces and deletes mails, and searches by prefix and by name.
+// The index for prefixes and names follows replaced and deleted mails.
 func TestI15_ExactWordIndexFollowsChanges(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -302,7 +302,7 @@ func TestI15_ExactWordIndexFollowsChanges(t *testing.T) {
 	})
 }
 
-// execOffline runs a statement on a database that no server uses.
+// execOffline runs a statement on a database while no server uses it.
 func execOffline(t *testing.T, env testEnv, statement string) {
 	t.Helper()
 	if env.cfg.Database == "" {

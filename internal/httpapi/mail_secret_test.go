@@ -9,8 +9,8 @@ import (
 	"reeve"
 )
 
-// What email_get does not show of a mail, the snippets of email_search do not either: whatever is looked for, and
-// wherever a snippet begins and ends.
+// Secrets that email_get redacts are also redacted in the snippets of email_search, for every query and wherever a
+// snippet begins or ends.
 func TestG21_SnippetsRedactSecrets(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -40,14 +40,14 @@ func TestG21_SnippetsRedactSecrets(t *testing.T) {
 					"body": "marigold", "date": "2026-09-01T10:00:00Z"},
 				object{"message_id": s.id + "-far", "inbox": "a", "subject": "x", "body": filler + text + filler,
 					"date": "2026-09-01T10:00:00Z"})
-			for i := range 9 { // the snippet around the flower begins, or ends, somewhere in the secret
+			for i := range 9 { // the snippet around marigold begins or ends inside the secret
 				near := strings.Repeat("so. ", 4*i)
 				mails = append(mails, object{"message_id": fmt.Sprint(s.id, "-before", i), "inbox": "a", "subject": "x",
 					"body": filler + text + " " + near + "marigold " + filler, "date": "2026-09-01T10:00:00Z"},
 					object{"message_id": fmt.Sprint(s.id, "-behind", i), "inbox": "a", "subject": "x", "body": filler +
 						" marigold " + near + text + filler, "date": "2026-09-01T10:00:00Z"})
 			}
-			for i := range 20 { // what is shown of one that nothing is looked for in
+			for i := range 20 { // the snippet of a mail without a match is its beginning
 				mails = append(mails, object{"message_id": fmt.Sprint(s.id, "-start", i), "inbox": "b", "subject": "x",
 					"body": strings.Repeat("somewhat!longer!words, ", 10+i)[:230+i*8] + text + filler,
 					"date": "2026-09-01T10:00:00Z"})

@@ -18,7 +18,7 @@ import (
 	"reeve/reevetest"
 )
 
-// searchResult is what email_search gives.
+// searchResult is the result of email_search.
 type searchResult struct {
 	Emails []reeve.MailHit `json:"emails"`
 	Total  int             `json:"total"`
@@ -34,7 +34,7 @@ func (f searchResult) ids() (ids []string) {
 	return ids
 }
 
-// mailServer is a workspace with mail and an agent that reads it.
+// mailServer is a server with an agent that can search mail.
 type mailServer struct {
 	*reevetest.Host
 	t     *testing.T
@@ -48,7 +48,7 @@ func newMailServer(t *testing.T, env testEnv) mailServer {
 	return srv
 }
 
-// installSample is a post with the sample's mail.
+// installSample imports the sample mail and returns the server.
 func (srv mailServer) installSample() mailServer {
 	srv.t.Helper()
 	v, err := srv.InstallSampleMail(srv.t.Context(), "default")
@@ -70,7 +70,7 @@ func (srv mailServer) search(args object) (f searchResult) {
 	return f
 }
 
-// wantFound checks which mails a search gives, in any order.
+// wantFound checks the ids of the mails that a search finds. ids must be sorted.
 func (srv mailServer) wantFound(args object, ids ...string) searchResult {
 	srv.t.Helper()
 	f := srv.search(args)
@@ -118,7 +118,7 @@ func TestI13_Search(t *testing.T) {
 		srv.wantFound(object{"query": "attachment:datasheet"}, "012")
 		srv.wantFound(object{"query": "Grüße"}, "016")
 		srv.wantFound(object{"query": "grusse mochte"}) // not the same word
-		srv.wantFound(object{"query": "mochte"}, "016") // marks do not matter
+		srv.wantFound(object{"query": "mochte"}, "016") // accents are ignored
 		srv.wantFound(object{"query": "zebra"})
 		if f := srv.search(object{"query": "zebra"}); f.Emails == nil || f.Total != 0 {
 			t.Errorf("an empty result is %+v", f)
@@ -151,7 +151,7 @@ func TestI13_Search(t *testing.T) {
 			}
 		}
 
-		// What is said in the subject counts for more, and what matched is marked.
+		// A match in the subject ranks higher than one in the body. Matches are marked in snippets.
 		f := srv.search(object{"query": "catalogue"})
 		if top := f.Emails[0].Subject; !strings.Contains(top, "catalogue") {
 			t.Errorf("the best mail about the catalogue is %q", top)
@@ -175,7 +175,7 @@ func TestI13_Search(t *testing.T) {
 	})
 }
 
-// oddQueries are texts that somebody or something may search for.
+// oddQueries returns texts with quotes, operators, control characters and other unusual content.
 func oddQueries() []string {
 	list := []string{"", " ", `"`, `""`, `"""`, `" " "`, `'`, "''", `\`, "*", "**", "a*", "*a", "a**b*", "-", "--",
 		"- -", "-a", "--a", "-\"", "-\"a", `-"a b`, "OR", "OR OR", "a OR", "OR a", "a OR OR b", "AND", "a AND", "NOT",
@@ -197,7 +197,7 @@ func oddQueries() []string {
 		strings.Repeat("x", 10240), strings.Repeat("x", 100_000),
 		strings.Repeat("a OR ", 2000), strings.Repeat("ä", 5000), strings.Repeat("*", 10240),
 		strings.Repeat("subject:", 1300), strings.Repeat(`"a b" `, 1700)}
-	r := rand.New(rand.NewPCG(1, 2)) // the same each time
+	r := rand.New(rand.NewPCG(1, 2)) // the same in each run
 	bits := []string{"a", "invoice", `"`, "-", "*", "(", ")", " ", " ", "OR", "AND", "NOT", ":", "subject:", "from:",
 		"'", "\\", "\x00", "é", "日", "😀", "&", "|", "!", "<->", "NEAR/3", "{", "}", "^", "+", "1", ".", "@", "\n", "\t",
 		"%", "$1", ",", ";"}
@@ -224,7 +224,7 @@ func TestI13_AnyTextIsAValidQuery(t *testing.T) {
 	})
 }
 
-// What is no letter and no digit is between words, whatever it is.
+// Every character that is neither a letter nor a digit separates words.
 func TestI13_PunctuationSeparatesWords(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -247,8 +247,7 @@ func TestI13_PunctuationSeparatesWords(t *testing.T) {
 	})
 }
 
-// A mail that does not say when it was sent was sent in no span of time, the year 1970 included. Without dates it is
-// found as any other.
+// A mail without a date is outside every date range, including ranges around 1970. Searches without a range find it.
 func TestI13_MailWithoutDate(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -257,7 +256,7 @@ func TestI13_MailWithoutDate(t *testing.T) {
 			object{"message_id": "epoch", "inbox": "x", "body": "penguin", "date": "1970-01-01T00:00:00Z"},
 			object{"message_id": "moon", "inbox": "x", "body": "penguin", "date": "1969-07-20T20:17:00Z"},
 			object{"message_id": "new", "inbox": "x", "body": "penguin", "date": "2026-09-01T10:00:00Z"})
-		for _, query := range []string{"penguin", "", "-walrus"} { // ranked, and by date
+		for _, query := range []string{"penguin", "", "-walrus"} { // ranked and by date
 			for _, c := range []struct {
 				from, to string
 				ids      []string
@@ -347,7 +346,7 @@ func TestI14_GetEmail(t *testing.T) {
 	})
 }
 
-// Mail is its workspace's: neither a search nor an id finds another's.
+// Neither a search nor an id finds mail of another workspace.
 func TestI13_MailIsPrivateToWorkspace(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -383,7 +382,7 @@ func TestI13_MailIsPrivateToWorkspace(t *testing.T) {
 	})
 }
 
-// TestI15_WordIndexFollowsChanges adds, changes and removes mails, and compacts the database.
+// The word index follows added, replaced and deleted mails, and stays correct when the database is vacuumed.
 func TestI15_WordIndexFollowsChanges(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -421,13 +420,13 @@ func TestI15_WordIndexFollowsChanges(t *testing.T) {
 		}
 		if env.cfg.Database == "" {
 			srv.Stop()
-			// compares the index with the mails
+			// The statement fails if the index does not match the mails.
 			execSQLite(t, env, "INSERT INTO emails_words (emails_words, rank) VALUES ('integrity-check', 1)")
 		}
 	})
 }
 
-// vacuum lets the engine write its tables anew.
+// vacuum rewrites the tables with mails.
 func vacuum(t *testing.T, env testEnv) {
 	t.Helper()
 	if env.cfg.Database == "" {
@@ -437,7 +436,7 @@ func vacuum(t *testing.T, env testEnv) {
 	}
 }
 
-// execSQLite runs a statement on a database that no server uses.
+// execSQLite runs a statement on a SQLite database while no server uses it.
 func execSQLite(t *testing.T, env testEnv, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(env.cfg.Dir, "reeve.db"))
@@ -475,7 +474,7 @@ func TestBadInput_MailLines(t *testing.T) {
 			t.Errorf("something was taken: %+v", v)
 		}
 
-		// What is odd is kept as it can be, and the same batch is taken once.
+		// Unusual mails are stored as far as possible. A repeated batch is added once.
 		odd := encodeMailLine(object{"message_id": "n\x00ul", "inbox": "x", "subject": "a\x00b",
 			"body":   "c\x00d penguin",
 			"sender": "e\x00@f", "recipients": []string{"g\x00"}}) +

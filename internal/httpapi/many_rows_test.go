@@ -11,7 +11,7 @@ import (
 	"reeve/api"
 )
 
-// duplicateRow makes rows of the one that a table has, each with its number in some columns.
+// duplicateRow inserts n copies of one row of a table. In the assignments of set, # is the number of the copy.
 func duplicateRow(t *testing.T, env testEnv, table string, n int, set string) {
 	t.Helper()
 	var b strings.Builder
@@ -23,7 +23,7 @@ func duplicateRow(t *testing.T, env testEnv, table string, n int, set string) {
 	execSQLite(t, env, b.String())
 }
 
-// A member's script jobs are not crowded out of the list by those of others.
+// A member's script jobs are listed even if other users have more jobs than fit on a page.
 func TestO11_OwnScriptJobsAmongMany(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -40,7 +40,7 @@ func TestO11_OwnScriptJobsAmongMany(t *testing.T) {
 	}
 }
 
-// Every agent that can be talked with is a model, however many there are.
+// The list of models has every agent, even if there are more than fit on a page.
 func TestW23_AllAgentsAreListedAsModels(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -56,7 +56,7 @@ func TestW23_AllAgentsAreListedAsModels(t *testing.T) {
 	}
 }
 
-// Where more waits for a person than is shown, that is said.
+// The inbox and the status report when more entries wait than they return.
 func TestI10_InboxReportsMore(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -75,8 +75,8 @@ func TestI10_InboxReportsMore(t *testing.T) {
 	}
 }
 
-// What is said in very many parts takes as much as it is long, and not the square of that. What is wrong with the
-// request is found behind it.
+// The memory for a message with many parts grows linearly with its length. An invalid field after the message is still
+// reported.
 func TestW23_MessageWithManyParts(t *testing.T) {
 	h := startServer(t)
 	h.Agent("coach")
@@ -98,7 +98,7 @@ func TestW23_MessageWithManyParts(t *testing.T) {
 	}
 }
 
-// A turn is shown with all that was said and done in it: what comes last is the answer.
+// The details of a turn have all of its messages, because the last one is the answer.
 func TestW14_LongTurnIsComplete(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
@@ -116,7 +116,7 @@ func TestW14_LongTurnIsComplete(t *testing.T) {
 	}
 }
 
-// A response that was given can be read when its agent is gone, as its turn can.
+// A response can be read after its agent is deleted.
 func TestW23_ResponseOutlivesAgent(t *testing.T) {
 	t.Parallel()
 	h := startServer(t)

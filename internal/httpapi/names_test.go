@@ -48,7 +48,7 @@ func TestNames_AgentCategoriesMustExist(t *testing.T) {
 		wantProblem(t, h.Do("POST", "/api/agents", object{"name": "x", "categories": []string{gym}}, "X-Workspace-Id",
 			"beta"), 400, reeve.Validation)
 
-		// One that is gone since may stay, and cannot be given anew.
+		// An agent may keep a category that was deleted later. The category cannot be assigned again.
 		h.Want(204, nil, "DELETE", "/api/journal/categories/"+home, nil)
 		a := decode[reeve.Agent](t, h.Want(200, nil, "PATCH", "/api/agents/coach",
 			object{"categories": []string{home, "gym"}}))
@@ -97,14 +97,14 @@ func TestNames_SubscriptionTargetsMustExist(t *testing.T) {
 		{"id", gym.ID}, {"id", coach.ID}, {"id", "/shared/plan.md"}} {
 		h.Want(201, nil, "POST", at, object{"class": v[0], "name": v[1]})
 	}
-	own := startServer(t, testTools()...) // whose tools may tell of anything
+	own := startServer(t, testTools()...) // its tools may report changes of any key
 	own.Want(201, nil, "POST", "/api/agents", object{"name": "coach"})
 	own.Want(201, nil, "POST", at, object{"class": "key", "name": "LETTER"})
 	wantFieldError(t, own.Do("POST", at, object{"class": "key", "name": "task"}), "/name")
 }
 
-// The settings of a tool that name an inbox, an agent or a project name one that is there, in the agent's own
-// workspace. Otherwise the tool is not attached.
+// An inbox, agent or project in the settings of a tool must exist in the agent's workspace. Otherwise the tool is not
+// attached.
 func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -153,7 +153,7 @@ func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 		for _, s := range settings {
 			at := s.path
 			if s.tool == "loop_in" {
-				at = "/config/agents/0" // the helper is not there either
+				at = "/config/agents/0" // the agent helper does not exist in beta either
 			}
 			wantFieldError(t, try(s.tool, s.config, "X-Workspace-Id", "beta"), at)
 			if r := try(s.tool, s.config); r.Status != 201 {

@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// documentSchema is what OpenAPI 3.1 asks of a document, as far as ours goes.
+// documentSchema describes the parts of OpenAPI 3.1 that the server's document uses.
 const documentSchema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object", "required": ["openapi", "info", "paths", "components"],
@@ -100,7 +100,7 @@ func TestOpenAPI_DocumentIsValid(t *testing.T) {
 	}
 }
 
-// checkRefs checks that every reference leads somewhere.
+// checkRefs checks that the target of every reference exists.
 func checkRefs(t *testing.T, doc *openAPIDoc, v any) {
 	switch v := v.(type) {
 	case []any:

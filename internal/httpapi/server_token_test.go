@@ -11,8 +11,7 @@ import (
 	"reeve/reevetest"
 )
 
-// createMisleadingTokens makes tokens with names, users and roles that somebody might choose to be taken for the
-// server.
+// createMisleadingTokens creates tokens whose names, users and roles resemble those of the server's own token.
 func createMisleadingTokens(t *testing.T, h *reevetest.Host, by []string, more object) []string {
 	t.Helper()
 	var requests []object
@@ -36,7 +35,7 @@ func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t, testTools()...)
-		boss := withToken(createToken(t, h, reeve.Owner)) // of the only workspace there is
+		boss := withToken(createToken(t, h, reeve.Owner)) // the owner of the only workspace
 		forged := append(createMisleadingTokens(t, h, boss, nil),
 			createMisleadingTokens(t, h, boss, object{"expires_at": "2100-01-01T00:00:00Z"})...)
 		h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
@@ -55,7 +54,7 @@ func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 				if whole {
 					wantProblem(t, s.send(h, o.method, withToken(mine)...), 403, reeve.Forbidden)
 				}
-				if whole || i%9 == 0 || o.id == "listAgents" { // one of each kind tries everything
+				if whole || i%9 == 0 || o.id == "listAgents" { // one token of each group tries every operation
 					wantProblem(t, s.send(h, o.method, withToken(mine, "last")...), 403, reeve.Forbidden)
 				}
 			}
@@ -63,7 +62,7 @@ func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 		}
 		wantUnchanged(t, before, takeSnapshot(t, h, "X-Workspace-Id", "last"))
 
-		// No request sets the mark, and a server token is a server token's to revoke.
+		// No request can create a server token. Only a server token can revoke one.
 		for _, field := range []string{"server", "Server", "is_server"} {
 			wantFieldError(t, h.Do("POST", "/api/tokens", object{"name": "x", "role": "owner", field: true}, boss...),
 				"/"+field)
@@ -81,8 +80,7 @@ func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 	})
 }
 
-// The metrics count all workspaces together: a server token reads them, and the token that the configuration has for
-// it.
+// The metrics cover all workspaces. Only a server token and the configured metrics token can read them.
 func TestI19_MetricsNeedToken(t *testing.T) {
 	t.Parallel()
 	const scrape = "scrape-0123456789"
@@ -99,7 +97,7 @@ func TestI19_MetricsNeedToken(t *testing.T) {
 	for _, role := range reeve.Roles() {
 		wantProblem(t, h.Do("GET", "/metrics", nil, withToken(createToken(t, h, role))...), 403, reeve.Forbidden)
 	}
-	// it reads nothing else
+	// The metrics token cannot read anything else.
 	wantProblem(t, h.Do("GET", "/api/agents", nil, withToken(scrape)...), 401, reeve.Unauthenticated)
 	plain := startServer(t)
 	for _, none := range []string{"", "Bearer " + scrape, "Bearer "} {

@@ -10,7 +10,7 @@ import (
 	"reeve/reevetest"
 )
 
-// agentSession is one agent's session.
+// agentSession calls the file tools in one session of an agent.
 type agentSession struct {
 	t           *testing.T
 	h           *reevetest.Host
@@ -91,7 +91,7 @@ func TestI12_SessionFiles(t *testing.T) {
 		s.wantMissing("/a")
 		s.wantMissing("/Notes.txt")
 
-		// A percent sign or an underscore is nothing special.
+		// Percent signs and underscores are ordinary characters.
 		s.write("/50%_off/x", "1")
 		s.write("/50AB_off/y", "1")
 		s.wantList("/50%_off", "[FILE] /50%_off/x (1 bytes)")
@@ -132,7 +132,7 @@ func TestI12_ParallelWritesAreKept(t *testing.T) {
 		for i := range n {
 			s.wantContent(fmt.Sprintf("/p/%02d.txt", i), fmt.Sprintf("content %d", i))
 		}
-		// Writers of one file: the last one wins, whole.
+		// Of several writers of one file, the last one wins. Contents are not mixed.
 		runConcurrently(20, func(i int) reeve.Result {
 			return s.call("write_file", object{"path": "/same", "content": strings.Repeat(string(rune('a'+i)), 5000)})
 		})
@@ -176,7 +176,7 @@ func TestI12_BadPathsAndSizes(t *testing.T) {
 	s.wantList("/", fmt.Sprintf("[FILE] /most (%d bytes)", 1<<20))
 	if r := s.call("write_file", object{"path": "/nul", "content": "a\x00b"}); !r.IsError ||
 		r.Code != reeve.Validation {
-		t.Errorf("NUL in content: %+v", r) // it could not be read back
+		t.Errorf("NUL in content: %+v", r) // such a file could not be read
 	}
 }
 

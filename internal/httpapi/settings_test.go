@@ -10,7 +10,7 @@ import (
 	"reeve/api"
 )
 
-// newToolWithRequiredSetting is a tool of a program's own that cannot be called without a root.
+// newToolWithRequiredSetting returns the tool confined, which needs the setting root.
 func newToolWithRequiredSetting() reeve.Tool {
 	t := newTool("confined", reeve.Read, reeve.ReadOnly, alwaysReturn("seen", nil))
 	t.ConfigSchema = json.RawMessage(
@@ -18,13 +18,13 @@ func newToolWithRequiredSetting() reeve.Tool {
 	return t
 }
 
-// The settings of a tool are as its schema says, however an agent comes by the tool. A tool without a schema takes
-// none.
+// The settings of a tool must match its schema, however the agent gets the tool. A tool without a schema accepts no
+// settings.
 func TestG32_SettingsMustMatchSchema(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t, append(testTools(), newToolWithRequiredSetting())...)
-		defineTool(t, h, nil) // weather, which has no schema for settings
+		defineTool(t, h, nil) // weather has no schema for settings
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "clerk"})
 		attach := func(tool string, config any) object { return object{"tool_id": tool, "config": config} }
 		const at = "/api/agents/clerk/tools"
@@ -47,7 +47,7 @@ func TestG32_SettingsMustMatchSchema(t *testing.T) {
 		h.Want(201, nil, "POST", at, attach("confined", object{"root": "/safe"}))
 		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call)
 
-		// An automation's tools, and a call's own list, come without settings.
+		// The tools of an automation and the tool list of a call have no settings.
 		auto := object{"name": "sweeper", "language": "js", "source": "1", "tools": []string{"looks", "confined"}}
 		wantProblem(t, h.Do("POST", "/api/automations", auto), 400, reeve.Validation)
 		wantProblem(t, h.Do("GET", "/api/agents/sweeper", nil), 404, reeve.NotFound)
@@ -57,10 +57,10 @@ func TestG32_SettingsMustMatchSchema(t *testing.T) {
 			reeve.Unsupported); !strings.Contains(p.Detail, "needs settings") {
 			t.Errorf("%+v", p)
 		}
-		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call) // which has it, with settings
+		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call) // clerk has the tool with settings
 
-		// What a tool requires later is required of those who have it already. What was accepted before there was a
-		// rule is not.
+		// A setting that a new version of a tool requires is also required of agents that have the tool. Settings
+		// stored before the check existed are refused.
 		schema := object{"type": "object", "properties": object{"key": object{"type": "string"}},
 			"required": []string{"key"}}
 		h.Want(200, nil, "PUT", "/api/tools/weather", weatherTool(object{"config_schema": schema}))
@@ -94,7 +94,7 @@ func TestG32_SettingsMustMatchSchema(t *testing.T) {
 	})
 }
 
-// An agent whose last tool is taken away has none. The default ones are for agents that never had one attached.
+// An agent whose last tool is detached has no tools. Only agents that never had a tool attached have the default tools.
 func TestG32_DetachingTheLastToolLeavesNone(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -126,8 +126,7 @@ func TestG32_DetachingTheLastToolLeavesNone(t *testing.T) {
 	})
 }
 
-// What a user writes without naming a session is that user's own. A session that several people name is theirs
-// together.
+// Calls without a session use a session of the user. A session with a name is shared by all users who name it.
 func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -195,7 +194,7 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 		}
 		thread := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).
 			Messages[0].ThreadID
-		if thread != id+":session:default" { // where it was when there was one for all
+		if thread != id+":session:default" { // the name from before each user had a session
 			t.Errorf("the owner's default session is %s", thread)
 		}
 	})

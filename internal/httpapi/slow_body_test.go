@@ -19,7 +19,7 @@ import (
 	"reeve/internal/notify"
 )
 
-// pipeListener is a listener for one connection in memory, whose time can be a test's.
+// pipeListener is a listener for in-memory connections, which work in a synctest bubble.
 type pipeListener struct{ conns chan net.Conn }
 
 func (l pipeListener) Accept() (net.Conn, error) {
@@ -32,13 +32,13 @@ func (l pipeListener) Accept() (net.Conn, error) {
 func (l pipeListener) Close() error   { close(l.conns); return nil }
 func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A body may arrive slowly, and its handler may take long. A body that pauses or is far too slow is refused.
+// A body may arrive slowly, and a handler may take long. A body that stalls or is far too slow is refused.
 func TestBadInput_SlowBodies(t *testing.T) {
 	for name, c := range map[string]struct {
 		piece int
-		pause time.Duration // before each piece; 0 means that none ever comes
-		works time.Duration // how long the request takes once its body is there
-		role  reeve.Role    // of who sends it
+		pause time.Duration // before each piece; 0 sends no piece
+		works time.Duration // duration of the handler after it has read the body
+		role  reeve.Role    // of the client
 		want  int
 	}{
 		"slow":     {80 << 10, 10 * time.Second, time.Minute, reeve.Member, 200},

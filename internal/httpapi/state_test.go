@@ -8,7 +8,7 @@ import (
 	"reeve/api"
 )
 
-// An agent's slots are typed, kept by revision, and what is others' is kept as it is.
+// The slots of an agent are typed and updated by revision. Extensions are stored unchanged.
 func TestL12_AgentState(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -54,13 +54,14 @@ func TestL12_AgentState(t *testing.T) {
 		if after := h.Want(200, nil, "GET", at, nil).Body; string(after) != string(before) {
 			t.Errorf("refused changes changed it: %s", after)
 		}
-		h.Want(200, nil, "PUT", at, `{"revision":0,"slots":`+full+`}`) // the same again, by who lost the answer
+		// A client repeats the update after it lost the response.
+		h.Want(200, nil, "PUT", at, `{"revision":0,"slots":`+full+`}`)
 		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"lifecycle": "destroyed"})
 		wantProblem(t, h.Do("PUT", at, `{"revision":1,"slots":{}}`), 409, reeve.Conflict)
 	})
 }
 
-// A change of slots can be watched, and an agent's runtime says what it is doing.
+// A change of an agent's slots wakes a subscribed agent. The runtime of an agent reports its status.
 func TestL12_StateChangeWakesSubscriberAndRuntimeIsReported(t *testing.T) {
 	t.Parallel()
 	h := startServer(t, testTools()...)
@@ -91,7 +92,7 @@ func TestL12_StateChangeWakesSubscriberAndRuntimeIsReported(t *testing.T) {
 	}
 }
 
-// What an agent's config says is checked when it is set, and not when it first runs.
+// The config of an agent is checked when it is stored, before the agent runs.
 func TestL09_ConfigIsCheckedOnUpdate(t *testing.T) {
 	t.Parallel()
 	h := startServer(t)

@@ -14,7 +14,7 @@ import (
 	"reeve/reevetest"
 )
 
-// fixture names one thing of each kind.
+// fixture has the ids of one entry of each kind.
 type fixture struct {
 	agent, tool, operation, unknown, undoable, approval, call, hash, token, secret, kind, subject string
 	journal                                                                                       journalFixture
@@ -26,7 +26,7 @@ type fixture struct {
 	branch                                                                                        branchFixture
 }
 
-// missing names things that are not there.
+// missing has ids that do not exist.
 var missing = fixture{agent: "nobody", tool: "nothing", operation: "op_none", unknown: "op_none", undoable: "op_none",
 	approval: "apr_none", call: "msg_none",
 	hash: strings.Repeat("0", 64), token: "tok_none", secret: "NONE", kind: "robot", subject: "agent:nobody",
@@ -35,22 +35,22 @@ var missing = fixture{agent: "nobody", tool: "nothing", operation: "op_none", un
 	automation: missingAutomation, mail: missingMail,
 	branch: missingBranch}
 
-// sample is a request that is right in itself.
+// sample is a valid request.
 type sample struct {
 	path       string
 	body       any
-	namesEntry bool       // it names a thing, so that elsewhere it is not found
-	role       reeve.Role // the least that may
+	namesEntry bool       // the request names an entry, so it is not found in another workspace
+	role       reeve.Role // the lowest role that may send the request
 }
 
-// filterSampled leaves out operations that have no sample yet. TestI06_OtherWorkspacesAreInvisible names them.
+// filterSampled returns the operations that have a sample. TestI06_OtherWorkspacesAreInvisible fails for the others.
 func filterSampled(operations []operation) []operation {
 	have := samples(missing)
 	return slices.DeleteFunc(operations, func(o operation) bool { _, ok := have[o.id]; return !ok })
 }
 
-// samples has one request for every operation of the API. Whoever adds a route adds its sample here, and all sweeps
-// know it.
+// samples returns one request for every operation of the API, by operation id. Add a sample for each new route, so that
+// all sweeps cover it.
 func samples(x fixture) map[string]sample {
 	agent := "/api/agents/" + x.agent
 	w := weatherTool(nil)
@@ -128,7 +128,7 @@ func samples(x fixture) map[string]sample {
 	return all
 }
 
-// createFixture gives the workspace default one thing of each kind.
+// createFixture creates one entry of each kind in the default workspace.
 func createFixture(t *testing.T, h *reevetest.Host) fixture {
 	t.Helper()
 	x := fixture{tool: "alphas", secret: "ALPHA", kind: "alphakind"}
@@ -147,7 +147,7 @@ func createFixture(t *testing.T, h *reevetest.Host) fixture {
 	x.unknown = h.Call(x.agent, "loses", object{}).OperationID
 	h.Want(200, nil, "PATCH", "/api/agents/"+x.agent,
 		object{"policy": object{"tools": object{"write_file": "propose"}}})
-	propose := func(session string) reeve.Proposal { // each in a change set of its own
+	propose := func(session string) reeve.Proposal { // each session has its own change set
 		write := object{"tool": "write_file", "session": session, "args": object{"path": "/" + session,
 			"content": "alpha's"}}
 		id := decode[reeve.Result](t, h.Want(202, nil, "POST", "/api/agents/"+x.agent+"/calls", write)).ProposalID
@@ -170,7 +170,7 @@ func createFixture(t *testing.T, h *reevetest.Host) fixture {
 	return x
 }
 
-// mask hides the names of things in a text.
+// mask replaces the ids of the fixture in a text.
 func (x fixture) mask(s string) string {
 	for _, id := range []string{x.proposal, x.rejected, x.changeSet, x.subject, x.agent, x.tool, x.operation, x.unknown,
 		x.approval, x.call, x.hash, x.token, x.secret, x.kind} {
@@ -179,7 +179,7 @@ func (x fixture) mask(s string) string {
 	return x.branch.mask(x.mail.mask(x.automation.mask(x.conversation.mask(x.wakes.mask(x.journal.mask(s))))))
 }
 
-// send sends a sample.
+// send sends the request.
 func (s sample) send(h *reevetest.Host, method string, headers ...string) reevetest.Reply {
 	return h.Do(method, s.path, s.body, headers...)
 }
@@ -200,9 +200,10 @@ func TestI06_OtherWorkspacesAreInvisible(t *testing.T) {
 			}
 		}
 		operations := filterSampled(loadOpenAPI(t, h).operations())
-		for _, o := range operations { // what names a thing: it is not there, in the very words for one that never was
+		// A request for an entry of another workspace fails exactly as for one that does not exist.
+		for _, o := range operations {
 			s := theirs[o.id]
-			// its token is of no use in the other workspace
+			// The token is not valid in the other workspace.
 			wantProblem(t, s.send(h, o.method, withToken(beta)...), 403, reeve.Forbidden)
 			wantProblem(t, s.send(h, o.method, withToken(beta, "nowhere")...), 403, reeve.Forbidden)
 			if !s.namesEntry {
@@ -214,14 +215,14 @@ func TestI06_OtherWorkspacesAreInvisible(t *testing.T) {
 				t.Errorf("%s: %q is not as %q", o.id, p.Detail, q.Detail)
 			}
 		}
-		for _, o := range operations { // the rest does what it does, in its own workspace
+		for _, o := range operations { // the other requests work in their own workspace
 			s := theirs[o.id]
 			if s.namesEntry {
 				continue
 			}
 			r := s.send(h, o.method, in...)
 			if o.id == "backup" || o.id == "createWorkspace" || o.id == "createProject" {
-				wantProblem(t, r, 403, reeve.Forbidden) // it concerns the whole server
+				wantProblem(t, r, 403, reeve.Forbidden) // needs a server token
 				continue
 			}
 			if r.Status >= 300 {
@@ -237,7 +238,7 @@ func TestI06_OtherWorkspacesAreInvisible(t *testing.T) {
 		}
 		wantUnchanged(t, before, takeSnapshot(t, h, alpha...))
 
-		// The same key, run and session in both are two of each.
+		// The same key, run and session in two workspaces are independent.
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "alpha"}, in...)
 		for _, id := range []string{"sends", "danger", "looks"} {
 			h.Want(201, nil, "POST", "/api/agents/alpha/tools", object{"tool_id": id}, in...)
@@ -271,13 +272,13 @@ func TestI06_Roles(t *testing.T) {
 				if p := wantProblem(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, string(s.role)) {
 					t.Errorf("%s as %s: hint %q", o.id, role, p.Hint)
 				}
-				if s.body != nil { // who may not is not told what a request should be like
+				if s.body != nil { // the role is checked before the body
 					s.body = object{"no such field": []int{}}
 					wantProblem(t, s.send(h, o.method, withToken(mine)...), 403, reeve.Forbidden)
 				}
 				continue
 			}
-			// they concern the whole server
+			// These operations need a server token.
 			if slices.Contains([]string{"backup", "createWorkspace", "createProject"}, o.id) {
 				if p := wantProblem(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, "owner.token") {
 					t.Errorf("%s as %s: hint %q", o.id, role, p.Hint)
@@ -312,7 +313,7 @@ func TestI06_InvalidTokens(t *testing.T) {
 		t.Errorf("it expires at %s", got)
 	}
 	h.Want(200, nil, "GET", "/api/agents", nil, withToken(zoned.Token)...)
-	for h.Do("GET", "/api/agents", nil, withToken(brief.Token)...).Status == 200 { // until it has expired
+	for h.Do("GET", "/api/agents", nil, withToken(brief.Token)...).Status == 200 { // until the token has expired
 	}
 	bad := map[string]string{"revoked": made.Token, "expired": brief.Token, "nothing": "x", "prefix only": "reeve_",
 		"no secret": "reeve_" + made.ID, "empty secret": "reeve_" + made.ID + "_",
@@ -340,7 +341,7 @@ func TestI06_InvalidTokens(t *testing.T) {
 	wantFieldError(t, h.Do("POST", "/api/tokens", object{"name": "late", "role": "member",
 		"expires_at": "2001-01-01T00:00:00Z"}), "/expires_at")
 	before := len(decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens)
-	// could not be shown again
+	// These times cannot be formatted or are invalid.
 	for _, at := range []string{"2030-01-01T00:00:00+24:00", "2030-01-01T00:00:00-24:00", "2030-01-01T00:00:00+12:60",
 		"9999-12-31T23:59:59-23:00", "9999-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "0000-01-01T00:00:00Z",
 		"2030-01-01", ""} {
@@ -354,7 +355,7 @@ func TestI06_InvalidTokens(t *testing.T) {
 		"workspaces": []string{"elsewhere"}}), 403, reeve.Forbidden)
 }
 
-// A token of two workspaces is not one workspace's to end, and does not show it the other.
+// The owner of one workspace cannot revoke a token of two workspaces, and does not see the other workspace.
 func TestI06_TokensOfSeveralWorkspaces(t *testing.T) {
 	t.Parallel()
 	h := startServer(t)

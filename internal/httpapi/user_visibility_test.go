@@ -11,7 +11,7 @@ import (
 	"reeve/reevetest"
 )
 
-// createUserToken makes a token of somebody's and gives the headers of their requests.
+// createUserToken creates a token of a user and returns the headers of the user's requests.
 func createUserToken(t *testing.T, h *reevetest.Host, user string, role reeve.Role) []string {
 	t.Helper()
 	var made api.NewToken
@@ -19,8 +19,8 @@ func createUserToken(t *testing.T, h *reevetest.Host, user string, role reeve.Ro
 	return withToken(made.Token)
 }
 
-// What is on one user's behalf is not there for another, over REST too: in the very words for what never was, in no
-// list, and it cannot be changed. Owners see it, and what is on nobody's behalf everybody sees.
+// Entries of one user are hidden from other users: they are in no list, and requests for them fail exactly as for
+// entries that do not exist. Owners see them. Everyone sees entries without a user.
 func TestO11_EntriesOfUserAreHiddenFromOthers(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
@@ -83,7 +83,7 @@ func TestO11_EntriesOfUserAreHiddenFromOthers(t *testing.T) {
 		for _, other := range [][]string{bob, eve} {
 			for _, l := range looks {
 				if l.change && &other[0] == &eve[0] {
-					continue // a viewer changes nothing anyway
+					continue // a viewer cannot change anything
 				}
 				p := wantProblem(t, h.Do(l.method, fmt.Sprintf(l.path, l.id), l.body, other...), 404, reeve.NotFound)
 				q := wantProblem(t, h.Do(l.method, fmt.Sprintf(l.path, l.none), l.body, other...), 404, reeve.NotFound)
@@ -112,7 +112,7 @@ func TestO11_EntriesOfUserAreHiddenFromOthers(t *testing.T) {
 				t.Error("the thread of nobody's run is hidden")
 			}
 		}
-		for _, l := range looks { // to her and to an owner they are there
+		for _, l := range looks { // ann and owners see them
 			if l.change {
 				continue
 			}

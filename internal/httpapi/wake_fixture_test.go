@@ -10,14 +10,14 @@ import (
 	"reeve/reevetest"
 )
 
-// wakeFixture names one thing of each kind that has to do with waking.
+// wakeFixture has the ids of a run, a wake, a subscription, a schedule and a notification.
 type wakeFixture struct{ run, wake, subscription, schedule, notification string }
 
 var missingWakes = wakeFixture{run: "run_none", wake: "wake_none", subscription: "sub_none", schedule: "sch_none",
 	notification: "ntf_none"}
 
-// createWakeFixture makes a subscription, a schedule, a notification of another schedule that has fired, and a run that
-// waits.
+// createWakeFixture creates a subscription, a schedule, the notification of another schedule that has fired, and a
+// parked run.
 func createWakeFixture(t *testing.T, h *reevetest.Host, agent string) (x wakeFixture) {
 	t.Helper()
 	at := "/api/agents/" + agent
