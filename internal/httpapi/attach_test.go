@@ -37,11 +37,11 @@ func TestI04_Attach(t *testing.T) {
 	}
 	if v := decode[api.ToolView](t,
 		h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
-		t.Errorf("without config it is %s, not an object", v.Config)
+		t.Errorf("config %s without a config in the request, want {}", v.Config)
 	}
 	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, `{"tool_id":"file_list","config":null}`)); string(
 		v.Config) != `{}` {
-		t.Errorf("with config null it is %s, not an object", v.Config)
+		t.Errorf("config %s for null, want {}", v.Config)
 	}
 	h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", `{"tool_id":"file_write","config":{}}`)
 
@@ -92,16 +92,16 @@ func TestI04_ConcurrentAttach(t *testing.T) {
 				return h.Do("POST", "/api/agents/coach/tools",
 					object{"tool_id": tool})
 			})
-			made := 0
+			created := 0
 			for _, r := range got {
 				if r.Status == 201 {
-					made++
+					created++
 				} else {
 					wantProblem(t, r, 409, reeve.AlreadyExists)
 				}
 			}
-			if made != 1 {
-				t.Errorf("%s was attached %d times", tool, made)
+			if created != 1 {
+				t.Errorf("%s was attached %d times", tool, created)
 			}
 		}
 		if got := listAttached(t, h, "coach"); len(got) != 3 {
@@ -135,7 +135,7 @@ func TestI07_ConfigReachesTheHandler(t *testing.T) {
 	h.Agent("coach")
 	h.Want(201, nil, "POST", "/api/agents/coach/tools",
 		object{"tool_id": "file_search", "config": object{"default_limit": 20}})
-	found := func(agent string, args object) int {
+	countMatches := func(agent string, args object) int {
 		t.Helper()
 		res := h.Call(agent, "file_search", args)
 		var out struct{ Matches []any }
@@ -154,7 +154,7 @@ func TestI07_ConfigReachesTheHandler(t *testing.T) {
 		{"coach", object{"query": "needle", "limit": 50}, 50},
 		{"plain", object{"query": "needle"}, 10},
 	} {
-		if n := found(c.agent, c.args); n != c.want {
+		if n := countMatches(c.agent, c.args); n != c.want {
 			t.Errorf("%s %v: %d matches, want %d", c.agent, c.args, n, c.want)
 		}
 	}
@@ -176,7 +176,7 @@ func TestI08_ToolsAvailableToAgent(t *testing.T) {
 	t.Parallel()
 	h := startServer(t, testTools()...)
 	h.Agent("fresh")
-	h.Agent("coach", "looks")
+	h.Agent("coach", "look")
 	calls := func(agent, tool string, list []string) reevetest.Reply {
 		body := object{"tool": tool, "args": object{}}
 		if tool == "list_files" {
@@ -187,40 +187,40 @@ func TestI08_ToolsAvailableToAgent(t *testing.T) {
 		}
 		return h.Do("POST", "/api/agents/"+agent+"/calls", body)
 	}
-	may := func(agent, tool string, list []string) {
+	wantAllowed := func(agent, tool string, list []string) {
 		t.Helper()
 		if r := calls(agent, tool, list); r.Status != 200 {
 			t.Errorf("%s %s with %v: %d %s", agent, tool, list, r.Status, r.Body)
 		}
 	}
-	mayNot := func(agent, tool string, list []string) {
+	wantNotFound := func(agent, tool string, list []string) {
 		t.Helper()
 		p := wantProblem(t, calls(agent, tool, list), 404, reeve.NotFound)
 		if p.Detail != fmt.Sprintf("tool %q not found", tool) {
-			t.Errorf("detail %q tells more than that it is not there", p.Detail)
+			t.Errorf("detail %q", p.Detail)
 		}
 	}
 	if got := listAttached(t, h, "fresh"); !slices.Equal(got, defaultTools) {
 		t.Errorf("the default set is %v", got)
 	}
-	may("fresh", "list_files", nil)
-	mayNot("fresh", "looks", nil)
-	mayNot("fresh", "nothing", nil)
-	mayNot("fresh", "file_read", nil)
+	wantAllowed("fresh", "list_files", nil)
+	wantNotFound("fresh", "look", nil)
+	wantNotFound("fresh", "nothing", nil)
+	wantNotFound("fresh", "file_read", nil)
 
-	if got := listAttached(t, h, "coach"); !slices.Equal(got, []string{"looks"}) {
-		t.Errorf("its attachments are %v", got)
+	if got := listAttached(t, h, "coach"); !slices.Equal(got, []string{"look"}) {
+		t.Errorf("attached tools %v", got)
 	}
-	may("coach", "looks", nil)
-	mayNot("coach", "list_files", nil) // an attachment replaces the default set
-	mayNot("coach", "shouts", nil)
+	wantAllowed("coach", "look", nil)
+	wantNotFound("coach", "list_files", nil) // an attachment replaces the default set
+	wantNotFound("coach", "long_output", nil)
 
-	may("coach", "shouts", []string{"shouts"})
-	may("fresh", "looks", []string{"shouts", "looks"})
-	mayNot("coach", "looks", []string{"shouts"}) // an explicit list replaces the attachments
-	mayNot("coach", "looks", []string{})
-	mayNot("fresh", "list_files", []string{"looks"})
-	mayNot("fresh", "nothing", []string{"nothing"})
+	wantAllowed("coach", "long_output", []string{"long_output"})
+	wantAllowed("fresh", "look", []string{"long_output", "look"})
+	wantNotFound("coach", "look", []string{"long_output"}) // an explicit list replaces the attachments
+	wantNotFound("coach", "look", []string{})
+	wantNotFound("fresh", "list_files", []string{"look"})
+	wantNotFound("fresh", "nothing", []string{"nothing"})
 }
 
 // A member may attach tools with settings, except settings that allow network access or pass on the server's variables.
@@ -286,7 +286,7 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 		}
 	}
 	if tried < 4 { // file_search, email_search, shell_exec, delegate and loop_in have integer settings
-		t.Errorf("%d settings are whole numbers", tried)
+		t.Errorf("%d integer settings, want at least 4", tried)
 	}
 	var out struct{ Matches []any }
 	if res := h.Call("coach", "file_search", object{"query": "needle"}); res.IsError ||

@@ -33,7 +33,7 @@ func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixtu
 	}
 	x.run, x.plan = run("production", "fail"), run("dry", "")
 	if x.run == "" || x.plan == "" {
-		t.Fatal("an automation did not run")
+		t.Fatal("the automation did not run")
 	}
 	// The rehearsal model makes the call that the request names.
 	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan",
@@ -42,7 +42,7 @@ func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixtu
 	for _, k := range decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/script-jobs",
 		nil)).ScriptJobs {
 		if x.job = k.ID; k.State != reeve.ScriptJobAsking {
-			t.Fatalf("the planner asks nothing: %+v", k)
+			t.Fatalf("script job does not ask: %+v", k)
 		}
 	}
 	return x

@@ -61,7 +61,7 @@ func hasBody(o operation) bool {
 
 func TestBadInput_Bodies(t *testing.T) {
 	t.Parallel()
-	h, operations, all, untouched := startSweep(t)
+	h, operations, all, checkUnchanged := startSweep(t)
 	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
 	for _, o := range operations {
 		s := all[o.id]
@@ -87,12 +87,12 @@ func TestBadInput_Bodies(t *testing.T) {
 			wantClientError(t, o.id+" "+kind, h.Do(o.method, s.path, s.body, "Content-Type", kind), reeve.Validation)
 		}
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_Fields(t *testing.T) {
 	t.Parallel()
-	h, operations, all, untouched := startSweep(t)
+	h, operations, all, checkUnchanged := startSweep(t)
 	for _, o := range operations {
 		s := all[o.id]
 		if !hasBody(o) {
@@ -145,12 +145,12 @@ func TestBadInput_Fields(t *testing.T) {
 			}
 		}
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_TooLarge(t *testing.T) {
 	t.Parallel()
-	h, operations, all, untouched := startSweep(t)
+	h, operations, all, checkUnchanged := startSweep(t)
 	for _, o := range operations {
 		size := 10 << 20
 		if o.id == "createTurn" { // a turn may have attachments
@@ -162,25 +162,25 @@ func TestBadInput_TooLarge(t *testing.T) {
 			wantProblem(t, h.Do(o.method, all[o.id].path, large, idempotencyKey, "k"), 413, reeve.TooLarge)
 		}
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_Paths(t *testing.T) {
 	t.Parallel()
-	h, operations, _, untouched := startSweep(t)
-	hole := regexp.MustCompile(`\{\w+\}`)
+	h, operations, _, checkUnchanged := startSweep(t)
+	parameter := regexp.MustCompile(`\{\w+\}`)
 	good := samples(missing)
 	for _, o := range operations {
 		for _, id := range []string{"%00", "a%00b", "%ff", "%c3%28", "a%2Fb", "..%2F..%2Fetc", "%2e%2e", "%2e", "%20",
 			"%0d%0aX-Evil:%201", "%F0%9F%A6%A4", "'%20OR%201=1%20--", "%25", "*", strings.Repeat("a", 10_000),
 			strings.Repeat("%E2%82%AC", 2000)} {
-			if !hole.MatchString(o.path) {
+			if !parameter.MatchString(o.path) {
 				continue
 			}
-			r := h.Do(o.method, hole.ReplaceAllLiteralString(o.path, id), good[o.id].body)
+			r := h.Do(o.method, parameter.ReplaceAllLiteralString(o.path, id), good[o.id].body)
 			wantClientError(t, o.id+" "+id, r, reeve.Validation, reeve.NotFound)
 			if r.Header.Get("X-Evil") != "" {
-				t.Errorf("%s: a header was let in", o.id)
+				t.Errorf("%s: response has an injected header", o.id)
 			}
 		}
 	}
@@ -188,12 +188,12 @@ func TestBadInput_Paths(t *testing.T) {
 		"/api/tools/..", "/api", "/api/", "/API/tools", "/api/nothing", "/nothing", "/healthz/", "/docs/../api/tools"} {
 		wantProblem(t, h.Do("GET", p, nil), 404, reeve.NotFound)
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_Methods(t *testing.T) {
 	t.Parallel()
-	h, operations, _, untouched := startSweep(t)
+	h, operations, _, checkUnchanged := startSweep(t)
 	known := map[string][]string{}
 	for _, o := range operations {
 		known[o.path] = append(known[o.path], o.method)
@@ -206,17 +206,17 @@ func TestBadInput_Methods(t *testing.T) {
 				wantProblem(t, r, 405, reeve.Unsupported)
 				allowed := strings.Split(r.Header.Get("Allow"), ", ")
 				if slices.ContainsFunc(methods, func(m string) bool { return !slices.Contains(allowed, m) }) {
-					t.Errorf("%s %s: allowed are %v, and it is told %v", m, p, methods, allowed)
+					t.Errorf("%s %s: want methods %v, Allow has %v", m, p, methods, allowed)
 				}
 			}
 		}
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_Queries(t *testing.T) {
 	t.Parallel()
-	h, operations, all, untouched := startSweep(t)
+	h, operations, all, checkUnchanged := startSweep(t)
 	for _, o := range operations {
 		s := all[o.id]
 		more := "?"
@@ -263,7 +263,7 @@ func TestBadInput_Queries(t *testing.T) {
 		}
 	}
 	wantProblem(t, h.Do("GET", "/api/operations?agent=nobody", nil), 404, reeve.NotFound)
-	untouched()
+	checkUnchanged()
 }
 
 // sendRaw sends text to the server unchanged and returns the response.
@@ -378,7 +378,7 @@ func TestBadInput_RateLimit(t *testing.T) {
 		t.Helper()
 		for range 5 {
 			if r := do(); r.Status == 429 {
-				t.Fatalf("too early: %s", r.Body)
+				t.Fatalf("limited too early: %s", r.Body)
 			}
 		}
 		r := do()

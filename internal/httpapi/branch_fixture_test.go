@@ -38,7 +38,7 @@ func createBranchFixture(t *testing.T, h *reevetest.Host) (x branchFixture) {
 	}
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "sandbox" && !c.OK {
-			t.Log("no branches here: ", c.Detail)
+			t.Log("branches are not tested, because commands cannot be confined: ", c.Detail)
 			return missingBranch
 		}
 	}
@@ -56,7 +56,7 @@ func createBranchFixture(t *testing.T, h *reevetest.Host) (x branchFixture) {
 	}
 	list := decode[api.BranchList](t, h.Want(200, nil, "GET", "/api/branches", nil)).Branches
 	if len(list) != 2 {
-		t.Fatalf("%d branches were made", len(list))
+		t.Fatalf("%d branches were created, want 2", len(list))
 	}
 	x.branch, x.other = list[0].ID, list[1].ID
 	return x

@@ -41,8 +41,8 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 		defineTool(t, h, object{"id": "extra"})
 		h.Agent("old", "extra", "file_list")
 		h.Stop()
-		said := &bytes.Buffer{}
-		env.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
+		logs := &bytes.Buffer{}
+		env.cfg.Log = slog.New(slog.NewTextHandler(logs, nil))
 		h = env.start(t, newTool("extra", reeve.Read, "", alwaysReturn("built in", nil)))
 		const why = "its id now belongs to a built-in tool; define it again under another id"
 		var served, broken int
@@ -58,7 +58,7 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 			}
 		}
 		if served != 1 || broken != 1 || getBrokenTools(t, h)["extra"] != why {
-			t.Errorf("%d serve, %d are broken", served, broken)
+			t.Errorf("%d working and %d broken tools, want 1 and 1", served, broken)
 		}
 		if v := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool ||
 			v.Broken != "" {
@@ -74,7 +74,7 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 			t.Errorf("problem %+v", p)
 		}
 		if res := h.Call("old", "file_list", object{"path": "/"}); res.IsError {
-			t.Errorf("another tool was harmed: %+v", res)
+			t.Errorf("call of another tool: %+v", res)
 		}
 		for _, v := range decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/old/tools", nil)).Tools {
 			if (v.Broken == why) != (v.ID == "extra") {
@@ -84,16 +84,16 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 		wantProblem(t, h.Do("PUT", "/api/tools/extra", weatherTool(object{"id": "extra"})), 409, reeve.Conflict)
 		h.Want(204, nil, "DELETE", "/api/tools/extra", nil) // deletes the workspace's tool
 		if _, ok := getBrokenTools(t, h)["extra"]; ok {
-			t.Error("it is still broken")
+			t.Error("the tool is still broken")
 		}
 		h.Want(201, nil, "POST", "/api/agents/old/tools", object{"tool_id": "extra"})
 		if res := h.Call("old", "extra", nil); res.Content != "built in" {
-			t.Errorf("the built-in tool, given to the agent: %+v", res)
+			t.Errorf("the built-in tool, attached: %+v", res)
 		}
 		h.Stop()
-		if log := said.String(); strings.Count(log, why) != 1 ||
+		if log := logs.String(); strings.Count(log, why) != 1 ||
 			!strings.Contains(log, "tool=extra workspace=default") {
-			t.Errorf("the log says %s", log)
+			t.Errorf("log: %s", log)
 		}
 	})
 }
@@ -108,14 +108,14 @@ func getBrokenTools(t *testing.T, h *reevetest.Host) map[string]string {
 			out[v.ID] = v.Broken
 		}
 	}
-	said := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
+	statusLines := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name != "tools" {
 			continue
 		}
 		for id, why := range out {
-			if c.OK || !strings.Contains(c.Detail, id+": "+why) || !slices.Contains(said, id+": "+why) {
-				t.Errorf("%s is broken (%s), the doctor says %+v, the status %q", id, why, c, said)
+			if c.OK || !strings.Contains(c.Detail, id+": "+why) || !slices.Contains(statusLines, id+": "+why) {
+				t.Errorf("%s is broken (%s), doctor reports %+v, status %q", id, why, c, statusLines)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t, testTools()...)
-		a := h.Agent("coach", "sends", "danger", "loses", "fails", "looks", "shouts", "file_write")
+		a := h.Agent("coach", "send", "erase", "lose_outcome", "fail", "look", "long_output", "file_write")
 		call := func(status int, tool string, more object, headers ...string) reeve.Result {
 			t.Helper()
 			body := object{"tool": tool, "args": object{}}
@@ -34,19 +34,20 @@ func TestCalls_EveryStatus(t *testing.T) {
 					isError, r)
 			}
 		}
-		want(call(200, "looks", nil), "", "", false)
-		sent := call(200, "sends", nil, idempotencyKey, "k")
+		want(call(200, "look", nil), "", "", false)
+		sent := call(200, "send", nil, idempotencyKey, "k")
 		want(sent, reeve.Committed, "", false)
-		if again := call(200, "sends", nil, idempotencyKey, "k"); !again.Replayed ||
+		if again := call(200, "send", nil, idempotencyKey, "k"); !again.Replayed ||
 			again.OperationID != sent.OperationID {
 			t.Errorf("replayed %+v", again)
 		}
-		want(call(200, "fails", nil), reeve.Failed, reeve.ToolFailed, true)
-		lost := call(202, "loses", nil)
+		want(call(200, "fail", nil), reeve.Failed, reeve.ToolFailed, true)
+		lost := call(202, "lose_outcome", nil)
 		want(lost, reeve.Unknown, reeve.UnknownOutcome, true)
-		yes, no := call(202, "danger", object{"reason": "please"}), call(202, "danger", object{"args": object{"n": 2}})
-		want(yes, reeve.Parked, reeve.ApprovalRequired, false)
-		long := call(200, "shouts", nil)
+		approved, denied := call(202, "erase", object{"reason": "please"}),
+			call(202, "erase", object{"args": object{"n": 2}})
+		want(approved, reeve.Parked, reeve.ApprovalRequired, false)
+		long := call(200, "long_output", nil)
 		if !long.Truncated || long.Size != 42000 || long.Hash == "" {
 			t.Errorf("cut: %v, size %d, hash %q", long.Truncated, long.Size, long.Hash)
 		}
@@ -57,7 +58,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 			whole.WriteString(s.Content)
 		}
 		if whole.String() != strings.Repeat("all that alpha knows ", 2000) {
-			t.Error("the slices are not the whole")
+			t.Error("the slices do not make up the output")
 		}
 		if p := call(200, "file_write", object{"args": object{"path": "/shared/a.txt", "content": "x"},
 			"preview_only": true}); !p.Preview || p.OperationID != "" {
@@ -69,15 +70,15 @@ func TestCalls_EveryStatus(t *testing.T) {
 		if len(inbox.Approvals) != 2 || len(inbox.Unknown) != 1 || inbox.Unknown[0].ID != lost.OperationID {
 			t.Errorf("inbox %+v", inbox)
 		}
-		decide := func(r reeve.Result, say string) { // with a comment
+		decide := func(r reeve.Result, decision string) { // with a comment
 			t.Helper()
 			h.Want(200, nil, "POST", "/api/approvals/"+r.ApprovalID+"/decision",
-				object{"decision": say, "comment": "because"})
+				object{"decision": decision, "comment": "because"})
 			wantProblem(t, h.Do("POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": "approve"}), 409,
 				reeve.Conflict)
 		}
-		decide(yes, "approve")
-		decide(no, "deny")
+		decide(approved, "approve")
+		decide(denied, "deny")
 		h.Want(200, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "happened"})
 		wantProblem(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409,
 			reeve.Conflict)
@@ -91,7 +92,8 @@ func TestCalls_EveryStatus(t *testing.T) {
 			states[op.ID] = op.State
 		}
 		for id, state := range map[string]reeve.State{sent.OperationID: reeve.Committed,
-			lost.OperationID: reeve.Committed, yes.OperationID: reeve.Committed, no.OperationID: reeve.DeniedOp} {
+			lost.OperationID: reeve.Committed, approved.OperationID: reeve.Committed,
+			denied.OperationID: reeve.DeniedOp} {
 			if states[id] != state {
 				t.Errorf("operation %s is %s, want %s", id, states[id], state)
 			}
@@ -114,25 +116,25 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 
 		h.Want(204, nil, "POST", "/api/stop", object{"reason": "enough"})
-		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
+		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 423,
 			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped: enough") {
 			t.Errorf("detail %q", p.Detail)
 		}
-		want(call(200, "looks", nil), "", "", false)
+		want(call(200, "look", nil), "", "", false)
 		h.Want(204, nil, "POST", "/api/resume", object{})
 		h.Want(204, nil, "POST", "/api/stop", object{}) // without a reason
-		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
+		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 423,
 			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
 			t.Errorf("detail %q", p.Detail)
 		}
 		h.Want(204, nil, "POST", "/api/resume", object{})
-		want(call(200, "sends", nil), reeve.Committed, "", false)
+		want(call(200, "send", nil), reeve.Committed, "", false)
 		h.Want(200, nil, "PUT", "/api/budgets/agent:coach", object{"limit": object{"calls": 1}})
-		h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"})
-		wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 402, reeve.BudgetExceeded)
+		h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"})
+		wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 402, reeve.BudgetExceeded)
 		h.Want(204, nil, "DELETE", "/api/budgets/agent:coach", nil)
-		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"sends": "deny"}}})
-		wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 403, reeve.Denied)
+		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"send": "deny"}}})
+		wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 403, reeve.Denied)
 		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"kind": "powerless"})
 		wantProblem(t, h.Do("POST", "/api/agents/coach/calls",
 			object{"tool": "file_write", "args": object{"path": "/shared/a", "content": "x"}}), 403, reeve.OutOfScope)
@@ -145,23 +147,23 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t, testTools()...)
-		h.Agent("coach", "sends", "danger", "looks")
+		h.Agent("coach", "send", "erase", "look")
 		send := func() []reeve.Result {
 			t.Helper()
 			return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
 				object{"calls": []any{
-					object{"tool": "looks", "run": "mine"}, object{"tool": "danger", "run": "mine"},
-					object{"tool": "sends", "run": "mine"}, object{"tool": "looks", "run": "mine"},
+					object{"tool": "look", "run": "mine"}, object{"tool": "erase", "run": "mine"},
+					object{"tool": "send", "run": "mine"}, object{"tool": "look", "run": "mine"},
 				}}, idempotencyKey, "batch")).Results
 		}
 		got := send()
 		if got[0].IsError || got[1].State != reeve.Parked {
-			t.Fatalf("the first two: %+v", got[:2])
+			t.Fatalf("first two results: %+v", got[:2])
 		}
 		for _, r := range got[2:] {
-			if !r.IsError || r.Code != reeve.Conflict || !strings.Contains(r.Message, "call 2 of the batch, danger") ||
+			if !r.IsError || r.Code != reeve.Conflict || !strings.Contains(r.Message, "call 2 of the batch, erase") ||
 				r.Hint == "" || r.CallID != "" {
-				t.Errorf("a call that was not made: %+v", r)
+				t.Errorf("skipped call: %+v", r)
 			}
 		}
 		h.Want(200, nil, "POST", "/api/approvals/"+got[1].ApprovalID+"/decision", object{"decision": "approve"})
@@ -199,14 +201,14 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 		var names, ops, approvals []string
 		for i := range 7 {
 			name := fmt.Sprintf("agent-%d", i)
-			h.Agent(name, "sends", "danger")
-			ops = append(ops, h.Call(name, "sends", nil).OperationID)
-			r := h.Call(name, "danger", nil)
+			h.Agent(name, "send", "erase")
+			ops = append(ops, h.Call(name, "send", nil).OperationID)
+			r := h.Call(name, "erase", nil)
 			ops, approvals, names = append(ops, r.OperationID), append(approvals, r.ApprovalID), append(names, name)
 		}
 		slices.Reverse(ops) // lists return the newest first
 		slices.Reverse(approvals)
-		same := func(what string, got, want []string) {
+		wantEqual := func(what string, got, want []string) {
 			t.Helper()
 			if !slices.Equal(got, want) {
 				t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
@@ -219,7 +221,7 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 		}) {
 			got = append(got, v.Name)
 		}
-		same("agents", got, names)
+		wantEqual("agents", got, names)
 		got = nil
 		for _, v := range listAllPages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation,
 			string) {
@@ -227,7 +229,7 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 		}) {
 			got = append(got, v.ID)
 		}
-		same("operations", got, ops)
+		wantEqual("operations", got, ops)
 		got = nil
 		for _, v := range listAllPages(t, h, "/api/approvals?state=pending", func(l api.ApprovalList) ([]reeve.Approval,
 			string) {
@@ -235,7 +237,7 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 		}) {
 			got = append(got, v.ID)
 		}
-		same("approvals", got, approvals)
+		wantEqual("approvals", got, approvals)
 		var wakes []string
 		for range 7 {
 			wakes = append(wakes, decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{})).
@@ -248,14 +250,14 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 		}
 		slices.Sort(got) // wakes created at the same time have no order
 		slices.Sort(wakes)
-		same("wakes", got, wakes)
+		wantEqual("wakes", got, wakes)
 	})
 }
 
 // A tool can refuse a call in each of its checks. The error has the code of the check's error in every case.
 func TestG01_ToolRefusesCall(t *testing.T) {
 	t.Parallel()
-	no := reeve.Errorf(reeve.Forbidden, "not to them")
+	no := reeve.Errorf(reeve.Forbidden, "recipient is not allowed")
 	ran := 0
 	tool := func(id string) reeve.Tool {
 		return newTool(id, reeve.Keyed, reeve.SideEffecting, func(context.Context, *reeve.Invocation) (any,
@@ -264,13 +266,13 @@ func TestG01_ToolRefusesCall(t *testing.T) {
 			return "done", nil
 		})
 	}
-	security, scope, preview := tool("guarded"), tool("bound"), tool("foreseen")
+	security, scope, preview := tool("guarded"), tool("scoped"), tool("previewed")
 	security.Check = func(context.Context, *reeve.Invocation) error { return no }
 	scope.Categories = func(context.Context, *reeve.Invocation) ([]string, error) { return nil, no }
 	preview.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) { return reeve.Preview{}, no }
 	h := startServer(t, security, scope, preview)
-	h.Agent("coach", "guarded", "bound", "foreseen")
-	for tool, step := range map[string]string{"guarded": "security", "bound": "scope", "foreseen": "preview"} {
+	h.Agent("coach", "guarded", "scoped", "previewed")
+	for tool, step := range map[string]string{"guarded": "security", "scoped": "scope", "previewed": "preview"} {
 		p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{}}), 403,
 			reeve.Forbidden)
 		x := decode[reeve.Explanation](t, h.Want(200, nil, "GET", "/api/calls/"+p.CallID+"/explanation", nil))
@@ -291,9 +293,9 @@ func TestG03_SameErrorForEveryUnknownTool(t *testing.T) {
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
 	defineTool(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
 	defineTool(t, h, object{"id": "unattached"})
-	h.Agent("coach", "looks")
-	for _, tool := range []string{"nothing", "unattached", "betas", "sends"} {
-		for _, list := range [][]string{nil, {"looks"}} {
+	h.Agent("coach", "look")
+	for _, tool := range []string{"nothing", "unattached", "betas", "send"} {
+		for _, list := range [][]string{nil, {"look"}} {
 			body := object{"tool": tool, "args": object{"place": 7}}
 			if list != nil {
 				body["tools"] = list

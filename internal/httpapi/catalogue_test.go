@@ -49,7 +49,7 @@ func TestI01_FreshDatabaseHasBuiltInTools(t *testing.T) {
 			}
 			text, err := canonjson.Canonical([]byte(v.ParametersSchema))
 			if tree, _ := canonjson.Canonical(v.Parameters); err != nil || string(text) != string(tree) {
-				t.Errorf("%s: the schema as text is another: %v", v.ID, err)
+				t.Errorf("%s: parameters_schema differs from parameters: %v", v.ID, err)
 			}
 			checkSchemaCompiles(t, v.ID, v.Parameters)
 			if v.ConfigSchema != nil {
@@ -99,7 +99,7 @@ func TestI02_ListIsOrderedAndFiltered(t *testing.T) {
 		}
 	}
 	if got := listTools(t, h, "?category=nothing"); got == nil || len(got) != 0 {
-		t.Errorf("an unknown category gives %v, not an empty list", got)
+		t.Errorf("unknown category: %v, want an empty list", got)
 	}
 	wantFieldError(t, h.Do("GET", "/api/tools", nil, "X-Workspace-Id", ""), "header/X-Workspace-Id")
 }
@@ -137,7 +137,7 @@ func TestI05_DetachAndCascade(t *testing.T) {
 		h.Want(204, nil, "DELETE", "/api/tools/weather", nil)
 		wantProblem(t, h.Do("DELETE", "/api/tools/weather", nil), 404, reeve.NotFound)
 		if got := listAttached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
-			t.Errorf("after the tool was removed the agent has %v", got)
+			t.Errorf("after the tool was deleted, the agent has %v", got)
 		}
 		defineTool(t, h, object{}) // a new tool with the same id is not attached
 		if got := listAttached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
@@ -187,7 +187,7 @@ func TestI09_UnknownHandlerLeavesOtherToolsUsable(t *testing.T) {
 
 	h = env.start(t) // a build without the tool
 	if got := h.Call(a.ID, "file_list", object{"path": "/"}); got.IsError {
-		t.Errorf("another tool was harmed: %+v", got)
+		t.Errorf("call of another tool: %+v", got)
 	}
 	p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
 	if !strings.Contains(p.Detail, "extra") || !strings.Contains(p.Hint, "doctor") {
@@ -202,25 +202,25 @@ func TestI09_UnknownHandlerLeavesOtherToolsUsable(t *testing.T) {
 	}
 	if s := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)); len(s.Broken) != 1 ||
 		!strings.HasPrefix(s.Broken[0], "extra: ") {
-		t.Errorf("status says %v", s.Broken)
+		t.Errorf("status reports %v", s.Broken)
 	}
 	var found bool
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "tools" {
 			found = true
 			if c.OK || !strings.Contains(c.Detail, "extra") || c.Hint == "" {
-				t.Errorf("doctor says %+v", c)
+				t.Errorf("doctor reports %+v", c)
 			}
 		}
 	}
 	if !found {
-		t.Error("doctor says nothing of tools")
+		t.Error("doctor has no check of tools")
 	}
 	h.Stop()
 
 	h = env.start(t, newTool("extra", reeve.Read, "", alwaysReturn("back", nil)))
 	if got := h.Call(a.ID, "extra", nil); got.Content != "back" {
-		t.Errorf("with its handler again: %+v", got)
+		t.Errorf("with the handler again: %+v", got)
 	}
 }
 
@@ -295,7 +295,7 @@ func defineTool(t *testing.T, h *reevetest.Host, change object, headers ...strin
 
 // weatherTool returns the definition of an HTTP tool with the given changes. A nil value deletes a field.
 func weatherTool(change object) object {
-	out := object{"id": "weather", "description": "Tells the weather of a place.", "effect": "read",
+	out := object{"id": "weather", "description": "Returns the weather of a place.", "effect": "read",
 		"parameters": object{"type": "object", "properties": object{"place": object{"type": "string"}},
 			"required": []string{"place"}, "additionalProperties": false},
 		"spec": object{"method": "GET", "url": "https://weather.example/{place}"}}

@@ -87,7 +87,7 @@ func waitForFirstRun(t *testing.T, h *reevetest.Host, agent string) reeve.Run {
 			}
 		}
 	}
-	t.Fatal("it did not run")
+	t.Fatal("the agent did not run")
 	return reeve.Run{}
 }
 
@@ -111,8 +111,8 @@ func getCorruptRows(t *testing.T, h *reevetest.Host) string {
 // wantReportedCorrupt checks that the doctor reports a row as corrupt.
 func wantReportedCorrupt(t *testing.T, h *reevetest.Host, table, id string) {
 	t.Helper()
-	if said := getCorruptRows(t, h); !strings.Contains(said, `row "`+id+`" in table `+table+` cannot be read`) {
-		t.Errorf("the doctor does not name %s of %s: %q", id, table, said)
+	if report := getCorruptRows(t, h); !strings.Contains(report, `row "`+id+`" in table `+table+` cannot be read`) {
+		t.Errorf("doctor does not report %s of %s: %q", id, table, report)
 	}
 }
 
@@ -144,8 +144,8 @@ func TestI09_CorruptRowIsReported(t *testing.T) {
 			reeve.TaskDraft{CategoryID: category.ID, Title: "t"}))
 		schedule := decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
 			object{"agent": "clerk", "name": "n", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 1 1 *"}))
-		if said := getCorruptRows(t, h); said != "" {
-			t.Fatalf("before anything is changed, the doctor says %q", said)
+		if report := getCorruptRows(t, h); report != "" {
+			t.Fatalf("doctor reports %q before any change", report)
 		}
 		cases := []struct {
 			table, key, id, column string
@@ -185,8 +185,8 @@ func TestI09_CorruptRowIsReported(t *testing.T) {
 			for _, path := range c.paths {
 				h.Want(200, nil, "GET", path, nil)
 			}
-			if said := getCorruptRows(t, h); said != "" {
-				t.Errorf("%s is corrected, and the doctor says %q", c.table, said)
+			if report := getCorruptRows(t, h); report != "" {
+				t.Errorf("%s is corrected, but doctor reports %q", c.table, report)
 			}
 		}
 	})
@@ -207,14 +207,14 @@ func TestI09_CorruptAgentCannotAct(t *testing.T) {
 			cases = append(cases, struct{ column, value string }{"stopped_at", "x"},
 				struct{ column, value string }{"throttle_ms", "x"})
 		}
-		h.Agent("well", "file_list")
-		ids, talks, before := make([]string, len(cases)), make([]string, len(cases)), make([]any, len(cases))
+		h.Agent("intact", "file_list")
+		ids, conversations, before := make([]string, len(cases)), make([]string, len(cases)), make([]any, len(cases))
 		name := func(i int) string { return fmt.Sprintf("a%02d", i) }
 		for i, c := range cases {
 			ids[i] = h.Agent(name(i), "file_list").ID
 			h.Want(200, nil, "PATCH", "/api/agents/"+name(i),
 				object{"config": object{"rehearsal": object{"output": "it ran"}}})
-			talks[i] = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
+			conversations[i] = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
 				object{"agent": name(i)})).ID
 			h.Want(201, nil, "POST", "/api/schedules", object{"agent": name(i), "goal": "g", "cadence_type": "cron",
 				"cadence_value": "0 7 1 1 *"})
@@ -229,16 +229,17 @@ func TestI09_CorruptAgentCannotAct(t *testing.T) {
 		for i := range cases {
 			wantCorrupt(t, h.Do("POST", "/api/agents/"+name(i)+"/calls", call), "agents", ids[i])
 			wantCorrupt(t, h.Do("POST", "/api/agents/"+name(i)+"/wake", object{}), "agents", ids[i])
-			wantCorrupt(t, h.Do("POST", "/api/conversations/"+talks[i]+"/turns", object{"content": "hello"}), "agents",
+			wantCorrupt(t, h.Do("POST", "/api/conversations/"+conversations[i]+"/turns", object{"content": "hello"}),
+				"agents",
 				ids[i])
 			wantReportedCorrupt(t, h, "agents", ids[i])
 			env.exec(t, `UPDATE timers SET next_at = 1 WHERE agent_id = $1`, ids[i])
 		}
-		if res := h.Call("well", "file_list", object{"path": "/"}); res.IsError {
+		if res := h.Call("intact", "file_list", object{"path": "/"}); res.IsError {
 			t.Errorf("another agent's call: %+v", res)
 		}
-		h.Want(201, nil, "POST", "/api/agents/well/wake", object{})
-		waitForFirstRun(t, h, "well")
+		h.Want(201, nil, "POST", "/api/agents/intact/wake", object{})
+		waitForFirstRun(t, h, "intact")
 		for i, c := range cases {
 			env.exec(t, `UPDATE agents SET `+c.column+` = $1 WHERE id = $2`, before[i], ids[i])
 			for _, run := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+ids[i], nil)).Runs {
@@ -282,8 +283,8 @@ func TestI09_CorruptToolIsNotCalled(t *testing.T) {
 		if res := h.Call("coach", "file_list", object{"path": "/"}); res.IsError {
 			t.Errorf("another tool: %+v", res)
 		}
-		if said := getCorruptRows(t, h); strings.Contains(said, "file_read") {
-			t.Errorf("a built-in tool: %q", said)
+		if report := getCorruptRows(t, h); strings.Contains(report, "file_read") {
+			t.Errorf("a built-in tool: %q", report)
 		}
 		for _, column := range columns {
 			h.Want(204, nil, "DELETE", "/api/tools/bad_"+column, nil)
@@ -298,20 +299,21 @@ func TestI09_CorruptLimitDeniesCalls(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t)
-		hurt := h.Agent("hurt", "file_list")
-		h.Agent("well", "file_list")
+		damaged := h.Agent("damaged", "file_list")
+		h.Agent("intact", "file_list")
 		h.Want(200, nil, "PUT", "/api/profiles/clerk", object{"capabilities": []string{"files.read"}})
-		h.Want(200, nil, "PATCH", "/api/agents/hurt", object{"kind": "clerk"})
-		h.Want(200, nil, "PUT", "/api/budgets/agent:hurt", object{"limit": object{"calls": 1000}})
+		h.Want(200, nil, "PATCH", "/api/agents/damaged", object{"kind": "clerk"})
+		h.Want(200, nil, "PUT", "/api/budgets/agent:damaged", object{"limit": object{"calls": 1000}})
 		cases := []struct {
 			table, column, key, id, named string
 			values                        []any
 		}{
-			{"agent_tools", "config", "agent_id", hurt.ID, hurt.ID + "/file_list",
+			{"agent_tools", "config", "agent_id", damaged.ID, damaged.ID + "/file_list",
 				[]any{`{"a`, "null", "[]", "1", " "}},
 			{"profiles", "capabilities", "kind", "clerk", "clerk", []any{"x", "", "{}", `["files.read"`, "1"}},
-			{"budgets", "limit_calls", "subject", "agent:" + hurt.ID, "agent:" + hurt.ID, []any{-1}},
-			{"budgets", "used_calls", "subject", "agent:" + hurt.ID, "agent:" + hurt.ID, []any{-9000000000000000000}},
+			{"budgets", "limit_calls", "subject", "agent:" + damaged.ID, "agent:" + damaged.ID, []any{-1}},
+			{"budgets", "used_calls", "subject", "agent:" + damaged.ID, "agent:" + damaged.ID,
+				[]any{-9000000000000000000}},
 		}
 		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			cases[2].values = append(cases[2].values, "x", 1.5)
@@ -324,15 +326,15 @@ func TestI09_CorruptLimitDeniesCalls(t *testing.T) {
 			for _, value := range c.values {
 				env.exec(t, set, value, c.id)
 				reloadGate(t, h)
-				wantCorrupt(t, h.Do("POST", "/api/agents/hurt/calls", call), c.table, c.named)
+				wantCorrupt(t, h.Do("POST", "/api/agents/damaged/calls", call), c.table, c.named)
 				wantReportedCorrupt(t, h, c.table, c.named)
-				if res := h.Call("well", "file_list", object{"path": "/"}); res.IsError {
+				if res := h.Call("intact", "file_list", object{"path": "/"}); res.IsError {
 					t.Errorf("%s of %v: another agent's call: %+v", c.column, value, res)
 				}
 			}
 			env.exec(t, set, was, c.id)
 			reloadGate(t, h)
-			if res := h.Call("hurt", "file_list", object{"path": "/"}); res.IsError {
+			if res := h.Call("damaged", "file_list", object{"path": "/"}); res.IsError {
 				t.Errorf("%s, corrected: %+v", c.column, res)
 			}
 		}
@@ -379,10 +381,10 @@ func TestI09_SecretInCorruptRowIsRedacted(t *testing.T) {
 func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
-		said := &bytes.Buffer{}
-		env.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
+		logs := &bytes.Buffer{}
+		env.cfg.Log = slog.New(slog.NewTextHandler(logs, nil))
 		h := env.start(t)
-		createAskingAgents(t, h, "hurt", "well")
+		createAskingAgents(t, h, "damaged", "intact")
 		values := map[string]any{"spent": "x", "undo": "{"}
 		if env.cfg.Database == "" { // SQLite stores text in integer columns
 			values["tries"], values["created_at"], values["deferred"], values["timeout_at"],
@@ -390,21 +392,21 @@ func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 		}
 		var bad []string
 		for column, value := range values {
-			res := parkCall(t, h, "hurt", "/shared/"+column)
+			res := parkCall(t, h, "damaged", "/shared/"+column)
 			h.Want(200, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", object{"decision": "approve"})
 			env.exec(t, `UPDATE calls SET `+column+` = $1 WHERE id = $2`, value, res.CallID)
 			bad = append(bad, res.CallID)
 		}
 		// The approval of this call has expired.
-		late := parkCall(t, h, "hurt", "/shared/late")
+		late := parkCall(t, h, "damaged", "/shared/late")
 		env.exec(t, `UPDATE approvals SET expires_at = 1 WHERE id = $1`, late.ApprovalID)
 		env.exec(t, `UPDATE calls SET spent = 'x' WHERE id = $1`, late.CallID)
-		good := parkCall(t, h, "well", "/shared/well")
+		good := parkCall(t, h, "intact", "/shared/intact")
 		h.Want(200, nil, "POST", "/api/approvals/"+good.ApprovalID+"/decision", object{"decision": "approve"})
 		h.Settle(t.Context())
 		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+good.OperationID,
 			nil)); op.State != reeve.Committed {
-			t.Errorf("the other one is %s", op.State)
+			t.Errorf("operation of the intact agent is %s", op.State)
 		}
 		for _, id := range append(bad, late.CallID) {
 			wantReportedCorrupt(t, h, "calls", id)
@@ -415,8 +417,8 @@ func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 		}
 		h.Stop()
 		for _, id := range bad {
-			if n := strings.Count(said.String(), "id="+id); n != 1 {
-				t.Errorf("the log names %s %d times", id, n)
+			if n := strings.Count(logs.String(), "id="+id); n != 1 {
+				t.Errorf("log names %s %d times, want 1", id, n)
 			}
 		}
 	})
@@ -427,7 +429,7 @@ func TestI09_CorruptWakeDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t)
-		createAskingAgents(t, h, "hurt", "well")
+		createAskingAgents(t, h, "damaged", "intact")
 		schedule := func(agent string) string {
 			return decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
 				object{"agent": agent, "name": "n", "goal": "g", "cadence_type": "cron",
@@ -440,26 +442,27 @@ func TestI09_CorruptWakeDoesNotBlockOthers(t *testing.T) {
 		}
 		bad := map[string][]string{}
 		for _, column := range columns["timers"] {
-			id := schedule("hurt")
+			id := schedule("damaged")
 			env.exec(t, `UPDATE timers SET next_at = 1 WHERE id = $1`, id)
 			env.exec(t, `UPDATE timers SET `+column+` = 'x' WHERE id = $1`, id)
 			bad["timers"] = append(bad["timers"], id)
 		}
 		for _, column := range columns["wakes"] {
-			key := decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/hurt/wake", object{})).RunKey
+			key := decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/damaged/wake", object{})).RunKey
 			env.exec(t, `UPDATE wakes SET `+column+` = 'x' WHERE run_key = $1`, key)
 			bad["wakes"] = append(bad["wakes"], key)
 		}
-		env.exec(t, `UPDATE timers SET next_at = 1 WHERE id = $1`, schedule("well"))
-		if run := waitForFirstRun(t, h, "well"); run.State != reeve.RunCompleted {
-			t.Errorf("the other schedule: %+v", run)
+		env.exec(t, `UPDATE timers SET next_at = 1 WHERE id = $1`, schedule("intact"))
+		if run := waitForFirstRun(t, h, "intact"); run.State != reeve.RunCompleted {
+			t.Errorf("schedule of the intact agent: %+v", run)
 		}
 		for table, ids := range bad {
 			for _, id := range ids {
 				wantReportedCorrupt(t, h, table, id)
 			}
 		}
-		if runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=hurt", nil)).Runs; len(runs) != 0 {
+		if runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=damaged", nil)).
+			Runs; len(runs) != 0 {
 			t.Errorf("it ran: %+v", runs)
 		}
 		if state := env.queryValue(t, `SELECT state FROM timers WHERE id = $1`, bad["timers"][0]); state != "disabled" {
@@ -477,25 +480,25 @@ func TestI09_CorruptRunDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t)
-		createAskingAgents(t, h, "hurt", "well")
+		createAskingAgents(t, h, "damaged", "intact")
 		ids := map[string]string{}
-		for _, agent := range []string{"hurt", "well"} {
+		for _, agent := range []string{"damaged", "intact"} {
 			h.Want(201, nil, "POST", "/api/agents/"+agent+"/wake", object{})
 			ids[agent] = waitForFirstRun(t, h, agent).ID
 		}
 		h.Stop()
-		for _, agent := range []string{"hurt", "well"} { // as a killed server leaves them
+		for _, agent := range []string{"damaged", "intact"} { // as a killed server leaves them
 			env.exec(t, `UPDATE runs SET state = 'running', owner = '', finished_at = 0 WHERE id = $1`, ids[agent])
 			env.exec(t, `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn, lane, seen)
 				SELECT id, agent_id, session_id, '', 0, '', 0 FROM runs WHERE id = $1`, ids[agent])
 		}
-		env.exec(t, `UPDATE runs SET issues = 'x' WHERE id = $1`, ids["hurt"])
+		env.exec(t, `UPDATE runs SET issues = 'x' WHERE id = $1`, ids["damaged"])
 		h = env.start(t)
-		if run := waitForFirstRun(t, h, "well"); run.State != reeve.RunCompleted {
+		if run := waitForFirstRun(t, h, "intact"); run.State != reeve.RunCompleted {
 			t.Errorf("%+v", run)
 		}
-		wantReportedCorrupt(t, h, "runs", ids["hurt"])
-		wantCorrupt(t, h.Do("GET", "/api/runs", nil), "runs", ids["hurt"])
+		wantReportedCorrupt(t, h, "runs", ids["damaged"])
+		wantCorrupt(t, h.Do("GET", "/api/runs", nil), "runs", ids["damaged"])
 	})
 }
 
@@ -625,7 +628,7 @@ func TestG15_ApprovalMustMatchItsCall(t *testing.T) {
 		h.Settle(t.Context())
 		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID,
 			nil)); op.State != reeve.Committed {
-			t.Errorf("one that nobody changed: %s", op.State)
+			t.Errorf("unchanged approval: operation is %s", op.State)
 		}
 	})
 }

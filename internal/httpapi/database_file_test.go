@@ -21,8 +21,8 @@ import (
 // back, changes work again.
 func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(t *testing.T, file string) (mend func()){
-		"moved away": func(t *testing.T, file string) func() {
+	for name, damage := range map[string]func(t *testing.T, file string) (repair func()){
+		"moved": func(t *testing.T, file string) func() {
 			must(t, os.Rename(file, file+".moved"))
 			return func() { must(t, os.Rename(file+".moved", file)) }
 		},
@@ -33,11 +33,11 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 			must(t, os.WriteFile(file, b, 0o600))
 			return func() { must(t, os.Rename(file+".moved", file)) }
 		},
-		"log moved away": func(t *testing.T, file string) func() {
+		"WAL moved": func(t *testing.T, file string) func() {
 			must(t, os.Rename(file+"-wal", file+".moved"))
 			return func() { must(t, os.Rename(file+".moved", file+"-wal")) }
 		},
-		"cut off": func(t *testing.T, file string) func() {
+		"truncated": func(t *testing.T, file string) func() {
 			b, err := os.ReadFile(file)
 			must(t, err)
 			must(t, os.Truncate(file, int64(len(b)/2)))
@@ -62,7 +62,7 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 			for range 2 * max(4, runtime.NumCPU()) {
 				h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
 			}
-			mend := spoil(t, filepath.Join(h.Dir(), "reeve.db"))
+			repair := damage(t, filepath.Join(h.Dir(), "reeve.db"))
 			var p api.Problem
 			call(http.StatusServiceUnavailable, &p)
 			if p.Code != reeve.Unavailable || !strings.Contains(p.Detail, "reeve.db") ||
@@ -73,7 +73,7 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 			if !strings.Contains(p.Detail, "reeve.db") {
 				t.Errorf("readyz: %+v", p)
 			}
-			if name != "cut off" { // a truncated database cannot be read
+			if name != "truncated" { // a truncated database cannot be read
 				var up api.DoctorReport
 				h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
 				for _, c := range up.Checks {
@@ -82,7 +82,7 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 					}
 				}
 			}
-			if mend(); name == "cut off" {
+			if repair(); name == "truncated" {
 				return
 			}
 			call(http.StatusOK, nil)
@@ -95,14 +95,14 @@ func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 // delete the WAL or apply it to the other database. The server does not start until the database is back.
 func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(h *reevetest.Host, file string) error{
-		"gone":     func(*reevetest.Host, string) error { return nil },
+	for name, damage := range map[string]func(h *reevetest.Host, file string) error{
+		"missing":  func(*reevetest.Host, string) error { return nil },
 		"empty":    func(_ *reevetest.Host, file string) error { return os.WriteFile(file, nil, 0o600) },
 		"a backup": func(h *reevetest.Host, file string) error { return h.Backup(t.Context(), file) },
-		"no database": func(h *reevetest.Host, file string) error {
+		"not a database": func(h *reevetest.Host, file string) error {
 			return os.WriteFile(file, bytes.Repeat([]byte{0xa5}, 64<<10), 0o600)
 		},
-		"cut off": func(h *reevetest.Host, file string) error { // by one page that is not in the WAL
+		"truncated": func(h *reevetest.Host, file string) error { // by one page that is not in the WAL
 			b, err := os.ReadFile(file + ".moved")
 			if err != nil {
 				return err
@@ -126,17 +126,17 @@ func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 				must(t, os.WriteFile(file+ending, b, 0o600))
 			}
 			must(t, os.Rename(file, file+".moved"))
-			must(t, spoil(live, file))
+			must(t, damage(live, file))
 			log, err := os.ReadFile(file + "-wal")
 			must(t, err)
 			_, err = host.New(t.Context(), host.Config{Dir: filepath.Dir(file)})
-			told := reeve.AsError(err)
-			if told.Code != reeve.Unavailable || !strings.Contains(told.Message, "reeve.db-wal") ||
-				!strings.Contains(told.Hint, "put the database file back") {
-				t.Fatalf("%v; %s", err, told.Hint)
+			problem := reeve.AsError(err)
+			if problem.Code != reeve.Unavailable || !strings.Contains(problem.Message, "reeve.db-wal") ||
+				!strings.Contains(problem.Hint, "put the database file back") {
+				t.Fatalf("%v; %s", err, problem.Hint)
 			}
 			if now, err := os.ReadFile(file + "-wal"); err != nil || !bytes.Equal(now, log) {
-				t.Fatalf("the log has %d bytes, and had %d: %v", len(now), len(log), err)
+				t.Fatalf("WAL has %d bytes, want %d unchanged: %v", len(now), len(log), err)
 			}
 			must(t, os.Rename(file+".moved", file))
 			h := reevetest.StartWith(t, host.Config{Dir: filepath.Dir(file)})
@@ -172,7 +172,7 @@ func TestDatabaseFile_CrashDuringCheckpoint(t *testing.T) {
 		}
 	}
 	if pages := binary.BigEndian.Uint32(db[28:]); int(pages)*page <= len(db) {
-		t.Fatalf("the first page says that there are %d pages, and the file has %d bytes: nothing is missing in it",
+		t.Fatalf("page 1 says %d pages, and the file has %d bytes: want a file that is too short",
 			pages, len(db))
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "reeve.db"), db, 0o600))

@@ -26,14 +26,14 @@ import (
 // watchCommits returns a pointer to a function that the next server calls before and after each commit.
 func (env *testEnv) watchCommits() *atomic.Pointer[func(after bool)] {
 	watch := &atomic.Pointer[func(after bool)]{}
-	told := func(after bool) func() {
+	notify := func(after bool) func() {
 		return func() {
 			if f := watch.Load(); f != nil {
 				(*f)(after)
 			}
 		}
 	}
-	env.cfg.OnFault.OnBefore, env.cfg.OnFault.OnAfter = told(false), told(true)
+	env.cfg.OnFault.OnBefore, env.cfg.OnFault.OnAfter = notify(false), notify(true)
 	return watch
 }
 
@@ -77,7 +77,7 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 					t.Fatal(err)
 				}
 				n, gone := 0, false
-				leave := func(is bool) { // called by the only writer of the store, so no lock is needed
+				disconnect := func(is bool) { // called by the only writer of the store, so no lock is needed
 					if !is {
 						n++
 					}
@@ -88,7 +88,7 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 					_ = conn.Close()
 					<-(<-began).Done() // wait until the server notices
 				}
-				watch.Store(&leave)
+				watch.Store(&disconnect)
 				if _, err := fmt.Fprintf(conn,
 					"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: "+
 						"default\r\nContent-Type: application/json\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
@@ -97,11 +97,12 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 				}
 				<-ended
 				if watch.Store(nil); !gone {
-					t.Fatalf("%s made %d commits, and nobody left", path, n)
+					t.Fatalf("%s made %d commits, and the client did not disconnect", path, n)
 				}
 				if again := h.Do("POST", path, string(b), idempotencyKey, path+name); again.Status != 201 ||
 					again.Header.Get("Idempotency-Replayed") != "true" {
-					t.Errorf("%s, left at commit %d, after it %v: %d %s", path, commit, after, again.Status, again.Body)
+					t.Errorf("%s, disconnected at commit %d, after %v: %d %s", path, commit, after, again.Status,
+						again.Body)
 				}
 			}
 		}
@@ -124,7 +125,7 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	x := createFixture(t, h)
 	h.Agent("other")
 	// The sample of addParticipant adds this user.
-	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member})
+	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "carol", User: "carol", Role: reeve.Member})
 	posts := map[string]sample{}
 	for _, o := range filterSampled(loadOpenAPI(t, h).operations()) {
 		if o.method == "POST" {
@@ -142,7 +143,8 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 	posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 		"config": object{}}}
-	for _, id := range slices.Sorted(maps.Keys(posts)) { // sorted, so that stop comes after the requests that it would refuse
+	// sorted, so that stop comes after the requests that it would refuse
+	for _, id := range slices.Sorted(maps.Keys(posts)) {
 		s := posts[id]
 		text, ok := s.body.(string)
 		if !ok {
@@ -153,12 +155,12 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 			text = string(b)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		leave := func(after bool) {
+		disconnect := func(after bool) {
 			if after {
 				cancel()
 			}
 		}
-		watch.Store(&leave)
+		watch.Store(&disconnect)
 		r := httptest.NewRequestWithContext(ctx, "POST", s.path, strings.NewReader(text))
 		r.Host = "localhost"
 		r.Header.Set("Authorization", "Bearer "+h.Token)
@@ -187,12 +189,12 @@ func TestI15_ClientDisconnectsDuringInboxRemoval(t *testing.T) {
 	h.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/batches?position=1", lines.String())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	leave := func(after bool) {
+	disconnect := func(after bool) {
 		if after {
 			cancel()
 		}
 	}
-	watch.Store(&leave)
+	watch.Store(&disconnect)
 	r := httptest.NewRequestWithContext(ctx, "DELETE", "http://localhost/api/mail/inboxes/box", nil)
 	r.Header.Set("Authorization", "Bearer "+h.Token)
 	r.Header.Set("X-Workspace-Id", "default")
@@ -222,7 +224,7 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		gone := false
-		leave := func(is bool) {
+		disconnect := func(is bool) {
 			if gone || is != after {
 				return
 			}
@@ -230,7 +232,7 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 			cancel()
 			<-(<-began).Done() // wait until the server notices
 		}
-		watch.Store(&leave)
+		watch.Store(&disconnect)
 		r, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/completions",
 			strings.NewReader(`{"model":"coach","messages":[{"role":"user","content":"hi"}]}`))
 		if err != nil {
@@ -239,19 +241,19 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+h.Token)
 		if res, err := http.DefaultClient.Do(r); err == nil {
 			res.Body.Close()
-			t.Fatalf("it was answered: %s", res.Status)
+			t.Fatalf("request got a response: %s", res.Status)
 		}
 		<-ended
 		watch.Store(nil)
 	}
-	talks := decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations
+	conversations := decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations
 	runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
-	if len(talks) != 2 || len(runs) != 2 {
-		t.Fatalf("%d conversations and %d turns, want 2 of each", len(talks), len(runs))
+	if len(conversations) != 2 || len(runs) != 2 {
+		t.Fatalf("%d conversations and %d turns, want 2 of each", len(conversations), len(runs))
 	}
 	for _, run := range runs {
 		if run.State != reeve.RunCancelled || run.Message != "its client disconnected" {
-			t.Errorf("a turn is %s: %s", run.State, run.Message)
+			t.Errorf("turn is %s: %s", run.State, run.Message)
 		}
 	}
 }
@@ -295,18 +297,18 @@ func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	got := httptest.NewRecorder()
 	h.Server.Config.Handler.ServeHTTP(got, r)
-	noted := func() reeve.Branch {
+	getBranch := func() reeve.Branch {
 		return decode[reeve.Branch](t, h.Want(200, nil, "GET", "/api/branches/"+x.branch, nil))
 	}
-	b := noted()
+	b := getBranch()
 	if got.Code != 200 || b.Merged != strings.TrimSpace(main()) || b.MergedBy != "owner" || b.MergedAt == nil {
 		t.Errorf("%d %s: %+v", got.Code, got.Body, b)
 	}
 	h = env.restartAfter(t, h, `UPDATE branches SET merged = '', merged_by = '', merged_at = 0`)
 	m := decode[reeve.MergeResult](t, h.Want(200, nil, "POST", "/api/branches/"+x.branch+"/merge", object{}))
-	if a := noted(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" ||
+	if a := getBranch(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" ||
 		a.MergedAt == nil || a.MergedAt.After(*b.MergedAt) {
-		t.Errorf("%+v, noted as %+v and not as %+v", m, a, b)
+		t.Errorf("%+v, recorded as %+v, want %+v", m, a, b)
 	}
 }
 
@@ -320,9 +322,9 @@ type waitingRequest struct {
 
 func waitingRequests() []waitingRequest {
 	chat, respond := "/v1/chat/completions", "/v1/responses"
-	said := []any{object{"role": "user", "content": "hi"}}
-	return []waitingRequest{{chat, object{"model": "coach", "messages": said}, ""},
-		{chat, object{"model": "coach", "messages": said, "stream": true}, `data: {"error":`},
+	messages := []any{object{"role": "user", "content": "hi"}}
+	return []waitingRequest{{chat, object{"model": "coach", "messages": messages}, ""},
+		{chat, object{"model": "coach", "messages": messages, "stream": true}, `data: {"error":`},
 		{respond, object{"model": "coach", "input": "hi"}, ""},
 		{respond, object{"model": "coach", "input": "hi", "stream": true}, "event: response.failed"},
 		{"/api/playground/sessions/s1/chat", object{"agentId": "coach", "message": "hi"}, "event: recoverable-error"}}
@@ -402,7 +404,7 @@ func TestW23_StoppingServerNotifiesWaitingClients(t *testing.T) {
 	}
 	for _, run := range runs {
 		if run.State != reeve.RunRunning {
-			t.Errorf("a turn is %s: %s", run.State, run.Message)
+			t.Errorf("turn is %s: %s", run.State, run.Message)
 		}
 	}
 }
@@ -425,7 +427,7 @@ func TestW23_StreamEndsWithItsToken(t *testing.T) {
 	}
 	for _, run := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
 		if run.State != reeve.RunCancelled || run.Message != "its client may no longer listen" {
-			t.Errorf("a turn is %s: %s", run.State, run.Message)
+			t.Errorf("turn is %s: %s", run.State, run.Message)
 		}
 	}
 }

@@ -34,22 +34,22 @@ func TestO13_DoctorListsDisabledSchedules(t *testing.T) {
 				object{"agent": "clerk", "name": fmt.Sprint("n", i), "goal": "g", "cadence_type": "cron",
 					"cadence_value": "0 7 * * *"}, ann...)).ID
 		}
-		if said := getDoctorProblems(t, h, "schedules"); said != nil {
-			t.Fatalf("before any is disabled: %q", said)
+		if problems := getDoctorProblems(t, h, "schedules"); problems != nil {
+			t.Fatalf("doctor reports %q before any schedule is disabled", problems)
 		}
 		env.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE id = $1`, ids[3])
 		for _, who := range [][]string{nil, ann} {
-			if said := getDoctorProblems(t, h, "schedules", who...); len(said) != 1 || said[0] != ids[3]+
+			if problems := getDoctorProblems(t, h, "schedules", who...); len(problems) != 1 || problems[0] != ids[3]+
 				" (n3): it failed 5 times in a row" {
-				t.Errorf("%q", said)
+				t.Errorf("%q", problems)
 			}
 		}
-		if said := getDoctorProblems(t, h, "schedules", bob...); said != nil {
-			t.Errorf("somebody else is told %q", said)
+		if problems := getDoctorProblems(t, h, "schedules", bob...); problems != nil {
+			t.Errorf("doctor reports %q to another user", problems)
 		}
 		env.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE name LIKE $1`, "n%")
-		if said := getDoctorProblems(t, h, "schedules"); len(said) != 11 || said[10] != "and 2 more" {
-			t.Errorf("%q", said)
+		if problems := getDoctorProblems(t, h, "schedules"); len(problems) != 11 || problems[10] != "and 2 more" {
+			t.Errorf("%q", problems)
 		}
 	})
 }

@@ -161,11 +161,11 @@ func (d *openAPIDoc) describeMismatch(r *http.Request, res *http.Response, body 
 	if responses[status] == nil {
 		status = "default"
 	}
-	said, ok := responses[status].(map[string]any)
+	response, ok := responses[status].(map[string]any)
 	if !ok || status == "default" && res.StatusCode < 400 {
 		return "the status is not documented"
 	}
-	content, _ := said["content"].(map[string]any)
+	content, _ := response["content"].(map[string]any)
 	kind := res.Header.Get("Content-Type")
 	if len(body) == 0 && len(content) == 0 || kind == "application/octet-stream" {
 		return ""
@@ -204,13 +204,13 @@ func wantProblem(t *testing.T, r reevetest.Reply, status int, code reeve.Code) a
 	case p.Code != code:
 		t.Errorf("code %s, want %s: %.500s", p.Code, code, r.Body)
 	case p.Status != r.Status || p.Title == "" || p.Detail == "" || p.Type == "":
-		t.Errorf("not a whole problem: %.500s", r.Body)
+		t.Errorf("incomplete problem: %.500s", r.Body)
 	case p.Hint == "":
 		t.Errorf("no hint: %.500s", r.Body)
 	case p.RequestID == "" || p.RequestID != r.Header.Get("X-Request-Id"):
 		t.Errorf("request id %q, header %q", p.RequestID, r.Header.Get("X-Request-Id"))
 	case code == reeve.Validation && len(p.Errors) == 0:
-		t.Errorf("no failing path: %.500s", r.Body)
+		t.Errorf("no field error: %.500s", r.Body)
 	}
 	return p
 }
@@ -293,7 +293,7 @@ func wantUnchanged(t *testing.T, before, after string) {
 	}
 	if i < len(before) || i < len(after) {
 		from := max(0, i-200)
-		t.Errorf("something changed: from\n%s\nto\n%s", before[from:min(len(before), i+200)],
+		t.Errorf("snapshot changed from\n%s\nto\n%s", before[from:min(len(before), i+200)],
 			after[from:min(len(after), i+200)])
 	}
 }
@@ -308,7 +308,7 @@ func decode[T any](t *testing.T, r reevetest.Reply) (v T) {
 
 // newTool returns a tool that accepts any arguments.
 func newTool(id string, effect reeve.Effect, tier reeve.Tier, f reeve.Handler) reeve.Tool {
-	return reeve.Tool{ID: id, Description: "A tool of the test's: " + id,
+	return reeve.Tool{ID: id, Description: "Test tool " + id,
 		Parameters: json.RawMessage(`{"type":"object"}`), Effect: effect, Tier: tier, Handler: f}
 }
 
@@ -318,13 +318,14 @@ func alwaysReturn(v any, err error) reeve.Handler {
 
 func testTools() []reeve.Tool {
 	return []reeve.Tool{
-		newTool("sends", reeve.Keyed, reeve.SideEffecting, alwaysReturn("sent", nil)),
-		newTool("danger", reeve.Unsafe, reeve.Privileged, alwaysReturn("done", nil)),
-		newTool("loses", reeve.Unsafe, reeve.SideEffecting,
-			alwaysReturn(nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead"))),
-		newTool("fails", reeve.Keyed, reeve.SideEffecting,
+		newTool("send", reeve.Keyed, reeve.SideEffecting, alwaysReturn("sent", nil)),
+		newTool("erase", reeve.Unsafe, reeve.Privileged, alwaysReturn("done", nil)),
+		newTool("lose_outcome", reeve.Unsafe, reeve.SideEffecting,
+			alwaysReturn(nil, reeve.Errorf(reeve.UnknownOutcome, "the connection was lost"))),
+		newTool("fail", reeve.Keyed, reeve.SideEffecting,
 			alwaysReturn(nil, reeve.Errorf(reeve.ToolFailed, "no such recipient"))),
-		newTool("looks", reeve.Read, reeve.ReadOnly, alwaysReturn("seen", nil)),
-		newTool("shouts", reeve.Read, reeve.ReadOnly, alwaysReturn(strings.Repeat("all that alpha knows ", 2000), nil)),
+		newTool("look", reeve.Read, reeve.ReadOnly, alwaysReturn("seen", nil)),
+		newTool("long_output", reeve.Read, reeve.ReadOnly, alwaysReturn(strings.Repeat("all that alpha knows ", 2000),
+			nil)),
 	}
 }

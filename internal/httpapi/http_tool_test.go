@@ -52,7 +52,7 @@ func (remote *remoteServer) lastRequest(t *testing.T) (*http.Request, string) {
 	remote.mu.Lock()
 	defer remote.mu.Unlock()
 	if len(remote.requests) == 0 {
-		t.Fatal("nothing was sent")
+		t.Fatal("no request was sent")
 	}
 	return remote.requests[len(remote.requests)-1], remote.bodies[len(remote.bodies)-1]
 }
@@ -72,7 +72,7 @@ func startWithRemote(t *testing.T, remote *remoteServer) (testEnv, *reevetest.Ho
 
 // orderTool returns the definition of a tool that changes something on a remote server, with the given changes.
 func orderTool(remote *remoteServer, change object) object {
-	t := object{"id": "order", "description": "Orders a thing at the far side.", "effect": "keyed",
+	t := object{"id": "order", "description": "Orders an item from a remote server.", "effect": "keyed",
 		"tier": "side_effecting", "category": "shop",
 		"parameters": object{"type": "object", "required": []string{"item"}, "additionalProperties": false,
 			"properties": object{"item": object{"type": "string"}, "count": object{"type": "integer", "minimum": 1}}},
@@ -106,7 +106,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		wantFieldError(t, h.Do("PUT", "/api/secrets/SHOP", object{"value": unusable}), "/value")
 	}
 	if l := decode[api.SecretList](t, h.Want(200, nil, "GET", "/api/secrets", nil)); len(l.Secrets) != 0 {
-		t.Errorf("kept although refused: %+v", l.Secrets)
+		t.Errorf("a refused secret was stored: %+v", l.Secrets)
 	}
 	h.Want(204, nil, "PUT", "/api/secrets/SHOP", object{"value": secret})
 
@@ -120,13 +120,13 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		t.Errorf("sent %s %s %v %s", req.Method, req.URL.EscapedPath(), req.Header, body)
 	}
 	if req.Header.Get(idempotencyKey) != res.OperationID || res.OperationID == "" {
-		t.Errorf("its key was %q, the operation is %q", req.Header.Get(idempotencyKey), res.OperationID)
+		t.Errorf("idempotency key %q, want operation id %q", req.Header.Get(idempotencyKey), res.OperationID)
 	}
 	n := remote.countRequests()
 	if again := h.Call("coach", "order", object{"item": "green tea/x", "count": 2}, idempotencyKey,
 		"k"); !again.Replayed ||
 		remote.countRequests() != n {
-		t.Errorf("the same key sent it again: %+v", again)
+		t.Errorf("a repeated key sent another request: %+v", again)
 	}
 
 	// Arguments are checked before a request is sent.
@@ -140,7 +140,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 
 	// An update creates a new version, which is used at once and after a restart. The id cannot change.
 	up := decode[api.ToolView](t, h.Want(200, nil, "PUT", "/api/tools/order",
-		orderTool(remote, object{"description": "Orders a thing, and tells all.",
+		orderTool(remote, object{"description": "Orders an item and returns the full response.",
 			"spec": object{"method": "POST", "url": remote.URL + "/v2/{item}",
 				"headers": object{"X-Key": "${secret:SHOP}"}}})))
 	if up.Version != 2 || up.CreatedAt != v.CreatedAt {
@@ -164,7 +164,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		orderTool(remote, object{"spec": object{"method": "POST", "url": remote.URL + "/echo",
 			"headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))
 	if r := h.Call("coach", "order", object{"item": "tea"}); r.IsError || strings.Contains(r.Content, secret) {
-		t.Errorf("the secret came back: %+v", r)
+		t.Errorf("the response contains the secret: %+v", r)
 	}
 	h.Want(200, nil, "PUT", "/api/tools/order",
 		orderTool(remote, object{"spec": object{"method": "POST", "url": remote.URL + "/broken",
@@ -173,11 +173,11 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		t.Errorf("a refusal: %+v", r)
 	}
 	if all := takeSnapshot(t, h); strings.Contains(all, secret) {
-		t.Error("the secret can be read")
+		t.Error("a response contains the secret")
 	}
 	h.Want(204, nil, "DELETE", "/api/tools/order", nil)
 	if got := listAttached(t, h, "coach"); len(got) > 0 {
-		t.Errorf("after its removal the agent has %v", got)
+		t.Errorf("after the tool was deleted, the agent has %v", got)
 	}
 	wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"item": "tea"}}), 404,
 		reeve.NotFound)
@@ -195,7 +195,7 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 	plain := object{"method": "POST", "url": remote.URL + "/mine"}
 	defineTool(t, h, object{"id": "plain"}, member...) // a member may create tools without a secret
 	h.Want(200, nil, "PUT", "/api/tools/plain",
-		weatherTool(object{"id": "plain", "description": "Tells the weather, once more."}), member...)
+		weatherTool(object{"id": "plain", "description": "Returns the weather of a place, version 2."}), member...)
 	h.Want(201, nil, "POST", "/api/tools", orderTool(remote, nil))
 	before := takeSnapshot(t, h)
 	forbidden := func(method, path string, body any) {
@@ -216,7 +216,7 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 		forbidden("PUT", "/api/tools/plain", weatherTool(object{"id": "plain", "spec": spec}))
 	}
 	forbidden("POST", "/api/tools",
-		orderTool(remote, object{"id": "looks", "effect": "verifiable",
+		orderTool(remote, object{"id": "look", "effect": "verifiable",
 			"spec": object{"method": "POST", "url": remote.URL + "/mine",
 				"verify": object{"url": remote.URL + "/{operation_id}",
 					"headers": object{"X-Key": "${secret:SHOP}"}}}}))

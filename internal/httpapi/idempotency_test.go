@@ -27,13 +27,13 @@ const idempotencyKey = "Idempotency-Key"
 func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
-		var said logBuffer
-		env.cfg.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		var logs logBuffer
+		env.cfg.Log = slog.New(slog.NewJSONHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		h := env.start(t, testTools()...)
 		x := createFixture(t, h)
 		h.Agent("other")
 		// The sample of addParticipant adds this user.
-		h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody",
+		h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "carol", User: "carol",
 			Role: reeve.Member})
 		posts := map[string]sample{}
 		for _, o := range filterSampled(loadOpenAPI(t, h).operations()) {
@@ -61,7 +61,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				continue
 			}
 			// G30: the transaction that makes the change stores the response.
-			if after := said.containsAndReset("stored after the change"); after != multiStepPosts[id] {
+			if after := logs.containsAndReset("stored after the change"); after != multiStepPosts[id] {
 				t.Errorf("%s: response stored after the change: %v", id, after)
 			}
 			before := takeSnapshot(t, h)
@@ -75,7 +75,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				t.Errorf("%s again: %d %s, first %d %s", id, again.Status, again.Body, first.Status, first.Body)
 			}
 			if first.Header.Get("Idempotency-Replayed") != "" {
-				t.Errorf("%s: the first answer says that it is a second", id)
+				t.Errorf("%s: first response is marked as replayed", id)
 			}
 			if p := wantProblem(t, h.Do("POST", s.path, object{"other": "body"}, idempotencyKey, "key of "+id), 409,
 				reeve.Conflict); !strings.Contains(p.Detail, "a different request") {
@@ -90,9 +90,9 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, env testEnv) {
-		var said logBuffer
-		env.cfg.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		waits := reeve.Tool{ID: "waits", Description: "Has its outcome brought from outside.", Effect: reeve.Unsafe,
+		var logs logBuffer
+		env.cfg.Log = slog.New(slog.NewJSONHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		waits := reeve.Tool{ID: "waits", Description: "Gets its result from another program.", Effect: reeve.Unsafe,
 			Tier:  reeve.SideEffecting,
 			Async: true, Parameters: json.RawMessage(`{"type":"object"}`),
 			Handler: func(context.Context, *reeve.Invocation) (any, error) {
@@ -105,7 +105,7 @@ func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 		h.Settle(t.Context())
 		at := "/api/operations/" + op + "/result"
 		first := h.Want(200, nil, "POST", at, object{"content": "done"}, idempotencyKey, "k")
-		if said.containsAndReset("stored after the change") {
+		if logs.containsAndReset("stored after the change") {
 			t.Error("the response is stored after the result")
 		}
 		again := h.Want(200, nil, "POST", at, object{"content": "done"}, idempotencyKey, "k")
@@ -188,11 +188,11 @@ func TestIdempotencyKey_ConcurrentRequests(t *testing.T) {
 		got := runConcurrently(16, func(int) reevetest.Reply {
 			return h.Do("POST", "/api/tokens", object{"name": "one", "role": "viewer"}, idempotencyKey, "k")
 		})
-		made := 0
+		created := 0
 		for _, r := range got {
 			switch r.Status {
 			case http.StatusCreated:
-				made++
+				created++
 			default:
 				var p api.Problem
 				if r.Decode(t, &p); r.Status != 409 || p.Code != reeve.InProgress && p.Code != reeve.Conflict {
@@ -206,8 +206,8 @@ func TestIdempotencyKey_ConcurrentRequests(t *testing.T) {
 				count++
 			}
 		}
-		if made != 1 || count != 1 {
-			t.Errorf("%d were told of a token, and %d are there", made, count)
+		if created != 1 || count != 1 {
+			t.Errorf("%d responses created a token, %d tokens exist; want 1 and 1", created, count)
 		}
 	})
 }
@@ -216,9 +216,9 @@ func TestIdempotencyKey_ConcurrentRequests(t *testing.T) {
 func TestIdempotencyKey_Calls(t *testing.T) {
 	t.Parallel()
 	h := startServer(t, testTools()...)
-	h.Agent("coach", "sends", "looks")
-	call := func(to string) object { return object{"tool": "sends", "args": object{"to": to}} }
-	batch := object{"calls": []any{call("a"), call("b"), object{"tool": "looks"}}}
+	h.Agent("coach", "send", "look")
+	call := func(to string) object { return object{"tool": "send", "args": object{"to": to}} }
+	batch := object{"calls": []any{call("a"), call("b"), object{"tool": "look"}}}
 	first := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, idempotencyKey,
 		"batch"))
 	again := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, idempotencyKey,
@@ -232,10 +232,10 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 	other := h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{call("c")}},
 		idempotencyKey, "batch")
 	if r := decode[api.BatchAnswer](t, other).Results[0]; r.Code != reeve.Conflict {
-		t.Errorf("another call under the same key: %+v", r)
+		t.Errorf("another call with the same key: %+v", r)
 	}
-	one := h.Call("coach", "sends", object{"to": "d"}, idempotencyKey, "k")
-	two := h.Call("coach", "sends", object{"to": "d"}, idempotencyKey, "k")
+	one := h.Call("coach", "send", object{"to": "d"}, idempotencyKey, "k")
+	two := h.Call("coach", "send", object{"to": "d"}, idempotencyKey, "k")
 	if one.Replayed || !two.Replayed || one.OperationID != two.OperationID {
 		t.Errorf("%+v, then %+v", one, two)
 	}

@@ -25,7 +25,7 @@ const planDay = "2026-02-18"
 // createJournalFixture creates one journal entry of each kind in the default workspace.
 func createJournalFixture(h *reevetest.Host) (x journalFixture) {
 	h.T.Helper()
-	make := func(path string, body any) string {
+	create := func(path string, body any) string {
 		h.T.Helper()
 		var v reeve.Record
 		h.Want(201, &v, "POST", "/api/journal/"+path, body)
@@ -38,15 +38,15 @@ func createJournalFixture(h *reevetest.Host) (x journalFixture) {
 			"items": []string{"alpha's item"}})
 		return v.ID, v.Items[0].ID
 	}
-	x.category, x.spare = make("categories", object{"name": "alpha's category"}),
-		make("categories", object{"name": "alpha's spare"})
-	x.label = make("labels", object{"name": "alpha's label"})
-	x.task = make("tasks", object{"category_id": x.category, "title": "alpha's task"})
-	x.closing = make("tasks", object{"category_id": x.category, "title": "alpha's other task"})
+	x.category, x.spare = create("categories", object{"name": "alpha's category"}),
+		create("categories", object{"name": "alpha's spare"})
+	x.label = create("labels", object{"name": "alpha's label"})
+	x.task = create("tasks", object{"category_id": x.category, "title": "alpha's task"})
+	x.closing = create("tasks", object{"category_id": x.category, "title": "alpha's other task"})
 	x.list, x.item = list(x.task)
 	x.splitting, x.part = list(x.task)
 	x.target, _ = list(x.task)
-	x.entry = make("time-entries", object{"task_id": x.task, "started_at": "2026-01-01T10:00:00Z",
+	x.entry = create("time-entries", object{"task_id": x.task, "started_at": "2026-01-01T10:00:00Z",
 		"ended_at": "2026-01-01T11:00:00Z"})
 	var plan reeve.DayPlan
 	h.Want(200, &plan, "POST", "/api/journal/plans/"+planDay+"/blocks", object{"upserts": []any{x.newBlock()}})

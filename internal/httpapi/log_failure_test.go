@@ -17,11 +17,11 @@ func TestW23_FailuresAreLogged(t *testing.T) {
 		reeve.Errorf(reeve.NotFound, "no such agent"):                     0,
 		errStopping: 0,
 	} {
-		noted := 0
-		logServerFailure(context.WithValue(t.Context(), requestKey, request{log: func(string, ...any) { noted++ }}),
+		logged := 0
+		logServerFailure(context.WithValue(t.Context(), requestKey, request{log: func(string, ...any) { logged++ }}),
 			err)
-		if noted != want {
-			t.Errorf("%v was noted %d times", err, noted)
+		if logged != want {
+			t.Errorf("%v was logged %d times", err, logged)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (srv mailServer) searchPages(args object, meanwhile func(page int)) (ids []
 			return ids
 		}
 		if page > 100 {
-			srv.t.Fatalf("%v has no end: %v", args, ids)
+			srv.t.Fatalf("%v has more than 100 pages: %v", args, ids)
 		}
 		args["cursor"] = f.Next
 		if meanwhile != nil {
@@ -90,7 +90,7 @@ func TestI13_SearchPages(t *testing.T) {
 				}
 			}
 			if moved > most {
-				t.Errorf("%v: %d were repeated or left out while mail came: %v", s, moved, got)
+				t.Errorf("%v: %d mails were repeated or missing: %v", s, moved, got)
 			}
 		}
 	})
@@ -119,11 +119,11 @@ func TestI13_InvalidCursors(t *testing.T) {
 			"body":    "fernhill"})
 		top := srv.search(object{"query": "fernhill", "limit": 1})
 		if fmt.Sprint(top.ids()) != "[gone]" {
-			t.Fatalf("the best is %v", top.ids())
+			t.Fatalf("best result %v, want gone", top.ids())
 		}
 		srv.Want(204, nil, "DELETE", "/api/mail/inboxes/gone", nil)
 		if got := srv.searchPages(object{"query": "fernhill", "cursor": top.Next}, nil); !slices.Equal(got, all) {
-			t.Errorf("behind a mail that is gone:\n got %v\nwant %v", got, all)
+			t.Errorf("after a deleted mail:\n got %v\nwant %v", got, all)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestI13_SnippetsAreSafe(t *testing.T) {
 			t.Errorf("snippet\n %s\nwant\n %s", f.Emails[0].Snippet, want)
 		}
 		if got := f.Emails[0].Subject; got != "<mark>otter</mark> & <b>walrus</b>" {
-			t.Errorf("the subject itself is %q", got)
+			t.Errorf("subject %q", got)
 		}
 		for _, q := range []object{{"query": "from:heron"}, {"query": ""}, {"query": "script"}, {"query": "mark"},
 			{"query": "lt"}} {
@@ -171,37 +171,37 @@ func TestI16_BatchesAreAddedOnce(t *testing.T) {
 			return encodeMailLine(object{"message_id": id, "inbox": "x",
 				"body": "penguin"})
 		}
-		stands := func(position string, seen, added int64) {
+		wantImport := func(position string, seen, added int64) {
 			t.Helper()
 			if v := decode[reeve.MailImport](t, srv.Want(200, nil, "GET", "/api/mail/imports/"+id,
 				nil)); v.Position != position || v.Seen != seen || v.Added != added {
 				t.Errorf("the import is %+v", v)
 			}
 		}
-		wantClientError(t, "a batch that goes nowhere", srv.Do("POST", at+"?position=1&after=1", line("a")),
+		wantClientError(t, "a batch that does not advance", srv.Do("POST", at+"?position=1&after=1", line("a")),
 			reeve.Validation)
 		for range 3 {
 			srv.Want(200, nil, "POST", at+"?position=1", line("a"))
 		}
-		stands("1", 1, 1)
-		wantClientError(t, "another batch under a position that was reached",
+		wantImport("1", 1, 1)
+		wantClientError(t, "another batch at the current position",
 			srv.Do("POST", at+"?position=1", line("b")),
 			reeve.Conflict)
-		wantClientError(t, "the same text from elsewhere", srv.Do("POST", at+"?position=1&after=0", line("a")),
+		wantClientError(t, "the same batch after another position", srv.Do("POST", at+"?position=1&after=0", line("a")),
 			reeve.Conflict)
-		wantClientError(t, "a batch that goes nowhere", srv.Do("POST", at+"?position=1&after=1", line("c")),
+		wantClientError(t, "a batch that does not advance", srv.Do("POST", at+"?position=1&after=1", line("c")),
 			reeve.Validation)
-		stands("1", 1, 1)
+		wantImport("1", 1, 1)
 		srv.Want(200, nil, "POST", at+"?position=2&after=1", line("b"))
-		wantClientError(t, "one that was taken before the last", srv.Do("POST", at+"?position=1", line("a")),
+		wantClientError(t, "a batch before the last one", srv.Do("POST", at+"?position=1", line("a")),
 			reeve.Conflict)
-		stands("2", 2, 2)
+		wantImport("2", 2, 2)
 		srv.Want(200, nil, "POST", "/api/mail/imports/"+id+"/finish?position=2", nil)
 		// A repeated batch succeeds after the import is finished.
 		srv.Want(200, nil, "POST", at+"?position=2&after=1", line("b"))
-		wantClientError(t, "another one after the end", srv.Do("POST", at+"?position=2&after=1", line("c")),
+		wantClientError(t, "another batch after the end", srv.Do("POST", at+"?position=2&after=1", line("c")),
 			reeve.Conflict)
-		stands("2", 2, 2)
+		wantImport("2", 2, 2)
 	})
 }
 
@@ -234,11 +234,11 @@ func TestI06_MailBelongsToItsImporter(t *testing.T) {
 			reeve.Forbidden)
 		wantProblem(t, srv.Do("DELETE", "/api/mail/inboxes/anns", nil, bob...), 403, reeve.Forbidden)
 		if again := begin("s", false, ann); again.ID != v.ID || again.Position != "1" {
-			t.Errorf("her own is not taken up: %+v", again)
+			t.Errorf("own import is not continued: %+v", again)
 		}
 		his := begin("s", false, bob)
 		if his.ID == v.ID || his.User != "bob" {
-			t.Errorf("another's is taken up: %+v", his)
+			t.Errorf("import of another user is continued: %+v", his)
 		}
 		if r := batch(his, "position=1", "b", "penguin", bob); r.Status != 200 { // any member may add mail to an inbox
 			t.Errorf("%d %s", r.Status, r.Body)

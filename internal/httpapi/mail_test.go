@@ -100,7 +100,7 @@ func TestI13_Search(t *testing.T) {
 		none := srv.Call(srv.agent, "email_search", object{"query": "invoice"})
 		if !none.IsError || none.Code != reeve.ToolFailed ||
 			!strings.Contains(none.Content, "no mail has been imported") {
-			t.Errorf("without a corpus: %+v", none)
+			t.Errorf("without mail: %+v", none)
 		}
 		srv.installSample()
 		srv.wantFound(object{"query": "frost damage"}, "005", "006", "007")
@@ -136,11 +136,11 @@ func TestI13_Search(t *testing.T) {
 			"date_to": "2026-09-07T13:45:01+02:00"},
 			"011", "012")
 		if f := srv.search(object{"query": "", "sender": "klarglas"}); fmt.Sprint(f.ids()) != "[011 001]" {
-			t.Errorf("filters alone give the newest first: %v", f.ids())
+			t.Errorf("results without a query: %v, want the newest first", f.ids())
 		}
 		if f := srv.wantFound(object{"query": "invoice", "inbox_id": "nobody@else.example"}); !strings.Contains(f.Note,
 			"mara@fernhill.example") {
-			t.Errorf("an inbox that is not there: %q", f.Note)
+			t.Errorf("unknown inbox: note %q", f.Note)
 		}
 		for _, bad := range []object{{"query": "x", "date_from": "yesterday"}, {"query": "x", "date_to": "2026-13-01"},
 			{"query": "x", "limit": 0}, {"query": "x", "limit": 51}, {"query": "x", "limit": "x"}, {}} {
@@ -311,13 +311,13 @@ func TestI07_MailLimit(t *testing.T) {
 		t.Errorf("with default_limit 20: %d mails", len(f.Emails))
 	}
 	if f := ask("eager", object{"query": "fernhill", "limit": 5}); len(f.Emails) != 5 {
-		t.Errorf("with 5 asked for: %d mails", len(f.Emails))
+		t.Errorf("with limit 5: %d mails", len(f.Emails))
 	}
 	srv.Want(201, nil, "POST", "/api/agents", object{"name": "tomas"})
 	srv.Want(201, nil, "POST", "/api/agents/tomas/tools",
 		object{"tool_id": "email_search", "config": object{"default_inbox": "tomas@fernhill.example"}})
 	if f := ask("tomas", object{"query": "catalogue"}); len(f.Emails) != 3 {
-		t.Errorf("with an inbox of its own: %v", f.ids())
+		t.Errorf("with default_inbox: %v", f.ids())
 	}
 }
 
@@ -471,7 +471,7 @@ func TestBadInput_MailLines(t *testing.T) {
 		wantClientError(t, "too large", srv.Do("POST", at+"?position=1", strings.Repeat(" ", 17<<20)), reeve.TooLarge)
 		if v := decode[reeve.MailImport](t, srv.Want(200, nil, "GET", "/api/mail/imports/"+id, nil)); v.Seen != 0 ||
 			v.Position != "" {
-			t.Errorf("something was taken: %+v", v)
+			t.Errorf("a refused batch changed the import: %+v", v)
 		}
 
 		// Unusual mails are stored as far as possible. A repeated batch is added once.
@@ -508,7 +508,7 @@ func TestBadInput_MailLines(t *testing.T) {
 		wantProblem(t, srv.Do("POST", at+"?position=2&after=1", good), 409, reeve.Conflict)
 		if v := decode[reeve.MailImport](t, srv.Want(201, nil, "POST", "/api/mail/imports",
 			object{"source": "s"})); v.ID == id {
-			t.Error("an import that is done was taken up")
+			t.Error("a finished import was continued")
 		}
 	})
 }

@@ -61,7 +61,7 @@ func TestI10_InboxReportsMore(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t)
 	h := env.start(t, testTools()...)
-	h.Call(h.Agent("a", "loses").ID, "loses", nil)
+	h.Call(h.Agent("a", "lose_outcome").ID, "lose_outcome", nil)
 	for i, n := range []int{200, 201} {
 		h.Stop()
 		duplicateRow(t, env, "calls", []int{199, 1}[i], fmt.Sprintf("id = 'z%d#', operation_id = 'z%d#'", n, n))

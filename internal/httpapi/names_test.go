@@ -53,7 +53,7 @@ func TestNames_AgentCategoriesMustExist(t *testing.T) {
 		a := decode[reeve.Agent](t, h.Want(200, nil, "PATCH", "/api/agents/coach",
 			object{"categories": []string{home, "gym"}}))
 		if !slices.Equal(a.Categories, []string{home, gym}) {
-			t.Errorf("they are %v", a.Categories)
+			t.Errorf("categories %v", a.Categories)
 		}
 		wantProblem(t, h.Do("POST", "/api/agents", object{"name": "late", "categories": []string{home}}), 400,
 			reeve.Validation)

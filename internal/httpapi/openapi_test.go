@@ -55,7 +55,7 @@ func TestOpenAPI_DocumentIsValid(t *testing.T) {
 	hole := regexp.MustCompile(`\{(\w+)\}`)
 	for _, o := range doc.operations() {
 		if slices.Contains(seen, o.id) {
-			t.Errorf("two operations are called %s", o.id)
+			t.Errorf("two operations have the id %s", o.id)
 		}
 		seen = append(seen, o.id)
 		var inPath, named []string
@@ -84,13 +84,13 @@ func TestOpenAPI_DocumentIsValid(t *testing.T) {
 		}
 		content := o.tree["responses"].(map[string]any)["default"].(map[string]any)["content"].(map[string]any)
 		if len(content) != 1 || content["application/problem+json"] == nil {
-			t.Errorf("%s: errors are %v", o.id, content)
+			t.Errorf("%s: content of errors %v", o.id, content)
 		}
 	}
 	problem := doc.tree["components"].(map[string]any)["schemas"].(map[string]any)["Problem"].(map[string]any)
 	for _, f := range []string{"code", "detail", "request_id", "status", "title", "type"} {
 		if !slices.Contains(problem["required"].([]any), any(f)) {
-			t.Errorf("a problem need not have %s", f)
+			t.Errorf("problem documents do not require %s", f)
 		}
 	}
 	for name := range doc.tree["components"].(map[string]any)["schemas"].(map[string]any) {
@@ -111,7 +111,7 @@ func checkRefs(t *testing.T, doc *openAPIDoc, v any) {
 		if r, ok := v["$ref"].(string); ok {
 			name, found := strings.CutPrefix(r, "#/components/schemas/")
 			if !found || doc.tree["components"].(map[string]any)["schemas"].(map[string]any)[name] == nil {
-				t.Errorf("%s leads nowhere", r)
+				t.Errorf("reference %s has no target", r)
 			}
 		}
 		for _, e := range v {

@@ -39,22 +39,23 @@ func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 		forged := append(createMisleadingTokens(t, h, boss, nil),
 			createMisleadingTokens(t, h, boss, object{"expires_at": "2100-01-01T00:00:00Z"})...)
 		h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
-		everywhere := []string{"default", "beta"}
-		forged = append(forged, createMisleadingTokens(t, h, withToken(createToken(t, h, reeve.Owner, everywhere...)),
-			object{"workspaces": everywhere})...)
+		workspaces := []string{"default", "beta"}
+		forged = append(forged, createMisleadingTokens(t, h, withToken(createToken(t, h, reeve.Owner, workspaces...)),
+			object{"workspaces": workspaces})...)
 		h.Want(201, nil, "POST", "/api/workspaces", object{"id": "last"})
 		before := takeSnapshot(t, h, "X-Workspace-Id", "last")
 
 		all := samples(missing)
 		operations := filterSampled(loadOpenAPI(t, h).operations())
-		wide := []string{"backup", "createWorkspace", "createProject"}
+		serverOperations := []string{"backup", "createWorkspace", "createProject"}
 		for i, mine := range forged {
 			for _, o := range operations {
-				s, whole := all[o.id], slices.Contains(wide, o.id)
-				if whole {
+				s, isServerOperation := all[o.id], slices.Contains(serverOperations, o.id)
+				if isServerOperation {
 					wantProblem(t, s.send(h, o.method, withToken(mine)...), 403, reeve.Forbidden)
 				}
-				if whole || i%9 == 0 || o.id == "listAgents" { // one token of each group tries every operation
+				// One token of each group tries every operation.
+				if isServerOperation || i%9 == 0 || o.id == "listAgents" {
 					wantProblem(t, s.send(h, o.method, withToken(mine, "last")...), 403, reeve.Forbidden)
 				}
 			}
@@ -67,14 +68,14 @@ func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 			wantFieldError(t, h.Do("POST", "/api/tokens", object{"name": "x", "role": "owner", field: true}, boss...),
 				"/"+field)
 		}
-		everyone := withToken(createToken(t, h, reeve.Owner, "default", "beta", "last"))
+		ownerOfAll := withToken(createToken(t, h, reeve.Owner, "default", "beta", "last"))
 		for _, c := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
 			if strings.Contains(h.Token, c.ID) {
 				wantProblem(t, h.Do("DELETE", "/api/tokens/"+c.ID, nil, boss...), 403, reeve.Forbidden)
-				wantProblem(t, h.Do("DELETE", "/api/tokens/"+c.ID, nil, everyone...), 403, reeve.Forbidden)
+				wantProblem(t, h.Do("DELETE", "/api/tokens/"+c.ID, nil, ownerOfAll...), 403, reeve.Forbidden)
 			}
 		}
-		wantProblem(t, h.Do("GET", "/api/backup", nil, everyone...), 403, reeve.Forbidden)
+		wantProblem(t, h.Do("GET", "/api/backup", nil, ownerOfAll...), 403, reeve.Forbidden)
 		h.Want(200, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "last")
 		h.Want(200, nil, "GET", "/api/backup", nil)
 	})

@@ -159,7 +159,7 @@ func TestI12_BadPathsAndSizes(t *testing.T) {
 			}
 			var res reeve.Result
 			if r.Decode(t, &res); r.Status == 200 && !res.IsError {
-				t.Errorf("%s took the path %q: %s", tool, p, r.Body)
+				t.Errorf("%s accepted the path %q: %s", tool, p, r.Body)
 			}
 			if r.Status >= 500 {
 				t.Errorf("%s %q: %d %s", tool, p, r.Status, r.Body)

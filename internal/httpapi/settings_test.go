@@ -28,14 +28,14 @@ func TestG32_SettingsMustMatchSchema(t *testing.T) {
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "clerk"})
 		attach := func(tool string, config any) object { return object{"tool_id": tool, "config": config} }
 		const at = "/api/agents/clerk/tools"
-		for _, id := range []string{"looks", "weather", "list_files"} {
+		for _, id := range []string{"look", "weather", "list_files"} {
 			p := wantProblem(t, h.Do("POST", at, attach(id, object{"root": "/safe", "deep": object{"a": 1}})), 400,
 				reeve.Validation)
 			if len(p.Errors) != 2 || p.Errors[1].Path != "/config/root" {
 				t.Errorf("%s: %+v", id, p.Errors)
 			}
 		}
-		h.Want(201, nil, "POST", at, attach("looks", object{}))
+		h.Want(201, nil, "POST", at, attach("look", object{}))
 		h.Want(201, nil, "POST", at, attach("weather", nil))
 		for _, config := range []any{nil, object{}, object{"root": ""}, object{"root": 1},
 			object{"root": "/a", "other": 1}} {
@@ -48,7 +48,7 @@ func TestG32_SettingsMustMatchSchema(t *testing.T) {
 		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call)
 
 		// The tools of an automation and the tool list of a call have no settings.
-		auto := object{"name": "sweeper", "language": "js", "source": "1", "tools": []string{"looks", "confined"}}
+		auto := object{"name": "sweeper", "language": "js", "source": "1", "tools": []string{"look", "confined"}}
 		wantProblem(t, h.Do("POST", "/api/automations", auto), 400, reeve.Validation)
 		wantProblem(t, h.Do("GET", "/api/agents/sweeper", nil), 404, reeve.NotFound)
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "other"})
@@ -64,9 +64,9 @@ func TestG32_SettingsMustMatchSchema(t *testing.T) {
 		schema := object{"type": "object", "properties": object{"key": object{"type": "string"}},
 			"required": []string{"key"}}
 		h.Want(200, nil, "PUT", "/api/tools/weather", weatherTool(object{"config_schema": schema}))
-		env.exec(t, `UPDATE agent_tools SET config = '{"root":"/safe"}' WHERE tool_id = 'looks'`)
+		env.exec(t, `UPDATE agent_tools SET config = '{"root":"/safe"}' WHERE tool_id = 'look'`)
 		h.Want(200, nil, "PATCH", "/api/agents/clerk", object{"kind": "assistant"})
-		for _, id := range []string{"weather", "looks"} {
+		for _, id := range []string{"weather", "look"} {
 			r := h.Do("POST", "/api/agents/clerk/calls", object{"tool": id, "args": object{"place": "x"}})
 			if p := wantProblem(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") ||
 				strings.Contains(string(r.Body), "/safe") {
@@ -78,14 +78,14 @@ func TestG32_SettingsMustMatchSchema(t *testing.T) {
 					t.Errorf("%s: the doctor's hint is %q", id, c.Hint)
 				}
 			}
-			if said := getDoctorProblems(t, h, "agents"); !slices.ContainsFunc(said,
+			if problems := getDoctorProblems(t, h, "agents"); !slices.ContainsFunc(problems,
 				func(s string) bool { return strings.HasPrefix(s, "clerk: tool "+id) }) {
-				t.Errorf("%s: the doctor says %q", id, said)
+				t.Errorf("%s: doctor reports %q", id, problems)
 			}
 			h.Want(204, nil, "DELETE", at+"/"+id, nil)
 		}
-		if said := getDoctorProblems(t, h, "agents"); len(said) > 0 {
-			t.Errorf("the doctor says %q", said)
+		if problems := getDoctorProblems(t, h, "agents"); len(problems) > 0 {
+			t.Errorf("doctor reports %q", problems)
 		}
 		wantProblem(t, h.Do("POST", at, attach("weather", nil)), 400, reeve.Validation)
 		h.Want(201, nil, "POST", at, attach("weather", object{"key": "k"}))
@@ -103,16 +103,16 @@ func TestG32_DetachingTheLastToolLeavesNone(t *testing.T) {
 		for _, name := range []string{"fresh", "detached", "deleted"} {
 			h.Want(201, nil, "POST", "/api/agents", object{"name": name})
 		}
-		h.Want(201, nil, "POST", "/api/agents/detached/tools", object{"tool_id": "looks"})
+		h.Want(201, nil, "POST", "/api/agents/detached/tools", object{"tool_id": "look"})
 		h.Want(201, nil, "POST", "/api/agents/deleted/tools", object{"tool_id": "weather"})
-		h.Want(204, nil, "DELETE", "/api/agents/detached/tools/looks", nil)
+		h.Want(204, nil, "DELETE", "/api/agents/detached/tools/look", nil)
 		h.Want(204, nil, "DELETE", "/api/tools/weather", nil)
 		for range 2 {
 			for _, name := range []string{"detached", "deleted"} {
 				if got := listAttached(t, h, name); len(got) > 0 {
 					t.Errorf("%s has %v", name, got)
 				}
-				for _, id := range []string{"list_files", "read_file", "write_file", "looks", "weather"} {
+				for _, id := range []string{"list_files", "read_file", "write_file", "look", "weather"} {
 					call := object{"tool": id, "args": object{"path": "/a", "content": "x"}}
 					wantProblem(t, h.Do("POST", "/api/agents/"+name+"/calls", call), 404, reeve.NotFound)
 				}
@@ -149,7 +149,7 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 				}
 			}
 		}
-		shows := func(who []string, session string) string {
+		readAll := func(who []string, session string) string {
 			t.Helper()
 			var all strings.Builder
 			for tool, args := range map[string]object{"read_file": {"path": "/diary"}, "list_files": {},
@@ -165,7 +165,7 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 		for name, c := range map[string]struct {
 			who     []string
 			session string
-			sees    string
+			visible string
 		}{
 			"the owner": {nil, "", "the owner's words"}, "the owner, by name": {nil, "default", "the owner's words"},
 			"ann": {ann, "", "the words of ann"}, "ann by another token": {again, "", "the words of ann"},
@@ -175,10 +175,10 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 			"bob, by the owner's": {bob, "default:owner", ""}, "another owner": {boss, "", ""},
 			"another owner, by name": {boss, "default", "the owner's words"},
 		} {
-			got := shows(c.who, c.session)
+			got := readAll(c.who, c.session)
 			for _, text := range []string{"the owner's words", "the words of ann"} {
-				if strings.Contains(got, text) != (text == c.sees) {
-					t.Errorf("%s: sees %q: %v: %s", name, text, text != c.sees, got)
+				if strings.Contains(got, text) != (text == c.visible) {
+					t.Errorf("%s: sees %q: %v: %s", name, text, text != c.visible, got)
 				}
 			}
 		}
@@ -189,7 +189,7 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 			wantProblem(t, h.Do("POST", calls+"/explain", call, bob...), 404, reeve.NotFound)
 		}
 		write(ann, "team", "what the team shares")
-		if got := shows(bob, "team"); !strings.Contains(got, "what the team shares") {
+		if got := readAll(bob, "team"); !strings.Contains(got, "what the team shares") {
 			t.Errorf("bob does not see the shared session: %s", got)
 		}
 		thread := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).

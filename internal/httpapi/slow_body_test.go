@@ -35,16 +35,16 @@ func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 // A body may arrive slowly, and a handler may take long. A body that stalls or is far too slow is refused.
 func TestBadInput_SlowBodies(t *testing.T) {
 	for name, c := range map[string]struct {
-		piece int
-		pause time.Duration // before each piece; 0 sends no piece
-		works time.Duration // duration of the handler after it has read the body
-		role  reeve.Role    // of the client
-		want  int
+		piece       int
+		pause       time.Duration // before each piece; 0 sends no piece
+		handlerTime time.Duration // duration of the handler after it has read the body
+		role        reeve.Role    // of the client
+		want        int
 	}{
-		"slow":     {80 << 10, 10 * time.Second, time.Minute, reeve.Member, 200},
-		"standing": {80 << 10, 31 * time.Second, 0, reeve.Member, http.StatusGatewayTimeout},
-		"trickles": {10, 5 * time.Second, 0, reeve.Member, http.StatusGatewayTimeout},
-		"not read": {10, 0, 0, reeve.Viewer, http.StatusForbidden},
+		"slow":      {80 << 10, 10 * time.Second, time.Minute, reeve.Member, 200},
+		"stalled":   {80 << 10, 31 * time.Second, 0, reeve.Member, http.StatusGatewayTimeout},
+		"trickling": {10, 5 * time.Second, 0, reeve.Member, http.StatusGatewayTimeout},
+		"unread":    {10, 0, 0, reeve.Viewer, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 					reeve.Member,
 					0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string],
 					error) {
-					if !notify.Sleep(ctx, c.works) {
+					if !notify.Sleep(ctx, c.handlerTime) {
 						return nil, ctx.Err()
 					}
 					return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
@@ -63,24 +63,24 @@ func TestBadInput_SlowBodies(t *testing.T) {
 					limitBodyTime(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey,
 						reeve.Principal{Role: c.role})))
 				})}
-				mine, theirs := net.Pipe()
+				clientConn, serverConn := net.Pipe()
 				l := pipeListener{make(chan net.Conn, 1)}
-				l.conns <- theirs
+				l.conns <- serverConn
 				var all sync.WaitGroup
 				all.Go(func() { _ = srv.Serve(l) })
 				all.Go(func() {
-					_, err := fmt.Fprintf(mine,
+					_, err := fmt.Fprintf(clientConn,
 						"POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: "+
 							"%d\r\n\r\n", 10*c.piece)
 					for n := 0; n < 10 && err == nil && c.pause > 0 && notify.Sleep(t.Context(), c.pause); n++ {
-						_, err = mine.Write(make([]byte, c.piece))
+						_, err = clientConn.Write(make([]byte, c.piece))
 					}
 				})
-				res, err := http.ReadResponse(bufio.NewReader(mine), nil)
+				res, err := http.ReadResponse(bufio.NewReader(clientConn), nil)
 				if err != nil || res.StatusCode != c.want {
 					t.Errorf("%+v, %v", res, err)
 				}
-				_ = mine.Close()
+				_ = clientConn.Close()
 				if err := srv.Shutdown(t.Context()); err != nil {
 					t.Error(err)
 				}

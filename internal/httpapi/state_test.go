@@ -17,7 +17,7 @@ func TestL12_AgentState(t *testing.T) {
 		at := "/api/agents/coach/state"
 		s := decode[reeve.AgentState](t, h.Want(200, nil, "GET", at, nil))
 		if s.AgentID != a.ID || s.Revision != 0 || s.Slots.SchemaVersion != 1 {
-			t.Fatalf("before anything: %+v", s)
+			t.Fatalf("initial state: %+v", s)
 		}
 		task := "task_" + strings.Repeat("0", 26)
 		const ours = `"org.example.gym":{"a":[12345678901234567890.10,{"x":null}],"b":"<&>"}`
@@ -52,7 +52,7 @@ func TestL12_AgentState(t *testing.T) {
 		wantProblem(t, h.Do("PUT", at, `{"revision":0,"slots":{}}`), 409, reeve.Stale)
 		wantProblem(t, h.Do("PUT", at, `{"revision":7,"slots":{}}`), 409, reeve.Stale)
 		if after := h.Want(200, nil, "GET", at, nil).Body; string(after) != string(before) {
-			t.Errorf("refused changes changed it: %s", after)
+			t.Errorf("a refused update changed the state: %s", after)
 		}
 		// A client repeats the update after it lost the response.
 		h.Want(200, nil, "PUT", at, `{"revision":0,"slots":`+full+`}`)
@@ -65,7 +65,7 @@ func TestL12_AgentState(t *testing.T) {
 func TestL12_StateChangeWakesSubscriberAndRuntimeIsReported(t *testing.T) {
 	t.Parallel()
 	h := startServer(t, testTools()...)
-	coach, clerk := h.Agent("coach", "danger"), h.Agent("clerk")
+	coach, clerk := h.Agent("coach", "erase"), h.Agent("clerk")
 	h.Want(201, nil, "POST", "/api/agents/clerk/subscriptions", object{"class": "id", "name": coach.ID})
 	h.Want(200, nil, "PUT", "/api/agents/coach/state", object{"revision": 0, "slots": object{"primary_goal": "x"}})
 	if l := decode[api.WakeList](t, h.Want(200, nil, "GET", "/api/agents/clerk/wakes", nil)); len(l.Wakes) != 1 {
@@ -84,7 +84,7 @@ func TestL12_StateChangeWakesSubscriberAndRuntimeIsReported(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/coach",
-		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger"}}}}})
+		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "erase"}}}}})
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	h.Settle(t.Context())
 	if r := runtime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {

@@ -55,7 +55,7 @@ func samples(x fixture) map[string]sample {
 	agent := "/api/agents/" + x.agent
 	w := weatherTool(nil)
 	w["id"] = x.tool
-	call := object{"tool": "looks", "args": object{}}
+	call := object{"tool": "look", "args": object{}}
 	all := map[string]sample{
 		"listTools":      {"/api/tools", nil, false, reeve.Viewer},
 		"createTool":     {"/api/tools", w, false, reeve.Member},
@@ -69,7 +69,7 @@ func samples(x fixture) map[string]sample {
 		"deleteAgent":    {agent, nil, true, reeve.Member},
 		"listAgentTools": {agent + "/tools", nil, true, reeve.Viewer},
 		"attachTool":     {agent + "/tools", object{"tool_id": "file_read"}, true, reeve.Member},
-		"detachTool":     {agent + "/tools/looks", nil, true, reeve.Member},
+		"detachTool":     {agent + "/tools/look", nil, true, reeve.Member},
 		"listMessages":   {agent + "/messages", nil, true, reeve.Viewer},
 		"call":           {agent + "/calls", call, true, reeve.Member},
 		"callAll":        {agent + "/calls/batch", object{"calls": []any{call}}, true, reeve.Member},
@@ -132,19 +132,19 @@ func samples(x fixture) map[string]sample {
 func createFixture(t *testing.T, h *reevetest.Host) fixture {
 	t.Helper()
 	x := fixture{tool: "alphas", secret: "ALPHA", kind: "alphakind"}
-	x.agent = h.Agent("alpha", "sends", "danger", "loses", "looks", "shouts", "write_file").ID
+	x.agent = h.Agent("alpha", "send", "erase", "lose_outcome", "look", "long_output", "write_file").ID
 	x.subject = "agent:" + x.agent
-	defineTool(t, h, object{"id": x.tool, "description": "What only alpha has, in many words."})
+	defineTool(t, h, object{"id": x.tool, "description": "A tool that only alpha has, with a long description."})
 	h.Want(200, nil, "PUT", "/api/profiles/"+x.kind, object{"capabilities": []string{"alpha.cap"}})
 	h.Want(200, nil, "PUT", "/api/budgets/"+x.subject, object{"limit": object{"calls": 1000}})
 	h.Want(204, nil, "PUT", "/api/secrets/"+x.secret, object{"value": "alpha's own value"})
 	x.token = decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens",
 		object{"name": "alpha-token", "role": "viewer"})).ID
 
-	done := h.Call(x.agent, "sends", object{"to": "alpha"}, "Idempotency-Key", "k")
+	done := h.Call(x.agent, "send", object{"to": "alpha"}, "Idempotency-Key", "k")
 	x.operation, x.undoable, x.call = done.OperationID, done.OperationID, done.CallID
-	x.approval = h.Call(x.agent, "danger", object{}).ApprovalID
-	x.unknown = h.Call(x.agent, "loses", object{}).OperationID
+	x.approval = h.Call(x.agent, "erase", object{}).ApprovalID
+	x.unknown = h.Call(x.agent, "lose_outcome", object{}).OperationID
 	h.Want(200, nil, "PATCH", "/api/agents/"+x.agent,
 		object{"policy": object{"tools": object{"write_file": "propose"}}})
 	propose := func(session string) reeve.Proposal { // each session has its own change set
@@ -154,7 +154,7 @@ func createFixture(t *testing.T, h *reevetest.Host) fixture {
 		return decode[reeve.Proposal](t, h.Want(200, nil, "GET", "/api/proposals/"+id, nil))
 	}
 	x.proposal, x.rejected, x.changeSet = propose("a").ID, propose("b").ID, propose("c").SetID
-	x.hash = h.Call(x.agent, "shouts", object{}).Hash
+	x.hash = h.Call(x.agent, "long_output", object{}).Hash
 	x.journal = createJournalFixture(h)
 	x.wakes = createWakeFixture(t, h, x.agent)
 	x.conversation = createConversationFixture(t, h, x.agent)
@@ -164,7 +164,7 @@ func createFixture(t *testing.T, h *reevetest.Host) fixture {
 	for what, id := range map[string]string{"operation": x.operation, "approval": x.approval, "unknown": x.unknown,
 		"hash": x.hash, "proposal": x.proposal} {
 		if id == "" {
-			t.Fatalf("no %s was made", what)
+			t.Fatalf("no %s was created", what)
 		}
 	}
 	return x
@@ -212,7 +212,7 @@ func TestI06_OtherWorkspacesAreInvisible(t *testing.T) {
 			p := wantProblem(t, s.send(h, o.method, in...), 404, reeve.NotFound)
 			q := wantProblem(t, none[o.id].send(h, o.method, in...), 404, reeve.NotFound)
 			if x.mask(p.Detail) != missing.mask(q.Detail) || p.Hint != q.Hint {
-				t.Errorf("%s: %q is not as %q", o.id, p.Detail, q.Detail)
+				t.Errorf("%s: detail %q differs from %q", o.id, p.Detail, q.Detail)
 			}
 		}
 		for _, o := range operations { // the other requests work in their own workspace
@@ -240,16 +240,16 @@ func TestI06_OtherWorkspacesAreInvisible(t *testing.T) {
 
 		// The same key, run and session in two workspaces are independent.
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "alpha"}, in...)
-		for _, id := range []string{"sends", "danger", "looks"} {
+		for _, id := range []string{"send", "erase", "look"} {
 			h.Want(201, nil, "POST", "/api/agents/alpha/tools", object{"tool_id": id}, in...)
 		}
 		mine := decode[reeve.Result](t, h.Want(200, nil, "POST", "/api/agents/alpha/calls",
-			object{"tool": "sends", "args": object{"to": "alpha"}}, append(in, "Idempotency-Key", "k")...))
+			object{"tool": "send", "args": object{"to": "alpha"}}, append(in, "Idempotency-Key", "k")...))
 		if mine.Replayed || mine.OperationID == x.operation {
-			t.Errorf("a key of another workspace counted: %+v", mine)
+			t.Errorf("key of another workspace was used: %+v", mine)
 		}
-		h.Want(202, nil, "POST", "/api/agents/alpha/calls", object{"tool": "danger", "run": "nightly"})
-		h.Want(200, nil, "POST", "/api/agents/alpha/calls", object{"tool": "sends", "args": object{}, "run": "nightly"},
+		h.Want(202, nil, "POST", "/api/agents/alpha/calls", object{"tool": "erase", "run": "nightly"})
+		h.Want(200, nil, "POST", "/api/agents/alpha/calls", object{"tool": "send", "args": object{}, "run": "nightly"},
 			in...)
 	})
 }
@@ -291,7 +291,7 @@ func TestI06_Roles(t *testing.T) {
 		}
 	}
 	if allowed < len(all) {
-		t.Errorf("only %d requests were let through", allowed)
+		t.Errorf("only %d requests were allowed", allowed)
 	}
 }
 
@@ -310,7 +310,7 @@ func TestI06_InvalidTokens(t *testing.T) {
 	zoned := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "zoned", "role": "member",
 		"expires_at": "9998-12-31T23:59:59-23:59"}))
 	if got := zoned.ExpiresAt.Format(time.RFC3339); got != "9999-01-01T23:58:59Z" {
-		t.Errorf("it expires at %s", got)
+		t.Errorf("token expires at %s", got)
 	}
 	h.Want(200, nil, "GET", "/api/agents", nil, withToken(zoned.Token)...)
 	for h.Do("GET", "/api/agents", nil, withToken(brief.Token)...).Status == 200 { // until the token has expired
@@ -326,7 +326,7 @@ func TestI06_InvalidTokens(t *testing.T) {
 			r := h.Do(method, "/api/agents", object{"name": "x"}, "Authorization", "Bearer "+text)
 			if p := wantProblem(t, r, 401, reeve.Unauthenticated); strings.Contains(string(r.Body), text) &&
 				len(text) > 10 {
-				t.Errorf("%s: the token is in the answer: %+v", name, p)
+				t.Errorf("%s: response contains the token: %+v", name, p)
 			}
 		}
 	}
@@ -336,7 +336,7 @@ func TestI06_InvalidTokens(t *testing.T) {
 	h.Want(200, nil, "GET", "/api/agents", nil, withToken(good)...)
 	if b, _ := json.Marshal(decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil))); strings.Contains(
 		string(b), good) || strings.Contains(string(b), "hash") {
-		t.Errorf("the list of tokens shows too much: %s", b)
+		t.Errorf("list of tokens shows a token or hash: %s", b)
 	}
 	wantFieldError(t, h.Do("POST", "/api/tokens", object{"name": "late", "role": "member",
 		"expires_at": "2001-01-01T00:00:00Z"}), "/expires_at")
@@ -349,7 +349,7 @@ func TestI06_InvalidTokens(t *testing.T) {
 			"/expires_at")
 	}
 	if list := decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens; len(list) != before {
-		t.Errorf("there were %d tokens, and are %+v", before, list)
+		t.Errorf("want %d tokens, got %+v", before, list)
 	}
 	wantProblem(t, h.Do("POST", "/api/tokens", object{"name": "far", "role": "member",
 		"workspaces": []string{"elsewhere"}}), 403, reeve.Forbidden)
@@ -366,7 +366,7 @@ func TestI06_TokensOfSeveralWorkspaces(t *testing.T) {
 	for _, v := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil, withToken(beta, "beta")...)).
 		Tokens {
 		if fmt.Sprint(v.Workspaces) != "[beta]" {
-			t.Errorf("the token %s shows %v", v.Name, v.Workspaces)
+			t.Errorf("token %s lists workspaces %v", v.Name, v.Workspaces)
 		}
 	}
 	wantProblem(t, h.Do("DELETE", "/api/tokens/"+both.ID, nil, withToken(beta, "beta")...), 403, reeve.Forbidden)

@@ -31,7 +31,7 @@ func createWakeFixture(t *testing.T, h *reevetest.Host, agent string) (x wakeFix
 			x.notification = n.ID
 		}
 		if reeve.Now().After(deadline) {
-			t.Fatal("a schedule told nobody")
+			t.Fatal("the schedule created no notification")
 		}
 	}
 	x.subscription = decode[reeve.Subscription](t, h.Want(201, nil, "POST", at+"/subscriptions",
@@ -39,14 +39,14 @@ func createWakeFixture(t *testing.T, h *reevetest.Host, agent string) (x wakeFix
 	x.schedule = decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
 		object{"agent": agent, "name": "alpha's", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
 	h.Want(200, nil, "PATCH", at,
-		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{}}}}}})
+		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "erase", "args": object{}}}}}})
 	x.wake = decode[reeve.Wake](t, h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})).RunKey
 	h.Settle(t.Context())
 	for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
 		x.run = r.ID
 	}
 	if x.run == "" {
-		t.Fatal("no run waits")
+		t.Fatal("no run is parked")
 	}
 	return x
 }
