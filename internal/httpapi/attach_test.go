@@ -177,7 +177,7 @@ func TestI08_ToolsAvailableToAgent(t *testing.T) {
 	h := startServer(t, testTools()...)
 	h.Agent("fresh")
 	h.Agent("coach", "look")
-	calls := func(agent, tool string, list []string) reevetest.Reply {
+	sendCall := func(agent, tool string, list []string) reevetest.Reply {
 		body := object{"tool": tool, "args": object{}}
 		if tool == "list_files" {
 			body["args"] = object{"path": "/"}
@@ -189,13 +189,13 @@ func TestI08_ToolsAvailableToAgent(t *testing.T) {
 	}
 	wantAllowed := func(agent, tool string, list []string) {
 		t.Helper()
-		if r := calls(agent, tool, list); r.Status != 200 {
+		if r := sendCall(agent, tool, list); r.Status != 200 {
 			t.Errorf("%s %s with %v: %d %s", agent, tool, list, r.Status, r.Body)
 		}
 	}
 	wantNotFound := func(agent, tool string, list []string) {
 		t.Helper()
-		p := wantProblem(t, calls(agent, tool, list), 404, reeve.NotFound)
+		p := wantProblem(t, sendCall(agent, tool, list), 404, reeve.NotFound)
 		if p.Detail != fmt.Sprintf("tool %q not found", tool) {
 			t.Errorf("detail %q", p.Detail)
 		}

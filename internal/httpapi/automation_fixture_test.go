@@ -22,7 +22,8 @@ func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixtu
 	t.Helper()
 	x.automation, x.paused, x.item, x.failed = "alphauto", "alphapaused", "alpha's item", "alpha's other"
 	h.Want(201, nil, "POST", "/api/automations", object{"name": x.paused})
-	h.Want(201, nil, "POST", "/api/automations", object{"name": x.automation, "source": `await Items.withItem("alpha's item", "alpha's", () => 1)
+	h.Want(201, nil, "POST", "/api/automations", object{"name": x.automation, "source": `
+		await Items.withItem("alpha's item", "alpha's", () => 1)
 		if (input === "fail") await Items.withItem("alpha's other", "alpha's", () => { throw new Error("no") })`})
 	run := func(kind, input string) string {
 		var asked reeve.AutomationRun

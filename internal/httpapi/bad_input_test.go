@@ -102,7 +102,7 @@ func TestBadInput_Fields(t *testing.T) {
 			if name == "args" {
 				continue // the gate judges those, and records that it did
 			}
-			with := func(v any) object {
+			withField := func(v any) object {
 				b := object{}
 				for k, old := range s.body.(object) {
 					b[k] = old
@@ -134,7 +134,7 @@ func TestBadInput_Fields(t *testing.T) {
 				wrong = append(wrong, "{}", []any{})
 			}
 			for _, w := range wrong {
-				r := h.Do(o.method, s.path, with(w))
+				r := h.Do(o.method, s.path, withField(w))
 				what := fmt.Sprintf("%s %s = %v", o.id, name, w)
 				wantClientError(t, what, r, reeve.Validation)
 				if p := decode[api.Problem](t, r); p.Code == reeve.Validation &&
@@ -374,7 +374,7 @@ func TestBadInput_RateLimit(t *testing.T) {
 	env := newTestEnv(t)
 	env.cfg.Rate, env.cfg.Burst = 0.001, 5
 	h := env.start(t)
-	limited := func(do func() reevetest.Reply) {
+	wantLimited := func(do func() reevetest.Reply) {
 		t.Helper()
 		for range 5 {
 			if r := do(); r.Status == 429 {
@@ -387,9 +387,9 @@ func TestBadInput_RateLimit(t *testing.T) {
 			t.Errorf("Retry-After %q", r.Header.Get("Retry-After"))
 		}
 	}
-	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil) })
+	wantLimited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil) })
 	// Invalid tokens are limited too, so that tokens cannot be guessed.
-	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil, withToken("guess")...) })
+	wantLimited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil, withToken("guess")...) })
 	h.Want(200, nil, "GET", "/healthz", nil)
 }
 

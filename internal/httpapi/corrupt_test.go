@@ -515,8 +515,11 @@ func TestI09_RunEndsDespiteCorruptMessage(t *testing.T) {
 		h.Settle(t.Context())
 		a := decode[api.ApprovalList](t, h.Want(200, nil, "GET", "/api/approvals", nil)).Approvals[0]
 		run := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=clerk", nil)).Runs[0]
-		env.exec(t, `INSERT INTO messages (id, workspace_id, thread_id, agent_id, run_id, kind, content, metadata, created_at)
-			SELECT 'msg_corrupt', workspace_id, 'elsewhere', agent_id, id, 'thought', '', '{', 1 FROM runs WHERE id = $1`, run.ID)
+		env.exec(t, `
+			INSERT INTO messages
+				(id, workspace_id, thread_id, agent_id, run_id, kind, content, metadata, created_at)
+			SELECT 'msg_corrupt', workspace_id, 'elsewhere', agent_id, id, 'thought', '', '{', 1
+			FROM runs WHERE id = $1`, run.ID)
 		h.Want(200, nil, "POST", "/api/runs/"+run.ID+"/cancel", object{})
 		if now := waitForFirstRun(t, h, "clerk"); now.State != reeve.RunCancelled {
 			t.Errorf("%+v of approval %s", now, a.ID)
@@ -607,7 +610,8 @@ func TestG15_ApprovalMustMatchItsCall(t *testing.T) {
 			{`UPDATE approvals SET args_hash = 'x' WHERE id = $1`, "arguments"},
 			{`UPDATE approvals SET tool = 'file_list' WHERE id = $1`, "tool"},
 			{`UPDATE approvals SET agent_id = (SELECT id FROM agents WHERE name = 'other') WHERE id = $1`, "agent"},
-			{`UPDATE calls SET args = '{"content":"a","path":"/shared/evil"}' WHERE id = (SELECT call_id FROM approvals WHERE id = $1)`, "arguments"},
+			{`UPDATE calls SET args = '{"content":"a","path":"/shared/evil"}'
+				WHERE id = (SELECT call_id FROM approvals WHERE id = $1)`, "arguments"},
 		} {
 			res := parkCall(t, h, "clerk", fmt.Sprint("/shared/", i))
 			env.exec(t, c.query, res.ApprovalID)

@@ -143,7 +143,7 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 	posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 		"config": object{}}}
-	// sorted, so that stop comes after the requests that it would refuse
+	// Sorted, so that stop comes after the requests that it would refuse.
 	for _, id := range slices.Sorted(maps.Keys(posts)) {
 		s := posts[id]
 		text, ok := s.body.(string)
@@ -281,15 +281,15 @@ func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	if x == missingBranch {
 		return
 	}
-	main := func() string {
+	readMain := func() string {
 		b, err := os.ReadFile(filepath.Join(x.path, ".git/refs/heads/main"))
 		if err != nil {
 			t.Error(err)
 		}
 		return string(b)
 	}
-	was := main()
-	r := httptest.NewRequestWithContext(conditionContext{t.Context(), func() bool { return main() != was }}, "POST",
+	was := readMain()
+	r := httptest.NewRequestWithContext(conditionContext{t.Context(), func() bool { return readMain() != was }}, "POST",
 		"/api/branches/"+x.branch+"/merge", strings.NewReader("{}"))
 	r.Host = "localhost"
 	r.Header.Set("Authorization", "Bearer "+h.Token)
@@ -301,7 +301,7 @@ func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 		return decode[reeve.Branch](t, h.Want(200, nil, "GET", "/api/branches/"+x.branch, nil))
 	}
 	b := getBranch()
-	if got.Code != 200 || b.Merged != strings.TrimSpace(main()) || b.MergedBy != "owner" || b.MergedAt == nil {
+	if got.Code != 200 || b.Merged != strings.TrimSpace(readMain()) || b.MergedBy != "owner" || b.MergedAt == nil {
 		t.Errorf("%d %s: %+v", got.Code, got.Body, b)
 	}
 	h = env.restartAfter(t, h, `UPDATE branches SET merged = '', merged_by = '', merged_at = 0`)

@@ -45,7 +45,7 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 		env.cfg.Held = true
 		h = env.start(t, testTools()...)
 
-		report := func(headers ...string) (string, map[string]reeve.HeldWork, map[reeve.HeldKind]int) {
+		getHeld := func(headers ...string) (string, map[string]reeve.HeldWork, map[reeve.HeldKind]int) {
 			r := h.Want(200, nil, "GET", "/api/hold", nil, headers...)
 			body := decode[api.HoldReport](t, r)
 			byID := map[string]reeve.HeldWork{}
@@ -54,7 +54,7 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 			}
 			return string(r.Body), byID, body.Counts
 		}
-		_, owners, counts := report()
+		_, owners, counts := getHeld()
 		for _, kind := range []reeve.HeldKind{reeve.HeldRun, reeve.HeldWake, reeve.HeldSchedule, reeve.HeldApproval,
 			reeve.HeldScriptJob} {
 			if counts[kind] == 0 {
@@ -76,7 +76,7 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 		if len(secrets) != 5 {
 			t.Fatalf("owner does not see a turn and a script job: %+v", owners)
 		}
-		_, hers, _ := report(ann...)
+		_, hers, _ := getHeld(ann...)
 		for id, text := range secrets {
 			for who, list := range map[string]map[string]reeve.HeldWork{"the owner": owners, "ann": hers} {
 				if !strings.Contains(list[id].What, text) {
@@ -85,7 +85,7 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 			}
 		}
 		for who, headers := range map[string][]string{"bob": bob, "eve": eve} {
-			text, list, n := report(headers...)
+			text, list, n := getHeld(headers...)
 			if strings.Contains(text, "ann's") {
 				t.Errorf("%s sees private text of ann: %s", who, text)
 			}

@@ -198,7 +198,7 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 		weatherTool(object{"id": "plain", "description": "Returns the weather of a place, version 2."}), member...)
 	h.Want(201, nil, "POST", "/api/tools", orderTool(remote, nil))
 	before := takeSnapshot(t, h)
-	forbidden := func(method, path string, body any) {
+	wantForbidden := func(method, path string, body any) {
 		t.Helper()
 		p := wantProblem(t, h.Do(method, path, body, member...), 403, reeve.Forbidden)
 		if !strings.Contains(p.Detail, "secret") || !strings.Contains(p.Hint, "owner") ||
@@ -212,19 +212,19 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 		"escaped": json.RawMessage(`{"method": "GET", "url": "` + remote.URL +
 			`/{place}", "headers": {"X-Key": "\u0024{s\u0065cret:SHOP}"}}`),
 	} {
-		forbidden("POST", "/api/tools", weatherTool(object{"id": name, "spec": spec}))
-		forbidden("PUT", "/api/tools/plain", weatherTool(object{"id": "plain", "spec": spec}))
+		wantForbidden("POST", "/api/tools", weatherTool(object{"id": name, "spec": spec}))
+		wantForbidden("PUT", "/api/tools/plain", weatherTool(object{"id": "plain", "spec": spec}))
 	}
-	forbidden("POST", "/api/tools",
+	wantForbidden("POST", "/api/tools",
 		orderTool(remote, object{"id": "look", "effect": "verifiable",
 			"spec": object{"method": "POST", "url": remote.URL + "/mine",
 				"verify": object{"url": remote.URL + "/{operation_id}",
 					"headers": object{"X-Key": "${secret:SHOP}"}}}}))
-	forbidden("PUT", "/api/tools/order",
+	wantForbidden("PUT", "/api/tools/order",
 		orderTool(remote, object{"spec": object{"method": "POST", "url": remote.URL + "/elsewhere",
 			"headers": object{"X-Key": "${secret:SHOP}"}}}))
 	// A member cannot remove the secret from an owner's tool either.
-	forbidden("PUT", "/api/tools/order", orderTool(remote, object{"spec": plain}))
+	wantForbidden("PUT", "/api/tools/order", orderTool(remote, object{"spec": plain}))
 	wantUnchanged(t, before, takeSnapshot(t, h))
 	if remote.countRequests() != 0 {
 		t.Errorf("%d requests were sent", remote.countRequests())
@@ -236,7 +236,7 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 		t.Errorf("called by a member: %+v", res)
 	}
 	h.Want(204, nil, "DELETE", "/api/tools/order", nil, member...)
-	forbidden("POST", "/api/tools", orderTool(remote, nil))
+	wantForbidden("POST", "/api/tools", orderTool(remote, nil))
 	// An owner may add a secret to a tool.
 	h.Want(200, nil, "PUT", "/api/tools/plain",
 		weatherTool(object{"id": "plain", "spec": object{"method": "GET", "url": remote.URL + "/{place}",

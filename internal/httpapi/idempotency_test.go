@@ -301,7 +301,7 @@ func TestG30_KeyClaimedBeforeCrashIsRetried(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, env testEnv) {
 		h := env.start(t)
 		body := object{"name": "one", "role": "viewer"}
-		tokens := func() (n int) {
+		countTokens := func() (n int) {
 			for _, v := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
 				if v.Name == "one" {
 					n++
@@ -316,13 +316,13 @@ func TestG30_KeyClaimedBeforeCrashIsRetried(t *testing.T) {
 			reeve.Conflict)
 		h.Want(201, nil, "POST", "/api/tokens", body, idempotencyKey, "k")
 		if p := wantProblem(t, h.Do("POST", "/api/tokens", body, idempotencyKey, "k"), 409,
-			reeve.Conflict); !strings.Contains(p.Detail, "only once") || tokens() != 1 {
-			t.Errorf("%d tokens, detail %q", tokens(), p.Detail)
+			reeve.Conflict); !strings.Contains(p.Detail, "only once") || countTokens() != 1 {
+			t.Errorf("%d tokens, detail %q", countTokens(), p.Detail)
 		}
 		h = env.restartAfter(t, h, `UPDATE requests SET status = 0, body = '', process = '', claim = ''`)
 		if p := wantProblem(t, h.Do("POST", "/api/tokens", body, idempotencyKey, "k"), 409,
-			reeve.InProgress); tokens() != 1 {
-			t.Errorf("%d tokens, %+v", tokens(), p)
+			reeve.InProgress); countTokens() != 1 {
+			t.Errorf("%d tokens, %+v", countTokens(), p)
 		}
 		h = env.restartAfter(t, h, `UPDATE requests SET created_at = created_at - 86400001`)
 		h.Want(201, nil, "POST", "/api/tokens", body, idempotencyKey, "k")

@@ -31,7 +31,7 @@ func createJournalFixture(h *reevetest.Host) (x journalFixture) {
 		h.Want(201, &v, "POST", "/api/journal/"+path, body)
 		return v.ID
 	}
-	list := func(task string) (string, string) {
+	createChecklist := func(task string) (string, string) {
 		h.T.Helper()
 		var v reeve.Checklist
 		h.Want(201, &v, "POST", "/api/journal/checklists", object{"task_id": task, "title": "List",
@@ -43,9 +43,9 @@ func createJournalFixture(h *reevetest.Host) (x journalFixture) {
 	x.label = create("labels", object{"name": "alpha's label"})
 	x.task = create("tasks", object{"category_id": x.category, "title": "alpha's task"})
 	x.closing = create("tasks", object{"category_id": x.category, "title": "alpha's other task"})
-	x.list, x.item = list(x.task)
-	x.splitting, x.part = list(x.task)
-	x.target, _ = list(x.task)
+	x.list, x.item = createChecklist(x.task)
+	x.splitting, x.part = createChecklist(x.task)
+	x.target, _ = createChecklist(x.task)
 	x.entry = create("time-entries", object{"task_id": x.task, "started_at": "2026-01-01T10:00:00Z",
 		"ended_at": "2026-01-01T11:00:00Z"})
 	var plan reeve.DayPlan

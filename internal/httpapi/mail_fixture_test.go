@@ -18,10 +18,10 @@ var missingMail = mailFixture{inbox: "nobody", open: "imp_none", ending: "imp_no
 func createMailFixture(t *testing.T, h *reevetest.Host) (x mailFixture) {
 	t.Helper()
 	x.inbox = "alpha's-inbox"
-	begin := func(source string) string {
+	beginImport := func(source string) string {
 		return decode[reeve.MailImport](t, h.Want(201, nil, "POST", "/api/mail/imports", object{"source": source})).ID
 	}
-	x.open, x.ending = begin("alpha's mail"), begin("alpha's other mail")
+	x.open, x.ending = beginImport("alpha's mail"), beginImport("alpha's other mail")
 	h.Want(200, nil, "POST", "/api/mail/imports/"+x.open+"/batches?position=1",
 		encodeMailLine(object{"message_id": "<alpha@x>", "inbox": x.inbox, "subject": "alpha's secret plan"}))
 	return x

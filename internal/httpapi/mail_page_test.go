@@ -217,7 +217,7 @@ func TestI06_MailBelongsToItsImporter(t *testing.T) {
 			return withToken(made.Token)
 		}
 		ann, bob := member("ann"), member("bob")
-		begin := func(source string, replace bool, who []string) reeve.MailImport {
+		beginImport := func(source string, replace bool, who []string) reeve.MailImport {
 			return decode[reeve.MailImport](t, srv.Want(201, nil, "POST", "/api/mail/imports",
 				object{"source": source, "replace": replace}, who...))
 		}
@@ -225,7 +225,7 @@ func TestI06_MailBelongsToItsImporter(t *testing.T) {
 			return srv.Do("POST", "/api/mail/imports/"+v.ID+"/batches?"+query,
 				encodeMailLine(object{"message_id": id, "inbox": "anns", "body": body}), who...)
 		}
-		v := begin("s", false, ann)
+		v := beginImport("s", false, ann)
 		if v.User != "ann" || batch(v, "position=1", "a", "walrus", ann).Status != 200 {
 			t.Fatalf("%+v", v)
 		}
@@ -233,17 +233,17 @@ func TestI06_MailBelongsToItsImporter(t *testing.T) {
 		wantProblem(t, srv.Do("POST", "/api/mail/imports/"+v.ID+"/finish?position=1", nil, bob...), 403,
 			reeve.Forbidden)
 		wantProblem(t, srv.Do("DELETE", "/api/mail/inboxes/anns", nil, bob...), 403, reeve.Forbidden)
-		if again := begin("s", false, ann); again.ID != v.ID || again.Position != "1" {
+		if again := beginImport("s", false, ann); again.ID != v.ID || again.Position != "1" {
 			t.Errorf("own import is not continued: %+v", again)
 		}
-		his := begin("s", false, bob)
+		his := beginImport("s", false, bob)
 		if his.ID == v.ID || his.User != "bob" {
 			t.Errorf("import of another user is continued: %+v", his)
 		}
 		if r := batch(his, "position=1", "b", "penguin", bob); r.Status != 200 { // any member may add mail to an inbox
 			t.Errorf("%d %s", r.Status, r.Body)
 		}
-		other := begin("t", true, bob)
+		other := beginImport("t", true, bob)
 		wantProblem(t, batch(other, "position=1", "a", "ostrich", bob), 403, reeve.Forbidden)
 		srv.wantFound(object{"query": "walrus"}, "a")
 		if box := decode[api.MailboxList](t, srv.Want(200, nil, "GET", "/api/mail/inboxes", nil, bob...)).
@@ -253,7 +253,7 @@ func TestI06_MailBelongsToItsImporter(t *testing.T) {
 		// An owner may do all of this.
 		srv.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/finish?position=1", nil)
 		srv.Want(200, nil, "POST", "/api/mail/imports/"+other.ID+"/finish", nil)
-		mine := begin("u", true, ann)
+		mine := beginImport("u", true, ann)
 		if r := batch(mine, "position=1", "a", "heron", ann); r.Status != 200 {
 			t.Errorf("%d %s", r.Status, r.Body)
 		}

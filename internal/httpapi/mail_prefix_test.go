@@ -82,18 +82,18 @@ var (
 func createMixedMails(t *testing.T, n int) (mails []reeve.Email, words []scannedMail) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 43))
-	pick := func(list []string) string {
+	randomOf := func(list []string) string {
 		return strings.ReplaceAll(list[r.IntN(len(list))], `\u0301`, "\u0301")
 	}
-	some := func(n int) string {
+	randomText := func(n int) string {
 		var b strings.Builder
 		for range n {
-			b.WriteString(pick(mixedWords) + []string{" ", " ", "\n", ", ", " – ", "\u00a0"}[r.IntN(6)])
+			b.WriteString(randomOf(mixedWords) + []string{" ", " ", "\n", ", ", " – ", "\u00a0"}[r.IntN(6)])
 		}
 		return b.String()
 	}
-	address := func() string {
-		name := pick(mixedNames)
+	randomAddress := func() string {
+		name := randomOf(mixedNames)
 		parts := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
 		box := strings.ToLower(strings.Join(parts, "."))
 		return fmt.Sprintf("%s <%s@%s.example>", name, box, []string{"harris", "harry", "policy"}[r.IntN(3)])
@@ -101,7 +101,7 @@ func createMixedMails(t *testing.T, n int) (mails []reeve.Email, words []scanned
 	for i := range n {
 		var body strings.Builder
 		w := quotedprintable.NewWriter(&body)
-		if _, err := w.Write([]byte(some(r.IntN(25)))); err != nil {
+		if _, err := w.Write([]byte(randomText(r.IntN(25)))); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
@@ -112,11 +112,11 @@ func createMixedMails(t *testing.T, n int) (mails []reeve.Email, words []scanned
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.MessageID, e.Inbox, e.Subject = fmt.Sprintf("m%03d", i), "box", strings.TrimSpace(some(r.IntN(5)))
-		e.Sender, e.SenderName = reeve.ParseAddress(address())
-		e.To, e.Cc = []string{address()}, []string{address(), address()}[:r.IntN(3)]
+		e.MessageID, e.Inbox, e.Subject = fmt.Sprintf("m%03d", i), "box", strings.TrimSpace(randomText(r.IntN(5)))
+		e.Sender, e.SenderName = reeve.ParseAddress(randomAddress())
+		e.To, e.Cc = []string{randomAddress()}, []string{randomAddress(), randomAddress()}[:r.IntN(3)]
 		if r.IntN(3) == 0 {
-			e.Attachments = []reeve.EmailAttachment{{Name: strings.TrimSpace(some(2)) + ".pdf"},
+			e.Attachments = []reeve.EmailAttachment{{Name: strings.TrimSpace(randomText(2)) + ".pdf"},
 				{Name: "running_a.txt"}}
 		}
 		var files []string
@@ -215,25 +215,25 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 			check(object{"query": "", argument: strings.ToUpper(asked[0])}, keep)
 		}
 		// Queries that combine prefixes and names with stemmed words, which are in another index.
-		body := func(s scannedMail, words ...string) bool {
+		hasAnyWord := func(s scannedMail, words ...string) bool {
 			return slices.ContainsFunc(words, func(w string) bool { return s.contains("", []string{w}, false) })
 		}
-		runs := func(s scannedMail) bool { return body(s, "running", "runs") }
-		starts := func(s scannedMail, w string) bool { return s.contains("", []string{w}, true) }
-		harry := func(s scannedMail) bool { return s.contains("from", []string{"harry"}, false) }
-		runsOrX := func(s scannedMail) bool { return runs(s) || starts(s, "x") }
+		hasRun := func(s scannedMail) bool { return hasAnyWord(s, "running", "runs") }
+		hasPrefix := func(s scannedMail, w string) bool { return s.contains("", []string{w}, true) }
+		isFromHarry := func(s scannedMail) bool { return s.contains("from", []string{"harry"}, false) }
+		hasRunOrX := func(s scannedMail) bool { return hasRun(s) || hasPrefix(s, "x") }
 		for query, keep := range map[string]func(scannedMail) bool{
-			"run policie*":         func(s scannedMail) bool { return runs(s) && starts(s, "policie") },
-			"policie* run":         func(s scannedMail) bool { return runs(s) && starts(s, "policie") },
-			"run OR policie*":      func(s scannedMail) bool { return runs(s) || starts(s, "policie") },
-			"run -policie*":        func(s scannedMail) bool { return runs(s) && !starts(s, "policie") },
-			"policie* -run":        func(s scannedMail) bool { return !runs(s) && starts(s, "policie") },
-			"-policie* -run":       func(s scannedMail) bool { return !runs(s) && !starts(s, "policie") },
-			"from:harry run":       func(s scannedMail) bool { return runs(s) && harry(s) },
-			"run OR x* from:harry": func(s scannedMail) bool { return runsOrX(s) && harry(s) },
+			"run policie*":         func(s scannedMail) bool { return hasRun(s) && hasPrefix(s, "policie") },
+			"policie* run":         func(s scannedMail) bool { return hasRun(s) && hasPrefix(s, "policie") },
+			"run OR policie*":      func(s scannedMail) bool { return hasRun(s) || hasPrefix(s, "policie") },
+			"run -policie*":        func(s scannedMail) bool { return hasRun(s) && !hasPrefix(s, "policie") },
+			"policie* -run":        func(s scannedMail) bool { return !hasRun(s) && hasPrefix(s, "policie") },
+			"-policie* -run":       func(s scannedMail) bool { return !hasRun(s) && !hasPrefix(s, "policie") },
+			"from:harry run":       func(s scannedMail) bool { return hasRun(s) && isFromHarry(s) },
+			"run OR x* from:harry": func(s scannedMail) bool { return hasRunOrX(s) && isFromHarry(s) },
 			"run OR x* mull* OR hop": func(s scannedMail) bool {
-				return runsOrX(s) &&
-					(starts(s, "mull") || body(s, "hopping"))
+				return hasRunOrX(s) &&
+					(hasPrefix(s, "mull") || hasAnyWord(s, "hopping"))
 			},
 		} {
 			check(object{"query": query}, keep)

@@ -56,7 +56,7 @@ func TestG21_SnippetsRedactSecrets(t *testing.T) {
 		srv.importMails("secrets", "", "1", mails...)
 		for _, s := range secrets {
 			words := strings.Fields(s.parts)
-			never := func(what, text string) {
+			wantRedacted := func(what, text string) {
 				t.Helper()
 				for _, w := range append(words, s.secret) {
 					if strings.Contains(strings.ToLower(text), strings.ToLower(w)) {
@@ -69,7 +69,7 @@ func TestG21_SnippetsRedactSecrets(t *testing.T) {
 				Content), &e); err != nil {
 				t.Fatal(err)
 			}
-			never("email_get", strings.ReplaceAll(e.Body, "db.example", ""))
+			wantRedacted("email_get", strings.ReplaceAll(e.Body, "db.example", ""))
 			queries := append([]string{"marigold", "", `"` + words[0] + " " + words[1] + `"`, words[0] + " OR marigold",
 				words[0][:3] + "*"}, words...)
 			for _, q := range queries {
@@ -80,7 +80,7 @@ func TestG21_SnippetsRedactSecrets(t *testing.T) {
 							"limit": 50, "cursor": next})
 						for _, hit := range f.Emails {
 							if strings.HasPrefix(hit.MessageID, s.id+"-") {
-								never(fmt.Sprintf("%q in %s", q, hit.MessageID), hit.Subject+" "+hit.Snippet)
+								wantRedacted(fmt.Sprintf("%q in %s", q, hit.MessageID), hit.Subject+" "+hit.Snippet)
 								seen++
 							}
 						}
@@ -95,7 +95,9 @@ func TestG21_SnippetsRedactSecrets(t *testing.T) {
 			}
 		}
 		f := srv.wantFound(object{"query": "subject:word keep hunter22"}, "word-short")
-		if want := "Subject: about <mark>word</mark> | Body: marigold The password is [REDACTED], <mark>keep</mark> it"; len(f.Emails) != 1 || f.Emails[0].Snippet != want {
+		const want = "Subject: about <mark>word</mark> | " +
+			"Body: marigold The password is [REDACTED], <mark>keep</mark> it"
+		if len(f.Emails) != 1 || f.Emails[0].Snippet != want {
 			t.Errorf("%+v", f.Emails)
 		}
 	})

@@ -288,7 +288,7 @@ func TestI13_MailWithoutDate(t *testing.T) {
 func TestI07_MailLimit(t *testing.T) {
 	t.Parallel()
 	srv := newMailServer(t, newTestEnv(t)).installSample()
-	ask := func(agent string, args object) searchResult {
+	search := func(agent string, args object) searchResult {
 		r := srv.Call(agent, "email_search", args)
 		var f searchResult
 		if err := json.Unmarshal([]byte(r.Content), &f); r.IsError || err != nil {
@@ -304,19 +304,19 @@ func TestI07_MailLimit(t *testing.T) {
 			object{"tool_id": "email_search", "config": object{"default_limit": bad}}), "/config/default_limit")
 	}
 	all := object{"query": "fernhill"}
-	if f := ask(srv.agent, all); len(f.Emails) != 10 || f.Total != 10 || !f.More {
+	if f := search(srv.agent, all); len(f.Emails) != 10 || f.Total != 10 || !f.More {
 		t.Errorf("without settings: %d mails, more %v", len(f.Emails), f.More)
 	}
-	if f := ask("eager", all); len(f.Emails) != 20 {
+	if f := search("eager", all); len(f.Emails) != 20 {
 		t.Errorf("with default_limit 20: %d mails", len(f.Emails))
 	}
-	if f := ask("eager", object{"query": "fernhill", "limit": 5}); len(f.Emails) != 5 {
+	if f := search("eager", object{"query": "fernhill", "limit": 5}); len(f.Emails) != 5 {
 		t.Errorf("with limit 5: %d mails", len(f.Emails))
 	}
 	srv.Want(201, nil, "POST", "/api/agents", object{"name": "tomas"})
 	srv.Want(201, nil, "POST", "/api/agents/tomas/tools",
 		object{"tool_id": "email_search", "config": object{"default_inbox": "tomas@fernhill.example"}})
-	if f := ask("tomas", object{"query": "catalogue"}); len(f.Emails) != 3 {
+	if f := search("tomas", object{"query": "catalogue"}); len(f.Emails) != 3 {
 		t.Errorf("with default_inbox: %v", f.ids())
 	}
 }

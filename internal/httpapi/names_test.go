@@ -21,11 +21,11 @@ func TestNames_AgentCategoriesMustExist(t *testing.T) {
 		if len(p.Errors) != 1 || p.Errors[0].Path != "/categories/0" || !strings.Contains(p.Hint, "no categories yet") {
 			t.Errorf("%+v", p)
 		}
-		made := func(name string) string {
+		createCategory := func(name string) string {
 			return decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": name})).
 				ID
 		}
-		gym, home := made("Gym"), made("Home and garden")
+		gym, home := createCategory("Gym"), createCategory("Home and garden")
 		for _, names := range [][]string{{"gym"}, {"GYM"}, {" Gym "}, {gym}, {"gym", gym, "Gym"}} {
 			a := decode[reeve.Agent](t, h.Want(201, nil, "POST", "/api/agents",
 				object{"name": "coach", "categories": names}))
@@ -118,7 +118,7 @@ func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 		}
-		try := func(tool string, config object, headers ...string) reevetest.Reply {
+		attach := func(tool string, config object, headers ...string) reevetest.Reply {
 			return srv.Do("POST", "/api/agents/aide/tools", object{"tool_id": tool, "config": config}, headers...)
 		}
 		settings := []struct {
@@ -134,9 +134,9 @@ func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 			{"file_search", "/config/project", object{"project": "site", "default_limit": 5}},
 		}
 		for _, s := range settings {
-			wantFieldError(t, try(s.tool, s.config), s.path)
+			wantFieldError(t, attach(s.tool, s.config), s.path)
 		}
-		wantFieldError(t, try("delegate", object{"agents": []string{""}}), "/config/agents/0")
+		wantFieldError(t, attach("delegate", object{"agents": []string{""}}), "/config/agents/0")
 		if list := decode[api.ToolList](t, srv.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).
 			Tools; slices.ContainsFunc(list,
 			func(v api.ToolView) bool {
@@ -155,8 +155,8 @@ func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 			if s.tool == "loop_in" {
 				at = "/config/agents/0" // the agent helper does not exist in beta either
 			}
-			wantFieldError(t, try(s.tool, s.config, "X-Workspace-Id", "beta"), at)
-			if r := try(s.tool, s.config); r.Status != 201 {
+			wantFieldError(t, attach(s.tool, s.config, "X-Workspace-Id", "beta"), at)
+			if r := attach(s.tool, s.config); r.Status != 201 {
 				t.Errorf("%s %v: %d %s", s.tool, s.config, r.Status, r.Body)
 			}
 			srv.Want(204, nil, "DELETE", "/api/agents/aide/tools/"+s.tool, nil)

@@ -17,22 +17,33 @@ const documentSchema = `{
     "openapi": {"pattern": "^3\\.1\\.\\d+$"},
     "info": {"type": "object", "required": ["title", "version", "description"]},
     "paths": {"type": "object", "minProperties": 20, "propertyNames": {"pattern": "^/api/"},
-      "additionalProperties": {"type": "object", "propertyNames": {"enum": ["get", "post", "put", "patch", "delete"]}, "additionalProperties": {"$ref": "#/$defs/operation"}}},
+      "additionalProperties": {"type": "object", "propertyNames": {"enum": ["get", "post", "put", "patch", "delete"]},
+        "additionalProperties": {"$ref": "#/$defs/operation"}}},
     "components": {"type": "object", "required": ["schemas", "securitySchemes"], "properties": {
       "schemas": {"type": "object", "additionalProperties": {"$ref": "https://json-schema.org/draft/2020-12/schema"}},
       "securitySchemes": {"type": "object", "additionalProperties": {"type": "object", "required": ["type"]}}}},
     "security": {"type": "array", "minItems": 1}
   },
   "$defs": {
-    "operation": {"type": "object", "required": ["operationId", "summary", "tags", "parameters", "responses"], "properties": {
-      "operationId": {"type": "string", "minLength": 1}, "summary": {"type": "string", "minLength": 1}, "tags": {"type": "array", "minItems": 1},
+    "operation": {"type": "object", "required": ["operationId", "summary", "tags", "parameters", "responses"],
+      "properties": {
+      "operationId": {"type": "string", "minLength": 1}, "summary": {"type": "string", "minLength": 1},
+      "tags": {"type": "array", "minItems": 1},
       "parameters": {"type": "array", "items": {"$ref": "#/$defs/parameter"}},
-      "requestBody": {"type": "object", "required": ["content", "required"], "properties": {"content": {"$ref": "#/$defs/content"}}},
-      "responses": {"type": "object", "required": ["default"], "minProperties": 2, "propertyNames": {"pattern": "^([1-5]\\d\\d|default)$"},
-        "additionalProperties": {"type": "object", "required": ["description"], "properties": {"content": {"$ref": "#/$defs/content"}}}}}},
-    "parameter": {"type": "object", "required": ["name", "in", "schema"], "properties": {"in": {"enum": ["path", "query", "header"]}, "schema": {"$ref": "https://json-schema.org/draft/2020-12/schema"}},
-      "if": {"properties": {"in": {"const": "path"}}}, "then": {"required": ["required"], "properties": {"required": {"const": true}}}},
-    "content": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object", "properties": {"schema": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}}}
+      "requestBody": {"type": "object", "required": ["content", "required"],
+        "properties": {"content": {"$ref": "#/$defs/content"}}},
+      "responses": {"type": "object", "required": ["default"], "minProperties": 2,
+        "propertyNames": {"pattern": "^([1-5]\\d\\d|default)$"},
+        "additionalProperties": {"type": "object", "required": ["description"],
+          "properties": {"content": {"$ref": "#/$defs/content"}}}}}},
+    "parameter": {"type": "object", "required": ["name", "in", "schema"],
+      "properties": {"in": {"enum": ["path", "query", "header"]},
+        "schema": {"$ref": "https://json-schema.org/draft/2020-12/schema"}},
+      "if": {"properties": {"in": {"const": "path"}}},
+      "then": {"required": ["required"], "properties": {"required": {"const": true}}}},
+    "content": {"type": "object", "minProperties": 1,
+      "additionalProperties": {"type": "object",
+        "properties": {"schema": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}}}
   }
 }`
 

@@ -14,7 +14,8 @@ import (
 func newToolWithRequiredSetting() reeve.Tool {
 	t := newTool("confined", reeve.Read, reeve.ReadOnly, alwaysReturn("seen", nil))
 	t.ConfigSchema = json.RawMessage(
-		`{"type":"object","properties":{"root":{"type":"string","minLength":1}},"required":["root"],"additionalProperties":false}`)
+		`{"type":"object","properties":{"root":{"type":"string","minLength":1}},` +
+			`"required":["root"],"additionalProperties":false}`)
 	return t
 }
 
@@ -135,7 +136,7 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 		ann, bob := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "bob", reeve.Member)
 		again, boss := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "boss", reeve.Owner)
 		const calls = "/api/agents/clerk/calls"
-		ask := func(who []string, session, tool string, args object) (string, int) {
+		call := func(who []string, session, tool string, args object) (string, int) {
 			t.Helper()
 			r := h.Do("POST", calls, object{"tool": tool, "args": args, "session": session}, who...)
 			return string(r.Body), r.Status
@@ -144,7 +145,7 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 			t.Helper()
 			for tool, args := range map[string]object{"write_file": {"path": "/diary", "content": text},
 				"scratchpad_write": {"items": []string{text}}} {
-				if body, status := ask(who, session, tool, args); status != 200 {
+				if body, status := call(who, session, tool, args); status != 200 {
 					t.Fatalf("%s: %d %s", tool, status, body)
 				}
 			}
@@ -154,7 +155,7 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 			var all strings.Builder
 			for tool, args := range map[string]object{"read_file": {"path": "/diary"}, "list_files": {},
 				"scratchpad_read": {}} {
-				body, _ := ask(who, session, tool, args)
+				body, _ := call(who, session, tool, args)
 				all.WriteString(body)
 			}
 			all.Write(h.Do("GET", "/api/agents/clerk/messages?limit=500&session="+session, nil, who...).Body)

@@ -77,17 +77,17 @@ func TestL12_StateChangeWakesSubscriberAndRuntimeIsReported(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	runtime := func(name string) reeve.AgentRuntime {
+	getRuntime := func(name string) reeve.AgentRuntime {
 		return decode[reeve.AgentRuntime](t, h.Want(200, nil, "GET", "/api/agents/"+name+"/runtime", nil))
 	}
-	if r := runtime("clerk"); r.Status != reeve.StatusQueued || r.Queued != 1 {
+	if r := getRuntime("clerk"); r.Status != reeve.StatusQueued || r.Queued != 1 {
 		t.Errorf("%+v", r)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/coach",
 		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "erase"}}}}})
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	h.Settle(t.Context())
-	if r := runtime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {
+	if r := getRuntime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -97,7 +97,8 @@ func TestL09_ConfigIsCheckedOnUpdate(t *testing.T) {
 	t.Parallel()
 	h := startServer(t)
 	h.Agent("coach")
-	good := `{"schema_version":1,"rehearsal":{"steps":[{"tool":"file_list","args":{"path":"/"},"delay_ms":5},{"fail":"no"}],"output":"x","notify":true},"extension":{"org.gym":{"n":1}}}`
+	good := `{"schema_version":1,"rehearsal":{"steps":[{"tool":"file_list","args":{"path":"/"},"delay_ms":5},{"fail":"no"}],` +
+		`"output":"x","notify":true},"extension":{"org.gym":{"n":1}}}`
 	h.Want(200, nil, "PATCH", "/api/agents/coach", `{"config":`+good+`}`)
 	for bad, path := range map[string]string{
 		`{"rehersal":{}}`:                                      "/config/rehersal",
