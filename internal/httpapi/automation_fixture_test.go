@@ -29,8 +29,8 @@ func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixtu
 		var asked reeve.AutomationRun
 		h.Want(201, &asked, "POST", "/api/automations/"+x.automation+"/runs", object{"type": kind, "input": input})
 		h.Settle(t.Context())
-		return decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+url.PathEscape(asked.Wake.RunKey), nil)).
-			RunID
+		path := "/api/wakes/" + url.PathEscape(asked.Wake.RunKey)
+		return decode[reeve.Wake](t, h.Want(200, nil, "GET", path, nil)).RunID
 	}
 	x.run, x.plan = run("production", "fail"), run("dry", "")
 	if x.run == "" || x.plan == "" {

@@ -124,8 +124,7 @@ func TestBadInput_Fields(t *testing.T) {
 					// These may be long.
 					wrong = slices.DeleteFunc(wrong, func(v any) bool {
 						s, ok := v.(string)
-						return ok &&
-							len(s) > 1000
+						return ok && len(s) > 1000
 					})
 				}
 			case bool:

@@ -84,11 +84,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 			reeve.Conflict)
 		h.Settle(t.Context())
 		states := map[string]reeve.State{}
-		for _, op := range listAllPages(t, h, "/api/operations?agent=coach",
-			func(l api.OperationList) ([]reeve.Operation,
-				string) {
-				return l.Operations, l.Next
-			}) {
+		for _, op := range listAllPages(t, h, "/api/operations?agent=coach", openOperations) {
 			states[op.ID] = op.State
 		}
 		for id, state := range map[string]reeve.State{sent.OperationID: reeve.Committed,
@@ -101,10 +97,8 @@ func TestCalls_EveryStatus(t *testing.T) {
 		wantProblem(t, h.Do("POST", "/api/operations/"+sent.OperationID+"/undo", nil), 501, reeve.Unsupported)
 
 		// Every action has one result.
-		messages := listAllPages(t, h, "/api/agents/"+a.ID+"/messages", func(l api.MessageList) ([]reeve.Message,
-			string) {
-			return l.Messages, l.Next
-		})
+		messages := listAllPages(t, h, "/api/agents/"+a.ID+"/messages",
+			func(l api.MessageList) ([]reeve.Message, string) { return l.Messages, l.Next })
 		results := map[string]int{}
 		for _, m := range messages {
 			results[m.ActionID]++
@@ -176,6 +170,9 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	})
 }
 
+// openOperations returns the entries and the next cursor of a page of operations.
+func openOperations(l api.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }
+
 // listAllPages returns all entries of a list, which it reads in pages of two.
 func listAllPages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) ([]T, string)) []T {
 	t.Helper()
@@ -215,33 +212,26 @@ func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, v := range listAllPages(t, h, "/api/agents", func(l api.AgentList) ([]reeve.Agent, string) {
-			return l.Agents,
-				l.Next
-		}) {
+		for _, v := range listAllPages(t, h, "/api/agents",
+			func(l api.AgentList) ([]reeve.Agent, string) { return l.Agents, l.Next }) {
 			got = append(got, v.Name)
 		}
 		wantEqual("agents", got, names)
 		got = nil
-		for _, v := range listAllPages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation,
-			string) {
-			return l.Operations, l.Next
-		}) {
+		for _, v := range listAllPages(t, h, "/api/operations", openOperations) {
 			got = append(got, v.ID)
 		}
 		wantEqual("operations", got, ops)
 		got = nil
-		for _, v := range listAllPages(t, h, "/api/approvals?state=pending", func(l api.ApprovalList) ([]reeve.Approval,
-			string) {
-			return l.Approvals, l.Next
-		}) {
+		for _, v := range listAllPages(t, h, "/api/approvals?state=pending",
+			func(l api.ApprovalList) ([]reeve.Approval, string) { return l.Approvals, l.Next }) {
 			got = append(got, v.ID)
 		}
 		wantEqual("approvals", got, approvals)
 		var wakes []string
 		for range 7 {
-			wakes = append(wakes, decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{})).
-				RunKey)
+			wake := decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{}))
+			wakes = append(wakes, wake.RunKey)
 		}
 		got = nil
 		for _, v := range listAllPages(t, h, "/api/agents/agent-0/wakes",
@@ -260,11 +250,8 @@ func TestG01_ToolRefusesCall(t *testing.T) {
 	no := reeve.Errorf(reeve.Forbidden, "recipient is not allowed")
 	ran := 0
 	tool := func(id string) reeve.Tool {
-		return newTool(id, reeve.Keyed, reeve.SideEffecting, func(context.Context, *reeve.Invocation) (any,
-			error) {
-			ran++
-			return "done", nil
-		})
+		return newTool(id, reeve.Keyed, reeve.SideEffecting,
+			func(context.Context, *reeve.Invocation) (any, error) { ran++; return "done", nil })
 	}
 	security, scope, preview := tool("guarded"), tool("scoped"), tool("previewed")
 	security.Check = func(context.Context, *reeve.Invocation) error { return no }

@@ -461,9 +461,9 @@ func TestI09_CorruptWakeDoesNotBlockOthers(t *testing.T) {
 				wantReportedCorrupt(t, h, table, id)
 			}
 		}
-		if runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=damaged", nil)).
-			Runs; len(runs) != 0 {
-			t.Errorf("it ran: %+v", runs)
+		runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=damaged", nil)).Runs
+		if len(runs) != 0 {
+			t.Errorf("the damaged agent ran: %+v", runs)
 		}
 		if state := env.queryValue(t, `SELECT state FROM timers WHERE id = $1`, bad["timers"][0]); state != "disabled" {
 			t.Errorf("the schedule is %v", state)

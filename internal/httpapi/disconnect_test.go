@@ -45,8 +45,8 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 	watch := env.watchCommits()
 	h := env.start(t)
 	agent := h.Agent("coach").ID
-	category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).
-		ID
+	category := decode[reeve.Category](t,
+		h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).ID
 
 	began, ended := make(chan context.Context, 1), make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -200,9 +200,9 @@ func TestI15_ClientDisconnectsDuringInboxRemoval(t *testing.T) {
 	r.Header.Set("X-Workspace-Id", "default")
 	h.Server.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
 	watch.Store(nil)
-	if left := decode[api.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).
-		Mailboxes; ctx.Err() == nil || len(left) > 0 {
-		t.Errorf("%v: %+v is left", ctx.Err(), left)
+	left := decode[api.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes
+	if ctx.Err() == nil || len(left) > 0 {
+		t.Errorf("%v: inboxes left: %+v", ctx.Err(), left)
 	}
 }
 

@@ -100,8 +100,8 @@ func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 			}}
 		h := env.start(t, waits)
 		h.Agent("coach", "waits")
-		op := decode[reeve.Result](t, h.Want(202, nil, "POST", "/api/agents/coach/calls", object{"tool": "waits"})).
-			OperationID
+		op := decode[reeve.Result](t,
+			h.Want(202, nil, "POST", "/api/agents/coach/calls", object{"tool": "waits"})).OperationID
 		h.Settle(t.Context())
 		at := "/api/operations/" + op + "/result"
 		first := h.Want(200, nil, "POST", at, object{"content": "done"}, idempotencyKey, "k")

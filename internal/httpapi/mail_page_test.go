@@ -246,8 +246,8 @@ func TestI06_MailBelongsToItsImporter(t *testing.T) {
 		other := beginImport("t", true, bob)
 		wantProblem(t, batch(other, "position=1", "a", "ostrich", bob), 403, reeve.Forbidden)
 		srv.wantFound(object{"query": "walrus"}, "a")
-		if box := decode[api.MailboxList](t, srv.Want(200, nil, "GET", "/api/mail/inboxes", nil, bob...)).
-			Mailboxes; len(box) != 1 || box[0].User != "ann" || box[0].Messages != 2 {
+		box := decode[api.MailboxList](t, srv.Want(200, nil, "GET", "/api/mail/inboxes", nil, bob...)).Mailboxes
+		if len(box) != 1 || box[0].User != "ann" || box[0].Messages != 2 {
 			t.Errorf("%+v", box)
 		}
 		// An owner may do all of this.

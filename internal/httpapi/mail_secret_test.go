@@ -65,8 +65,8 @@ func TestG21_SnippetsRedactSecrets(t *testing.T) {
 				}
 			}
 			var e reeve.Email
-			if err := json.Unmarshal([]byte(srv.Call(srv.agent, "email_get", object{"message_id": s.id + "-short"}).
-				Content), &e); err != nil {
+			res := srv.Call(srv.agent, "email_get", object{"message_id": s.id + "-short"})
+			if err := json.Unmarshal([]byte(res.Content), &e); err != nil {
 				t.Fatal(err)
 			}
 			wantRedacted("email_get", strings.ReplaceAll(e.Body, "db.example", ""))

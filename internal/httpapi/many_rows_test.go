@@ -34,8 +34,9 @@ func TestO11_OwnScriptJobsAmongMany(t *testing.T) {
 	h.Stop()
 	duplicateRow(t, env, "script_jobs", 250, "id = 'z#', run_key = 'z#', user_id = 'bob'")
 	h = env.start(t)
-	if list := decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/mill/script-jobs", nil, ann...)).
-		ScriptJobs; len(list) != 1 || list[0].UserID != "ann" {
+	const path = "/api/automations/mill/script-jobs"
+	list := decode[api.ScriptJobList](t, h.Want(200, nil, "GET", path, nil, ann...)).ScriptJobs
+	if len(list) != 1 || list[0].UserID != "ann" {
 		t.Errorf("ann sees %d script jobs", len(list))
 	}
 }
@@ -110,8 +111,8 @@ func TestW14_LongTurnIsComplete(t *testing.T) {
 	h.Stop()
 	duplicateRow(t, env, "messages", 2100, "id = 'z#'")
 	h = env.start(t)
-	if list := decode[api.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).
-		Messages; len(list) != 2101 || list[2100].ID != "z02099" {
+	list := decode[api.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).Messages
+	if len(list) != 2101 || list[2100].ID != "z02099" {
 		t.Errorf("%d messages", len(list))
 	}
 }

@@ -22,8 +22,8 @@ func TestNames_AgentCategoriesMustExist(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 		createCategory := func(name string) string {
-			return decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": name})).
-				ID
+			return decode[reeve.Category](t,
+				h.Want(201, nil, "POST", "/api/journal/categories", object{"name": name})).ID
 		}
 		gym, home := createCategory("Gym"), createCategory("Home and garden")
 		for _, names := range [][]string{{"gym"}, {"GYM"}, {" Gym "}, {gym}, {"gym", gym, "Gym"}} {
@@ -137,11 +137,10 @@ func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 			wantFieldError(t, attach(s.tool, s.config), s.path)
 		}
 		wantFieldError(t, attach("delegate", object{"agents": []string{""}}), "/config/agents/0")
-		if list := decode[api.ToolList](t, srv.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).
-			Tools; slices.ContainsFunc(list,
-			func(v api.ToolView) bool {
-				return v.ID == "delegate" || v.ID == "email_search" || v.ID == "shell_exec"
-			}) {
+		list := decode[api.ToolList](t, srv.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).Tools
+		if slices.ContainsFunc(list, func(v api.ToolView) bool {
+			return v.ID == "delegate" || v.ID == "email_search" || v.ID == "shell_exec"
+		}) {
 			t.Errorf("a tool was attached whose settings were refused: %+v", list)
 		}
 		srv.Agent("mate")

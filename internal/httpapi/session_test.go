@@ -197,9 +197,9 @@ func TestI17_ConcurrentSessionStarts(t *testing.T) {
 				}
 			}
 		}
-		if n := len(decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).
-			Conversations); n != 5 {
-			t.Errorf("%d conversations, want 5", n)
+		list := decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations
+		if len(list) != 5 {
+			t.Errorf("%d conversations, want 5", len(list))
 		}
 	})
 }

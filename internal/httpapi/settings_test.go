@@ -193,9 +193,8 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 		if got := readAll(bob, "team"); !strings.Contains(got, "what the team shares") {
 			t.Errorf("bob does not see the shared session: %s", got)
 		}
-		thread := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).
-			Messages[0].ThreadID
-		if thread != id+":session:default" { // the name from before each user had a session
+		messages := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).Messages
+		if thread := messages[0].ThreadID; thread != id+":session:default" { // the name from before each user had a session
 			t.Errorf("the owner's default session is %s", thread)
 		}
 	})

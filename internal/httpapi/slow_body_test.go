@@ -50,15 +50,15 @@ func TestBadInput_SlowBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
-				handle(humago.New(mux, openAPIConfig("")), route{http.MethodPost, "/x", "createNote", "x", "x",
-					reeve.Member,
-					0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string],
-					error) {
-					if !notify.Sleep(ctx, c.handlerTime) {
-						return nil, ctx.Err()
-					}
-					return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
-				})
+				type input struct{ RawBody []byte }
+				post := route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member, 0}
+				handle(humago.New(mux, openAPIConfig("")), post,
+					func(ctx context.Context, _ reeve.Principal, in *input) (*body[string], error) {
+						if !notify.Sleep(ctx, c.handlerTime) {
+							return nil, ctx.Err()
+						}
+						return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
+					})
 				srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					limitBodyTime(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey,
 						reeve.Principal{Role: c.role})))

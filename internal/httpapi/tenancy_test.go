@@ -363,8 +363,8 @@ func TestI06_TokensOfSeveralWorkspaces(t *testing.T) {
 	beta := createToken(t, h, reeve.Owner, "beta")
 	both := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "both", "role": "member",
 		"workspaces": []string{"default", "beta"}}))
-	for _, v := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil, withToken(beta, "beta")...)).
-		Tokens {
+	visible := decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil, withToken(beta, "beta")...))
+	for _, v := range visible.Tokens {
 		if fmt.Sprint(v.Workspaces) != "[beta]" {
 			t.Errorf("token %s lists workspaces %v", v.Name, v.Workspaces)
 		}

@@ -26,8 +26,8 @@ func createWakeFixture(t *testing.T, h *reevetest.Host, agent string) (x wakeFix
 		"cadence_type": "once", "cadence_value": soon})
 	for deadline := reeve.Now().Add(30 * time.Second); x.notification == ""; {
 		h.Settle(t.Context())
-		for _, n := range decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil)).
-			Notifications {
+		list := decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil))
+		for _, n := range list.Notifications {
 			x.notification = n.ID
 		}
 		if reeve.Now().After(deadline) {
