@@ -149,8 +149,8 @@ func TestG07_WithoutAnEffectClassAToolIsUnsafe(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if err := (reeve.Tool{ID: "x", Description: "d", Effect: reeve.Keyed, Tier: reeve.ReadOnly}).WithDefaults().
-		Validate(); reeve.CodeOf(err) != reeve.Validation {
+	if err := (reeve.Tool{ID: "x", Description: "d", Effect: reeve.Keyed, Tier: reeve.ReadOnly}).
+		WithDefaults().Validate(); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("a mutating read_only tool: %v", err)
 	}
 }

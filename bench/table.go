@@ -120,9 +120,8 @@ func machine() string {
 			model = strings.Trim(line, "\t :")
 		}
 	}
-	return fmt.Sprintf("%s, %d cores (%s), load of the last minute: %s", time.Now().UTC().
-		Format("2006-01-02 15:04 UTC"),
-		runtime.NumCPU(), model, load())
+	return fmt.Sprintf("%s, %d cores (%s), load of the last minute: %s",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), model, load())
 }
 
 // load returns how busy the machine was in the last minute. A run on a machine with a higher load than cores means

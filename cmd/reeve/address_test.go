@@ -18,8 +18,8 @@ import (
 	"reeve/client"
 )
 
-// TestO11_AnIDBeforeAName checks that an id is found before a category whose name looks like that id.
-func TestO11_AnIDBeforeAName(t *testing.T) {
+// TestO11_IDPrecedesName checks that an id is found before a category whose name looks like that id.
+func TestO11_IDPrecedesName(t *testing.T) {
 	list := api.CategoryList{Categories: []reeve.Category{{Record: reeve.Record{ID: "cat_2"}, Name: "cat_1"},
 		{Record: reeve.Record{ID: "cat_1"}, Name: "Gym"}}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -67,7 +67,7 @@ func TestResolveAddress(t *testing.T) {
 			want: address{"http://f", "ft", "fw", dir}},
 		"its own address": {flags: address{url: "http://127.0.0.1:7410"},
 			want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
-		"its own address, spelt otherwise": {flags: address{url: "HTTP://LocalHost:7410/"},
+		"its own address, spelt differently": {flags: address{url: "HTTP://LocalHost:7410/"},
 			want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
 		"its own address, as a variable": {env: map[string]string{"REEVE_URL": "http://127.0.0.1:7410/"},
 			want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
@@ -75,7 +75,7 @@ func TestResolveAddress(t *testing.T) {
 			want: address{"https://reeve.example", "other-secret", "default", other}},
 		"a server on every address": {flags: address{url: "http://localhost:7410", dir: wide},
 			want: address{"http://[::]:7410", "wide-secret", "default", wide}},
-		"a token of one's own": {flags: address{url: "http://elsewhere.example", token: "ft"},
+		"an explicit token": {flags: address{url: "http://elsewhere.example", token: "ft"},
 			want: address{"http://elsewhere.example", "ft", "default", dir}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,19 +101,19 @@ func TestResolveAddressWithoutHome(t *testing.T) {
 	}
 }
 
-// TestOwnersTokenGoesToItsServerAlone checks that no command sends the token of a data directory to another address
-// than that of the directory's server: the command fails before it makes a request.
-func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
+// TestOwnerTokenIsSentOnlyToItsServer checks that no command sends the token of a data directory to another address
+// than that of the directory's server. The command fails before it makes a request.
+func TestOwnerTokenIsSentOnlyToItsServer(t *testing.T) {
 	var requests atomic.Int64
-	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-	defer stranger.Close()
+	otherServer := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	defer otherServer.Close()
 	own := dataDir(t, "http://127.0.0.1:1", "owner-secret")
 	down := dataDir(t, "", "owner-secret")
 	if err := os.Remove(filepath.Join(down, "server.json")); err != nil {
 		t.Fatal(err)
 	}
-	sixth := strings.Replace(stranger.URL, "127.0.0.1", "[::1]", 1) // the same port, where our server does not listen
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(stranger.URL, "http://"))
+	ipv6URL := strings.Replace(otherServer.URL, "127.0.0.1", "[::1]", 1) // the same port on IPv6
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(otherServer.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,19 +122,19 @@ func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
 		env      bool
 		args     []string
 	}{
-		"another port":       {dir: own, url: stranger.URL},
-		"by the variable":    {dir: own, url: stranger.URL, env: true},
-		"another name":       {dir: own, url: strings.Replace(stranger.URL, "127.0.0.1", "localhost", 1)},
-		"the server is down": {dir: down, url: stranger.URL},
-		"no directory":       {dir: filepath.Join(down, "none"), url: stranger.URL},
-		"another scheme":     {dir: dataDir(t, "https://127.0.0.1:"+port, "owner-secret"), url: stranger.URL},
-		"another loopback":   {dir: dataDir(t, sixth, "owner-secret"), url: stranger.URL},
-		"a name in disguise": {dir: own, url: "http://127.0.0.1:1@127.0.0.1:" + port},
-		"a damaged address":  {dir: dataDir(t, "http://%zz", "owner-secret"), url: stranger.URL},
-		"a backup": {dir: own, url: stranger.URL,
+		"another port":            {dir: own, url: otherServer.URL},
+		"set by the variable":     {dir: own, url: otherServer.URL, env: true},
+		"another name":            {dir: own, url: strings.Replace(otherServer.URL, "127.0.0.1", "localhost", 1)},
+		"the server is down":      {dir: down, url: otherServer.URL},
+		"no directory":            {dir: filepath.Join(down, "none"), url: otherServer.URL},
+		"another scheme":          {dir: dataDir(t, "https://127.0.0.1:"+port, "owner-secret"), url: otherServer.URL},
+		"another loopback":        {dir: dataDir(t, ipv6URL, "owner-secret"), url: otherServer.URL},
+		"an address as user name": {dir: own, url: "http://127.0.0.1:1@127.0.0.1:" + port},
+		"a damaged address":       {dir: dataDir(t, "http://%zz", "owner-secret"), url: otherServer.URL},
+		"a backup": {dir: own, url: otherServer.URL,
 			args: []string{"backup", filepath.Join(t.TempDir(), "copy.db")}},
-		"a completion": {dir: own, url: stranger.URL, args: []string{"__complete", "call", ""}},
-		"a check-up":   {dir: own, url: stranger.URL, args: []string{"doctor"}},
+		"a completion": {dir: own, url: otherServer.URL, args: []string{"__complete", "call", ""}},
+		"a check-up":   {dir: own, url: otherServer.URL, args: []string{"doctor"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args, env := tt.args, map[string]string{"REEVE_DIR": tt.dir}
@@ -163,15 +163,15 @@ func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
 	}
 }
 
-// TestOwnersTokenIsNotSentToTheAddressOfAKilledServer checks that the address file of a killed server is not used,
+// TestOwnerTokenIsNotSentToStaleAddress checks that the address file of a killed server is not used,
 // because another program may listen at the address by now.
-func TestOwnersTokenIsNotSentToTheAddressOfAKilledServer(t *testing.T) {
+func TestOwnerTokenIsNotSentToStaleAddress(t *testing.T) {
 	var requests atomic.Int64
-	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-	defer stranger.Close()
-	dir := leftDir(t, stranger.URL, "owner-secret")
+	otherServer := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	defer otherServer.Close()
+	dir := staleDataDir(t, otherServer.URL, "owner-secret")
 	for want, args := range map[string][]string{"is no longer running": {"tools"},
-		"no token for": {"--url", stranger.URL, "tools"}} {
+		"no token for": {"--url", otherServer.URL, "tools"}} {
 		var out strings.Builder
 		code := run(t.Context(), args, environment{in: strings.NewReader(""), out: &out, err: &out,
 			env: func(k string) string { return map[string]string{"REEVE_DIR": dir}[k] }})
@@ -184,7 +184,7 @@ func TestOwnersTokenIsNotSentToTheAddressOfAKilledServer(t *testing.T) {
 // dataDir returns the data directory of a running server.
 func dataDir(t *testing.T, url, token string) string {
 	t.Helper()
-	dir := leftDir(t, url, token)
+	dir := staleDataDir(t, url, token)
 	f, err := os.Open(filepath.Join(dir, "server.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -196,8 +196,8 @@ func dataDir(t *testing.T, url, token string) string {
 	return dir
 }
 
-// leftDir returns the data directory of a server that was killed.
-func leftDir(t *testing.T, url, token string) string {
+// staleDataDir returns the data directory of a server that was killed.
+func staleDataDir(t *testing.T, url, token string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"server.json": `{"url":"` + url + `"}`, "owner.token": token} {

@@ -35,9 +35,9 @@ func chatInTerminal(t *testing.T, h *reevetest.Host, typed string) (stdout, stde
 	return out.String(), errs.String()
 }
 
-// TestChat_AtATerminal checks that a terminal shows messages as they arrive and calls with their results, asks for
+// TestChat_Terminal checks that a terminal shows messages as they arrive and calls with their results, asks for
 // approvals, and shows no control characters from the agent.
-func TestChat_AtATerminal(t *testing.T) {
+func TestChat_Terminal(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script.yaml")
 	if err := os.WriteFile(script, []byte(`answers:
 - {when: hello, text: "Good morning, you."}
@@ -79,13 +79,13 @@ func TestChat_AtATerminal(t *testing.T) {
 	}
 }
 
-// TestChat_ACallOfUnknownOutcome checks that control characters in the message of a tool do not reach the terminal.
-func TestChat_ACallOfUnknownOutcome(t *testing.T) {
+// TestChat_CallWithUnknownOutcome checks that control characters in the message of a tool do not reach the terminal.
+func TestChat_CallWithUnknownOutcome(t *testing.T) {
 	var errs bytes.Buffer
 	p := &pipeView{chatSession: &chatSession{app: &app{environment: environment{err: &errs}}},
-		approval: &reeve.Frame{Tool: "send", Message: "the line said \x1b[2J"}}
+		approval: &reeve.Frame{Tool: "send", Message: "server response \x1b[2J"}}
 	if err := p.finish(t.Context()); err != (exitError{exitNotDone}) || strings.ContainsRune(errs.String(), 0x1b) ||
-		!strings.Contains(errs.String(), "send waits: the line said") {
+		!strings.Contains(errs.String(), "send waits: server response") {
 		t.Errorf("%v: %q", err, errs.String())
 	}
 }

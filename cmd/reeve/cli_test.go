@@ -49,20 +49,20 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"ready":   ready,
-			"exits":   exits,
-			"onejson": oneJSON,
-			"pick":    pick,
-			"long":    long,
-			"holds":   holds,
-			"waits":   waits,
-			"says":    says,
+			"ready":      waitUntilReady,
+			"exits":      checkExitCode,
+			"onejson":    checkOneJSON,
+			"pick":       setFromJSON,
+			"longfile":   writeLongFile,
+			"sametext":   checkFileText,
+			"waitstatus": waitForStatus,
+			"waittext":   waitForText,
 		},
 	})
 }
 
-// waits waits until an automation has a status and a version.
-func waits(ts *testscript.TestScript, _ bool, args []string) {
+// waitForStatus waits until an automation has a status and a version: waitstatus pages active 2.1
+func waitForStatus(ts *testscript.TestScript, _ bool, args []string) {
 	last := ""
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		ts.Check(ts.Exec("reeve", "automations", "get", args[0], "--json"))
@@ -75,8 +75,8 @@ func waits(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s did not become %s at %s: %s", args[0], args[1], args[2], last)
 }
 
-// says waits until a file that a background program writes contains a text: says FILE TEXT
-func says(ts *testscript.TestScript, _ bool, args []string) {
+// waitForText waits until a file that a background program writes contains a text: waittext FILE TEXT
+func waitForText(ts *testscript.TestScript, _ bool, args []string) {
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(b), args[1]) {
 			return
@@ -85,8 +85,8 @@ func says(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s does not contain %q", args[0], args[1])
 }
 
-// ready waits until the server that the script started in the background answers.
-func ready(ts *testscript.TestScript, _ bool, _ []string) {
+// waitUntilReady waits until the server that the script started in the background responds.
+func waitUntilReady(ts *testscript.TestScript, _ bool, _ []string) {
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		url, err := host.Address(ts.Getenv("REEVE_DIR"))
 		if err != nil {
@@ -102,8 +102,8 @@ func ready(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Fatalf("the server did not become ready")
 }
 
-// exits runs a program and checks its exit code: exits 3 reeve call ...
-func exits(ts *testscript.TestScript, _ bool, args []string) {
+// checkExitCode runs a program and checks its exit code: exits 3 reeve call ...
+func checkExitCode(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	got := "0"
 	if err != nil {
@@ -114,16 +114,16 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// oneJSON checks that a stream of the last command holds exactly one JSON document and nothing else.
-func oneJSON(ts *testscript.TestScript, _ bool, args []string) {
+// checkOneJSON checks that a stream of the last command holds exactly one JSON document and nothing else.
+func checkOneJSON(ts *testscript.TestScript, _ bool, args []string) {
 	var v any
 	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &v); err != nil {
 		ts.Fatalf("%s: %v", args[0], err)
 	}
 }
 
-// pick sets a variable from the JSON the last command printed: pick OP operations.0.id
-func pick(ts *testscript.TestScript, _ bool, args []string) {
+// setFromJSON sets a variable from the JSON that the last command printed: pick OP operations.0.id
+func setFromJSON(ts *testscript.TestScript, _ bool, args []string) {
 	var v any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &v))
 	for _, part := range strings.Split(args[1], ".") {
@@ -144,9 +144,9 @@ func pick(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], s)
 }
 
-// long writes two files: the arguments of a file_write whose content is longer than one slice of an output, and the
-// content. The characters have different lengths, so that slices do not end at character boundaries by chance.
-func long(ts *testscript.TestScript, _ bool, args []string) {
+// writeLongFile writes two files: the arguments of a file_write whose content is longer than one slice of an output,
+// and the content. The characters have different lengths, so that slices do not end at character boundaries by chance.
+func writeLongFile(ts *testscript.TestScript, _ bool, args []string) {
 	content := strings.Repeat("aé€𝄞", 30_000)
 	b, err := json.Marshal(map[string]string{"path": "/tmp/long.txt", "content": content})
 	ts.Check(err)
@@ -154,8 +154,8 @@ func long(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(content), 0o600))
 }
 
-// holds checks that the JSON of a file_read holds the text of a file: holds stdout long.txt
-func holds(ts *testscript.TestScript, _ bool, args []string) {
+// checkFileText checks that the JSON of a file_read has the text of a file: sametext stdout long.txt
+func checkFileText(ts *testscript.TestScript, _ bool, args []string) {
 	var v struct{ Text string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
 	if want := ts.ReadFile(args[1]); v.Text != want {

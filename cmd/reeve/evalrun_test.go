@@ -16,19 +16,19 @@ import (
 
 // slowTurn is a server whose clock is an hour behind, with a turn that runs until a time or until it is cancelled.
 type slowTurn struct {
-	ends     time.Time
-	away     int // number of cancel requests that fail because the server is unavailable
-	canceled bool
+	ends          time.Time
+	failedCancels int // number of cancel requests that fail because the server is unavailable
+	canceled      bool
 }
 
 func (s *slowTurn) RoundTrip(r *http.Request) (*http.Response, error) {
-	cancels := strings.HasSuffix(r.URL.Path, "/cancel")
-	if cancels && s.away > 0 {
-		s.away--
+	isCancel := strings.HasSuffix(r.URL.Path, "/cancel")
+	if isCancel && s.failedCancels > 0 {
+		s.failedCancels--
 		return nil, syscall.ECONNREFUSED
 	}
 	state := reeve.RunRunning
-	switch s.canceled = s.canceled || cancels; {
+	switch s.canceled = s.canceled || isCancel; {
 	case s.canceled:
 		state = reeve.RunCancelled
 	case !reeve.Now().Before(s.ends):
@@ -40,8 +40,8 @@ func (s *slowTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 		"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// TestI20_TimeIsCountedByOneClock checks that the time limit uses only the client's clock.
-func TestI20_TimeIsCountedByOneClock(t *testing.T) {
+// TestI20_TimeLimitUsesClientClock checks that the time limit uses only the client's clock.
+func TestI20_TimeLimitUsesClientClock(t *testing.T) {
 	for takes, limit := range map[time.Duration]string{4 * time.Minute: "", 6 * time.Minute: "the time limit"} {
 		synctest.Test(t, func(t *testing.T) {
 			server := &slowTurn{ends: reeve.Now().Add(takes)}
@@ -58,11 +58,11 @@ func TestI20_TimeIsCountedByOneClock(t *testing.T) {
 	}
 }
 
-// TestI20_ATurnAtItsLimitIsCancelledWhenTheServerIsBack checks that the cancel request is retried while the server is
+// TestI20_CancelIsRetriedUntilServerReturns checks that the cancel request is retried while the server is
 // unavailable. Otherwise the turn would keep running and cost money.
-func TestI20_ATurnAtItsLimitIsCancelledWhenTheServerIsBack(t *testing.T) {
+func TestI20_CancelIsRetriedUntilServerReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &slowTurn{ends: reeve.Now().Add(time.Hour), away: 3}
+		server := &slowTurn{ends: reeve.Now().Add(time.Hour), failedCancels: 3}
 		c, err := client.New(client.Config{URL: "http://localhost:1", HTTP: &http.Client{Transport: server}})
 		if err != nil {
 			t.Fatal(err)

@@ -4,7 +4,7 @@ import "testing"
 
 func TestI20_Scores(t *testing.T) {
 	for _, c := range []struct {
-		said            string
+		answer          string
 		task            task
 		calls           []string
 		exact, contains bool
@@ -20,14 +20,14 @@ func TestI20_Scores(t *testing.T) {
 		{"see <a@x>", task{Sources: stringList{"<a@x>", "b@x", "c@x", "d@x"}},
 			[]string{`{"message_id":"<b@x>"}`, `{"query":"c@y"}`}, false, false, 0.5},
 	} {
-		o := outcome{Answer: c.said}
+		o := outcome{Answer: c.answer}
 		o.score(c.task, c.calls)
 		if (o.Exact != nil) != (len(c.task.Answer) > 0) || o.Exact != nil &&
 			(*o.Exact != c.exact || *o.Contains != c.contains) {
-			t.Errorf("%q against %v: exact %v, contains %v", c.said, c.task.Answer, o.Exact, o.Contains)
+			t.Errorf("%q against %v: exact %v, contains %v", c.answer, c.task.Answer, o.Exact, o.Contains)
 		}
 		if (o.Recall != nil) != (c.recall >= 0) || o.Recall != nil && *o.Recall != c.recall {
-			t.Errorf("%q: recall %v of %v", c.said, o.Recall, c.task.Sources)
+			t.Errorf("%q: recall %v of %v", c.answer, o.Recall, c.task.Sources)
 		}
 	}
 }

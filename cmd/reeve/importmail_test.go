@@ -8,8 +8,9 @@ import (
 	"reeve/toolbox/mail/mailbox"
 )
 
-// TestI16_ASourceHasOneName checks that sourceName is deterministic, because an interrupted import is found by it.
-func TestI16_ASourceHasOneName(t *testing.T) {
+// TestI16_SourceNameIsDeterministic checks that sourceName is deterministic, because an interrupted import is found by
+// it.
+func TestI16_SourceNameIsDeterministic(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// TestDocument checks that readDocument accepts JSON and YAML, and rejects ambiguous or invalid documents.
-func TestDocument(t *testing.T) {
+// TestReadDocument checks that readDocument accepts JSON and YAML, and rejects ambiguous or invalid documents.
+func TestReadDocument(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"id": "a", "timeout_ms": 1000}`:    "",
 		"\ufeffid: ä\ntimeout_ms: 1000\n":    "",

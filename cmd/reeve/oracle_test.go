@@ -28,28 +28,29 @@ import (
 )
 
 const (
-	most   = 50 // maximum number of results of notmuch for a query to be compared; also the page size of email_search
-	enough = 60 // number of queries of each kind
+	// maximum number of results of notmuch for a query to be compared; also the page size of email_search
+	maxResults     = 50
+	queriesPerKind = 60 // number of queries of each kind
 )
 
 func TestOracle_Notmuch(t *testing.T) {
 	from := os.Getenv("REEVE_ORACLES")
 	if from == "" {
-		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")
+		t.Fatal("REEVE_ORACLES is not set; set it to the directory that contains enron/foldered.tar.zst")
 	}
 	dir := t.TempDir()
 	mail := filepath.Join(dir, "mail")
-	feed := ""
+	input := ""
 	command := func(name string, args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Stdin = strings.NewReader(feed)
+		cmd.Stdin = strings.NewReader(input)
 		cmd.Env = append(os.Environ(), "NOTMUCH_CONFIG="+filepath.Join(dir, "config"), "HOME="+dir)
-		var wrong bytes.Buffer
-		cmd.Stderr = &wrong
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("%s %v: %v %s", name, args, err, &wrong)
+			t.Fatalf("%s %v: %v %s", name, args, err, &stderr)
 		}
 		return string(out)
 	}
@@ -63,13 +64,13 @@ func TestOracle_Notmuch(t *testing.T) {
 	}
 	t.Log(strings.TrimSpace(command("notmuch", "new", "--quiet")))
 	h := reevetest.Run(t, host.Config{OutputCap: 1 << 20})
-	var out, wrong bytes.Buffer
+	var out, stderr bytes.Buffer
 	began := reeve.Monotonic()
 	if code := run(t.Context(), []string{"import", "mail", mail, "--url", h.URL, "--json"},
-		environment{in: strings.NewReader(""), out: &out, err: &wrong,
+		environment{in: strings.NewReader(""), out: &out, err: &stderr,
 			env:  func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] },
 			home: func() (string, error) { return dir, nil }}); code != 0 {
-		t.Fatalf("exit code %d: %s", code, &wrong)
+		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	var v reeve.MailImport
 	if err := json.Unmarshal(out.Bytes(), &v); err != nil {
@@ -77,14 +78,14 @@ func TestOracle_Notmuch(t *testing.T) {
 	}
 	t.Logf("%d mails imported in %s, %d added, %d bad, %v", v.Seen, reeve.Since(began), v.Added, v.Bad, v.Notes)
 	if v.Seen != 15_076 || v.Bad != 0 {
-		t.Errorf("of 15076 mails %d were seen, and %d are bad", v.Seen, v.Bad)
+		t.Errorf("%d mails seen and %d bad, want 15076 and 0", v.Seen, v.Bad)
 	}
 	agent := h.Agent("reader", "email_search").ID
-	// ask returns all results of a query, page by page.
-	ask := func(query string) map[string]bool {
+	// searchAll returns all results of a query, page by page.
+	searchAll := func(query string) map[string]bool {
 		ids := map[string]bool{}
 		for cursor := ""; ; {
-			r := h.Call(agent, "email_search", map[string]any{"query": query, "limit": most, "cursor": cursor})
+			r := h.Call(agent, "email_search", map[string]any{"query": query, "limit": maxResults, "cursor": cursor})
 			var found struct {
 				Emails []reeve.MailHit
 				Next   string `json:"next_cursor"`
@@ -100,20 +101,20 @@ func TestOracle_Notmuch(t *testing.T) {
 			}
 		}
 	}
-	for kind, queries := range queriesOf(t, mail) {
+	for kind, queries := range createQueries(t, mail) {
 		theirs, ours, asked := 0, 0, 0
-		feed = strings.Join(queries, "\n") + "\n"
+		input = strings.Join(queries, "\n") + "\n"
 		counts := strings.Fields(command("notmuch", "count", "--exclude=false", "--batch"))
 		if len(counts) != len(queries) {
 			t.Fatalf("%s: %d counts of %d queries", kind, len(counts), len(queries))
 		}
 		for i, q := range queries {
-			if n, err := strconv.Atoi(counts[i]); err != nil || n == 0 || n > most || asked == enough {
+			if n, err := strconv.Atoi(counts[i]); err != nil || n == 0 || n > maxResults || asked == queriesPerKind {
 				continue
 			}
 			want := strings.Fields(command("notmuch", "search", "--output=messages", "--exclude=false", q))
 			asked++
-			got, missed := ask(q), 0
+			got, missed := searchAll(q), 0
 			for _, id := range want {
 				if got[strings.TrimPrefix(id, "id:")] {
 					ours++
@@ -127,7 +128,7 @@ func TestOracle_Notmuch(t *testing.T) {
 		}
 		share := float64(ours) / float64(max(theirs, 1))
 		t.Logf("%s: %d queries, %d of notmuch's %d results found: %.2f%%", kind, asked, ours, theirs, 100*share)
-		if asked < enough || share < 0.95 {
+		if asked < queriesPerKind || share < 0.95 {
 			t.Errorf("%s: %d queries, %.2f%% found, want at least 95", kind, asked, 100*share)
 		}
 	}
@@ -137,7 +138,7 @@ func TestOracle_Notmuch(t *testing.T) {
 func TestOracle_MailPrefixes(t *testing.T) {
 	from := os.Getenv("REEVE_ORACLES")
 	if from == "" {
-		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")
+		t.Fatal("REEVE_ORACLES is not set; set it to the directory that contains enron/foldered.tar.zst")
 	}
 	dir := t.TempDir()
 	archive := filepath.Join(from, "enron", "foldered.tar.zst")
@@ -146,30 +147,30 @@ func TestOracle_MailPrefixes(t *testing.T) {
 		t.Fatalf("tar: %v %s", err, out)
 	}
 	h := reevetest.Run(t, host.Config{OutputCap: 1 << 20})
-	var out, wrong bytes.Buffer
+	var out, stderr bytes.Buffer
 	began := reeve.Monotonic()
 	if code := run(t.Context(), []string{"import", "mail", dir, "--url", h.URL, "--json"},
 		environment{in: strings.NewReader(""),
-			out: &out, err: &wrong, env: func(name string) string {
+			out: &out, err: &stderr, env: func(name string) string {
 				return map[string]string{"REEVE_TOKEN": h.Token}[name]
 			},
 			home: func() (string, error) { return dir, nil }}); code != 0 {
-		t.Fatalf("exit code %d: %s", code, &wrong)
+		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	t.Logf("imported in %s", reeve.Since(began))
-	// beginnings lists the mails with a word of each prefix, for the whole mail and for its sender.
-	beginnings := map[string]map[string]bool{}
+	// prefixes lists the mails with a word of each prefix, for the whole mail and for its sender.
+	prefixes := map[string]map[string]bool{}
 	n := 0
-	note := func(field, text, id string) {
+	addWords := func(field, text, id string) {
 		for w := range strings.FieldsFuncSeq(strings.ToLower(text),
 			func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) }) {
 			letters := []rune(w)
 			for i := 2; i <= min(len(letters), 12); i++ {
 				k := field + string(letters[:i]) + "*"
-				if beginnings[k] == nil {
-					beginnings[k] = map[string]bool{}
+				if prefixes[k] == nil {
+					prefixes[k] = map[string]bool{}
 				}
-				beginnings[k][id] = true
+				prefixes[k][id] = true
 			}
 		}
 	}
@@ -193,27 +194,27 @@ func TestOracle_MailPrefixes(t *testing.T) {
 		for _, a := range e.Attachments {
 			files = append(files, a.Name)
 		}
-		note("", strings.Join([]string{e.Subject, e.Body, sender, people, strings.Join(files, " ")}, " | "),
+		addWords("", strings.Join([]string{e.Subject, e.Body, sender, people, strings.Join(files, " ")}, " | "),
 			e.MessageID)
-		note("from:", sender, e.MessageID)
+		addWords("from:", sender, e.MessageID)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	agent := h.Agent("reader", "email_search").ID
-	queries := slices.Sorted(maps.Keys(beginnings))
+	queries := slices.Sorted(maps.Keys(prefixes))
 	r := rand.New(rand.NewPCG(4, 3))
 	asked, bad := 0, 0
 	for asked < 650 {
 		q := queries[r.IntN(len(queries))]
-		if asked%3 == 0 && !strings.HasPrefix(q, "from:") || len(beginnings[q]) > 300 ||
+		if asked%3 == 0 && !strings.HasPrefix(q, "from:") || len(prefixes[q]) > 300 ||
 			strings.ContainsFunc(q, func(r rune) bool { return r > 126 }) {
 			continue
 		}
 		asked++
 		got := map[string]bool{}
 		for cursor := ""; ; {
-			res := h.Call(agent, "email_search", map[string]any{"query": q, "limit": most, "cursor": cursor})
+			res := h.Call(agent, "email_search", map[string]any{"query": q, "limit": maxResults, "cursor": cursor})
 			var found struct {
 				Emails []reeve.MailHit
 				Next   string `json:"next_cursor"`
@@ -229,18 +230,18 @@ func TestOracle_MailPrefixes(t *testing.T) {
 				break
 			}
 		}
-		if !maps.Equal(got, beginnings[q]) {
+		if !maps.Equal(got, prefixes[q]) {
 			bad++
-			t.Errorf("%s: %d found, the scan has %d", q, len(got), len(beginnings[q]))
+			t.Errorf("%s: %d found, the scan has %d", q, len(got), len(prefixes[q]))
 		}
 	}
 	t.Logf("%d mails, %d prefixes, %d differ", n, asked, bad)
 }
 
-var word = regexp.MustCompile(`^[A-Za-z]{2,20}$`)
+var plainWord = regexp.MustCompile(`^[A-Za-z]{2,20}$`)
 
-// queriesOf derives queries of each kind from the mails. It is deterministic.
-func queriesOf(t *testing.T, dir string) map[string][]string {
+// createQueries derives queries of each kind from the mails. It is deterministic.
+func createQueries(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	queries := map[string][]string{}
 	seen := map[string]bool{}
@@ -264,17 +265,17 @@ func queriesOf(t *testing.T, dir string) map[string][]string {
 		if err != nil {
 			return err
 		}
-		if row := inARow(e.Subject, 3, 0); row != "" {
+		if row := findPhrase(e.Subject, 3, 0); row != "" {
 			add("subject", `subject:"`+row+`"`)
 		}
-		if one := inARow(e.Subject, 1, 1); len(one) > 5 {
+		if one := findPhrase(e.Subject, 1, 1); len(one) > 5 {
 			add("subject word", "subject:"+one)
 		}
 		if strings.Contains(e.Sender, "@") && !strings.ContainsAny(e.Sender, " '\"/") &&
 			!strings.Contains(e.Sender, "..") {
 			add("sender", "from:"+e.Sender)
 		}
-		if row := inARow(e.Body, 4, n%23); row != "" {
+		if row := findPhrase(e.Body, 4, n%23); row != "" {
 			add("phrase", `"`+row+`"`)
 		}
 		return nil
@@ -284,15 +285,15 @@ func queriesOf(t *testing.T, dir string) map[string][]string {
 	return queries
 }
 
-// inARow returns n consecutive plain words of a line, after skipping the first few such sequences.
-func inARow(text string, n, skip int) string {
+// findPhrase returns n consecutive plain words of a line, after skipping the first few such sequences.
+func findPhrase(text string, n, skip int) string {
 	var last string
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		for i := 0; i+n <= len(words); i++ {
 			row, plain := words[i:i+n], true
 			for _, w := range row {
-				plain = plain && word.MatchString(w)
+				plain = plain && plainWord.MatchString(w)
 			}
 			if !plain {
 				continue

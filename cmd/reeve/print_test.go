@@ -20,7 +20,7 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
+func TestPrintTable(t *testing.T) {
 	var b bytes.Buffer
 	(&app{}).printTable(&b, "ID TEXT", [][]string{{"one", truncate("first line\nsecond line that is long", 15)},
 		{"three", ""}})

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestReadmeKeepsThePolicyItSet checks that each policy update in the README repeats the earlier rules, because an
-// update replaces the whole policy.
-func TestReadmeKeepsThePolicyItSet(t *testing.T) {
+// TestReadmePolicyUpdatesKeepEarlierRules checks that each policy update in the README repeats the earlier rules,
+// because an update replaces the whole policy.
+func TestReadmePolicyUpdatesKeepEarlierRules(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -37,9 +37,9 @@ func TestReadmeKeepsThePolicyItSet(t *testing.T) {
 	}
 }
 
-// TestReadmeLeavesThePlannerAlone checks that the README creates no agent of kind planner or maintainer, because such
+// TestReadmeCreatesNoPlanner checks that the README creates no agent of kind planner or maintainer, because such
 // an agent would take over the script jobs of all automations.
-func TestReadmeLeavesThePlannerAlone(t *testing.T) {
+func TestReadmeCreatesNoPlanner(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -50,9 +50,8 @@ func (v *turn) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
 		return text + "\n\nNo user is present. Your final answer is the report. If there is nothing that the user " +
 			"should know, answer exactly: " + noReport, nil
 	case reeve.ReasonSubscription:
-		wakes, err := tx.Queue().
-			ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID,
-				Limit: maxTriggers})
+		wakes, err := tx.Queue().ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID,
+			Limit: maxTriggers})
 		if err != nil {
 			return "", err
 		}

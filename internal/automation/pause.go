@@ -140,9 +140,8 @@ func continueRun(ctx context.Context, tx *store.Tx, queue WakeQueue, workspace, 
 	if err != nil || !fresh {
 		return err
 	}
-	_, err = tx.Automations().
-		InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID,
-			ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	_, err = tx.Automations().InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID,
+		AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
 	return err
 }
 

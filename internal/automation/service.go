@@ -199,8 +199,8 @@ func (s *Service) Create(ctx context.Context, workspace, user string, agent reev
 				return err
 			}
 		}
-		if err := tx.Automations().
-			PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace, Owner: user}); err != nil {
+		if err := tx.Automations().PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace,
+			Owner: user}); err != nil {
 			return err
 		}
 		if q.Source != "" {

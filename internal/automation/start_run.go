@@ -141,8 +141,7 @@ func insertScriptRun(ctx context.Context, tx *store.Tx, w reeve.Wake, note reeve
 			return cmp.Or(err, errPlanApplied)
 		}
 	}
-	_, err := tx.Automations().
-		InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID,
-			ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	_, err := tx.Automations().InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID,
+		AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
 	return err
 }

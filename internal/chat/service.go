@@ -297,8 +297,8 @@ func newUserMessage(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.Tu
 	if history != nil {
 		given := history.ClientHistory
 		if len(history.Messages) > 0 {
-			if given.History, err = tx.Ledger().
-				PutPayload(ctx, run.WorkspaceID, store.ConversationPayload, history.Messages); err != nil {
+			if given.History, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.ConversationPayload,
+				history.Messages); err != nil {
 				return m, err
 			}
 		}

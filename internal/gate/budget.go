@@ -26,8 +26,8 @@ func newReservation(d *Decision) *reservation {
 	if d.entry == nil {
 		return &reservation{request: d.request}
 	}
-	return &reservation{request: d.request, cost: d.tool().Cost, timeout: d.tool().
-		Timeout(), ignoresAskingBudgets: d.ignoresAskingBudgets()}
+	return &reservation{request: d.request, cost: d.tool().Cost, timeout: d.tool().Timeout(),
+		ignoresAskingBudgets: d.ignoresAskingBudgets()}
 }
 
 // ignoresAskingBudgets reports whether budgets that ask a person do not stop the call. A person may already have

@@ -151,9 +151,8 @@ func (g *Gate) CancelForAgent(ctx context.Context, tx *store.Tx, a reeve.Agent, 
 // markProposalsStale marks the pending proposals of an agent, and those made on its behalf, as stale.
 func markProposalsStale(ctx context.Context, tx *store.Tx, r retiredAgent) error {
 	for before := ""; ; {
-		list, err := tx.Ledger().
-			ListProposals(ctx, r.WorkspaceID, store.ProposalFilter{State: reeve.ProposalPending, Before: before,
-				Limit: itemsPerPage})
+		list, err := tx.Ledger().ListProposals(ctx, r.WorkspaceID, store.ProposalFilter{State: reeve.ProposalPending,
+			Before: before, Limit: itemsPerPage})
 		if err != nil || len(list) == 0 {
 			return err
 		}

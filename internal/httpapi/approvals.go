@@ -44,9 +44,8 @@ func readInbox(ctx context.Context, snap *store.Snap, who reeve.Principal) (in a
 	if in.Unknown, err = snap.Ledger().ListUnknown(ctx, who.Workspace, limit); err != nil {
 		return in, err
 	}
-	if in.Proposals, err = snap.Ledger().
-		ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending,
-			Limit: limit}); err != nil {
+	if in.Proposals, err = snap.Ledger().ListProposals(ctx, who.Workspace,
+		store.ProposalFilter{State: reeve.ProposalPending, Limit: limit}); err != nil {
 		return in, err
 	}
 	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, limit); err != nil {
@@ -73,8 +72,8 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	}
 	out := &body[api.ApprovalList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body.Approvals, err = snap.Ledger().
-			ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
+		if out.Body.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, in.State, in.Cursor,
+			in.Limit); err != nil {
 			return err
 		}
 		return h.redactor.redact(ctx, snap, who, out.Body.Approvals, nil)

@@ -15,7 +15,7 @@ import (
 
 func TestI04_Attach(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	a := h.Agent("coach")
 	const path = "/api/agents/coach/tools"
 	v := decode[api.ToolView](t,
@@ -24,28 +24,28 @@ func TestI04_Attach(t *testing.T) {
 		string(v.Config) != `{"default_limit":20}` {
 		t.Errorf("got %+v", v)
 	}
-	if p := refused(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409,
+	if p := wantProblem(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409,
 		reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") ||
 		!strings.Contains(p.Hint, "attach it again") {
 		t.Errorf("detail %q, hint %q", p.Detail, p.Hint)
 	}
 	r := h.Do("POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 0}})
-	refusedAt(t, r, "/config/default_limit")
+	wantFieldError(t, r, "/config/default_limit")
 	if p := decode[api.Problem](t, r); !strings.HasPrefix(p.Detail,
 		"the settings are not valid: /config/default_limit is ") {
 		t.Errorf("detail %q", p.Detail)
 	}
 	if v := decode[api.ToolView](t,
 		h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
-		t.Errorf("without config it is %s, not an object", v.Config)
+		t.Errorf("config %s without a config in the request, want {}", v.Config)
 	}
 	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, `{"tool_id":"file_list","config":null}`)); string(
 		v.Config) != `{}` {
-		t.Errorf("with config null it is %s, not an object", v.Config)
+		t.Errorf("config %s for null, want {}", v.Config)
 	}
 	h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", `{"tool_id":"file_write","config":{}}`)
 
-	before := picture(t, h)
+	before := takeSnapshot(t, h)
 	for body, at := range map[string]string{
 		`{}`:                        "",
 		`{"tool_id":""}`:            "/tool_id",
@@ -63,55 +63,55 @@ func TestI04_Attach(t *testing.T) {
 		`[]`:                                             "",
 		`null`:                                           "",
 	} {
-		refusedAt(t, h.Do("POST", path, body), at)
+		wantFieldError(t, h.Do("POST", path, body), at)
 	}
-	refused(t, h.Do("POST", path, nil), 400, reeve.Validation)
-	refused(t, h.Do("POST", path, object{"tool_id": "nothing"}), 404, reeve.NotFound)
-	refused(t, h.Do("POST", "/api/agents/nobody/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
-	unchanged(t, before, picture(t, h))
+	wantProblem(t, h.Do("POST", path, nil), 400, reeve.Validation)
+	wantProblem(t, h.Do("POST", path, object{"tool_id": "nothing"}), 404, reeve.NotFound)
+	wantProblem(t, h.Do("POST", "/api/agents/nobody/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
+	wantUnchanged(t, before, takeSnapshot(t, h))
 
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
 	h.Want(201, nil, "POST", "/api/agents", object{"name": "other"}, "X-Workspace-Id", "beta")
-	refused(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
-	refused(t, h.Do("POST", path, object{"tool_id": "file_edit"}, "X-Workspace-Id", "beta"), 404, reeve.NotFound)
-	define(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
-	refused(t, h.Do("POST", path, object{"tool_id": "betas"}), 404, reeve.NotFound)
-	if got := attached(t, h, "coach"); !slices.Equal(got, []string{"file_list", "file_read", "file_search",
+	wantProblem(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
+	wantProblem(t, h.Do("POST", path, object{"tool_id": "file_edit"}, "X-Workspace-Id", "beta"), 404, reeve.NotFound)
+	defineTool(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
+	wantProblem(t, h.Do("POST", path, object{"tool_id": "betas"}), 404, reeve.NotFound)
+	if got := listAttached(t, h, "coach"); !slices.Equal(got, []string{"file_list", "file_read", "file_search",
 		"file_write"}) {
 		t.Errorf("the agent has %v", got)
 	}
 }
 
-func TestI04_ManyAtOnce(t *testing.T) {
+func TestI04_ConcurrentAttach(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
 		h.Agent("coach")
 		for _, tool := range []string{"file_read", "file_list", "file_search"} {
-			got := atOnce(16, func(int) reevetest.Reply {
+			got := runConcurrently(16, func(int) reevetest.Reply {
 				return h.Do("POST", "/api/agents/coach/tools",
 					object{"tool_id": tool})
 			})
-			made := 0
+			created := 0
 			for _, r := range got {
 				if r.Status == 201 {
-					made++
+					created++
 				} else {
-					refused(t, r, 409, reeve.AlreadyExists)
+					wantProblem(t, r, 409, reeve.AlreadyExists)
 				}
 			}
-			if made != 1 {
-				t.Errorf("%s was attached %d times", tool, made)
+			if created != 1 {
+				t.Errorf("%s was attached %d times", tool, created)
 			}
 		}
-		if got := attached(t, h, "coach"); len(got) != 3 {
+		if got := listAttached(t, h, "coach"); len(got) != 3 {
 			t.Errorf("the agent has %v", got)
 		}
 	})
 }
 
-// atOnce does something n times together.
-func atOnce[T any](n int, f func(int) T) []T {
+// runConcurrently calls f n times in parallel and returns the results in order.
+func runConcurrently[T any](n int, f func(int) T) []T {
 	out := make([]T, n)
 	begin := make(chan struct{})
 	var wg sync.WaitGroup
@@ -125,17 +125,17 @@ func atOnce[T any](n int, f func(int) T) []T {
 
 func TestI07_ConfigReachesTheHandler(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	lines := make([]string, 60)
 	for i := range lines {
 		lines[i] = fmt.Sprintf("needle %d", i)
 	}
-	share(t, h, "default", map[string]string{"notes/hay.txt": strings.Join(lines, "\n")})
+	writeSharedFiles(t, h, "default", map[string]string{"notes/hay.txt": strings.Join(lines, "\n")})
 	h.Agent("plain", "file_search")
 	h.Agent("coach")
 	h.Want(201, nil, "POST", "/api/agents/coach/tools",
 		object{"tool_id": "file_search", "config": object{"default_limit": 20}})
-	found := func(agent string, args object) int {
+	countMatches := func(agent string, args object) int {
 		t.Helper()
 		res := h.Call(agent, "file_search", args)
 		var out struct{ Matches []any }
@@ -154,30 +154,30 @@ func TestI07_ConfigReachesTheHandler(t *testing.T) {
 		{"coach", object{"query": "needle", "limit": 50}, 50},
 		{"plain", object{"query": "needle"}, 10},
 	} {
-		if n := found(c.agent, c.args); n != c.want {
+		if n := countMatches(c.agent, c.args); n != c.want {
 			t.Errorf("%s %v: %d matches, want %d", c.agent, c.args, n, c.want)
 		}
 	}
 	h.Agent("other")
 	for _, bad := range []any{0, -1, 51, "x", 2.5, []int{5}} {
-		refusedAt(t, h.Do("POST", "/api/agents/coach/calls",
+		wantFieldError(t, h.Do("POST", "/api/agents/coach/calls",
 			object{"tool": "file_search", "args": object{"query": "needle", "limit": bad}}), "/limit")
-		refusedAt(t, h.Do("POST", "/api/agents/other/tools",
+		wantFieldError(t, h.Do("POST", "/api/agents/other/tools",
 			object{"tool_id": "file_search", "config": object{"default_limit": bad}}), "/config/default_limit")
 	}
-	refusedAt(t, h.Do("POST", "/api/agents/other/tools",
+	wantFieldError(t, h.Do("POST", "/api/agents/other/tools",
 		object{"tool_id": "file_search", "config": object{"limit": 5}}), "/config/limit")
-	if got := attached(t, h, "other"); !slices.Equal(got, defaults) {
+	if got := listAttached(t, h, "other"); !slices.Equal(got, defaultTools) {
 		t.Errorf("a bad config was attached: %v", got)
 	}
 }
 
-func TestI08_ToolsAnAgentHas(t *testing.T) {
+func TestI08_ToolsAvailableToAgent(t *testing.T) {
 	t.Parallel()
-	h := start(t, tricks()...)
+	h := startServer(t, testTools()...)
 	h.Agent("fresh")
-	h.Agent("coach", "looks")
-	calls := func(agent, tool string, list []string) reevetest.Reply {
+	h.Agent("coach", "look")
+	sendCall := func(agent, tool string, list []string) reevetest.Reply {
 		body := object{"tool": tool, "args": object{}}
 		if tool == "list_files" {
 			body["args"] = object{"path": "/"}
@@ -187,44 +187,44 @@ func TestI08_ToolsAnAgentHas(t *testing.T) {
 		}
 		return h.Do("POST", "/api/agents/"+agent+"/calls", body)
 	}
-	may := func(agent, tool string, list []string) {
+	wantAllowed := func(agent, tool string, list []string) {
 		t.Helper()
-		if r := calls(agent, tool, list); r.Status != 200 {
+		if r := sendCall(agent, tool, list); r.Status != 200 {
 			t.Errorf("%s %s with %v: %d %s", agent, tool, list, r.Status, r.Body)
 		}
 	}
-	mayNot := func(agent, tool string, list []string) {
+	wantNotFound := func(agent, tool string, list []string) {
 		t.Helper()
-		p := refused(t, calls(agent, tool, list), 404, reeve.NotFound)
+		p := wantProblem(t, sendCall(agent, tool, list), 404, reeve.NotFound)
 		if p.Detail != fmt.Sprintf("tool %q not found", tool) {
-			t.Errorf("detail %q tells more than that it is not there", p.Detail)
+			t.Errorf("detail %q", p.Detail)
 		}
 	}
-	if got := attached(t, h, "fresh"); !slices.Equal(got, defaults) {
+	if got := listAttached(t, h, "fresh"); !slices.Equal(got, defaultTools) {
 		t.Errorf("the default set is %v", got)
 	}
-	may("fresh", "list_files", nil)
-	mayNot("fresh", "looks", nil)
-	mayNot("fresh", "nothing", nil)
-	mayNot("fresh", "file_read", nil)
+	wantAllowed("fresh", "list_files", nil)
+	wantNotFound("fresh", "look", nil)
+	wantNotFound("fresh", "nothing", nil)
+	wantNotFound("fresh", "file_read", nil)
 
-	if got := attached(t, h, "coach"); !slices.Equal(got, []string{"looks"}) {
-		t.Errorf("its attachments are %v", got)
+	if got := listAttached(t, h, "coach"); !slices.Equal(got, []string{"look"}) {
+		t.Errorf("attached tools %v", got)
 	}
-	may("coach", "looks", nil)
-	mayNot("coach", "list_files", nil) // an attachment replaces the default set
-	mayNot("coach", "shouts", nil)
+	wantAllowed("coach", "look", nil)
+	wantNotFound("coach", "list_files", nil) // an attachment replaces the default set
+	wantNotFound("coach", "long_output", nil)
 
-	may("coach", "shouts", []string{"shouts"})
-	may("fresh", "looks", []string{"shouts", "looks"})
-	mayNot("coach", "looks", []string{"shouts"}) // an explicit list replaces the attachments
-	mayNot("coach", "looks", []string{})
-	mayNot("fresh", "list_files", []string{"looks"})
-	mayNot("fresh", "nothing", []string{"nothing"})
+	wantAllowed("coach", "long_output", []string{"long_output"})
+	wantAllowed("fresh", "look", []string{"long_output", "look"})
+	wantNotFound("coach", "look", []string{"long_output"}) // an explicit list replaces the attachments
+	wantNotFound("coach", "look", []string{})
+	wantNotFound("fresh", "list_files", []string{"look"})
+	wantNotFound("fresh", "nothing", []string{"nothing"})
 }
 
-// TestO04_ServerSettingsNeedAnOwner: a member may attach tools with settings, except settings that open
-// the network or the server's variables. Those need an owner.
+// A member may attach tools with settings, except settings that allow network access or pass on the server's variables.
+// Those need an owner.
 func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -240,7 +240,7 @@ func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 			t.Errorf("%v: %d %+v", config, r.Status, p)
 		}
 	}
-	if got := attached(t, h, "dev"); !slices.Equal(got, defaults) {
+	if got := listAttached(t, h, "dev"); !slices.Equal(got, defaultTools) {
 		t.Errorf("something was attached: %v", got)
 	}
 	for _, config := range []object{{"network": false, "env": []string{}, "allow": []string{"ls"}}, {}} {
@@ -251,15 +251,15 @@ func TestO04_ServerSettingsNeedAnOwner(t *testing.T) {
 		object{"tool_id": "shell_exec", "config": object{"network": true, "env": []string{"HOME"}}})
 }
 
-// Settings accept 20.0 for 20, as arguments do. Every integer in the settings of every tool, and in an agent's config,
-// is accepted in both forms and reaches the tool in one.
+// Settings accept 20.0 for 20, as arguments do. Every integer in the settings of a tool and in an agent's config is
+// accepted in both forms and stored as an integer.
 func TestG13_WholeNumbersInSettings(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	share(t, h, "default", map[string]string{"hay.txt": strings.Repeat("needle\n", 60)})
+	h := startServer(t)
+	writeSharedFiles(t, h, "default", map[string]string{"hay.txt": strings.Repeat("needle\n", 60)})
 	h.Agent("coach")
 	tried := 0
-	for _, tool := range tools(t, h, "") {
+	for _, tool := range listTools(t, h, "") {
 		var schema struct {
 			Properties map[string]struct {
 				Type    any     `json:"type"`
@@ -285,8 +285,8 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 			}
 		}
 	}
-	if tried < 4 { // of file_search, email_search, shell_exec, delegate and loop_in
-		t.Errorf("%d settings are whole numbers", tried)
+	if tried < 4 { // file_search, email_search, shell_exec, delegate and loop_in have integer settings
+		t.Errorf("%d integer settings, want at least 4", tried)
 	}
 	var out struct{ Matches []any }
 	if res := h.Call("coach", "file_search", object{"query": "needle"}); res.IsError ||
@@ -296,7 +296,7 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 	h.Want(200, nil, "PATCH", "/api/agents/coach",
 		`{"config":{"max_moves":3.0,"rehearsal":{"steps":[],"output":"it ran"}}}`)
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
-	if run := firstRun(t, h, "coach"); run.State != reeve.RunCompleted || run.Output != "it ran" {
+	if run := waitForFirstRun(t, h, "coach"); run.State != reeve.RunCompleted || run.Output != "it ran" {
 		t.Errorf("%+v", run)
 	}
 }

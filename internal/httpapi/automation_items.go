@@ -27,9 +27,8 @@ func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 		if err != nil {
 			return err
 		}
-		out.Body, err = snap.Automations().
-			ListItems(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item, Limit: in.Limit,
-				Offset: in.Offset})
+		out.Body, err = snap.Automations().ListItems(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item,
+			Limit: in.Limit, Offset: in.Offset})
 		return err
 	})
 }

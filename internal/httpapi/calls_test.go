@@ -16,9 +16,9 @@ import (
 // Every outcome of a call has the same response on both database engines.
 func TestCalls_EveryStatus(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
-		a := h.Agent("coach", "sends", "danger", "loses", "fails", "looks", "shouts", "file_write")
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
+		a := h.Agent("coach", "send", "erase", "lose_outcome", "fail", "look", "long_output", "file_write")
 		call := func(status int, tool string, more object, headers ...string) reeve.Result {
 			t.Helper()
 			body := object{"tool": tool, "args": object{}}
@@ -34,18 +34,20 @@ func TestCalls_EveryStatus(t *testing.T) {
 					isError, r)
 			}
 		}
-		want(call(200, "looks", nil), "", "", false)
-		sent := call(200, "sends", nil, key, "k")
+		want(call(200, "look", nil), "", "", false)
+		sent := call(200, "send", nil, idempotencyKey, "k")
 		want(sent, reeve.Committed, "", false)
-		if again := call(200, "sends", nil, key, "k"); !again.Replayed || again.OperationID != sent.OperationID {
+		if again := call(200, "send", nil, idempotencyKey, "k"); !again.Replayed ||
+			again.OperationID != sent.OperationID {
 			t.Errorf("replayed %+v", again)
 		}
-		want(call(200, "fails", nil), reeve.Failed, reeve.ToolFailed, true)
-		lost := call(202, "loses", nil)
+		want(call(200, "fail", nil), reeve.Failed, reeve.ToolFailed, true)
+		lost := call(202, "lose_outcome", nil)
 		want(lost, reeve.Unknown, reeve.UnknownOutcome, true)
-		yes, no := call(202, "danger", object{"reason": "please"}), call(202, "danger", object{"args": object{"n": 2}})
-		want(yes, reeve.Parked, reeve.ApprovalRequired, false)
-		long := call(200, "shouts", nil)
+		approved, denied := call(202, "erase", object{"reason": "please"}),
+			call(202, "erase", object{"args": object{"n": 2}})
+		want(approved, reeve.Parked, reeve.ApprovalRequired, false)
+		long := call(200, "long_output", nil)
 		if !long.Truncated || long.Size != 42000 || long.Hash == "" {
 			t.Errorf("cut: %v, size %d, hash %q", long.Truncated, long.Size, long.Hash)
 		}
@@ -56,51 +58,47 @@ func TestCalls_EveryStatus(t *testing.T) {
 			whole.WriteString(s.Content)
 		}
 		if whole.String() != strings.Repeat("all that alpha knows ", 2000) {
-			t.Error("the slices are not the whole")
+			t.Error("the slices do not make up the output")
 		}
 		if p := call(200, "file_write", object{"args": object{"path": "/shared/a.txt", "content": "x"},
 			"preview_only": true}); !p.Preview || p.OperationID != "" {
 			t.Errorf("preview %+v", p)
 		}
 
-		// What waits for a person is in the inbox, and goes on when they have said.
+		// Calls that wait for a person are in the inbox. They continue after a decision.
 		inbox := decode[api.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
 		if len(inbox.Approvals) != 2 || len(inbox.Unknown) != 1 || inbox.Unknown[0].ID != lost.OperationID {
 			t.Errorf("inbox %+v", inbox)
 		}
-		decide := func(r reeve.Result, say string) { // also a comment
+		decide := func(r reeve.Result, decision string) { // with a comment
 			t.Helper()
 			h.Want(200, nil, "POST", "/api/approvals/"+r.ApprovalID+"/decision",
-				object{"decision": say, "comment": "because"})
-			refused(t, h.Do("POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": "approve"}), 409,
+				object{"decision": decision, "comment": "because"})
+			wantProblem(t, h.Do("POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": "approve"}), 409,
 				reeve.Conflict)
 		}
-		decide(yes, "approve")
-		decide(no, "deny")
+		decide(approved, "approve")
+		decide(denied, "deny")
 		h.Want(200, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "happened"})
-		refused(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409,
+		wantProblem(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409,
 			reeve.Conflict)
 		h.Settle(t.Context())
 		states := map[string]reeve.State{}
-		for _, op := range pages(t, h, "/api/operations?agent=coach", func(l api.OperationList) ([]reeve.Operation,
-			string) {
-			return l.Operations, l.Next
-		}) {
+		for _, op := range listAllPages(t, h, "/api/operations?agent=coach", openOperations) {
 			states[op.ID] = op.State
 		}
 		for id, state := range map[string]reeve.State{sent.OperationID: reeve.Committed,
-			lost.OperationID: reeve.Committed, yes.OperationID: reeve.Committed, no.OperationID: reeve.DeniedOp} {
+			lost.OperationID: reeve.Committed, approved.OperationID: reeve.Committed,
+			denied.OperationID: reeve.DeniedOp} {
 			if states[id] != state {
 				t.Errorf("operation %s is %s, want %s", id, states[id], state)
 			}
 		}
-		refused(t, h.Do("POST", "/api/operations/"+sent.OperationID+"/undo", nil), 501, reeve.Unsupported)
+		wantProblem(t, h.Do("POST", "/api/operations/"+sent.OperationID+"/undo", nil), 501, reeve.Unsupported)
 
 		// Every action has one result.
-		messages := pages(t, h, "/api/agents/"+a.ID+"/messages", func(l api.MessageList) ([]reeve.Message,
-			string) {
-			return l.Messages, l.Next
-		})
+		messages := listAllPages(t, h, "/api/agents/"+a.ID+"/messages",
+			func(l api.MessageList) ([]reeve.Message, string) { return l.Messages, l.Next })
 		results := map[string]int{}
 		for _, m := range messages {
 			results[m.ActionID]++
@@ -112,27 +110,27 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 
 		h.Want(204, nil, "POST", "/api/stop", object{"reason": "enough"})
-		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
+		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 423,
 			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped: enough") {
 			t.Errorf("detail %q", p.Detail)
 		}
-		want(call(200, "looks", nil), "", "", false)
+		want(call(200, "look", nil), "", "", false)
 		h.Want(204, nil, "POST", "/api/resume", object{})
-		h.Want(204, nil, "POST", "/api/stop", object{}) // for no reason
-		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423,
+		h.Want(204, nil, "POST", "/api/stop", object{}) // without a reason
+		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 423,
 			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
 			t.Errorf("detail %q", p.Detail)
 		}
 		h.Want(204, nil, "POST", "/api/resume", object{})
-		want(call(200, "sends", nil), reeve.Committed, "", false)
+		want(call(200, "send", nil), reeve.Committed, "", false)
 		h.Want(200, nil, "PUT", "/api/budgets/agent:coach", object{"limit": object{"calls": 1}})
-		h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"})
-		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 402, reeve.BudgetExceeded)
+		h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"})
+		wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 402, reeve.BudgetExceeded)
 		h.Want(204, nil, "DELETE", "/api/budgets/agent:coach", nil)
-		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"sends": "deny"}}})
-		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 403, reeve.Denied)
+		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"send": "deny"}}})
+		wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 403, reeve.Denied)
 		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"kind": "powerless"})
-		refused(t, h.Do("POST", "/api/agents/coach/calls",
+		wantProblem(t, h.Do("POST", "/api/agents/coach/calls",
 			object{"tool": "file_write", "args": object{"path": "/shared/a", "content": "x"}}), 403, reeve.OutOfScope)
 	})
 }
@@ -141,25 +139,25 @@ func TestCalls_EveryStatus(t *testing.T) {
 // key, the batch continues with that call.
 func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
-		h.Agent("coach", "sends", "danger", "looks")
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
+		h.Agent("coach", "send", "erase", "look")
 		send := func() []reeve.Result {
 			t.Helper()
 			return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
 				object{"calls": []any{
-					object{"tool": "looks", "run": "mine"}, object{"tool": "danger", "run": "mine"},
-					object{"tool": "sends", "run": "mine"}, object{"tool": "looks", "run": "mine"},
-				}}, key, "batch")).Results
+					object{"tool": "look", "run": "mine"}, object{"tool": "erase", "run": "mine"},
+					object{"tool": "send", "run": "mine"}, object{"tool": "look", "run": "mine"},
+				}}, idempotencyKey, "batch")).Results
 		}
 		got := send()
 		if got[0].IsError || got[1].State != reeve.Parked {
-			t.Fatalf("the first two: %+v", got[:2])
+			t.Fatalf("first two results: %+v", got[:2])
 		}
 		for _, r := range got[2:] {
-			if !r.IsError || r.Code != reeve.Conflict || !strings.Contains(r.Message, "call 2 of the batch, danger") ||
+			if !r.IsError || r.Code != reeve.Conflict || !strings.Contains(r.Message, "call 2 of the batch, erase") ||
 				r.Hint == "" || r.CallID != "" {
-				t.Errorf("a call that was not made: %+v", r)
+				t.Errorf("skipped call: %+v", r)
 			}
 		}
 		h.Want(200, nil, "POST", "/api/approvals/"+got[1].ApprovalID+"/decision", object{"decision": "approve"})
@@ -172,8 +170,11 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 	})
 }
 
-// pages reads a list to its end, two at a time.
-func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) ([]T, string)) []T {
+// openOperations returns the entries and the next cursor of a page of operations.
+func openOperations(l api.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }
+
+// listAllPages returns all entries of a list, which it reads in pages of two.
+func listAllPages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) ([]T, string)) []T {
 	t.Helper()
 	var out []T
 	join := "?"
@@ -192,84 +193,74 @@ func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) 
 
 func TestCalls_PagesListEachEntryOnce(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
 		var names, ops, approvals []string
 		for i := range 7 {
 			name := fmt.Sprintf("agent-%d", i)
-			h.Agent(name, "sends", "danger")
-			ops = append(ops, h.Call(name, "sends", nil).OperationID)
-			r := h.Call(name, "danger", nil)
+			h.Agent(name, "send", "erase")
+			ops = append(ops, h.Call(name, "send", nil).OperationID)
+			r := h.Call(name, "erase", nil)
 			ops, approvals, names = append(ops, r.OperationID), append(approvals, r.ApprovalID), append(names, name)
 		}
-		slices.Reverse(ops) // the newest come first
+		slices.Reverse(ops) // lists return the newest first
 		slices.Reverse(approvals)
-		same := func(what string, got, want []string) {
+		wantEqual := func(what string, got, want []string) {
 			t.Helper()
 			if !slices.Equal(got, want) {
 				t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
 			}
 		}
 		var got []string
-		for _, v := range pages(t, h, "/api/agents", func(l api.AgentList) ([]reeve.Agent, string) {
-			return l.Agents,
-				l.Next
-		}) {
+		for _, v := range listAllPages(t, h, "/api/agents",
+			func(l api.AgentList) ([]reeve.Agent, string) { return l.Agents, l.Next }) {
 			got = append(got, v.Name)
 		}
-		same("agents", got, names)
+		wantEqual("agents", got, names)
 		got = nil
-		for _, v := range pages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation,
-			string) {
-			return l.Operations, l.Next
-		}) {
+		for _, v := range listAllPages(t, h, "/api/operations", openOperations) {
 			got = append(got, v.ID)
 		}
-		same("operations", got, ops)
+		wantEqual("operations", got, ops)
 		got = nil
-		for _, v := range pages(t, h, "/api/approvals?state=pending", func(l api.ApprovalList) ([]reeve.Approval,
-			string) {
-			return l.Approvals, l.Next
-		}) {
+		for _, v := range listAllPages(t, h, "/api/approvals?state=pending",
+			func(l api.ApprovalList) ([]reeve.Approval, string) { return l.Approvals, l.Next }) {
 			got = append(got, v.ID)
 		}
-		same("approvals", got, approvals)
+		wantEqual("approvals", got, approvals)
 		var wakes []string
 		for range 7 {
-			wakes = append(wakes, decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{})).
-				RunKey)
+			wake := decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{}))
+			wakes = append(wakes, wake.RunKey)
 		}
 		got = nil
-		for _, v := range pages(t, h, "/api/agents/agent-0/wakes",
+		for _, v := range listAllPages(t, h, "/api/agents/agent-0/wakes",
 			func(l api.WakeList) ([]reeve.Wake, string) { return l.Wakes, l.Next }) {
 			got = append(got, v.RunKey)
 		}
-		slices.Sort(got) // those of one moment come in any order
+		slices.Sort(got) // wakes created at the same time have no order
 		slices.Sort(wakes)
-		same("wakes", got, wakes)
+		wantEqual("wakes", got, wakes)
 	})
 }
 
-// A tool can refuse a call in each of its checks. The error has the same code in every case.
+// A tool can refuse a call in each of its checks. The error has the code of the check's error in every case.
 func TestG01_ToolRefusesCall(t *testing.T) {
 	t.Parallel()
-	no := reeve.Errorf(reeve.Forbidden, "not to them")
+	no := reeve.Errorf(reeve.Forbidden, "recipient is not allowed")
 	ran := 0
 	tool := func(id string) reeve.Tool {
-		return trick(id, reeve.Keyed, reeve.SideEffecting, func(context.Context, *reeve.Invocation) (any,
-			error) {
-			ran++
-			return "done", nil
-		})
+		return newTool(id, reeve.Keyed, reeve.SideEffecting,
+			func(context.Context, *reeve.Invocation) (any, error) { ran++; return "done", nil })
 	}
-	security, scope, preview := tool("guarded"), tool("bound"), tool("foreseen")
+	security, scope, preview := tool("guarded"), tool("scoped"), tool("previewed")
 	security.Check = func(context.Context, *reeve.Invocation) error { return no }
 	scope.Categories = func(context.Context, *reeve.Invocation) ([]string, error) { return nil, no }
 	preview.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) { return reeve.Preview{}, no }
-	h := start(t, security, scope, preview)
-	h.Agent("coach", "guarded", "bound", "foreseen")
-	for tool, step := range map[string]string{"guarded": "security", "bound": "scope", "foreseen": "preview"} {
-		p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{}}), 403,
+	h := startServer(t, security, scope, preview)
+	h.Agent("coach", "guarded", "scoped", "previewed")
+	for tool, step := range map[string]string{"guarded": "security", "scoped": "scope", "previewed": "preview"} {
+		p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{}}), 403,
 			reeve.Forbidden)
 		x := decode[reeve.Explanation](t, h.Want(200, nil, "GET", "/api/calls/"+p.CallID+"/explanation", nil))
 		if last := x.Steps[slices.IndexFunc(x.Steps,
@@ -285,18 +276,18 @@ func TestG01_ToolRefusesCall(t *testing.T) {
 
 func TestG03_SameErrorForEveryUnknownTool(t *testing.T) {
 	t.Parallel()
-	h := start(t, tricks()...)
+	h := startServer(t, testTools()...)
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
-	define(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
-	define(t, h, object{"id": "unattached"})
-	h.Agent("coach", "looks")
-	for _, tool := range []string{"nothing", "unattached", "betas", "sends"} {
-		for _, list := range [][]string{nil, {"looks"}} {
+	defineTool(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
+	defineTool(t, h, object{"id": "unattached"})
+	h.Agent("coach", "look")
+	for _, tool := range []string{"nothing", "unattached", "betas", "send"} {
+		for _, list := range [][]string{nil, {"look"}} {
 			body := object{"tool": tool, "args": object{"place": 7}}
 			if list != nil {
 				body["tools"] = list
 			}
-			p := refused(t, h.Do("POST", "/api/agents/coach/calls", body), 404, reeve.NotFound)
+			p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", body), 404, reeve.NotFound)
 			if p.Detail != fmt.Sprintf("tool %q not found", tool) ||
 				p.Hint != "list the agent's tools to see which it can call" || p.CallID == "" || p.Errors != nil {
 				t.Errorf("%s: %+v", tool, p)

@@ -16,14 +16,14 @@ import (
 	"reeve/reevetest"
 )
 
-func tools(t *testing.T, h *reevetest.Host, query string, headers ...string) []api.ToolView {
+func listTools(t *testing.T, h *reevetest.Host, query string, headers ...string) []api.ToolView {
 	t.Helper()
 	var list api.ToolList
 	h.Want(200, &list, "GET", "/api/tools"+query, nil, headers...)
 	return list.Tools
 }
 
-func ids(list []api.ToolView) []string {
+func toolIDs(list []api.ToolView) []string {
 	var out []string
 	for _, v := range list {
 		out = append(out, v.ID)
@@ -31,14 +31,14 @@ func ids(list []api.ToolView) []string {
 	return out
 }
 
-func TestI01_FreshDatabaseHoldsTheBuiltInTools(t *testing.T) {
+func TestI01_FreshDatabaseHasBuiltInTools(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
-		list := tools(t, h, "")
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
+		list := listTools(t, h, "")
 		for _, id := range []string{"file_read", "file_search", "file_list", "file_write", "file_edit", "file_delete",
 			"vault_copyto", "read_file", "write_file", "list_files", "output_read"} {
-			if !slices.Contains(ids(list), id) {
+			if !slices.Contains(toolIDs(list), id) {
 				t.Errorf("%s is missing", id)
 			}
 		}
@@ -49,21 +49,21 @@ func TestI01_FreshDatabaseHoldsTheBuiltInTools(t *testing.T) {
 			}
 			text, err := canonjson.Canonical([]byte(v.ParametersSchema))
 			if tree, _ := canonjson.Canonical(v.Parameters); err != nil || string(text) != string(tree) {
-				t.Errorf("%s: the schema as text is another: %v", v.ID, err)
+				t.Errorf("%s: parameters_schema differs from parameters: %v", v.ID, err)
 			}
-			compiles(t, v.ID, v.Parameters)
+			checkSchemaCompiles(t, v.ID, v.Parameters)
 			if v.ConfigSchema != nil {
-				compiles(t, v.ID, v.ConfigSchema)
+				checkSchemaCompiles(t, v.ID, v.ConfigSchema)
 			}
 		}
-		before := picture(t, h)
+		before := takeSnapshot(t, h)
 		h.Stop()
-		h = w.start(t)
-		unchanged(t, before, picture(t, h))
+		h = env.start(t)
+		wantUnchanged(t, before, takeSnapshot(t, h))
 	})
 }
 
-func compiles(t *testing.T, id string, schema json.RawMessage) {
+func checkSchemaCompiles(t *testing.T, id string, schema json.RawMessage) {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
 	if err != nil {
@@ -80,151 +80,153 @@ func compiles(t *testing.T, id string, schema json.RawMessage) {
 
 func TestI02_ListIsOrderedAndFiltered(t *testing.T) {
 	t.Parallel()
-	zebra, apple := trick("a_zebra", reeve.Read, "", says("", nil)), trick("z_apple", reeve.Read, "", says("", nil))
+	zebra, apple := newTool("a_zebra", reeve.Read, "", alwaysReturn("", nil)),
+		newTool("z_apple", reeve.Read, "", alwaysReturn("", nil))
 	zebra.Name, zebra.Category, apple.Name, apple.Category = "Zebra", "animal", "Apple", "animal"
-	h := start(t, zebra, apple)
-	list := tools(t, h, "")
+	h := startServer(t, zebra, apple)
+	list := listTools(t, h, "")
 	if !slices.IsSortedFunc(list, func(a, b api.ToolView) int {
 		return strings.Compare(a.Category+"\x00"+a.Name, b.Category+"\x00"+b.Name)
 	}) {
-		t.Errorf("not ordered by category then name: %v", ids(list))
+		t.Errorf("not ordered by category then name: %v", toolIDs(list))
 	}
-	if got := ids(tools(t, h, "?category=animal")); !slices.Equal(got, []string{"z_apple", "a_zebra"}) {
+	if got := toolIDs(listTools(t, h, "?category=animal")); !slices.Equal(got, []string{"z_apple", "a_zebra"}) {
 		t.Errorf("category animal: %v", got)
 	}
-	for _, v := range tools(t, h, "?category=filesystem") {
+	for _, v := range listTools(t, h, "?category=filesystem") {
 		if v.Category != "filesystem" {
 			t.Errorf("%s is in %s", v.ID, v.Category)
 		}
 	}
-	if got := tools(t, h, "?category=nothing"); got == nil || len(got) != 0 {
-		t.Errorf("an unknown category gives %v, not an empty list", got)
+	if got := listTools(t, h, "?category=nothing"); got == nil || len(got) != 0 {
+		t.Errorf("unknown category: %v, want an empty list", got)
 	}
-	refusedAt(t, h.Do("GET", "/api/tools", nil, "X-Workspace-Id", ""), "header/X-Workspace-Id")
+	wantFieldError(t, h.Do("GET", "/api/tools", nil, "X-Workspace-Id", ""), "header/X-Workspace-Id")
 }
 
 func TestI03_UnknownTool(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	if got := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/read_file", nil)); got.ID != "read_file" ||
 		got.HandlerKey != "read_file" {
 		t.Errorf("got %+v", got)
 	}
-	p := refused(t, h.Do("GET", "/api/tools/nothing", nil), 404, reeve.NotFound)
+	p := wantProblem(t, h.Do("GET", "/api/tools/nothing", nil), 404, reeve.NotFound)
 	if !strings.Contains(p.Detail, `"nothing"`) {
 		t.Errorf("detail %q", p.Detail)
 	}
-	refused(t, h.Do("GET", "/api/tools/a%2Fb", nil), 404, reeve.NotFound)
+	wantProblem(t, h.Do("GET", "/api/tools/a%2Fb", nil), 404, reeve.NotFound)
 }
 
 func TestI05_DetachAndCascade(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
 		a := h.Agent("coach", "file_read", "file_list")
 		h.Want(204, nil, "DELETE", "/api/agents/coach/tools/file_read", nil)
-		refused(t, h.Do("DELETE", "/api/agents/coach/tools/file_read", nil), 404, reeve.NotFound)
-		refused(t, h.Do("DELETE", "/api/agents/coach/tools/nothing", nil), 404, reeve.NotFound)
-		refused(t, h.Do("DELETE", "/api/agents/nobody/tools/file_list", nil), 404, reeve.NotFound)
-		if got := attached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
+		wantProblem(t, h.Do("DELETE", "/api/agents/coach/tools/file_read", nil), 404, reeve.NotFound)
+		wantProblem(t, h.Do("DELETE", "/api/agents/coach/tools/nothing", nil), 404, reeve.NotFound)
+		wantProblem(t, h.Do("DELETE", "/api/agents/nobody/tools/file_list", nil), 404, reeve.NotFound)
+		if got := listAttached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
 			t.Errorf("the agent has %v", got)
 		}
 
-		// Removing a tool takes its attachments along.
-		define(t, h, object{})
+		// Deleting a tool deletes its attachments.
+		defineTool(t, h, object{})
 		h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "weather"})
 		h.Want(204, nil, "DELETE", "/api/tools/weather", nil)
-		refused(t, h.Do("DELETE", "/api/tools/weather", nil), 404, reeve.NotFound)
-		if got := attached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
-			t.Errorf("after the tool was removed the agent has %v", got)
+		wantProblem(t, h.Do("DELETE", "/api/tools/weather", nil), 404, reeve.NotFound)
+		if got := listAttached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
+			t.Errorf("after the tool was deleted, the agent has %v", got)
 		}
-		define(t, h, object{}) // a new tool of that name is not attached by what was before
-		if got := attached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
+		defineTool(t, h, object{}) // a new tool with the same id is not attached
+		if got := listAttached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
 			t.Errorf("the agent has %v", got)
 		}
 
-		// Removing an agent takes its attachments along: one made anew under its name begins with none.
+		// Deleting an agent deletes its attachments. A new agent with the same name has the default tools.
 		h.Want(204, nil, "DELETE", "/api/agents/coach", nil)
-		refused(t, h.Do("DELETE", "/api/agents/coach", nil), 404, reeve.NotFound)
-		refused(t, h.Do("GET", "/api/agents/"+a.ID+"/tools", nil), 404, reeve.NotFound)
+		wantProblem(t, h.Do("DELETE", "/api/agents/coach", nil), 404, reeve.NotFound)
+		wantProblem(t, h.Do("GET", "/api/agents/"+a.ID+"/tools", nil), 404, reeve.NotFound)
 		b := h.Agent("coach")
-		if got := attached(t, h, b.ID); !slices.Equal(got, defaults) {
+		if got := listAttached(t, h, b.ID); !slices.Equal(got, defaultTools) {
 			t.Errorf("a new agent has %v", got)
 		}
-		// nobody's to remove
-		if p := refused(t, h.Do("DELETE", "/api/tools/file_read", nil), 409,
+		// A built-in tool cannot be deleted.
+		if p := wantProblem(t, h.Do("DELETE", "/api/tools/file_read", nil), 409,
 			reeve.Conflict); !strings.Contains(p.Detail, "file_read is built in") {
 			t.Errorf("problem %+v", p)
 		}
-		if !slices.Contains(ids(tools(t, h, "")), "file_read") {
+		if !slices.Contains(toolIDs(listTools(t, h, "")), "file_read") {
 			t.Error("a built-in tool was removed")
 		}
 	})
 }
 
-var defaults = []string{"list_files", "output_read", "read_file", "write_file"}
+var defaultTools = []string{"list_files", "output_read", "read_file", "write_file"}
 
-// attached lists what an agent can call, by id.
-func attached(t *testing.T, h *reevetest.Host, agent string, headers ...string) []string {
+// listAttached returns the sorted ids of the tools that an agent can call.
+func listAttached(t *testing.T, h *reevetest.Host, agent string, headers ...string) []string {
 	t.Helper()
 	var list api.ToolList
 	h.Want(200, &list, "GET", "/api/agents/"+agent+"/tools", nil, headers...)
-	out := ids(list.Tools)
+	out := toolIDs(list.Tools)
 	slices.Sort(out)
 	return out
 }
 
 func TestI09_UnknownHandlerLeavesOtherToolsUsable(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	h := w.start(t, trick("extra", reeve.Read, "", says("fine", nil)))
+	env := newTestEnv(t)
+	h := env.start(t, newTool("extra", reeve.Read, "", alwaysReturn("fine", nil)))
 	a := h.Agent("coach", "extra", "file_list")
 	if got := h.Call(a.ID, "extra", nil); got.Content != "fine" {
 		t.Fatalf("got %+v", got)
 	}
 	h.Stop()
 
-	h = w.start(t) // a build without it
+	h = env.start(t) // a build without the tool
 	if got := h.Call(a.ID, "file_list", object{"path": "/"}); got.IsError {
-		t.Errorf("another tool was harmed: %+v", got)
+		t.Errorf("call of another tool: %+v", got)
 	}
-	p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
+	p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
 	if !strings.Contains(p.Detail, "extra") || !strings.Contains(p.Hint, "doctor") {
 		t.Errorf("problem %+v", p)
 	}
-	for _, v := range append(tools(t, h, ""), decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools",
-		nil)).Tools...) {
+	for _, v := range append(listTools(t, h, ""),
+		decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools",
+			nil)).Tools...) {
 		if (v.Broken != "") != (v.ID == "extra") {
 			t.Errorf("%s: broken %q", v.ID, v.Broken)
 		}
 	}
 	if s := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)); len(s.Broken) != 1 ||
 		!strings.HasPrefix(s.Broken[0], "extra: ") {
-		t.Errorf("status says %v", s.Broken)
+		t.Errorf("status reports %v", s.Broken)
 	}
 	var found bool
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "tools" {
 			found = true
 			if c.OK || !strings.Contains(c.Detail, "extra") || c.Hint == "" {
-				t.Errorf("doctor says %+v", c)
+				t.Errorf("doctor reports %+v", c)
 			}
 		}
 	}
 	if !found {
-		t.Error("doctor says nothing of tools")
+		t.Error("doctor has no check of tools")
 	}
 	h.Stop()
 
-	h = w.start(t, trick("extra", reeve.Read, "", says("back", nil)))
+	h = env.start(t, newTool("extra", reeve.Read, "", alwaysReturn("back", nil)))
 	if got := h.Call(a.ID, "extra", nil); got.Content != "back" {
-		t.Errorf("with its handler again: %+v", got)
+		t.Errorf("with the handler again: %+v", got)
 	}
 }
 
 func TestO21_EveryToolDeclaresAllFields(t *testing.T) {
 	t.Parallel()
-	for _, v := range tools(t, start(t), "") {
+	for _, v := range listTools(t, startServer(t), "") {
 		if len(v.Description) < 20 || !slices.Contains(reeve.Tiers(), v.Tier) ||
 			!slices.Contains(reeve.Effects(), v.Effect) || v.TimeoutMS < 1 ||
 			!slices.Contains(reeve.Risks(), v.Risk) || v.Retry.Attempts < 1 {
@@ -248,17 +250,18 @@ func TestO21_BadDeclarationsFailAtStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	good := trick("once", reeve.Read, "", says("", nil))
+	good := newTool("once", reeve.Read, "", alwaysReturn("", nil))
 	if err := h.AddTool(good); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.AddTool(good); reeve.CodeOf(err) != reeve.AlreadyExists || !strings.Contains(err.Error(), "once") {
 		t.Errorf("the same name twice: %v", err)
 	}
-	if err := h.AddTool(trick("file_read", reeve.Read, "", says("", nil))); reeve.CodeOf(err) != reeve.AlreadyExists {
+	if err := h.AddTool(newTool("file_read", reeve.Read, "", alwaysReturn("", nil))); reeve.CodeOf(
+		err) != reeve.AlreadyExists {
 		t.Errorf("a built-in tool's name: %v", err)
 	}
-	other := trick("file_read", reeve.Read, "", says("", nil))
+	other := newTool("file_read", reeve.Read, "", alwaysReturn("", nil))
 	other.HandlerKey = "another"
 	if err := h.AddTool(other); reeve.CodeOf(err) != reeve.AlreadyExists {
 		t.Errorf("a built-in tool's name with another handler key: %v", err)
@@ -274,7 +277,7 @@ func TestO21_BadDeclarationsFailAtStart(t *testing.T) {
 		"handler":     func(v *reeve.Tool) { v.Handler = nil },
 		"config":      func(v *reeve.Tool) { v.ConfigSchema = json.RawMessage(`{"type":"thing"}`) },
 	} {
-		bad := trick("other", reeve.Read, "", says("", nil))
+		bad := newTool("other", reeve.Read, "", alwaysReturn("", nil))
 		change(&bad)
 		if err := h.AddTool(bad); reeve.CodeOf(err) != reeve.Validation {
 			t.Errorf("%s: %v", what, err)
@@ -282,17 +285,17 @@ func TestO21_BadDeclarationsFailAtStart(t *testing.T) {
 	}
 }
 
-// define makes the tool weather, changed as said.
-func define(t *testing.T, h *reevetest.Host, change object, headers ...string) api.ToolView {
+// defineTool creates the tool weather with the given changes.
+func defineTool(t *testing.T, h *reevetest.Host, change object, headers ...string) api.ToolView {
 	t.Helper()
 	var v api.ToolView
-	h.Want(http.StatusCreated, &v, "POST", "/api/tools", weather(change), headers...)
+	h.Want(http.StatusCreated, &v, "POST", "/api/tools", weatherTool(change), headers...)
 	return v
 }
 
-// weather is a user-defined tool, changed as said.
-func weather(change object) object {
-	out := object{"id": "weather", "description": "Tells the weather of a place.", "effect": "read",
+// weatherTool returns the definition of an HTTP tool with the given changes. A nil value deletes a field.
+func weatherTool(change object) object {
+	out := object{"id": "weather", "description": "Returns the weather of a place.", "effect": "read",
 		"parameters": object{"type": "object", "properties": object{"place": object{"type": "string"}},
 			"required": []string{"place"}, "additionalProperties": false},
 		"spec": object{"method": "GET", "url": "https://weather.example/{place}"}}

@@ -10,8 +10,8 @@ import (
 	"reeve/api"
 )
 
-// FuzzClientFrame: whatever a client sends, it is a frame of a known type with what that type needs, or a typed
-// refusal.
+// FuzzClientFrame checks that any input is decoded to a complete frame of a known type, or refused with a validation
+// error.
 func FuzzClientFrame(f *testing.F) {
 	for _, s := range []string{`{"type":"message","content":"hi"}`, `{"type":"ping"}`,
 		`{"type":"cancel","turn_id":"run_1"}`, `{"type":"approve","approval_id":"apr_1","comment":"ok"}`,
@@ -32,16 +32,16 @@ func FuzzClientFrame(f *testing.F) {
 		switch frame.Type {
 		case api.ClientMessage:
 			if frame.Content == "" && len(frame.Attachments) == 0 {
-				t.Fatalf("%q says nothing", b)
+				t.Fatalf("%q: message without content", b)
 			}
 		case api.ClientPing:
 		case api.ClientCancel:
 			if frame.TurnID == "" {
-				t.Fatalf("%q cancels nothing", b)
+				t.Fatalf("%q: cancel without a turn", b)
 			}
 		case api.ClientApprove, api.ClientDeny:
 			if frame.ApprovalID == "" {
-				t.Fatalf("%q decides nothing", b)
+				t.Fatalf("%q: decision without an approval", b)
 			}
 		default:
 			t.Fatalf("%q is of type %q", b, frame.Type)
@@ -54,7 +54,7 @@ func FuzzClientFrame(f *testing.F) {
 	})
 }
 
-// The error names the field as the client wrote it.
+// The error of an invalid frame names the field as the client wrote it.
 func TestW21_InvalidFrames(t *testing.T) {
 	t.Parallel()
 	for text, path := range map[string]string{`{"TYPE":"ping"}`: "/TYPE",
@@ -74,7 +74,7 @@ func TestW21_InvalidFrames(t *testing.T) {
 		long + `":1}`, `{"type":"message","variables":{"` + long + `":1}}`, `{"` + long + `":1,"` + long + `":2}`} {
 		if _, err := decodeClientFrame([]byte(text)); err == nil || len(reeve.AsError(err).Message) > 1000 ||
 			len(reeve.AsError(err).Fields[0].Path) > 1000 {
-			t.Errorf("%s…: it is told in %d bytes", text[:30], len(fmt.Sprint(err)))
+			t.Errorf("%s…: error has %d bytes", text[:30], len(fmt.Sprint(err)))
 		}
 	}
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // Only pages of configured origins may call the API from a browser.
-func TestCORS_ForTheOriginsThatAreConfigured(t *testing.T) {
+func TestCORS_OnlyConfiguredOrigins(t *testing.T) {
 	t.Parallel()
 	const good = "https://app.example.com"
-	w := newWorld(t)
-	w.cfg.Origins = []string{good}
-	h := reevetest.StartWith(t, w.cfg) // whose answers are not all JSON
+	env := newTestEnv(t)
+	env.cfg.Origins = []string{good}
+	h := reevetest.StartWith(t, env.cfg) // not env.start, because some responses are not JSON
 	h.Agent("coach")
 	c := h.Talk("coach")
 	for path, method := range map[string]string{"/api/agents": "POST", "/api/conversations/" + c.ID +
@@ -28,9 +28,9 @@ func TestCORS_ForTheOriginsThatAreConfigured(t *testing.T) {
 		if !strings.Contains(r.Header.Get("Access-Control-Allow-Methods"), method) {
 			t.Errorf("%s: %v", path, r.Header)
 		}
-		// the last is what OpenAI's library sends along
+		// OpenAI's client library sends x-stainless-lang.
 		if got := r.Header.Get("Access-Control-Allow-Headers"); got != "authorization,content-type,x-stainless-lang" {
-			t.Errorf("%s: only %q may be sent", path, got)
+			t.Errorf("%s: allowed headers %q", path, got)
 		}
 		asks[3] = "https://evil.example.com"
 		if r := h.Do("OPTIONS", path, nil, asks...); r.Status != 403 ||
@@ -40,7 +40,7 @@ func TestCORS_ForTheOriginsThatAreConfigured(t *testing.T) {
 		if method != "GET" {
 			continue
 		}
-		for _, token := range []string{h.Token, "wrong"} { // a page is told what was wrong too
+		for _, token := range []string{h.Token, "wrong"} { // error responses have the headers too
 			r := h.Do("GET", path, nil, "Origin", good, "Authorization", "Bearer "+token)
 			if r.Header.Get("Access-Control-Allow-Origin") != good || r.Header.Get("Vary") != "Origin" ||
 				!strings.Contains(r.Header.Get("Access-Control-Expose-Headers"), "X-Request-Id") {
@@ -51,7 +51,7 @@ func TestCORS_ForTheOriginsThatAreConfigured(t *testing.T) {
 			t.Errorf("%s without an origin: %v", path, r.Header)
 		}
 	}
-	if r := h.Do("OPTIONS", "/api/agents", nil, "Origin", good); r.Status == 204 { // which asks nothing
+	if r := h.Do("OPTIONS", "/api/agents", nil, "Origin", good); r.Status == 204 { // not a preflight request
 		t.Errorf("%d %v", r.Status, r.Header)
 	}
 }

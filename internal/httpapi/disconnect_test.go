@@ -23,29 +23,30 @@ import (
 	"reeve/reevetest"
 )
 
-// watch lets somebody see each commit of the Reeve that is started there, before and after it.
-func (w *world) watch() *atomic.Pointer[func(after bool)] {
+// watchCommits returns a pointer to a function that the next server calls before and after each commit.
+func (env *testEnv) watchCommits() *atomic.Pointer[func(after bool)] {
 	watch := &atomic.Pointer[func(after bool)]{}
-	told := func(after bool) func() {
+	notify := func(after bool) func() {
 		return func() {
 			if f := watch.Load(); f != nil {
 				(*f)(after)
 			}
 		}
 	}
-	w.cfg.OnFault.OnBefore, w.cfg.OnFault.OnAfter = told(false), told(true)
+	env.cfg.OnFault.OnBefore, env.cfg.OnFault.OnAfter = notify(false), notify(true)
 	return watch
 }
 
-// After a disconnect at any point of a request, repeating it with the same key finds the change made exactly once.
+// If the client disconnects at any point of a request and repeats it with the same key, the change is made exactly
+// once.
 func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t)
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t)
 	agent := h.Agent("coach").ID
-	category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).
-		ID
+	category := decode[reeve.Category](t,
+		h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).ID
 
 	began, ended := make(chan context.Context, 1), make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,8 +64,7 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 		"/api/agents": func(name string) object { return object{"name": name} },
 	}
 	for path, body := range posts {
-		// The key is taken in the first commit. The change is made and its answer kept in the second, which is the
-		// last.
+		// The first commit claims the key. The second and last commit makes the change and stores the response.
 		for commit := 1; commit <= 2; commit++ {
 			for _, after := range []bool{false, true} {
 				name := fmt.Sprintf("c%d-%v", commit, after)
@@ -77,7 +77,7 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 					t.Fatal(err)
 				}
 				n, gone := 0, false
-				leave := func(is bool) { // the store's writer, which is one
+				disconnect := func(is bool) { // called by the only writer of the store, so no lock is needed
 					if !is {
 						n++
 					}
@@ -86,22 +86,23 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 					}
 					gone = true
 					_ = conn.Close()
-					<-(<-began).Done() // the server has noticed
+					<-(<-began).Done() // wait until the server notices
 				}
-				watch.Store(&leave)
+				watch.Store(&disconnect)
 				if _, err := fmt.Fprintf(conn,
 					"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: "+
 						"default\r\nContent-Type: application/json\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
-					path, h.Token, key, path+name, len(b), b); err != nil {
+					path, h.Token, idempotencyKey, path+name, len(b), b); err != nil {
 					t.Fatal(err)
 				}
 				<-ended
 				if watch.Store(nil); !gone {
-					t.Fatalf("%s made %d commits, and nobody left", path, n)
+					t.Fatalf("%s made %d commits, and the client did not disconnect", path, n)
 				}
-				if again := h.Do("POST", path, string(b), key, path+name); again.Status != 201 ||
+				if again := h.Do("POST", path, string(b), idempotencyKey, path+name); again.Status != 201 ||
 					again.Header.Get("Idempotency-Replayed") != "true" {
-					t.Errorf("%s, left at commit %d, after it %v: %d %s", path, commit, after, again.Status, again.Body)
+					t.Errorf("%s, disconnected at commit %d, after %v: %d %s", path, commit, after, again.Status,
+						again.Body)
 				}
 			}
 		}
@@ -113,35 +114,37 @@ func TestIdempotencyKey_ClientDisconnects(t *testing.T) {
 	}
 }
 
-// Whatever a request changes, its answer is known when that is committed: nothing is read after that whose failure
-// would say that nothing was changed, and give the key back. A caller who goes away at that moment fails every read.
+// The response of a request is complete when its change is committed. A read after the commit could fail, and the
+// client would be told that nothing changed. The test cancels the request at the commit, so that every later read
+// fails.
 func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t, tricks()...)
-	x := furnish(t, h)
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t, testTools()...)
+	x := createFixture(t, h)
 	h.Agent("other")
-	// who is to be a participant
-	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member})
+	// The sample of addParticipant adds this user.
+	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "carol", User: "carol", Role: reeve.Member})
 	posts := map[string]sample{}
-	for _, o := range sampled(document(t, h).operations()) {
+	for _, o := range filterSampled(loadOpenAPI(t, h).operations()) {
 		if o.method == "POST" {
 			posts[o.id] = samples(x)[o.id]
 		}
 	}
 	for _, id := range []string{
-		"deliverResult",                      // nobody waits for one
-		"undoOperation",                      // it cannot be undone
-		"playgroundChat",                     // whose client ends it
-		"acceptChangeSet", "rejectChangeSet", // which decide on each item by itself
+		"deliverResult",                      // no call waits for a result
+		"undoOperation",                      // the tool has no undo
+		"playgroundChat",                     // a disconnect cancels it
+		"acceptChangeSet", "rejectChangeSet", // each item has its own commit
 	} {
 		delete(posts, id)
 	}
-	posts["createTool"] = sample{path: "/api/tools", body: weather(nil)}
+	posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 	posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 		"config": object{}}}
-	for _, id := range slices.Sorted(maps.Keys(posts)) { // the kill switch comes after what it would stop
+	// Sorted, so that stop comes after the requests that it would refuse.
+	for _, id := range slices.Sorted(maps.Keys(posts)) {
 		s := posts[id]
 		text, ok := s.body.(string)
 		if !ok {
@@ -152,12 +155,12 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 			text = string(b)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		leave := func(after bool) {
+		disconnect := func(after bool) {
 			if after {
 				cancel()
 			}
 		}
-		watch.Store(&leave)
+		watch.Store(&disconnect)
 		r := httptest.NewRequestWithContext(ctx, "POST", s.path, strings.NewReader(text))
 		r.Host = "localhost"
 		r.Header.Set("Authorization", "Bearer "+h.Token)
@@ -175,40 +178,40 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 // The removal of an inbox completes even if the client disconnects halfway.
 func TestI15_ClientDisconnectsDuringInboxRemoval(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t)
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t)
 	v := decode[reeve.MailImport](t, h.Want(201, nil, "POST", "/api/mail/imports", object{"source": "box"}))
 	var lines strings.Builder
-	for i := range 1500 { // more than are removed at once
-		lines.WriteString(mailLine(object{"message_id": fmt.Sprint(i), "inbox": "box"}))
+	for i := range 1500 { // more than one transaction deletes
+		lines.WriteString(encodeMailLine(object{"message_id": fmt.Sprint(i), "inbox": "box"}))
 	}
 	h.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/batches?position=1", lines.String())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	leave := func(after bool) {
+	disconnect := func(after bool) {
 		if after {
 			cancel()
 		}
 	}
-	watch.Store(&leave)
+	watch.Store(&disconnect)
 	r := httptest.NewRequestWithContext(ctx, "DELETE", "http://localhost/api/mail/inboxes/box", nil)
 	r.Header.Set("Authorization", "Bearer "+h.Token)
 	r.Header.Set("X-Workspace-Id", "default")
 	h.Server.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
 	watch.Store(nil)
-	if left := decode[api.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).
-		Mailboxes; ctx.Err() == nil || len(left) > 0 {
-		t.Errorf("%v: %+v is left", ctx.Err(), left)
+	left := decode[api.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes
+	if ctx.Err() == nil || len(left) > 0 {
+		t.Errorf("%v: inboxes left: %+v", ctx.Err(), left)
 	}
 }
 
 // A client that disconnects just as its turn begins cancels the turn, as a later disconnect does.
 func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t) // which serves no turns
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t) // runs no turns
 	h.Agent("coach")
 	began, ended := make(chan context.Context, 1), make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -221,15 +224,15 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		gone := false
-		leave := func(is bool) {
+		disconnect := func(is bool) {
 			if gone || is != after {
 				return
 			}
 			gone = true
 			cancel()
-			<-(<-began).Done() // the server has noticed
+			<-(<-began).Done() // wait until the server notices
 		}
-		watch.Store(&leave)
+		watch.Store(&disconnect)
 		r, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/completions",
 			strings.NewReader(`{"model":"coach","messages":[{"role":"user","content":"hi"}]}`))
 		if err != nil {
@@ -238,31 +241,31 @@ func TestW23_ClientDisconnectsAsTurnBegins(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+h.Token)
 		if res, err := http.DefaultClient.Do(r); err == nil {
 			res.Body.Close()
-			t.Fatalf("it was answered: %s", res.Status)
+			t.Fatalf("request got a response: %s", res.Status)
 		}
 		<-ended
 		watch.Store(nil)
 	}
-	talks := decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations
+	conversations := decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations
 	runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
-	if len(talks) != 2 || len(runs) != 2 {
-		t.Fatalf("%d conversations and %d turns, want 2 of each", len(talks), len(runs))
+	if len(conversations) != 2 || len(runs) != 2 {
+		t.Fatalf("%d conversations and %d turns, want 2 of each", len(conversations), len(runs))
 	}
 	for _, run := range runs {
 		if run.State != reeve.RunCancelled || run.Message != "its client disconnected" {
-			t.Errorf("a turn is %s: %s", run.State, run.Message)
+			t.Errorf("turn is %s: %s", run.State, run.Message)
 		}
 	}
 }
 
-// until is a request's context that is over when something has happened.
-type until struct {
+// conditionContext is a context that is cancelled as soon as isDone returns true.
+type conditionContext struct {
 	context.Context
-	over func() bool
+	isDone func() bool
 }
 
-func (u until) Err() error {
-	if u.over() {
+func (u conditionContext) Err() error {
+	if u.isDone() {
 		return context.Canceled
 	}
 	return nil
@@ -272,21 +275,21 @@ func (u until) Err() error {
 // it records a merge, the next merge request records it.
 func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	h := w.start(t)
-	x := furnishBranch(t, h)
-	if x == noBranch {
+	env := newTestEnv(t)
+	h := env.start(t)
+	x := createBranchFixture(t, h)
+	if x == missingBranch {
 		return
 	}
-	main := func() string {
+	readMain := func() string {
 		b, err := os.ReadFile(filepath.Join(x.path, ".git/refs/heads/main"))
 		if err != nil {
 			t.Error(err)
 		}
 		return string(b)
 	}
-	was := main()
-	r := httptest.NewRequestWithContext(until{t.Context(), func() bool { return main() != was }}, "POST",
+	was := readMain()
+	r := httptest.NewRequestWithContext(conditionContext{t.Context(), func() bool { return readMain() != was }}, "POST",
 		"/api/branches/"+x.branch+"/merge", strings.NewReader("{}"))
 	r.Host = "localhost"
 	r.Header.Set("Authorization", "Bearer "+h.Token)
@@ -294,46 +297,47 @@ func TestW15_MergeIsRecordedAfterDisconnect(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	got := httptest.NewRecorder()
 	h.Server.Config.Handler.ServeHTTP(got, r)
-	noted := func() reeve.Branch {
+	getBranch := func() reeve.Branch {
 		return decode[reeve.Branch](t, h.Want(200, nil, "GET", "/api/branches/"+x.branch, nil))
 	}
-	b := noted()
-	if got.Code != 200 || b.Merged != strings.TrimSpace(main()) || b.MergedBy != "owner" || b.MergedAt == nil {
+	b := getBranch()
+	if got.Code != 200 || b.Merged != strings.TrimSpace(readMain()) || b.MergedBy != "owner" || b.MergedAt == nil {
 		t.Errorf("%d %s: %+v", got.Code, got.Body, b)
 	}
-	h = w.rewind(t, h, `UPDATE branches SET merged = '', merged_by = '', merged_at = 0`)
+	h = env.restartAfter(t, h, `UPDATE branches SET merged = '', merged_by = '', merged_at = 0`)
 	m := decode[reeve.MergeResult](t, h.Want(200, nil, "POST", "/api/branches/"+x.branch+"/merge", object{}))
-	if a := noted(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" ||
+	if a := getBranch(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" ||
 		a.MergedAt == nil || a.MergedAt.After(*b.MergedAt) {
-		t.Errorf("%+v, noted as %+v and not as %+v", m, a, b)
+		t.Errorf("%+v, recorded as %+v, want %+v", m, a, b)
 	}
 }
 
-// waiting asks for turns that nobody serves, in each of the ways in which a client waits for one to its end.
-type waiting struct {
-	path string
-	body object
-	told string // how the end of a stream is told; empty means that the whole answer is waited for
+// waitingRequest is a request whose response comes at the end of a turn. The test server runs no turns, so the client
+// waits.
+type waitingRequest struct {
+	path      string
+	body      object
+	errorMark string // text in a stream that reports an error; empty if the response is not a stream
 }
 
-func waitings() []waiting {
+func waitingRequests() []waitingRequest {
 	chat, respond := "/v1/chat/completions", "/v1/responses"
-	said := []any{object{"role": "user", "content": "hi"}}
-	return []waiting{{chat, object{"model": "coach", "messages": said}, ""},
-		{chat, object{"model": "coach", "messages": said, "stream": true}, `data: {"error":`},
+	messages := []any{object{"role": "user", "content": "hi"}}
+	return []waitingRequest{{chat, object{"model": "coach", "messages": messages}, ""},
+		{chat, object{"model": "coach", "messages": messages, "stream": true}, `data: {"error":`},
 		{respond, object{"model": "coach", "input": "hi"}, ""},
 		{respond, object{"model": "coach", "input": "hi", "stream": true}, "event: response.failed"},
 		{"/api/playground/sessions/s1/chat", object{"agentId": "coach", "message": "hi"}, "event: recoverable-error"}}
 }
 
-// answered begins one, and gives its answer once that is there. It returns when the turn is committed or, of one that
-// streams, when the stream has begun.
-func (a waiting) answered(t *testing.T, h *reevetest.Host, watch *atomic.Pointer[func(after bool)],
+// send sends the request and returns a channel that receives the response. It returns when the turn is committed or,
+// for a stream, when the stream has begun.
+func (a waitingRequest) send(t *testing.T, h *reevetest.Host, watch *atomic.Pointer[func(after bool)],
 	token string) <-chan *httptest.ResponseRecorder {
 	t.Helper()
 	begun := make(chan struct{})
 	begin := sync.OnceFunc(func() { close(begun) })
-	if a.told == "" {
+	if a.errorMark == "" {
 		committed := func(after bool) {
 			if after {
 				begin()
@@ -355,51 +359,52 @@ func (a waiting) answered(t *testing.T, h *reevetest.Host, watch *atomic.Pointer
 	handler := h.Server.Config.Handler
 	go func() {
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(listening{w, begin}, r)
+		handler.ServeHTTP(flushRecorder{w, begin}, r)
 		got <- w
 	}()
 	<-begun
 	return got
 }
 
-// listening is a recorder that may take its time, and says when it hears something.
-type listening struct {
+// flushRecorder is a response recorder that accepts write deadlines and calls onFlush on each flush.
+type flushRecorder struct {
 	*httptest.ResponseRecorder
-	begin func()
+	onFlush func()
 }
 
-func (listening) SetWriteDeadline(time.Time) error { return nil }
+func (flushRecorder) SetWriteDeadline(time.Time) error { return nil }
 
-func (l listening) Flush() { l.begin() }
+func (l flushRecorder) Flush() { l.onFlush() }
 
 // A client that waits for a turn receives an error when the server stops. The stop does not count as a disconnect, so
 // the turn continues after the next start.
 func TestW23_StoppingServerNotifiesWaitingClients(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t) // which serves no turns
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t) // runs no turns
 	h.Agent("coach")
 	var got []<-chan *httptest.ResponseRecorder
-	for _, a := range waitings() {
-		got = append(got, a.answered(t, h, watch, h.Token))
+	for _, a := range waitingRequests() {
+		got = append(got, a.send(t, h, watch, h.Token))
 	}
 	h.Stop()
-	for i, a := range waitings() {
+	for i, a := range waitingRequests() {
 		r := <-got[i]
-		if want := map[bool]int{true: 503, false: 200}[a.told == ""]; r.Code != want ||
-			!strings.Contains(r.Body.String(), a.told) || !strings.Contains(r.Body.String(), "the server is stopping") {
+		if want := map[bool]int{true: 503, false: 200}[a.errorMark == ""]; r.Code != want ||
+			!strings.Contains(r.Body.String(), a.errorMark) ||
+			!strings.Contains(r.Body.String(), "the server is stopping") {
 			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
 		}
 	}
-	h = w.start(t)
+	h = env.start(t)
 	runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
-	if len(runs) != len(waitings()) {
+	if len(runs) != len(waitingRequests()) {
 		t.Errorf("%d turns", len(runs))
 	}
 	for _, run := range runs {
 		if run.State != reeve.RunRunning {
-			t.Errorf("a turn is %s: %s", run.State, run.Message)
+			t.Errorf("turn is %s: %s", run.State, run.Message)
 		}
 	}
 }
@@ -407,22 +412,22 @@ func TestW23_StoppingServerNotifiesWaitingClients(t *testing.T) {
 // When a token expires or is revoked, its stream reports it, and the turn is cancelled for that reason.
 func TestW23_StreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	watch := w.watch()
-	h := w.start(t)
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t)
 	h.Agent("coach")
-	for _, a := range waitings() {
+	for _, a := range waitingRequests() {
 		tok := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "ada", "user": "ada",
 			"role": "member"}))
-		got := a.answered(t, h, watch, tok.Token)
+		got := a.send(t, h, watch, tok.Token)
 		h.Want(204, nil, "DELETE", "/api/tokens/"+tok.ID, nil)
-		if r := <-got; !strings.Contains(r.Body.String(), "no longer valid") || a.told == "" && r.Code != 401 {
+		if r := <-got; !strings.Contains(r.Body.String(), "no longer valid") || a.errorMark == "" && r.Code != 401 {
 			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
 		}
 	}
 	for _, run := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
 		if run.State != reeve.RunCancelled || run.Message != "its client may no longer listen" {
-			t.Errorf("a turn is %s: %s", run.State, run.Message)
+			t.Errorf("turn is %s: %s", run.State, run.Message)
 		}
 	}
 }

@@ -73,9 +73,8 @@ const maxDisabledSchedules = 10
 
 func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		list, total, err := snap.Queue().
-			ListTimers(ctx, who.Workspace, store.TimerFilter{For: visibleUser(who), State: reeve.TimerDisabled,
-				Limit: maxDisabledSchedules})
+		list, total, err := snap.Queue().ListTimers(ctx, who.Workspace, store.TimerFilter{For: visibleUser(who),
+			State: reeve.TimerDisabled, Limit: maxDisabledSchedules})
 		var problems []string
 		for _, t := range list {
 			problems = append(problems, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.WhyDisabled(t)))

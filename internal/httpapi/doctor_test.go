@@ -10,8 +10,8 @@ import (
 	"reeve/reevetest"
 )
 
-// ailing gives what the doctor says is wrong with a part.
-func ailing(t *testing.T, h *reevetest.Host, part string, who ...string) []string {
+// getDoctorProblems returns the problems that the doctor reports for a check, or nil.
+func getDoctorProblems(t *testing.T, h *reevetest.Host, part string, who ...string) []string {
 	t.Helper()
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil, who...)).Checks {
 		if c.Name == part && !c.OK {
@@ -21,12 +21,12 @@ func ailing(t *testing.T, h *reevetest.Host, part string, who ...string) []strin
 	return nil
 }
 
-// The doctor names the schedules that do not fire any more, and why, to those who may see them.
-func TestO13_TheDoctorNamesDisabledSchedules(t *testing.T) {
+// The doctor lists disabled schedules with the reason, to users who may see them.
+func TestO13_DoctorListsDisabledSchedules(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
-		ann, bob := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
+		ann, bob := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "bob", reeve.Member)
 		h.Agent("clerk")
 		ids := make([]string, 12)
 		for i := range ids {
@@ -34,22 +34,22 @@ func TestO13_TheDoctorNamesDisabledSchedules(t *testing.T) {
 				object{"agent": "clerk", "name": fmt.Sprint("n", i), "goal": "g", "cadence_type": "cron",
 					"cadence_value": "0 7 * * *"}, ann...)).ID
 		}
-		if said := ailing(t, h, "schedules"); said != nil {
-			t.Fatalf("before any is disabled: %q", said)
+		if problems := getDoctorProblems(t, h, "schedules"); problems != nil {
+			t.Fatalf("doctor reports %q before any schedule is disabled", problems)
 		}
-		w.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE id = $1`, ids[3])
+		env.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE id = $1`, ids[3])
 		for _, who := range [][]string{nil, ann} {
-			if said := ailing(t, h, "schedules", who...); len(said) != 1 || said[0] != ids[3]+
+			if problems := getDoctorProblems(t, h, "schedules", who...); len(problems) != 1 || problems[0] != ids[3]+
 				" (n3): it failed 5 times in a row" {
-				t.Errorf("%q", said)
+				t.Errorf("%q", problems)
 			}
 		}
-		if said := ailing(t, h, "schedules", bob...); said != nil {
-			t.Errorf("somebody else is told %q", said)
+		if problems := getDoctorProblems(t, h, "schedules", bob...); problems != nil {
+			t.Errorf("doctor reports %q to another user", problems)
 		}
-		w.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE name LIKE $1`, "n%")
-		if said := ailing(t, h, "schedules"); len(said) != 11 || said[10] != "and 2 more" {
-			t.Errorf("%q", said)
+		env.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE name LIKE $1`, "n%")
+		if problems := getDoctorProblems(t, h, "schedules"); len(problems) != 11 || problems[10] != "and 2 more" {
+			t.Errorf("%q", problems)
 		}
 	})
 }

@@ -22,43 +22,43 @@ import (
 	"reeve/reevetest"
 )
 
-// world is a place to start a Reeve in, and to start it again.
-type world struct{ cfg host.Config }
+// testEnv is a data directory and a database in which a test starts one server after another.
+type testEnv struct{ cfg host.Config }
 
-func newWorld(t *testing.T) world { return world{host.Config{Dir: t.TempDir()}} }
+func newTestEnv(t *testing.T) testEnv { return testEnv{host.Config{Dir: t.TempDir()}} }
 
-// everywhere runs a test on both engines. Without PostgreSQL it fails: run it by way of scripts/postgres.
-func everywhere(t *testing.T, f func(t *testing.T, w world)) {
-	t.Run("sqlite", func(t *testing.T) { f(t, newWorld(t)) })
+// onBothEngines runs a test on SQLite and on PostgreSQL. It fails without PostgreSQL, which scripts/postgres starts.
+func onBothEngines(t *testing.T, f func(t *testing.T, env testEnv)) {
+	t.Run("sqlite", func(t *testing.T) { f(t, newTestEnv(t)) })
 	t.Run("postgres", func(t *testing.T) {
-		f(t, world{host.Config{Dir: t.TempDir(), Database: storetest.PostgresURL(t)}})
+		f(t, testEnv{host.Config{Dir: t.TempDir(), Database: storetest.PostgresURL(t)}})
 	})
 }
 
-// start serves a Reeve there. Every answer it gives is checked against its own OpenAPI document.
-func (w world) start(t *testing.T, tools ...reeve.Tool) *reevetest.Host {
+// start starts a server. Every response is checked against the server's OpenAPI document.
+func (env testEnv) start(t *testing.T, tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
-	h := reevetest.StartWith(t, w.cfg, tools...)
+	h := reevetest.StartWith(t, env.cfg, tools...)
 	c := h.Server.Client()
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	c.Transport = &checked{t: t, next: c.Transport, doc: document(t, h)}
+	c.Transport = &checkingTransport{t: t, next: c.Transport, doc: loadOpenAPI(t, h)}
 	return h
 }
 
-func start(t *testing.T, tools ...reeve.Tool) *reevetest.Host {
+func startServer(t *testing.T, tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
-	return newWorld(t).start(t, tools...)
+	return newTestEnv(t).start(t, tools...)
 }
 
-// openapi is a server's OpenAPI document.
-type openapi struct {
+// openAPIDoc is a server's OpenAPI document.
+type openAPIDoc struct {
 	tree     map[string]any
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex
 	compiled map[string]*jsonschema.Schema
 }
 
-func document(t *testing.T, h *reevetest.Host) *openapi {
+func loadOpenAPI(t *testing.T, h *reevetest.Host) *openAPIDoc {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(h.Want(200, nil, "GET", "/openapi.json", nil).Body))
 	if err != nil {
@@ -69,11 +69,11 @@ func document(t *testing.T, h *reevetest.Host) *openapi {
 	if err := c.AddResource("mem:///openapi.json", v); err != nil {
 		t.Fatal(err)
 	}
-	return &openapi{tree: v.(map[string]any), compiler: c, compiled: map[string]*jsonschema.Schema{}}
+	return &openAPIDoc{tree: v.(map[string]any), compiler: c, compiled: map[string]*jsonschema.Schema{}}
 }
 
-// schema compiles the schema at a place in the document.
-func (d *openapi) schema(pointer ...string) (*jsonschema.Schema, error) {
+// compileSchema compiles the schema at a JSON pointer in the document.
+func (d *openAPIDoc) compileSchema(pointer ...string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at := "mem:///openapi.json#"
@@ -94,7 +94,7 @@ type operation struct {
 	tree             map[string]any
 }
 
-func (d *openapi) operations() []operation {
+func (d *openAPIDoc) operations() []operation {
 	var out []operation
 	for p, item := range d.tree["paths"].(map[string]any) {
 		for m, op := range item.(map[string]any) {
@@ -106,18 +106,18 @@ func (d *openapi) operations() []operation {
 	return out
 }
 
-// find gives the operation that a request is for.
-func (d *openapi) find(r *http.Request) (operation, bool) {
+// findOperation returns the operation that handles a request.
+func (d *openAPIDoc) findOperation(r *http.Request) (operation, bool) {
 	for _, o := range d.operations() {
-		if o.takes(r.Method, r.URL.EscapedPath()) {
+		if o.matches(r.Method, r.URL.EscapedPath()) {
 			return o, true
 		}
 	}
 	return operation{}, false
 }
 
-// takes tells whether a request is for the operation.
-func (o operation) takes(method, path string) bool {
+// matches reports whether the operation handles requests with a method and path.
+func (o operation) matches(method, path string) bool {
 	have, want := strings.Split(path, "/"), strings.Split(o.path, "/")
 	match := o.method == method && len(have) == len(want)
 	for i := 0; match && i < len(want); i++ {
@@ -126,14 +126,14 @@ func (o operation) takes(method, path string) bool {
 	return match
 }
 
-// checked is a transport that compares every answer with the document.
-type checked struct {
+// checkingTransport is a transport that checks every response against the OpenAPI document.
+type checkingTransport struct {
 	t    *testing.T
 	next http.RoundTripper
-	doc  *openapi
+	doc  *openAPIDoc
 }
 
-func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := c.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -142,17 +142,17 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = res.Body.Close()
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	if err != nil {
-		return res, nil // the caller finds out too
+		return res, nil // the caller gets the error when it reads the body
 	}
-	if why := c.doc.judge(r, res, body); why != "" {
+	if why := c.doc.describeMismatch(r, res, body); why != "" {
 		c.t.Errorf("%s %s: status %d: %s: %.400s", r.Method, r.URL.Path, res.StatusCode, why, body)
 	}
 	return res, nil
 }
 
-// judge says what about an answer is not as documented.
-func (d *openapi) judge(r *http.Request, res *http.Response, body []byte) string {
-	o, ok := d.find(r)
+// describeMismatch returns how a response differs from the document, or an empty string.
+func (d *openAPIDoc) describeMismatch(r *http.Request, res *http.Response, body []byte) string {
+	o, ok := d.findOperation(r)
 	if !ok {
 		return ""
 	}
@@ -161,11 +161,11 @@ func (d *openapi) judge(r *http.Request, res *http.Response, body []byte) string
 	if responses[status] == nil {
 		status = "default"
 	}
-	said, ok := responses[status].(map[string]any)
+	response, ok := responses[status].(map[string]any)
 	if !ok || status == "default" && res.StatusCode < 400 {
 		return "the status is not documented"
 	}
-	content, _ := said["content"].(map[string]any)
+	content, _ := response["content"].(map[string]any)
 	kind := res.Header.Get("Content-Type")
 	if len(body) == 0 && len(content) == 0 || kind == "application/octet-stream" {
 		return ""
@@ -173,7 +173,8 @@ func (d *openapi) judge(r *http.Request, res *http.Response, body []byte) string
 	if content[kind] == nil {
 		return "the content type " + kind + " is not documented"
 	}
-	s, err := d.schema("paths", o.path, strings.ToLower(o.method), "responses", status, "content", kind, "schema")
+	s, err := d.compileSchema("paths", o.path, strings.ToLower(o.method), "responses", status, "content", kind,
+		"schema")
 	if err != nil {
 		return err.Error()
 	}
@@ -187,8 +188,8 @@ func (d *openapi) judge(r *http.Request, res *http.Response, body []byte) string
 	return ""
 }
 
-// refused checks that a response is a complete problem document, and returns it.
-func refused(t *testing.T, r reevetest.Reply, status int, code reeve.Code) api.Problem {
+// wantProblem checks that a response is a complete problem document with a status and code, and returns it.
+func wantProblem(t *testing.T, r reevetest.Reply, status int, code reeve.Code) api.Problem {
 	t.Helper()
 	var p api.Problem
 	if r.Status != status {
@@ -203,21 +204,21 @@ func refused(t *testing.T, r reevetest.Reply, status int, code reeve.Code) api.P
 	case p.Code != code:
 		t.Errorf("code %s, want %s: %.500s", p.Code, code, r.Body)
 	case p.Status != r.Status || p.Title == "" || p.Detail == "" || p.Type == "":
-		t.Errorf("not a whole problem: %.500s", r.Body)
+		t.Errorf("incomplete problem: %.500s", r.Body)
 	case p.Hint == "":
 		t.Errorf("no hint: %.500s", r.Body)
 	case p.RequestID == "" || p.RequestID != r.Header.Get("X-Request-Id"):
 		t.Errorf("request id %q, header %q", p.RequestID, r.Header.Get("X-Request-Id"))
 	case code == reeve.Validation && len(p.Errors) == 0:
-		t.Errorf("no failing path: %.500s", r.Body)
+		t.Errorf("no field error: %.500s", r.Body)
 	}
 	return p
 }
 
-// refusedAt is refused of input that is wrong, at a path.
-func refusedAt(t *testing.T, r reevetest.Reply, path string) {
+// wantFieldError checks that a response is a validation problem with an error at a path.
+func wantFieldError(t *testing.T, r reevetest.Reply, path string) {
 	t.Helper()
-	for _, f := range refused(t, r, 400, reeve.Validation).Errors {
+	for _, f := range wantProblem(t, r, 400, reeve.Validation).Errors {
 		if f.Path == path {
 			return
 		}
@@ -225,16 +226,16 @@ func refusedAt(t *testing.T, r reevetest.Reply, path string) {
 	t.Errorf("no error at %q: %s", path, r.Body)
 }
 
-// token creates a bearer token and returns its text.
-func token(t *testing.T, h *reevetest.Host, role reeve.Role, workspaces ...string) string {
+// createToken creates a bearer token and returns its text.
+func createToken(t *testing.T, h *reevetest.Host, role reeve.Role, workspaces ...string) string {
 	t.Helper()
 	var made api.NewToken
 	h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: string(role), Role: role, Workspaces: workspaces})
 	return made.Token
 }
 
-// as returns the headers of a request with another token, optionally in another workspace.
-func as(token string, workspace ...string) []string {
+// withToken returns the headers of a request with a token, optionally in another workspace.
+func withToken(token string, workspace ...string) []string {
 	out := []string{"Authorization", "Bearer " + token}
 	if len(workspace) > 0 {
 		out = append(out, "X-Workspace-Id", workspace[0])
@@ -242,8 +243,8 @@ func as(token string, workspace ...string) []string {
 	return out
 }
 
-// share writes files where file_search looks.
-func share(t *testing.T, h *reevetest.Host, workspace string, files map[string]string) {
+// writeSharedFiles writes files to the shared directory of a workspace.
+func writeSharedFiles(t *testing.T, h *reevetest.Host, workspace string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		file := filepath.Join(h.Dir(), "workspaces", workspace, "shared", name)
@@ -256,17 +257,19 @@ func share(t *testing.T, h *reevetest.Host, workspace string, files map[string]s
 	}
 }
 
-// lists are the routes that together show all that a workspace has.
-var lists = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?limit=500", "/api/approvals?limit=500",
+// snapshotPaths are the routes that together list the entries of a workspace.
+var snapshotPaths = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?limit=500",
+	"/api/approvals?limit=500",
 	"/api/proposals?limit=500", "/api/inbox", "/api/profiles", "/api/budgets",
 	"/api/tokens", "/api/secrets", "/api/workspaces"}
 
-// picture is all that a workspace shows, to be compared with a later one.
-func picture(t *testing.T, h *reevetest.Host, headers ...string) string {
+// takeSnapshot returns the responses of snapshotPaths and the tools and messages of each agent, to compare with a later
+// snapshot.
+func takeSnapshot(t *testing.T, h *reevetest.Host, headers ...string) string {
 	t.Helper()
 	var b strings.Builder
 	var agents api.AgentList
-	for _, p := range lists {
+	for _, p := range snapshotPaths {
 		r := h.Want(200, nil, "GET", p, nil, headers...)
 		fmt.Fprintf(&b, "%s\n%s", p, r.Body)
 		if strings.HasPrefix(p, "/api/agents") {
@@ -281,8 +284,8 @@ func picture(t *testing.T, h *reevetest.Host, headers ...string) string {
 	return b.String()
 }
 
-// unchanged compares two pictures and says where they part.
-func unchanged(t *testing.T, before, after string) {
+// wantUnchanged checks that two snapshots are equal, and reports the first difference.
+func wantUnchanged(t *testing.T, before, after string) {
 	t.Helper()
 	i := 0
 	for i < len(before) && i < len(after) && before[i] == after[i] {
@@ -290,7 +293,7 @@ func unchanged(t *testing.T, before, after string) {
 	}
 	if i < len(before) || i < len(after) {
 		from := max(0, i-200)
-		t.Errorf("something changed: from\n%s\nto\n%s", before[from:min(len(before), i+200)],
+		t.Errorf("snapshot changed from\n%s\nto\n%s", before[from:min(len(before), i+200)],
 			after[from:min(len(after), i+200)])
 	}
 }
@@ -303,25 +306,26 @@ func decode[T any](t *testing.T, r reevetest.Reply) (v T) {
 	return v
 }
 
-// Tools of the tests' own, one for each way a call can end.
-func trick(id string, effect reeve.Effect, tier reeve.Tier, f reeve.Handler) reeve.Tool {
-	return reeve.Tool{ID: id, Description: "A tool of the test's: " + id,
+// newTool returns a tool that accepts any arguments.
+func newTool(id string, effect reeve.Effect, tier reeve.Tier, f reeve.Handler) reeve.Tool {
+	return reeve.Tool{ID: id, Description: "Test tool " + id,
 		Parameters: json.RawMessage(`{"type":"object"}`), Effect: effect, Tier: tier, Handler: f}
 }
 
-func says(v any, err error) reeve.Handler {
+func alwaysReturn(v any, err error) reeve.Handler {
 	return func(context.Context, *reeve.Invocation) (any, error) { return v, err }
 }
 
-func tricks() []reeve.Tool {
+func testTools() []reeve.Tool {
 	return []reeve.Tool{
-		trick("sends", reeve.Keyed, reeve.SideEffecting, says("sent", nil)),
-		trick("danger", reeve.Unsafe, reeve.Privileged, says("done", nil)),
-		trick("loses", reeve.Unsafe, reeve.SideEffecting,
-			says(nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead"))),
-		trick("fails", reeve.Keyed, reeve.SideEffecting,
-			says(nil, reeve.Errorf(reeve.ToolFailed, "no such recipient"))),
-		trick("looks", reeve.Read, reeve.ReadOnly, says("seen", nil)),
-		trick("shouts", reeve.Read, reeve.ReadOnly, says(strings.Repeat("all that alpha knows ", 2000), nil)),
+		newTool("send", reeve.Keyed, reeve.SideEffecting, alwaysReturn("sent", nil)),
+		newTool("erase", reeve.Unsafe, reeve.Privileged, alwaysReturn("done", nil)),
+		newTool("lose_outcome", reeve.Unsafe, reeve.SideEffecting,
+			alwaysReturn(nil, reeve.Errorf(reeve.UnknownOutcome, "the connection was lost"))),
+		newTool("fail", reeve.Keyed, reeve.SideEffecting,
+			alwaysReturn(nil, reeve.Errorf(reeve.ToolFailed, "no such recipient"))),
+		newTool("look", reeve.Read, reeve.ReadOnly, alwaysReturn("seen", nil)),
+		newTool("long_output", reeve.Read, reeve.ReadOnly, alwaysReturn(strings.Repeat("all that alpha knows ", 2000),
+			nil)),
 	}
 }

@@ -156,9 +156,8 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 				return err
 			}
 		}
-		out.Body, err = tx.Mail().
-			AddBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After, Position: in.Position.Position,
-				Hash: reeve.Hash(in.RawBody), Lines: lines})
+		out.Body, err = tx.Mail().AddBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After,
+			Position: in.Position.Position, Hash: reeve.Hash(in.RawBody), Lines: lines})
 		return err
 	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	host.ServeWorker()      // scripts run in this binary, started again
-	debug.SetGCPercent(400) // hundreds of short-lived hosts leave much garbage and little that lasts
+	host.ServeWorker()      // scripts run in a child process of this binary
+	debug.SetGCPercent(400) // hundreds of short-lived hosts create much garbage and retain little
 	os.Exit(m.Run())
 }

@@ -14,18 +14,18 @@ import (
 // A category is given by id or name and stored by id. An unknown category is refused, with a list of the known ones.
 func TestNames_AgentCategoriesMustExist(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
-		p := refused(t, h.Do("POST", "/api/agents", object{"name": "coach", "categories": []string{"gym"}}), 400,
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
+		p := wantProblem(t, h.Do("POST", "/api/agents", object{"name": "coach", "categories": []string{"gym"}}), 400,
 			reeve.Validation)
 		if len(p.Errors) != 1 || p.Errors[0].Path != "/categories/0" || !strings.Contains(p.Hint, "no categories yet") {
 			t.Errorf("%+v", p)
 		}
-		made := func(name string) string {
-			return decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": name})).
-				ID
+		createCategory := func(name string) string {
+			return decode[reeve.Category](t,
+				h.Want(201, nil, "POST", "/api/journal/categories", object{"name": name})).ID
 		}
-		gym, home := made("Gym"), made("Home and garden")
+		gym, home := createCategory("Gym"), createCategory("Home and garden")
 		for _, names := range [][]string{{"gym"}, {"GYM"}, {" Gym "}, {gym}, {"gym", gym, "Gym"}} {
 			a := decode[reeve.Agent](t, h.Want(201, nil, "POST", "/api/agents",
 				object{"name": "coach", "categories": names}))
@@ -37,7 +37,7 @@ func TestNames_AgentCategoriesMustExist(t *testing.T) {
 		h.Want(201, nil, "POST", "/api/agents",
 			object{"name": "coach", "categories": []string{"home and garden", "gym"}})
 		for _, bad := range []string{"", "gyms", "cat_nothing", "Home", gym + "x"} {
-			p := refused(t, h.Do("PATCH", "/api/agents/coach", object{"categories": []string{"gym", bad}}), 400,
+			p := wantProblem(t, h.Do("PATCH", "/api/agents/coach", object{"categories": []string{"gym", bad}}), 400,
 				reeve.Validation)
 			if len(p.Errors) != 1 || p.Errors[0].Path != "/categories/1" ||
 				!strings.Contains(p.Hint, "Gym, Home and garden") {
@@ -45,17 +45,17 @@ func TestNames_AgentCategoriesMustExist(t *testing.T) {
 			}
 		}
 		h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
-		refused(t, h.Do("POST", "/api/agents", object{"name": "x", "categories": []string{gym}}, "X-Workspace-Id",
+		wantProblem(t, h.Do("POST", "/api/agents", object{"name": "x", "categories": []string{gym}}, "X-Workspace-Id",
 			"beta"), 400, reeve.Validation)
 
-		// One that is gone since may stay, and cannot be given anew.
+		// An agent may keep a category that was deleted later. The category cannot be assigned again.
 		h.Want(204, nil, "DELETE", "/api/journal/categories/"+home, nil)
 		a := decode[reeve.Agent](t, h.Want(200, nil, "PATCH", "/api/agents/coach",
 			object{"categories": []string{home, "gym"}}))
 		if !slices.Equal(a.Categories, []string{home, gym}) {
-			t.Errorf("they are %v", a.Categories)
+			t.Errorf("categories %v", a.Categories)
 		}
-		refused(t, h.Do("POST", "/api/agents", object{"name": "late", "categories": []string{home}}), 400,
+		wantProblem(t, h.Do("POST", "/api/agents", object{"name": "late", "categories": []string{home}}), 400,
 			reeve.Validation)
 	})
 }
@@ -63,7 +63,7 @@ func TestNames_AgentCategoriesMustExist(t *testing.T) {
 // A list filtered by an unknown name fails instead of being empty.
 func TestNames_FiltersMustNameExistingEntries(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	h.Want(201, nil, "POST", "/api/agents", object{"name": "coach"})
 	for _, path := range []string{"/api/journal/tasks?category=gym", "/api/journal/tasks?label=legs",
 		"/api/journal/time-entries?task=task_none", "/api/journal/ratings?category=gym",
@@ -71,7 +71,7 @@ func TestNames_FiltersMustNameExistingEntries(t *testing.T) {
 		"/api/operations?agent=nobody", "/api/runs?agent=nobody",
 		"/api/schedules?agent=nobody", "/api/notes?agent=nobody", "/api/conversations?agent=nobody",
 		"/api/conversations?user=nobody", "/api/branches?project=nothing"} {
-		refused(t, h.Do("GET", path, nil), 404, reeve.NotFound)
+		wantProblem(t, h.Do("GET", path, nil), 404, reeve.NotFound)
 	}
 	h.Want(200, nil, "GET", "/api/conversations?user=owner", nil)
 	schedule := object{"agent": "coach", "name": "x", "goal": "g", "cron": "0 7 * * *", "zone": "Europe/Nowhere"}
@@ -83,34 +83,34 @@ func TestNames_FiltersMustNameExistingEntries(t *testing.T) {
 // A subscription must name something that can change.
 func TestNames_SubscriptionTargetsMustExist(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	coach := decode[reeve.Agent](t, h.Want(201, nil, "POST", "/api/agents", object{"name": "coach"}))
 	gym := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "Gym"}))
 	const at = "/api/agents/coach/subscriptions"
 	for _, v := range [][2]string{{"key", "TASKS"}, {"key", "task"}, {"key", "X"}, {"subtype", "task.finished"},
 		{"subtype", "Task.done"}, {"subtype", "TASK"},
 		{"id", "gym"}, {"id", "coach"}, {"id", "task_none"}, {"id", gym.ID + "x"}} {
-		refusedAt(t, h.Do("POST", at, object{"class": v[0], "name": v[1]}), "/name")
+		wantFieldError(t, h.Do("POST", at, object{"class": v[0], "name": v[1]}), "/name")
 	}
 	for _, v := range [][2]string{{"key", "TASK"}, {"key", "AGENT_STATE"}, {"key", "SESSION_FILE"},
 		{"subtype", "task.done"}, {"subtype", "rating.task"}, {"subtype", "time_entry.ended"},
 		{"id", gym.ID}, {"id", coach.ID}, {"id", "/shared/plan.md"}} {
 		h.Want(201, nil, "POST", at, object{"class": v[0], "name": v[1]})
 	}
-	own := start(t, tricks()...) // whose tools may tell of anything
+	own := startServer(t, testTools()...) // its tools may report changes of any key
 	own.Want(201, nil, "POST", "/api/agents", object{"name": "coach"})
 	own.Want(201, nil, "POST", at, object{"class": "key", "name": "LETTER"})
-	refusedAt(t, own.Do("POST", at, object{"class": "key", "name": "task"}), "/name")
+	wantFieldError(t, own.Do("POST", at, object{"class": "key", "name": "task"}), "/name")
 }
 
-// The settings of a tool that name an inbox, an agent or a project name one that is there, in the agent's own
-// workspace. Otherwise the tool is not attached.
+// An inbox, agent or project in the settings of a tool must exist in the agent's workspace. Otherwise the tool is not
+// attached.
 func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		p := newPost(t, w)
-		p.Want(201, nil, "POST", "/api/agents", object{"name": "aide"})
-		helper := p.Agent("helper")
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		srv := newMailServer(t, env)
+		srv.Want(201, nil, "POST", "/api/agents", object{"name": "aide"})
+		helper := srv.Agent("helper")
 		path := t.TempDir()
 		for _, args := range [][]string{{"init", "-q", "-b", "main"},
 			{"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "first"}} {
@@ -118,8 +118,8 @@ func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 		}
-		try := func(tool string, config object, headers ...string) reevetest.Reply {
-			return p.Do("POST", "/api/agents/aide/tools", object{"tool_id": tool, "config": config}, headers...)
+		attach := func(tool string, config object, headers ...string) reevetest.Reply {
+			return srv.Do("POST", "/api/agents/aide/tools", object{"tool_id": tool, "config": config}, headers...)
 		}
 		settings := []struct {
 			tool, path string
@@ -134,31 +134,31 @@ func TestNames_ToolSettingsMustNameExistingEntries(t *testing.T) {
 			{"file_search", "/config/project", object{"project": "site", "default_limit": 5}},
 		}
 		for _, s := range settings {
-			refusedAt(t, try(s.tool, s.config), s.path)
+			wantFieldError(t, attach(s.tool, s.config), s.path)
 		}
-		refusedAt(t, try("delegate", object{"agents": []string{""}}), "/config/agents/0")
-		if list := decode[api.ToolList](t, p.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).
-			Tools; slices.ContainsFunc(list,
-			func(v api.ToolView) bool {
-				return v.ID == "delegate" || v.ID == "email_search" || v.ID == "shell_exec"
-			}) {
+		wantFieldError(t, attach("delegate", object{"agents": []string{""}}), "/config/agents/0")
+		list := decode[api.ToolList](t, srv.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).Tools
+		if slices.ContainsFunc(list, func(v api.ToolView) bool {
+			return v.ID == "delegate" || v.ID == "email_search" || v.ID == "shell_exec"
+		}) {
 			t.Errorf("a tool was attached whose settings were refused: %+v", list)
 		}
-		p.Agent("mate")
-		p.Want(201, nil, "POST", "/api/projects", object{"name": "site", "path": path})
-		p.add("one", "", "1", object{"message_id": "a", "inbox": "jane-d", "sender": "s@x.example", "body": "hello"})
-		p.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
-		p.Want(201, nil, "POST", "/api/agents", object{"name": "aide"}, "X-Workspace-Id", "beta")
+		srv.Agent("mate")
+		srv.Want(201, nil, "POST", "/api/projects", object{"name": "site", "path": path})
+		srv.importMails("one", "", "1", object{"message_id": "a", "inbox": "jane-d", "sender": "s@x.example",
+			"body": "hello"})
+		srv.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
+		srv.Want(201, nil, "POST", "/api/agents", object{"name": "aide"}, "X-Workspace-Id", "beta")
 		for _, s := range settings {
 			at := s.path
 			if s.tool == "loop_in" {
-				at = "/config/agents/0" // the helper is not there either
+				at = "/config/agents/0" // the agent helper does not exist in beta either
 			}
-			refusedAt(t, try(s.tool, s.config, "X-Workspace-Id", "beta"), at)
-			if r := try(s.tool, s.config); r.Status != 201 {
+			wantFieldError(t, attach(s.tool, s.config, "X-Workspace-Id", "beta"), at)
+			if r := attach(s.tool, s.config); r.Status != 201 {
 				t.Errorf("%s %v: %d %s", s.tool, s.config, r.Status, r.Body)
 			}
-			p.Want(204, nil, "DELETE", "/api/agents/aide/tools/"+s.tool, nil)
+			srv.Want(204, nil, "DELETE", "/api/agents/aide/tools/"+s.tool, nil)
 		}
 	})
 }

@@ -68,7 +68,6 @@ func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 
 func (h *noteHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		return tx.Notes().
-			DeleteNote(ctx, who.Workspace, chat.VisibleTo(who), in.ID)
+		return tx.Notes().DeleteNote(ctx, who.Workspace, chat.VisibleTo(who), in.ID)
 	})
 }

@@ -33,9 +33,8 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 		if err != nil {
 			return err
 		}
-		if out.Body.Operations, err = snap.Ledger().
-			ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor,
-				Limit: in.Limit}); err != nil {
+		if out.Body.Operations, err = snap.Ledger().ListOperations(ctx, who.Workspace,
+			store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
 			return err
 		}
 		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)

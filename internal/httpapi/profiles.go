@@ -32,7 +32,6 @@ func (h *profileHandlers) put(ctx context.Context, who reeve.Principal, in *stru
 }) (*body[reeve.Profile], error) {
 	p := reeve.Profile{Kind: in.Kind, Capabilities: slices.Compact(slices.Sorted(slices.Values(in.Body.Capabilities)))}
 	return &body[reeve.Profile]{p}, h.db.Update(ctx, func(tx *store.Tx) error {
-		return tx.Agents().
-			PutProfile(ctx, who.Workspace, p)
+		return tx.Agents().PutProfile(ctx, who.Workspace, p)
 	})
 }

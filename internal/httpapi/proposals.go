@@ -37,9 +37,8 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 				return err
 			}
 		}
-		out.Body.Proposals, err = snap.Ledger().
-			ListProposals(ctx, who.Workspace, store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State,
-				Before: in.Cursor, Limit: in.Limit})
+		out.Body.Proposals, err = snap.Ledger().ListProposals(ctx, who.Workspace,
+			store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State, Before: in.Cursor, Limit: in.Limit})
 		if err != nil {
 			return err
 		}
@@ -99,9 +98,8 @@ func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		sets, cursors, err := snap.Ledger().
-			ListChangeSets(ctx, who.Workspace, store.ChangeSetFilter{Agent: agent, Pending: in.Pending,
-				Before: in.Cursor, Limit: in.Limit})
+		sets, cursors, err := snap.Ledger().ListChangeSets(ctx, who.Workspace,
+			store.ChangeSetFilter{Agent: agent, Pending: in.Pending, Before: in.Cursor, Limit: in.Limit})
 		if out.Body.ChangeSets = sets; len(cursors) == in.Limit {
 			out.Body.Next = cursors[in.Limit-1]
 		}
@@ -119,8 +117,8 @@ func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal,
 		if out.Body, err = snap.Ledger().GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		if out.Body.Items, err = snap.Ledger().
-			ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0, maxSetItems); err != nil {
+		if out.Body.Items, err = snap.Ledger().ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0,
+			maxSetItems); err != nil {
 			return err
 		}
 		return h.redactor.redact(ctx, snap, who, nil, out.Body.Items)

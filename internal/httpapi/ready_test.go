@@ -8,7 +8,7 @@ import (
 	"reeve/internal/httpapi"
 )
 
-// A store that does not answer is not ready, and nobody who asks waits for it for ever.
+// The readiness check fails after a timeout if the store does not respond.
 func TestReadyz_StoreDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	api := httpapi.New(httpapi.Config{Ready: func(ctx context.Context) error {

@@ -153,9 +153,8 @@ func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		out.Body.Runs, err = snap.Runs().
-			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: visibleUser(who), Before: in.Cursor,
-				Limit: in.Limit})
+		out.Body.Runs, err = snap.Runs().ListRuns(ctx, who.Workspace,
+			store.RunFilter{ReasonID: t.ID, For: visibleUser(who), Before: in.Cursor, Limit: in.Limit})
 		return err
 	})
 	if n := len(out.Body.Runs); n == in.Limit {

@@ -10,65 +10,66 @@ import (
 	"reeve/api"
 )
 
-// confined is a tool of a program's own that cannot be called without a root.
-func confined() reeve.Tool {
-	t := trick("confined", reeve.Read, reeve.ReadOnly, says("seen", nil))
+// newToolWithRequiredSetting returns the tool confined, which needs the setting root.
+func newToolWithRequiredSetting() reeve.Tool {
+	t := newTool("confined", reeve.Read, reeve.ReadOnly, alwaysReturn("seen", nil))
 	t.ConfigSchema = json.RawMessage(
-		`{"type":"object","properties":{"root":{"type":"string","minLength":1}},"required":["root"],"additionalProperties":false}`)
+		`{"type":"object","properties":{"root":{"type":"string","minLength":1}},` +
+			`"required":["root"],"additionalProperties":false}`)
 	return t
 }
 
-// The settings of a tool are as its schema says, however an agent comes by the tool. A tool without a schema takes
-// none.
-func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
+// The settings of a tool must match its schema, however the agent gets the tool. A tool without a schema accepts no
+// settings.
+func TestG32_SettingsMustMatchSchema(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, append(tricks(), confined())...)
-		define(t, h, nil) // weather, which has no schema for settings
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, append(testTools(), newToolWithRequiredSetting())...)
+		defineTool(t, h, nil) // weather has no schema for settings
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "clerk"})
 		attach := func(tool string, config any) object { return object{"tool_id": tool, "config": config} }
 		const at = "/api/agents/clerk/tools"
-		for _, id := range []string{"looks", "weather", "list_files"} {
-			p := refused(t, h.Do("POST", at, attach(id, object{"root": "/safe", "deep": object{"a": 1}})), 400,
+		for _, id := range []string{"look", "weather", "list_files"} {
+			p := wantProblem(t, h.Do("POST", at, attach(id, object{"root": "/safe", "deep": object{"a": 1}})), 400,
 				reeve.Validation)
 			if len(p.Errors) != 2 || p.Errors[1].Path != "/config/root" {
 				t.Errorf("%s: %+v", id, p.Errors)
 			}
 		}
-		h.Want(201, nil, "POST", at, attach("looks", object{}))
+		h.Want(201, nil, "POST", at, attach("look", object{}))
 		h.Want(201, nil, "POST", at, attach("weather", nil))
 		for _, config := range []any{nil, object{}, object{"root": ""}, object{"root": 1},
 			object{"root": "/a", "other": 1}} {
-			refused(t, h.Do("POST", at, attach("confined", config)), 400, reeve.Validation)
+			wantProblem(t, h.Do("POST", at, attach("confined", config)), 400, reeve.Validation)
 		}
-		refused(t, h.Do("POST", at, object{"tool_id": "confined"}), 400, reeve.Validation)
+		wantProblem(t, h.Do("POST", at, object{"tool_id": "confined"}), 400, reeve.Validation)
 		call := object{"tool": "confined", "args": object{}}
-		refused(t, h.Do("POST", "/api/agents/clerk/calls", call), 404, reeve.NotFound)
+		wantProblem(t, h.Do("POST", "/api/agents/clerk/calls", call), 404, reeve.NotFound)
 		h.Want(201, nil, "POST", at, attach("confined", object{"root": "/safe"}))
 		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call)
 
-		// An automation's tools, and a call's own list, come without settings.
-		auto := object{"name": "sweeper", "language": "js", "source": "1", "tools": []string{"looks", "confined"}}
-		refused(t, h.Do("POST", "/api/automations", auto), 400, reeve.Validation)
-		refused(t, h.Do("GET", "/api/agents/sweeper", nil), 404, reeve.NotFound)
+		// The tools of an automation and the tool list of a call have no settings.
+		auto := object{"name": "sweeper", "language": "js", "source": "1", "tools": []string{"look", "confined"}}
+		wantProblem(t, h.Do("POST", "/api/automations", auto), 400, reeve.Validation)
+		wantProblem(t, h.Do("GET", "/api/agents/sweeper", nil), 404, reeve.NotFound)
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "other"})
 		call["tools"] = []string{"confined"}
-		if p := refused(t, h.Do("POST", "/api/agents/other/calls", call), 501,
+		if p := wantProblem(t, h.Do("POST", "/api/agents/other/calls", call), 501,
 			reeve.Unsupported); !strings.Contains(p.Detail, "needs settings") {
 			t.Errorf("%+v", p)
 		}
-		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call) // which has it, with settings
+		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call) // clerk has the tool with settings
 
-		// What a tool requires later is required of those who have it already. What was accepted before there was a
-		// rule is not.
+		// A setting that a new version of a tool requires is also required of agents that have the tool. Settings
+		// stored before the check existed are refused.
 		schema := object{"type": "object", "properties": object{"key": object{"type": "string"}},
 			"required": []string{"key"}}
-		h.Want(200, nil, "PUT", "/api/tools/weather", weather(object{"config_schema": schema}))
-		w.exec(t, `UPDATE agent_tools SET config = '{"root":"/safe"}' WHERE tool_id = 'looks'`)
+		h.Want(200, nil, "PUT", "/api/tools/weather", weatherTool(object{"config_schema": schema}))
+		env.exec(t, `UPDATE agent_tools SET config = '{"root":"/safe"}' WHERE tool_id = 'look'`)
 		h.Want(200, nil, "PATCH", "/api/agents/clerk", object{"kind": "assistant"})
-		for _, id := range []string{"weather", "looks"} {
+		for _, id := range []string{"weather", "look"} {
 			r := h.Do("POST", "/api/agents/clerk/calls", object{"tool": id, "args": object{"place": "x"}})
-			if p := refused(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") ||
+			if p := wantProblem(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") ||
 				strings.Contains(string(r.Body), "/safe") {
 				t.Errorf("%s: %+v", id, p)
 			}
@@ -78,65 +79,64 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 					t.Errorf("%s: the doctor's hint is %q", id, c.Hint)
 				}
 			}
-			if said := ailing(t, h, "agents"); !slices.ContainsFunc(said,
+			if problems := getDoctorProblems(t, h, "agents"); !slices.ContainsFunc(problems,
 				func(s string) bool { return strings.HasPrefix(s, "clerk: tool "+id) }) {
-				t.Errorf("%s: the doctor says %q", id, said)
+				t.Errorf("%s: doctor reports %q", id, problems)
 			}
 			h.Want(204, nil, "DELETE", at+"/"+id, nil)
 		}
-		if said := ailing(t, h, "agents"); len(said) > 0 {
-			t.Errorf("the doctor says %q", said)
+		if problems := getDoctorProblems(t, h, "agents"); len(problems) > 0 {
+			t.Errorf("doctor reports %q", problems)
 		}
-		refused(t, h.Do("POST", at, attach("weather", nil)), 400, reeve.Validation)
+		wantProblem(t, h.Do("POST", at, attach("weather", nil)), 400, reeve.Validation)
 		h.Want(201, nil, "POST", at, attach("weather", object{"key": "k"}))
-		refusedAt(t, h.Do("POST", "/api/tools",
-			weather(object{"id": "odd", "config_schema": object{"type": "string"}})), "/config_schema/type")
+		wantFieldError(t, h.Do("POST", "/api/tools",
+			weatherTool(object{"id": "odd", "config_schema": object{"type": "string"}})), "/config_schema/type")
 	})
 }
 
-// An agent whose last tool is taken away has none. The default ones are for agents that never had one attached.
+// An agent whose last tool is detached has no tools. Only agents that never had a tool attached have the default tools.
 func TestG32_DetachingTheLastToolLeavesNone(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
-		define(t, h, nil)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
+		defineTool(t, h, nil)
 		for _, name := range []string{"fresh", "detached", "deleted"} {
 			h.Want(201, nil, "POST", "/api/agents", object{"name": name})
 		}
-		h.Want(201, nil, "POST", "/api/agents/detached/tools", object{"tool_id": "looks"})
+		h.Want(201, nil, "POST", "/api/agents/detached/tools", object{"tool_id": "look"})
 		h.Want(201, nil, "POST", "/api/agents/deleted/tools", object{"tool_id": "weather"})
-		h.Want(204, nil, "DELETE", "/api/agents/detached/tools/looks", nil)
+		h.Want(204, nil, "DELETE", "/api/agents/detached/tools/look", nil)
 		h.Want(204, nil, "DELETE", "/api/tools/weather", nil)
 		for range 2 {
 			for _, name := range []string{"detached", "deleted"} {
-				if got := attached(t, h, name); len(got) > 0 {
+				if got := listAttached(t, h, name); len(got) > 0 {
 					t.Errorf("%s has %v", name, got)
 				}
-				for _, id := range []string{"list_files", "read_file", "write_file", "looks", "weather"} {
+				for _, id := range []string{"list_files", "read_file", "write_file", "look", "weather"} {
 					call := object{"tool": id, "args": object{"path": "/a", "content": "x"}}
-					refused(t, h.Do("POST", "/api/agents/"+name+"/calls", call), 404, reeve.NotFound)
+					wantProblem(t, h.Do("POST", "/api/agents/"+name+"/calls", call), 404, reeve.NotFound)
 				}
 			}
 			h.Want(200, nil, "POST", "/api/agents/fresh/calls", object{"tool": "list_files", "args": object{}})
 			h.Stop()
-			h = w.start(t, tricks()...)
+			h = env.start(t, testTools()...)
 		}
 		h.Want(201, nil, "POST", "/api/agents/detached/tools", object{"tool_id": "list_files"})
 		h.Want(200, nil, "POST", "/api/agents/detached/calls", object{"tool": "list_files", "args": object{}})
 	})
 }
 
-// What a user writes without naming a session is that user's own. A session that several people name is theirs
-// together.
+// Calls without a session use a session of the user. A session with a name is shared by all users who name it.
 func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
 		id := h.Agent("clerk", "write_file", "read_file", "list_files", "scratchpad_write", "scratchpad_read").ID
-		ann, bob := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member)
-		again, boss := person(t, h, "ann", reeve.Member), person(t, h, "boss", reeve.Owner)
+		ann, bob := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "bob", reeve.Member)
+		again, boss := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "boss", reeve.Owner)
 		const calls = "/api/agents/clerk/calls"
-		ask := func(who []string, session, tool string, args object) (string, int) {
+		call := func(who []string, session, tool string, args object) (string, int) {
 			t.Helper()
 			r := h.Do("POST", calls, object{"tool": tool, "args": args, "session": session}, who...)
 			return string(r.Body), r.Status
@@ -145,17 +145,17 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 			t.Helper()
 			for tool, args := range map[string]object{"write_file": {"path": "/diary", "content": text},
 				"scratchpad_write": {"items": []string{text}}} {
-				if body, status := ask(who, session, tool, args); status != 200 {
+				if body, status := call(who, session, tool, args); status != 200 {
 					t.Fatalf("%s: %d %s", tool, status, body)
 				}
 			}
 		}
-		shows := func(who []string, session string) string {
+		readAll := func(who []string, session string) string {
 			t.Helper()
 			var all strings.Builder
 			for tool, args := range map[string]object{"read_file": {"path": "/diary"}, "list_files": {},
 				"scratchpad_read": {}} {
-				body, _ := ask(who, session, tool, args)
+				body, _ := call(who, session, tool, args)
 				all.WriteString(body)
 			}
 			all.Write(h.Do("GET", "/api/agents/clerk/messages?limit=500&session="+session, nil, who...).Body)
@@ -166,7 +166,7 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 		for name, c := range map[string]struct {
 			who     []string
 			session string
-			sees    string
+			visible string
 		}{
 			"the owner": {nil, "", "the owner's words"}, "the owner, by name": {nil, "default", "the owner's words"},
 			"ann": {ann, "", "the words of ann"}, "ann by another token": {again, "", "the words of ann"},
@@ -176,26 +176,25 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 			"bob, by the owner's": {bob, "default:owner", ""}, "another owner": {boss, "", ""},
 			"another owner, by name": {boss, "default", "the owner's words"},
 		} {
-			got := shows(c.who, c.session)
+			got := readAll(c.who, c.session)
 			for _, text := range []string{"the owner's words", "the words of ann"} {
-				if strings.Contains(got, text) != (text == c.sees) {
-					t.Errorf("%s: sees %q: %v: %s", name, text, text != c.sees, got)
+				if strings.Contains(got, text) != (text == c.visible) {
+					t.Errorf("%s: sees %q: %v: %s", name, text, text != c.visible, got)
 				}
 			}
 		}
 		for _, session := range []string{"default:ann", "default:", "default:nobody", "default:owner"} {
 			call := object{"tool": "list_files", "args": object{}, "session": session}
-			refused(t, h.Do("POST", calls, call, bob...), 404, reeve.NotFound)
-			refused(t, h.Do("POST", calls+"/batch", object{"calls": []any{call}}, bob...), 404, reeve.NotFound)
-			refused(t, h.Do("POST", calls+"/explain", call, bob...), 404, reeve.NotFound)
+			wantProblem(t, h.Do("POST", calls, call, bob...), 404, reeve.NotFound)
+			wantProblem(t, h.Do("POST", calls+"/batch", object{"calls": []any{call}}, bob...), 404, reeve.NotFound)
+			wantProblem(t, h.Do("POST", calls+"/explain", call, bob...), 404, reeve.NotFound)
 		}
 		write(ann, "team", "what the team shares")
-		if got := shows(bob, "team"); !strings.Contains(got, "what the team shares") {
+		if got := readAll(bob, "team"); !strings.Contains(got, "what the team shares") {
 			t.Errorf("bob does not see the shared session: %s", got)
 		}
-		thread := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).
-			Messages[0].ThreadID
-		if thread != id+":session:default" { // where it was when there was one for all
+		messages := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).Messages
+		if thread := messages[0].ThreadID; thread != id+":session:default" { // the name from before each user had a session
 			t.Errorf("the owner's default session is %s", thread)
 		}
 	})

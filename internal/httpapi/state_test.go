@@ -8,16 +8,16 @@ import (
 	"reeve/api"
 )
 
-// An agent's slots are typed, kept by revision, and what is others' is kept as it is.
+// The slots of an agent are typed and updated by revision. Extensions are stored unchanged.
 func TestL12_AgentState(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
 		a := h.Agent("coach")
 		at := "/api/agents/coach/state"
 		s := decode[reeve.AgentState](t, h.Want(200, nil, "GET", at, nil))
 		if s.AgentID != a.ID || s.Revision != 0 || s.Slots.SchemaVersion != 1 {
-			t.Fatalf("before anything: %+v", s)
+			t.Fatalf("initial state: %+v", s)
 		}
 		task := "task_" + strings.Repeat("0", 26)
 		const ours = `"org.example.gym":{"a":[12345678901234567890.10,{"x":null}],"b":"<&>"}`
@@ -47,24 +47,25 @@ func TestL12_AgentState(t *testing.T) {
 				`"}}`: "/slots/primary_goal",
 			`{"revision":1,"slots":{"extension":{"big":{"x":"` + strings.Repeat("x", 300<<10) + `"}}}}`: "/slots",
 		} {
-			refusedAt(t, h.Do("PUT", at, bad), path)
+			wantFieldError(t, h.Do("PUT", at, bad), path)
 		}
-		refused(t, h.Do("PUT", at, `{"revision":0,"slots":{}}`), 409, reeve.Stale)
-		refused(t, h.Do("PUT", at, `{"revision":7,"slots":{}}`), 409, reeve.Stale)
+		wantProblem(t, h.Do("PUT", at, `{"revision":0,"slots":{}}`), 409, reeve.Stale)
+		wantProblem(t, h.Do("PUT", at, `{"revision":7,"slots":{}}`), 409, reeve.Stale)
 		if after := h.Want(200, nil, "GET", at, nil).Body; string(after) != string(before) {
-			t.Errorf("refused changes changed it: %s", after)
+			t.Errorf("a refused update changed the state: %s", after)
 		}
-		h.Want(200, nil, "PUT", at, `{"revision":0,"slots":`+full+`}`) // the same again, by who lost the answer
+		// A client repeats the update after it lost the response.
+		h.Want(200, nil, "PUT", at, `{"revision":0,"slots":`+full+`}`)
 		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"lifecycle": "destroyed"})
-		refused(t, h.Do("PUT", at, `{"revision":1,"slots":{}}`), 409, reeve.Conflict)
+		wantProblem(t, h.Do("PUT", at, `{"revision":1,"slots":{}}`), 409, reeve.Conflict)
 	})
 }
 
-// A change of slots can be watched, and an agent's runtime says what it is doing.
-func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
+// A change of an agent's slots wakes a subscribed agent. The runtime of an agent reports its status.
+func TestL12_StateChangeWakesSubscriberAndRuntimeIsReported(t *testing.T) {
 	t.Parallel()
-	h := start(t, tricks()...)
-	coach, clerk := h.Agent("coach", "danger"), h.Agent("clerk")
+	h := startServer(t, testTools()...)
+	coach, clerk := h.Agent("coach", "erase"), h.Agent("clerk")
 	h.Want(201, nil, "POST", "/api/agents/clerk/subscriptions", object{"class": "id", "name": coach.ID})
 	h.Want(200, nil, "PUT", "/api/agents/coach/state", object{"revision": 0, "slots": object{"primary_goal": "x"}})
 	if l := decode[api.WakeList](t, h.Want(200, nil, "GET", "/api/agents/clerk/wakes", nil)); len(l.Wakes) != 1 {
@@ -76,27 +77,28 @@ func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	runtime := func(name string) reeve.AgentRuntime {
+	getRuntime := func(name string) reeve.AgentRuntime {
 		return decode[reeve.AgentRuntime](t, h.Want(200, nil, "GET", "/api/agents/"+name+"/runtime", nil))
 	}
-	if r := runtime("clerk"); r.Status != reeve.StatusQueued || r.Queued != 1 {
+	if r := getRuntime("clerk"); r.Status != reeve.StatusQueued || r.Queued != 1 {
 		t.Errorf("%+v", r)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/coach",
-		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger"}}}}})
+		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "erase"}}}}})
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	h.Settle(t.Context())
-	if r := runtime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {
+	if r := getRuntime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// What an agent's config says is checked when it is set, and not when it first runs.
-func TestL09_ConfigIsCheckedWhenItIsSet(t *testing.T) {
+// The config of an agent is checked when it is stored, before the agent runs.
+func TestL09_ConfigIsCheckedOnUpdate(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	h.Agent("coach")
-	good := `{"schema_version":1,"rehearsal":{"steps":[{"tool":"file_list","args":{"path":"/"},"delay_ms":5},{"fail":"no"}],"output":"x","notify":true},"extension":{"org.gym":{"n":1}}}`
+	good := `{"schema_version":1,"rehearsal":{"steps":[{"tool":"file_list","args":{"path":"/"},"delay_ms":5},{"fail":"no"}],` +
+		`"output":"x","notify":true},"extension":{"org.gym":{"n":1}}}`
 	h.Want(200, nil, "PATCH", "/api/agents/coach", `{"config":`+good+`}`)
 	for bad, path := range map[string]string{
 		`{"rehersal":{}}`:                                      "/config/rehersal",
@@ -116,11 +118,11 @@ func TestL09_ConfigIsCheckedWhenItIsSet(t *testing.T) {
 		`{"extension":{"org":1}}`:  "/config/extension/org",
 		`[]`:                       "/config",
 	} {
-		refusedAt(t, h.Do("PATCH", "/api/agents/coach", `{"config":`+bad+`}`), path)
-		refusedAt(t, h.Do("POST", "/api/agents", `{"name":"new","config":`+bad+`}`), path)
+		wantFieldError(t, h.Do("PATCH", "/api/agents/coach", `{"config":`+bad+`}`), path)
+		wantFieldError(t, h.Do("POST", "/api/agents", `{"name":"new","config":`+bad+`}`), path)
 	}
 	if a := decode[reeve.Agent](t, h.Want(200, nil, "GET", "/api/agents/coach", nil)); string(a.Config) != good {
 		t.Errorf("%s", a.Config)
 	}
-	refused(t, h.Do("GET", "/api/agents/new", nil), 404, reeve.NotFound)
+	wantProblem(t, h.Do("GET", "/api/agents/new", nil), 404, reeve.NotFound)
 }

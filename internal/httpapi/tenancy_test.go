@@ -14,47 +14,48 @@ import (
 	"reeve/reevetest"
 )
 
-// things names one thing of each kind.
-type things struct {
+// fixture has the ids of one entry of each kind.
+type fixture struct {
 	agent, tool, operation, unknown, undoable, approval, call, hash, token, secret, kind, subject string
-	journal                                                                                       journalThings
-	wakes                                                                                         wakeThings
-	proposal, refused, changeSet                                                                  string
-	talk                                                                                          talkThings
-	auto                                                                                          automationThings
-	mail                                                                                          mailThings
-	branch                                                                                        branchThings
+	journal                                                                                       journalFixture
+	wakes                                                                                         wakeFixture
+	proposal, rejected, changeSet                                                                 string
+	conversation                                                                                  conversationFixture
+	automation                                                                                    automationFixture
+	mail                                                                                          mailFixture
+	branch                                                                                        branchFixture
 }
 
-// nowhere names things that are not there.
-var nowhere = things{agent: "nobody", tool: "nothing", operation: "op_none", unknown: "op_none", undoable: "op_none",
+// missing has ids that do not exist.
+var missing = fixture{agent: "nobody", tool: "nothing", operation: "op_none", unknown: "op_none", undoable: "op_none",
 	approval: "apr_none", call: "msg_none",
 	hash: strings.Repeat("0", 64), token: "tok_none", secret: "NONE", kind: "robot", subject: "agent:nobody",
-	journal: noJournal, wakes: noWakes,
-	proposal: "prop_none", refused: "prop_none", changeSet: "cs_none", talk: noTalk, auto: noAutomation, mail: noMail,
-	branch: noBranch}
+	journal: missingJournal, wakes: missingWakes,
+	proposal: "prop_none", rejected: "prop_none", changeSet: "cs_none", conversation: missingConversation,
+	automation: missingAutomation, mail: missingMail,
+	branch: missingBranch}
 
-// sample is a request that is right in itself.
+// sample is a valid request.
 type sample struct {
-	path  string
-	body  any
-	names bool       // it names a thing, so that elsewhere it is not found
-	role  reeve.Role // the least that may
+	path       string
+	body       any
+	namesEntry bool       // the request names an entry, so it is not found in another workspace
+	role       reeve.Role // the lowest role that may send the request
 }
 
-// sampled leaves out operations that have no sample yet. TestI06_OtherWorkspacesAreInvisible names them.
-func sampled(operations []operation) []operation {
-	have := samples(nowhere)
+// filterSampled returns the operations that have a sample. TestI06_OtherWorkspacesAreInvisible fails for the others.
+func filterSampled(operations []operation) []operation {
+	have := samples(missing)
 	return slices.DeleteFunc(operations, func(o operation) bool { _, ok := have[o.id]; return !ok })
 }
 
-// samples has one request for every operation of the API. Whoever adds a route adds its sample here, and all sweeps
-// know it.
-func samples(x things) map[string]sample {
+// samples returns one request for every operation of the API, by operation id. Add a sample for each new route, so that
+// all sweeps cover it.
+func samples(x fixture) map[string]sample {
 	agent := "/api/agents/" + x.agent
-	w := weather(nil)
+	w := weatherTool(nil)
 	w["id"] = x.tool
-	call := object{"tool": "looks", "args": object{}}
+	call := object{"tool": "look", "args": object{}}
 	all := map[string]sample{
 		"listTools":      {"/api/tools", nil, false, reeve.Viewer},
 		"createTool":     {"/api/tools", w, false, reeve.Member},
@@ -68,7 +69,7 @@ func samples(x things) map[string]sample {
 		"deleteAgent":    {agent, nil, true, reeve.Member},
 		"listAgentTools": {agent + "/tools", nil, true, reeve.Viewer},
 		"attachTool":     {agent + "/tools", object{"tool_id": "file_read"}, true, reeve.Member},
-		"detachTool":     {agent + "/tools/looks", nil, true, reeve.Member},
+		"detachTool":     {agent + "/tools/look", nil, true, reeve.Member},
 		"listMessages":   {agent + "/messages", nil, true, reeve.Viewer},
 		"call":           {agent + "/calls", call, true, reeve.Member},
 		"callAll":        {agent + "/calls/batch", object{"calls": []any{call}}, true, reeve.Member},
@@ -89,8 +90,8 @@ func samples(x things) map[string]sample {
 		"listProposals":   {"/api/proposals", nil, false, reeve.Viewer},
 		"getProposal":     {"/api/proposals/" + x.proposal, nil, true, reeve.Viewer},
 		"acceptProposal":  {"/api/proposals/" + x.proposal + "/accept", object{}, true, reeve.Member},
-		"rejectProposal":  {"/api/proposals/" + x.refused + "/reject", object{"comment": "no"}, true, reeve.Member},
-		"reopenProposal":  {"/api/proposals/" + x.refused + "/reopen", nil, true, reeve.Member},
+		"rejectProposal":  {"/api/proposals/" + x.rejected + "/reject", object{"comment": "no"}, true, reeve.Member},
+		"reopenProposal":  {"/api/proposals/" + x.rejected + "/reopen", nil, true, reeve.Member},
 		"listChangeSets":  {"/api/change-sets", nil, false, reeve.Viewer},
 		"getChangeSet":    {"/api/change-sets/" + x.changeSet, nil, true, reeve.Viewer},
 		"acceptChangeSet": {"/api/change-sets/" + x.changeSet + "/accept", object{}, true, reeve.Member},
@@ -120,165 +121,166 @@ func samples(x things) map[string]sample {
 	}
 	maps.Copy(all, x.journal.samples())
 	maps.Copy(all, x.wakes.samples(x.agent))
-	maps.Copy(all, x.talk.samples(x.agent, x.operation))
-	maps.Copy(all, x.auto.samples(x.kind))
+	maps.Copy(all, x.conversation.samples(x.agent, x.operation))
+	maps.Copy(all, x.automation.samples(x.kind))
 	maps.Copy(all, x.mail.samples())
 	maps.Copy(all, x.branch.samples(x.kind))
 	return all
 }
 
-// furnish gives the workspace default one thing of each kind.
-func furnish(t *testing.T, h *reevetest.Host) things {
+// createFixture creates one entry of each kind in the default workspace.
+func createFixture(t *testing.T, h *reevetest.Host) fixture {
 	t.Helper()
-	x := things{tool: "alphas", secret: "ALPHA", kind: "alphakind"}
-	x.agent = h.Agent("alpha", "sends", "danger", "loses", "looks", "shouts", "write_file").ID
+	x := fixture{tool: "alphas", secret: "ALPHA", kind: "alphakind"}
+	x.agent = h.Agent("alpha", "send", "erase", "lose_outcome", "look", "long_output", "write_file").ID
 	x.subject = "agent:" + x.agent
-	define(t, h, object{"id": x.tool, "description": "What only alpha has, in many words."})
+	defineTool(t, h, object{"id": x.tool, "description": "A tool that only alpha has, with a long description."})
 	h.Want(200, nil, "PUT", "/api/profiles/"+x.kind, object{"capabilities": []string{"alpha.cap"}})
 	h.Want(200, nil, "PUT", "/api/budgets/"+x.subject, object{"limit": object{"calls": 1000}})
 	h.Want(204, nil, "PUT", "/api/secrets/"+x.secret, object{"value": "alpha's own value"})
 	x.token = decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens",
 		object{"name": "alpha-token", "role": "viewer"})).ID
 
-	done := h.Call(x.agent, "sends", object{"to": "alpha"}, "Idempotency-Key", "k")
+	done := h.Call(x.agent, "send", object{"to": "alpha"}, "Idempotency-Key", "k")
 	x.operation, x.undoable, x.call = done.OperationID, done.OperationID, done.CallID
-	x.approval = h.Call(x.agent, "danger", object{}).ApprovalID
-	x.unknown = h.Call(x.agent, "loses", object{}).OperationID
+	x.approval = h.Call(x.agent, "erase", object{}).ApprovalID
+	x.unknown = h.Call(x.agent, "lose_outcome", object{}).OperationID
 	h.Want(200, nil, "PATCH", "/api/agents/"+x.agent,
 		object{"policy": object{"tools": object{"write_file": "propose"}}})
-	propose := func(session string) reeve.Proposal { // each in a change set of its own
+	propose := func(session string) reeve.Proposal { // each session has its own change set
 		write := object{"tool": "write_file", "session": session, "args": object{"path": "/" + session,
 			"content": "alpha's"}}
 		id := decode[reeve.Result](t, h.Want(202, nil, "POST", "/api/agents/"+x.agent+"/calls", write)).ProposalID
 		return decode[reeve.Proposal](t, h.Want(200, nil, "GET", "/api/proposals/"+id, nil))
 	}
-	x.proposal, x.refused, x.changeSet = propose("a").ID, propose("b").ID, propose("c").SetID
-	x.hash = h.Call(x.agent, "shouts", object{}).Hash
-	x.journal = furnishJournal(h)
-	x.wakes = furnishWakes(t, h, x.agent)
-	x.talk = furnishTalk(t, h, x.agent)
-	x.auto = furnishAutomation(t, h)
-	x.mail = furnishMail(t, h)
-	x.branch = furnishBranch(t, h)
+	x.proposal, x.rejected, x.changeSet = propose("a").ID, propose("b").ID, propose("c").SetID
+	x.hash = h.Call(x.agent, "long_output", object{}).Hash
+	x.journal = createJournalFixture(h)
+	x.wakes = createWakeFixture(t, h, x.agent)
+	x.conversation = createConversationFixture(t, h, x.agent)
+	x.automation = createAutomationFixture(t, h)
+	x.mail = createMailFixture(t, h)
+	x.branch = createBranchFixture(t, h)
 	for what, id := range map[string]string{"operation": x.operation, "approval": x.approval, "unknown": x.unknown,
 		"hash": x.hash, "proposal": x.proposal} {
 		if id == "" {
-			t.Fatalf("no %s was made", what)
+			t.Fatalf("no %s was created", what)
 		}
 	}
 	return x
 }
 
-// blot hides the names of things in a text.
-func (x things) blot(s string) string {
-	for _, id := range []string{x.proposal, x.refused, x.changeSet, x.subject, x.agent, x.tool, x.operation, x.unknown,
+// mask replaces the ids of the fixture in a text.
+func (x fixture) mask(s string) string {
+	for _, id := range []string{x.proposal, x.rejected, x.changeSet, x.subject, x.agent, x.tool, x.operation, x.unknown,
 		x.approval, x.call, x.hash, x.token, x.secret, x.kind} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
-	return x.branch.blot(x.mail.blot(x.auto.blot(x.talk.blot(x.wakes.blot(x.journal.blot(s))))))
+	return x.branch.mask(x.mail.mask(x.automation.mask(x.conversation.mask(x.wakes.mask(x.journal.mask(s))))))
 }
 
-// request sends a sample.
-func (s sample) request(h *reevetest.Host, method string, headers ...string) reevetest.Reply {
+// send sends the request.
+func (s sample) send(h *reevetest.Host, method string, headers ...string) reevetest.Reply {
 	return h.Do(method, s.path, s.body, headers...)
 }
 
 func TestI06_OtherWorkspacesAreInvisible(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
 		h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
-		x := furnish(t, h)
-		alpha, beta := as(token(t, h, reeve.Owner, "default")), token(t, h, reeve.Owner, "beta")
-		in := as(beta, "beta")
-		theirs, none := samples(x), samples(nowhere)
-		before := picture(t, h, alpha...)
-		for _, o := range document(t, h).operations() {
+		x := createFixture(t, h)
+		alpha, beta := withToken(createToken(t, h, reeve.Owner, "default")), createToken(t, h, reeve.Owner, "beta")
+		in := withToken(beta, "beta")
+		theirs, none := samples(x), samples(missing)
+		before := takeSnapshot(t, h, alpha...)
+		for _, o := range loadOpenAPI(t, h).operations() {
 			if _, ok := theirs[o.id]; !ok {
 				t.Errorf("no sample for %s %s (%s): add one to samples", o.method, o.path, o.id)
 			}
 		}
-		operations := sampled(document(t, h).operations())
-		for _, o := range operations { // what names a thing: it is not there, in the very words for one that never was
+		operations := filterSampled(loadOpenAPI(t, h).operations())
+		// A request for an entry of another workspace fails exactly as for one that does not exist.
+		for _, o := range operations {
 			s := theirs[o.id]
-			// its token is of no use in the other workspace
-			refused(t, s.request(h, o.method, as(beta)...), 403, reeve.Forbidden)
-			refused(t, s.request(h, o.method, as(beta, "nowhere")...), 403, reeve.Forbidden)
-			if !s.names {
+			// The token is not valid in the other workspace.
+			wantProblem(t, s.send(h, o.method, withToken(beta)...), 403, reeve.Forbidden)
+			wantProblem(t, s.send(h, o.method, withToken(beta, "nowhere")...), 403, reeve.Forbidden)
+			if !s.namesEntry {
 				continue
 			}
-			p := refused(t, s.request(h, o.method, in...), 404, reeve.NotFound)
-			q := refused(t, none[o.id].request(h, o.method, in...), 404, reeve.NotFound)
-			if x.blot(p.Detail) != nowhere.blot(q.Detail) || p.Hint != q.Hint {
-				t.Errorf("%s: %q is not as %q", o.id, p.Detail, q.Detail)
+			p := wantProblem(t, s.send(h, o.method, in...), 404, reeve.NotFound)
+			q := wantProblem(t, none[o.id].send(h, o.method, in...), 404, reeve.NotFound)
+			if x.mask(p.Detail) != missing.mask(q.Detail) || p.Hint != q.Hint {
+				t.Errorf("%s: detail %q differs from %q", o.id, p.Detail, q.Detail)
 			}
 		}
-		for _, o := range operations { // the rest does what it does, in its own workspace
+		for _, o := range operations { // the other requests work in their own workspace
 			s := theirs[o.id]
-			if s.names {
+			if s.namesEntry {
 				continue
 			}
-			r := s.request(h, o.method, in...)
+			r := s.send(h, o.method, in...)
 			if o.id == "backup" || o.id == "createWorkspace" || o.id == "createProject" {
-				refused(t, r, 403, reeve.Forbidden) // it concerns the whole server
+				wantProblem(t, r, 403, reeve.Forbidden) // needs a server token
 				continue
 			}
 			if r.Status >= 300 {
 				t.Errorf("%s in its own workspace: %d %s", o.id, r.Status, r.Body)
 			}
 			for _, word := range []string{x.agent, x.operation, x.unknown, x.approval, x.call, x.hash, x.token,
-				x.proposal, x.refused, x.changeSet, "alpha's", "alpha-token", "alpha.cap", "only alpha",
+				x.proposal, x.rejected, x.changeSet, "alpha's", "alpha-token", "alpha.cap", "only alpha",
 				`"id":"default"`, `_id":"default"`, `["default"`, `"default"]`} {
 				if strings.Contains(string(r.Body), word) {
 					t.Errorf("%s shows %q: %s", o.id, word, r.Body)
 				}
 			}
 		}
-		unchanged(t, before, picture(t, h, alpha...))
+		wantUnchanged(t, before, takeSnapshot(t, h, alpha...))
 
-		// The same key, run and session in both are two of each.
+		// The same key, run and session in two workspaces are independent.
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "alpha"}, in...)
-		for _, id := range []string{"sends", "danger", "looks"} {
+		for _, id := range []string{"send", "erase", "look"} {
 			h.Want(201, nil, "POST", "/api/agents/alpha/tools", object{"tool_id": id}, in...)
 		}
 		mine := decode[reeve.Result](t, h.Want(200, nil, "POST", "/api/agents/alpha/calls",
-			object{"tool": "sends", "args": object{"to": "alpha"}}, append(in, "Idempotency-Key", "k")...))
+			object{"tool": "send", "args": object{"to": "alpha"}}, append(in, "Idempotency-Key", "k")...))
 		if mine.Replayed || mine.OperationID == x.operation {
-			t.Errorf("a key of another workspace counted: %+v", mine)
+			t.Errorf("key of another workspace was used: %+v", mine)
 		}
-		h.Want(202, nil, "POST", "/api/agents/alpha/calls", object{"tool": "danger", "run": "nightly"})
-		h.Want(200, nil, "POST", "/api/agents/alpha/calls", object{"tool": "sends", "args": object{}, "run": "nightly"},
+		h.Want(202, nil, "POST", "/api/agents/alpha/calls", object{"tool": "erase", "run": "nightly"})
+		h.Want(200, nil, "POST", "/api/agents/alpha/calls", object{"tool": "send", "args": object{}, "run": "nightly"},
 			in...)
 	})
 }
 
 func TestI06_Roles(t *testing.T) {
 	t.Parallel()
-	h := start(t, tricks()...)
-	operations := sampled(document(t, h).operations())
-	all := samples(nowhere)
+	h := startServer(t, testTools()...)
+	operations := filterSampled(loadOpenAPI(t, h).operations())
+	all := samples(missing)
 	allowed := 0
 	for _, role := range reeve.Roles() {
-		mine := token(t, h, role)
+		mine := createToken(t, h, role)
 		for _, o := range operations {
 			s := all[o.id]
 			if role == reeve.Viewer && s.role == reeve.Viewer && o.method != "GET" && o.id != "judge" {
 				t.Errorf("%s %s: a viewer may change something", o.method, o.path)
 			}
-			r := s.request(h, o.method, as(mine)...)
+			r := s.send(h, o.method, withToken(mine)...)
 			if !role.Allows(s.role) {
-				if p := refused(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, string(s.role)) {
+				if p := wantProblem(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, string(s.role)) {
 					t.Errorf("%s as %s: hint %q", o.id, role, p.Hint)
 				}
-				if s.body != nil { // who may not is not told what a request should be like
+				if s.body != nil { // the role is checked before the body
 					s.body = object{"no such field": []int{}}
-					refused(t, s.request(h, o.method, as(mine)...), 403, reeve.Forbidden)
+					wantProblem(t, s.send(h, o.method, withToken(mine)...), 403, reeve.Forbidden)
 				}
 				continue
 			}
-			// they concern the whole server
+			// These operations need a server token.
 			if slices.Contains([]string{"backup", "createWorkspace", "createProject"}, o.id) {
-				if p := refused(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, "owner.token") {
+				if p := wantProblem(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, "owner.token") {
 					t.Errorf("%s as %s: hint %q", o.id, role, p.Hint)
 				}
 				continue
@@ -289,29 +291,29 @@ func TestI06_Roles(t *testing.T) {
 		}
 	}
 	if allowed < len(all) {
-		t.Errorf("only %d requests were let through", allowed)
+		t.Errorf("only %d requests were allowed", allowed)
 	}
 }
 
 func TestI06_InvalidTokens(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	good := token(t, h, reeve.Member)
+	h := startServer(t)
+	good := createToken(t, h, reeve.Member)
 	var made api.NewToken
 	h.Want(201, &made, "POST", "/api/tokens", object{"name": "soon gone", "role": "member"})
-	h.Want(200, nil, "GET", "/api/agents", nil, as(made.Token)...)
+	h.Want(200, nil, "GET", "/api/agents", nil, withToken(made.Token)...)
 	h.Want(204, nil, "DELETE", "/api/tokens/"+made.ID, nil)
-	refused(t, h.Do("DELETE", "/api/tokens/"+made.ID, nil), 404, reeve.NotFound)
+	wantProblem(t, h.Do("DELETE", "/api/tokens/"+made.ID, nil), 404, reeve.NotFound)
 	var brief api.NewToken
-	h.Want(201, &brief, "POST", "/api/tokens", object{"name": "brief", "role": "member", "expires_at": reeve.Now().
-		Add(200 * time.Millisecond)})
+	h.Want(201, &brief, "POST", "/api/tokens", object{"name": "brief", "role": "member",
+		"expires_at": reeve.Now().Add(200 * time.Millisecond)})
 	zoned := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "zoned", "role": "member",
 		"expires_at": "9998-12-31T23:59:59-23:59"}))
 	if got := zoned.ExpiresAt.Format(time.RFC3339); got != "9999-01-01T23:58:59Z" {
-		t.Errorf("it expires at %s", got)
+		t.Errorf("token expires at %s", got)
 	}
-	h.Want(200, nil, "GET", "/api/agents", nil, as(zoned.Token)...)
-	for h.Do("GET", "/api/agents", nil, as(brief.Token)...).Status == 200 { // until it has expired
+	h.Want(200, nil, "GET", "/api/agents", nil, withToken(zoned.Token)...)
+	for h.Do("GET", "/api/agents", nil, withToken(brief.Token)...).Status == 200 { // until the token has expired
 	}
 	bad := map[string]string{"revoked": made.Token, "expired": brief.Token, "nothing": "x", "prefix only": "reeve_",
 		"no secret": "reeve_" + made.ID, "empty secret": "reeve_" + made.ID + "_",
@@ -322,54 +324,54 @@ func TestI06_InvalidTokens(t *testing.T) {
 	for name, text := range bad {
 		for _, method := range []string{"GET", "POST"} {
 			r := h.Do(method, "/api/agents", object{"name": "x"}, "Authorization", "Bearer "+text)
-			if p := refused(t, r, 401, reeve.Unauthenticated); strings.Contains(string(r.Body), text) &&
+			if p := wantProblem(t, r, 401, reeve.Unauthenticated); strings.Contains(string(r.Body), text) &&
 				len(text) > 10 {
-				t.Errorf("%s: the token is in the answer: %+v", name, p)
+				t.Errorf("%s: response contains the token: %+v", name, p)
 			}
 		}
 	}
 	for _, header := range []string{"", "Basic " + good, good, "bearer", "Bearer", "Bearer "} {
-		refused(t, h.Do("GET", "/api/agents", nil, "Authorization", header), 401, reeve.Unauthenticated)
+		wantProblem(t, h.Do("GET", "/api/agents", nil, "Authorization", header), 401, reeve.Unauthenticated)
 	}
-	h.Want(200, nil, "GET", "/api/agents", nil, as(good)...)
+	h.Want(200, nil, "GET", "/api/agents", nil, withToken(good)...)
 	if b, _ := json.Marshal(decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil))); strings.Contains(
 		string(b), good) || strings.Contains(string(b), "hash") {
-		t.Errorf("the list of tokens shows too much: %s", b)
+		t.Errorf("list of tokens shows a token or hash: %s", b)
 	}
-	refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "late", "role": "member",
+	wantFieldError(t, h.Do("POST", "/api/tokens", object{"name": "late", "role": "member",
 		"expires_at": "2001-01-01T00:00:00Z"}), "/expires_at")
 	before := len(decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens)
-	// could not be shown again
+	// These times cannot be formatted or are invalid.
 	for _, at := range []string{"2030-01-01T00:00:00+24:00", "2030-01-01T00:00:00-24:00", "2030-01-01T00:00:00+12:60",
 		"9999-12-31T23:59:59-23:00", "9999-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "0000-01-01T00:00:00Z",
 		"2030-01-01", ""} {
-		refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "odd", "role": "member", "expires_at": at}),
+		wantFieldError(t, h.Do("POST", "/api/tokens", object{"name": "odd", "role": "member", "expires_at": at}),
 			"/expires_at")
 	}
 	if list := decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens; len(list) != before {
-		t.Errorf("there were %d tokens, and are %+v", before, list)
+		t.Errorf("want %d tokens, got %+v", before, list)
 	}
-	refused(t, h.Do("POST", "/api/tokens", object{"name": "far", "role": "member",
+	wantProblem(t, h.Do("POST", "/api/tokens", object{"name": "far", "role": "member",
 		"workspaces": []string{"elsewhere"}}), 403, reeve.Forbidden)
 }
 
-// A token of two workspaces is not one workspace's to end, and does not show it the other.
+// The owner of one workspace cannot revoke a token of two workspaces, and does not see the other workspace.
 func TestI06_TokensOfSeveralWorkspaces(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
-	beta := token(t, h, reeve.Owner, "beta")
+	beta := createToken(t, h, reeve.Owner, "beta")
 	both := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "both", "role": "member",
 		"workspaces": []string{"default", "beta"}}))
-	for _, v := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil, as(beta, "beta")...)).
-		Tokens {
+	visible := decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil, withToken(beta, "beta")...))
+	for _, v := range visible.Tokens {
 		if fmt.Sprint(v.Workspaces) != "[beta]" {
-			t.Errorf("the token %s shows %v", v.Name, v.Workspaces)
+			t.Errorf("token %s lists workspaces %v", v.Name, v.Workspaces)
 		}
 	}
-	refused(t, h.Do("DELETE", "/api/tokens/"+both.ID, nil, as(beta, "beta")...), 403, reeve.Forbidden)
-	h.Want(200, nil, "GET", "/api/agents", nil, as(both.Token, "beta")...)
-	h.Want(200, nil, "GET", "/api/agents", nil, as(both.Token, "default")...)
+	wantProblem(t, h.Do("DELETE", "/api/tokens/"+both.ID, nil, withToken(beta, "beta")...), 403, reeve.Forbidden)
+	h.Want(200, nil, "GET", "/api/agents", nil, withToken(both.Token, "beta")...)
+	h.Want(200, nil, "GET", "/api/agents", nil, withToken(both.Token, "default")...)
 	h.Want(204, nil, "DELETE", "/api/tokens/"+both.ID, nil)
-	refused(t, h.Do("GET", "/api/agents", nil, as(both.Token, "beta")...), 401, reeve.Unauthenticated)
+	wantProblem(t, h.Do("GET", "/api/agents", nil, withToken(both.Token, "beta")...), 401, reeve.Unauthenticated)
 }

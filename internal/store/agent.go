@@ -143,8 +143,7 @@ func (t AgentsTx) DeleteAgent(ctx context.Context, workspace, id string) error {
 		return err
 	}
 	return firstError(t.tx.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id),
-		t.tx.Queue().
-			recordTimersGone(ctx, workspace, timers))
+		t.tx.Queue().recordTimersGone(ctx, workspace, timers))
 }
 
 // Attachment is a tool that is attached to an agent, with the agent's settings for it.

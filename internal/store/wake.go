@@ -245,8 +245,8 @@ func (t QueueTx) applyAgentState(ctx context.Context, a reeve.Agent) error {
 		}
 		return nil
 	}
-	if err := firstError(t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"), t.tx.Runs().
-		SkipRetries(ctx, a.WorkspaceID, a.ID, "the agent is destroyed")); err != nil {
+	if err := firstError(t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"),
+		t.tx.Runs().SkipRetries(ctx, a.WorkspaceID, a.ID, "the agent is destroyed")); err != nil {
 		return err
 	}
 	timers, err := t.openTimerTokens(ctx, a.WorkspaceID, a.ID)

@@ -30,9 +30,9 @@ var secretKey = strings.Repeat("ab", 32)
 
 type object = map[string]any
 
-func TestDatabasesOfEarlierVersionsOpenAndGoOn(t *testing.T) {
+func TestEarlierDatabasesCanBeUpgraded(t *testing.T) {
 	if *keep {
-		keepDatabases(t)
+		writeBackups(t)
 	}
 	files, err := filepath.Glob("testdata/*.backup")
 	if err != nil || len(files) < 2 {
@@ -41,18 +41,18 @@ func TestDatabasesOfEarlierVersionsOpenAndGoOn(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".backup"), func(t *testing.T) {
 			t.Parallel()
-			check(t, open(t, file))
+			checkContents(t, restoreAndStart(t, file))
 		})
 	}
 }
 
-// keepDatabases writes a backup of each engine.
-func keepDatabases(t *testing.T) {
+// writeBackups writes a backup of each engine.
+func writeBackups(t *testing.T) {
 	for name, database := range map[string]string{"sqlite": "", "postgres": storetest.PostgresURL(t)} {
 		cfg := config(t)
 		cfg.Database = database
 		h := reevetest.StartWith(t, cfg)
-		fill(t, h)
+		fillDatabase(t, h)
 		file := filepath.Join("testdata", "v"+version+"-"+name+".backup")
 		if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
@@ -69,8 +69,8 @@ func config(t *testing.T) host.Config {
 	return host.Config{Dir: t.TempDir(), SecretKey: secretKey}
 }
 
-// fill puts rows of every kind that a user would miss into a database, through the API.
-func fill(t *testing.T, h *reevetest.Host) {
+// fillDatabase puts rows of every kind that a user would miss into a database, through the API.
+func fillDatabase(t *testing.T, h *reevetest.Host) {
 	if _, err := h.InstallSample(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +100,8 @@ func fill(t *testing.T, h *reevetest.Host) {
 	h.Settle(t.Context())
 }
 
-// open restores a backup as an operator does and starts a server on it.
-func open(t *testing.T, file string) *reevetest.Host {
+// restoreAndStart restores a backup as an operator does and starts a server on it.
+func restoreAndStart(t *testing.T, file string) *reevetest.Host {
 	t.Helper()
 	cfg := config(t)
 	if strings.HasSuffix(file, "-postgres.backup") {
@@ -124,8 +124,8 @@ func open(t *testing.T, file string) *reevetest.Host {
 	return h
 }
 
-// check reads what fill wrote and finishes what fill left open.
-func check(t *testing.T, h *reevetest.Host) {
+// checkContents reads the rows that fillDatabase wrote, and finishes the work that it left open.
+func checkContents(t *testing.T, h *reevetest.Host) {
 	var report api.DoctorReport
 	h.Want(http.StatusOK, &report, "GET", "/api/doctor", nil)
 	for _, part := range report.Checks {
@@ -145,7 +145,7 @@ func check(t *testing.T, h *reevetest.Host) {
 	again := items
 	h.Want(http.StatusOK, &again, "GET", "/api/automations/triage/items", nil)
 	if items.Total == 0 || again.Total != items.Total {
-		t.Errorf("a run after the upgrade made %d items of %d", again.Total, items.Total)
+		t.Errorf("%d items after another run, want %d", again.Total, items.Total)
 	}
 
 	var operations api.OperationList
@@ -153,7 +153,7 @@ func check(t *testing.T, h *reevetest.Host) {
 	repeated := h.Call("clerk", "file_write",
 		object{"path": "/shared/done.txt", "content": "written before the upgrade"}, "Idempotency-Key", "done")
 	if !repeated.Replayed {
-		t.Errorf("a call from before the upgrade is made again: %+v", repeated)
+		t.Errorf("a call from before the upgrade is not replayed: %+v", repeated)
 	}
 	for _, o := range operations.Operations {
 		var x reeve.Explanation

@@ -9,12 +9,10 @@ func stem(w string) string {
 		return w
 	}
 	s := stemmer(w)
-	s = s.trimPlural().trimPast().replaceFinalY().
-		replaceSuffix(0, "ational", "ate", "tional", "tion", "enci", "ence", "anci", "ance", "izer", "ize", "bli",
-			"ble", "alli",
-			"al", "entli", "ent", "eli", "e", "ousli", "ous", "ization", "ize",
-			"ation", "ate", "ator", "ate", "alism", "al", "iveness", "ive", "fulness", "ful", "ousness", "ous", "aliti",
-			"al", "iviti", "ive", "biliti", "ble", "logi", "log").
+	s = s.trimPlural().trimPast().replaceFinalY().replaceSuffix(0, "ational", "ate", "tional", "tion", "enci", "ence",
+		"anci", "ance", "izer", "ize", "bli", "ble", "alli", "al", "entli", "ent", "eli", "e", "ousli", "ous",
+		"ization", "ize", "ation", "ate", "ator", "ate", "alism", "al", "iveness", "ive", "fulness", "ful", "ousness",
+		"ous", "aliti", "al", "iviti", "ive", "biliti", "ble", "logi", "log").
 		replaceSuffix(0, "icate", "ic", "ative", "", "alize", "al", "iciti", "ic", "ical", "ic", "ful", "", "ness", "").
 		trimSuffix()
 	return string(s.trimFinal())

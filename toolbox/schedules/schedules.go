@@ -191,10 +191,9 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (map[string]any, error
 	var list []reeve.Timer
 	total := 0
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		list, total, err = s.Queue().
-			ListTimers(ctx, inv.Workspace, store.TimerFilter{User: user, Name: in.Name, Kind: in.CadenceType,
-				State:  reeve.TimerState(in.Status),
-				Notify: reeve.Notify(in.Notification), Offset: in.Offset, Limit: in.Limit})
+		list, total, err = s.Queue().ListTimers(ctx, inv.Workspace, store.TimerFilter{User: user, Name: in.Name,
+			Kind: in.CadenceType, State: reeve.TimerState(in.Status), Notify: reeve.Notify(in.Notification),
+			Offset: in.Offset, Limit: in.Limit})
 		return err
 	})
 	if err != nil {

@@ -86,6 +86,6 @@ func (p *Pack) clear(ctx context.Context, _ noArgs) (map[string]any, error) {
 		return nil, err
 	}
 	inv.Emit(reeve.SemanticKey, "SCRATCHPAD")
-	return map[string]any{"cleared": true, "message": "The scratchpad is empty."}, tx.Chat().
-		PutScratchpad(ctx, inv.Workspace, inv.Session, nil)
+	return map[string]any{"cleared": true, "message": "The scratchpad is empty."},
+		tx.Chat().PutScratchpad(ctx, inv.Workspace, inv.Session, nil)
 }

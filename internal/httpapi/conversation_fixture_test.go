@@ -8,13 +8,13 @@ import (
 	"reeve/reevetest"
 )
 
-// talkThings names one thing of each kind that has to do with talking.
-type talkThings struct{ conversation, turn, note string }
+// conversationFixture has the ids of a conversation, a turn and a note.
+type conversationFixture struct{ conversation, turn, note string }
 
-var noTalk = talkThings{conversation: "conv_none", turn: "run_none", note: "note_none"}
+var missingConversation = conversationFixture{conversation: "conv_none", turn: "run_none", note: "note_none"}
 
-// furnishTalk makes a conversation with a turn that waits.
-func furnishTalk(t *testing.T, h *reevetest.Host, agent string) (x talkThings) {
+// createConversationFixture creates a conversation with a waiting turn, and a note.
+func createConversationFixture(t *testing.T, h *reevetest.Host, agent string) (x conversationFixture) {
 	t.Helper()
 	x.conversation = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
 		object{"agent": agent, "title": "alpha's"})).ID
@@ -25,11 +25,11 @@ func furnishTalk(t *testing.T, h *reevetest.Host, agent string) (x talkThings) {
 	return x
 }
 
-func (x talkThings) blot(s string) string {
+func (x conversationFixture) mask(s string) string {
 	return strings.NewReplacer(x.conversation, "#", x.turn, "#", x.note, "#").Replace(s)
 }
 
-func (x talkThings) samples(agentID, operation string) map[string]sample {
+func (x conversationFixture) samples(agentID, operation string) map[string]sample {
 	at, turn := "/api/conversations/"+x.conversation, "/api/turns/"+x.turn
 	return map[string]sample{
 		"listConversations":  {"/api/conversations", nil, false, reeve.Viewer},
@@ -39,9 +39,9 @@ func (x talkThings) samples(agentID, operation string) map[string]sample {
 		"createConversation": {"/api/conversations", object{"agent": agentID}, true, reeve.Member},
 		"getConversation":    {at, nil, true, reeve.Viewer},
 		"updateConversation": {at, object{"title": "other"}, true, reeve.Member},
-		"addParticipant": {at + "/participants", object{"kind": "user", "id": "somebody"}, true,
+		"addParticipant": {at + "/participants", object{"kind": "user", "id": "carol"}, true,
 			reeve.Member},
-		"removeParticipant":        {at + "/participants/somebody", nil, true, reeve.Member},
+		"removeParticipant":        {at + "/participants/carol", nil, true, reeve.Member},
 		"listConversationMessages": {at + "/messages", nil, true, reeve.Viewer},
 		"listFrames":               {at + "/frames", nil, true, reeve.Viewer},
 		"getMedia":                 {at + "/media/" + strings.Repeat("0", 64), nil, true, reeve.Viewer},

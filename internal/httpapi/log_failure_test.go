@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// What goes wrong in the server while somebody waits for a turn is in its log, a database that is away too. That the
-// server stops is not: its code is the same.
+// Server failures while a client waits for a turn are logged, including an unavailable database. A stopping server is
+// not logged, although its error has the same code.
 func TestW23_FailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{
@@ -17,11 +17,11 @@ func TestW23_FailuresAreLogged(t *testing.T) {
 		reeve.Errorf(reeve.NotFound, "no such agent"):                     0,
 		errStopping: 0,
 	} {
-		noted := 0
-		logServerFailure(context.WithValue(t.Context(), requestKey, request{log: func(string, ...any) { noted++ }}),
+		logged := 0
+		logServerFailure(context.WithValue(t.Context(), requestKey, request{log: func(string, ...any) { logged++ }}),
 			err)
-		if noted != want {
-			t.Errorf("%v was noted %d times", err, noted)
+		if logged != want {
+			t.Errorf("%v was logged %d times", err, logged)
 		}
 	}
 }

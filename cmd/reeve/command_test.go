@@ -40,8 +40,8 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// command runs a command against a server and returns the exit code.
-func command(t *testing.T, h *reevetest.Host, out, errs io.Writer, args ...string) int {
+// execCommand runs a command against a server and returns the exit code.
+func execCommand(t *testing.T, h *reevetest.Host, out, errs io.Writer, args ...string) int {
 	t.Helper()
 	home := t.TempDir()
 	return run(t.Context(), append(args, "--url", h.URL), environment{in: strings.NewReader(""), out: out, err: errs,
@@ -49,9 +49,9 @@ func command(t *testing.T, h *reevetest.Host, out, errs io.Writer, args ...strin
 		home: func() (string, error) { return home, nil }})
 }
 
-// TestI07_TheConfigOfAnAgentReachesTheSearch checks that "reeve mail search" uses the agent's default_limit without
+// TestI07_MailSearchUsesDefaultLimit checks that "reeve mail search" uses the agent's default_limit without
 // --limit, and rejects an invalid --limit. Other agents have their own default_limit.
-func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
+func TestI07_MailSearchUsesDefaultLimit(t *testing.T) {
 	h := reevetest.Start(t)
 	if _, err := h.InstallSampleMail(t.Context(), "default"); err != nil {
 		t.Fatal(err)
@@ -59,9 +59,9 @@ func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 	h.Agent("plain", "email_search")
 	h.Agent("eager")
 	attach := func(config string) (code int, errs string) {
-		var out, wrong output
-		code = command(t, h, &out, &wrong, "agents", "attach", "eager", "email_search", "--config", config)
-		return code, wrong.String()
+		var out, stderr output
+		code = execCommand(t, h, &out, &stderr, "agents", "attach", "eager", "email_search", "--config", config)
+		return code, stderr.String()
 	}
 	for _, bad := range []string{"0", "-1", "51", `"x"`} {
 		if code, errs := attach(`{"default_limit":` + bad + `}`); code == 0 ||
@@ -73,16 +73,17 @@ func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 		t.Fatal(errs)
 	}
 	search := func(agent string, more ...string) (found, code int, errs string) {
-		var out, wrong output
-		code = command(t, h, &out, &wrong, append([]string{"mail", "search", "fernhill", "--agent", agent, "--json"},
-			more...)...)
+		var out, stderr output
+		code = execCommand(t, h, &out, &stderr,
+			append([]string{"mail", "search", "fernhill", "--agent", agent, "--json"},
+				more...)...)
 		var page mailPage
 		if code == 0 {
 			if err := json.Unmarshal([]byte(out.String()), &page); err != nil {
 				t.Fatalf("%v: %s", err, out.String())
 			}
 		}
-		return len(page.Emails), code, wrong.String() + out.String()
+		return len(page.Emails), code, stderr.String() + out.String()
 	}
 	for _, c := range []struct {
 		agent string
@@ -145,7 +146,7 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 	h.Agent("clerk")
 	file := filepath.Join(t.TempDir(), "tasks.jsonl")
 	var lines strings.Builder
-	ask := func(n int) (string, string) {
+	runEval := func(n int) (string, string) {
 		for i := strings.Count(lines.String(), "\n"); i < n; i++ {
 			answer := []string{"It is right, see <1@x>", "right", "wrong"}[i%3]
 			fmt.Fprintf(&lines, `{"id":"q%d","question":"Number %d?","answer":%q,"sources":["<1@x>","<2@x>"]}`+"\n", i,
@@ -155,13 +156,13 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, errs output
-		if code := command(t, h, &out, &errs, "eval", file, "--agent", "clerk", "--parallel",
+		if code := execCommand(t, h, &out, &errs, "eval", file, "--agent", "clerk", "--parallel",
 			fmt.Sprint(parallel)); code != 0 {
 			t.Fatalf("exit code %d: %s%s", code, out.String(), errs.String())
 		}
 		return out.String(), errs.String()
 	}
-	report, _ := ask(questions)
+	report, _ := runEval(questions)
 	if asked != questions || most != parallel {
 		t.Errorf("%d questions, at most %d at once", asked, most)
 	}
@@ -176,24 +177,24 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 	for start, want := range map[string]string{"TASK": "TASK STATE EXACT CONTAINS RECALL", "q0": "q0 done yes yes 50%",
 		"q1": "q1 done no yes 50%", "q2": "q2 done no no 50%"} {
 		if got := row(report, start); !strings.HasPrefix(got, want) {
-			t.Errorf("the report says %q, want %q", got, want)
+			t.Errorf("report has %q, want %q", got, want)
 		}
 	}
 	for start, want := range map[string]string{"exact": " 37.5%", "contains": " 75.0%", "source recall": " 50.0%"} {
 		if got := row(report, start); !strings.HasSuffix(got, want) || len([]rune(got)) < len(start)+10 {
-			t.Errorf("the bar of %s is %q", start, got)
+			t.Errorf("bar of %s: %q", start, got)
 		}
 	}
-	if report, _ = ask(questions + 1); asked != questions+1 || !strings.HasPrefix(row(report, "q8"),
+	if report, _ = runEval(questions + 1); asked != questions+1 || !strings.HasPrefix(row(report, "q8"),
 		"q8 done no no 50%") ||
 		!strings.HasPrefix(row(report, "q0"), "q0 done yes yes 50%") {
 		t.Errorf("with one more question %d were asked:\n%s", asked, report)
 	}
 }
 
-// TestK25_TheCommandShowsProgress follows a run while its second item is open. The command shows the number of
+// TestK25_CommandShowsProgress follows a run while its second item is open. The command shows the number of
 // finished items and the total, the rate, the cost and the current item, and the API returns the same values.
-func TestK25_TheCommandShowsProgress(t *testing.T) {
+func TestK25_CommandShowsProgress(t *testing.T) {
 	var errs, out output
 	var h *reevetest.Host
 	var during reeve.AutomationRun
@@ -204,8 +205,8 @@ func TestK25_TheCommandShowsProgress(t *testing.T) {
 		Handler: func(_ context.Context, inv *reeve.Invocation) (any, error) {
 			inv.Spend(0, 2500)
 			if strings.Contains(string(inv.Args), `"b"`) {
-				for end := time.Now().Add(20 * time.Second); !strings.Contains(errs.String(), "Letter b") && time.Now().
-					Before(end); {
+				for end := time.Now().Add(20 * time.Second); !strings.Contains(errs.String(), "Letter b") &&
+					time.Now().Before(end); {
 					time.Sleep(5 * time.Millisecond)
 				}
 				var list api.AutomationRunList
@@ -220,7 +221,7 @@ func TestK25_TheCommandShowsProgress(t *testing.T) {
 		Items.total(3);
 		for (const id of ['a', 'b', 'c'])
 			await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`})
-	if code := command(t, h, &out, &errs, "automations", "run", "mailer", "--wait"); code != 0 {
+	if code := execCommand(t, h, &out, &errs, "automations", "run", "mailer", "--wait"); code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
 	p := during.Script.Progress

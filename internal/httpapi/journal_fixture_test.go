@@ -8,68 +8,70 @@ import (
 	"reeve/reevetest"
 )
 
-// journalThings names one thing of each kind in the journal. What a request would use up has one of its own.
-type journalThings struct {
+// journalFixture has the ids of one journal entry of each kind. A request that deletes or closes an entry has an entry
+// of its own.
+type journalFixture struct {
 	category, spare, label, task, closing, list, target, item, splitting, part, entry, block string
 }
 
-// noJournal names things that are not there.
-var noJournal = journalThings{"cat_none", "cat_none", "label_none", "task_none", "task_none", "list_none", "list_other",
+// missingJournal has ids that do not exist.
+var missingJournal = journalFixture{"cat_none", "cat_none", "label_none", "task_none", "task_none", "list_none",
+	"list_other",
 	"item_none", "list_none", "item_none", "time_none", "block_none"}
 
-// planned is the day that has a plan.
-const planned = "2026-02-18"
+// planDay is the date of the day plan.
+const planDay = "2026-02-18"
 
-// furnishJournal gives the workspace default one of each.
-func furnishJournal(h *reevetest.Host) (x journalThings) {
+// createJournalFixture creates one journal entry of each kind in the default workspace.
+func createJournalFixture(h *reevetest.Host) (x journalFixture) {
 	h.T.Helper()
-	make := func(path string, body any) string {
+	create := func(path string, body any) string {
 		h.T.Helper()
 		var v reeve.Record
 		h.Want(201, &v, "POST", "/api/journal/"+path, body)
 		return v.ID
 	}
-	list := func(task string) (string, string) {
+	createChecklist := func(task string) (string, string) {
 		h.T.Helper()
 		var v reeve.Checklist
 		h.Want(201, &v, "POST", "/api/journal/checklists", object{"task_id": task, "title": "List",
 			"items": []string{"alpha's item"}})
 		return v.ID, v.Items[0].ID
 	}
-	x.category, x.spare = make("categories", object{"name": "alpha's category"}),
-		make("categories", object{"name": "alpha's spare"})
-	x.label = make("labels", object{"name": "alpha's label"})
-	x.task = make("tasks", object{"category_id": x.category, "title": "alpha's task"})
-	x.closing = make("tasks", object{"category_id": x.category, "title": "alpha's other task"})
-	x.list, x.item = list(x.task)
-	x.splitting, x.part = list(x.task)
-	x.target, _ = list(x.task)
-	x.entry = make("time-entries", object{"task_id": x.task, "started_at": "2026-01-01T10:00:00Z",
+	x.category, x.spare = create("categories", object{"name": "alpha's category"}),
+		create("categories", object{"name": "alpha's spare"})
+	x.label = create("labels", object{"name": "alpha's label"})
+	x.task = create("tasks", object{"category_id": x.category, "title": "alpha's task"})
+	x.closing = create("tasks", object{"category_id": x.category, "title": "alpha's other task"})
+	x.list, x.item = createChecklist(x.task)
+	x.splitting, x.part = createChecklist(x.task)
+	x.target, _ = createChecklist(x.task)
+	x.entry = create("time-entries", object{"task_id": x.task, "started_at": "2026-01-01T10:00:00Z",
 		"ended_at": "2026-01-01T11:00:00Z"})
 	var plan reeve.DayPlan
-	h.Want(200, &plan, "POST", "/api/journal/plans/"+planned+"/blocks", object{"upserts": []any{x.aBlock()}})
+	h.Want(200, &plan, "POST", "/api/journal/plans/"+planDay+"/blocks", object{"upserts": []any{x.newBlock()}})
 	x.block = plan.Blocks[0].ID
 	h.Want(200, nil, "PUT", "/api/journal/ratings", object{"target_kind": "task", "target_id": x.task,
 		"scores": object{"focus": 50}})
 	return x
 }
 
-func (x journalThings) aBlock() object {
-	return object{"category_id": x.category, "start_time": planned + "T09:00:00Z", "end_time": planned + "T10:00:00Z"}
+func (x journalFixture) newBlock() object {
+	return object{"category_id": x.category, "start_time": planDay + "T09:00:00Z", "end_time": planDay + "T10:00:00Z"}
 }
 
-// blot hides the names of things in a text.
-func (x journalThings) blot(s string) string {
+// mask replaces the ids of the fixture in a text.
+func (x journalFixture) mask(s string) string {
 	for v, i := reflect.ValueOf(x), 0; i < v.NumField(); i++ {
 		s = strings.ReplaceAll(s, v.Field(i).String(), "#")
 	}
 	return s
 }
 
-// samples has one request for every operation of the journal.
-func (x journalThings) samples() map[string]sample {
+// samples returns one request for every operation of the journal, by operation id.
+func (x journalFixture) samples() map[string]sample {
 	const viewer, member, j = reeve.Viewer, reeve.Member, "/api/journal/"
-	plan := j + "plans/" + planned
+	plan := j + "plans/" + planDay
 	return map[string]sample{
 		"listCategories": {j + "categories", nil, false, viewer},
 		"createCategory": {j + "categories", object{"name": "made"}, false, member},
@@ -114,8 +116,8 @@ func (x journalThings) samples() map[string]sample {
 		"startTimer":       {j + "timers", object{"task_id": x.task}, true, member},
 		"stopTimer":        {j + "timers/stop", object{"time_entry_id": x.entry}, true, member},
 		"getPlan":          {plan, nil, false, viewer},
-		"changeBlocks":     {plan + "/blocks", object{"upserts": []any{x.aBlock()}}, true, member},
-		"replan":           {plan + "/blocks", object{"blocks": []any{x.aBlock()}}, true, member},
+		"changeBlocks":     {plan + "/blocks", object{"upserts": []any{x.newBlock()}}, true, member},
+		"replan":           {plan + "/blocks", object{"blocks": []any{x.newBlock()}}, true, member},
 		"pinTasks":         {plan + "/pins", object{"task_ids": []string{x.task}}, true, member},
 		"listRatings":      {j + "ratings", nil, false, viewer},
 		"summarizeRatings": {j + "rating-summary", nil, false, viewer},

@@ -11,8 +11,8 @@ import (
 	"reeve/api"
 )
 
-// copies makes rows of the one that a table has, each with its number in some columns.
-func copies(t *testing.T, w world, table string, n int, set string) {
+// duplicateRow inserts n copies of one row of a table. In the assignments of set, # is the number of the copy.
+func duplicateRow(t *testing.T, env testEnv, table string, n int, set string) {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "CREATE TEMP TABLE one AS SELECT * FROM %s LIMIT 1;", table)
@@ -20,52 +20,53 @@ func copies(t *testing.T, w world, table string, n int, set string) {
 		fmt.Fprintf(&b, "UPDATE one SET %s; INSERT INTO %s SELECT * FROM one;",
 			strings.ReplaceAll(set, "#", fmt.Sprintf("%05d", i)), table)
 	}
-	file(t, w, b.String())
+	execSQLite(t, env, b.String())
 }
 
-// A member's script jobs are not crowded out of the list by those of others.
-func TestO11_ScriptJobsAmongMany(t *testing.T) {
+// A member's script jobs are listed even if other users have more jobs than fit on a page.
+func TestO11_OwnScriptJobsAmongMany(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	h := w.start(t)
-	ann := person(t, h, "ann", reeve.Member)
+	env := newTestEnv(t)
+	h := env.start(t)
+	ann := createUserToken(t, h, "ann", reeve.Member)
 	h.Want(201, nil, "POST", "/api/automations", object{"name": "mill"})
 	h.Want(201, nil, "POST", "/api/automations/mill/plan", object{"request": "grind"}, ann...)
 	h.Stop()
-	copies(t, w, "script_jobs", 250, "id = 'z#', run_key = 'z#', user_id = 'bob'")
-	h = w.start(t)
-	if list := decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/mill/script-jobs", nil, ann...)).
-		ScriptJobs; len(list) != 1 || list[0].UserID != "ann" {
+	duplicateRow(t, env, "script_jobs", 250, "id = 'z#', run_key = 'z#', user_id = 'bob'")
+	h = env.start(t)
+	const path = "/api/automations/mill/script-jobs"
+	list := decode[api.ScriptJobList](t, h.Want(200, nil, "GET", path, nil, ann...)).ScriptJobs
+	if len(list) != 1 || list[0].UserID != "ann" {
 		t.Errorf("ann sees %d script jobs", len(list))
 	}
 }
 
-// Every agent that can be talked with is a model, however many there are.
-func TestW23_ModelsAmongMany(t *testing.T) {
+// The list of models has every agent, even if there are more than fit on a page.
+func TestW23_AllAgentsAreListedAsModels(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	h := w.start(t)
+	env := newTestEnv(t)
+	h := env.start(t)
 	h.Agent("coach")
 	h.Stop()
-	file(t, w, "DELETE FROM agents WHERE name <> 'coach'")
-	copies(t, w, "agents", 1200, "id = 'z#', name = 'z#'")
-	h = w.start(t)
+	execSQLite(t, env, "DELETE FROM agents WHERE name <> 'coach'")
+	duplicateRow(t, env, "agents", 1200, "id = 'z#', name = 'z#'")
+	h = env.start(t)
 	list := decode[struct{ Data []struct{ ID string } }](t, h.Want(200, nil, "GET", "/v1/models", nil)).Data
 	if n := len(list); n < 1201 || list[n-1].ID != "z01199" {
 		t.Errorf("%d models", n)
 	}
 }
 
-// Where more waits for a person than is shown, that is said.
-func TestI10_MoreThanTheInboxShows(t *testing.T) {
+// The inbox and the status report when more entries wait than they return.
+func TestI10_InboxReportsMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	h := w.start(t, tricks()...)
-	h.Call(h.Agent("a", "loses").ID, "loses", nil)
+	env := newTestEnv(t)
+	h := env.start(t, testTools()...)
+	h.Call(h.Agent("a", "lose_outcome").ID, "lose_outcome", nil)
 	for i, n := range []int{200, 201} {
 		h.Stop()
-		copies(t, w, "calls", []int{199, 1}[i], fmt.Sprintf("id = 'z%d#', operation_id = 'z%d#'", n, n))
-		h = w.start(t, tricks()...)
+		duplicateRow(t, env, "calls", []int{199, 1}[i], fmt.Sprintf("id = 'z%d#', operation_id = 'z%d#'", n, n))
+		h = env.start(t, testTools()...)
 		in := decode[api.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
 		s := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil))
 		if want := min(n, 200); len(in.Unknown) != want || s.Waiting != want || in.More != (n > 200) ||
@@ -75,10 +76,10 @@ func TestI10_MoreThanTheInboxShows(t *testing.T) {
 	}
 }
 
-// What is said in very many parts takes as much as it is long, and not the square of that. What is wrong with the
-// request is found behind it.
-func TestW23_AMessageOfManyParts(t *testing.T) {
-	h := start(t)
+// The memory for a message with many parts grows linearly with its length. An invalid field after the message is still
+// reported.
+func TestW23_MessageWithManyParts(t *testing.T) {
+	h := startServer(t)
 	h.Agent("coach")
 	var parts []object
 	for range 20_000 {
@@ -98,28 +99,28 @@ func TestW23_AMessageOfManyParts(t *testing.T) {
 	}
 }
 
-// A turn is shown with all that was said and done in it: what comes last is the answer.
-func TestW14_ALongTurnIsShownWhole(t *testing.T) {
+// The details of a turn have all of its messages, because the last one is the answer.
+func TestW14_LongTurnIsComplete(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	h := w.start(t)
+	env := newTestEnv(t)
+	h := env.start(t)
 	h.Agent("coach")
 	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))
 	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns",
 		object{"content": "hi"}))
 	h.Stop()
-	copies(t, w, "messages", 2100, "id = 'z#'")
-	h = w.start(t)
-	if list := decode[api.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).
-		Messages; len(list) != 2101 || list[2100].ID != "z02099" {
+	duplicateRow(t, env, "messages", 2100, "id = 'z#'")
+	h = env.start(t)
+	list := decode[api.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).Messages
+	if len(list) != 2101 || list[2100].ID != "z02099" {
 		t.Errorf("%d messages", len(list))
 	}
 }
 
-// A response that was given can be read when its agent is gone, as its turn can.
-func TestW23_AResponseOutlivesItsAgent(t *testing.T) {
+// A response can be read after its agent is deleted.
+func TestW23_ResponseOutlivesAgent(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	a := h.Agent("coach")
 	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))
 	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns",

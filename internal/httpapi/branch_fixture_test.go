@@ -12,16 +12,16 @@ import (
 	"reeve/reevetest"
 )
 
-// branchThings names a project, where its repository is, and two branches in it.
-type branchThings struct{ project, path, branch, other string }
+// branchFixture has the name of a project, the path of its repository, and the ids of two branches.
+type branchFixture struct{ project, path, branch, other string }
 
-var noBranch = branchThings{project: "nothing", path: "/no/such/folder", branch: "br_none", other: "br_none"}
+var missingBranch = branchFixture{project: "nothing", path: "/no/such/folder", branch: "br_none", other: "br_none"}
 
-// furnishBranch makes a project and a branch on which an agent has worked. Where commands cannot be confined there is
-// neither.
-func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
+// createBranchFixture creates a project with two branches on which an agent has worked. It returns missingBranch where
+// commands cannot be confined.
+func createBranchFixture(t *testing.T, h *reevetest.Host) (x branchFixture) {
 	t.Helper()
-	x = branchThings{project: "shopfront", path: filepath.Join(t.TempDir(), "site")}
+	x = branchFixture{project: "shopfront", path: filepath.Join(t.TempDir(), "site")}
 	for dir := x.path; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -38,8 +38,8 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 	}
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "sandbox" && !c.OK {
-			t.Log("no branches here: ", c.Detail)
-			return noBranch
+			t.Log("branches are not tested, because commands cannot be confined: ", c.Detail)
+			return missingBranch
 		}
 	}
 	h.Want(201, nil, "POST", "/api/projects", object{"name": x.project, "path": x.path})
@@ -56,17 +56,17 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 	}
 	list := decode[api.BranchList](t, h.Want(200, nil, "GET", "/api/branches", nil)).Branches
 	if len(list) != 2 {
-		t.Fatalf("%d branches were made", len(list))
+		t.Fatalf("%d branches were created, want 2", len(list))
 	}
 	x.branch, x.other = list[0].ID, list[1].ID
 	return x
 }
 
-func (x branchThings) blot(s string) string {
+func (x branchFixture) mask(s string) string {
 	return strings.NewReplacer(x.branch, "#", x.other, "#", x.project, "#").Replace(s)
 }
 
-func (x branchThings) samples(kind string) map[string]sample {
+func (x branchFixture) samples(kind string) map[string]sample {
 	project, branch := "/api/projects/"+x.project, "/api/branches/"+x.branch
 	return map[string]sample{
 		"listProjects":  {"/api/projects", nil, false, reeve.Viewer},

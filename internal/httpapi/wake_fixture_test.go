@@ -10,15 +10,15 @@ import (
 	"reeve/reevetest"
 )
 
-// wakeThings names one thing of each kind that has to do with waking.
-type wakeThings struct{ run, wake, subscription, schedule, notification string }
+// wakeFixture has the ids of a run, a wake, a subscription, a schedule and a notification.
+type wakeFixture struct{ run, wake, subscription, schedule, notification string }
 
-var noWakes = wakeThings{run: "run_none", wake: "wake_none", subscription: "sub_none", schedule: "sch_none",
+var missingWakes = wakeFixture{run: "run_none", wake: "wake_none", subscription: "sub_none", schedule: "sch_none",
 	notification: "ntf_none"}
 
-// furnishWakes makes a subscription, a schedule, a notification of another schedule that has fired, and a run that
-// waits.
-func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) {
+// createWakeFixture creates a subscription, a schedule, the notification of another schedule that has fired, and a
+// parked run.
+func createWakeFixture(t *testing.T, h *reevetest.Host, agent string) (x wakeFixture) {
 	t.Helper()
 	at := "/api/agents/" + agent
 	soon := reeve.Now().Add(time.Second).Format(time.RFC3339Nano)
@@ -26,12 +26,12 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 		"cadence_type": "once", "cadence_value": soon})
 	for deadline := reeve.Now().Add(30 * time.Second); x.notification == ""; {
 		h.Settle(t.Context())
-		for _, n := range decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil)).
-			Notifications {
+		list := decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil))
+		for _, n := range list.Notifications {
 			x.notification = n.ID
 		}
 		if reeve.Now().After(deadline) {
-			t.Fatal("a schedule told nobody")
+			t.Fatal("the schedule created no notification")
 		}
 	}
 	x.subscription = decode[reeve.Subscription](t, h.Want(201, nil, "POST", at+"/subscriptions",
@@ -39,26 +39,26 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 	x.schedule = decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
 		object{"agent": agent, "name": "alpha's", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
 	h.Want(200, nil, "PATCH", at,
-		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{}}}}}})
+		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "erase", "args": object{}}}}}})
 	x.wake = decode[reeve.Wake](t, h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})).RunKey
 	h.Settle(t.Context())
 	for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
 		x.run = r.ID
 	}
 	if x.run == "" {
-		t.Fatal("no run waits")
+		t.Fatal("no run is parked")
 	}
 	return x
 }
 
-func (x wakeThings) blot(s string) string {
+func (x wakeFixture) mask(s string) string {
 	for _, id := range []string{x.run, x.wake, x.subscription, x.schedule, x.notification} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
 	return s
 }
 
-func (x wakeThings) samples(agentID string) map[string]sample {
+func (x wakeFixture) samples(agentID string) map[string]sample {
 	agent := "/api/agents/" + agentID
 	return map[string]sample{
 		"listRuns":      {"/api/runs", nil, false, reeve.Viewer},

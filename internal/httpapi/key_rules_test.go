@@ -23,11 +23,11 @@ func TestG30_EveryPostHasAKeyRule(t *testing.T) {
 		}
 		id := item.Post.OperationID
 		if delete(left, id); (keyRules[id] == ownKey) != handlesOwnKey(path) {
-			t.Errorf("%s: its rule is %d, and that it keeps its key itself is %v", id, keyRules[id],
+			t.Errorf("%s: rule %d, handlesOwnKey %v", id, keyRules[id],
 				handlesOwnKey(path))
 		}
 	}
 	for id := range left {
-		t.Errorf("%s is no route", id)
+		t.Errorf("no route has the id %s", id)
 	}
 }

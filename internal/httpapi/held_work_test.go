@@ -9,24 +9,23 @@ import (
 	"reeve/api"
 )
 
-// The list of held work names everything that goes on, but shows what it is about only to those who could read it
-// elsewhere: another user's goal, input, turn or request to nobody but owners, and what looks like a secret in a
-// waiting call to nobody who may not decide on it.
+// The list of held work has an entry for all work, but hides private text. Only owners see another user's goal, input,
+// turn or request. Only users who may decide on a waiting call see values in it that look like secrets.
 func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t, tricks()...)
-		ann, bob, eve := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member),
-			person(t, h, "eve", reeve.Viewer)
-		a := h.Agent("aide", "danger")
-		asks := object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{"to": "x"}}},
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
+		ann, bob, eve := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "bob", reeve.Member),
+			createUserToken(t, h, "eve", reeve.Viewer)
+		a := h.Agent("aide", "erase")
+		asks := object{"rehearsal": object{"steps": []any{object{"tool": "erase", "args": object{"to": "x"}}},
 			"output": "done"}}
 		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"config": asks})
 		later := reeve.Now().Add(time.Hour).Format(time.RFC3339Nano)
 		schedule := object{"agent": "aide", "name": "ann's schedule", "goal": "ann's goal", "cadence_type": "once",
 			"cadence_value": later}
 		timer := decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", schedule, ann...)).ID
-		approval := h.Call("aide", "danger", object{"to": "postgres://me:Hunter2Hunter2Hunter2@db"}).ApprovalID
+		approval := h.Call("aide", "erase", object{"to": "postgres://me:Hunter2Hunter2Hunter2@db"}).ApprovalID
 		at := "/api/conversations/" + decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
 			object{"agent": "aide"}, ann...)).ID
 		h.Want(201, nil, "POST", at+"/turns", object{"content": "ann's turn"}, ann...)
@@ -38,15 +37,15 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 		plan := object{"request": "scripts_ask {\"question\": \"ann's question?\"}"}
 		h.Want(201, nil, "POST", "/api/automations/auto/plan", plan, ann...)
 		h.Settle(t.Context())
-		h.Agent("other", "danger")
-		approved := h.Call("other", "danger", object{"to": "approved"})
+		h.Agent("other", "erase")
+		approved := h.Call("other", "erase", object{"to": "approved"})
 		h.Want(204, nil, "POST", "/api/stop", object{"agent": "other"})
 		h.Want(200, nil, "POST", "/api/approvals/"+approved.ApprovalID+"/decision", object{"decision": "approve"})
 		h.Stop()
-		w.cfg.Held = true
-		h = w.start(t, tricks()...)
+		env.cfg.Held = true
+		h = env.start(t, testTools()...)
 
-		report := func(headers ...string) (string, map[string]reeve.HeldWork, map[reeve.HeldKind]int) {
+		getHeld := func(headers ...string) (string, map[string]reeve.HeldWork, map[reeve.HeldKind]int) {
 			r := h.Want(200, nil, "GET", "/api/hold", nil, headers...)
 			body := decode[api.HoldReport](t, r)
 			byID := map[string]reeve.HeldWork{}
@@ -55,14 +54,14 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 			}
 			return string(r.Body), byID, body.Counts
 		}
-		_, owners, counts := report()
+		_, owners, counts := getHeld()
 		for _, kind := range []reeve.HeldKind{reeve.HeldRun, reeve.HeldWake, reeve.HeldSchedule, reeve.HeldApproval,
 			reeve.HeldScriptJob} {
 			if counts[kind] == 0 {
 				t.Errorf("nothing of kind %s is held: %v", kind, counts)
 			}
 		}
-		if op := owners[approved.OperationID]; op.Agent != "other" || !strings.Contains(op.What, "danger") {
+		if op := owners[approved.OperationID]; op.Agent != "other" || !strings.Contains(op.What, "erase") {
 			t.Errorf("the approved call does not name its agent and tool: %+v", op)
 		}
 		secrets := map[string]string{timer: "ann's goal", queued: "ann's next wake", approval: "Hunter2Hunter2Hunter2"}
@@ -75,26 +74,26 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 			}
 		}
 		if len(secrets) != 5 {
-			t.Fatalf("the owner is not shown a turn and a script job: %+v", owners)
+			t.Fatalf("owner does not see a turn and a script job: %+v", owners)
 		}
-		_, hers, _ := report(ann...)
+		_, hers, _ := getHeld(ann...)
 		for id, text := range secrets {
 			for who, list := range map[string]map[string]reeve.HeldWork{"the owner": owners, "ann": hers} {
 				if !strings.Contains(list[id].What, text) {
-					t.Errorf("%s is not shown %q: %+v", who, text, list[id])
+					t.Errorf("%s does not see %q: %+v", who, text, list[id])
 				}
 			}
 		}
 		for who, headers := range map[string][]string{"bob": bob, "eve": eve} {
-			text, list, n := report(headers...)
+			text, list, n := getHeld(headers...)
 			if strings.Contains(text, "ann's") {
-				t.Errorf("%s is shown what is ann's: %s", who, text)
+				t.Errorf("%s sees private text of ann: %s", who, text)
 			}
 			if who == "eve" && strings.Contains(text, "Hunter2") {
-				t.Errorf("a viewer is shown a password that /api/approvals hides: %s", text)
+				t.Errorf("viewer sees a password that /api/approvals hides: %s", text)
 			}
 			if who == "bob" && !strings.Contains(list[approval].What, "Hunter2Hunter2Hunter2") {
-				t.Errorf("who may decide is not shown the arguments: %+v", list[approval])
+				t.Errorf("bob, who may decide, does not see the arguments: %+v", list[approval])
 			}
 			for id, v := range owners {
 				if got := list[id]; got.Kind != v.Kind || got.Agent != v.Agent || got.What == "" || got.Then != v.Then {

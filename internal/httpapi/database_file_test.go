@@ -16,52 +16,53 @@ import (
 	"reeve/reevetest"
 )
 
-// A database whose file is moved away, replaced or cut off under a server answers as before, and what it takes is found
-// by no later start: changes are refused, and readiness and doctor say why. Put back, it goes on.
-func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
+// If the database file is moved, replaced or truncated while the server runs, reads may still work, but a later start
+// would not find new changes. The server refuses changes, and readiness and doctor report the reason. Once the file is
+// back, changes work again.
+func TestDatabaseFile_MovedReplacedOrTruncated(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(t *testing.T, file string) (mend func()){
-		"moved away": func(t *testing.T, file string) func() {
-			ok(t, os.Rename(file, file+".moved"))
-			return func() { ok(t, os.Rename(file+".moved", file)) }
+	for name, damage := range map[string]func(t *testing.T, file string) (repair func()){
+		"moved": func(t *testing.T, file string) func() {
+			must(t, os.Rename(file, file+".moved"))
+			return func() { must(t, os.Rename(file+".moved", file)) }
 		},
 		"replaced": func(t *testing.T, file string) func() {
 			b, err := os.ReadFile(file)
-			ok(t, err)
-			ok(t, os.Rename(file, file+".moved"))
-			ok(t, os.WriteFile(file, b, 0o600))
-			return func() { ok(t, os.Rename(file+".moved", file)) }
+			must(t, err)
+			must(t, os.Rename(file, file+".moved"))
+			must(t, os.WriteFile(file, b, 0o600))
+			return func() { must(t, os.Rename(file+".moved", file)) }
 		},
-		"log moved away": func(t *testing.T, file string) func() {
-			ok(t, os.Rename(file+"-wal", file+".moved"))
-			return func() { ok(t, os.Rename(file+".moved", file+"-wal")) }
+		"WAL moved": func(t *testing.T, file string) func() {
+			must(t, os.Rename(file+"-wal", file+".moved"))
+			return func() { must(t, os.Rename(file+".moved", file+"-wal")) }
 		},
-		"cut off": func(t *testing.T, file string) func() {
+		"truncated": func(t *testing.T, file string) func() {
 			b, err := os.ReadFile(file)
-			ok(t, err)
-			ok(t, os.Truncate(file, int64(len(b)/2)))
-			return func() { ok(t, os.Truncate(file, int64(len(b)))) } // what was cut off is lost all the same
+			must(t, err)
+			must(t, os.Truncate(file, int64(len(b)/2)))
+			return func() { must(t, os.Truncate(file, int64(len(b)))) } // the data stays lost
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Started twice, so that the file holds what the log did.
-			w := newWorld(t)
-			first := w.start(t)
+			// The first server copies its WAL into the database file when it stops.
+			env := newTestEnv(t)
+			first := env.start(t)
 			first.Agent("clerk")
 			first.Stop()
-			h := w.start(t)
+			h := env.start(t)
 			call := func(status int, out any) {
 				t.Helper()
 				h.Want(status, out, "POST", "/api/agents/clerk/calls",
 					api.CallRequest{Tool: "write_file", Args: []byte(`{"path":"a","content":"b"}`)})
 			}
 			call(http.StatusOK, nil)
-			// every reader has the file open: what is read is answered as before
+			// After these requests, every reader of the pool has the file open.
 			for range 2 * max(4, runtime.NumCPU()) {
 				h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
 			}
-			mend := spoil(t, filepath.Join(h.Dir(), "reeve.db"))
+			repair := damage(t, filepath.Join(h.Dir(), "reeve.db"))
 			var p api.Problem
 			call(http.StatusServiceUnavailable, &p)
 			if p.Code != reeve.Unavailable || !strings.Contains(p.Detail, "reeve.db") ||
@@ -72,7 +73,7 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 			if !strings.Contains(p.Detail, "reeve.db") {
 				t.Errorf("readyz: %+v", p)
 			}
-			if name != "cut off" { // of which nothing can be read any more
+			if name != "truncated" { // a truncated database cannot be read
 				var up api.DoctorReport
 				h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
 				for _, c := range up.Checks {
@@ -81,7 +82,7 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 					}
 				}
 			}
-			if mend(); name == "cut off" {
+			if repair(); name == "truncated" {
 				return
 			}
 			call(http.StatusOK, nil)
@@ -90,18 +91,18 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 	}
 }
 
-// A log without its database, or beside another, holds all that was not yet copied into it. SQLite would delete it, or
-// write it into the other: the server does not start, and does when the database is back.
-func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
+// A WAL without its database, or next to another database, has changes that are stored nowhere else. SQLite would
+// delete the WAL or apply it to the other database. The server does not start until the database is back.
+func TestDatabaseFile_WALWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(h *reevetest.Host, file string) error{
-		"gone":     func(*reevetest.Host, string) error { return nil },
+	for name, damage := range map[string]func(h *reevetest.Host, file string) error{
+		"missing":  func(*reevetest.Host, string) error { return nil },
 		"empty":    func(_ *reevetest.Host, file string) error { return os.WriteFile(file, nil, 0o600) },
 		"a backup": func(h *reevetest.Host, file string) error { return h.Backup(t.Context(), file) },
-		"no database": func(h *reevetest.Host, file string) error {
+		"not a database": func(h *reevetest.Host, file string) error {
 			return os.WriteFile(file, bytes.Repeat([]byte{0xa5}, 64<<10), 0o600)
 		},
-		"cut off": func(h *reevetest.Host, file string) error { // by a page that the log does not hold
+		"truncated": func(h *reevetest.Host, file string) error { // by one page that is not in the WAL
 			b, err := os.ReadFile(file + ".moved")
 			if err != nil {
 				return err
@@ -111,33 +112,33 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Started twice, so that the file holds what the log did.
-			w := newWorld(t)
-			first := w.start(t)
+			// The first server copies its WAL into the database file when it stops.
+			env := newTestEnv(t)
+			first := env.start(t)
 			first.Agent("writer")
 			first.Stop()
-			live := w.start(t)
+			live := env.start(t)
 			live.Agent("clerk")
 			from, file := filepath.Join(live.Dir(), "reeve.db"), filepath.Join(t.TempDir(), "reeve.db")
-			for _, ending := range []string{"", "-wal"} { // as a crash leaves them
+			for _, ending := range []string{"", "-wal"} { // copied as a crash leaves them
 				b, err := os.ReadFile(from + ending)
-				ok(t, err)
-				ok(t, os.WriteFile(file+ending, b, 0o600))
+				must(t, err)
+				must(t, os.WriteFile(file+ending, b, 0o600))
 			}
-			ok(t, os.Rename(file, file+".moved"))
-			ok(t, spoil(live, file))
+			must(t, os.Rename(file, file+".moved"))
+			must(t, damage(live, file))
 			log, err := os.ReadFile(file + "-wal")
-			ok(t, err)
+			must(t, err)
 			_, err = host.New(t.Context(), host.Config{Dir: filepath.Dir(file)})
-			told := reeve.AsError(err)
-			if told.Code != reeve.Unavailable || !strings.Contains(told.Message, "reeve.db-wal") ||
-				!strings.Contains(told.Hint, "put the database file back") {
-				t.Fatalf("%v; %s", err, told.Hint)
+			problem := reeve.AsError(err)
+			if problem.Code != reeve.Unavailable || !strings.Contains(problem.Message, "reeve.db-wal") ||
+				!strings.Contains(problem.Hint, "put the database file back") {
+				t.Fatalf("%v; %s", err, problem.Hint)
 			}
 			if now, err := os.ReadFile(file + "-wal"); err != nil || !bytes.Equal(now, log) {
-				t.Fatalf("the log has %d bytes, and had %d: %v", len(now), len(log), err)
+				t.Fatalf("WAL has %d bytes, want %d unchanged: %v", len(now), len(log), err)
 			}
-			ok(t, os.Rename(file+".moved", file))
+			must(t, os.Rename(file+".moved", file))
 			h := reevetest.StartWith(t, host.Config{Dir: filepath.Dir(file)})
 			var list api.AgentList
 			h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
@@ -148,11 +149,11 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 	}
 }
 
-// A crash while the log is copied into the database leaves a file that is shorter than its first page says. The log
-// holds the rest, and the server starts.
-func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
+// A crash during a checkpoint leaves a database file that is shorter than its first page says. The WAL has the other
+// pages, so the server starts.
+func TestDatabaseFile_CrashDuringCheckpoint(t *testing.T) {
 	t.Parallel()
-	live := start(t)
+	live := startServer(t)
 	live.Agent("clerk", "write_file", "read_file")
 	content := strings.Repeat("x", 60<<10)
 	for _, path := range []string{"/a", "/b", "/c", "/d"} {
@@ -160,10 +161,10 @@ func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
 	}
 	from, dir := filepath.Join(live.Dir(), "reeve.db"), t.TempDir()
 	db, err := os.ReadFile(from)
-	ok(t, err)
+	must(t, err)
 	log, err := os.ReadFile(from + "-wal")
-	ok(t, err)
-	// The last first page of the log is what would be copied: with the size that the database has by then.
+	must(t, err)
+	// A checkpoint copies the newest version of page 1 from the WAL. That page has the new size of the database.
 	const page, frame = 4096, 24 + 4096
 	for at := 32; at+frame <= len(log); at += frame {
 		if binary.BigEndian.Uint32(log[at:]) == 1 && bytes.Equal(log[at+8:at+16], log[16:24]) {
@@ -171,18 +172,18 @@ func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
 		}
 	}
 	if pages := binary.BigEndian.Uint32(db[28:]); int(pages)*page <= len(db) {
-		t.Fatalf("the first page says that there are %d pages, and the file has %d bytes: nothing is missing in it",
+		t.Fatalf("page 1 says %d pages, and the file has %d bytes: want a file that is too short",
 			pages, len(db))
 	}
-	ok(t, os.WriteFile(filepath.Join(dir, "reeve.db"), db, 0o600))
-	ok(t, os.WriteFile(filepath.Join(dir, "reeve.db-wal"), log, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "reeve.db"), db, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "reeve.db-wal"), log, 0o600))
 	h := reevetest.StartWith(t, host.Config{Dir: dir})
 	if res := h.Call("clerk", "read_file", object{"path": "/d"}); res.IsError || res.Size < len(content) {
 		t.Errorf("%s: %d bytes", res.Message, res.Size)
 	}
 }
 
-func ok(t *testing.T, err error) {
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -10,51 +10,53 @@ import (
 	"reeve/reevetest"
 )
 
-// automationThings names an automation and what belongs to it.
-type automationThings struct{ automation, paused, item, failed, run, plan, job string }
+// automationFixture has the ids of an automation, a paused automation, and their items, runs and script job.
+type automationFixture struct{ automation, paused, item, failed, run, plan, job string }
 
-var noAutomation = automationThings{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing",
+var missingAutomation = automationFixture{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing",
 	run: "run_none", plan: "run_none", job: "ern_none"}
 
-// furnishAutomation makes an automation with an item, a run and a plan.
-func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
+// createAutomationFixture creates an automation with two items, a run and a plan, and a paused automation with a script
+// job that asks a question.
+func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixture) {
 	t.Helper()
 	x.automation, x.paused, x.item, x.failed = "alphauto", "alphapaused", "alpha's item", "alpha's other"
 	h.Want(201, nil, "POST", "/api/automations", object{"name": x.paused})
-	h.Want(201, nil, "POST", "/api/automations", object{"name": x.automation, "source": `await Items.withItem("alpha's item", "alpha's", () => 1)
+	h.Want(201, nil, "POST", "/api/automations", object{"name": x.automation, "source": `
+		await Items.withItem("alpha's item", "alpha's", () => 1)
 		if (input === "fail") await Items.withItem("alpha's other", "alpha's", () => { throw new Error("no") })`})
 	run := func(kind, input string) string {
 		var asked reeve.AutomationRun
 		h.Want(201, &asked, "POST", "/api/automations/"+x.automation+"/runs", object{"type": kind, "input": input})
 		h.Settle(t.Context())
-		return decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+url.PathEscape(asked.Wake.RunKey), nil)).
-			RunID
+		path := "/api/wakes/" + url.PathEscape(asked.Wake.RunKey)
+		return decode[reeve.Wake](t, h.Want(200, nil, "GET", path, nil)).RunID
 	}
 	x.run, x.plan = run("production", "fail"), run("dry", "")
 	if x.run == "" || x.plan == "" {
-		t.Fatal("an automation did not run")
+		t.Fatal("the automation did not run")
 	}
-	// which the rehearsal model does
+	// The rehearsal model makes the call that the request names.
 	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan",
 		object{"request": "scripts_ask {\"question\": \"alpha's?\"}"})
 	h.Settle(t.Context())
 	for _, k := range decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/script-jobs",
 		nil)).ScriptJobs {
 		if x.job = k.ID; k.State != reeve.ScriptJobAsking {
-			t.Fatalf("the planner asks nothing: %+v", k)
+			t.Fatalf("script job does not ask: %+v", k)
 		}
 	}
 	return x
 }
 
-func (x automationThings) blot(s string) string {
+func (x automationFixture) mask(s string) string {
 	for _, id := range []string{x.run, x.plan, x.job, x.automation, x.paused, x.item, x.failed} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
 	return s
 }
 
-func (x automationThings) samples(kind string) map[string]sample {
+func (x automationFixture) samples(kind string) map[string]sample {
 	at := "/api/automations/" + x.automation
 	return map[string]sample{
 		"listAutomations":     {"/api/automations", nil, false, reeve.Viewer},

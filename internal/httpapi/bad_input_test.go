@@ -23,21 +23,21 @@ import (
 // The sweeps below send bad input to every route. Each response is a problem document with a path and a hint, nothing
 // is written, and the server handles the next request.
 
-// sweep returns a server with test data, its operations, and a check that nothing was written.
-func sweep(t *testing.T) (*reevetest.Host, []operation, map[string]sample, func()) {
+// startSweep returns a server with test data, its operations, and a check that nothing was written.
+func startSweep(t *testing.T) (*reevetest.Host, []operation, map[string]sample, func()) {
 	t.Helper()
-	h := start(t, tricks()...)
-	x := furnish(t, h)
-	before := picture(t, h)
-	return h, sampled(document(t, h).operations()), samples(x), func() {
+	h := startServer(t, testTools()...)
+	x := createFixture(t, h)
+	before := takeSnapshot(t, h)
+	return h, filterSampled(loadOpenAPI(t, h).operations()), samples(x), func() {
 		t.Helper()
-		unchanged(t, before, picture(t, h))
+		wantUnchanged(t, before, takeSnapshot(t, h))
 		h.Want(200, nil, "GET", "/readyz", nil)
 	}
 }
 
-// bad checks that a response is a 4xx problem.
-func bad(t *testing.T, what string, r reevetest.Reply, codes ...reeve.Code) {
+// wantClientError checks that a response is a 4xx problem.
+func wantClientError(t *testing.T, what string, r reevetest.Reply, codes ...reeve.Code) {
 	t.Helper()
 	var p api.Problem
 	if r.Status < 400 || r.Status > 499 || r.Header.Get("Content-Type") != "application/problem+json" {
@@ -51,8 +51,8 @@ func bad(t *testing.T, what string, r reevetest.Reply, codes ...reeve.Code) {
 	}
 }
 
-// hasBody reports whether an operation takes a JSON document. A batch of mails is lines; TestBadInput_MailLines has
-// those.
+// hasBody reports whether the request body of an operation is a JSON document. A batch of mails has JSON lines, which
+// TestBadInput_MailLines checks.
 func hasBody(o operation) bool {
 	body, _ := o.tree["requestBody"].(map[string]any)
 	content, _ := body["content"].(map[string]any)
@@ -61,7 +61,7 @@ func hasBody(o operation) bool {
 
 func TestBadInput_Bodies(t *testing.T) {
 	t.Parallel()
-	h, operations, all, untouched := sweep(t)
+	h, operations, all, checkUnchanged := startSweep(t)
 	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
 	for _, o := range operations {
 		s := all[o.id]
@@ -75,24 +75,24 @@ func TestBadInput_Bodies(t *testing.T) {
 			strings.Repeat(`{"a":`, 10_000), `{"zzz":1e999}`, `{"zzz":123456789012345678901234567890}`,
 			`{"zzz":"\ud800"}`,
 			`{"a":1,"a":2}`, `{'a':1}`, "\xef\xbb\xbf{}"} {
-			bad(t, o.id+" "+text, h.Do(o.method, s.path, text), reeve.Validation)
+			wantClientError(t, o.id+" "+text, h.Do(o.method, s.path, text), reeve.Validation)
 		}
 		for name := range s.body.(object) {
 			upper := bytes.Replace(good, []byte(`"`+name+`":`), []byte(`"`+strings.ToUpper(name)+`":`), 1)
-			bad(t, o.id+" "+string(upper), h.Do(o.method, s.path, upper), reeve.Validation)
+			wantClientError(t, o.id+" "+string(upper), h.Do(o.method, s.path, upper), reeve.Validation)
 		}
-		bad(t, o.id+" no body", h.Do(o.method, s.path, nil), reeve.Validation)
+		wantClientError(t, o.id+" no body", h.Do(o.method, s.path, nil), reeve.Validation)
 		for _, kind := range []string{"text/plain", "application/xml", "multipart/form-data; boundary=x",
 			"application/x-www-form-urlencoded", "application/jsonx", "*/*"} {
-			bad(t, o.id+" "+kind, h.Do(o.method, s.path, s.body, "Content-Type", kind), reeve.Validation)
+			wantClientError(t, o.id+" "+kind, h.Do(o.method, s.path, s.body, "Content-Type", kind), reeve.Validation)
 		}
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_Fields(t *testing.T) {
 	t.Parallel()
-	h, operations, all, untouched := sweep(t)
+	h, operations, all, checkUnchanged := startSweep(t)
 	for _, o := range operations {
 		s := all[o.id]
 		if !hasBody(o) {
@@ -102,7 +102,7 @@ func TestBadInput_Fields(t *testing.T) {
 			if name == "args" {
 				continue // the gate judges those, and records that it did
 			}
-			with := func(v any) object {
+			withField := func(v any) object {
 				b := object{}
 				for k, old := range s.body.(object) {
 					b[k] = old
@@ -117,15 +117,14 @@ func TestBadInput_Fields(t *testing.T) {
 				if name == "description" || name == "reason" || name == "name" || name == "value" ||
 					name == "comment" || name == "agent" || name == "agentId" || name == "title" || name == "tool_id" ||
 					name == "tool" {
-					// some of these may be blank, or are then not found
+					// These may be blank, or a blank value is not found.
 					wrong = slices.DeleteFunc(wrong, func(v any) bool { return v == "" || v == " " })
 				}
 				if name == "content" || name == "message" || name == "source" {
-					// people may say a lot
+					// These may be long.
 					wrong = slices.DeleteFunc(wrong, func(v any) bool {
 						s, ok := v.(string)
-						return ok &&
-							len(s) > 1000
+						return ok && len(s) > 1000
 					})
 				}
 			case bool:
@@ -134,9 +133,9 @@ func TestBadInput_Fields(t *testing.T) {
 				wrong = append(wrong, "{}", []any{})
 			}
 			for _, w := range wrong {
-				r := h.Do(o.method, s.path, with(w))
+				r := h.Do(o.method, s.path, withField(w))
 				what := fmt.Sprintf("%s %s = %v", o.id, name, w)
-				bad(t, what, r, reeve.Validation)
+				wantClientError(t, what, r, reeve.Validation)
 				if p := decode[api.Problem](t, r); p.Code == reeve.Validation &&
 					!slices.ContainsFunc(p.Errors,
 						func(f reeve.Field) bool { return strings.HasPrefix(f.Path, "/"+name) }) {
@@ -145,55 +144,55 @@ func TestBadInput_Fields(t *testing.T) {
 			}
 		}
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_TooLarge(t *testing.T) {
 	t.Parallel()
-	h, operations, all, untouched := sweep(t)
+	h, operations, all, checkUnchanged := startSweep(t)
 	for _, o := range operations {
 		size := 10 << 20
-		if o.id == "createTurn" { // which may bring files
+		if o.id == "createTurn" { // a turn may have attachments
 			size = 33 << 20
 		}
 		large := []byte(`{"zzz":"` + strings.Repeat("x", size) + `"}`)
 		if hasBody(o) {
-			refused(t, h.Do(o.method, all[o.id].path, large), 413, reeve.TooLarge)
-			refused(t, h.Do(o.method, all[o.id].path, large, key, "k"), 413, reeve.TooLarge)
+			wantProblem(t, h.Do(o.method, all[o.id].path, large), 413, reeve.TooLarge)
+			wantProblem(t, h.Do(o.method, all[o.id].path, large, idempotencyKey, "k"), 413, reeve.TooLarge)
 		}
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_Paths(t *testing.T) {
 	t.Parallel()
-	h, operations, _, untouched := sweep(t)
-	hole := regexp.MustCompile(`\{\w+\}`)
-	good := samples(nowhere)
+	h, operations, _, checkUnchanged := startSweep(t)
+	parameter := regexp.MustCompile(`\{\w+\}`)
+	good := samples(missing)
 	for _, o := range operations {
 		for _, id := range []string{"%00", "a%00b", "%ff", "%c3%28", "a%2Fb", "..%2F..%2Fetc", "%2e%2e", "%2e", "%20",
 			"%0d%0aX-Evil:%201", "%F0%9F%A6%A4", "'%20OR%201=1%20--", "%25", "*", strings.Repeat("a", 10_000),
 			strings.Repeat("%E2%82%AC", 2000)} {
-			if !hole.MatchString(o.path) {
+			if !parameter.MatchString(o.path) {
 				continue
 			}
-			r := h.Do(o.method, hole.ReplaceAllLiteralString(o.path, id), good[o.id].body)
-			bad(t, o.id+" "+id, r, reeve.Validation, reeve.NotFound)
+			r := h.Do(o.method, parameter.ReplaceAllLiteralString(o.path, id), good[o.id].body)
+			wantClientError(t, o.id+" "+id, r, reeve.Validation, reeve.NotFound)
 			if r.Header.Get("X-Evil") != "" {
-				t.Errorf("%s: a header was let in", o.id)
+				t.Errorf("%s: response has an injected header", o.id)
 			}
 		}
 	}
 	for _, p := range []string{"//api/tools", "/api//tools", "/api/./tools", "/api/x/../tools", "/api/tools/",
 		"/api/tools/..", "/api", "/api/", "/API/tools", "/api/nothing", "/nothing", "/healthz/", "/docs/../api/tools"} {
-		refused(t, h.Do("GET", p, nil), 404, reeve.NotFound)
+		wantProblem(t, h.Do("GET", p, nil), 404, reeve.NotFound)
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_Methods(t *testing.T) {
 	t.Parallel()
-	h, operations, _, untouched := sweep(t)
+	h, operations, _, checkUnchanged := startSweep(t)
 	known := map[string][]string{}
 	for _, o := range operations {
 		known[o.path] = append(known[o.path], o.method)
@@ -201,22 +200,22 @@ func TestBadInput_Methods(t *testing.T) {
 	for p, methods := range known {
 		for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PURGE", "get"} {
 			path := strings.NewReplacer("{", "", "}", "").Replace(p)
-			if !slices.ContainsFunc(operations, func(o operation) bool { return o.takes(m, path) }) {
+			if !slices.ContainsFunc(operations, func(o operation) bool { return o.matches(m, path) }) {
 				r := h.Do(m, path, nil)
-				refused(t, r, 405, reeve.Unsupported)
+				wantProblem(t, r, 405, reeve.Unsupported)
 				allowed := strings.Split(r.Header.Get("Allow"), ", ")
 				if slices.ContainsFunc(methods, func(m string) bool { return !slices.Contains(allowed, m) }) {
-					t.Errorf("%s %s: allowed are %v, and it is told %v", m, p, methods, allowed)
+					t.Errorf("%s %s: want methods %v, Allow has %v", m, p, methods, allowed)
 				}
 			}
 		}
 	}
-	untouched()
+	checkUnchanged()
 }
 
 func TestBadInput_Queries(t *testing.T) {
 	t.Parallel()
-	h, operations, all, untouched := sweep(t)
+	h, operations, all, checkUnchanged := startSweep(t)
 	for _, o := range operations {
 		s := all[o.id]
 		more := "?"
@@ -224,8 +223,8 @@ func TestBadInput_Queries(t *testing.T) {
 			more = "&"
 		}
 		if o.method == "GET" && o.id != "backup" {
-			refusedAt(t, h.Do("GET", s.path+more+"zzz=1", nil), "query/zzz")
-			refusedAt(t, h.Do("GET", s.path+more+"Limit=5", nil), "query/Limit")
+			wantFieldError(t, h.Do("GET", s.path+more+"zzz=1", nil), "query/zzz")
+			wantFieldError(t, h.Do("GET", s.path+more+"Limit=5", nil), "query/Limit")
 		}
 		for _, p := range o.tree["parameters"].([]any) {
 			p := p.(map[string]any)
@@ -255,19 +254,19 @@ func TestBadInput_Queries(t *testing.T) {
 				others, _ := url.ParseQuery(rest)
 				others.Del(name)
 				var lines any
-				if text, ok := s.body.(string); ok { // a batch of mails is read before its query is
+				if text, ok := s.body.(string); ok { // the body of a mail batch is checked before its query
 					lines = text
 				}
-				refusedAt(t, h.Do(o.method, path+"?"+name+"="+v+"&"+others.Encode(), lines), "query/"+name)
+				wantFieldError(t, h.Do(o.method, path+"?"+name+"="+v+"&"+others.Encode(), lines), "query/"+name)
 			}
 		}
 	}
-	refused(t, h.Do("GET", "/api/operations?agent=nobody", nil), 404, reeve.NotFound)
-	untouched()
+	wantProblem(t, h.Do("GET", "/api/operations?agent=nobody", nil), 404, reeve.NotFound)
+	checkUnchanged()
 }
 
-// raw sends bytes as they are and reads the answer.
-func raw(t *testing.T, h *reevetest.Host, text string) reevetest.Reply {
+// sendRaw sends text to the server unchanged and returns the response.
+func sendRaw(t *testing.T, h *reevetest.Host, text string) reevetest.Reply {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(h.Server.URL, "http://"))
 	if err != nil {
@@ -291,9 +290,9 @@ func raw(t *testing.T, h *reevetest.Host, text string) reevetest.Reply {
 
 func TestBadInput_HostAndOrigin(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.cfg.Hosts, w.cfg.Origins = []string{"Reeve.Example"}, []string{"https://app.example"}
-	h := w.start(t)
+	env := newTestEnv(t)
+	env.cfg.Hosts, env.cfg.Origins = []string{"Reeve.Example"}, []string{"https://app.example"}
+	h := env.start(t)
 	u, _ := url.Parse(h.Server.URL)
 	get := func(host string, headers ...string) reevetest.Reply {
 		text := "GET /api/agents HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\nAuthorization: Bearer " +
@@ -301,11 +300,11 @@ func TestBadInput_HostAndOrigin(t *testing.T) {
 		for _, v := range headers {
 			text += v + "\r\n"
 		}
-		return raw(t, h, text+"\r\n")
+		return sendRaw(t, h, text+"\r\n")
 	}
 	for _, host := range []string{"evil.example", "evil.example:" + u.Port(), "127.0.0.1.evil.example",
 		"localhost.evil.example", "reeve.example.evil", "169.254.169.254", "0.0.0.0", "[::2]", "notreeve.example"} {
-		refused(t, get(host), 403, reeve.Forbidden)
+		wantProblem(t, get(host), 403, reeve.Forbidden)
 	}
 	for _, host := range []string{"localhost", "LOCALHOST:1", "127.0.0.1", "127.9.9.9:80", "[::1]:7410",
 		"reeve.example", "Reeve.Example:443"} {
@@ -315,27 +314,27 @@ func TestBadInput_HostAndOrigin(t *testing.T) {
 	}
 	for _, origin := range []string{"https://evil.example", "null", "http://localhost:1", "https://app.example.evil",
 		"http://app.example", "file://", "x", "https://app.example:444"} {
-		refused(t, get(u.Host, "Origin: "+origin), 403, reeve.Forbidden)
+		wantProblem(t, get(u.Host, "Origin: "+origin), 403, reeve.Forbidden)
 	}
 	for _, origin := range []string{h.Server.URL, "https://app.example"} {
 		if r := get(u.Host, "Origin: "+origin); r.Status != 200 {
 			t.Errorf("origin %s: %d %s", origin, r.Status, r.Body)
 		}
 	}
-	refused(t, raw(t, h, "GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"), 403,
+	wantProblem(t, sendRaw(t, h, "GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"), 403,
 		reeve.Forbidden)
 }
 
 func TestBadInput_Headers(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	before := picture(t, h)
+	h := startServer(t)
+	before := takeSnapshot(t, h)
 	request := func(headers string) string {
 		return "POST /api/agents HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer " + h.Token +
 			"\r\nContent-Type: application/json\r\n" + headers +
 			"Content-Length: 14\r\n\r\n" + `{"name":"bad"}`
 	}
-	// What net/http itself refuses gets its own short answer, before any of ours; it is a 4xx and nothing is done.
+	// net/http refuses these requests with a short 4xx response of its own, before the handler runs.
 	for name, headers := range map[string]string{
 		"NUL in a value":    "X-Workspace-Id: de\x00fault\r\n",
 		"a bare CR":         "X-Workspace-Id: default\rX-Evil: 1\r\n",
@@ -346,18 +345,18 @@ func TestBadInput_Headers(t *testing.T) {
 		"more than a megabyte": "X-Workspace-Id: default\r\n" + strings.Repeat("X-Fill: "+strings.Repeat("y", 1000)+
 			"\r\n", 3000),
 	} {
-		if r := raw(t, h, request(headers)); r.Status < 400 || r.Status == 500 || r.Status == 503 ||
+		if r := sendRaw(t, h, request(headers)); r.Status < 400 || r.Status == 500 || r.Status == 503 ||
 			r.Header.Get("X-Evil") != "" {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}
 	}
-	// And what reaches us gets ours.
+	// These requests reach the handler, which responds with a problem document.
 	for _, workspace := range []string{"nowhere", "default,default", "DEFAULT", "\xff\xfe", strings.Repeat("d", 10_000),
 		"' OR 1=1 --", "default;x"} {
-		refused(t, raw(t, h, request("X-Workspace-Id: "+workspace+"\r\n")), 403, reeve.Forbidden)
+		wantProblem(t, sendRaw(t, h, request("X-Workspace-Id: "+workspace+"\r\n")), 403, reeve.Forbidden)
 	}
-	refusedAt(t, raw(t, h, request("")), "header/X-Workspace-Id")
-	refused(t, raw(t, h, request("X-Workspace-Id: nowhere\r\n"+strings.Repeat("X-Fill: y\r\n", 5000))), 403,
+	wantFieldError(t, sendRaw(t, h, request("")), "header/X-Workspace-Id")
+	wantProblem(t, sendRaw(t, h, request("X-Workspace-Id: nowhere\r\n"+strings.Repeat("X-Fill: y\r\n", 5000))), 403,
 		reeve.Forbidden)
 	for _, accept := range []string{"text/html", "application/xml", "image/*;q=0", "garbage",
 		strings.Repeat("a/b,", 2000)} {
@@ -366,40 +365,40 @@ func TestBadInput_Headers(t *testing.T) {
 			t.Errorf("accept %.50s: %d %.300s", accept, r.Status, r.Body)
 		}
 	}
-	unchanged(t, before, picture(t, h))
+	wantUnchanged(t, before, takeSnapshot(t, h))
 }
 
 func TestBadInput_RateLimit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.cfg.Rate, w.cfg.Burst = 0.001, 5
-	h := w.start(t)
-	limited := func(do func() reevetest.Reply) {
+	env := newTestEnv(t)
+	env.cfg.Rate, env.cfg.Burst = 0.001, 5
+	h := env.start(t)
+	wantLimited := func(do func() reevetest.Reply) {
 		t.Helper()
 		for range 5 {
 			if r := do(); r.Status == 429 {
-				t.Fatalf("too early: %s", r.Body)
+				t.Fatalf("limited too early: %s", r.Body)
 			}
 		}
 		r := do()
-		refused(t, r, 429, reeve.RateLimited)
+		wantProblem(t, r, 429, reeve.RateLimited)
 		if n, err := strconv.Atoi(r.Header.Get("Retry-After")); err != nil || n < 1 {
 			t.Errorf("Retry-After %q", r.Header.Get("Retry-After"))
 		}
 	}
-	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil) })
-	// so that tokens cannot be guessed
-	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil, as("guess")...) })
+	wantLimited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil) })
+	// Invalid tokens are limited too, so that tokens cannot be guessed.
+	wantLimited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil, withToken("guess")...) })
 	h.Want(200, nil, "GET", "/healthz", nil)
 }
 
 // A number out of range is refused with its path and the accepted range. The message has no Go type names.
 func TestBadInput_NumbersOutOfRange(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	for _, number := range []string{"1e30", "1.5e300", "1e3", "-1e30"} {
 		r := h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`)
-		refusedAt(t, r, "/limit/calls")
+		wantFieldError(t, r, "/limit/calls")
 		if p := decode[api.Problem](t, r); !strings.Contains(p.Detail, "/limit/calls cannot be ") ||
 			!strings.Contains(p.Detail, api.IntegerRange) || strings.Contains(string(r.Body), "json:") ||
 			strings.Contains(string(r.Body), "int64") {
@@ -407,7 +406,8 @@ func TestBadInput_NumbersOutOfRange(t *testing.T) {
 		}
 	}
 	for _, number := range []string{"9223372036854775807", "99999999999999999999"} {
-		p := refused(t, h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`), 400, reeve.Validation)
+		p := wantProblem(t, h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`), 400,
+			reeve.Validation)
 		if !strings.Contains(p.Detail, number) || !strings.Contains(p.Detail, api.IntegerRange) {
 			t.Errorf("%s: %s", number, p.Detail)
 		}
@@ -421,7 +421,7 @@ func TestBadInput_NumbersOutOfRange(t *testing.T) {
 // A score out of range is refused with its path and its range.
 func TestBadInput_Scores(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	c := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "Home"}))
 	task := decode[reeve.Task](t, h.Want(201, nil, "POST", "/api/journal/tasks",
 		object{"category_id": c.ID, "title": "Row"}))
@@ -431,7 +431,7 @@ func TestBadInput_Scores(t *testing.T) {
 	}
 	for _, score := range []string{"1e20", "-1e20", "1e300", "101", "-1", "9007199254740991"} {
 		r := rate(score)
-		if refusedAt(t, r, "/scores/a"); !strings.Contains(string(r.Body), `"0 to 100"`) {
+		if wantFieldError(t, r, "/scores/a"); !strings.Contains(string(r.Body), `"0 to 100"`) {
 			t.Errorf("%s: %s", score, r.Body)
 		}
 	}
@@ -445,24 +445,24 @@ func TestBadInput_Scores(t *testing.T) {
 	}
 }
 
-// Entries that are found by id or name must not have a name in the form of an id. Such a name could stand for a deleted
-// entry.
+// An entry that is found by id or name must not have a name in the form of an id. Such a name could be mistaken for a
+// deleted entry.
 func TestBadInput_NamesInIDForm(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := startServer(t)
 	gone, here := h.Agent("gone"), h.Agent("here")
 	for _, id := range []string{gone.ID, "agt_" + strings.Repeat("0", 26), "prj_" + strings.Repeat("z", 26)} {
-		refusedAt(t, h.Do("POST", "/api/agents", object{"name": id}), "/name")
-		refusedAt(t, h.Do("PATCH", "/api/agents/here", object{"name": id}), "/name")
-		refusedAt(t, h.Do("POST", "/api/projects", object{"name": id, "path": t.TempDir()}), "/name")
-		if id != gone.ID { // which would make an automation of that agent
-			refusedAt(t, h.Do("POST", "/api/automations", object{"name": id}), "/name")
+		wantFieldError(t, h.Do("POST", "/api/agents", object{"name": id}), "/name")
+		wantFieldError(t, h.Do("PATCH", "/api/agents/here", object{"name": id}), "/name")
+		wantFieldError(t, h.Do("POST", "/api/projects", object{"name": id, "path": t.TempDir()}), "/name")
+		if id != gone.ID { // the id of an agent that exists would turn that agent into an automation
+			wantFieldError(t, h.Do("POST", "/api/automations", object{"name": id}), "/name")
 		}
 	}
 	h.Want(204, nil, "DELETE", "/api/agents/"+gone.ID, nil)
-	refusedAt(t, h.Do("POST", "/api/automations", object{"name": gone.ID}), "/name")
-	refused(t, h.Do("GET", "/api/agents/"+gone.ID, nil), 404, reeve.NotFound)
-	// looks like one, and is none
+	wantFieldError(t, h.Do("POST", "/api/automations", object{"name": gone.ID}), "/name")
+	wantProblem(t, h.Do("GET", "/api/agents/"+gone.ID, nil), 404, reeve.NotFound)
+	// The name is one character too short to be an id.
 	h.Want(200, nil, "PATCH", "/api/agents/here", object{"name": "agt_" + strings.Repeat("0", 25)})
 	if got := decode[reeve.Agent](t, h.Want(200, nil, "GET", "/api/agents/"+here.ID, nil)); got.ID != here.ID {
 		t.Errorf("got %+v", got)

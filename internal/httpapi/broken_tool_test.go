@@ -14,19 +14,20 @@ import (
 )
 
 // Settings that need an owner also need one for a tool that cannot run on this machine, because it may run later.
-func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
+func TestI09_BrokenToolSettingsAreChecked(t *testing.T) {
 	t.Parallel()
-	off := trick("off", reeve.Read, "", says("", nil))
+	off := newTool("off", reeve.Read, "", alwaysReturn("", nil))
 	off.Broken = "this machine lacks what it needs"
 	off.ConfigSchema = json.RawMessage(
 		`{"type":"object","additionalProperties":false,"properties":{"network":{"type":"boolean","` +
 			reeve.OwnerKeyword + `":true}}}`)
-	h := start(t, off)
+	h := startServer(t, off)
 	h.Agent("coach")
-	member := as(token(t, h, reeve.Member))
-	refused(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}},
+	member := withToken(createToken(t, h, reeve.Member))
+	wantProblem(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}},
 		member...), 403, reeve.Forbidden)
-	refusedAt(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"colour": true}},
+	wantFieldError(t, h.Do("POST", "/api/agents/coach/tools",
+		object{"tool_id": "off", "config": object{"colour": true}},
 		member...), "/config/colour")
 	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}})
 }
@@ -35,17 +36,17 @@ func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
 // reports the conflict.
 func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, w world) {
-		h := w.start(t)
-		define(t, h, object{"id": "extra"})
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t)
+		defineTool(t, h, object{"id": "extra"})
 		h.Agent("old", "extra", "file_list")
 		h.Stop()
-		said := &bytes.Buffer{}
-		w.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
-		h = w.start(t, trick("extra", reeve.Read, "", says("built in", nil)))
+		logs := &bytes.Buffer{}
+		env.cfg.Log = slog.New(slog.NewTextHandler(logs, nil))
+		h = env.start(t, newTool("extra", reeve.Read, "", alwaysReturn("built in", nil)))
 		const why = "its id now belongs to a built-in tool; define it again under another id"
 		var served, broken int
-		for _, v := range tools(t, h, "") {
+		for _, v := range listTools(t, h, "") {
 			switch {
 			case v.ID != "extra":
 			case v.WorkspaceID == "" && v.Broken == "":
@@ -56,8 +57,8 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 				t.Errorf("listed %+v", v.Tool)
 			}
 		}
-		if served != 1 || broken != 1 || brokenTools(t, h)["extra"] != why {
-			t.Errorf("%d serve, %d are broken", served, broken)
+		if served != 1 || broken != 1 || getBrokenTools(t, h)["extra"] != why {
+			t.Errorf("%d working and %d broken tools, want 1 and 1", served, broken)
 		}
 		if v := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool ||
 			v.Broken != "" {
@@ -67,53 +68,54 @@ func TestO21_StoredToolNeverReplacesBuiltIn(t *testing.T) {
 		if res := h.Call("new", "extra", nil); res.Content != "built in" {
 			t.Errorf("the built-in tool: %+v", res)
 		}
-		// Nobody gave the built-in tool to an agent that had the other.
-		p := refused(t, h.Do("POST", "/api/agents/old/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
+		// The agent had the workspace's tool. The built-in tool is not attached to it.
+		p := wantProblem(t, h.Do("POST", "/api/agents/old/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
 		if !strings.Contains(p.Detail, why) || !strings.Contains(p.Hint, "detach") {
 			t.Errorf("problem %+v", p)
 		}
 		if res := h.Call("old", "file_list", object{"path": "/"}); res.IsError {
-			t.Errorf("another tool was harmed: %+v", res)
+			t.Errorf("call of another tool: %+v", res)
 		}
 		for _, v := range decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/old/tools", nil)).Tools {
 			if (v.Broken == why) != (v.ID == "extra") {
 				t.Errorf("%s of the agent: %q", v.ID, v.Broken)
 			}
 		}
-		refused(t, h.Do("PUT", "/api/tools/extra", weather(object{"id": "extra"})), 409, reeve.Conflict)
-		h.Want(204, nil, "DELETE", "/api/tools/extra", nil) // the stored one
-		if _, ok := brokenTools(t, h)["extra"]; ok {
-			t.Error("it is still broken")
+		wantProblem(t, h.Do("PUT", "/api/tools/extra", weatherTool(object{"id": "extra"})), 409, reeve.Conflict)
+		h.Want(204, nil, "DELETE", "/api/tools/extra", nil) // deletes the workspace's tool
+		if _, ok := getBrokenTools(t, h)["extra"]; ok {
+			t.Error("the tool is still broken")
 		}
 		h.Want(201, nil, "POST", "/api/agents/old/tools", object{"tool_id": "extra"})
 		if res := h.Call("old", "extra", nil); res.Content != "built in" {
-			t.Errorf("the built-in tool, given to the agent: %+v", res)
+			t.Errorf("the built-in tool, attached: %+v", res)
 		}
 		h.Stop()
-		if log := said.String(); strings.Count(log, why) != 1 ||
+		if log := logs.String(); strings.Count(log, why) != 1 ||
 			!strings.Contains(log, "tool=extra workspace=default") {
-			t.Errorf("the log says %s", log)
+			t.Errorf("log: %s", log)
 		}
 	})
 }
 
-// brokenTools gives why tools cannot be called, by id, as the catalogue, the status and the doctor have it.
-func brokenTools(t *testing.T, h *reevetest.Host) map[string]string {
+// getBrokenTools returns the reason why each broken tool cannot be called, by tool id. It checks that the status and
+// the doctor report the same reasons.
+func getBrokenTools(t *testing.T, h *reevetest.Host) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, v := range tools(t, h, "") {
+	for _, v := range listTools(t, h, "") {
 		if v.Broken != "" {
 			out[v.ID] = v.Broken
 		}
 	}
-	said := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
+	statusLines := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
 	for _, c := range decode[api.DoctorReport](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name != "tools" {
 			continue
 		}
 		for id, why := range out {
-			if c.OK || !strings.Contains(c.Detail, id+": "+why) || !slices.Contains(said, id+": "+why) {
-				t.Errorf("%s is broken (%s), the doctor says %+v, the status %q", id, why, c, said)
+			if c.OK || !strings.Contains(c.Detail, id+": "+why) || !slices.Contains(statusLines, id+": "+why) {
+				t.Errorf("%s is broken (%s), doctor reports %+v, status %q", id, why, c, statusLines)
 			}
 		}
 	}
