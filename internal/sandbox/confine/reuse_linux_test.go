@@ -24,7 +24,7 @@ func TestAPathThatIsAnothersNow(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := &exec.Cmd{Path: path, Args: []string{"program"}}
-		started, err := worker(cmd, "", Landlock)
+		started, err := confineProgram(cmd, "", Landlock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,12 +49,12 @@ func TestAPathThatIsAnothersNow(t *testing.T) {
 // runs: its free space is not none.
 func TestADiskThatCannotBeLookedAtIsNotFull(t *testing.T) {
 	here := t.TempDir()
-	if free, _, ok := disk(job{Command: Command{Root: here}}); !ok || free <= 0 {
+	if free, _, ok := measureDisk(job{Command: Command{Root: here}}); !ok || free <= 0 {
 		t.Errorf("%d bytes free, %v", free, ok)
 	}
 	for _, j := range []job{{Command: Command{Root: here + "/gone"}},
 		{Command: Command{Root: here}, TempDir: here + "/gone"}} {
-		if free, files, ok := disk(j); ok {
+		if free, files, ok := measureDisk(j); ok {
 			t.Errorf("%d bytes free and %d files where there is nothing", free, files)
 		}
 	}

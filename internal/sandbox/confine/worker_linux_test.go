@@ -3,4 +3,4 @@
 package confine
 
 // WorkerIn is Worker in a mode of the test's choice.
-var WorkerIn = worker
+var WorkerIn = confineProgram
