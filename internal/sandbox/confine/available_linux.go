@@ -30,8 +30,8 @@ var detectMode = sync.OnceValues(func() (Mode, string) {
 		return Off, levelVariable + "=off"
 	}
 	if abi := cell.ABI(); abi < cell.LeastABI {
-		return Off, "Landlock is disabled or too old; use Linux 6.2 or later, and boot with lsm=landlock,... if it is " +
-			"disabled"
+		return Off, "Landlock is disabled or too old; use Linux 6.2 or later, and boot with lsm=landlock,... " +
+			"if it is disabled"
 	}
 	err := error(reeve.Errorf(reeve.Unsupported, "%s=landlock", levelVariable))
 	if level != Landlock {

@@ -10,8 +10,9 @@ import (
 	"reeve/internal/sandbox/child"
 )
 
-// A program in memory has a number for a path, which is another's once it is closed: each start runs what is there now.
-func TestAPathThatIsAnothersNow(t *testing.T) {
+// TestReusedProgramPath checks that a worker is started from the program that its path now leads to. The path of a
+// program in memory is a descriptor number, which is reused once the program is closed.
+func TestReusedProgramPath(t *testing.T) {
 	var paths []string
 	var sizes []int64
 	for _, name := range []string{"/proc/self/exe", "/bin/true"} {
@@ -45,9 +46,9 @@ func TestAPathThatIsAnothersNow(t *testing.T) {
 	}
 }
 
-// TestADiskThatCannotBeLookedAtIsNotFull looks at a workspace that is there, and at one that is gone while its command
-// runs: its free space is not none.
-func TestADiskThatCannotBeLookedAtIsNotFull(t *testing.T) {
+// TestUnmeasurableDiskIsNotFull measures the disk of a workspace that exists, and of one that is removed while its
+// command runs. The latter must not count as full.
+func TestUnmeasurableDiskIsNotFull(t *testing.T) {
 	here := t.TempDir()
 	if free, _, ok := measureDisk(job{Command: Command{Root: here}}); !ok || free <= 0 {
 		t.Errorf("%d bytes free, %v", free, ok)

@@ -13,8 +13,8 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// TestSmallProgram builds the program that make build puts into the reeve binary, and confines commands with it, in
-// every mode that this machine has, as a binary that carries it does. One of another version is not taken.
+// TestSmallProgram builds the program that make build embeds in the reeve binary, and confines commands with it in
+// every mode that this machine supports. A program of another version is not used.
 func TestSmallProgram(t *testing.T) {
 	best, reason := Available()
 	if best == Off {
