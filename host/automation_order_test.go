@@ -81,7 +81,7 @@ func TestK22_WhatWasDoneBeforeIsDone(t *testing.T) {
 	cfg.ScriptTime = host.Duration(3 * time.Second)
 	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer",
 		`for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (i === 39) for (;;) {}; if (i < 12) await Mail.send({ to: 'i' + i }) })`)
-	a.fails(reeve.LogicFailure, "the time is over")
+	a.fails(reeve.LogicFailure, "time limit exceeded")
 	equal(t, len(d.done), 2, "deeds")
 	for i := 10; i < 39; i++ {
 		equal(t, a.state(fmt.Sprint("i", i)), reeve.ItemDone, fmt.Sprint("i", i))

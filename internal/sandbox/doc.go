@@ -1,5 +1,11 @@
-// Package sandbox is the room for code that nobody vouches for. Each kind of it has a package of its own below, all of
-// the same make: limits go in, results come out, and none knows what a tool is. Package js runs scripts, package py
-// Python, and package confine commands. Packages child and lock are the two sides of a worker process, which package
-// confine holds like a command.
+// Package sandbox and the packages below it run untrusted code under limits. None of them knows about tools or agents:
+// a caller passes code and limits, and receives a result.
+//
+//   - Package js runs JavaScript and TypeScript.
+//   - Package py runs Python.
+//   - Package confine runs commands, and confines the worker processes of js and py in the same way.
+//   - Package child starts and ends worker processes, for the host.
+//   - Package lock is used inside a worker process, to give up privileges before untrusted code runs.
+//
+// Package sandbox itself holds only helpers that these packages' callers share.
 package sandbox

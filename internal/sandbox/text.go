@@ -5,9 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text gives a program's output as text that every store takes, and whether it was something else. A character that was
-// cut in half at the end is dropped.
-func Text(b []byte) (s string, odd bool) {
+// DecodeText converts a program's output to valid UTF-8 without NUL characters, so that every store accepts it.
+// It replaces each invalid sequence and each NUL by U+FFFD, and reports whether it replaced any. An incomplete
+// character at the end is dropped, because a limit may have cut it.
+func DecodeText(b []byte) (s string, replaced bool) {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if utf8.RuneStart(b[len(b)-n]) {
 			if !utf8.FullRune(b[len(b)-n:]) {

@@ -74,7 +74,7 @@ func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 	out := codeResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, Truncated: max(r.StdoutSize, r.StderrSize) > most,
 		DurationMS: r.Duration.Milliseconds()}
 	text := func(b []byte, size int64) string {
-		s, odd := sandbox.Text(b)
+		s, odd := sandbox.DecodeText(b)
 		// The output of a killed process may end within a secret.
 		if out.Binary = out.Binary || odd; size > most || r.TimedOut {
 			s = inv.RedactedHead(s, int(most))
@@ -94,12 +94,12 @@ func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 // redactMessage returns an exception's message without secrets. The sandbox reports only the beginning of a long
 // message, so redactMessage looks for the rest in stderr.
 func redactMessage(inv *reeve.Invocation, message string, stderr []byte) string {
-	if utf8.RuneCountInString(message) < py.MostWords {
+	if utf8.RuneCountInString(message) < py.MaxExceptionMessage {
 		return message
 	}
 	all := message
 	if i := strings.Index(string(stderr), message); i >= 0 {
-		all, _ = sandbox.Text(stderr[i:min(len(stderr), i+len(message)+reeve.RedactWindow)])
+		all, _ = sandbox.DecodeText(stderr[i:min(len(stderr), i+len(message)+reeve.RedactWindow)])
 	}
 	return inv.RedactedHead(all, len(message))
 }

@@ -415,7 +415,7 @@ func newExecResult(secrets *redact.Redactor, r confine.Result) execResult {
 	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull,
 		Truncated: max(r.StdoutSize, r.StderrSize) > maxOutput, DurationMS: r.Duration.Milliseconds()}
 	text := func(b []byte, size int64) string {
-		s, odd := sandbox.Text(b)
+		s, odd := sandbox.DecodeText(b)
 		// the output of a killed command may end inside a secret
 		if out.Binary = out.Binary || odd; size > maxOutput || r.TimedOut || r.DiskFull {
 			return secrets.Head(s, maxOutput)

@@ -1,4 +1,8 @@
-// Package child starts worker processes that have nothing of their parent's but two pipes, and ends them for certain.
+// Package child starts worker processes and ends them. A worker inherits nothing from its parent except two pipes: no
+// variables, no open files and no working directory.
+//
+// [Start] runs a [Command] in a process group of its own and returns a [Process]. [Process.End] kills the whole group
+// and waits for the process. [NewMemoryProgram] and [ProgramPath] start a program that exists only in memory.
 package child
 
 import (
@@ -8,31 +12,31 @@ import (
 	"sync"
 )
 
-// Command says what to start.
+// Command describes a worker process to start.
 type Command struct {
-	Binary  string   // the program
-	Args    []string // its command line, beginning with its name
-	Env     []string // all the variables that it has
-	Folder  string   // what it reads, if anything
-	Confine Confine  // may be nil
-	Stderr  *os.File // where it may say why it crashes; nil means nowhere
+	Binary  string   // path of the program
+	Args    []string // command line, beginning with the program's name
+	Env     []string // the complete environment, as name=value
+	Folder  string   // folder that the worker reads; empty means none
+	Confine Confine  // changes the command before it starts; may be nil
+	Stderr  *os.File // standard error, for crash messages; nil discards them
 }
 
-// Confine takes a last look at a command before it starts, to confine it to the folder that it reads, or to nothing if
-// that is empty. What it gives is called when the command has started, or could not be.
+// Confine changes a command before it starts, so that the process can read only folder, or no file if folder is empty.
+// The caller calls started once the command has started or failed to start, even if Confine returns an error.
 type Confine func(cmd *exec.Cmd, folder string) (started func(), err error)
 
-// Process is a worker as its host sees it.
+// Process is a running worker process.
 type Process struct {
-	In   *os.File      // what it reads
-	Read *bufio.Reader // what it writes
+	In   *os.File      // the worker's standard input
+	Read *bufio.Reader // the worker's standard output
 	cmd  *exec.Cmd
 	out  *os.File
 	once sync.Once
 }
 
-// Start starts a worker in a process group of its own. Nothing of this process's surroundings goes along: no variables,
-// no files, no directory.
+// Start starts a worker in a process group of its own. The worker inherits no variables, open files or working
+// directory from this process.
 func Start(c Command) (*Process, error) {
 	inRead, in, err := os.Pipe()
 	if err != nil {
@@ -54,8 +58,8 @@ func Start(c Command) (*Process, error) {
 		}
 		defer stderr.Close()
 	}
-	cmd := &exec.Cmd{Path: c.Binary, Args: c.Args, Env: append(environment(), c.Env...), Dir: directory(),
-		Stdin: inRead, Stdout: outWrite, Stderr: stderr, SysProcAttr: attributes()}
+	cmd := &exec.Cmd{Path: c.Binary, Args: c.Args, Env: append(environment(), c.Env...), Dir: workingDirectory(),
+		Stdin: inRead, Stdout: outWrite, Stderr: stderr, SysProcAttr: processAttributes()}
 	if c.Confine != nil {
 		started, refused := c.Confine(cmd, c.Folder)
 		defer started()
@@ -67,7 +71,7 @@ func Start(c Command) (*Process, error) {
 		defer done()
 	}
 	if err == nil {
-		keepFiles()
+		closeFilesOnExec()
 		err = cmd.Start()
 	}
 	if err != nil {
@@ -78,18 +82,18 @@ func Start(c Command) (*Process, error) {
 	return &Process{In: in, Read: bufio.NewReaderSize(out, 16<<10), cmd: cmd, out: out}, nil
 }
 
-// Kill ends the process and its group at once. It can be called at any time, from anywhere, more than once.
+// Kill kills the process group without waiting for it. It is safe to call Kill more than once and concurrently.
 func (p *Process) Kill() { p.once.Do(func() { killGroup(p.cmd.Process) }) }
 
-// End kills the process and waits until nothing of it is left.
+// End kills the process group, waits for the process and closes its pipes.
 func (p *Process) End() {
 	p.Kill()
-	_ = p.cmd.Wait() // that it was killed is no news
+	_ = p.cmd.Wait() // the error only says that the process was killed; see ExitError
 	p.In.Close()
 	p.out.Close()
 }
 
-// ExitError says how an ended process ended, if not well.
+// ExitError returns how the process ended, or nil if it succeeded. It is valid after [Process.End].
 func (p *Process) ExitError() error {
 	if s := p.cmd.ProcessState; s != nil && !s.Success() {
 		return &exec.ExitError{ProcessState: s}
@@ -97,5 +101,6 @@ func (p *Process) ExitError() error {
 	return nil
 }
 
-// PeakMemory is the most memory that an ended process had, in bytes; 0 if it cannot be told.
-func (p *Process) PeakMemory() int64 { return peak(p.cmd.ProcessState) }
+// PeakMemory returns the largest resident memory of the process in bytes, or 0 if it is unknown. It is valid after
+// [Process.End].
+func (p *Process) PeakMemory() int64 { return peakMemory(p.cmd.ProcessState) }

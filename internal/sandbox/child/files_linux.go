@@ -2,6 +2,6 @@ package child
 
 import "golang.org/x/sys/unix"
 
-// keepFiles has no child inherit the files that this process was started with and that nobody closed; those that Go
-// opens, none does anyway. Where the kernel is too old for it, the walls around a worker are what is left.
-func keepFiles() { _ = unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) }
+// closeFilesOnExec prevents children from inheriting files that this process itself inherited. Files that Go opened are
+// never inherited. On a kernel without close_range the call has no effect, and only the worker's confinement remains.
+func closeFilesOnExec() { _ = unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) }

@@ -2,5 +2,5 @@
 
 package child
 
-// keepFiles cannot be done here.
-func keepFiles() {}
+// closeFilesOnExec does nothing on this system.
+func closeFilesOnExec() {}

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// numbers is where a process finds its open files.
-const numbers = "/proc/self/fd/"
+// descriptorFolder holds a link for each open file of the process that reads it.
+const descriptorFolder = "/proc/self/fd/"
 
-// NewMemoryProgram makes a program that is in no directory: it can be started by its path, see [Aside], as long as the
-// file is open.
+// NewMemoryProgram copies a program to a sealed file in memory and returns the file with a path to it. Pass the path to
+// [ProgramPath] before starting a process from it. The path is valid while the file is open.
 func NewMemoryProgram(name string, program io.Reader) (*os.File, string, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -28,15 +28,18 @@ func NewMemoryProgram(name string, program io.Reader) (*os.File, string, error) 
 		f.Close()
 		return nil, "", err
 	}
-	return f, numbers + strconv.Itoa(fd), nil
+	return f, descriptorFolder + strconv.Itoa(fd), nil
 }
 
-// ProgramPath is the path by which to start a program as a process that is given files. One that is in memory is found
-// by a number, and a new process moves its files before it looks for its program: to the lowest numbers, over the
-// numbers just above the highest of them. So the program is given a number above all these, until done is called, when
-// the process has been started or cannot be.
+// ProgramPath returns the path to use when starting a program as a process that receives files. A path to an ordinary
+// file is returned unchanged.
+//
+// A path from [NewMemoryProgram] contains a descriptor number. Between fork and exec the new process moves files to the
+// lowest numbers, and uses numbers just above the highest of them on the way, so it could overwrite that descriptor.
+// ProgramPath therefore duplicates the descriptor to a number above all of these. The caller calls done, which closes
+// the duplicate, once the process has started or failed to start.
 func ProgramPath(path string, files []*os.File) (_ string, done func(), err error) {
-	number, found := strings.CutPrefix(path, numbers)
+	number, found := strings.CutPrefix(path, descriptorFolder)
 	fd, err := strconv.Atoi(number)
 	if !found || err != nil {
 		return path, func() {}, nil
@@ -49,5 +52,5 @@ func ProgramPath(path string, files []*os.File) (_ string, done func(), err erro
 	if err != nil {
 		return "", func() {}, os.NewSyscallError("dup", err)
 	}
-	return numbers + strconv.Itoa(fd), func() { _ = unix.Close(fd) }, nil
+	return descriptorFolder + strconv.Itoa(fd), func() { _ = unix.Close(fd) }, nil
 }

@@ -7,9 +7,10 @@ import (
 	"reeve/internal/sandbox/child"
 )
 
-// TestAside starts a program in memory whose number is just above those of the files that the process is given, with
-// lower numbers free: the new process moves a file of its own onto just that number, before it looks for the program.
-func TestAside(t *testing.T) {
+// TestProgramPath starts a program in memory whose descriptor is just above those of the files that the process
+// receives, while lower descriptors are free. Without ProgramPath the new process would overwrite the program's
+// descriptor before exec.
+func TestProgramPath(t *testing.T) {
 	low := []*os.File{open(t, os.DevNull), open(t, os.DevNull), open(t, os.DevNull)}
 	program := open(t, "/bin/true")
 	given := []*os.File{open(t, os.DevNull), open(t, os.DevNull), open(t, os.DevNull)}
@@ -21,14 +22,14 @@ func TestAside(t *testing.T) {
 	for _, f := range low {
 		f.Close()
 	}
-	aside, done, err := child.ProgramPath(path, given)
+	safe, done, err := child.ProgramPath(path, given)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	p, err := os.StartProcess(aside, []string{"true"}, &os.ProcAttr{Files: given})
+	p, err := os.StartProcess(safe, []string{"true"}, &os.ProcAttr{Files: given})
 	if err != nil {
-		t.Fatalf("%s, of %s, with files up to %d: %v", aside, path, given[len(given)-1].Fd(), err)
+		t.Fatalf("start %s (duplicate of %s) with files up to %d: %v", safe, path, given[len(given)-1].Fd(), err)
 	}
 	if state, err := p.Wait(); err != nil || !state.Success() {
 		t.Errorf("%v %v", state, err)

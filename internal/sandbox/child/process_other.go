@@ -7,18 +7,18 @@ import (
 	"syscall"
 )
 
-// Self is this program's file.
-func Self() (string, error) { return os.Executable() }
+// ExecutablePath returns the path of this program's file.
+func ExecutablePath() (string, error) { return os.Executable() }
 
-// environment is what a worker needs of the system's variables.
+// environment returns the variables that every process on this system needs.
 func environment() []string { return []string{"SYSTEMROOT=" + os.Getenv("SYSTEMROOT")} }
 
-// directory is where a worker stands: nowhere in particular.
-func directory() string { return os.TempDir() }
+// workingDirectory returns the directory in which workers start.
+func workingDirectory() string { return os.TempDir() }
 
-func attributes() *syscall.SysProcAttr { return nil }
+func processAttributes() *syscall.SysProcAttr { return nil }
 
 func killGroup(p *os.Process) { _ = p.Kill() } // a worker starts no processes
 
-// peak is not known here.
-func peak(*os.ProcessState) int64 { return 0 }
+// peakMemory returns 0, because the value is unknown on this system.
+func peakMemory(*os.ProcessState) int64 { return 0 }

@@ -8,33 +8,34 @@ import (
 	"syscall"
 )
 
-// Self is this program's file. On Linux it is the very file that runs, even if another has taken its name since.
-func Self() (string, error) {
+// ExecutablePath returns the path of this program's file. On Linux the path leads to the running file even if a newer
+// file has replaced it on disk.
+func ExecutablePath() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
 	}
 	return os.Executable()
 }
 
-// environment is what a worker needs of the system's variables: nothing.
+// environment returns the variables that every process on this system needs: none.
 func environment() []string { return nil }
 
-// directory is where a worker stands: nowhere in particular.
-func directory() string { return "/" }
+// workingDirectory returns the directory in which workers start.
+func workingDirectory() string { return "/" }
 
-// attributes put a worker in a process group of its own, so that all of it can be killed, and keep terminal signals
-// from it.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// processAttributes returns attributes that put a worker in a process group of its own. The whole group can be killed,
+// and it receives no signals from the terminal.
+func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func killGroup(p *os.Process) {
 	if syscall.Kill(-p.Pid, syscall.SIGKILL) != nil {
-		_ = p.Kill() // not yet in its group, or gone
+		_ = p.Kill() // the process has not joined its group yet, or is gone
 	}
 }
 
-// peak is the most memory that an ended process had, in bytes. 0 means that it cannot be told: before a process is a
-// program of its own it is a copy of this one, and that counts too.
-func peak(s *os.ProcessState) int64 {
+// peakMemory returns the largest resident memory of an ended process in bytes, or 0 if it is unknown. Until exec, a new
+// process is a copy of this one and has its memory. So a peak that is not above this process's own peak says nothing.
+func peakMemory(s *os.ProcessState) int64 {
 	var own syscall.Rusage
 	u, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok || syscall.Getrusage(syscall.RUSAGE_SELF, &own) != nil || u.Maxrss <= own.Maxrss {

@@ -12,47 +12,48 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// Available says how commands are held on this machine, and why not better. It finds out by trying, once.
+// Available returns the strongest mode that this machine supports, and a description or the reason why a stronger mode
+// is not supported. The first call tries the modes; later calls return the same answer.
 func Available() (Mode, string) {
-	if !served.Load() && carried() == "" {
-		return Off, "this program does not call host.ServeWorker first in main, so it cannot start its own sandbox"
+	if !servesSandbox.Load() && smallWorkerPath() == "" {
+		return Off, "this program does not call host.ServeWorker at the start of main, so it cannot start a sandbox"
 	}
-	return found()
+	return detectMode()
 }
 
-// levelVariable lets tests, and those who look for a fault, do with less than the machine has: landlock, or off.
+// levelVariable is an environment variable that selects a weaker mode, landlock or off, for tests and diagnosis.
 const levelVariable = "REEVE_CONFINE"
 
-var found = sync.OnceValues(func() (Mode, string) {
+var detectMode = sync.OnceValues(func() (Mode, string) {
 	level := Mode(os.Getenv(levelVariable))
 	if level == Off {
 		return Off, levelVariable + "=off"
 	}
 	if abi := cell.ABI(); abi < cell.LeastABI {
-		return Off, "this kernel's Landlock is missing or too old (Linux 6.2 has what is needed); boot with " +
-			"lsm=landlock,... if it is switched off"
+		return Off, "Landlock is disabled or too old; use Linux 6.2 or later, and boot with lsm=landlock,... " +
+			"if it is disabled"
 	}
 	err := error(reeve.Errorf(reeve.Unsupported, "%s=landlock", levelVariable))
 	if level != Landlock {
-		err = try(Namespaces)
+		err = tryMode(Namespaces)
 	}
 	if err == nil {
 		return Namespaces, "user, mount, process and network namespaces, Landlock and seccomp"
 	}
-	weaker := try(Landlock)
+	weaker := tryMode(Landlock)
 	if weaker == nil {
-		return Landlock, "Landlock and seccomp only: " + reason(err)
+		return Landlock, "Landlock and seccomp only: " + errorMessage(err)
 	}
-	return Off, reason(err) + "; without namespaces: " + reason(weaker)
+	return Off, errorMessage(err) + "; without namespaces: " + errorMessage(weaker)
 })
 
-func reason(err error) string { return reeve.AsError(err).Message }
+func errorMessage(err error) string { return reeve.AsError(err).Message }
 
-// try confines a process that does nothing: setting up is all that can fail.
-func try(mode Mode) error {
+// tryMode runs a command that does nothing, and returns the error if the sandbox cannot be set up.
+func tryMode(mode Mode) error {
 	dir, err := os.MkdirTemp("", "reeve-confine-")
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "there is no place for a trial: %v", err)
+		return reeve.Errorf(reeve.Unavailable, "cannot create a folder to test confinement: %v", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

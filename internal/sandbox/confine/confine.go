@@ -11,106 +11,106 @@ import (
 	"reeve"
 )
 
-// Mode is how commands are held.
+// Mode is the set of kernel features that confine a command.
 type Mode string
 
-// The modes, the best first.
+// The modes, strongest first.
 const (
-	Namespaces Mode = "namespaces" // a world of its own, and Landlock and seccomp within it
-	// Landlock and seccomp only: other processes' ids can be guessed, and paths are the machine's own
+	Namespaces Mode = "namespaces" // namespaces, Landlock and seccomp
+	// Landlock and seccomp only: the command can guess the ids of other processes and sees the machine's real paths
 	Landlock Mode = "landlock"
 	Off      Mode = "off" // nothing is run
 )
 
-// Command is what to run and what it may reach.
+// Command is a command to run and the resources that it may access.
 type Command struct {
-	// the program and its arguments; a name without a slash is looked for where the system has its programs
+	// the program and its arguments; a name without a slash is looked up in the system's program folders
 	Args     []string
-	Root     string   // the one folder it may write
-	At       string   // where it sees Root, if namespaces hold it; empty means at its real path
-	Dir      string   // where it starts, relative to Root; empty means Root
+	Root     string   // the workspace, the one folder that the command may write
+	At       string   // path of Root inside namespaces; default its real path
+	Dir      string   // working directory, relative to Root; default Root
 	ReadOnly []string // folders and files that it may read, besides the system's own
-	Env      []string // name=value; nothing else is passed but PATH, HOME, TMPDIR and LANG
+	Env      []string // variables as name=value, besides PATH, HOME, TMPDIR, LANG and PWD
 	Stdin    []byte
-	Network  bool // whether it may use the machine's network
-	Mode     Mode // empty means the best that this machine can do
+	Network  bool // it may use the machine's network
+	Mode     Mode // default the strongest that this machine supports
 
-	// Owner has the command run as who owns Root, and leaves its files theirs: only for programs we trust on what no
-	// agent can write. It matters when the server is root, whose commands are nobody's otherwise. Such a command is not
-	// killed with the server.
+	// Owner runs the command as the owner of Root and does not change the owner of files. It is only for trusted
+	// programs on files that no agent can write. It makes a difference if the server is root, because commands then run
+	// as nobody otherwise. Such a command is not killed when the server ends.
 	Owner bool
 
-	From *os.File `json:"-"` // read instead of Stdin, from where it stands
-	To   *os.File `json:"-"` // written instead of keeping stdout
-	Keep *os.File `json:"-"` // open for the command as number 198, besides the usual three
+	From *os.File `json:"-"` // standard input instead of Stdin, from its current offset
+	To   *os.File `json:"-"` // standard output, which is then not part of the result
+	Keep *os.File `json:"-"` // a fourth open file, as descriptor 198 of the command
 }
 
-// Limits is how much a command may use. Zero means the default.
+// Limits are the resource limits of a command. Zero means the default.
 type Limits struct {
-	Time      time.Duration // until all of it is killed; default 30 s
+	Time      time.Duration // time until all processes are killed; default 30 s
 	CPU       time.Duration // processor time of any one process; default Time
 	Memory    int64         // bytes of private memory of any one process; default 1 GiB
 	Processes int           // processes and threads at once; default 256
 	FileSize  int64         // bytes of any one file; default 256 MiB
-	Disk      int64         // bytes by which the free space of Root's disk may shrink meanwhile; default 2 GiB
-	Files     int64         // files and folders by which those on Root's disk may grow meanwhile; default 200,000
-	Temp      int64         // bytes in its own /tmp; default 64 MiB
+	Disk      int64         // bytes by which the free space of Root's disk may shrink during the run; default 2 GiB
+	Files     int64         // new files and folders on Root's disk during the run; default 200,000
+	Temp      int64         // bytes in the private /tmp; default 64 MiB
 	Output    int           // bytes kept of stdout, and of stderr; default 1 MiB
 }
 
-// Result is what became of a command.
+// Result is the result of a command.
 type Result struct {
-	ExitCode       int // 128 and the signal's number if one ended it
+	ExitCode       int // 128 plus the signal number if a signal ended the command
 	Stdout, Stderr []byte
-	StdoutSize     int64 // bytes that were written, kept or not
+	StdoutSize     int64 // bytes written, including those not kept
 	StderrSize     int64
-	TimedOut       bool // it was killed when its time was over
-	DiskFull       bool // it was killed because it took too much of the disk, or made too many files
-	Truncated      bool // not all of its output was kept
+	TimedOut       bool // killed at the time limit
+	DiskFull       bool // killed because it exceeded Limits.Disk or Limits.Files
+	Truncated      bool // some output was not kept
 	Duration       time.Duration
-	Taken          int64 // bytes by which the free space of its disk shrank meanwhile, whoever took them
-	Removed        int64 // files that it had made and that were removed, because it took too much of the disk
-	RemovedBytes   int64 // what they held
+	Taken          int64 // bytes by which the free space of the disk shrank during the run, from any cause
+	Removed        int64 // files of the command that were removed because it exceeded a disk limit
+	RemovedBytes   int64 // bytes of these files
 }
 
 func (l Limits) withDefaults() Limits {
-	fill(&l.Time, 30*time.Second)
-	fill(&l.CPU, l.Time)
-	fill(&l.Memory, 1<<30)
-	fill(&l.Processes, 256)
-	fill(&l.FileSize, 256<<20)
-	fill(&l.Disk, 2<<30)
-	fill(&l.Files, 200_000)
-	fill(&l.Temp, 64<<20)
-	fill(&l.Output, 1<<20)
+	setDefault(&l.Time, 30*time.Second)
+	setDefault(&l.CPU, l.Time)
+	setDefault(&l.Memory, 1<<30)
+	setDefault(&l.Processes, 256)
+	setDefault(&l.FileSize, 256<<20)
+	setDefault(&l.Disk, 2<<30)
+	setDefault(&l.Files, 200_000)
+	setDefault(&l.Temp, 64<<20)
+	setDefault(&l.Output, 1<<20)
 	return l
 }
 
-func fill[T ~int | ~int64](p *T, v T) {
+func setDefault[T ~int | ~int64](p *T, v T) {
 	if *p == 0 {
 		*p = v
 	}
 }
 
-// least is the memory below which not even the sandbox itself could be set up.
-const least = 64 << 20
+// minMemory is the memory that the sandbox needs to start.
+const minMemory = 64 << 20
 
 func (l Limits) validate() error {
 	if l.Time < 0 || l.CPU < 0 || l.Processes < 0 || l.FileSize < 0 || l.Disk < 0 || l.Files < 0 || l.Temp < 0 ||
 		l.Output < 0 {
-		return reeve.Errorf(reeve.Validation, "a limit of a command is negative")
+		return reeve.Errorf(reeve.Validation, "a command limit is negative")
 	}
-	if l.Memory < least {
+	if l.Memory < minMemory {
 		return reeve.Errorf(reeve.Validation, "a memory limit of %d bytes is too small", l.Memory).
-			Hintf("give at least %d", least)
+			Hintf("use at least %d", minMemory)
 	}
 	return nil
 }
 
-// check makes the command's paths absolute and real, and refuses what cannot be.
+// check validates the command and returns it with absolute paths without symbolic links.
 func (c Command) check() (Command, error) {
 	if len(c.Args) == 0 || c.Args[0] == "" {
-		return c, reeve.Errorf(reeve.Validation, "there is no command to run")
+		return c, reeve.Errorf(reeve.Validation, "the command is empty")
 	}
 	for _, s := range append(append([]string{c.Dir, c.At}, c.Args...), c.Env...) {
 		if strings.ContainsRune(s, 0) {
@@ -119,27 +119,27 @@ func (c Command) check() (Command, error) {
 	}
 	for _, kv := range c.Env {
 		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
-			return c, reeve.Errorf(reeve.Validation, "a variable of a command's environment is not name=value")
+			return c, reeve.Errorf(reeve.Validation, "an environment variable of the command is not name=value")
 		}
 	}
 	if c.Dir != "" && !filepath.IsLocal(c.Dir) {
-		return c, reeve.Errorf(reeve.Validation, "the directory %q is not below the workspace", c.Dir).
-			Hintf("give a relative path without ..")
+		return c, reeve.Errorf(reeve.Validation, "the directory %q is not in the workspace", c.Dir).
+			Hintf("use a relative path without ..")
 	}
 	if c.At != "" && (!filepath.IsAbs(c.At) || filepath.Clean(c.At) != c.At || c.At == "/") {
-		return c, reeve.Errorf(reeve.Validation, "%q is not a place for the workspace", c.At).
-			Hintf("give an absolute path, such as /shared")
+		return c, reeve.Errorf(reeve.Validation, "invalid path for the workspace: %q", c.At).
+			Hintf("use an absolute path, such as /shared")
 	}
 	var err error
 	if c.Root, err = realPath(c.Root); err != nil {
-		return c, reeve.Errorf(reeve.Unavailable, "the workspace's folder cannot be opened: %w", err)
+		return c, reeve.Errorf(reeve.Unavailable, "cannot open the folder of the workspace: %w", err)
 	}
 	if info, err := os.Stat(c.Root); err != nil || !info.IsDir() || c.Root == "/" {
-		return c, reeve.Errorf(reeve.Validation, "the workspace is not a folder of its own")
+		return c, reeve.Errorf(reeve.Validation, "the workspace must be a folder other than /")
 	}
 	for i, p := range c.ReadOnly {
 		if c.ReadOnly[i], err = realPath(p); err != nil {
-			return c, reeve.Errorf(reeve.Validation, "what is to be read-only cannot be opened: %w", err)
+			return c, reeve.Errorf(reeve.Validation, "cannot open a read-only path: %w", err)
 		}
 	}
 	return c, nil
@@ -153,8 +153,8 @@ func realPath(p string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// Run runs a command and returns when it, and all that it started, is gone. A command that fails, or is killed by a
-// limit, is a result; an error means that it was not run, or that ctx ended first.
+// Run runs a command and returns when it and all processes that it started have ended. If the command fails or a limit
+// kills it, Run returns a result. An error means that the command did not run, or that ctx ended first.
 func Run(ctx context.Context, c Command, l Limits) (Result, error) {
 	l = l.withDefaults()
 	if err := l.validate(); err != nil {
@@ -169,12 +169,12 @@ func Run(ctx context.Context, c Command, l Limits) (Result, error) {
 	switch {
 	case c.Mode == "":
 		c.Mode = best
-	case c.Mode == Landlock && best == Namespaces: // both are there
+	case c.Mode == Landlock && best == Namespaces: // the machine supports both
 	case c.Mode != best:
-		return Result{}, off("%s: %s", c.Mode, reason)
+		return Result{}, unsupportedError("%s: %s", c.Mode, reason)
 	}
 	if c.Mode == Off {
-		return Result{}, off("%s", reason)
+		return Result{}, unsupportedError("%s", reason)
 	}
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
@@ -182,10 +182,10 @@ func Run(ctx context.Context, c Command, l Limits) (Result, error) {
 	return run(ctx, c, l)
 }
 
-func off(format string, args ...any) error {
+func unsupportedError(format string, args ...any) error {
 	return reeve.Errorf(reeve.Unsupported, "commands cannot be confined here: "+format, args...).
-		Hintf("reeve doctor says what is missing")
+		Hintf("run reeve doctor to see what is missing")
 }
 
-// served notes that this program gives its children the chance to be sandboxes, so that it may be started again.
-var served atomic.Bool
+// servesSandbox is set once this program has called Serve, so Run may start the program as a sandbox.
+var servesSandbox atomic.Bool

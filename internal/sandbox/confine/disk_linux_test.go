@@ -11,7 +11,7 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// held is how much of the disk a folder holds.
+// held returns the bytes that a folder occupies on disk.
 func held(t *testing.T, dir string) int64 {
 	t.Helper()
 	n, err := confine.Usage(t.Context(), dir)
@@ -21,7 +21,7 @@ func held(t *testing.T, dir string) int64 {
 	return n
 }
 
-// takers are ways to take far more of the disk than is allowed, at once or fast.
+// takers are commands that use much more disk space than allowed, at once or quickly.
 var takers = map[string]string{
 	"reserve": `for i in $(seq 40); do fallocate -l 200M old$i || fallocate -x -l 200M old$i; done; sleep 60`,
 	"reserve in python": `python3 -c 'import os
@@ -44,9 +44,9 @@ for i in range(1, 41):
   for at in range(0, 200 << 20, 4096): m[at] = 1'; sleep 60`,
 }
 
-// TestO06_TheDiskLimitHolds has commands take 8 GB against a limit of 64 MB. They are killed with little more than
-// that taken.
-func TestO06_TheDiskLimitHolds(t *testing.T) {
+// TestO06_DiskLimit runs commands that write 8 GB with a limit of 64 MB. They are killed soon after they exceed the
+// limit.
+func TestO06_DiskLimit(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		for name, line := range takers {
 			for i := range 40 { // what was there before is not removed, so that it can be measured
@@ -65,7 +65,7 @@ func TestO06_TheDiskLimitHolds(t *testing.T) {
 	})
 }
 
-// fill writes a file of the workspace that the command may change.
+// fill writes a file in the workspace that the command may change.
 func (b *box) fill(name, text string) {
 	b.t.Helper()
 	p := filepath.Join(b.root, name)
@@ -74,9 +74,9 @@ func (b *box) fill(name, text string) {
 	}
 }
 
-// TestO06_WhatAKilledCommandMadeIsRemoved has a command hide a lot in its workspace and take too much: what it made
-// is gone, what was there before it, and what the server made meanwhile, is there.
-func TestO06_WhatAKilledCommandMadeIsRemoved(t *testing.T) {
+// TestO06_NewFilesOfAKilledCommandAreRemoved runs a command that hides files in its workspace and exceeds the disk
+// limit. Its files are removed. Files that existed before, and files that the server created at the same time, stay.
+func TestO06_NewFilesOfAKilledCommandAreRemoved(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		b.fill("mine", "as before")
 		b.fill("moved", "as before")
@@ -128,7 +128,7 @@ func TestO06_WhatAKilledCommandMadeIsRemoved(t *testing.T) {
 	})
 }
 
-// TestO06_UsageCountsAll counts what is hidden deep down, in a closed folder, and behind two names.
+// TestO06_UsageCountsAll measures files in deep folders, in a folder without permissions, and with two names.
 func TestO06_UsageCountsAll(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		r := b.sh(`p=.; for i in $(seq 1500); do mkdir -p d; cd d; done; head -c 5000000 /dev/zero > deep; cd $HOME

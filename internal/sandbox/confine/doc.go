@@ -1,20 +1,21 @@
-// Package confine runs commands that nobody vouches for, so that the machine stays as it was.
+// Package confine runs untrusted commands without harm to the machine.
 //
-// A small program that this one carries along, or else the program itself, is started as the command's sandbox: the
-// child builds a world of its own, gives up every right, and only then becomes the command. What holds it is the
-// kernel, never a list of bad words:
+// [Run] starts a small embedded program, or else the running program again, as the command's sandbox. That process
+// (package cell) sets up its restrictions, gives up all privileges, and then executes the command. The kernel enforces
+// the restrictions; the package does not inspect what the command does:
 //
-//   - namespaces for users, mounts, processes, network and IPC: it sees its workspace, the system's programs, a fresh
-//     /proc and /tmp, and no other process;
-//   - Landlock: only the workspace and /tmp can be written;
-//   - seccomp: no mounting, tracing, io_uring, keys, new namespaces or odd sockets;
-//   - limits on processes, memory, file sizes and processor time, a deadline, and an eye on the disk.
+//   - Namespaces for users, mounts, processes, network and IPC: the command sees its workspace, the system's programs,
+//     a private /proc and /tmp, and no other process.
+//   - Landlock: the command can write only the workspace and /tmp.
+//   - Seccomp: no mounting, tracing, io_uring, keys, new namespaces or unusual sockets.
+//   - Limits on processes, memory, file sizes, processor time, total time and disk usage.
 //
-// When the first process ends, by itself or at the deadline, all that it started is killed with it, however it
-// detached.
+// When the first process ends, by itself or at the time limit, all processes that it started are killed too, even if
+// they detached from it.
 //
-// Where user namespaces are off, Landlock and seccomp hold alone ([Landlock]). Where they cannot either, nothing is run
-// ([Off]), and [Available] says why.
+// Where user namespaces are disabled, only Landlock and seccomp confine a command ([Landlock]). Where these are missing
+// too, nothing is run ([Off]). [Available] returns the mode and the reason.
 //
-// A server that runs as root has its commands run as an unprivileged user, to whom it gives the files of the workspace.
+// If the server runs as root, commands run as an unprivileged user, and the server changes the owner of the workspace's
+// files to that user.
 package confine

@@ -11,8 +11,7 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// TestO05_NothingGetsOut has a hostile program try every way out that we know of, as the kernel's calls, without a
-// shell.
+// TestO05_NothingGetsOut runs a hostile program that tries every known escape by system calls.
 func TestO05_NothingGetsOut(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,8 +53,8 @@ func TestO05_NothingGetsOut(t *testing.T) {
 	})
 }
 
-// TestO05_TheMachineIsNotThere looks around with a shell.
-func TestO05_TheMachineIsNotThere(t *testing.T) {
+// TestO05_MachineIsNotVisible inspects the file system and processes with a shell.
+func TestO05_MachineIsNotVisible(t *testing.T) {
 	t.Setenv("REEVE_TEST_PASSWORD", "hunter2")
 	each(t, func(t *testing.T, b *box) {
 		for line, want := range map[string]string{
@@ -117,8 +116,9 @@ func TestO05_TheMachineIsNotThere(t *testing.T) {
 	})
 }
 
-// TestO05_WhatIsGrantedIsThere passes variables, input, a read-only folder, a place and the network.
-func TestO05_WhatIsGrantedIsThere(t *testing.T) {
+// TestO05_GrantedResourcesAreAvailable passes variables, input, a read-only folder, a path for the workspace, and the
+// network.
+func TestO05_GrantedResourcesAreAvailable(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		shelf, err := os.MkdirTemp("", "shelf")
 		if err != nil {

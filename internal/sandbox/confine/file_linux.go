@@ -10,24 +10,24 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// closers are files to be closed in the end.
-type closers []*os.File
+// openFiles is a list of files that close closes together.
+type openFiles []*os.File
 
-func (c closers) close() {
+func (c openFiles) close() {
 	for _, f := range c {
 		_ = f.Close()
 	}
 }
 
-func (c *closers) pipe() (read, write *os.File, err error) {
+func (c *openFiles) pipe() (read, write *os.File, err error) {
 	if read, write, err = os.Pipe(); err == nil {
 		*c = append(*c, read, write)
 	}
 	return read, write, err
 }
 
-// memory gives a file without a name that holds b.
-func (c *closers) memory(name string, b []byte) (*os.File, error) {
+// memoryFile returns a file in memory that contains b, positioned at its start.
+func (c *openFiles) memoryFile(name string, b []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -40,11 +40,11 @@ func (c *closers) memory(name string, b []byte) (*os.File, error) {
 	return f, err
 }
 
-// NewMemoryFile makes a file in memory with room for so many bytes and no more, for a command's Keep.
+// NewMemoryFile returns a file in memory of exactly size bytes, for [Command.Keep].
 func NewMemoryFile(size int64) (*os.File, error) {
 	fd, err := unix.MemfdCreate("room", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return nil, broken("memory", err)
+		return nil, startError("memory", err)
 	}
 	f := os.NewFile(uintptr(fd), "room")
 	if err = f.Truncate(size); err == nil {
@@ -52,14 +52,15 @@ func NewMemoryFile(size int64) (*os.File, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, broken("memory", err)
+		return nil, startError("memory", err)
 	}
 	return f, nil
 }
 
-// trees opens the workspace and what is read-only, if the server is root: its unprivileged child may not find the way
-// there. If it cannot, the child tries by itself.
-func (c *closers) trees(cmd Command) (list []*os.File) {
+// openTrees opens the workspace and the read-only paths for the sandbox process, if the server is root and namespaces
+// are used. The unprivileged process may not be able to reach them by path. If opening fails, openTrees returns nil and
+// the process opens them itself.
+func (c *openFiles) openTrees(cmd Command) (list []*os.File) {
 	if os.Getuid() != 0 || cmd.Mode != Namespaces {
 		return nil
 	}

@@ -16,7 +16,8 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// victim starts a process outside that belongs to the user of the commands, as the server does when it is not root.
+// victim starts a process outside the sandbox that belongs to the user of the commands, as the server does if it is not
+// root.
 func victim(t *testing.T) *os.Process {
 	t.Helper()
 	c := exec.Command("sleep", "1000")
@@ -35,7 +36,7 @@ func victim(t *testing.T) *os.Process {
 	}
 }
 
-// state is what the calls under test could change of a process.
+// state is the part of a process's state that the tested calls could change.
 func state(t *testing.T, pid int) string {
 	t.Helper()
 	limits, err := os.ReadFile("/proc/" + itoa(pid) + "/limits")
@@ -57,10 +58,10 @@ func state(t *testing.T, pid int) string {
 	return fmt.Sprint(string(limits), set, attr.Policy, attr.Nice, attr.Priority, io)
 }
 
-// TestO05_ProcessesOutsideAreNotTouched has a command use every call that takes the id of a process on one of the
-// same user outside. All of them fail, the process is as it was, and a command can still do as much to itself and its
-// children.
-func TestO05_ProcessesOutsideAreNotTouched(t *testing.T) {
+// TestO05_ProcessesOutsideAreNotAffected runs a command that uses every call that takes a process id on a process of
+// the same user outside. All calls fail, the process is unchanged, and a command can still use the calls on itself and
+// its children.
+func TestO05_ProcessesOutsideAreNotAffected(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		v := victim(t)
 		before := state(t, v.Pid)
@@ -163,8 +164,8 @@ func others(say func(string, error), args []string) {
 	say("own child", err)
 }
 
-// TestO05_ThePriorityOfTheUserIsLeft tries to slow down all processes of the user, the server too.
-func TestO05_ThePriorityOfTheUserIsLeft(t *testing.T) {
+// TestO05_UserPriorityIsProtected tries to lower the priority of all processes of the user, including the server.
+func TestO05_UserPriorityIsProtected(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		v := victim(t)
 		before := state(t, v.Pid)
@@ -175,7 +176,7 @@ func TestO05_ThePriorityOfTheUserIsLeft(t *testing.T) {
 	})
 }
 
-// everybody tries to slow down all processes of its user.
+// everybody tries to lower the priority of all processes of its user.
 func everybody() {
 	uid := uintptr(os.Getuid())
 	for _, who := range []uintptr{0, uid} {
@@ -184,7 +185,7 @@ func everybody() {
 	}
 }
 
-// TestO05_ProgramsManageTheirOwnProcesses runs what ordinary programs do with processes of their own.
+// TestO05_ProgramsManageTheirOwnProcesses runs programs that manage processes of their own in the usual ways.
 func TestO05_ProgramsManageTheirOwnProcesses(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		for line, want := range map[string]string{
@@ -213,7 +214,7 @@ func TestO05_ProgramsManageTheirOwnProcesses(t *testing.T) {
 	})
 }
 
-// TestO05_GroupsOfRootAreDropped runs a command as a server that is root and has further groups would.
+// TestO05_GroupsOfRootAreDropped runs a command like a server that is root and has supplementary groups.
 func TestO05_GroupsOfRootAreDropped(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Log("only root can take further groups")

@@ -15,7 +15,7 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// works runs a command that must work, as the one after a bad one.
+// works runs a command that must succeed, after another one has failed.
 func (b *box) works() {
 	b.t.Helper()
 	if r := b.sh("echo fine; echo err >&2; exit 3", confine.Limits{}); string(r.Stdout) != "fine\n" ||
@@ -24,9 +24,9 @@ func (b *box) works() {
 	}
 }
 
-// TestO06_ATimeoutKillsTheTree leaves processes behind in every way: in the background, detached, ignoring signals,
-// stopped.
-func TestO06_ATimeoutKillsTheTree(t *testing.T) {
+// TestO06_TimeoutKillsTheTree starts processes in the background, detached, ignoring signals, and stopped. All are
+// killed at the time limit.
+func TestO06_TimeoutKillsTheTree(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		for _, line := range []string{
 			"while :; do :; done",
@@ -45,8 +45,8 @@ func TestO06_ATimeoutKillsTheTree(t *testing.T) {
 	})
 }
 
-// TestO06_ADaemonEndsWithItsCommand detaches a process and ends well: it does not outlive its command, nor hold it up.
-func TestO06_ADaemonEndsWithItsCommand(t *testing.T) {
+// TestO06_DaemonEndsWithItsCommand detaches a process and exits. The process neither outlives nor delays the command.
+func TestO06_DaemonEndsWithItsCommand(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		r := b.sh("(setsid sh -c 'sleep 1000; echo late > late' &) ; sleep 1000 & echo done", confine.Limits{})
 		if string(r.Stdout) != "done\n" || r.ExitCode != 0 || r.TimedOut || r.Duration > 10*time.Second {
@@ -57,8 +57,8 @@ func TestO06_ADaemonEndsWithItsCommand(t *testing.T) {
 	})
 }
 
-// TestO06_ACallerThatGoesAway ends the command with it.
-func TestO06_ACallerThatGoesAway(t *testing.T) {
+// TestO06_CancelEndsTheCommand checks that the command ends when its context ends.
+func TestO06_CancelEndsTheCommand(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -83,7 +83,7 @@ func TestO06_ACallerThatGoesAway(t *testing.T) {
 	})
 }
 
-// TestO06_BombsStayInside has commands use up what there is.
+// TestO06_BombsStayInside runs commands that try to use up processes, memory and disk space.
 func TestO06_BombsStayInside(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		fork := b.sh("f() { f | f & }; f; wait; sleep 1000", confine.Limits{Time: time.Second, Processes: 40})
@@ -140,7 +140,7 @@ func glob(t *testing.T, pattern string) []string {
 	return list
 }
 
-// TestO06_OutputIsCappedAndDrained writes a gigabyte, and bytes that are no text, to both.
+// TestO06_OutputIsCappedAndDrained writes a gigabyte of bytes that are not text to stdout and stderr.
 func TestO06_OutputIsCappedAndDrained(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		r := b.sh("head -c 1000000000 /dev/zero; head -c 100000 /dev/zero | tr '\\0' e >&2; exit 7",
@@ -161,7 +161,7 @@ func TestO06_OutputIsCappedAndDrained(t *testing.T) {
 	})
 }
 
-// TestO06_ManyAtOnce run side by side, each with its own limits.
+// TestO06_ManyAtOnce runs commands concurrently, each with its own limits.
 func TestO06_ManyAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		var group sync.WaitGroup
@@ -179,7 +179,7 @@ func TestO06_ManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestO05_BadCommandsAreRefused says what is wrong, and runs nothing.
+// TestO05_BadCommandsAreRefused checks the errors of invalid commands.
 func TestO05_BadCommandsAreRefused(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		for name, c := range map[string]struct {
@@ -188,15 +188,15 @@ func TestO05_BadCommandsAreRefused(t *testing.T) {
 			code    reeve.Code
 			says    string
 		}{
-			"no command": {code: reeve.Validation, says: "no command"},
+			"no command": {code: reeve.Validation, says: "empty"},
 			"NUL": {command: confine.Command{Args: []string{"echo", "a\x00b"}}, code: reeve.Validation,
 				says: "NUL"},
 			"directory outside": {command: confine.Command{Args: []string{"true"}, Dir: "../other"},
-				code: reeve.Validation, says: "below the workspace"},
+				code: reeve.Validation, says: "not in the workspace"},
 			"no directory": {command: confine.Command{Args: []string{"true"}, Dir: "nowhere"},
 				code: reeve.ToolFailed, says: "no such file"},
 			"no program": {command: confine.Command{Args: []string{"nothing-of-that-name"}},
-				code: reeve.ToolFailed, says: "no such program"},
+				code: reeve.ToolFailed, says: "program not found"},
 			"not a program": {command: confine.Command{Args: []string{"/etc/passwd"}}, code: reeve.ToolFailed,
 				says: "permission denied"},
 			"no value": {command: confine.Command{Args: []string{"true"}, Env: []string{"X"}},

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// modes are the ways in which this machine can hold a command. One that can hold none must say why.
+// modes returns the modes that this machine supports. If there is none, Run must return the reason.
 func modes(t *testing.T) []confine.Mode {
 	t.Helper()
 	switch best, reason := confine.Available(); best {
@@ -51,7 +51,7 @@ func each(t *testing.T, f func(t *testing.T, b *box)) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
 			b := &box{t: t, mode: mode, top: t.TempDir()}
-			// a command that is nobody must be able to walk there
+			// a command that runs as nobody must be able to reach the folder
 			for _, dir := range []string{filepath.Dir(b.top), b.top} {
 				if err := os.Chmod(dir, 0o711); err != nil {
 					t.Fatal(err)
@@ -73,7 +73,7 @@ func each(t *testing.T, f func(t *testing.T, b *box)) {
 	}
 }
 
-// box is a workspace with things around it that must stay as they are.
+// box is a workspace with files around it that must not change.
 type box struct {
 	t         *testing.T
 	mode      confine.Mode
@@ -91,7 +91,7 @@ func (b *box) put(name, text string) {
 	}
 }
 
-// outside describes all that is around the workspace.
+// outside returns a description of all files around the workspace.
 func (b *box) outside() string {
 	b.t.Helper()
 	var out strings.Builder
@@ -112,7 +112,7 @@ func (b *box) outside() string {
 	return out.String()
 }
 
-// nobodyLeft looks for processes that work in the workspace or carry this box's mark.
+// nobodyLeft checks that no process runs in the workspace or has this box's variable.
 func (b *box) nobodyLeft() {
 	b.t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
@@ -142,7 +142,7 @@ func (b *box) processes() (left []string) {
 	return left
 }
 
-// run runs a command for which there must be a result.
+// run runs a command and fails the test if there is no result.
 func (b *box) run(c confine.Command, l confine.Limits) confine.Result {
 	b.t.Helper()
 	r, err := b.try(b.t.Context(), c, l)
@@ -158,13 +158,13 @@ func (b *box) try(ctx context.Context, c confine.Command, l confine.Limits) (con
 	return confine.Run(ctx, c, l)
 }
 
-// sh runs a line of shell.
+// sh runs a shell command.
 func (b *box) sh(line string, l confine.Limits) confine.Result {
 	b.t.Helper()
 	return b.run(confine.Command{Args: []string{"/bin/sh", "-c", line}}, l)
 }
 
-// probes runs this test binary inside, which tries things and prints what worked.
+// probes runs this test binary in the sandbox, which tries to escape and prints the outcome of each attempt.
 func (b *box) probes(c confine.Command, args ...string) map[string]string {
 	b.t.Helper()
 	self, err := os.Open("/proc/self/exe")

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestO06_FoldersThatNestDeeplyLeaveTheServerItsFiles runs a command in a workspace in which an earlier one nested more
-// folders than the server may open files: a server that is root goes through all of them.
-func TestO06_FoldersThatNestDeeplyLeaveTheServerItsFiles(t *testing.T) {
+// TestO06_DeepFoldersDoNotExhaustOpenFiles runs a command in a workspace in which an earlier command nested more
+// folders than the server may open. A server that is root visits them to change their owner.
+func TestO06_DeepFoldersDoNotExhaustOpenFiles(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		if err := os.MkdirAll(b.root+strings.Repeat("/d", 1000), 0o755); err != nil {
 			t.Fatal(err)

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// countsFiles tells whether a folder's file system says how many files it has.
+// countsFiles reports whether a folder's file system counts its files.
 func countsFiles(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Files > 0
 }
 
-// probe tries to get out, and prints what it came to: "no" and why, or "YES".
+// probe tries to escape and prints the outcome of each attempt: "no" with the reason, or "YES".
 func probe(args []string) {
 	say := func(name string, err error) {
 		if err != nil {

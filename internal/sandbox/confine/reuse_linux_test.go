@@ -10,8 +10,9 @@ import (
 	"reeve/internal/sandbox/child"
 )
 
-// A program in memory has a number for a path, which is another's once it is closed: each start runs what is there now.
-func TestAPathThatIsAnothersNow(t *testing.T) {
+// TestReusedProgramPath checks that a worker is started from the program that its path now leads to. The path of a
+// program in memory is a descriptor number, which is reused once the program is closed.
+func TestReusedProgramPath(t *testing.T) {
 	var paths []string
 	var sizes []int64
 	for _, name := range []string{"/proc/self/exe", "/bin/true"} {
@@ -24,7 +25,7 @@ func TestAPathThatIsAnothersNow(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := &exec.Cmd{Path: path, Args: []string{"program"}}
-		started, err := worker(cmd, "", Landlock)
+		started, err := confineProgram(cmd, "", Landlock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,16 +46,16 @@ func TestAPathThatIsAnothersNow(t *testing.T) {
 	}
 }
 
-// TestADiskThatCannotBeLookedAtIsNotFull looks at a workspace that is there, and at one that is gone while its command
-// runs: its free space is not none.
-func TestADiskThatCannotBeLookedAtIsNotFull(t *testing.T) {
+// TestUnmeasurableDiskIsNotFull measures the disk of a workspace that exists, and of one that is removed while its
+// command runs. The latter must not count as full.
+func TestUnmeasurableDiskIsNotFull(t *testing.T) {
 	here := t.TempDir()
-	if free, _, ok := disk(job{Command: Command{Root: here}}); !ok || free <= 0 {
+	if free, _, ok := measureDisk(job{Command: Command{Root: here}}); !ok || free <= 0 {
 		t.Errorf("%d bytes free, %v", free, ok)
 	}
 	for _, j := range []job{{Command: Command{Root: here + "/gone"}},
 		{Command: Command{Root: here}, TempDir: here + "/gone"}} {
-		if free, files, ok := disk(j); ok {
+		if free, files, ok := measureDisk(j); ok {
 			t.Errorf("%d bytes free and %d files where there is nothing", free, files)
 		}
 	}

@@ -21,32 +21,34 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// childName is what a child is called, which is how it knows what to be.
+// childName is the name under which a sandbox process is started, and by which Serve recognizes it.
 const childName = "reeve-confined"
 
-// nobody is who commands are when the server is root: root's own files, and the kernel's switches, are not theirs.
+// nobody is the user and group id of commands if the server is root. Commands then have no access to root's files and
+// kernel settings.
 const nobody = 65534
 
-// job is a command on its way.
+// job is a command with its limits and what prepare adds for the run.
 type job struct {
 	Command
 	Limits
-	Tasks   int    // tasks that the user has outside, which the kernel counts too
-	TempDir string // its folder for temporary files, where it has no /tmp of its own
+	Tasks   int    // processes and threads that the user already has, which count against the process limit
+	TempDir string // folder for temporary files, if the command has no /tmp of its own
 
-	started func(pid int) error // notes which process it is; nil means that nobody need know
+	recordStart func(pid int) error // stores the process id of the command; may be nil
 }
 
-// tell is what the child is told.
-func (j job) tell(trees int) cell.Job {
+// cellJob returns the job as the sandbox process receives it, with the number of trees opened for it.
+func (j job) cellJob(trees int) cell.Job {
 	return cell.Job{Args: j.Args, Env: j.Env, Root: j.Root, At: j.At, Dir: j.Dir, ReadOnly: j.ReadOnly,
 		Network: j.Network, Namespaces: j.Mode == Namespaces, Trees: trees, Kept: j.Keep != nil,
 		TempDir: j.TempDir, Seconds: int64((j.CPU + time.Second - 1) / time.Second), Memory: j.Memory,
 		FileSize: j.FileSize, Temp: j.Temp, Processes: j.Processes + j.Tasks}
 }
 
+// run starts the sandbox process and supervises it. The command has been checked.
 func run(ctx context.Context, c Command, l Limits) (Result, error) {
-	var files closers
+	var files openFiles
 	defer files.close()
 	j := job{Command: c, Limits: l}
 	undo, err := j.prepare(ctx)
@@ -56,13 +58,13 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	}
 	stdin := c.From
 	if stdin == nil {
-		if stdin, err = files.memory("stdin", c.Stdin); err != nil {
-			return Result{}, broken("stdin", err)
+		if stdin, err = files.memoryFile("stdin", c.Stdin); err != nil {
+			return Result{}, startError("stdin", err)
 		}
 	}
 	out, outWrite, err := files.pipe()
 	if err != nil {
-		return Result{}, broken("pipe", err)
+		return Result{}, startError("pipe", err)
 	}
 	stdout := outWrite
 	if c.To != nil {
@@ -70,64 +72,64 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	}
 	errs, errsWrite, err := files.pipe()
 	if err != nil {
-		return Result{}, broken("pipe", err)
+		return Result{}, startError("pipe", err)
 	}
 	status, statusWrite, err := files.pipe()
 	if err != nil {
-		return Result{}, broken("pipe", err)
+		return Result{}, startError("pipe", err)
 	}
-	trees := files.trees(c)
-	b, err := json.Marshal(j.tell(len(trees)))
+	trees := files.openTrees(c)
+	b, err := json.Marshal(j.cellJob(len(trees)))
 	if err != nil {
-		return Result{}, broken("job", err)
+		return Result{}, startError("job", err)
 	}
 	if c.Keep != nil {
 		trees = append(trees, c.Keep)
 	}
-	told, err := files.memory("job", b)
+	jobFile, err := files.memoryFile("job", b)
 	if err != nil {
-		return Result{}, broken("job", err)
+		return Result{}, startError("job", err)
 	}
-	sys, err := attributes(c)
+	sys, err := processAttributes(c)
 	if err != nil {
-		return Result{}, broken("workspace", err)
+		return Result{}, startError("workspace", err)
 	}
-	runtime.LockOSThread() // the child is killed when the thread that made it ends, so this one must not
+	runtime.LockOSThread() // Pdeathsig kills the child when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	start := reeve.Monotonic()
-	doing := begin(c.Root)
-	defer doing.end()
-	given := append([]*os.File{stdin, stdout, errsWrite, told, statusWrite}, trees...)
-	path, started, err := child.ProgramPath(program(), given)
+	current := beginActivity(c.Root)
+	defer current.end()
+	inherited := append([]*os.File{stdin, stdout, errsWrite, jobFile, statusWrite}, trees...)
+	path, started, err := child.ProgramPath(sandboxProgram(), inherited)
 	if err != nil {
-		return Result{}, broken("start", err)
+		return Result{}, startError("start", err)
 	}
 	p, err := os.StartProcess(path, []string{childName},
-		&os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: given, Sys: sys})
+		&os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: inherited, Sys: sys})
 	started()
 	if err != nil {
-		return Result{}, broken("start", err)
+		return Result{}, startError("start", err)
 	}
 	for _, f := range []*os.File{outWrite, errsWrite, statusWrite} {
 		_ = f.Close()
 	}
-	if j.started != nil {
-		if err := j.started(p.Pid); err != nil {
-			killAll(p.Pid)
+	if j.recordStart != nil {
+		if err := j.recordStart(p.Pid); err != nil {
+			killGroup(p.Pid)
 			_, _ = p.Wait()
-			return Result{}, broken("temporary folder", err)
+			return Result{}, startError("temporary folder", err)
 		}
 	}
-	r, state, err := attend(ctx, p, j, out, errs)
+	r, state, err := supervise(ctx, p, j, out, errs)
 	r.Duration = reeve.Since(start)
 	if r.DiskFull {
-		r.Removed, r.RemovedBytes = doing.remove(start)
+		r.Removed, r.RemovedBytes = current.removeNewFiles(start)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	if said, _ := io.ReadAll(io.LimitReader(status, 4096)); len(said) > 0 && !r.TimedOut {
-		return Result{}, complaint(string(said))
+	if message, _ := io.ReadAll(io.LimitReader(status, 4096)); len(message) > 0 && !r.TimedOut {
+		return Result{}, setupError(string(message))
 	}
 	r.ExitCode = state.ExitStatus()
 	if state.Signaled() {
@@ -136,31 +138,31 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	return r, nil
 }
 
-func broken(what string, err error) error {
-	return reeve.Errorf(reeve.Unavailable, "the command could not be started (%s): %v", what, err)
+func startError(what string, err error) error {
+	return reeve.Errorf(reeve.Unavailable, "cannot start the command (%s): %v", what, err)
 }
 
-// complaint is what a child said that did not come to be the command.
-func complaint(said string) error {
-	kind, text, _ := strings.Cut(said, ":")
+// setupError converts the message of a sandbox process that did not execute its command.
+func setupError(message string) error {
+	kind, text, _ := strings.Cut(message, ":")
 	switch kind {
 	case "dir":
-		return reeve.Errorf(reeve.ToolFailed, "the directory cannot be entered:%s", text).
-			Hintf("it must be a folder of the workspace")
+		return reeve.Errorf(reeve.ToolFailed, "cannot change to the working directory:%s", text).
+			Hintf("use a folder of the workspace")
 	case "command":
-		return reeve.Errorf(reeve.ToolFailed, "the command cannot be run:%s", text)
+		return reeve.Errorf(reeve.ToolFailed, "cannot run the command:%s", text)
 	}
-	return reeve.Errorf(reeve.Unavailable, "the sandbox could not be set up: %s", said).
-		Hintf("reeve doctor says what this machine can do")
+	return reeve.Errorf(reeve.Unavailable, "cannot set up the sandbox: %s", message).
+		Hintf("run reeve doctor to see what this machine supports")
 }
 
-// attributes say which namespaces the child begins in, and who it is there.
-func attributes(c Command) (*syscall.SysProcAttr, error) {
+// processAttributes returns the namespaces, user and group in which the sandbox process starts.
+func processAttributes(c Command) (*syscall.SysProcAttr, error) {
 	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	if c.Owner {
-		a.Pdeathsig = 0 // what it does to somebody's files is brought to an end
+		a.Pdeathsig = 0 // the command must finish its changes even if the server ends
 	}
-	uid, gid, err := user(c)
+	uid, gid, err := commandUser(c)
 	if err != nil {
 		return nil, err
 	}
@@ -175,93 +177,94 @@ func attributes(c Command) (*syscall.SysProcAttr, error) {
 	if !c.Network {
 		a.Cloneflags |= syscall.CLONE_NEWNET
 	}
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: cell.Inside, HostID: uid, Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: cell.Inside, HostID: gid, Size: 1}}
-	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // over its own namespaces, until they are set up
-	a.Credential = &syscall.Credential{Uid: cell.Inside, Gid: cell.Inside}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: cell.InsideID, HostID: uid, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: cell.InsideID, HostID: gid, Size: 1}}
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // to set up its own namespaces; dropped after that
+	a.Credential = &syscall.Credential{Uid: cell.InsideID, Gid: cell.InsideID}
 	if os.Getuid() == 0 {
-		a.GidMappingsEnableSetgroups = true // so that the groups of root are dropped; only root may do that
+		a.GidMappingsEnableSetgroups = true // drops the groups of root; only root may do that
 	} else {
 		a.Credential.NoSetGroups = true
 	}
 	return a, nil
 }
 
-// attend waits for the command and kills it when it must not go on. When it returns, all of the command is gone.
-func attend(ctx context.Context, p *os.Process, j job,
+// supervise waits for the command, and kills it when ctx ends or a time or disk limit is exceeded. When it returns, all
+// processes of the command have ended.
+func supervise(ctx context.Context, p *os.Process, j job,
 	out, errs *os.File) (r Result, state syscall.WaitStatus, err error) {
-	stdout, stderr := &capped{most: j.Output}, &capped{most: j.Output}
+	stdout, stderr := &cappedBuffer{limit: j.Output}, &cappedBuffer{limit: j.Output}
 	var readers, watcher sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(stdout, out) })
 	readers.Go(func() { _, _ = io.Copy(stderr, errs) })
 	done := make(chan struct{})
-	free, files, known := disk(j)
+	free, files, known := measureDisk(j)
 	watcher.Go(func() {
-		late, look := time.NewTimer(j.Time), time.NewTimer(nextLook(j.Disk, j.Files))
-		defer late.Stop()
-		defer look.Stop()
+		deadline, check := time.NewTimer(j.Time), time.NewTimer(nextCheck(j.Disk, j.Files))
+		defer deadline.Stop()
+		defer check.Stop()
 		for {
 			select {
 			case <-done:
 				return
 			case <-ctx.Done():
-			case <-late.C:
+			case <-deadline.C:
 				r.TimedOut = true
-			case <-look.C:
-				f, n, ok := disk(j)
-				left, rest := j.Disk-(free-f), j.Files-(n-files)
-				if !ok || !known || left >= 0 && rest >= 0 {
+			case <-check.C:
+				f, n, ok := measureDisk(j)
+				bytesLeft, filesLeft := j.Disk-(free-f), j.Files-(n-files)
+				if !ok || !known || bytesLeft >= 0 && filesLeft >= 0 {
 					if !ok || !known {
-						left, rest = j.Disk, j.Files
+						bytesLeft, filesLeft = j.Disk, j.Files
 					}
-					look.Reset(nextLook(left, rest))
+					check.Reset(nextCheck(bytesLeft, filesLeft))
 					continue
 				}
 				r.DiskFull = true
 			}
-			killAll(p.Pid)
+			killGroup(p.Pid)
 			return
 		}
 	})
-	awaitEnd(p.Pid)
+	waitForExit(p.Pid)
 	close(done)
 	watcher.Wait()
-	killAll(p.Pid) // before it is reaped, so that its number still means its group
+	killGroup(p.Pid) // before the process is reaped, while its id still belongs to its group
 	s, err := p.Wait()
 	readers.Wait()
 	if err == nil {
 		state, _ = s.Sys().(syscall.WaitStatus)
 		err = ctx.Err()
 		if err != nil && state.Exited() {
-			err = nil // it ended by itself, just before
+			err = nil // the command ended by itself before it was killed
 		}
 	}
-	if now, _, ok := disk(j); ok && known {
+	if now, _, ok := measureDisk(j); ok && known {
 		r.Taken = max(0, free-now)
 	}
-	r.Stdout, r.Stderr, r.StdoutSize, r.StderrSize = stdout.kept, stderr.kept, stdout.size, stderr.size
-	r.Truncated = stdout.size > int64(len(stdout.kept)) || stderr.size > int64(len(stderr.kept))
+	r.Stdout, r.Stderr, r.StdoutSize, r.StderrSize = stdout.data, stderr.data, stdout.size, stderr.size
+	r.Truncated = stdout.size > int64(len(stdout.data)) || stderr.size > int64(len(stderr.data))
 	return r, state, err
 }
 
-// awaitEnd returns when the process has ended, and does not reap it. With namespaces, all that it started has ended
-// then, too.
-func awaitEnd(pid int) {
+// waitForExit waits until the process has ended, without reaping it. With namespaces, all processes that it started
+// have then ended too.
+func waitForExit(pid int) {
 	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 }
 
-// killAll kills the process and its group. With namespaces the first process takes all others with it; without, the
-// filter lets nobody leave the group.
-func killAll(pid int) {
+// killGroup kills the process and its group. With namespaces, the kernel kills all other processes with the first one.
+// Without them, the system call filter prevents processes from leaving the group.
+func killGroup(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
-	_ = syscall.Kill(pid, syscall.SIGKILL) // not yet in its group
+	_ = syscall.Kill(pid, syscall.SIGKILL) // in case the process has not created its group yet
 }
 
-// disk is how much room there is where the command can write, and how many files there are. File systems that do not
-// count files give none. False means that it cannot be told just now, as when the folder is gone, or a disk over the
-// network is: that is no full disk.
-func disk(j job) (free, files int64, ok bool) {
+// measureDisk returns the free bytes and the number of files on the disks that the command can write. File systems that
+// do not count files report 0. It returns false if a disk cannot be measured now, for example because the folder was
+// removed or a network disk is gone. That does not count as a full disk.
+func measureDisk(j job) (free, files int64, ok bool) {
 	var first unix.Fsid
 	for i, dir := range []string{j.Root, j.TempDir} {
 		if dir == "" {
@@ -274,7 +277,7 @@ func disk(j job) (free, files int64, ok bool) {
 		if i == 0 {
 			first = s.Fsid
 		} else if s.Fsid == first {
-			continue // one disk is counted once
+			continue // both folders are on the same disk
 		}
 		free += int64(s.Bavail) * s.Bsize
 		files += int64(s.Files - s.Ffree)
@@ -282,15 +285,15 @@ func disk(j job) (free, files int64, ok bool) {
 	return free, files, true
 }
 
-// capped keeps the beginning of what is written to it, and counts the rest.
-type capped struct {
-	kept []byte
-	most int
-	size int64
+// cappedBuffer keeps the first limit bytes written to it, and counts all of them.
+type cappedBuffer struct {
+	data  []byte
+	limit int
+	size  int64
 }
 
-func (c *capped) Write(b []byte) (int, error) {
+func (c *cappedBuffer) Write(b []byte) (int, error) {
 	c.size += int64(len(b))
-	c.kept = append(c.kept, b[:min(len(b), c.most-len(c.kept))]...)
+	c.data = append(c.data, b[:min(len(b), c.limit-len(c.data))]...)
 	return len(b), nil
 }

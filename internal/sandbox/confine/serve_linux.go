@@ -8,11 +8,11 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// Serve turns this process into a sandbox, and then into its command, if [Run] started it to be one; it does not return
-// then. Otherwise it returns at once.
+// Serve sets up a sandbox and executes its command, if [Run] started this process as a sandbox. It then does not
+// return. Otherwise it returns at once.
 func Serve() {
-	served.Store(true)
+	servesSandbox.Store(true)
 	if os.Args[0] == childName {
-		cell.Become()
+		cell.Exec()
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"reeve"
 )
 
-// A command without namespaces has a folder of its own for temporary files, in one that is the server's: there is
-// also the file that says which session of processes the command is. The server keeps a lock on it for as long as it
-// attends to the command, so that another server can tell what one that died has left.
+// Without namespaces a command has a folder for temporary files. The folder is inside one that belongs to the server
+// and also contains a file with the session id of the command's processes. The server holds a lock on the outer folder
+// while it supervises the command. A folder that is not locked was left by a server that died; see Sweep.
 const (
 	tempPrefix  = "reeve-command-"
 	sessionFile = "session"
@@ -27,10 +27,10 @@ const (
 // tempFolder is a folder for the temporary files of one command.
 type tempFolder struct {
 	lock *os.File
-	path string // of the command's own part
+	path string // folder of the command, inside the locked one
 }
 
-// newTempFolder makes one for a user.
+// newTempFolder creates and locks a temporary folder for a user.
 func newTempFolder(uid int) (tempFolder, error) {
 	for {
 		top, err := os.MkdirTemp("", tempPrefix)
@@ -39,11 +39,11 @@ func newTempFolder(uid int) (tempFolder, error) {
 		}
 		lock, err := lockFolder(top)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) {
-			continue // another server took it for a leftover before it was locked
+			continue // another server's Sweep found the folder before it was locked
 		}
 		t := tempFolder{lock, filepath.Join(top, "tmp")}
 		if err == nil {
-			err = os.Chmod(top, 0o711) // the command passes through it
+			err = os.Chmod(top, 0o711) // the command must be able to enter it
 		}
 		if err == nil {
 			err = os.Mkdir(t.path, 0o700)
@@ -62,8 +62,8 @@ func newTempFolder(uid int) (tempFolder, error) {
 	}
 }
 
-// started notes which session of processes the command is.
-func (t tempFolder) started(pid int) error {
+// recordSession stores the session id of the command's processes, for Sweep.
+func (t tempFolder) recordSession(pid int) error {
 	return os.WriteFile(filepath.Join(filepath.Dir(t.path), sessionFile), []byte(strconv.Itoa(pid)), 0o600)
 }
 
@@ -72,7 +72,7 @@ func (t tempFolder) remove() {
 	_ = t.lock.Close()
 }
 
-// lockFolder opens a folder of this user and locks it. It fails if another process has it locked.
+// lockFolder opens and locks a folder of this user. It fails if another process holds the lock.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -95,42 +95,42 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// quietTime is how old a folder without a session must be to be taken for a leftover: a trusted command goes on
-// without its server, and may still use its own.
-const quietTime = time.Hour
+// leftoverAge is the age at which Sweep removes a folder without a session file. A command with Owner has no session
+// file, survives its server, and may still use its folder.
+const leftoverAge = time.Hour
 
-// Sweep clears away what servers left that died while they ran commands without namespaces: processes that go on, and
-// temporary files. With namespaces the kernel does so.
+// Sweep kills processes and removes temporary files that a server left when it died while it ran commands without
+// namespaces. With namespaces the kernel cleans up.
 func Sweep() {
 	list, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))
 	for _, top := range list {
 		lock, err := lockFolder(top)
 		if err != nil {
-			continue // it is in use, or not ours
+			continue // in use, or owned by another user
 		}
 		info, err := lock.Stat()
-		said, none := os.ReadFile(filepath.Join(top, sessionFile))
-		session, odd := strconv.Atoi(string(said))
+		text, readErr := os.ReadFile(filepath.Join(top, sessionFile))
+		session, parseErr := strconv.Atoi(string(text))
 		switch {
-		case none == nil && odd == nil && session > 1:
+		case readErr == nil && parseErr == nil && session > 1:
 			killSession(session)
 			_ = os.RemoveAll(top)
-		case err == nil && reeve.Now().Sub(info.ModTime()) > quietTime:
+		case err == nil && reeve.Now().Sub(info.ModTime()) > leftoverAge:
 			_ = os.RemoveAll(top)
 		}
 		_ = lock.Close()
 	}
 }
 
-// killSession kills the confined processes of a session. They cannot leave it, but its number may be another's by
-// now: so only those are killed that are confined as a command is and run as its user.
+// killSession kills the confined processes of a session. They cannot leave the session, but its id may have been
+// reused. So only processes are killed that are confined like a command and run as its user.
 func killSession(session int) {
-	for range 100 { // while it is killed, it may start others
+	for range 100 { // a process may start others until it is killed
 		found := false
 		list, _ := filepath.Glob("/proc/[0-9]*")
 		for _, dir := range list {
 			pid, err := strconv.Atoi(filepath.Base(dir))
-			if err == nil && confinedIn(dir, session) {
+			if err == nil && isConfinedProcess(dir, session) {
 				found = true
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -141,8 +141,9 @@ func killSession(session int) {
 	}
 }
 
-// confinedIn tells whether a process is of a session, alive, and confined as a command is.
-func confinedIn(dir string, session int) bool {
+// isConfinedProcess reports whether the process of a folder in /proc belongs to a session, is alive, and is confined
+// like a command.
+func isConfinedProcess(dir string, session int) bool {
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
 		return false
@@ -160,11 +161,11 @@ func confinedIn(dir string, session int) bool {
 	if uid == 0 {
 		uid = nobody
 	}
-	said := map[string]string{}
+	fieldsByName := map[string]string{}
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
-		said[name] = strings.TrimSpace(value)
+		fieldsByName[name] = strings.TrimSpace(value)
 	}
-	real, _, _ := strings.Cut(said["Uid"], "\t")
-	return said["Seccomp"] == "2" && said["NoNewPrivs"] == "1" && real == strconv.Itoa(uid)
+	realUID, _, _ := strings.Cut(fieldsByName["Uid"], "\t")
+	return fieldsByName["Seccomp"] == "2" && fieldsByName["NoNewPrivs"] == "1" && realUID == strconv.Itoa(uid)
 }

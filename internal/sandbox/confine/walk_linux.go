@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// visitor is told of each thing below a folder: the open folder that it is in, its name there, and what it is. A
-// folder comes after all that is in it.
+// visitor is called for each file and folder below a folder, with the descriptor of the folder that contains it, its
+// name and its attributes. A folder is visited after its contents.
 type visitor func(dir int, name string, s *unix.Statx_t)
 
-// errMoved says that folders were moved while they were walked through.
-var errMoved = errors.New("its folders were moved meanwhile")
+// errMoved means that a folder was moved during a walk.
+var errMoved = errors.New("a folder was moved during the walk")
 
-// level is one folder of those that a walk is in.
-type level struct {
-	dir  *os.File
-	dev  [2]uint32
-	ino  uint64
-	name string
-	info unix.Statx_t
-	todo []string // folders that were not entered yet
+// walkLevel is one folder on the path from the root of a walk to its current folder.
+type walkLevel struct {
+	dir       *os.File
+	dev       [2]uint32
+	ino       uint64
+	name      string
+	info      unix.Statx_t
+	unvisited []string // subfolders that have not been entered yet
 }
 
 const (
@@ -33,14 +33,15 @@ const (
 	statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME
 )
 
-// walk visits all below a folder and follows no links. It has two folders open at most, however deep a command nested
-// them: it goes up by "..", and stops with errMoved where that is not the folder it came from.
+// walk visits all files and folders below root. It does not follow links. It has at most two folders open, because a
+// command may nest folders deeper than the server may open files. It goes up by "..", and returns errMoved if that is
+// not the folder it came from.
 func walk(ctx context.Context, root string, visit visitor) error {
 	fd, err := unix.Open(root, openDir, 0)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: root, Err: err}
 	}
-	var at []level
+	var at []walkLevel
 	defer func() {
 		if len(at) > 0 {
 			_ = at[len(at)-1].dir.Close()
@@ -54,9 +55,9 @@ func walk(ctx context.Context, root string, visit visitor) error {
 			return err
 		}
 		here := &at[len(at)-1]
-		if len(here.todo) > 0 {
-			name := here.todo[len(here.todo)-1]
-			here.todo = here.todo[:len(here.todo)-1]
+		if len(here.unvisited) > 0 {
+			name := here.unvisited[len(here.unvisited)-1]
+			here.unvisited = here.unvisited[:len(here.unvisited)-1]
 			if at, err = descend(at, name, visit); err != nil {
 				return err
 			}
@@ -72,9 +73,10 @@ func walk(ctx context.Context, root string, visit visitor) error {
 	}
 }
 
-// enter opens a level: it visits what is no folder, and notes the folders. The folder above is closed.
-func enter(at []level, fd int, name string, info unix.Statx_t, visit visitor) ([]level, error) {
-	l := level{dir: os.NewFile(uintptr(fd), name), name: name, info: info}
+// enter adds a level for the open folder fd and closes the folder above. It visits the files in the folder and lists
+// its subfolders.
+func enter(at []walkLevel, fd int, name string, info unix.Statx_t, visit visitor) ([]walkLevel, error) {
+	l := walkLevel{dir: os.NewFile(uintptr(fd), name), name: name, info: info}
 	if len(at) > 0 {
 		_ = at[len(at)-1].dir.Close()
 	}
@@ -91,11 +93,11 @@ func enter(at []level, fd int, name string, info unix.Statx_t, visit visitor) ([
 	for _, name := range names {
 		var s unix.Statx_t
 		switch err := unix.Statx(fd, name, unix.AT_SYMLINK_NOFOLLOW, statMask, &s); {
-		case errors.Is(err, unix.ENOENT): // it is gone by now
+		case errors.Is(err, unix.ENOENT): // removed in the meantime
 		case err != nil:
 			return at, os.NewSyscallError("statx", err)
 		case s.Mode&unix.S_IFMT == unix.S_IFDIR:
-			l.todo = append(l.todo, name)
+			l.unvisited = append(l.unvisited, name)
 		default:
 			visit(fd, name, &s)
 		}
@@ -104,9 +106,9 @@ func enter(at []level, fd int, name string, info unix.Statx_t, visit visitor) ([
 	return at, nil
 }
 
-// descend enters a folder of the last level. One that its owner closed to themselves is opened to them first: what is
-// hidden in it takes room too.
-func descend(at []level, name string, visit visitor) ([]level, error) {
+// descend enters a subfolder of the last level. If its permissions exclude the owner, descend changes them first,
+// because its contents count too.
+func descend(at []walkLevel, name string, visit visitor) ([]walkLevel, error) {
 	dir := int(at[len(at)-1].dir.Fd())
 	var s unix.Statx_t
 	if err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, statMask, &s); err != nil {
@@ -124,7 +126,7 @@ func descend(at []level, name string, visit visitor) ([]level, error) {
 	return enter(at, fd, name, s, visit)
 }
 
-// ignoreGone leaves out what was removed, or swapped for something else, meanwhile.
+// ignoreGone returns nil if err means that the folder was removed or replaced in the meantime.
 func ignoreGone(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil
@@ -133,7 +135,7 @@ func ignoreGone(err error) error {
 }
 
 // ascend leaves the last level for the one above it.
-func ascend(at []level) ([]level, error) {
+func ascend(at []walkLevel) ([]walkLevel, error) {
 	last, above := at[len(at)-1], &at[len(at)-2]
 	fd, err := unix.Openat(int(last.dir.Fd()), "..", openDir, 0)
 	if err != nil {

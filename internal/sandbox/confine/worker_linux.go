@@ -14,30 +14,30 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// ConfineWorker has a program of ours that runs somebody's code by itself, such as an interpreter, start under the same
-// walls as commands: in namespaces of its own, in which there is nothing, under Landlock and seccomp, and unprivileged.
-// What else it needs not do it gives up itself. It speaks through its standard input and output only, and may read one
-// folder, if it is given one: arguments that lie in it are made to fit where it sees it. Where there are no namespaces,
-// Landlock and seccomp hold it alone; where nothing can be held, nothing is changed.
+// ConfineWorker changes the command of a worker process, such as an interpreter of untrusted code, so that it starts
+// confined like a command of [Run]: in empty namespaces, under Landlock and seccomp, and unprivileged. The worker can
+// use only its standard input and output, and read one folder if folder is not empty. Arguments that are paths in the
+// folder are changed to the paths that the worker sees. Without namespaces only Landlock and seccomp confine the
+// worker. In mode Off the command is not changed.
 //
-// What was opened for it is to be closed by started, when it has been started or cannot be.
+// The caller calls started, which closes files opened for the worker, once the worker has started or failed to start.
 func ConfineWorker(cmd *exec.Cmd, folder string) (started func(), err error) {
 	mode, _ := Available()
-	return worker(cmd, folder, mode)
+	return confineProgram(cmd, folder, mode)
 }
 
-func worker(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error) {
-	var files closers
+func confineProgram(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error) {
+	var files openFiles
 	if mode == Off {
 		return files.close, nil
 	}
-	// A program that is in memory has a path which may be another's tomorrow, so it is opened each time.
+	// The path of a program in memory is a descriptor number, which may be reused later. So the file is opened now.
 	own, err := os.Open(cmd.Path)
 	if err != nil {
 		return files.close, err
 	}
 	files = append(files, own)
-	libraries, err := linked(own)
+	libraries, err := isDynamic(own)
 	if err != nil {
 		return files.close, err
 	}
@@ -47,7 +47,7 @@ func worker(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error)
 	switch {
 	case folder == "":
 	case mode == Namespaces:
-		trees := files.trees(Command{Root: folder, Mode: mode})
+		trees := files.openTrees(Command{Root: folder, Mode: mode})
 		extra, p.Opened = append(extra, trees...), len(trees) > 0
 	default:
 		f, err := os.Open(folder)
@@ -64,23 +64,23 @@ func worker(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error)
 		}
 		p.Args = append(p.Args, a)
 	}
-	told, err := json.Marshal(p)
+	encoded, err := json.Marshal(p)
 	if err != nil {
 		return files.close, err
 	}
-	sys, err := attributes(Command{Mode: mode})
+	sys, err := processAttributes(Command{Mode: mode})
 	if err != nil {
 		return files.close, err
 	}
-	// its host ends it by its group, and it ends by itself when its host is gone
+	// The host kills the worker by its process group, and the worker itself ends when its host is gone.
 	sys.Setsid, sys.Setpgid, sys.Pdeathsig = false, true, 0
 	cmd.SysProcAttr, cmd.ExtraFiles = sys, extra
-	cmd.Path, cmd.Args = program(), []string{childName, string(told)}
+	cmd.Path, cmd.Args = sandboxProgram(), []string{childName, string(encoded)}
 	return files.close, nil
 }
 
-// linked tells whether a program cannot do without the system's libraries.
-func linked(program *os.File) (bool, error) {
+// isDynamic reports whether a program is dynamically linked and so needs the system's libraries.
+func isDynamic(program *os.File) (bool, error) {
 	e, err := elf.NewFile(program)
 	if err != nil {
 		return false, err

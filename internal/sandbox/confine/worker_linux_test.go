@@ -2,5 +2,5 @@
 
 package confine
 
-// WorkerIn is Worker in a mode of the test's choice.
-var WorkerIn = worker
+// WorkerIn is like ConfineWorker in a given mode.
+var WorkerIn = confineProgram

@@ -16,9 +16,9 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// TestO05_WorkersReachNothing has a hostile program in the place of a worker that runs scripts or Python, before that
-// has locked itself in: it tries every way out that we know of, and the one folder that it is given it can read, by the
-// argument that names it, and not write.
+// TestO05_WorkersReachNothing runs a hostile program in place of a worker of scripts or Python that has not called
+// lock.Restrict. It tries every known escape. It can read its one folder by the path in its argument, and cannot write
+// it.
 func TestO05_WorkersReachNothing(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {

@@ -13,15 +13,15 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// globals is everything that a script finds, beside the functions that it was given. Whatever an engine adds one day
-// must be looked at before it gets on this list.
+// globals are all globals of a script except its host functions. Review a global that a new engine version adds before
+// adding it to this list.
 const globals = `AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array BigUint64Array Boolean DataView Date Error EvalError
 	FinalizationRegistry Float16Array Float32Array Float64Array Function Infinity Int16Array Int32Array Int8Array InternalError Iterator JSON Map
 	Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set SharedArrayBuffer String Symbol SyntaxError TypeError
 	URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet console decodeURI decodeURIComponent encodeURI
 	encodeURIComponent escape eval globalThis input isFinite isNaN parseFloat parseInt undefined unescape`
 
-func TestK23_NothingAmbient(t *testing.T) {
+func TestK23_NoAmbientGlobals(t *testing.T) {
 	p := newPool(t, js.Config{})
 	h := &host{functions: map[string]function{}}
 	got, err := runWith(t, p, js.Script{Source: `Object.getOwnPropertyNames(globalThis)`, Input: []byte(`1`)},
@@ -52,9 +52,9 @@ func TestK23_NothingAmbient(t *testing.T) {
 	}
 }
 
-// TestK23_ClockAndChanceAreTheRuns gives two runs the same moment and seed: they see the same, and never the host's
-// clock.
-func TestK23_ClockAndChanceAreTheRuns(t *testing.T) {
+// TestK23_ClockAndRandomAreFixed gives two runs the same time and seed. Both see the same values, and neither sees the
+// host's clock.
+func TestK23_ClockAndRandomAreFixed(t *testing.T) {
 	p := newPool(t, js.Config{})
 	now := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
 	look := `const early = Date.now(); for (let i = 0; i < 1e5; i++);
@@ -80,9 +80,9 @@ func TestK23_ClockAndChanceAreTheRuns(t *testing.T) {
 		[s / n > 0.48, s / n < 0.52, low >= 0, low < 0.01, high < 1, high > 0.99]`, `[true,true,true,true,true,true]`)
 }
 
-// TestK23_PrototypeTricksStayInside pollutes everything within reach, and looks at what the host and the next script
-// see.
-func TestK23_PrototypeTricksStayInside(t *testing.T) {
+// TestK23_PrototypePollutionStaysInside changes all prototypes that a script can reach. Neither the host nor the next
+// script is affected.
+func TestK23_PrototypePollutionStaysInside(t *testing.T) {
 	p := newPool(t, js.Config{})
 	h := &host{functions: map[string]function{"Box.echo": standard().functions["echo"], "Box.Inner.refuse": standard().
 		functions["refuse"]}}
@@ -111,7 +111,7 @@ func TestK23_PrototypeTricksStayInside(t *testing.T) {
 		`["undefined",[2],"{}","undefined"]`)
 }
 
-// TestK23_WorkersGetNoEnvironment starts workers from a process that has secrets in its variables.
+// TestK23_WorkersGetNoEnvironment starts workers from a process with secrets in its environment.
 func TestK23_WorkersGetNoEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_TEST", "x")
 	seen := make(chan []string, 8)
@@ -127,7 +127,7 @@ func TestK23_WorkersGetNoEnvironment(t *testing.T) {
 	}
 }
 
-// confine shows what workers are started with.
+// confine records the commands by which workers are started.
 func confine(seen chan<- []string) child.Confine {
 	return func(c *exec.Cmd, _ string) (func(), error) { seen <- c.Env; return func() {}, nil }
 }

@@ -5,10 +5,10 @@ import (
 	"io/fs"
 )
 
-// assets holds the small worker program, if this program was built with it.
+// assets contains the small worker program, if make build put it there.
 //
 //go:embed asset
 var assets embed.FS
 
-// asset opens the small worker program. An error that is fs.ErrNotExist means that there is none.
-func asset() (fs.File, error) { return assets.Open("asset/worker") }
+// openSmallWorker opens the embedded worker program. It returns fs.ErrNotExist if there is none.
+func openSmallWorker() (fs.File, error) { return assets.Open("asset/worker") }

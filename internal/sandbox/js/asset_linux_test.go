@@ -17,8 +17,7 @@ type nobody struct{}
 func (nobody) Call(context.Context, string, []Arg) (json.RawMessage, error) { return nil, nil }
 func (nobody) Log(string, string)                                           {}
 
-// TestSmallWorker builds the worker program as make build does, and starts it from memory as a binary that carries it
-// does.
+// TestSmallWorker builds the worker program like make build, and starts it from memory like the reeve binary.
 func TestSmallWorker(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "worker")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./worker")
@@ -51,7 +50,8 @@ func TestSmallWorker(t *testing.T) {
 	}
 }
 
-// TestWholeProgramServes where the small program that a binary carries does not start, or there is none.
+// TestWholeProgramServes checks that the program itself is the worker if there is no small program, or it does not
+// start.
 func TestWholeProgramServes(t *testing.T) {
 	broken, err := os.Open("asset/README.md")
 	if err != nil {

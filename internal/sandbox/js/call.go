@@ -12,79 +12,79 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// call begins a host call.
+// handleCall starts a host call in a goroutine.
 //
-// A call that is given a function, or that the host wants at once, is performed before anything else is heard: what the
-// worker says next may follow from it.
-func (r *run) call(f wire.Frame) error {
+// If the call has a function argument, or the host's Note returns now, handleCall waits until the call has returned or
+// waits for the script. Otherwise the run could read frames that depend on the call before it was performed.
+func (r *run) handleCall(f wire.Frame) error {
 	m, err := wire.DecodeCall(f)
 	if err != nil {
 		return err
 	}
-	j, err := r.admit(f, m)
-	if err != nil || j == nil {
+	c, err := r.admitCall(f, m)
+	if err != nil || c == nil {
 		return err
 	}
-	inOrder := slices.ContainsFunc(j.args, func(a Arg) bool { return a.Func != nil })
+	waits := slices.ContainsFunc(c.args, func(a Arg) bool { return a.Func != nil })
 	if n, ok := r.host.(CallNoter); ok {
 		var now bool
-		j.ctx, now = n.Note(r.ctx, j.name)
-		inOrder = inOrder || now
+		c.ctx, now = n.Note(r.ctx, c.name)
+		waits = waits || now
 	}
 	done := newSignal()
-	r.work.Go(func() {
+	r.hostCalls.Go(func() {
 		defer done.send()
-		r.perform(*j)
+		r.performCall(*c)
 	})
-	if inOrder {
+	if waits {
 		select {
 		case <-done.sent:
-		case <-j.calls.sent: // it waits for a function of the script's, whose end is yet to be heard
+		case <-c.waitsForScript.sent: // the result of the script's function is in a later frame
 		}
 	}
 	return nil
 }
 
-// admit checks a host call and counts it as open. It returns nil when the run has been aborted. The worker has checked
-// all this too; one that did not is not to be trusted any further.
-func (r *run) admit(f wire.Frame, m wire.Call) (*job, error) {
-	if m.Function < 0 || m.Function >= int64(len(r.begin.Functions)) {
+// admitCall checks a host call and adds it to openCalls. It returns nil if the run is aborted. A correct worker makes
+// the same checks, so a violation is a protocol error.
+func (r *run) admitCall(f wire.Frame, m wire.Call) (*hostCall, error) {
+	if m.Function < 0 || m.Function >= int64(len(r.start.Functions)) {
 		return nil, wire.ErrMalformed
 	}
-	j := &job{ctx: r.ctx, id: f.ID, name: r.begin.Functions[m.Function], args: make([]Arg, len(m.Args)),
-		calls: newSignal()}
+	c := &hostCall{ctx: r.ctx, id: f.ID, name: r.start.Functions[m.Function], args: make([]Arg, len(m.Args)),
+		waitsForScript: newSignal()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if f.ID != r.lastCall+1 || len(r.open) >= r.limits.Calls {
+	if f.ID != r.lastCall+1 || len(r.openCalls) >= r.limits.Calls {
 		return nil, wire.ErrMalformed
 	}
 	for i, a := range m.Args {
 		if a.Function == 0 {
-			j.args[i].JSON = a.JSON
+			c.args[i].JSON = a.JSON
 			continue
 		}
 		if r.lastHandle++; a.Function != r.lastHandle {
 			return nil, wire.ErrMalformed
 		}
-		j.args[i].Func = &Func{run: r, call: f.ID, handle: a.Function, calls: j.calls}
+		c.args[i].Func = &Func{run: r, call: f.ID, handle: a.Function, waitsForScript: c.waitsForScript}
 	}
-	if r.size += len(f.Body); r.size > 2*wire.MaxPending {
+	if r.openSize += len(f.Body); r.openSize > 2*wire.MaxPending {
 		return nil, wire.ErrMalformed
 	}
-	if r.fatal != nil {
+	if r.abortErr != nil {
 		return nil, nil
 	}
-	r.lastCall, r.open[f.ID] = f.ID, len(f.Body)
-	return j, nil
+	r.lastCall, r.openCalls[f.ID] = f.ID, len(f.Body)
+	return c, nil
 }
 
-// job is a host call that is to be performed.
-type job struct {
-	ctx   context.Context
-	id    uint32
-	name  string
-	args  []Arg
-	calls *signal // sent when it calls a function of the script's and waits for it
+// hostCall is an admitted host call.
+type hostCall struct {
+	ctx            context.Context
+	id             uint32
+	name           string
+	args           []Arg
+	waitsForScript *signal // sent when the call invokes a function of the script and waits for it
 }
 
 // signal is an event that happens once.
@@ -97,37 +97,37 @@ func newSignal() *signal { return &signal{sent: make(chan struct{})} }
 
 func (s *signal) send() { s.once.Do(func() { close(s.sent) }) }
 
-// perform has the host perform a call, and answers the script.
-func (r *run) perform(j job) {
-	id, name := j.id, j.name
-	value, err := r.host.Call(j.ctx, name, j.args)
+// performCall performs a host call and sends the result or the error to the worker.
+func (r *run) performCall(c hostCall) {
+	id, name := c.id, c.name
+	value, err := r.host.Call(c.ctx, name, c.args)
 	if err == nil && len(value) > wire.MaxBody {
-		err = reeve.Errorf(reeve.TooLarge, "the result of %s has %d bytes", name, len(value)).
-			Hintf("ask for less at once; at most %d", wire.MaxBody)
+		err = reeve.Errorf(reeve.TooLarge, "the result of %s is too large: %d bytes, at most %d are allowed", name,
+			len(value), wire.MaxBody).Hintf("request less data at once")
 	}
 	if err == nil && len(value) > 0 && !json.Valid(value) {
 		err = reeve.Errorf(reeve.Internal, "the result of %s is not JSON", name)
 	}
-	var fatal *abort
+	var fatal *abortError
 	if errors.As(err, &fatal) {
 		r.abort(id, fatal.err)
 		return
 	}
 	r.mu.Lock()
-	handed := r.handed[id]
-	if delete(r.handed, id); handed {
+	isDelegated := r.delegatedCalls[id]
+	if delete(r.delegatedCalls, id); isDelegated {
 		r.mu.Unlock()
-		return // the script's own function answers
+		return // the script's function provides the result
 	}
-	r.size -= r.open[id]
-	delete(r.open, id)
+	r.openSize -= r.openCalls[id]
+	delete(r.openCalls, id)
 	if err != nil {
-		r.errors[id] = err
-		delete(r.errors, id-keptErrors)
+		r.callErrors[id] = err
+		delete(r.callErrors, id-maxCallErrors)
 	}
 	r.mu.Unlock()
 	if err == nil {
-		_ = r.send(wire.JSON(wire.KindResolve, id, value)) // the reader finds out if the worker is gone
+		_ = r.send(wire.JSON(wire.KindResolve, id, value)) // readFrames detects that the worker is gone
 		return
 	}
 	e := reeve.AsError(err)
@@ -139,94 +139,100 @@ func (r *run) perform(j job) {
 	_ = r.send(m.Encode(id))
 }
 
-// lastWord is how long a worker whose run is aborted may take to say where the call was made.
-const lastWord = 200 * time.Millisecond
+// abortGrace is how long the worker of an aborted run may take to report the position of the call.
+const abortGrace = 200 * time.Millisecond
 
-// abort ends the run for good: the first reason stands, no further call begins, and those under way are told to stop.
-// The worker is asked for the place of the call, and killed if it is busy with something else.
+// abort ends the run because of an error of a host call. The first error is kept. No further call starts, and the
+// context of calls in progress ends. The worker is asked for the position of the call, and killed after abortGrace.
 func (r *run) abort(call uint32, err error) {
 	r.mu.Lock()
-	first := r.fatal == nil
+	first := r.abortErr == nil
 	if first {
-		r.fatal = err
+		r.abortErr = err
 	}
 	r.mu.Unlock()
 	if first {
-		time.AfterFunc(lastWord, r.proc.Kill)
-		_ = r.send(wire.Abort(call)) // the reader finds out if the worker is gone
+		time.AfterFunc(abortGrace, r.proc.Kill)
+		_ = r.send(wire.Abort(call)) // readFrames detects that the worker is gone
 	}
 	r.cancel(err)
 }
 
-// invoke calls a function of the script's and waits for it.
+// invoke calls a function of the script and waits for its result.
 func (r *run) invoke(ctx context.Context, f *Func, args []json.RawMessage) (json.RawMessage, error) {
-	m, err := invocation(f, args)
+	m, err := newInvoke(f, args)
 	if err != nil {
 		return nil, err
 	}
-	answer := make(chan outcome, 1)
-	id, err := r.number(f, func(id uint32) { r.waiting[id] = answer })
+	result := make(chan outcome, 1)
+	id, err := r.registerInvocation(f, func(id uint32) { r.waiters[id] = result })
 	if err != nil {
 		return nil, err
 	}
-	f.calls.send()
+	f.waitsForScript.send()
 	if err := r.send(m.Encode(id)); err != nil {
 		return nil, reeve.Errorf(reeve.Canceled, "the script has ended")
 	}
 	select {
-	case o := <-answer:
+	case o := <-result:
 		return o.value, o.err
 	case <-r.ended:
 		return nil, reeve.Errorf(reeve.Canceled, "the script has ended")
 	case <-ctx.Done():
 		r.mu.Lock()
-		if _, ok := r.waiting[id]; ok {
-			r.waiting[id] = nil
+		if _, ok := r.waiters[id]; ok {
+			r.waiters[id] = nil
 		}
 		r.mu.Unlock()
 		return nil, context.Cause(ctx)
 	}
 }
 
-// invocation is a call of a script's function, as the worker takes it.
-func invocation(f *Func, args []json.RawMessage) (wire.Invoke, error) {
+// newInvoke returns the message that calls a function of the script. It fails if an argument is not JSON or the
+// arguments are too large.
+func newInvoke(f *Func, args []json.RawMessage) (wire.Invoke, error) {
 	m := wire.Invoke{Function: f.handle, Args: make([]wire.Argument, len(args))}
 	size := 0
 	for i, a := range args {
 		if len(a) > 0 && !json.Valid(a) {
-			return m, reeve.Errorf(reeve.Internal, "argument %d of a script's function is not JSON", i+1)
+			return m, reeve.Errorf(reeve.Internal, "argument %d for a function of the script is not JSON", i+1)
 		}
 		m.Args[i].JSON = a
 		size += len(a)
 	}
 	if size > wire.MaxBody || len(args) > wire.MaxArgs {
-		return m, reeve.Errorf(reeve.TooLarge, "the arguments of a script's function have %d bytes", size).
-			Hintf("at most %d", wire.MaxBody)
+		return m, reeve.Errorf(reeve.TooLarge, "arguments for a function of the script are too large: "+
+			"%d arguments, %d bytes", len(args), size).
+			Hintf("pass at most %d arguments and %d bytes", wire.MaxArgs, wire.MaxBody)
 	}
 	return m, nil
 }
 
-// number gives an invocation its id, and notes it while nothing else is.
-func (r *run) number(f *Func, note func(id uint32)) (uint32, error) {
+// registerInvocation assigns the next invocation id and calls record with it while r.mu is held. It fails if the host
+// call that received f has ended.
+func (r *run) registerInvocation(f *Func, record func(id uint32)) (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, open := r.open[f.call]; !open {
+	if _, open := r.openCalls[f.call]; !open {
 		return 0, reeve.Errorf(reeve.Internal,
-			"a script's function was called after the host call that it was given to")
+			"a function of the script was called after the host call that received it had ended")
 	}
 	r.lastInvocation++
-	note(r.lastInvocation)
+	record(r.lastInvocation)
 	return r.lastInvocation, nil
 }
 
-// handOver calls a function of the script's whose outcome becomes that of the host call.
-func (r *run) handOver(f *Func, args []json.RawMessage, done func(error)) error {
-	m, err := invocation(f, args)
+// delegate calls a function of the script and makes its result the result of the host call.
+func (r *run) delegate(f *Func, args []json.RawMessage, done func(error)) error {
+	m, err := newInvoke(f, args)
 	if err != nil {
 		return err
 	}
 	m.Last = true
-	id, err := r.number(f, func(id uint32) { r.become[id], r.handed[f.call] = becoming{f.call, done}, true })
+	id, err := r.registerInvocation(f, func(id uint32) {
+		r.delegations[id] = delegation{f.call, done}
+		r.delegatedCalls[f.call] = true
+	})
 	if err != nil {
 		return err
 	}
@@ -236,18 +242,18 @@ func (r *run) handOver(f *Func, args []json.RawMessage, done func(error)) error 
 	return nil
 }
 
-// settle hands the outcome of a script's function to whoever called it.
-func (r *run) settle(f wire.Frame) error {
+// handleInvocationResult passes the result of a function of the script to the host call that invokes it.
+func (r *run) handleInvocationResult(f wire.Frame) error {
 	r.mu.Lock()
-	answer, ok := r.waiting[f.ID]
-	delete(r.waiting, f.ID)
-	last, became := r.become[f.ID]
-	if delete(r.become, f.ID); became {
-		r.size -= r.open[last.call]
-		delete(r.open, last.call)
+	waiter, ok := r.waiters[f.ID]
+	delete(r.waiters, f.ID)
+	delegated, isDelegated := r.delegations[f.ID]
+	if delete(r.delegations, f.ID); isDelegated {
+		r.openSize -= r.openCalls[delegated.call]
+		delete(r.openCalls, delegated.call)
 	}
 	r.mu.Unlock()
-	if !ok && !became {
+	if !ok && !isDelegated {
 		return wire.ErrMalformed
 	}
 	var o outcome
@@ -262,15 +268,15 @@ func (r *run) settle(f wire.Frame) error {
 		if err != nil {
 			return err
 		}
-		e := r.failure(t)
+		e := r.newScriptError(t)
 		e.invocation = f.ID
 		o.err = e
 	}
-	if became {
-		last.done(o.err)
+	if isDelegated {
+		delegated.done(o.err)
 	}
-	if answer != nil {
-		answer <- o
+	if waiter != nil {
+		waiter <- o
 	}
 	return nil
 }

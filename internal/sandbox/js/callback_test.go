@@ -55,7 +55,7 @@ func TestK01_RejectedCallbackKeepsItsMessage(t *testing.T) {
 			}
 		})
 	}
-	// What was thrown comes back through the host as the very same value.
+	// The thrown value comes back through the host as the same value.
 	want(t, p, `class Mine extends Error { extra = 7 }
 		let thrown
 		try { await testWithCallback(() => { throw thrown = new Mine('own') }) } catch (e) { [e === thrown, e instanceof Mine, e.extra, e.message] }`,
@@ -94,9 +94,9 @@ func TestK01_CallbackCalledTwiceWithObjects(t *testing.T) {
 	}
 }
 
-// TestK01_CallbackThatBecomesTheCall hands a call over to a function of the script's: what that comes to reaches the
-// script as it is, and the host hears of it before anything that the script says later.
-func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
+// TestK01_DelegatedCall makes the result of a script's function the result of a host call. The script receives the
+// value itself, and the host learns the outcome before it reads later frames of the script.
+func TestK01_DelegatedCall(t *testing.T) {
 	p := newPool(t, js.Config{})
 	h := standard()
 	var heard []string

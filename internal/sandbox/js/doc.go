@@ -1,38 +1,42 @@
-// Package js runs JavaScript and TypeScript that nobody vouches for.
+// Package js runs untrusted JavaScript and TypeScript.
 //
 //	pool := js.New(js.Config{})
 //	script := js.Script{Source: source, Functions: []string{"Mail.list"}}
 //	value, err := pool.Run(ctx, script, js.Limits{Time: time.Minute}, host)
 //
-// # What a script is
+// # Scripts
 //
-// A script is ES2022, in strict mode, with await at its top level and without modules. It has the language's own
-// globals, console, input if it was given one, and the functions it was given: each gives a promise. Its value is what
-// its last expression comes to; a script with a return at its top level is the body of a function, and its value is
-// what it returns. Either way a promise is awaited, so that a script may end with main(). The value is JSON, as are
-// arguments and results.
+// A script is ES2022 in strict mode, with top-level await and without modules. Its globals are those of the language,
+// console, input (if [Script.Input] is set) and the host functions named in [Script.Functions]. Each host function
+// returns a promise.
 //
-// A run is over when the script has come to its end and every call that it made has been answered, awaited or not. A
-// promise that was rejected and that nobody listened to by then is an error of the run; listening late is soon enough.
+// The value of a script is the value of its last expression. If the script has a return statement at its top level, it
+// is treated as the body of an async function, and its value is what it returns. In both cases a promise is awaited, so
+// a script may end with main(). The script's value, arguments and results are JSON.
 //
-// There is no clock and no chance: Date stands still at [Script.Now], Math.random follows [Script.Seed], the time zone
-// is UTC and there are no timers. The same script with the same input, seed, moment and answers does the same.
+// A run ends when the script has ended and every host call has been answered, awaited or not. A promise that is
+// rejected and has no handler at that time is an error of the run. It does not matter when the handler was attached.
 //
-// # How it is kept in
+// Runs are deterministic. Date always returns [Script.Now], Math.random is seeded by [Script.Seed], the time zone is
+// UTC, and there are no timers. The same script with the same input, seed, time and host results does the same.
 //
-// The engine is QuickJS translated to Go. It can be made to crash at the edge of its memory, and loops inside its
-// built-ins cannot be interrupted. So each run has a process of its own, which is thrown away afterwards: the only
-// thing shared with the next run is the program's text. Inside, the engine counts memory and nesting, and a timer
-// interrupts loops, microtasks and regular expressions; this gives errors with a line. Outside, the process has a limit
-// on its memory, no environment, a filter on system calls (on Linux), and is killed half a second after its time. What
-// it says is checked like the input of a stranger.
+// # Isolation
 //
-// TypeScript is turned into JavaScript in that process too: a source that breaks a parser breaks its own run.
+// The engine is QuickJS translated to Go. A script can crash it when memory runs out, and loops inside its built-ins
+// cannot be interrupted. So each run has a worker process of its own, which ends with the run.
 //
-// # Where workers come from
+// Inside the process, the engine limits memory and call depth, and a timer interrupts loops, microtasks and regular
+// expressions. These limits produce errors with a line number. Outside, the process has a memory limit, no environment
+// and (on Linux) a system call filter, and it is killed half a second after its time limit. The host validates every
+// frame that a worker sends as untrusted input.
 //
-// A worker is the program itself, started again: see [ServeWorker]. The reeve binary also carries a small program that
-// is only a worker (directory worker, built by make build), and uses it on Linux: it takes a third of the memory,
-// because the packages of the whole program set up theirs before main. Where it is missing or of another version, the
-// program itself serves.
+// TypeScript is translated to JavaScript in the worker too, so a source that crashes the translator affects only its
+// own run.
+//
+// # Worker programs
+//
+// By default a worker is the running program, started again; see [ServeWorker]. The reeve binary also embeds a small
+// worker program (directory worker, built by make build) and uses it on Linux. The small program needs a third of the
+// memory, because it does not initialize the packages of the whole program. If the small program is missing, has
+// another version or does not start, the running program is used.
 package js

@@ -10,39 +10,39 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// Kind says how a run failed.
+// Kind is the way in which a run failed.
 type Kind string
 
 // The kinds.
 const (
-	Syntax    Kind = "SYNTAX"    // the script cannot be read; nothing ran
-	Thrown    Kind = "THROWN"    // the script threw and nothing caught it
-	Unhandled Kind = "UNHANDLED" // the script ended, but a promise was rejected and nobody ever listened
-	Stalled   Kind = "STALLED"   // the script waits for something that nothing can bring about any more
-	Timeout   Kind = "TIMEOUT"   // Limits.Time is over
-	Memory    Kind = "MEMORY"    // Limits.Memory is used up
+	Syntax    Kind = "SYNTAX"    // the script does not parse; nothing ran
+	Thrown    Kind = "THROWN"    // the script threw an error and did not catch it
+	Unhandled Kind = "UNHANDLED" // the script ended, and a rejected promise has no handler
+	Stalled   Kind = "STALLED"   // the script awaits a promise that can never be settled
+	Timeout   Kind = "TIMEOUT"   // the run exceeded Limits.Time
+	Memory    Kind = "MEMORY"    // the run exceeded Limits.Memory
 	Stack     Kind = "STACK"     // calls nest deeper than Limits.Stack
-	Output    Kind = "OUTPUT"    // more console output and result than Limits.Output
-	Aborted   Kind = "ABORTED"   // the host ended the run with Abort
+	Output    Kind = "OUTPUT"    // console output and result exceed Limits.Output
+	Aborted   Kind = "ABORTED"   // a host call ended the run with Abort
 	Canceled  Kind = "CANCELED"  // the caller's context ended
-	Crashed   Kind = "CRASHED"   // the worker process died, or did not keep to the protocol
+	Crashed   Kind = "CRASHED"   // the worker process died or violated the protocol
 )
 
-// Error is how a run failed, or what a function of the script's threw at the host.
+// Error is the error of a failed run, or an error that a function of the script threw when the host called it.
 type Error struct {
 	Kind    Kind
-	Name    string  // the JavaScript error's name, as TypeError; empty if what was thrown is no error
-	Message string  // what it said
-	Script  string  // the script's name
-	Line    int     // where, in the script as written; 0 means not known
-	Column  int     // both count from 1
-	Stack   []Frame // innermost first; frames that are not the script's are left out
-	Err     error   // the host's error if it was one of those, else a [reeve.Error] by kind
+	Name    string  // name of the JavaScript error, such as TypeError; empty if the thrown value is not an error
+	Message string  // message of the JavaScript error, or the thrown value as text
+	Script  string  // name of the script
+	Line    int     // position in the script as written, counted from 1; 0 means unknown
+	Column  int     // counted from 1
+	Stack   []Frame // innermost first; only frames of the script
+	Err     error   // error of the host call that caused the failure, or else a [reeve.Error] by kind
 
-	invocation uint32 // of a guest function: lets the very same value be thrown back
+	invocation uint32 // id of the invocation that threw, so that the same value can be thrown back
 }
 
-// Frame is one line of a stack.
+// Frame is one line of a stack trace.
 type Frame = wire.Place
 
 func (e *Error) Error() string {
@@ -59,15 +59,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// at gives a better reason with the place of this one.
-func (e *Error) at(why *Error) *Error {
-	why.Line, why.Column, why.Stack = e.Line, e.Column, e.Stack
-	return why
+// copyPlaceTo copies the position and stack of e to other, and returns other.
+func (e *Error) copyPlaceTo(other *Error) *Error {
+	other.Line, other.Column, other.Stack = e.Line, e.Column, e.Stack
+	return other
 }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf gives the kind of a run's error, or "" for nil and for errors that no run has.
+// KindOf returns the kind of a run's error, or "" if err is nil or not an [*Error].
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -76,32 +76,32 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// abort marks an error that ends the run.
-type abort struct{ err error }
+// abortError wraps an error that ends the run.
+type abortError struct{ err error }
 
-func (a *abort) Error() string { return a.err.Error() }
-func (a *abort) Unwrap() error { return a.err }
+func (a *abortError) Error() string { return a.err.Error() }
+func (a *abortError) Unwrap() error { return a.err }
 
-// Abort wraps the error of a host call so that it ends the run. The script does not learn of it: there is nothing to
-// catch, it does not matter whether it awaits the call, and no call that it makes after that is performed.
-func Abort(err error) error { return &abort{err} }
+// Abort wraps the error of a host call so that the error ends the run. The script cannot catch the error, whether it
+// awaits the call or not, and none of its later calls is performed.
+func Abort(err error) error { return &abortError{err} }
 
-// newError makes the error of a run without a stack.
+// newError returns an Error without a position.
 func newError(k Kind, script, format string, args ...any) *Error {
 	e := &Error{Kind: k, Script: script, Message: fmt.Sprintf(format, args...)}
-	e.Err = e.cause()
+	e.Err = e.reeveError()
 	return e
 }
 
-// cause says in the words of the rest of Reeve what kind of failure this is.
-func (e *Error) cause() error {
+// reeveError returns a reeve.Error with the code that corresponds to the kind of e.
+func (e *Error) reeveError() error {
 	code, hint := reeve.ToolFailed, ""
 	switch e.Kind {
 	case Syntax:
 		code = reeve.Validation
 	case Thrown, Unhandled:
 	case Stalled:
-		hint = "the script awaits a promise that nothing will settle"
+		hint = "settle every promise that the script awaits"
 	case Timeout:
 		code = reeve.Timeout
 	case Memory, Stack, Output:
@@ -114,11 +114,11 @@ func (e *Error) cause() error {
 	return reeve.Errorf(code, "%s", e.Error()).Hintf("%s", hint)
 }
 
-// canceled is the error of a run whose context ended.
-func canceled(ctx context.Context, script string) *Error {
+// canceledError returns the error of a run whose context ended.
+func canceledError(ctx context.Context, script string) *Error {
 	e := &Error{Kind: Canceled, Script: script, Message: "the run was canceled", Err: context.Cause(ctx)}
 	if errors.Is(e.Err, context.DeadlineExceeded) {
-		e.Kind, e.Message = Timeout, "the caller's time for the run is over"
+		e.Kind, e.Message = Timeout, "the run exceeded the caller's deadline"
 	}
 	return e
 }

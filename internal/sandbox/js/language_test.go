@@ -7,8 +7,8 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// language is what scripts may use: everything to ES2022, and what came later that the engine has. Each line is an
-// expression, or statements whose last expression counts, and must come to true.
+// language lists language features that scripts may use: ES2022, and later features of the engine. Each entry is an
+// expression, or statements with a final expression, and must evaluate to true.
 var language = map[string]string{
 	"block scope":          `let hit = false; { try { late; let late = 1 } catch (e) { hit = e instanceof ReferenceError } } hit`,
 	"loop closures":        `const fs = []; for (let i = 0; i < 3; i++) fs.push(() => i); fs.map(f => f()).join() === '0,1,2'`,
@@ -78,7 +78,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestTypeScriptThatBreaksParsers is read in the worker, so that only the worker can break.
+// TestTypeScriptThatBreaksParsers runs sources that are hard to parse. They are parsed in the worker, so only the
+// worker can crash.
 func TestTypeScriptThatBreaksParsers(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for name, source := range map[string]string{

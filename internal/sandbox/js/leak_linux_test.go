@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// openFiles counts this process's open files.
+// openFiles returns the number of open files of this process.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -18,7 +18,7 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// children counts this process's children, also those that nobody waited for.
+// children returns the number of child processes, including zombies.
 func children(t *testing.T) int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")

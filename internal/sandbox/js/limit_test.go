@@ -14,8 +14,8 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// TestK22_Bombs runs what breaks sandboxes. Each must end within its limits with an error that says which one it was,
-// and leave this process as it was.
+// TestK22_Bombs runs scripts that break sandboxes. Each must end within its limits with an error of the right kind, and
+// leave this process unchanged.
 func TestK22_Bombs(t *testing.T) {
 	p := newPool(t, js.Config{Max: 2})
 	short := js.Limits{Time: 500 * time.Millisecond, Memory: 32 << 20}
@@ -132,7 +132,7 @@ func heap() int64 {
 }
 
 // TestK22_CodeAtTheEdgeOfMemory compiles and runs code with less and less memory left, which has crashed this engine.
-// Only the worker may die of it.
+// Only the worker may die.
 func TestK22_CodeAtTheEdgeOfMemory(t *testing.T) {
 	p := newPool(t, js.Config{Max: 2})
 	list, err := json.Marshal([]string{
@@ -171,20 +171,20 @@ func TestK22_CodeAtTheEdgeOfMemory(t *testing.T) {
 	}
 }
 
-func TestK22_ASmallLimitIsKept(t *testing.T) {
+func TestK22_SmallLimits(t *testing.T) {
 	p := newPool(t, js.Config{})
 	fails(t, p, `new Uint8Array(3 << 20).length`, js.Limits{Memory: 2 << 20}, js.Memory)
 	fails(t, p, `const f = n => n && 1 + f(n - 1); f(500)`, js.Limits{Stack: 100}, js.Stack)
 	fails(t, p, `console.log('12345'); console.log('12345')`, js.Limits{Output: 10}, js.Output)
 	fails(t, p, `'123456789'`, js.Limits{Output: 10}, js.Output)
 	want(t, p, `const f = n => n && 1 + f(n - 1); f(1000)`, `1000`)
-	// a script may recover from its own recursion
+	// a script may catch the error of its own recursion
 	want(t, p, `try { (function f() { f() })() } catch (e) { e.name }`, `"InternalError"`)
 }
 
-// A script that hears of the end of its time from a host call, before it is told itself, has run out of time all the
-// same.
-func TestK22_TheTimeIsOverWhoeverSaysSo(t *testing.T) {
+// TestK22_TimeoutSeenByHostCallFirst checks that a run is reported as timed out even if the script fails with the error
+// of a host call that saw the timeout first.
+func TestK22_TimeoutSeenByHostCallFirst(t *testing.T) {
 	p := newPool(t, js.Config{})
 	h := standard()
 	h.functions["lasts"] = func(ctx context.Context, _ []js.Arg) (any, error) {
@@ -204,7 +204,7 @@ func TestK22_TheTimeIsOverWhoeverSaysSo(t *testing.T) {
 	}
 }
 
-// TestCancel ends runs from outside, whatever they do.
+// TestCancel cancels runs in different states.
 func TestCancel(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for name, source := range map[string]string{
@@ -253,7 +253,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestRunsLeaveNothingBehind counts what is left after many runs of all kinds. REEVE_LONG=1 makes it thousands.
+// TestRunsLeaveNothingBehind counts files, processes and goroutines after many runs of all kinds. With REEVE_LONG=1 it
+// makes thousands of runs.
 func TestRunsLeaveNothingBehind(t *testing.T) {
 	runs := 300
 	if os.Getenv("REEVE_LONG") != "" {

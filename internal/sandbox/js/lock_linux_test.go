@@ -11,7 +11,7 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// TestK23_WorkersAreLockedDown looks at a worker from outside while its script waits.
+// TestK23_WorkersAreLockedDown inspects a worker process while its script waits.
 func TestK23_WorkersAreLockedDown(t *testing.T) {
 	p := newPool(t, js.Config{Warm: -1})
 	h := standard()

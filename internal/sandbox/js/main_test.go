@@ -15,7 +15,7 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// lieVariable makes this binary a worker that does not keep to the protocol.
+// lieVariable makes this binary a worker that violates the protocol.
 const lieVariable = "REEVE_TEST_LIE"
 
 func TestMain(m *testing.M) {
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool makes a pool whose workers are this test binary. Under the race detector they are the program that Reeve
-// carries: what it adds makes a script's frames too large for the stack, and its bombs too slow to go off in time.
+// newPool returns a pool whose workers are this test binary. Under the race detector the workers are the program that
+// is embedded in Reeve, because the detector makes stack frames too large and the tests of limits too slow.
 func newPool(t testing.TB, c js.Config) *js.Pool {
 	t.Helper()
 	if c.Binary == "" && !instrumented {
@@ -51,7 +51,7 @@ func executable(t testing.TB) string {
 	return path
 }
 
-// lying makes a pool whose workers lie.
+// lying returns a pool whose workers violate the protocol.
 func lying(t *testing.T, how string) *js.Pool {
 	return newPool(t, js.Config{Binary: executable(t), Warm: -1, Confine: func(c *exec.Cmd, _ string) (func(), error) {
 		c.Env = append(c.Env, lieVariable+"="+how)
@@ -62,7 +62,7 @@ func lying(t *testing.T, how string) *js.Pool {
 // function is a host function of a test.
 type function func(ctx context.Context, args []js.Arg) (any, error)
 
-// host answers a script's calls, and keeps what it logs.
+// host performs a script's calls and records its log.
 type host struct {
 	functions map[string]function
 	mu        sync.Mutex
@@ -94,7 +94,7 @@ func (h *host) names() []string {
 	return out
 }
 
-// standard are functions that many tests use.
+// standard are host functions that many tests use.
 func standard() *host {
 	return &host{functions: map[string]function{
 		"echo": func(_ context.Context, args []js.Arg) (any, error) {
@@ -141,7 +141,7 @@ func runWith(t *testing.T, p *js.Pool, s js.Script, l js.Limits, h *host) (strin
 	return string(v), err
 }
 
-// want runs a script that must come to a value.
+// want runs a script that must have the given value.
 func want(t *testing.T, p *js.Pool, source, value string) {
 	t.Helper()
 	if got, err := run(t, p, source, js.Limits{}); err != nil || got != value {
@@ -149,7 +149,7 @@ func want(t *testing.T, p *js.Pool, source, value string) {
 	}
 }
 
-// fails runs a script that must fail in one way, and gives the failure.
+// fails runs a script that must fail with an error of the given kind, and returns the error.
 func fails(t *testing.T, p *js.Pool, source string, l js.Limits, kind js.Kind) *js.Error {
 	t.Helper()
 	got, err := run(t, p, source, l)

@@ -11,18 +11,18 @@ import (
 	"reeve/internal/sandbox/child"
 )
 
-// Config says where a pool's workers come from and how many there are.
+// Config configures a pool's worker processes.
 type Config struct {
 	Warm int // workers kept ready; default 2, negative means none
-	Max  int // scripts that run at once; others wait; default 200
-	// program to start as a worker; default the one that this program carries, else this program, see ServeWorker
+	Max  int // scripts that run at once, others wait; default 200
+	// worker program; default the embedded one, or the running program if that fails, see ServeWorker
 	Binary  string
-	Confine child.Confine // a last look at a worker's command before it starts, to confine it further; default none
-	Stderr  *os.File      // where a worker that crashes may say why; default nowhere
+	Confine child.Confine // changes a worker's command before it starts, to confine the process; default none
+	Stderr  *os.File      // standard error of workers, for crash messages; default discarded
 }
 
-// Pool runs scripts, each in a worker process of its own that is thrown away afterwards. Workers are started ahead, so
-// that a script does not wait for one.
+// Pool runs scripts, each in a worker process of its own that ends with the run. The pool starts workers in advance, so
+// that scripts start without delay. It is safe for concurrent use.
 type Pool struct {
 	config Config
 	slots  chan struct{}
@@ -31,7 +31,7 @@ type Pool struct {
 	idle     []*child.Process
 	starting int
 	closed   bool
-	work     sync.WaitGroup // workers being started
+	starts   sync.WaitGroup // workers being started
 
 	smallOnce  sync.Once // the small worker program
 	smallFile  *os.File
@@ -39,7 +39,7 @@ type Pool struct {
 	smallFails atomic.Bool
 }
 
-// New makes a pool. It starts no process before the first Run or Warm.
+// New returns a pool. It starts no process before the first Run or Warm.
 func New(c Config) *Pool {
 	if c.Warm == 0 {
 		c.Warm = 2
@@ -50,12 +50,11 @@ func New(c Config) *Pool {
 	return &Pool{config: c, slots: make(chan struct{}, c.Max)}
 }
 
-// Run runs a script to its end and gives its value: what its last expression comes to, or what it returns. Promises are
-// awaited; nil means undefined. A run that fails gives an [*Error]; a script that cannot be tried at all, because a
-// name or a limit is wrong or no worker starts, gives a [reeve.Error]. When Run returns, the worker is gone and every
-// host call has ended.
+// Run runs a script to its end and returns its value as JSON, or nil for undefined. A run that fails returns an
+// [*Error]. A script that cannot be started, because a name or a limit is invalid or no worker starts, returns a
+// [reeve.Error]. When Run returns, the worker process and every host call have ended.
 func (p *Pool) Run(ctx context.Context, s Script, l Limits, h Host) (json.RawMessage, error) {
-	begin, l, err := newStart(s, l)
+	start, l, err := newStart(s, l)
 	if err != nil {
 		return nil, err
 	}
@@ -63,23 +62,23 @@ func (p *Pool) Run(ctx context.Context, s Script, l Limits, h Host) (json.RawMes
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
-		return nil, canceled(ctx, begin.Name)
+		return nil, canceledError(ctx, start.Name)
 	}
 	for {
-		proc, warm, err := p.take()
+		proc, warm, err := p.getWorker()
 		if err != nil {
 			return nil, err
 		}
-		r := newRun(proc, begin, l, h)
-		v, err := r.do(ctx)
-		if warm && r.stillborn {
-			continue // it died while it waited for work, before it saw the script
+		r := newRun(proc, start, l, h)
+		v, err := r.execute(ctx)
+		if warm && r.diedBeforeStart {
+			continue // the idle worker died before it received the script
 		}
 		return v, err
 	}
 }
 
-// Warm starts workers until as many are ready as the pool keeps.
+// Warm starts workers until Config.Warm of them are idle.
 func (p *Pool) Warm() error {
 	for {
 		p.mu.Lock()
@@ -88,15 +87,15 @@ func (p *Pool) Warm() error {
 		if enough {
 			return nil
 		}
-		proc, err := p.spawn()
+		proc, err := p.startWorker()
 		if err != nil {
 			return err
 		}
-		p.put(proc)
+		p.putWorker(proc)
 	}
 }
 
-// Close ends the workers that wait. Runs under way go on to their own end.
+// Close ends the idle workers. Runs in progress are not affected; later runs fail.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -106,7 +105,7 @@ func (p *Pool) Close() error {
 	for _, proc := range idle {
 		proc.End()
 	}
-	p.work.Wait()
+	p.starts.Wait()
 	p.smallOnce.Do(func() {})
 	if p.smallFile != nil {
 		return p.smallFile.Close()
@@ -114,8 +113,9 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// take gives a worker, a warm one if there is one, and sees to it that others get warm.
-func (p *Pool) take() (proc *child.Process, warm bool, err error) {
+// getWorker returns an idle worker or starts one, and refills the idle workers in the background. Warm reports whether
+// the worker was idle.
+func (p *Pool) getWorker() (proc *child.Process, warm bool, err error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -126,37 +126,38 @@ func (p *Pool) take() (proc *child.Process, warm bool, err error) {
 	}
 	for len(p.idle)+p.starting < p.config.Warm {
 		p.starting++
-		p.work.Add(1)
+		p.starts.Add(1)
 		go p.refill()
 	}
 	p.mu.Unlock()
 	if !warm {
-		proc, err = p.spawn()
+		proc, err = p.startWorker()
 	}
 	return proc, warm, err
 }
 
-// refill starts one worker. If that fails, the next Run finds none and says why.
+// refill starts one idle worker. It ignores an error, because the next Run then starts a worker itself and returns the
+// error.
 func (p *Pool) refill() {
-	defer p.work.Done()
-	proc, err := p.spawn()
+	defer p.starts.Done()
+	proc, err := p.startWorker()
 	p.mu.Lock()
 	p.starting--
 	p.mu.Unlock()
 	if err == nil {
-		p.put(proc)
+		p.putWorker(proc)
 	}
 }
 
-// put keeps a worker for later, if it is wanted.
-func (p *Pool) put(proc *child.Process) {
+// putWorker adds an idle worker, or ends it if the pool is closed or has enough.
+func (p *Pool) putWorker(proc *child.Process) {
 	p.mu.Lock()
-	keep := !p.closed && len(p.idle) < p.config.Warm
-	if keep {
+	isWanted := !p.closed && len(p.idle) < p.config.Warm
+	if isWanted {
 		p.idle = append(p.idle, proc)
 	}
 	p.mu.Unlock()
-	if !keep {
+	if !isWanted {
 		proc.End()
 	}
 }

@@ -10,41 +10,42 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// startTime is how long a worker may take to be ready. It is generous: machines are busy, and the only alternative is
-// failure.
+// startTime is how long a worker may take to become ready. It is generous, because a busy machine may be slow.
 const startTime = 30 * time.Second
 
-// spawn starts a worker and waits until it is ready.
-func (p *Pool) spawn() (*child.Process, error) {
+// startWorker starts a worker and waits until it is ready. It tries the configured program, or else the embedded
+// program and then the running program.
+func (p *Pool) startWorker() (*child.Process, error) {
 	if p.config.Binary != "" {
-		return p.launch(p.config.Binary)
+		return p.startProgram(p.config.Binary)
 	}
-	if path := p.small(); path != "" {
-		if proc, err := p.launch(path); err == nil {
+	if path := p.smallWorkerPath(); path != "" {
+		if proc, err := p.startProgram(path); err == nil {
 			return proc, nil
 		}
-		p.smallFails.Store(true) // of another version, or this machine starts nothing from memory
+		p.smallFails.Store(true) // it has another version, or this system cannot start programs from memory
 	}
-	if !served.Load() {
+	if !servesWorkers.Load() {
 		return nil, reeve.Errorf(reeve.Unsupported,
-			"this program cannot run scripts: its main does not begin with ServeWorker").
-			Hintf("call host.ServeWorker() first thing in main")
+			"this program cannot run scripts: its main function does not call host.ServeWorker").
+			Hintf("call host.ServeWorker() at the start of main")
 	}
-	path, err := child.Self()
+	path, err := child.ExecutablePath()
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "cannot find this program's own file: %w", err)
+		return nil, reeve.Errorf(reeve.Unavailable, "cannot find the file of this program: %w", err)
 	}
-	return p.launch(path)
+	return p.startProgram(path)
 }
 
-// small is where to start the small worker program from, if this program carries it and it works.
-func (p *Pool) small() string {
+// smallWorkerPath returns the path of the embedded worker program in memory, or "" if there is none or it does not
+// start.
+func (p *Pool) smallWorkerPath() string {
 	p.smallOnce.Do(func() {
-		f, err := asset()
+		f, err := openSmallWorker()
 		if err != nil {
 			return
 		}
-		defer func() { _ = f.Close() }() // it is part of this program
+		defer func() { _ = f.Close() }() // closing an embedded file does not fail
 		if p.smallFile, p.smallPath, err = child.NewMemoryProgram("reeve-js-worker", f); err != nil {
 			p.smallPath = ""
 		}
@@ -55,8 +56,8 @@ func (p *Pool) small() string {
 	return p.smallPath
 }
 
-// launch starts one program as a worker.
-func (p *Pool) launch(binary string) (_ *child.Process, err error) {
+// startProgram starts a program as a worker and waits for its ready frame. It fails if the worker has another version.
+func (p *Pool) startProgram(binary string) (_ *child.Process, err error) {
 	defer reeve.Wrap(&err, "js.launch")
 	proc, err := child.Start(child.Command{Binary: binary, Args: []string{"reeve-js-worker"},
 		Env:     []string{workerVariable + "=1", "GOMAXPROCS=1", "TZ=UTC"},
@@ -72,9 +73,9 @@ func (p *Pool) launch(binary string) (_ *child.Process, err error) {
 	}
 	if err != nil {
 		proc.End()
-		return nil, reeve.Errorf(reeve.Unavailable, "a script worker did not get ready: %w",
+		return nil, reeve.Errorf(reeve.Unavailable, "the script worker did not become ready: %w",
 			errors.Join(err, proc.ExitError())).
-			Hintf("is %s a program whose main begins with host.ServeWorker()?", binary)
+			Hintf("check that main of %s calls host.ServeWorker() first", binary)
 	}
 	return proc, nil
 }

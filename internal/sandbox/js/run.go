@@ -15,54 +15,54 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// keptErrors is how many errors of host calls a run remembers, to say which of them a script died of.
-const keptErrors = 256
+// maxCallErrors is the number of recent host call errors that a run keeps, to find the one that made a script fail.
+const maxCallErrors = 256
 
-// run is one script on its way, as the host sees it. One goroutine reads what the worker says, and each host call has a
+// run is the host's side of one running script. One goroutine reads the worker's frames, and each host call has a
 // goroutine of its own.
 type run struct {
 	proc   *child.Process
-	begin  wire.Start
+	start  wire.Start
 	limits Limits
 	host   Host
 
-	ctx    context.Context // of host calls
-	cancel context.CancelCauseFunc
-	ended  chan struct{}  // closed when the worker's last word has been heard
-	work   sync.WaitGroup // host calls under way
+	ctx       context.Context // for host calls
+	cancel    context.CancelCauseFunc
+	ended     chan struct{}  // closed when the worker's last frame has been read
+	hostCalls sync.WaitGroup // host calls in progress
 
-	write sync.Mutex // one frame at a time
+	writeMu sync.Mutex // held while a frame is written
 
 	mu             sync.Mutex
-	fatal          error          // a host call aborted the run: nothing that begins after this is performed
-	late           bool           // the worker was killed because its time was over
-	open           map[uint32]int // host calls under way, and the size of their arguments
-	size           int            // of all their arguments
+	abortErr       error          // error that aborted the run; no call starts after it is set
+	killedLate     bool           // the worker was killed after its time limit
+	openCalls      map[uint32]int // size of the arguments of each host call in progress, by id
+	openSize       int            // sum of openCalls
 	lastCall       uint32
 	lastHandle     uint32
-	waiting        map[uint32]chan outcome // functions of the script's that were called; nil if nobody waits any more
+	waiters        map[uint32]chan outcome // receivers of invocation results, by id; nil if the receiver gave up
 	lastInvocation uint32
-	become         map[uint32]becoming // invocations whose outcome is that of a call
-	handed         map[uint32]bool     // those calls, until whoever performs them has returned
-	errors         map[uint32]error    // of the last host calls that failed
-	output         int64
+	delegations    map[uint32]delegation // invocations whose result becomes that of a host call, by id
+	delegatedCalls map[uint32]bool       // host calls of the delegations, until Host.Call has returned
+	callErrors     map[uint32]error      // the last maxCallErrors errors of host calls, by call id
+	outputSize     int64                 // bytes of console output and result
 
-	stillborn bool // the worker was dead before it saw the script
+	diedBeforeStart bool // the worker was dead before it received the script
 }
 
-// outcome is what became of a call of a script's function.
+// outcome is the result of a function of the script, or of the script itself.
 type outcome struct {
 	value json.RawMessage
 	err   error
 }
 
-// becoming is a call whose outcome is that of a function of the script's.
-type becoming struct {
+// delegation is a host call whose result is provided by a function of the script.
+type delegation struct {
 	call uint32
 	done func(error)
 }
 
-// newStart checks a script and its limits, and puts them in the form that the worker takes.
+// newStart checks a script and its limits, and returns them as a message for the worker.
 func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 	l, err := l.withDefaults()
 	if err != nil {
@@ -70,27 +70,28 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 	}
 	if !guest.Supported {
 		return wire.Start{}, l, reeve.Errorf(reeve.Unsupported,
-			"there is no JavaScript engine for this kind of machine")
+			"scripts cannot run here: the JavaScript engine does not support this platform")
 	}
 	if s.Language == "" {
 		s.Language = JavaScript
 	}
 	if s.Language != JavaScript && s.Language != TypeScript {
-		return wire.Start{}, l, reeve.Errorf(reeve.Validation, "language %q", s.Language).Hintf("js or ts")
+		return wire.Start{}, l, reeve.Errorf(reeve.Validation, "unknown script language %q", s.Language).
+			Hintf("use js or ts")
 	}
 	if s.Name == "" {
 		s.Name = "script." + string(s.Language)
 	}
 	if len(s.Source) > wire.MaxBody {
-		return wire.Start{}, l, reeve.Errorf(reeve.TooLarge, "the script has %d bytes", len(s.Source)).
-			Hintf("at most %d", wire.MaxBody)
+		return wire.Start{}, l, reeve.Errorf(reeve.TooLarge, "the script is too large: %d bytes", len(s.Source)).
+			Hintf("use at most %d bytes", wire.MaxBody)
 	}
 	if !utf8.ValidString(s.Source) {
 		return wire.Start{}, l, reeve.Errorf(reeve.Validation, "the script is not UTF-8 text")
 	}
 	if len(s.Input) > wire.MaxBody {
-		return wire.Start{}, l, reeve.Errorf(reeve.TooLarge, "the script's input has %d bytes", len(s.Input)).
-			Hintf("at most %d", wire.MaxBody)
+		return wire.Start{}, l, reeve.Errorf(reeve.TooLarge, "the script's input is too large: %d bytes", len(s.Input)).
+			Hintf("use at most %d bytes", wire.MaxBody)
 	}
 	if s.Input != nil && !json.Valid(s.Input) {
 		return wire.Start{}, l, reeve.Errorf(reeve.Validation, "the script's input is not JSON")
@@ -104,66 +105,67 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 }
 
 func newRun(p *child.Process, s wire.Start, l Limits, h Host) *run {
-	return &run{proc: p, begin: s, limits: l, host: h, ended: make(chan struct{}),
-		open: map[uint32]int{}, waiting: map[uint32]chan outcome{}, become: map[uint32]becoming{},
-		handed: map[uint32]bool{}, errors: map[uint32]error{}}
+	return &run{proc: p, start: s, limits: l, host: h, ended: make(chan struct{}),
+		openCalls: map[uint32]int{}, waiters: map[uint32]chan outcome{}, delegations: map[uint32]delegation{},
+		delegatedCalls: map[uint32]bool{}, callErrors: map[uint32]error{}}
 }
 
-// do runs the script to its end.
-func (r *run) do(ctx context.Context) (json.RawMessage, error) {
+// execute runs the script in the worker and returns its value. When it returns, the worker and all host calls have
+// ended.
+func (r *run) execute(ctx context.Context) (json.RawMessage, error) {
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
 	defer context.AfterFunc(ctx, r.proc.Kill)()
 	timer := time.AfterFunc(r.limits.Time, func() {
-		r.cancel(r.timeout())
-		_ = r.send(wire.Stop()) // one that cannot hear it is killed
+		r.cancel(r.timeoutError())
+		_ = r.send(wire.Stop()) // a worker that does not react is killed below
 	})
 	killer := time.AfterFunc(r.limits.Time+guest.Grace, func() {
 		r.mu.Lock()
-		r.late = true
+		r.killedLate = true
 		r.mu.Unlock()
 		r.proc.Kill()
 	})
 	defer timer.Stop()
 	defer killer.Stop()
-	r.stillborn = r.send(r.begin.Encode()) != nil
-	last := r.listen()
+	r.diedBeforeStart = r.send(r.start.Encode()) != nil
+	result := r.readFrames()
 	close(r.ended)
 	r.proc.End()
-	r.work.Wait()
-	return last.value, r.verdict(ctx, last.err)
+	r.hostCalls.Wait()
+	return result.value, r.finalError(ctx, result.err)
 }
 
-// listen takes what the worker says until its last word.
-func (r *run) listen() outcome {
+// readFrames handles the worker's frames until the last one, and returns the result of the script.
+func (r *run) readFrames() outcome {
 	for {
 		f, err := wire.ReadFrame(r.proc.Read)
 		if err != nil {
 			return outcome{err: err}
 		}
-		if r.over() { // whatever it says now does not count any more, but where it was
+		if r.isAborted() { // ignore every frame except the one that reports the position of the call
 			if t, err := wire.DecodeFault(f); f.Kind == wire.KindFailed && err == nil {
-				return outcome{err: r.failure(t)}
+				return outcome{err: r.newScriptError(t)}
 			}
 			continue
 		}
 		switch f.Kind {
 		case wire.KindCall:
-			err = r.call(f)
+			err = r.handleCall(f)
 		case wire.KindReturned, wire.KindThrew:
-			err = r.settle(f)
+			err = r.handleInvocationResult(f)
 		case wire.KindLog:
-			err = r.log(f)
+			err = r.handleLog(f)
 		case wire.KindDone:
 			value, err := wire.DecodeJSON(f)
 			if err == nil {
-				err = r.count(len(value))
+				err = r.addOutput(len(value))
 			}
 			return outcome{value, err}
 		case wire.KindFailed:
 			t, err := wire.DecodeFault(f)
 			if err == nil {
-				err = r.failure(t)
+				err = r.newScriptError(t)
 			}
 			return outcome{err: err}
 		case wire.KindStart, wire.KindResolve, wire.KindReject, wire.KindInvoke, wire.KindStop, wire.KindAbort,
@@ -176,44 +178,45 @@ func (r *run) listen() outcome {
 	}
 }
 
-// verdict says how the run ended. What the host decided outweighs what the worker said.
-func (r *run) verdict(ctx context.Context, err error) error {
+// finalError returns the error of the run, given the error that readFrames returned. A decision of the host, such as
+// an abort, takes precedence over what the worker reported.
+func (r *run) finalError(ctx context.Context, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var failed *Error
 	switch {
-	case r.fatal != nil:
-		e := &Error{Kind: Aborted, Script: r.begin.Name, Message: words(r.fatal), Err: r.fatal}
+	case r.abortErr != nil:
+		e := &Error{Kind: Aborted, Script: r.start.Name, Message: errorMessage(r.abortErr), Err: r.abortErr}
 		if errors.As(err, &failed) {
-			return failed.at(e)
+			return failed.copyPlaceTo(e)
 		}
 		return e
 	case err == nil:
 		return nil
-	case ctx.Err() != nil: // and what the script died of may be a host call that was told so first
-		return canceled(ctx, r.begin.Name)
+	case ctx.Err() != nil: // the script may have failed because a host call saw the cancellation first
+		return canceledError(ctx, r.start.Name)
 	case errors.As(err, &failed):
-		// so may this be
+		// The script may have failed because a host call saw the timeout first.
 		if KindOf(context.Cause(r.ctx)) == Timeout && (failed.Kind == Thrown || failed.Kind == Unhandled) {
-			return failed.at(r.timeout())
+			return failed.copyPlaceTo(r.timeoutError())
 		}
 		return failed
-	case r.late:
-		return r.timeout()
+	case r.killedLate:
+		return r.timeoutError()
 	case errors.Is(err, wire.ErrMalformed):
-		return newError(Crashed, r.begin.Name, "the script's worker did not keep to the protocol")
+		return newError(Crashed, r.start.Name, "the script worker sent an invalid message")
 	case r.proc.PeakMemory() >= r.limits.Memory:
-		return newError(Memory, r.begin.Name, "out of memory")
+		return newError(Memory, r.start.Name, "out of memory")
 	}
-	e := newError(Crashed, r.begin.Name, "the script's worker died")
+	e := newError(Crashed, r.start.Name, "the script worker died")
 	e.Err = errors.Join(e.Err, r.proc.ExitError())
 	return e
 }
 
-func (r *run) timeout() *Error { return newError(Timeout, r.begin.Name, "the time is over") }
+func (r *run) timeoutError() *Error { return newError(Timeout, r.start.Name, wire.TimeoutMessage) }
 
-// words are an error's message, without its code.
-func words(err error) string {
+// errorMessage returns the message of an error without its code.
+func errorMessage(err error) string {
 	var e *reeve.Error
 	if errors.As(err, &e) {
 		return e.Message
@@ -221,53 +224,53 @@ func words(err error) string {
 	return err.Error()
 }
 
-// failure is what a worker reported.
-func (r *run) failure(t wire.Fault) *Error {
+// newScriptError converts a fault that the worker reported to an Error.
+func (r *run) newScriptError(t wire.Fault) *Error {
 	e := &Error{Kind: Kind(t.Failure), Name: t.Name, Message: strings.ToValidUTF8(t.Message, "\uFFFD"),
-		Script: r.begin.Name, Stack: t.Stack}
+		Script: r.start.Name, Stack: t.Stack}
 	if len(t.Stack) > 0 {
 		e.Line, e.Column = t.Stack[0].Line, t.Stack[0].Column
 	}
 	r.mu.Lock()
-	e.Err = r.errors[t.Call]
+	e.Err = r.callErrors[t.Call]
 	r.mu.Unlock()
 	if t.Call == wire.Refused {
 		e.Err = reeve.Errorf(reeve.TooLarge, "%s", e.Message)
 	}
 	if e.Err == nil {
-		e.Err = e.cause()
+		e.Err = e.reeveError()
 	}
 	return e
 }
 
-// over says whether the run was aborted.
-func (r *run) over() bool {
+// isAborted reports whether a host call aborted the run.
+func (r *run) isAborted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.fatal != nil
+	return r.abortErr != nil
 }
 
-// send writes a frame. An error means that the worker is gone, which the reader finds too.
+// send writes a frame to the worker. An error means that the worker is gone, which readFrames detects too.
 func (r *run) send(frame []byte) error {
-	r.write.Lock()
-	defer r.write.Unlock()
+	r.writeMu.Lock()
+	defer r.writeMu.Unlock()
 	_, err := r.proc.In.Write(frame)
 	return err
 }
 
-// count adds to what the script has said.
-func (r *run) count(n int) error {
-	if r.output += int64(n); r.output > r.limits.Output {
-		return newError(Output, r.begin.Name, "more output than allowed")
+// addOutput adds n to the script's output and returns an error if that exceeds the limit.
+func (r *run) addOutput(n int) error {
+	if r.outputSize += int64(n); r.outputSize > r.limits.Output {
+		return newError(Output, r.start.Name, wire.OutputMessage)
 	}
 	return nil
 }
 
-func (r *run) log(f wire.Frame) error {
+func (r *run) handleLog(f wire.Frame) error {
 	if int(f.ID) >= len(wire.Levels) {
 		return wire.ErrMalformed
 	}
-	if err := r.count(len(f.Body) + 1); err != nil {
+	if err := r.addOutput(len(f.Body) + 1); err != nil {
 		return err
 	}
 	r.host.Log(wire.Levels[f.ID], strings.ToValidUTF8(string(f.Body), "\uFFFD"))

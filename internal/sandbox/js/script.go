@@ -10,33 +10,33 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// Language of a script's source.
+// Language is the language of a script's source.
 type Language string
 
 // The languages.
 const (
 	JavaScript Language = "js" // the default
-	TypeScript Language = "ts" // types are removed, not checked
+	TypeScript Language = "ts" // types are removed without checking
 )
 
-// Script is what a run runs.
+// Script is a script to run.
 type Script struct {
 	Source    string
-	Name      string          // how errors call it; default "script.js" or "script.ts"
+	Name      string          // name in errors; default "script.js" or "script.ts"
 	Language  Language        // default JavaScript
-	Functions []string        // what the script can call: "name" or "Namespace.name", each at most once
-	Input     json.RawMessage // the script's global input; nil means it has none
-	Now       time.Time       // what the script's clock says, all the time; the zero time is 1970
-	Seed      int64           // where the script's Math.random begins: the same seed gives the same numbers
+	Functions []string        // host functions, each unique: "name" or "Namespace.name"
+	Input     json.RawMessage // value of the global variable input; nil leaves it undefined
+	Now       time.Time       // current time that the script sees, constant during the run; the zero time is 1970
+	Seed      int64           // seed of Math.random; the same seed gives the same numbers
 }
 
-// Limits of one run. Zero means the default.
+// Limits are the resource limits of one run. Zero means the default.
 type Limits struct {
-	Memory int64         // bytes that the script's values may take; default 64 MiB, at most 2 GiB
-	Stack  int           // how deep calls may nest, roughly; default 4000, at most 20000
-	Time   time.Duration // from start to end, waiting for the host included; default 30 s
+	Memory int64         // bytes of the script's values; default 64 MiB, at most 2 GiB
+	Stack  int           // approximate call depth; default 4000, at most 20000
+	Time   time.Duration // total time, including host calls; default 30 s
 	Output int64         // bytes of console output and result together; default 1 MiB, at most 8 MiB
-	Calls  int           // host calls that may wait for their answers at once; default 1000
+	Calls  int           // host calls in progress at once; default 1000
 }
 
 const (
@@ -45,14 +45,15 @@ const (
 	maxStack  = 20000
 )
 
-// withDefaults checks the limits and fills in what is not said.
+// withDefaults fills unset limits and checks that all are in range.
 func (l Limits) withDefaults() (Limits, error) {
 	set := func(v *int64, def, least, most int64, name string) error {
 		if *v == 0 {
 			*v = def
 		}
 		if *v < least || *v > most {
-			return reeve.Errorf(reeve.Validation, "limit %s is %d", name, *v).Hintf("between %d and %d", least, most)
+			return reeve.Errorf(reeve.Validation, "limit %s is out of range: %d", name, *v).
+				Hintf("use a value between %d and %d", least, most)
 		}
 		return nil
 	}
@@ -72,72 +73,78 @@ func (l Limits) withDefaults() (Limits, error) {
 	return l, nil
 }
 
-// Host answers a script's calls. Both methods are used while [Pool.Run] runs, and not after it has returned.
+// Host performs the host calls of a script. [Pool.Run] does not use it after it has returned.
 type Host interface {
-	// Call performs one call of the script's; calls that the script does not wait for in between run side by side. The
-	// context ends when the run is aborted, canceled or out of time; Run waits until every Call has returned, so Call
-	// must heed it. An error rejects the script's promise: the script sees a [reeve.Error]'s message, code and hint,
-	// and of any other error only that there was one. An error made with [Abort] ends the run instead. No result is
-	// undefined.
+	// Call performs one host call and returns its result as JSON, or nil for undefined. Calls that the script does not
+	// await one by one run concurrently.
+	//
+	// The context ends when the run is aborted, canceled or out of time. Call must then return, because Run waits for
+	// every Call. An error rejects the script's promise. The script sees the message, code and hint of a [reeve.Error],
+	// and only a general message for any other error. An error made with [Abort] ends the run instead.
 	Call(ctx context.Context, name string, args []Arg) (json.RawMessage, error)
-	// Log takes a line of console output at once: while it blocks, so does the run. Level is debug, log, info, warn or
+	// Log receives one line of console output. The run waits until Log returns. Level is debug, log, info, warn or
 	// error.
 	Log(level, text string)
 }
 
-// CallNoter is a Host that is told of every call as soon as it is heard: in the order in which the script made them,
-// and before anything is heard that the script did after it. What it gives is the context of the call. One that is to
-// be performed now is, before anything else is heard; it must not take long.
+// CallNoter is implemented by a [Host] that must see calls in the order in which the script makes them.
 type CallNoter interface {
+	// Note is called for each host call before Call, in order, and before the run reads the worker's next frame. It
+	// returns the context for Call. If now is true, the run waits for Call to return before it reads the next frame,
+	// so such a call must be short.
 	Note(ctx context.Context, name string) (_ context.Context, now bool)
 }
 
-// Arg is one argument of a host call: a JSON value, a function, or neither, which is undefined.
+// Arg is one argument of a host call: a JSON value or a function. If both fields are nil, the argument is undefined.
 type Arg struct {
 	JSON json.RawMessage
 	Func *Func
 }
 
-// Func is a function that the script passed to the host. It can be called until the host call that received it returns.
+// Func is a function that the script passed to a host call. It can be called until that host call returns.
 type Func struct {
-	run    *run
-	call   uint32
-	handle uint32
-	calls  *signal // of its call
+	run            *run
+	call           uint32
+	handle         uint32
+	waitsForScript *signal // of the host call
 }
 
-// Call calls the function with JSON arguments, waits until what it returns is settled, and gives that, nil for
-// undefined. What the function throws is an [*Error] of kind [Thrown]; a host call that returns it passes the very same
-// value back to the script. An argument of nil is undefined.
+// Call calls the function with JSON arguments and returns its awaited result, or nil for undefined. A nil argument is
+// undefined. If the function throws, Call returns an [*Error] of kind [Thrown]. A host call that returns this error
+// throws the original value back to the script.
 func (f *Func) Call(ctx context.Context, args ...json.RawMessage) (json.RawMessage, error) {
 	return f.run.invoke(ctx, f, args)
 }
 
-// CallAndReturn calls the function and hands the host call over to it: what the function comes to, or throws, is what
-// the call comes to, and reaches the script without another trip. Whatever the host call then returns is left aside.
-// The outcome is told to done, nil or an [*Error] of kind [Thrown], before anything is heard that the script says after
-// it; done must not block, and is not told of a function that does not come to an end.
+// CallAndReturn calls the function and makes its result, or the value it throws, the result of the host call. The
+// result stays in the worker, which saves a round trip, and the run ignores what the host call itself returns.
+//
+// When the function has ended, the run calls done with nil or an [*Error] of kind [Thrown], before it reads the
+// worker's next frame. Done must not block. It is not called if the run ends before the function does.
 func (f *Func) CallAndReturn(done func(error), args ...json.RawMessage) error {
-	return f.run.handOver(f, args, done)
+	return f.run.delegate(f, args, done)
 }
 
-// checkName refuses names that no script could call.
+// checkName returns an error if name is not a dotted list of identifiers, or contains a name that JavaScript treats
+// specially.
 func checkName(name string) error {
 	for part := range strings.SplitSeq(name, ".") {
 		for i, c := range part {
 			letter := c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 			if !letter && (i == 0 || c < '0' || c > '9') {
-				return reeve.Errorf(reeve.Validation, "function %q: not a name that a script can write", name)
+				return reeve.Errorf(reeve.Validation, "invalid function name %q", name).
+					Hintf("use identifiers of ASCII letters, digits, _ and $, separated by dots")
 			}
 		}
 		if part == "" || part == "__proto__" || part == "prototype" || part == "constructor" {
-			return reeve.Errorf(reeve.Validation, "function %q: not a name that a script can write", name)
+			return reeve.Errorf(reeve.Validation, "invalid function name %q", name).
+				Hintf("use identifiers of ASCII letters, digits, _ and $, separated by dots")
 		}
 	}
 	return nil
 }
 
-// checkNames refuses lists in which one name hides another.
+// checkNames returns an error if a name is invalid, occurs twice, or is both a function and a namespace.
 func checkNames(names []string) error {
 	whole, inner := map[string]bool{}, map[string]bool{}
 	for _, name := range names {
@@ -145,7 +152,7 @@ func checkNames(names []string) error {
 			return err
 		}
 		if whole[name] {
-			return reeve.Errorf(reeve.Validation, "function %q is named twice", name)
+			return reeve.Errorf(reeve.Validation, "function %q is listed twice", name)
 		}
 		whole[name] = true
 		for i, c := range name {

@@ -7,17 +7,17 @@ import (
 	"reeve/internal/sandbox/js/guest"
 )
 
-// workerVariable is how a pool tells the process that it starts what to be.
+// workerVariable is the environment variable that a pool sets in its worker processes.
 const workerVariable = "REEVE_JS_WORKER"
 
-// served notes that this program gives its children the chance to be workers, so that a pool may start it again.
-var served atomic.Bool
+// servesWorkers is set once this program has called ServeWorker, so a pool may start the program as a worker.
+var servesWorkers atomic.Bool
 
-// ServeWorker turns this process into a worker if a [Pool] started it to be one, and does not return then. Otherwise it
-// returns at once. A program whose pools start the program itself calls it first thing in main, before flags are read
-// or anything is opened: the worker must not be a second copy of the program.
+// ServeWorker runs this process as a worker and exits, if a [Pool] started the process as one. Otherwise it returns at
+// once. A program whose pools start the program itself must call ServeWorker at the start of main, before it reads
+// flags or opens anything, so that a worker does not run the program a second time.
 func ServeWorker() {
-	served.Store(true)
+	servesWorkers.Store(true)
 	if os.Getenv(workerVariable) == "" {
 		return
 	}

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the system calls that Go's runtime and the two pipes need, the frequent ones first. All of them work on
-// what the process already has; none opens, connects or starts anything.
-var allowed = []uint32{
+// allowedCalls are the system calls that the Go runtime and the two pipes need, the most frequent first. All of them
+// work on resources that the process already has. None opens a file, connects or starts a process.
+var allowedCalls = []uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_FUTEX, unix.SYS_EPOLL_PWAIT, unix.SYS_NANOSLEEP, unix.SYS_PPOLL,
 	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE,
 	unix.SYS_MPROTECT, unix.SYS_GETPPID, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_TGKILL, unix.SYS_RT_SIGRETURN,
@@ -24,11 +24,12 @@ var allowed = []uint32{
 	unix.SYS_BRK, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
-// architectures that the filter knows, by their number in the kernel's audit records.
+// architectures maps GOARCH to the architecture number that the kernel passes to a filter.
 var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// filter refuses every system call that is not allowed. A new thread is allowed, a new process is not.
-func filter() error {
+// installFilter makes the kernel refuse every system call that is not in allowedCalls. New threads are allowed, new
+// processes are not.
+func installFilter() error {
 	arch := architectures[runtime.GOARCH]
 	const (
 		load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -44,12 +45,12 @@ func filter() error {
 		{Code: ret, K: unix.SECCOMP_RET_KILL_PROCESS},
 		{Code: load, K: 0}, // the call's number
 	}
-	for _, nr := range allowed {
+	for _, nr := range allowedCalls {
 		program = append(program, unix.SockFilter{Code: equal, K: nr, Jf: 1},
 			unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW})
 	}
 	program = append(program,
-		// its flags cannot be looked at; the C library falls back to clone
+		// A filter cannot read the flags of clone3. Without clone3 the C library falls back to clone.
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE3, Jf: 1},
 		unix.SockFilter{Code: ret, K: absent},
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE, Jf: 3},
@@ -72,7 +73,8 @@ func filter() error {
 	return nil
 }
 
-// Available says why this kernel takes no filter, without which Down fails; nil means that it takes one.
+// Available returns nil if this kernel supports the system call filter. Otherwise it returns the reason, and [Restrict]
+// fails.
 func Available() error {
 	action := uint32(unix.SECCOMP_RET_ERRNO)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))

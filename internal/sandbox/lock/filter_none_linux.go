@@ -2,8 +2,8 @@
 
 package lock
 
-// filter has no list of system calls for this kind of machine.
-func filter() error { return nil }
+// installFilter does nothing. There is no list of system calls for this architecture.
+func installFilter() error { return nil }
 
-// Available has nothing to say: there is no filter to install here.
+// Available returns nil, because [Restrict] installs no filter on this architecture.
 func Available() error { return nil }

@@ -1,5 +1,10 @@
-// Package lock is for worker processes that run code which nobody vouches for: they lock themselves in before they run
-// it, and end when their host has gone.
+// Package lock is used inside worker processes that run untrusted code.
+//
+// [Restrict] gives up privileges before the untrusted code starts: it sets resource limits and, on Linux, installs a
+// system call filter that allows no files, sockets or processes to be opened. [WatchHost] detects that the process
+// that started the worker has ended. [Available] reports whether the kernel supports the filter.
+//
+// The package imports little, because it is linked into the small worker programs.
 package lock
 
 import (
@@ -7,16 +12,17 @@ import (
 	"time"
 )
 
-// WatchHost calls gone soon after the process that started this one has ended. Where a worker does not see its host's
-// process, it sees the end of its standard input, which its host alone writes.
-func WatchHost(gone func()) {
+// WatchHost calls onEnd within about a second after the process that started this one has ended. It checks the parent
+// process id and standard input. Inside a process namespace the parent is not visible, but standard input is closed
+// when the host ends, because only the host holds its other end.
+func WatchHost(onEnd func()) {
 	host := os.Getppid()
-	var look func()
-	look = func() {
-		if os.Getppid() != host || hungUp() {
-			gone()
+	var check func()
+	check = func() {
+		if os.Getppid() != host || isStdinClosed() {
+			onEnd()
 		}
-		time.AfterFunc(time.Second, look)
+		time.AfterFunc(time.Second, check)
 	}
-	time.AfterFunc(time.Second, look)
+	time.AfterFunc(time.Second, check)
 }

@@ -8,13 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Restrict takes from this process, for good, what running somebody's code does not need, and limits what memory it may
-// take from now on. The engines that it is for are hundreds of thousands of lines: whoever breaks one should find
-// nothing to open, nobody to call, and no more memory than agreed.
+// Restrict gives up privileges of this process for good. It limits the process to memory more bytes than it has now,
+// forbids core dumps and file writes, and installs the system call filter. An interpreter is large and may have bugs;
+// code that exploits one cannot open files, connect anywhere or use more memory. Restrict fails if the kernel refuses
+// a limit or the filter.
 func Restrict(memory uint64) error {
-	// somebody's code waits for the server, not it for them
+	// The server has priority over untrusted code.
 	_ = unix.Setpriority(unix.PRIO_PGRP, 0, 5)
-	// and goes first when the machine runs out of memory
+	// The kernel kills this process first when the machine runs out of memory.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: dataSize() + memory, unix.RLIMIT_CORE: 0,
 		unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: 16} {
@@ -22,17 +23,17 @@ func Restrict(memory uint64) error {
 			return os.NewSyscallError("setrlimit", err)
 		}
 	}
-	return filter()
+	return installFilter()
 }
 
-// hungUp says whether nobody is left who could write to standard input.
-func hungUp() bool {
+// isStdinClosed reports whether no process holds the write end of standard input any more.
+func isStdinClosed() bool {
 	in := []unix.PollFd{{Fd: 0}}
 	n, err := unix.Ppoll(in, &unix.Timespec{}, nil)
 	return err == nil && n > 0 && in[0].Revents&unix.POLLHUP != 0
 }
 
-// dataSize is how much private memory this process has already mapped.
+// dataSize returns the bytes of private memory that this process has mapped, or 64 MiB if that is unknown.
 func dataSize() uint64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"reeve/internal/sandbox/lock"
 )
 
-// insideVariable makes this binary a process that has locked itself in, and then does whatever somebody could who had
-// broken the engine.
+// insideVariable makes this binary a process that calls Restrict and then does what code could do that controls the
+// whole process.
 const insideVariable = "REEVE_TEST_INSIDE"
 
 func TestMain(m *testing.M) {
@@ -93,9 +93,9 @@ func orNil(errno syscall.Errno) error {
 	return errno
 }
 
-// TestI11_WhoeverBreaksOutFindsNothing plays somebody who has the whole worker process: there is no call left that
-// reaches anything.
-func TestI11_WhoeverBreaksOutFindsNothing(t *testing.T) {
+// TestI11_RestrictedProcessReachesNothing runs a process as if untrusted code controlled it after Restrict. No system
+// call that opens, connects or starts something succeeds.
+func TestI11_RestrictedProcessReachesNothing(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

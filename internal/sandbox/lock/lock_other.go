@@ -2,11 +2,11 @@
 
 package lock
 
-// Down has nothing to set here: memory is limited by the engine alone, and the process by its deadline.
-func Down(uint64) error { return nil }
+// Restrict does nothing on this system. The engine limits memory, and the host kills the process at its deadline.
+func Restrict(uint64) error { return nil }
 
-// Available has nothing to say: there is no filter to install here.
+// Available returns nil, because [Restrict] installs no filter on this system.
 func Available() error { return nil }
 
-// hungUp need not be known here: a worker sees its host's process.
-func hungUp() bool { return false }
+// isStdinClosed returns false. On this system a worker sees its host's process id.
+func isStdinClosed() bool { return false }

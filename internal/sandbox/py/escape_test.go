@@ -13,8 +13,7 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// walk is how code gets at the library's insides, past the modules that it is given: every function carries its
-// module's names along.
+// walk is Python code that reaches the internals of the library, because every function refers to its module's globals.
 const walk = `
 import json, re, typing
 G = typing.get_type_hints.__globals__
@@ -34,9 +33,10 @@ def attempt(f, *args):
 NAMES = [n for n in sorted(sys.stdlib_module_names) if n not in ('json', 're', 'typing')]
 `
 
-// probes try to get out. Whatever gets out prints ESCAPED, or what is in the canary file, or is seen from outside.
+// probes try to escape. A probe that succeeds prints ESCAPED or the content of the canary file, or has an effect
+// outside.
 var probes = map[string]string{
-	// Importing what is not there to be imported, by every route.
+	// Import modules that are not available, in every way.
 	"import os":               "import os\nprint('ESCAPED')",
 	"from os import":          "from os import system\nprint('ESCAPED')",
 	"import as":               "import subprocess as s\nprint('ESCAPED')",
@@ -179,7 +179,7 @@ var probes = map[string]string{
 	"argv, environ": walk + "if sys.argv != ['python'] or sys.orig_argv != ['python'] or getattr(sys, '_git', 0) " +
 		"and CANARY in str(vars(sys)): print('ESCAPED', sys.argv)",
 
-	// The frames below.
+	// Stack frames of the interpreter's own code.
 	"frames below": walk +
 		"f = sys._getframe()\nwhile f:\n  for n, v in f.f_locals.items():\n    if n in ('write', 'read'): " +
 		"attempt(lambda: v(CANARY)); attempt(lambda: v(3, 10)); attempt(lambda: v(5, b'x'))\n    if n in ('posix', " +
@@ -209,7 +209,7 @@ var probes = map[string]string{
 		"cells = {n: c for n, c in zip(__import__.__code__.co_freevars, " +
 		"__import__.__closure__)}\ncells['facades'].cell_contents['os'] = 1\nimport os\nattempt(lambda: os.system)",
 
-	// Broken on purpose.
+	// Attempts to break the interpreter.
 	"bad bytecode": "def f(): pass\nf.__code__ = f.__code__.replace(co_code=b'\\x64\\xff' * 50, " +
 		"co_consts=())\nprint(f())",
 	"bad stack": "def f(): pass\nf.__code__ = f.__code__.replace(co_code=b'\\x01\\x00' * 400 + b'S\\x00', " +
@@ -235,7 +235,8 @@ var probes = map[string]string{
 		"ValueError\nfinally: pass",
 }
 
-// TestI11_NothingGetsOut runs every probe, and looks inside and outside for what it did. After each the next run works.
+// TestI11_NothingGetsOut runs every probe and checks its output and its effects outside. The run after each probe
+// works.
 func TestI11_NothingGetsOut(t *testing.T) {
 	if len(probes) < 80 {
 		t.Errorf("only %d probes", len(probes))

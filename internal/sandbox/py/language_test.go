@@ -8,7 +8,7 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// TestI11_TheLanguageIsPython runs what people and models write.
+// TestI11_TheLanguageIsPython runs typical code.
 func TestI11_TheLanguageIsPython(t *testing.T) {
 	p := newPool(t, py.Config{})
 	for source, want := range map[string]string{
@@ -48,8 +48,8 @@ func TestI11_TheLanguageIsPython(t *testing.T) {
 	}
 }
 
-// TestI11_StdoutStderrAndTheEndAreTold looks at how code can end.
-func TestI11_StdoutStderrAndTheEndAreTold(t *testing.T) {
+// TestI11_ResultHasOutputAndExit checks the output, exit code and exception of code that ends in different ways.
+func TestI11_ResultHasOutputAndExit(t *testing.T) {
 	p := newPool(t, py.Config{})
 	r := fails(t, p, "print('before')\ndef f(n):\n    return 1 / n\nf(0)", "ZeroDivisionError")
 	if string(r.Stdout) != "before\n" || r.Exception.Line != 3 || r.Exception.Message != "division by zero" {
@@ -86,7 +86,7 @@ func TestI11_StdoutStderrAndTheEndAreTold(t *testing.T) {
 		!strings.Contains(string(r.Stderr), "SyntaxWarning") {
 		t.Errorf("%+v %s", r.Exception, r.Stderr)
 	}
-	// The end is told even if code has taken away what telling it would need.
+	// The end is reported even if the code has removed built-in functions.
 	for _, name := range []string{"isinstance", "str", "type", "len", "range", "BaseException", "SystemExit", "compile",
 		"print"} {
 		fails(t, p, "__builtins__."+name+" = None\n{}['missing']", "KeyError")
@@ -97,8 +97,9 @@ func TestI11_StdoutStderrAndTheEndAreTold(t *testing.T) {
 	works(t, p)
 }
 
-// TestI11_TheSameCodeDoesTheSame has nothing to tell runs apart by: no clock, no chance, no state.
-func TestI11_TheSameCodeDoesTheSame(t *testing.T) {
+// TestI11_RunsAreDeterministic checks that two runs of the same code give the same output. There is no clock,
+// randomness or state.
+func TestI11_RunsAreDeterministic(t *testing.T) {
 	p := newPool(t, py.Config{})
 	const source = "print(hash('a'), id(object()), object(), {'b', 'a', 'c'}, [c.__name__ for c in " +
 		"object.__subclasses__()][-1])"
@@ -110,9 +111,9 @@ func TestI11_TheSameCodeDoesTheSame(t *testing.T) {
 	}
 }
 
-// TestI11_NothingIsCarriedOver changes all that can be changed, and finds none of it in the next run of the same
-// worker.
-func TestI11_NothingIsCarriedOver(t *testing.T) {
+// TestI11_RunsShareNoState changes the interpreter's state in every way, and finds no change in the next run of the
+// same worker.
+func TestI11_RunsShareNoState(t *testing.T) {
 	p := newPool(t, py.Config{Max: 1})
 	for _, source := range []string{
 		"import json\njson.dumps = lambda *a, **k: 'HACKED'\njson.decoder.JSONDecoder = None\n__builtins__.marker = " +

@@ -13,7 +13,7 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// endless is code that never ends by itself.
+// endless is code that does not end by itself.
 var endless = map[string]string{
 	"loop":               "while True: pass",
 	"loop that catches":  "while True:\n  try:\n    while True: pass\n  except BaseException: pass",
@@ -33,9 +33,9 @@ var endless = map[string]string{
 	"compile":             "while True: exec('x = 1\\n' * 10**4)",
 }
 
-// TestI11_TheTimeIsTheTime runs each until its time is over. It is gone with its process when Run returns, what it
-// printed is not, and the next run works.
-func TestI11_TheTimeIsTheTime(t *testing.T) {
+// TestI11_TimeLimit runs endless code until its time limit. Its process has ended when Run returns, its output is kept,
+// and the next run works.
+func TestI11_TimeLimit(t *testing.T) {
 	p := newPool(t, py.Config{Keep: -1, Warm: -1})
 	for name, source := range endless {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestI11_TheTimeIsTheTime(t *testing.T) {
 	works(t, p)
 }
 
-// TestI11_MemoryIsLimited asks for more than there is, in one piece and in many.
+// TestI11_MemoryIsLimited allocates more than the limit, at once and in many steps.
 func TestI11_MemoryIsLimited(t *testing.T) {
 	p := newPool(t, py.Config{Memory: 200 << 20})
 	for _, source := range []string{
@@ -87,7 +87,8 @@ func TestI11_MemoryIsLimited(t *testing.T) {
 	}
 }
 
-// TestI11_OutputIsCut keeps the beginning, counts the rest, and takes any bytes.
+// TestI11_OutputIsCut checks that the beginning of the output is kept, the rest counted, and that any bytes are
+// accepted.
 func TestI11_OutputIsCut(t *testing.T) {
 	p := newPool(t, py.Config{})
 	r := run(t, p, "print('x' * 10_000_000)")
@@ -120,7 +121,7 @@ func TestI11_OutputIsCut(t *testing.T) {
 	}
 }
 
-// TestI11_CodeOfAnySize runs a megabyte of it.
+// TestI11_CodeOfAnySize runs a megabyte of code.
 func TestI11_CodeOfAnySize(t *testing.T) {
 	p := newPool(t, py.Config{})
 	prints(t, p, "x = '"+strings.Repeat("é", 500_000)+"'\nprint(len(x))", "500000\n")
@@ -132,8 +133,8 @@ func TestI11_CodeOfAnySize(t *testing.T) {
 	works(t, p)
 }
 
-// TestI11_ACallerThatGoesAwayEndsItsRun at once.
-func TestI11_ACallerThatGoesAwayEndsItsRun(t *testing.T) {
+// TestI11_CancelEndsTheRun checks that a run ends at once when its context ends.
+func TestI11_CancelEndsTheRun(t *testing.T) {
 	p := newPool(t, py.Config{Keep: -1, Warm: -1})
 	works(t, p)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -156,7 +157,7 @@ func TestI11_ACallerThatGoesAwayEndsItsRun(t *testing.T) {
 	works(t, p)
 }
 
-// TestI11_ManyAtOnce share workers without mixing anything up.
+// TestI11_ManyAtOnce checks that concurrent runs do not mix up their results.
 func TestI11_ManyAtOnce(t *testing.T) {
 	p := newPool(t, py.Config{Max: 3})
 	var work sync.WaitGroup
@@ -173,7 +174,7 @@ func TestI11_ManyAtOnce(t *testing.T) {
 	work.Wait()
 }
 
-// until polls.
+// until polls until a condition holds.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for begin := reeve.Monotonic(); !done(); time.Sleep(5 * time.Millisecond) {

@@ -13,8 +13,7 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// The worker that tests use, built from the text at hand, and where the interpreter is unpacked and translated, once
-// for all of them.
+// The worker program, built from the current sources, and the cache directory that all tests share.
 var workerPath, cacheDir string
 
 func TestMain(m *testing.M) {
@@ -65,7 +64,7 @@ func newPool(t testing.TB, c py.Config) *py.Pool {
 	return p
 }
 
-// run runs code that must come to an end of its own, however it ends.
+// run runs code that must end by itself, with or without an error.
 func run(t testing.TB, p *py.Pool, source string) py.Result {
 	t.Helper()
 	r, err := p.Run(context.Background(), py.Code{Owner: "w", Source: source}, py.Limits{Time: time.Minute})
@@ -75,7 +74,7 @@ func run(t testing.TB, p *py.Pool, source string) py.Result {
 	return r
 }
 
-// prints runs code that must succeed and print exactly this.
+// prints runs code that must succeed and print exactly the given text.
 func prints(t testing.TB, p *py.Pool, source, want string) {
 	t.Helper()
 	if r := run(t, p, source); r.ExitCode != 0 || string(r.Stdout) != want || len(r.Stderr) > 0 {
@@ -84,7 +83,7 @@ func prints(t testing.TB, p *py.Pool, source, want string) {
 	}
 }
 
-// fails runs code that must fail with this exception.
+// fails runs code that must fail with the given exception.
 func fails(t testing.TB, p *py.Pool, source, exception string) py.Result {
 	t.Helper()
 	r := run(t, p, source)
@@ -95,7 +94,7 @@ func fails(t testing.TB, p *py.Pool, source, exception string) py.Result {
 	return r
 }
 
-// works sees that the pool is as good as before.
+// works checks that the pool still runs code.
 func works(t testing.TB, p *py.Pool) {
 	t.Helper()
 	prints(t, p, "import json\nprint(json.dumps([1, None]))", "[1, null]\n")

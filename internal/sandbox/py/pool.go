@@ -13,53 +13,53 @@ import (
 	"reeve/internal/sandbox/child"
 )
 
-// Config says where a pool's workers come from and how many there are.
+// Config configures a pool's worker processes.
 type Config struct {
-	// cache directory: the interpreter is unpacked there, and its machine code kept; nobody else may write there
+	// cache directory for the unpacked interpreter and its machine code; no other user may write there
 	Dir     string
-	Memory  int64         // the most memory that a run may ask for; default DefaultMemory
-	Warm    int           // workers kept ready that belong to nobody yet; default 1, negative means none
-	Keep    int           // workers kept for their owners' next runs; default 2, negative means none
-	Max     int           // runs at once; others wait; default 4
-	Idle    time.Duration // how long a worker may wait for work before it is ended; default 5 m
-	Binary  string        // worker program; default the one that this program carries
-	Confine child.Confine // a last look at a worker's command before it starts; default none
-	Stderr  *os.File      // where a worker that crashes may say why; default nowhere
+	Memory  int64         // maximum of Limits.Memory; default DefaultMemory
+	Warm    int           // idle workers without an owner; default 1, negative means none
+	Keep    int           // idle workers kept for the next runs of their owners; default 2, negative means none
+	Max     int           // runs at once, others wait; default 4
+	Idle    time.Duration // time after which an idle worker is ended; default 5 m
+	Binary  string        // worker program; default the embedded one
+	Confine child.Confine // changes a worker's command before it starts, to confine the process; default none
+	Stderr  *os.File      // standard error of workers, for crash messages; default discarded
 }
 
-// Pool runs Python in worker processes. Workers are started ahead once there has been a first run, so that a run does
-// not wait for one, and ended when nobody needs them.
+// Pool runs Python in worker processes. After the first run it starts workers in advance, so that a run starts without
+// delay, and ends workers that stay idle. It is safe for concurrent use.
 type Pool struct {
 	config Config
 	slots  chan struct{}
 
 	mu       sync.Mutex
-	idle     []*worker               // the one that waits longest first
-	starting int                     // workers on their way that belong to nobody
-	young    map[*child.Process]bool // processes that are not ready yet
+	idle     []*worker               // ordered by idle time, longest first
+	starting int                     // workers that refill is starting
+	notReady map[*child.Process]bool // processes that are not ready yet, for Close
 	closed   bool
-	work     sync.WaitGroup // workers being started
+	starts   sync.WaitGroup // workers being started
 
-	first    sync.Mutex // held while the interpreter is unpacked and translated
-	ready    bool       // that has been done
-	mended   atomic.Bool
-	programs sync.Once // the worker program
-	program  *program
-	fault    error
+	setupMu     sync.Mutex  // held while the first worker unpacks and compiles the interpreter
+	isSetUp     bool        // a worker has started
+	repaired    atomic.Bool // the cache was repaired once
+	programOnce sync.Once   // sets program and programErr
+	program     *program
+	programErr  error
 }
 
-// worker is a process that waits.
+// worker is a worker process.
 type worker struct {
 	*child.Process
-	owner string // empty: nobody yet
+	owner string // empty means that it has not run code yet
 	runs  int
 	timer *time.Timer
 }
 
-// wear is how many runs a worker serves: what it may leak, it does not leak for long.
-const wear = 1000
+// maxRuns is the number of runs after which a worker is replaced, which bounds memory leaks.
+const maxRuns = 1000
 
-// New makes a pool. It starts no process before the first Run or Start.
+// New returns a pool. It starts no process before the first Run or Start.
 func New(c Config) *Pool {
 	set := func(p *int, v int) {
 		if *p == 0 {
@@ -77,16 +77,16 @@ func New(c Config) *Pool {
 	if c.Memory == 0 {
 		c.Memory = DefaultMemory
 	}
-	return &Pool{config: c, slots: make(chan struct{}, c.Max), young: map[*child.Process]bool{}}
+	return &Pool{config: c, slots: make(chan struct{}, c.Max), notReady: map[*child.Process]bool{}}
 }
 
-// Run runs code to its end. An error means that it could not be run, or that nothing can be said of how it ended; code
-// that fails, or is ended because its time is over, gives a result. When Run returns, nothing of the run is left but a
-// worker that waits for the owner's next.
+// Run runs code to its end. Code that fails or exceeds its time limit gives a result. An error means that the code
+// could not be run, that ctx ended, or that the worker died. When Run returns, the run has ended, and its worker may
+// stay idle for the owner's next run.
 func (p *Pool) Run(ctx context.Context, c Code, l Limits) (Result, error) {
 	l, err := l.withDefaults()
 	if err == nil && l.Memory > p.config.Memory {
-		err = reeve.Errorf(reeve.Validation, "%d bytes of memory are more than the %d of this pool", l.Memory,
+		err = reeve.Errorf(reeve.Validation, "the memory limit of %d bytes exceeds the maximum of %d", l.Memory,
 			p.config.Memory)
 	}
 	if err == nil {
@@ -99,43 +99,43 @@ func (p *Pool) Run(ctx context.Context, c Code, l Limits) (Result, error) {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
-		return Result{}, reeve.Errorf(reeve.Canceled, "the caller went away: %w", context.Cause(ctx))
+		return Result{}, reeve.Errorf(reeve.Canceled, "the run was canceled: %w", context.Cause(ctx))
 	}
 	for {
-		w, err := p.take(ctx, c.Owner)
+		w, err := p.getWorker(ctx, c.Owner)
 		if err != nil {
 			return Result{}, err
 		}
-		r, fit, err := do(ctx, w.Process, c, l)
+		r, reusable, err := runCode(ctx, w.Process, c, l)
 		w.owner = c.Owner
-		if w.runs++; fit && w.runs < wear && w.owner != "" {
-			p.put(w)
+		if w.runs++; reusable && w.runs < maxRuns && w.owner != "" {
+			p.putWorker(w)
 		} else {
 			w.End()
 		}
-		if errors.Is(err, errLost) {
-			continue // it died while it waited for work
+		if errors.Is(err, errWorkerGone) {
+			continue // the idle worker died before it received the code
 		}
 		return r, err
 	}
 }
 
-// Start starts a worker and keeps it ready. It is for those who cannot wait at the first run.
+// Start starts an idle worker, so that the first run does not have to wait for one.
 func (p *Pool) Start(ctx context.Context) error {
-	w, err := p.await(ctx)
+	w, err := p.waitForWorker(ctx)
 	if err == nil {
-		p.put(w)
+		p.putWorker(w)
 	}
 	return err
 }
 
-// Close ends the workers that wait, and those that are being started. Runs under way go on to their own end.
+// Close ends the idle workers and those that are being started. Runs in progress are not affected; later runs fail.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	idle := p.idle
 	p.idle = nil
-	for proc := range p.young {
+	for proc := range p.notReady {
 		proc.Kill()
 	}
 	p.mu.Unlock()
@@ -143,16 +143,17 @@ func (p *Pool) Close() error {
 		w.timer.Stop()
 		w.End()
 	}
-	p.work.Wait()
-	p.programs.Do(func() {})
+	p.starts.Wait()
+	p.programOnce.Do(func() {})
 	if p.program != nil {
 		return p.program.Close()
 	}
 	return nil
 }
 
-// take gives an owner's worker, or one that belongs to nobody yet, and sees to it that there will be another.
-func (p *Pool) take(ctx context.Context, owner string) (*worker, error) {
+// getWorker returns an idle worker of the owner, or one without an owner, or starts one. It also refills the idle
+// workers in the background.
+func (p *Pool) getWorker(ctx context.Context, owner string) (*worker, error) {
 	p.mu.Lock()
 	at := slices.IndexFunc(p.idle, func(w *worker) bool { return w.owner == owner })
 	if at < 0 {
@@ -167,7 +168,7 @@ func (p *Pool) take(ctx context.Context, owner string) (*worker, error) {
 	p.mu.Unlock()
 	var err error
 	if w == nil {
-		w, err = p.await(ctx)
+		w, err = p.waitForWorker(ctx)
 	}
 	if err == nil {
 		p.refill()
@@ -175,7 +176,8 @@ func (p *Pool) take(ctx context.Context, owner string) (*worker, error) {
 	return w, err
 }
 
-// refill starts as many workers ahead as are wanted. If one does not start, the next Run finds none and says why.
+// refill starts workers in the background until Config.Warm of them have no owner. It ignores errors, because the next
+// Run then starts a worker itself and returns the error.
 func (p *Pool) refill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,22 +189,22 @@ func (p *Pool) refill() {
 	}
 	for ; free < p.config.Warm && !p.closed; free++ {
 		p.starting++
-		p.work.Add(1)
+		p.starts.Add(1)
 		go func() {
-			defer p.work.Done()
-			w, err := p.spawn()
+			defer p.starts.Done()
+			w, err := p.startWorker()
 			p.mu.Lock()
 			p.starting--
 			p.mu.Unlock()
 			if err == nil {
-				p.put(w)
+				p.putWorker(w)
 			}
 		}()
 	}
 }
 
-// await starts a worker and waits for it, or until the caller goes away: then the worker is kept for the next.
-func (p *Pool) await(ctx context.Context) (*worker, error) {
+// waitForWorker starts a worker and waits until it is ready. If ctx ends first, the worker becomes an idle worker.
+func (p *Pool) waitForWorker(ctx context.Context) (*worker, error) {
 	type outcome struct {
 		w   *worker
 		err error
@@ -212,17 +214,17 @@ func (p *Pool) await(ctx context.Context) (*worker, error) {
 		p.mu.Unlock()
 		return nil, errClosed()
 	}
-	p.work.Add(1)
+	p.starts.Add(1)
 	p.mu.Unlock()
 	got := make(chan outcome)
 	go func() {
-		defer p.work.Done()
-		w, err := p.spawn()
+		defer p.starts.Done()
+		w, err := p.startWorker()
 		select {
 		case got <- outcome{w, err}:
 		case <-ctx.Done():
 			if err == nil {
-				p.put(w)
+				p.putWorker(w)
 			}
 		}
 	}()
@@ -230,13 +232,14 @@ func (p *Pool) await(ctx context.Context) (*worker, error) {
 	case o := <-got:
 		return o.w, o.err
 	case <-ctx.Done():
-		return nil, reeve.Errorf(reeve.Canceled, "the caller went away while Python was starting: %w",
+		return nil, reeve.Errorf(reeve.Canceled, "the run was canceled while Python was starting: %w",
 			context.Cause(ctx))
 	}
 }
 
-// put keeps a worker for later, if it is wanted, in place of one that has waited longer.
-func (p *Pool) put(w *worker) {
+// putWorker adds an idle worker. If there are too many of its kind (with or without an owner), it ends the one that has
+// been idle longest. If the pool is closed or keeps none, it ends w.
+func (p *Pool) putWorker(w *worker) {
 	most := p.config.Keep
 	if w.owner == "" {
 		most = p.config.Warm
@@ -252,7 +255,7 @@ func (p *Pool) put(w *worker) {
 		p.idle = slices.Delete(p.idle, at, at+1)
 	}
 	if out != w {
-		w.timer = time.AfterFunc(p.config.Idle, func() { p.retire(w) })
+		w.timer = time.AfterFunc(p.config.Idle, func() { p.endIdle(w) })
 		p.idle = append(p.idle, w)
 	}
 	p.mu.Unlock()
@@ -264,25 +267,26 @@ func (p *Pool) put(w *worker) {
 	}
 }
 
-// grow notes a process that is not ready yet, or ends it if the pool is closed.
-func (p *Pool) grow(proc *child.Process) {
+// trackStarting records a process that is not ready yet, so that Close can kill it. If the pool is closed already, it
+// kills the process.
+func (p *Pool) trackStarting(proc *child.Process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.young[proc] = true; p.closed {
+	if p.notReady[proc] = true; p.closed {
 		proc.Kill()
 	}
 }
 
-// grown takes note that a process is ready, or is not going to be. It says whether the pool is closed.
-func (p *Pool) grown(proc *child.Process) (closed bool) {
+// untrackStarting removes a process recorded by trackStarting. It reports whether the pool is closed.
+func (p *Pool) untrackStarting(proc *child.Process) (closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.young, proc)
+	delete(p.notReady, proc)
 	return p.closed
 }
 
-// retire ends a worker that nobody needed for long.
-func (p *Pool) retire(w *worker) {
+// endIdle ends a worker if it is still idle.
+func (p *Pool) endIdle(w *worker) {
 	p.mu.Lock()
 	at := slices.Index(p.idle, w)
 	if at >= 0 {

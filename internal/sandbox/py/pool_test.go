@@ -13,7 +13,7 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// counting makes a pool that counts the workers it starts.
+// counting returns a pool that counts the workers it starts.
 func counting(t *testing.T, c py.Config) (*py.Pool, *atomic.Int32) {
 	n := new(atomic.Int32)
 	c.Confine = func(*exec.Cmd, string) (func(), error) { n.Add(1); return func() {}, nil }
@@ -28,7 +28,7 @@ func runFor(t *testing.T, p *py.Pool, owner string) {
 	}
 }
 
-// TestI11_OwnersShareNoWorker counts workers: one for each owner, kept for the owner's next run, given up for another's
+// TestI11_OwnersShareNoWorker counts workers. There is one for each owner, kept for the owner's next run, and ended
 // when there are too many.
 func TestI11_OwnersShareNoWorker(t *testing.T) {
 	p, started := counting(t, py.Config{Warm: -1, Keep: 2})
@@ -45,7 +45,7 @@ func TestI11_OwnersShareNoWorker(t *testing.T) {
 	}
 }
 
-// TestI11_WorkersAreStartedAhead once there has been a first run, and ended when nobody needs them.
+// TestI11_WorkersAreStartedAhead checks that workers are started in advance after the first run, and ended when idle.
 func TestI11_WorkersAreStartedAhead(t *testing.T) {
 	p, started := counting(t, py.Config{Warm: 1, Keep: 1})
 	if runFor(t, p, "a"); started.Load() < 1 {
@@ -75,8 +75,8 @@ func TestI11_WorkersAreStartedAhead(t *testing.T) {
 	runFor(t, idle, "a")
 }
 
-// TestI11_ClosingDoesNotWaitForAStart: the first one takes seconds, and is ended where it stands. The next pool starts
-// afresh.
+// TestI11_ClosingDoesNotWaitForAStart closes a pool while its first worker starts, which takes seconds. The start is
+// ended, and the next pool starts normally.
 func TestI11_ClosingDoesNotWaitForAStart(t *testing.T) {
 	dir := t.TempDir()
 	p := newPool(t, py.Config{Dir: dir})
@@ -95,16 +95,16 @@ func TestI11_ClosingDoesNotWaitForAStart(t *testing.T) {
 	runFor(t, newPool(t, py.Config{Dir: dir}), "a")
 }
 
-// TestI11_AWorkerThatDiesWhileItWaitsIsNotMissed by the next run.
-func TestI11_AWorkerThatDiesWhileItWaitsIsNotMissed(t *testing.T) {
+// TestI11_RunSurvivesDeadIdleWorker checks that the next run works after an idle worker has died.
+func TestI11_RunSurvivesDeadIdleWorker(t *testing.T) {
 	p := newPool(t, py.Config{Warm: -1})
 	runFor(t, p, "a")
 	killChildren(t)
 	runFor(t, p, "a")
 }
 
-// TestI11_TheCacheIsLookedAt before what is in it is run.
-func TestI11_TheCacheIsLookedAt(t *testing.T) {
+// TestI11_CacheIsChecked checks that the cache's permissions and content are checked before the interpreter runs.
+func TestI11_CacheIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(cacheDirReady(t))); err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestI11_TheCacheIsLookedAt(t *testing.T) {
 	}
 }
 
-// cacheDirReady is the cache of all tests, with an interpreter in it.
+// cacheDirReady returns the cache of all tests after the interpreter has been unpacked.
 func cacheDirReady(t *testing.T) string {
 	t.Helper()
 	if found, err := filepath.Glob(filepath.Join(cacheDir, "*", "code", "*", "*")); err != nil || len(found) == 0 {

@@ -13,7 +13,7 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// childIDs are this process's children that have not ended.
+// childIDs returns the ids of the child processes that have not ended.
 func childIDs(t testing.TB) (ids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -57,8 +57,8 @@ func killChildren(t testing.TB) {
 	})
 }
 
-// TestI11_WorkersAreLockedIn looks at a worker from outside, while it waits and while it runs code.
-func TestI11_WorkersAreLockedIn(t *testing.T) {
+// TestI11_WorkersAreLockedDown inspects a worker process while it is idle and while it runs code.
+func TestI11_WorkersAreLockedDown(t *testing.T) {
 	inherited, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0) // as if this process had been started with it
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestI11_WorkersAreLockedIn(t *testing.T) {
 		}
 		for _, f := range files {
 			to, err := os.Readlink("/proc/" + strconv.Itoa(ids[0]) + "/fd/" + f.Name())
-			// the last is Go's own
+			// the last one is opened by the Go runtime
 			mine := filepath.Base(to) == "python" || to == os.DevNull || strings.HasPrefix(to, "/sys/fs/cgroup/")
 			if err == nil && strings.HasPrefix(to, "/") && !mine && f.Name() != "2" {
 				t.Errorf("it holds %s open", to)
@@ -124,8 +124,8 @@ func TestI11_WorkersAreLockedIn(t *testing.T) {
 	<-ended
 }
 
-// TestI11_RunsLeaveNothingBehind counts what many runs leave: files, processes, memory. With REEVE_LONG there are
-// thousands.
+// TestI11_RunsLeaveNothingBehind counts files, processes and memory after many runs. With REEVE_LONG=1 it makes
+// thousands of runs.
 func TestI11_RunsLeaveNothingBehind(t *testing.T) {
 	n := 150
 	if os.Getenv("REEVE_LONG") != "" {

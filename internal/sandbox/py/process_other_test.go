@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// children counts this process's children.
+// children returns the number of child processes.
 func children(t testing.TB) int {
 	t.Helper()
 	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(os.Getpid())).Output() // it fails when there are none

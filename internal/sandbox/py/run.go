@@ -13,47 +13,47 @@ import (
 	"reeve/internal/sandbox/py/report"
 )
 
-// Code is what to run.
+// Code is Python code to run.
 type Code struct {
-	// whose it is: a worker is never shared between owners, and one that served nobody in particular is not used again
+	// owner of the code; a worker serves only one owner, and only one run if this is empty
 	Owner  string
 	Source string // UTF-8
 }
 
-// Limits is what a run may take.
+// Limits are the resource limits of a run. Zero means the default.
 type Limits struct {
 	Time   time.Duration // default 5 s
-	Memory int64         // bytes, the interpreter's own included, about 11 MB; default 50 MiB
+	Memory int64         // bytes, including about 11 MB for the interpreter itself; default 50 MiB
 	Output int64         // bytes kept of each of stdout and stderr; default 256 KiB
 }
 
-// The limits of limits, and of code.
+// Defaults and ranges of the limits, and the maximum size of the source.
 const (
-	DefaultTime   = 5 * time.Second
-	DefaultMemory = 50 << 20
-	DefaultOutput = 256 << 10
-	MaxTime       = 10 * time.Minute
-	MinMemory     = 16 << 20
-	MaxMemory     = 1 << 30
-	MaxOutput     = 4<<20 + reeve.RedactWindow // what may be shown, and what is looked at beyond
-	MaxSource     = 4 << 20
-	MostWords     = 2000 // characters of what an exception says; prepare.py cuts it there
+	DefaultTime         = 5 * time.Second
+	DefaultMemory       = 50 << 20
+	DefaultOutput       = 256 << 10
+	MaxTime             = 10 * time.Minute
+	MinMemory           = 16 << 20
+	MaxMemory           = 1 << 30
+	MaxOutput           = 4<<20 + reeve.RedactWindow // what may be shown, and what redaction reads beyond it
+	MaxSource           = 4 << 20
+	MaxExceptionMessage = 2000 // characters of an exception's message; prepare.py cuts it there
 )
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
-	Stdout, Stderr         []byte // the beginning of each; any bytes
-	StdoutSize, StderrSize int64  // how much there was; of a run that was ended, how much is known
-	ExitCode               int    // 0 is success; 137 when it was ended
-	Exception              *Exception
-	TimedOut               bool // it was not over in time, and was ended
+	Stdout, Stderr         []byte     // the first bytes of each, not necessarily text
+	StdoutSize, StderrSize int64      // bytes written; if the run was killed, bytes received
+	ExitCode               int        // 0 means success; 137 means killed at the time limit
+	Exception              *Exception // exception that the code did not catch; nil if none
+	TimedOut               bool       // killed at the time limit
 	Duration               time.Duration
 }
 
-// Exception is what code failed with and did not catch.
+// Exception is an exception that the code did not catch.
 type Exception = report.Exception
 
-// Truncated says whether there was more output than was kept.
+// Truncated reports whether some output was not kept.
 func (r *Result) Truncated() bool {
 	return r.StdoutSize > int64(len(r.Stdout)) || r.StderrSize > int64(len(r.Stderr))
 }
@@ -70,16 +70,17 @@ func (l Limits) withDefaults() (Limits, error) {
 	}
 	if l.Time < 0 || l.Time > MaxTime || l.Memory < MinMemory || l.Memory > MaxMemory || l.Output < 0 ||
 		l.Output > MaxOutput {
-		return l, reeve.Errorf(reeve.Validation, "a limit of Python is out of range").
-			Hintf("at most %s, %d to %d bytes of memory, at most %d bytes of output", MaxTime, MinMemory, MaxMemory,
-				MaxOutput)
+		return l, reeve.Errorf(reeve.Validation, "a Python limit is out of range").
+			Hintf("use at most %s, %d to %d bytes of memory, and at most %d bytes of output", MaxTime, MinMemory,
+				MaxMemory, MaxOutput)
 	}
 	return l, nil
 }
 
 func (c Code) check() error {
 	if len(c.Source) > MaxSource {
-		return reeve.Errorf(reeve.TooLarge, "the code has %d bytes", len(c.Source)).Hintf("at most %d", MaxSource)
+		return reeve.Errorf(reeve.TooLarge, "the code is too large: %d bytes", len(c.Source)).
+			Hintf("use at most %d bytes", MaxSource)
 	}
 	if !utf8.ValidString(c.Source) {
 		return reeve.Errorf(reeve.Validation, "the code is not UTF-8 text")
@@ -87,11 +88,11 @@ func (c Code) check() error {
 	return nil
 }
 
-// errLost says that a worker was dead before it saw the code.
-var errLost = errors.New("the worker is gone")
+// errWorkerGone means that a worker was dead before it received the code.
+var errWorkerGone = errors.New("the worker is gone")
 
-// do has a worker run code. The worker is fit for more unless it says otherwise.
-func do(ctx context.Context, proc *child.Process, c Code, l Limits) (r Result, fit bool, err error) {
+// runCode runs code in a worker. Reusable reports whether the worker can run more code.
+func runCode(ctx context.Context, proc *child.Process, c Code, l Limits) (r Result, reusable bool, err error) {
 	begin := reeve.Monotonic()
 	var late bool
 	done := make(chan struct{})
@@ -109,9 +110,9 @@ func do(ctx context.Context, proc *child.Process, c Code, l Limits) (r Result, f
 		}
 	}
 	if err == nil {
-		fit, err = r.listen(proc, l)
+		reusable, err = r.readOutput(proc, l)
 	} else if !errors.Is(err, wire.ErrMalformed) {
-		err = errLost
+		err = errWorkerGone
 	}
 	if !timer.Stop() {
 		<-done
@@ -120,25 +121,26 @@ func do(ctx context.Context, proc *child.Process, c Code, l Limits) (r Result, f
 	r.Duration = reeve.Since(begin)
 	switch {
 	case err == nil && !late && !canceled:
-		return r, fit, nil
-	case err == nil: // it was over in the very last moment: the process is being killed, the result holds
+		return r, reusable, nil
+	case err == nil: // the run ended just before its worker was killed, so the result is valid
 		return r, false, nil
 	case canceled:
-		return r, false, reeve.Errorf(reeve.Canceled, "the caller went away: %w", context.Cause(ctx))
+		return r, false, reeve.Errorf(reeve.Canceled, "the run was canceled: %w", context.Cause(ctx))
 	case late:
 		r.TimedOut, r.ExitCode = true, 137
 		return r, false, nil
-	case errors.Is(err, errLost):
+	case errors.Is(err, errWorkerGone):
 		return r, false, err
 	case errors.Is(err, wire.ErrMalformed):
-		return r, false, reeve.Errorf(reeve.ToolFailed, "the Python worker did not keep to the protocol")
+		return r, false, reeve.Errorf(reeve.ToolFailed, "the Python worker sent an invalid message")
 	}
 	return r, false, reeve.Errorf(reeve.ToolFailed, "the Python worker died").
-		Hintf("the code may have brought it down; the next run has a fresh one")
+		Hintf("the code may have crashed it; the next run uses a new worker")
 }
 
-// listen takes what a worker says until its last word. It is checked like the input of a stranger.
-func (r *Result) listen(proc *child.Process, l Limits) (fit bool, err error) {
+// readOutput reads the worker's frames until the last one into r. The frames are validated as untrusted input. Reusable
+// reports whether the worker can run more code.
+func (r *Result) readOutput(proc *child.Process, l Limits) (reusable bool, err error) {
 	for {
 		f, err := wire.ReadFrame(proc.Read)
 		if err != nil {
@@ -150,7 +152,7 @@ func (r *Result) listen(proc *child.Process, l Limits) (fit bool, err error) {
 		case f.Kind == wire.KindLog && f.ID == 2:
 			r.Stderr = append(r.Stderr, f.Body...)
 		case f.Kind == wire.KindDone:
-			return r.end(f)
+			return r.readEnding(f)
 		default:
 			return false, wire.ErrMalformed
 		}
@@ -161,18 +163,18 @@ func (r *Result) listen(proc *child.Process, l Limits) (fit bool, err error) {
 	}
 }
 
-// longest is how much of an exception's words is taken.
-const longest = 8 << 10
+// maxExceptionText is the maximum size of an exception's type and of its message, in bytes.
+const maxExceptionText = 8 << 10
 
-// end takes a worker's last word.
-func (r *Result) end(f wire.Frame) (fit bool, err error) {
+// readEnding decodes the worker's last frame into r.
+func (r *Result) readEnding(f wire.Frame) (reusable bool, err error) {
 	var e report.Ending
 	if json.Unmarshal(f.Body, &e) != nil || e.Exit < 0 || e.Exit > 255 || e.Stdout < int64(len(r.Stdout)) ||
 		e.Stderr < int64(len(r.Stderr)) {
 		return false, wire.ErrMalformed
 	}
 	if x := e.Error; x != nil {
-		if len(x.Type) > longest || len(x.Message) > longest || x.Line < 0 {
+		if len(x.Type) > maxExceptionText || len(x.Message) > maxExceptionText || x.Line < 0 {
 			return false, wire.ErrMalformed
 		}
 		x.Type, x.Message = reeve.SanitizeText(x.Type), reeve.SanitizeText(x.Message)

@@ -11,50 +11,52 @@ import (
 	"reeve/internal/sandbox/py/report"
 )
 
-// How long it may take to translate the interpreter, and then for a worker to be ready. Both are generous: machines are
-// busy, and the only alternative is failure.
+// These times are generous, because a busy machine may be slow.
 const (
-	translateTime = 5 * time.Minute
-	startTime     = 30 * time.Second
+	translateTime = 5 * time.Minute  // to compile the interpreter to machine code
+	startTime     = 30 * time.Second // for a worker to become ready
 )
 
-// spawn starts a worker and waits until it is ready. Only one has the interpreter translated; the others wait for it.
-func (p *Pool) spawn() (*worker, error) {
-	p.first.Lock()
-	if p.ready {
-		p.first.Unlock()
-		return p.launch()
+// startWorker starts a worker and waits until it is ready. Until one worker has started, other callers wait, so that
+// the interpreter is unpacked and compiled only once.
+func (p *Pool) startWorker() (*worker, error) {
+	p.setupMu.Lock()
+	if p.isSetUp {
+		p.setupMu.Unlock()
+		return p.startOrRepair()
 	}
-	defer p.first.Unlock()
-	w, err := p.launch()
-	p.ready = err == nil
+	defer p.setupMu.Unlock()
+	w, err := p.startOrRepair()
+	p.isSetUp = err == nil
 	return w, err
 }
 
-// launch starts one worker. If it does not get ready, what is in the cache directory may be damaged: that is made anew,
-// once.
-func (p *Pool) launch() (_ *worker, err error) {
+// startOrRepair starts a worker. If it does not become ready, the files in the cache directory may be damaged. The
+// first time this happens, startOrRepair removes them and tries again, which creates them anew.
+func (p *Pool) startOrRepair() (_ *worker, err error) {
 	defer reeve.Wrap(&err, "py.launch")
-	w, h, err := p.try()
-	if err == nil || h.dir == "" || !p.mended.CompareAndSwap(false, true) || h.mend() != nil {
+	w, h, err := p.tryStart()
+	if err == nil || h.dir == "" || !p.repaired.CompareAndSwap(false, true) || h.removeDamaged() != nil {
 		return w, err
 	}
-	w, _, err = p.try()
+	w, _, err = p.tryStart()
 	return w, err
 }
 
-// try starts a worker from the interpreter in the cache directory. If that is what failed, the home is set too.
-func (p *Pool) try() (*worker, home, error) {
+// tryStart unpacks and compiles the interpreter if needed, and starts a worker from it. It returns the interpreter with
+// an error if a damaged cache may be the reason.
+func (p *Pool) tryStart() (*worker, interpreter, error) {
 	h, err := unpack(p.config.Dir)
 	if err != nil {
-		return nil, home{}, err
+		return nil, interpreter{}, err
 	}
-	binary, err := p.binary()
+	binary, err := p.workerPath()
 	if err != nil {
-		return nil, home{}, err
+		return nil, interpreter{}, err
 	}
 	if err := h.translate(func(dir string) error {
-		proc, _, err := p.start(child.Command{Binary: binary, Args: []string{workerArg, report.Translate, h.file(),
+		proc, _, err := p.startProcess(child.Command{Binary: binary, Args: []string{workerArg, report.Translate,
+			h.filePath(),
 			h.sum, dir}}, translateTime)
 		if proc != nil {
 			proc.End()
@@ -63,10 +65,10 @@ func (p *Pool) try() (*worker, home, error) {
 	}); err != nil {
 		return nil, h, err
 	}
-	proc, fit, err := p.start(child.Command{Binary: binary, Args: []string{workerArg, h.dir, h.sum,
+	proc, mayBeDamaged, err := p.startProcess(child.Command{Binary: binary, Args: []string{workerArg, h.dir, h.sum,
 		strconv.FormatInt(p.config.Memory, 10)}, Folder: h.dir, Confine: p.config.Confine}, startTime)
-	if err != nil && !fit {
-		h = home{}
+	if err != nil && !mayBeDamaged {
+		h = interpreter{}
 	}
 	if err != nil {
 		return nil, h, err
@@ -74,33 +76,33 @@ func (p *Pool) try() (*worker, home, error) {
 	return &worker{Process: proc}, h, nil
 }
 
-// workerArg is what a worker is called.
+// workerArg is the name under which a worker process is started.
 const workerArg = "reeve-py-worker"
 
-// start starts a process of the worker program and waits until it is ready. Fit says whether, though it failed, it
-// might not with another cache.
-func (p *Pool) start(c child.Command, patience time.Duration) (_ *child.Process, fit bool, err error) {
+// startProcess starts a process of the worker program and waits for its ready frame. If it fails, mayBeDamaged reports
+// whether a damaged cache may be the reason.
+func (p *Pool) startProcess(c child.Command, timeout time.Duration) (_ *child.Process, mayBeDamaged bool, err error) {
 	c.Env, c.Stderr = []string{"GOMAXPROCS=2", "TZ=UTC"}, p.config.Stderr
 	proc, err := child.Start(c)
 	if err != nil {
 		return nil, false, reeve.Errorf(reeve.Unavailable, "cannot start a Python worker: %w", err)
 	}
-	timer := time.AfterFunc(patience, proc.Kill)
+	timer := time.AfterFunc(timeout, proc.Kill)
 	defer timer.Stop()
-	p.grow(proc)
+	p.trackStarting(proc)
 	f, err := wire.ReadFrame(proc.Read)
-	if p.grown(proc) && err != nil {
+	if p.untrackStarting(proc) && err != nil {
 		proc.End()
 		return nil, false, errClosed()
 	}
 	if err == nil && (f.Kind != wire.KindReady || string(f.Body) != version()) {
 		proc.End()
-		return nil, false, reeve.Errorf(reeve.Unavailable, "the Python worker is of another version").
-			Hintf("make build makes a program and its worker that fit together")
+		return nil, false, reeve.Errorf(reeve.Unavailable, "the Python worker has another version than this program").
+			Hintf("build both with make build")
 	}
 	if err != nil {
 		proc.End()
-		return nil, true, reeve.Errorf(reeve.Unavailable, "a Python worker did not get ready: %w",
+		return nil, true, reeve.Errorf(reeve.Unavailable, "the Python worker did not become ready: %w",
 			errors.Join(err, proc.ExitError()))
 	}
 	return proc, true, nil
@@ -108,18 +110,18 @@ func (p *Pool) start(c child.Command, patience time.Duration) (_ *child.Process,
 
 func errClosed() error { return reeve.Errorf(reeve.Unavailable, "the Python sandbox is closed") }
 
-// binary is where to start the worker program from.
-func (p *Pool) binary() (string, error) {
+// workerPath returns the path of the worker program: the configured one, or the embedded one, which it makes startable.
+func (p *Pool) workerPath() (string, error) {
 	if p.config.Binary != "" {
 		return p.config.Binary, nil
 	}
-	p.programs.Do(func() {
-		if p.program, p.fault = newProgram(p.config.Dir); p.fault != nil {
-			p.fault = reeve.Errorf(reeve.Unavailable, "the Python worker cannot be started: %w", p.fault)
+	p.programOnce.Do(func() {
+		if p.program, p.programErr = newProgram(p.config.Dir); p.programErr != nil {
+			p.programErr = reeve.Errorf(reeve.Unavailable, "cannot start the Python worker: %w", p.programErr)
 		}
 	})
-	if p.fault != nil {
-		return "", p.fault
+	if p.programErr != nil {
+		return "", p.programErr
 	}
 	return p.program.path, nil
 }

@@ -16,25 +16,25 @@ import (
 	"reeve/internal/sandbox/py/report"
 )
 
-// home is where an interpreter lives on the disk: a folder that workers may read, whoever they are, inside one that is
-// ours alone.
-type home struct {
+// interpreter is an unpacked interpreter on disk. Its folder is readable for all users, because workers of a root
+// server run as another user. The folder is inside the cache directory, which only the server's user can enter.
+type interpreter struct {
 	dir string
-	sum string // of the interpreter's file
+	sum string // SHA-256 of the interpreter's file, in hexadecimal
 }
 
-func (h home) file() string { return filepath.Join(h.dir, report.FileName) }
-func (h home) code() string { return filepath.Join(h.dir, report.CodeName) }
+func (h interpreter) filePath() string { return filepath.Join(h.dir, report.FileName) }
+func (h interpreter) codePath() string { return filepath.Join(h.dir, report.CodeName) }
 
-// unpack sees to it that the interpreter which this program carries is in the cache directory, under a name made from
-// its content. What the directory holds is run, so others must not be able to write there.
-func unpack(dir string) (h home, err error) {
+// unpack makes sure that the embedded interpreter is unpacked in a folder of the cache directory that is named after
+// its checksum. It fails if other users can write to the directory, because its content is executed.
+func unpack(dir string) (h interpreter, err error) {
 	defer reeve.Wrap(&err, "py.unpack")
 	if reason, hint := Available(); reason != "" {
 		return h, reeve.Errorf(reeve.Unsupported, "%s", reason).Hintf("%s", hint)
 	}
-	if h.sum, err = sum(); err != nil || len(h.sum) != hex.EncodedLen(sha256.Size) {
-		return h, reeve.Errorf(reeve.Unsupported, "this program was built with a broken Python interpreter").
+	if h.sum, err = readChecksum(); err != nil || len(h.sum) != hex.EncodedLen(sha256.Size) {
+		return h, reeve.Errorf(reeve.Unsupported, "the embedded Python interpreter has no valid checksum").
 			Hintf("run make assets build again")
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
@@ -42,29 +42,29 @@ func unpack(dir string) (h home, err error) {
 	}
 	h.dir = filepath.Join(dir, h.sum[:16])
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
-		return h, reeve.Errorf(reeve.Unavailable, "there is no place for the Python interpreter: %w", err)
+		return h, reeve.Errorf(reeve.Unavailable, "cannot create the folder of the Python interpreter: %w", err)
 	}
 	for _, d := range []string{dir, h.dir} {
-		if err := private(d); err != nil {
+		if err := checkPrivate(d); err != nil {
 			return h, err
 		}
 	}
-	if err := private(h.code()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := checkPrivate(h.codePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return h, err
 	}
-	if _, err := os.Stat(h.file()); err == nil {
-		return h, open(h.dir, h.file())
+	if _, err := os.Stat(h.filePath()); err == nil {
+		return h, makeReadable(h.dir, h.filePath())
 	}
-	if err := place(h.file(), 0o444, h.write); err != nil {
-		return h, reeve.Errorf(reeve.Unavailable, "the Python interpreter cannot be unpacked: %w", err).
-			Hintf("is there room in %s?", dir)
+	if err := writeFileAtomically(h.filePath(), 0o444, h.writeFile); err != nil {
+		return h, reeve.Errorf(reeve.Unavailable, "cannot unpack the Python interpreter: %w", err).
+			Hintf("check that %s has free space", dir)
 	}
-	return h, errors.Join(open(h.dir), tidy(dir, filepath.Base(h.dir)))
+	return h, errors.Join(makeReadable(h.dir), removeOtherVersions(dir, filepath.Base(h.dir)))
 }
 
-// open lets everybody read: a worker of a server that is root is somebody else, who has the folder and not the way to
-// it.
-func open(paths ...string) error {
+// makeReadable makes files and folders readable for all users. A worker of a root server runs as another user. It
+// receives the open folder, because it cannot reach it by path.
+func makeReadable(paths ...string) error {
 	for _, p := range paths {
 		info, err := os.Lstat(p)
 		if err != nil {
@@ -83,69 +83,71 @@ func open(paths ...string) error {
 	return nil
 }
 
-// translate has the machine code made, unless it is there: beside it first, so that it is there only when it is whole.
-func (h home) translate(to func(dir string) error) error {
-	if _, err := os.Stat(h.code()); err == nil {
+// translate creates the interpreter's machine code by calling compile, unless it exists. It writes to a temporary
+// folder and renames that, so that the machine code is never incomplete.
+func (h interpreter) translate(compile func(dir string) error) error {
+	if _, err := os.Stat(h.codePath()); err == nil {
 		return nil
 	}
-	h.sweep()
+	h.removeLeftovers()
 	fresh, err := os.MkdirTemp(h.dir, ".code-*")
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "there is no place for Python's machine code: %w", err)
+		return reeve.Errorf(reeve.Unavailable, "cannot create a folder for the machine code of Python: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(fresh) }() // gone, unless something failed
-	if err := to(fresh); err != nil {
+	defer func() { _ = os.RemoveAll(fresh) }() // after success the folder has been renamed
+	if err := compile(fresh); err != nil {
 		return err
 	}
 	n := 0
 	if err := filepath.WalkDir(fresh, func(path string, e fs.DirEntry, err error) error {
 		if err == nil {
-			err = open(path)
+			err = makeReadable(path)
 			n++
 		}
 		return err
 	}); err != nil || n < 2 {
-		return reeve.Errorf(reeve.Unavailable, "Python's machine code was not written: %w",
+		return reeve.Errorf(reeve.Unavailable, "the machine code of Python was not written: %w",
 			errors.Join(err, fs.ErrNotExist))
 	}
-	if err := os.Rename(fresh, h.code()); err != nil {
-		if _, other := os.Stat(h.code()); other != nil { // another server was faster
-			return reeve.Errorf(reeve.Unavailable, "Python's machine code cannot be kept: %w", err)
+	if err := os.Rename(fresh, h.codePath()); err != nil {
+		if _, statErr := os.Stat(h.codePath()); statErr != nil { // else another server created it first
+			return reeve.Errorf(reeve.Unavailable, "cannot store the machine code of Python: %w", err)
 		}
 	}
 	return nil
 }
 
-// sweep removes what servers left that died while they translated. What is not old may be in use.
-func (h home) sweep() {
-	left, _ := filepath.Glob(filepath.Join(h.dir, ".code-*")) // the pattern is a good one
+// removeLeftovers removes temporary folders of servers that died in translate. Folders younger than an hour may be in
+// use.
+func (h interpreter) removeLeftovers() {
+	left, _ := filepath.Glob(filepath.Join(h.dir, ".code-*")) // the pattern is valid
 	for _, p := range left {
 		if info, err := os.Lstat(p); err == nil && reeve.Now().Sub(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(p) // it is in nobody's way
+			_ = os.RemoveAll(p) // a folder that cannot be removed does no harm
 		}
 	}
 }
 
-// private refuses a directory that others can write to.
-func private(dir string) error {
+// checkPrivate returns an error if dir is not a directory, or if other users can write to it.
+func checkPrivate(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return reeve.Errorf(reeve.Unavailable, "there is no place for the Python interpreter: %w", err)
+		return reeve.Errorf(reeve.Unavailable, "cannot open the folder of the Python interpreter: %w", err)
 	}
 	if !info.IsDir() || runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return reeve.Errorf(reeve.Forbidden, "the Python interpreter is not run from %s: others can write there", dir).
-			Hintf("chmod 700 it, after looking at what is in it")
+		return reeve.Errorf(reeve.Forbidden, "cannot run the Python interpreter from %s: other users can write there",
+			dir).Hintf("check its content, then run chmod 700 on it")
 	}
 	return nil
 }
 
-// write writes what is packed, and fails if it is not what it should be.
-func (h home) write(w io.Writer) error {
+// writeFile writes the uncompressed interpreter to w. It fails if the checksum is not the expected one.
+func (h interpreter) writeFile(w io.Writer) error {
 	f, err := assets.Open(packedName)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it is part of this program
+	defer func() { _ = f.Close() }() // closing an embedded file does not fail
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		return err
@@ -155,14 +157,15 @@ func (h home) write(w io.Writer) error {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != h.sum {
-		return errors.New("its checksum is " + got + ", not " + h.sum)
+		return errors.New("checksum is " + got + ", want " + h.sum)
 	}
 	return nil
 }
 
-// mend removes what is damaged, to be made anew: the interpreter, or else its machine code.
-func (h home) mend() error {
-	f, err := os.Open(h.file())
+// removeDamaged removes the interpreter's file if its checksum is wrong, or else the machine code. The next start
+// creates them anew.
+func (h interpreter) removeDamaged() error {
+	f, err := os.Open(h.filePath())
 	if err != nil {
 		return err
 	}
@@ -172,13 +175,13 @@ func (h home) mend() error {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != h.sum {
-		return os.Remove(h.file())
+		return os.Remove(h.filePath())
 	}
-	return os.RemoveAll(h.code())
+	return os.RemoveAll(h.codePath())
 }
 
-// place makes a file appear under its name when it is whole, and not before.
-func place(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
+// writeFileAtomically writes a temporary file and renames it to path, so that path never has incomplete content.
+func writeFileAtomically(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
 	if err != nil {
 		return err
@@ -194,9 +197,9 @@ func place(path string, mode os.FileMode, write func(io.Writer) error) (err erro
 	return os.Rename(f.Name(), path)
 }
 
-// tidy removes the interpreters of other versions. A server that still uses one unpacks it again when it next starts a
-// worker.
-func tidy(dir, own string) error {
+// removeOtherVersions removes all interpreters in dir except the one named own. A server that still uses another one
+// unpacks it again when it next starts a worker.
+func removeOtherVersions(dir, own string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err

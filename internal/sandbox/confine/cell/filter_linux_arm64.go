@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const arch = unix.AUDIT_ARCH_AARCH64
 
-// refusedHere are calls that only this architecture has.
-var refusedHere []uint32
+// archDeniedCalls extends deniedCalls by calls that only this architecture has.
+var archDeniedCalls []uint32
 
-// touchingHere is the rest of touching.
-var touchingHere []uint32
+// archAttributeCalls extends attributeCalls by calls that only this architecture has.
+var archAttributeCalls []uint32

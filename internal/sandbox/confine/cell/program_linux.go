@@ -14,46 +14,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// libraries is where programs that need the system's libraries look for them.
-var libraries = []string{"/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32",
+// libraryPaths are the paths at which dynamically linked programs find the system's libraries.
+var libraryPaths = []string{"/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64",
+	"/usr/libx32",
 	"/usr/local/lib", "/etc/ld.so.cache", "/nix/store"}
 
-// becomeProgram makes this process a program of ours that runs somebody's code by itself: it sees its own /proc and at
-// the most one folder, and has no rights but the pipes that it was given. Its variables are this process's. It returns
-// only if it cannot.
-func becomeProgram(told string) error {
+// execProgram restricts this process and executes a worker program. The program sees its own /proc and at most one
+// folder, and can use only the pipes that it inherits. It keeps the environment of this process. execProgram returns
+// only an error.
+func execProgram(encoded string) error {
 	var p Program
-	if err := json.Unmarshal([]byte(told), &p); err != nil {
-		return fmt.Errorf("its program: %w", err)
+	if err := json.Unmarshal([]byte(encoded), &p); err != nil {
+		return fmt.Errorf("decode program: %w", err)
 	}
-	if err := p.alone(); err != nil {
+	if err := p.closeFiles(); err != nil {
 		return err
 	}
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // it goes first when the machine runs out of memory
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // the kernel kills it first when memory runs out
 	if p.Namespaces {
-		if err := p.world(); err != nil {
+		if err := p.buildRoot(); err != nil {
 			return err
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no_new_privs", err)
 	}
-	if err := dropRights(); err != nil {
+	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	if err := p.restrict(); err != nil {
+	if err := p.restrictFiles(); err != nil {
 		return err
 	}
-	if err := install(filter(Job{Namespaces: p.Namespaces})); err != nil {
+	if err := installFilter(buildFilter(Job{Namespaces: p.Namespaces})); err != nil {
 		return err
 	}
 	return os.NewSyscallError("execveat", execOpen(ProgramFile, p.Args, os.Environ()))
 }
 
-// alone has the program find nothing open but its pipes, and its folder where it has no other way to it. Its host may
-// leave it more by mistake: Go itself opens the user maps of a process that it starts so that another one, started in
-// the same moment, is left with them.
-func (p Program) alone() error {
+// closeFiles makes exec close all files except the pipes, and the folder if the program runs without namespaces. The
+// host may leak other files: Go opens the user maps of a process that it starts in a way that a process started at the
+// same time can inherit them.
+func (p Program) closeFiles() error {
 	if err := closeOnExec(ProgramFile); err != nil || p.Namespaces || p.Folder == "" {
 		return err
 	}
@@ -61,13 +62,14 @@ func (p Program) alone() error {
 	return os.NewSyscallError("fcntl", err)
 }
 
-// world replaces all that this process sees by an empty file system, a /proc of its own, and what the program reads.
-func (p Program) world() error {
-	parts, err := p.collect()
+// buildRoot replaces the file system of this process by one that holds only a private /proc and the files that the
+// program reads.
+func (p Program) buildRoot() error {
+	parts, err := p.collectMounts()
 	if err != nil {
 		return err
 	}
-	if err := pivot("size=64k,mode=755"); err != nil {
+	if err := pivotRoot("size=64k,mode=755"); err != nil {
 		return err
 	}
 	if err := os.Mkdir("/proc", 0o755); err != nil {
@@ -78,18 +80,18 @@ func (p Program) world() error {
 		return os.NewSyscallError("mount proc", err)
 	}
 	for _, part := range parts {
-		if err := part.place(); err != nil {
+		if err := part.attach(); err != nil {
 			return fmt.Errorf("%s: %w", part.path, err)
 		}
 	}
-	return seal()
+	return sealRoot()
 }
 
-// collect takes hold of what the program reads while its names still mean what they mean outside.
-func (p Program) collect() (parts []part, err error) {
+// collectMounts opens the files that the program reads, before the root changes.
+func (p Program) collectMounts() (parts []mount, err error) {
 	if p.Libraries {
-		for _, path := range libraries {
-			got, err := take(path)
+		for _, path := range libraryPaths {
+			got, err := openMount(path)
 			if errors.Is(err, os.ErrNotExist) {
 				continue
 			}
@@ -102,45 +104,45 @@ func (p Program) collect() (parts []part, err error) {
 	if p.Folder == "" {
 		return parts, nil
 	}
-	got := part{fd: FolderFile, dir: true, readOnly: true}
+	got := mount{fd: FolderFile, dir: true, readOnly: true}
 	if !p.Opened {
-		got, err = take(p.Folder)
+		got, err = openMount(p.Folder)
 	}
 	got.path = FolderPath
 	return append(parts, got), err
 }
 
-// restrict lets the program read what it is to read, and nothing else.
-func (p Program) restrict() error {
-	set, err := ruleset(false)
+// restrictFiles allows the program to read only its own files.
+func (p Program) restrictFiles() error {
+	set, err := newRuleset(false)
 	if err != nil {
 		return err
 	}
-	reads := []string{"/"} // which holds only what was put there
+	reads := []string{"/"} // the private root holds only what the program may read
 	if !p.Namespaces {
-		reads = []string{"/proc/" + strconv.Itoa(os.Getpid())} // how much memory it has
+		reads = []string{"/proc/" + strconv.Itoa(os.Getpid())} // for its own memory use
 		if p.Libraries {
-			reads = append(reads, libraries...)
+			reads = append(reads, libraryPaths...)
 		}
 		if p.Folder != "" {
-			if err := allowOpen(set, FolderFile, readAll); err != nil {
+			if err := allowFile(set, FolderFile, readAll); err != nil {
 				return err
 			}
 		}
 	}
 	for _, path := range reads {
-		if err := allow(set, path, readAll); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := allowPath(set, path, readAll); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
-	// one in memory has no place, and needs no leave
-	if err := allowOpen(set, ProgramFile, readFile); err != nil && !errors.Is(err, unix.EBADFD) {
+	// A program in memory has no path and needs no rule.
+	if err := allowFile(set, ProgramFile, readFile); err != nil && !errors.Is(err, unix.EBADFD) {
 		return err
 	}
-	return enforce(set)
+	return enforceRuleset(set)
 }
 
-// execOpen becomes a program that is open.
+// execOpen executes the program of an open file. It returns only an error.
 func execOpen(fd int, args, env []string) error {
 	argv, err := syscall.SlicePtrFromStrings(args)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command worker is the sandbox of one command, for a host that started it. It is the same that every program with
-// host.ServeWorker in its main can be, without the rest of that program: it starts in a fraction of the time. make
-// build puts it into the reeve binary.
+// Command worker is the sandbox process of one command, started by a host process. A program that calls
+// host.ServeWorker can do the same, but this program starts in a fraction of the time. make build embeds it in the
+// reeve binary.
 package main
 
 import (
@@ -14,5 +14,5 @@ func main() {
 		_, _ = os.Stdout.WriteString(cell.Version())
 		return
 	}
-	cell.Become()
+	cell.Exec()
 }

@@ -8,36 +8,36 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// pending is a call that the host has not answered.
-type pending struct {
+// pendingCall is a host call that the host has not answered yet.
+type pendingCall struct {
 	resolve, reject value
-	where           value // an Error made at the call: it becomes the error if the call fails
-	size            int
-	functions       []uint32
-	thrown          []uint32
+	callSite        value    // an Error created at the call, which becomes the reason if the host rejects the call
+	size            int      // bytes of the arguments
+	functions       []uint32 // handles of the functions among the arguments
+	thrown          []uint32 // invocations of these functions that may throw, keys of worker.thrown
 }
 
-// call is every host function: it sends the arguments off and gives a promise.
-func (w *worker) call(args []value, index int32) value {
+// callHost implements every host function. It sends the call to the host and returns a promise.
+func (w *worker) callHost(args []value, index int32) value {
 	e := w.engine
-	promise, resolve, reject := e.promise()
+	promise, resolve, reject := e.newPromise()
 	if isException(promise) {
 		return promise
 	}
-	p := &pending{resolve: resolve, reject: reject, where: e.here()}
-	if isException(p.where) { // no memory or no stack left, as the script will see
+	p := &pendingCall{resolve: resolve, reject: reject, callSite: e.newErrorHere()}
+	if isException(p.callSite) { // memory or stack is exhausted; the script receives the exception
 		e.free(promise, resolve, reject)
-		return p.where
+		return p.callSite
 	}
 	refuse := func(format string, args ...any) value {
-		w.refuse(p, fmt.Sprintf(format, args...))
+		w.refuseCall(p, fmt.Sprintf(format, args...))
 		return promise
 	}
 	if len(w.calls) >= int(w.start.Calls) {
-		return refuse("%d calls are waiting for the host, and no more may at once; await some first", len(w.calls))
+		return refuse("too many host calls in progress: %d; await some of them first", len(w.calls))
 	}
 	if len(args) > wire.MaxArgs {
-		return refuse("a host function was given %d arguments; at most %d are possible", len(args), wire.MaxArgs)
+		return refuse("a host function was called with %d arguments; pass at most %d", len(args), wire.MaxArgs)
 	}
 	m := wire.Call{Function: int64(index), Args: make([]wire.Argument, len(args))}
 	for i, v := range args {
@@ -50,28 +50,27 @@ func (w *worker) call(args []value, index int32) value {
 		}
 		text, ok := e.stringify(v)
 		if !ok {
-			w.forget(p)
-			reason := e.exception()
+			w.freeHandles(p)
+			reason := e.takeException()
 			if isBigInt(v) {
 				e.free(reason)
-				reason = e.typeError("a host function was given a BigInt, which JSON does not have; pass Number(n) " +
-					"or String(n)")
+				reason = e.newTypeError("a host function was called with a BigInt, which JSON cannot represent; " +
+					"pass Number(n) or String(n)")
 			}
 			e.free(e.call(reject, reason), reason)
-			w.release(p)
+			w.freeCall(p)
 			return promise
 		}
 		m.Args[i].JSON = text
 		p.size += len(text)
 	}
 	if p.size > wire.MaxBody {
-		return refuse("the arguments of one call have %d bytes and are too large; at most %d MB are possible, so "+
-			"pass them on in parts", p.size, wire.MaxBody>>20)
+		return refuse("the arguments of one host call are too large: %d bytes, at most %d MB are allowed; "+
+			"split them over several calls", p.size, wire.MaxBody>>20)
 	}
 	if w.pendingSize+p.size > wire.MaxPending {
-		return refuse("the arguments of all calls that wait for the host have %d bytes and are too large together; "+
-			"at most %d MB are possible, so await some first",
-			w.pendingSize+p.size, wire.MaxPending>>20)
+		return refuse("the arguments of all host calls in progress are too large: %d bytes, at most %d MB are "+
+			"allowed; await some of them first", w.pendingSize+p.size, wire.MaxPending>>20)
 	}
 	w.lastCall++
 	w.calls[w.lastCall] = p
@@ -80,18 +79,18 @@ func (w *worker) call(args []value, index int32) value {
 	return promise
 }
 
-// refuse rejects a call that is not made.
-func (w *worker) refuse(p *pending, message string) {
+// refuseCall rejects the promise of a call that exceeds a limit and is not sent.
+func (w *worker) refuseCall(p *pendingCall, message string) {
 	e := w.engine
-	w.forget(p)
-	text, code := e.string(message), e.string("TOO_LARGE")
-	e.free(e.call(w.hooks.fail, p.where, text, code, undefined, e.number(wire.Refused)), text, code)
-	e.free(e.call(p.reject, p.where))
-	w.release(p)
+	w.freeHandles(p)
+	text, code := e.newString(message), e.newString("TOO_LARGE")
+	e.free(e.call(w.hooks.fail, p.callSite, text, code, undefined, e.newNumber(wire.Refused)), text, code)
+	e.free(e.call(p.reject, p.callSite))
+	w.freeCall(p)
 }
 
-// forget drops the functions and thrown values that belong to a call.
-func (w *worker) forget(p *pending) {
+// freeHandles frees the functions and thrown values that belong to a call.
+func (w *worker) freeHandles(p *pendingCall) {
 	for _, h := range p.functions {
 		w.engine.free(w.functions[h])
 		delete(w.functions, h)
@@ -102,17 +101,17 @@ func (w *worker) forget(p *pending) {
 	}
 }
 
-func (w *worker) release(p *pending) { w.engine.free(p.resolve, p.reject, p.where) }
+func (w *worker) freeCall(p *pendingCall) { w.engine.free(p.resolve, p.reject, p.callSite) }
 
-// answer settles a call.
-func (w *worker) answer(f wire.Frame) error {
+// handleAnswer settles the promise of a host call with the host's result or error.
+func (w *worker) handleAnswer(f wire.Frame) error {
 	e, p := w.engine, w.calls[f.ID]
 	if p == nil {
 		return wire.ErrMalformed
 	}
 	if f.Kind == wire.KindResolve {
-		v := w.check(e.parse(f.Body))
-		w.check(e.call(p.resolve, v))
+		v := w.must(e.parseJSON(f.Body))
+		w.must(e.call(p.resolve, v))
 		e.free(v)
 	} else {
 		m, err := wire.DecodeReject(f)
@@ -121,31 +120,31 @@ func (w *worker) answer(f wire.Frame) error {
 		}
 		reason, ok := w.thrown[m.Invocation]
 		if reason = e.dup(reason); !ok {
-			text, code, hint := e.string(m.Message), e.string(m.Code), e.string(m.Hint)
-			reason = w.check(e.call(w.hooks.fail, p.where, text, code, hint, e.number(int64(f.ID))))
+			text, code, hint := e.newString(m.Message), e.newString(m.Code), e.newString(m.Hint)
+			reason = w.must(e.call(w.hooks.fail, p.callSite, text, code, hint, e.newNumber(int64(f.ID))))
 			e.free(text, code, hint)
 		}
-		w.check(e.call(p.reject, reason))
+		w.must(e.call(p.reject, reason))
 		e.free(reason)
 	}
-	w.drop(f.ID, p)
+	w.removeCall(f.ID, p)
 	return nil
 }
 
-// drop ends a call that is settled.
-func (w *worker) drop(id uint32, p *pending) {
-	w.forget(p)
-	w.release(p)
+// removeCall frees a settled call and removes it from w.calls.
+func (w *worker) removeCall(id uint32, p *pendingCall) {
+	w.freeHandles(p)
+	w.freeCall(p)
 	w.pendingSize -= p.size
 	delete(w.calls, id)
 }
 
-// settleLast settles the call whose outcome an invocation is, with the very value. The host was told, and does not
-// answer: what the script says next goes along with that.
-func (w *worker) settleLast(invocation uint32, v value, how func(*pending) value) {
-	e, id := w.engine, w.last[invocation]
+// settleDelegatedCall settles the host call whose result the invocation provides, with the value v itself. Settle
+// selects the promise's resolve or reject function. The host has been sent the outcome and does not answer the call.
+func (w *worker) settleDelegatedCall(invocation uint32, v value, settle func(*pendingCall) value) {
+	e, id := w.engine, w.delegated[invocation]
 	p := w.calls[id]
-	delete(w.last, invocation)
-	e.free(w.check(e.call(how(p), v)))
-	w.drop(id, p)
+	delete(w.delegated, invocation)
+	e.free(w.must(e.call(settle(p), v)))
+	w.removeCall(id, p)
 }

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	maxMessage = 16 << 10 // bytes of a message that travel
-	maxTrace   = 64 << 10 // bytes of a stack that are read
+	maxMessage = 16 << 10 // bytes of a message that are sent
+	maxTrace   = 64 << 10 // bytes of a stack trace that are parsed
 )
 
-// describe takes apart what was thrown, which it frees, and says what kind of failure it is. It has to work when the
-// script has just used up its memory or its time, so it gets a little more of both.
+// describe converts a thrown value to a fault and frees the value. It must work after the script has exhausted its
+// memory or time, so it raises both limits a little while it runs.
 func (w *worker) describe(k wire.Failure, thrown value) wire.Fault {
 	e := w.engine
-	late, full := e.timedOut, max(e.memory(), e.peak) > w.start.Memory/4*3
-	if late { // what was thrown says less than where it was stopped
+	late, full := e.timedOut, max(e.memoryUsed(), e.peakMemory) > w.start.Memory/4*3
+	if late { // the position where the script was stopped is more useful than the thrown value
 		e.free(thrown)
-		thrown, e.where = e.where, undefined
+		thrown, e.stoppedAt = e.stoppedAt, undefined
 	}
-	if isException(thrown) { // even making it threw
-		thrown = e.exception()
+	if isException(thrown) { // creating the value threw another exception
+		thrown = e.takeException()
 	}
 	e.timedOut = false
 	e.stop.Store(false)
 	timer := time.AfterFunc(Grace/5, func() { e.stop.Store(true) })
-	e.limit(w.start.Memory+(1<<20), int(w.start.Stack)+200)
+	e.setLimits(w.start.Memory+(1<<20), int(w.start.Stack)+200)
 	defer func() {
-		e.limit(w.start.Memory, int(w.start.Stack))
+		e.setLimits(w.start.Memory, int(w.start.Stack))
 		if e.timedOut = late; timer.Stop() {
 			e.stop.Store(late)
 		}
@@ -38,23 +38,23 @@ func (w *worker) describe(k wire.Failure, thrown value) wire.Fault {
 
 	t := wire.Fault{Failure: k}
 	if parts := e.call(w.hooks.describe, thrown); isException(parts) {
-		e.free(e.exception())
-		t.Message = "something was thrown that cannot be looked at"
+		e.free(e.takeException())
+		t.Message = "the thrown value cannot be described"
 	} else {
-		t.Name, t.Message = w.part(parts, 0, maxMessage), w.part(parts, 1, maxMessage)
-		t.Stack = w.source.frames(w.part(parts, 2, maxTrace))
-		call := e.at(parts, 3)
-		t.Call = e.id(call)
+		t.Name, t.Message = w.descriptionText(parts, 0, maxMessage), w.descriptionText(parts, 1, maxMessage)
+		t.Stack = w.source.parseStack(w.descriptionText(parts, 2, maxTrace))
+		call := e.getElement(parts, 3)
+		t.Call = e.toID(call)
 		e.free(call, parts)
 	}
-	// The engine has no codes for its own limits, only these errors; a script that makes one up is believed, and ends
-	// alike.
+	// The engine reports its limits only by these errors. A script that throws the same error itself gets the same
+	// fault, which does no harm.
 	engine := t.Name == "InternalError"
 	switch {
 	case late:
-		t.Failure, t.Name, t.Message = wire.Timeout, "", "the time is over"
+		t.Failure, t.Name, t.Message = wire.Timeout, "", wire.TimeoutMessage
 	case k != wire.Thrown && k != wire.Unhandled && k != wire.Syntax:
-	// with no memory for an error object, null is thrown
+	// The engine throws null if there is no memory for an error object.
 	case engine && t.Message == "out of memory", full && isNull(thrown):
 		t.Failure, t.Name, t.Message = wire.Memory, "", "out of memory"
 	case engine && t.Message == "stack overflow":
@@ -64,13 +64,13 @@ func (w *worker) describe(k wire.Failure, thrown value) wire.Fault {
 	return t
 }
 
-// part is one text of a description, cut to a length.
-func (w *worker) part(parts value, i, most int) string {
-	v := w.engine.at(parts, i)
+// descriptionText returns element i of a description, cut to most bytes. It returns "" if the element has no text.
+func (w *worker) descriptionText(parts value, i, most int) string {
+	v := w.engine.getElement(parts, i)
 	defer w.engine.free(v)
-	b, ok := w.engine.bytes(v)
+	b, ok := w.engine.toBytes(v)
 	if !ok {
-		w.engine.free(w.engine.exception())
+		w.engine.free(w.engine.takeException())
 		return ""
 	}
 	if len(b) > most {

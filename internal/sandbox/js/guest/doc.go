@@ -1,6 +1,11 @@
-// Package guest is the inside of a script's worker: the JavaScript engine, and the loop that runs one script in it. It
-// imports as little as it can, so that the worker, built as a program of its own, stays small: two hundred of them are
-// alive at once.
+// Package guest runs inside a script's worker process. It contains the JavaScript engine and the loop that runs one
+// script in it.
+//
+// [Serve] is the main function of a worker. Type engine wraps QuickJS, type worker holds the state of the one run, and
+// type source maps positions in translated code back to the script. File prelude.js defines the script's globals.
+//
+// The package imports as little as possible, because it is built as a small program of its own and two hundred workers
+// may be alive at once.
 package guest
 
 import (
@@ -10,12 +15,12 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// Grace is how long a worker may take to say that the time is over before it is killed.
+// Grace is how long a worker may take to report that it exceeded its time limit before the host kills it.
 const Grace = 500 * time.Millisecond
 
 //go:embed *.go prelude.js
 var files embed.FS
 
-// Version tells workers apart by what they were made from: a host takes only one that was made from the same text as
-// itself.
+// Version returns the version of the worker, a hash of this package's sources. A host uses only workers of its own
+// version.
 func Version() string { return wire.Version("js", files, ".") }

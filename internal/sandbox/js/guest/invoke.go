@@ -8,8 +8,9 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// invoke calls a function that the script gave to the host. The hook tells the host how it went.
-func (w *worker) invoke(f wire.Frame) error {
+// handleInvoke calls a function that the script passed to a host call. The prelude calls onReturned or onThrew when the
+// function has settled.
+func (w *worker) handleInvoke(f wire.Frame) error {
 	m, err := wire.DecodeInvoke(f)
 	if err != nil {
 		return err
@@ -23,7 +24,7 @@ func (w *worker) invoke(f wire.Frame) error {
 			switch {
 			case h != m.Function:
 			case m.Last:
-				w.last[f.ID] = id
+				w.delegated[f.ID] = id
 			default:
 				p.thrown = append(p.thrown, f.ID)
 			}
@@ -33,47 +34,48 @@ func (w *worker) invoke(f wire.Frame) error {
 	for i, a := range m.Args {
 		args[i] = a.JSON
 	}
-	w.enter(f.ID, function, args)
+	w.callFunction(f.ID, function, args)
 	return nil
 }
 
-// enter calls a function of the script's.
-func (w *worker) enter(id uint32, function value, args []json.RawMessage) {
+// callFunction calls a function of the script with JSON arguments.
+func (w *worker) callFunction(id uint32, function value, args []json.RawMessage) {
 	e := w.engine
-	list := e.array()
+	list := e.newArray()
 	for i, a := range args {
-		e.push(list, i, w.check(e.parse(a)))
+		e.setElement(list, i, w.must(e.parseJSON(a)))
 	}
 	w.invocations++
-	e.free(w.check(e.call(w.hooks.invoke, e.number(int64(id)), function, list)), list)
+	e.free(w.must(e.call(w.hooks.handleInvoke, e.newNumber(int64(id)), function, list)), list)
 }
 
-// returned is told by the hook that an invocation is over, and how.
-func (w *worker) returned(args []value, _ int32) value {
-	id := w.engine.id(args[0])
-	if _, last := w.last[id]; last {
+// onReturned is called by the prelude when an invocation has returned. It sends the result to the host.
+func (w *worker) onReturned(args []value, _ int32) value {
+	id := w.engine.toID(args[0])
+	if _, last := w.delegated[id]; last {
 		w.invocations--
 		w.send(wire.JSON(wire.KindReturned, id, nil))
-		w.settleLast(id, args[1], func(p *pending) value { return p.resolve })
+		w.settleDelegatedCall(id, args[1], func(p *pendingCall) value { return p.resolve })
 		return undefined
 	}
 	text, ok := w.engine.stringify(args[1])
 	if !ok {
-		return w.engine.rethrow()
+		return w.engine.exceptionResult()
 	}
 	w.invocations--
-	w.send(wire.JSON(wire.KindReturned, id, w.fit(text)))
+	w.send(wire.JSON(wire.KindReturned, id, w.checkSize(text)))
 	return undefined
 }
 
-func (w *worker) threw(args []value, _ int32) value {
-	w.stopIfLate()
-	e, id := w.engine, w.engine.id(args[0])
+// onThrew is called by the prelude when an invocation has thrown. It sends the fault to the host.
+func (w *worker) onThrew(args []value, _ int32) value {
+	w.failIfTimedOut()
+	e, id := w.engine, w.engine.toID(args[0])
 	w.invocations--
 	t := w.describe(wire.Thrown, e.dup(args[1]))
 	w.send(t.Encode(wire.KindThrew, id))
-	if _, last := w.last[id]; last {
-		w.settleLast(id, args[1], func(p *pending) value { return p.reject })
+	if _, last := w.delegated[id]; last {
+		w.settleDelegatedCall(id, args[1], func(p *pendingCall) value { return p.reject })
 	} else {
 		w.thrown[id] = e.dup(args[1])
 	}

@@ -1,5 +1,6 @@
-// What a script finds beside the language itself, and what the worker needs to ask in the script's own terms. Runs before the
-// script, so every built-in it keeps is the original. The worker calls it once with its own functions, and gets back the hooks.
+// The prelude defines the globals of a script that are not part of the language, such as console, and returns hooks
+// for the worker. It runs before the script, so that every built-in it refers to is the original. The worker evaluates
+// it to a function and calls that once with its native functions.
 (function (native) {
   'use strict';
   const { apply, construct, ownKeys } = Reflect;
@@ -13,8 +14,8 @@
   const isObject = (v) => (typeof v === 'object' && v !== null) || typeof v === 'function';
   RealError.stackTraceLimit = 50;
 
-  // The clock stands still at the moment the run was given, and chance is a sequence that the run was given: the same run again
-  // sees the same. Nothing else here reads a clock.
+  // fix makes Date return the time of the run and seeds Math.random, so that a repeated run sees the same values.
+  // Nothing else in the engine reads a clock.
   const fix = (now, a, b, c, d) => {
     const FixedDate = function Date(...args) {
       if (new.target === undefined) return apply(RealDate.prototype.toString, new RealDate(now), []);
@@ -38,7 +39,7 @@
       writable: true, enumerable: false, configurable: true });
   };
 
-  // show is for people who read a log: bounded in depth and breadth, and safe with objects that throw when looked at.
+  // show formats a value for the log. It limits depth and length, and handles objects whose accessors throw.
   const show = (v, depth) => {
     switch (typeof v) {
       case 'string': return depth === 0 ? v : json(v);
@@ -71,7 +72,7 @@
     } catch { return '[object that throws]'; }
   };
 
-  // describe takes an error apart into name, message, stack and the host call it came from. Anything can be thrown.
+  // describe returns the name, message, stack and originating host call of a thrown value, which need not be an Error.
   const describe = (e) => {
     const read = (k) => { try { const v = e[k]; return typeof v === 'string' ? v : ''; } catch { return ''; } };
     if (!isError(e)) return ['', show(e, 0), isObject(e) ? read('stack') : '', origin(e)];
@@ -94,7 +95,7 @@
 
   return {
     fix, describe,
-    // A host error is made where the call is, so that it knows the line, and filled in when the call has failed.
+    // fail fills in the Error of a failed host call. The Error was created at the call, so that its stack has the line.
     fail(error, message, code, hint, call) {
       const put = (name, v) => defineProperty(error, name, { value: v, writable: true, enumerable: name === 'code' || name === 'hint', configurable: true });
       put('message', message);

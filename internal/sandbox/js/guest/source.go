@@ -8,32 +8,32 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// A script with a return at its top level is read as the body of an async function.
+// A script with a return at its top level is compiled as the body of an async function.
 const (
 	bodyHead = "(async () => {"
 	bodyTail = "\n})()"
 )
 
-// source is a script as the engine reads it, which knows its way back to the script as it was written. TypeScript is
-// turned into JavaScript in the worker, not in the host: a source made to break a parser breaks only its own run.
+// source is the JavaScript of a script, with the means to map positions back to the script as written. TypeScript is
+// translated in the worker, so a source that crashes the translator affects only its own run.
 type source struct {
-	file    string // in the engine's stacks
-	text    string
-	wrapped bool       // the text was wrapped in a function for the engine
-	mapping *sourceMap // nil for JavaScript
-	shifted bool       // what was translated had been wrapped before
+	file         string // file name in the engine's stack traces
+	text         string
+	wrapped      bool       // text was wrapped in a function after translation
+	mapping      *sourceMap // nil for JavaScript
+	wrappedFirst bool       // the TypeScript was wrapped in a function before translation
 }
 
-// newSource gives the text for the engine, or the fault that a translation found.
+// newSource returns the JavaScript of a script, or the syntax error that the translation of TypeScript found.
 func newSource(name, language, text string) (*source, *wire.Fault) {
 	s := &source{file: scriptFile(name), text: text}
 	if language != "ts" {
 		return s, nil
 	}
-	out, problem := strip(text)
-	if problem != nil { // perhaps because of a return at the top level
-		if second, p := strip(bodyHead + text + bodyTail); p == nil {
-			out, problem, s.shifted = second, nil, true
+	out, problem := stripTypes(text)
+	if problem != nil { // the reason may be a return at the top level
+		if second, p := stripTypes(bodyHead + text + bodyTail); p == nil {
+			out, problem, s.wrappedFirst = second, nil, true
 		}
 	}
 	if problem != nil {
@@ -44,8 +44,8 @@ func newSource(name, language, text string) (*source, *wire.Fault) {
 	return s, nil
 }
 
-// strip removes types.
-func strip(text string) (api.TransformResult, *wire.Fault) {
+// stripTypes translates TypeScript to JavaScript without checking types.
+func stripTypes(text string) (api.TransformResult, *wire.Fault) {
 	out := api.Transform(text, api.TransformOptions{
 		Loader: api.LoaderTS, Target: api.ES2022, Sourcemap: api.SourceMapExternal, Charset: api.CharsetUTF8,
 		LegalComments: api.LegalCommentsNone, LogLevel: api.LogLevelSilent,
@@ -61,10 +61,10 @@ func strip(text string) (api.TransformResult, *wire.Fault) {
 	return out, f
 }
 
-// wrap makes the text the body of a function.
+// wrap makes the text the body of an async function.
 func (s *source) wrap() { s.text, s.wrapped = bodyHead+s.text+bodyTail, true }
 
-// scriptFile is a script's name in a form that survives in a stack.
+// scriptFile returns a script's name without the characters that parseFrame treats as separators.
 func scriptFile(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c <= ' ' || strings.ContainsRune("():", c) {
@@ -74,22 +74,24 @@ func scriptFile(name string) string {
 	}, name)
 }
 
-// frames reads the engine's stack and keeps what is the script's own, in the script's own lines.
-func (s *source) frames(stack string) []wire.Place {
+// parseStack parses the engine's stack trace and returns the frames of the script, with positions in the script as
+// written.
+func (s *source) parseStack(stack string) []wire.Place {
 	if s == nil {
 		return nil
 	}
 	var out []wire.Place
 	for line := range strings.Lines(stack) {
-		if f, ok := s.frame(strings.TrimSpace(line)); ok && len(out) < wire.MaxPlaces {
+		if f, ok := s.parseFrame(strings.TrimSpace(line)); ok && len(out) < wire.MaxPlaces {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// frame reads "at name (file:line:column)" or "at file:line:column".
-func (s *source) frame(line string) (wire.Place, bool) {
+// parseFrame parses "at name (file:line:column)" or "at file:line:column". It returns false for a line that is not a
+// frame of the script.
+func (s *source) parseFrame(line string) (wire.Place, bool) {
 	line, ok := strings.CutPrefix(line, "at ")
 	if !ok {
 		return wire.Place{}, false
@@ -118,9 +120,9 @@ func (s *source) frame(line string) (wire.Place, bool) {
 		f.Column -= len(bodyHead)
 	}
 	if s.mapping != nil {
-		f.Line, f.Column = s.mapping.original(f.Line, f.Column)
+		f.Line, f.Column = s.mapping.findOriginal(f.Line, f.Column)
 	}
-	if s.shifted && f.Line == 1 {
+	if s.wrappedFirst && f.Line == 1 {
 		f.Column -= len(bodyHead)
 	}
 	f.Column = max(f.Column, 1)

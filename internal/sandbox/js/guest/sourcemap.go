@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// sourceMap leads from places in translated text to places in the original. It reads the one field of version 3 that a
-// translation of a single file needs.
+// sourceMap maps positions in translated code to positions in the original. It is decoded from the mappings field of a
+// source map of version 3 for a single file.
 type sourceMap struct {
-	lines [][]segment // by generated line, each ordered by column
+	lines [][]segment // by generated line, ordered by column
 }
 
-// segment says where what begins at a column comes from. All count from 0.
+// segment maps a generated column to an original line and column. All count from 0.
 type segment struct{ column, line, source int }
 
 func newSourceMap(text []byte) *sourceMap {
@@ -23,13 +23,13 @@ func newSourceMap(text []byte) *sourceMap {
 		return &sourceMap{}
 	}
 	out := &sourceMap{}
-	line, column := 0, 0 // in the original; differences run on from line to line
+	line, column := 0, 0 // in the original; the encoded differences continue across lines
 	for group := range strings.SplitSeq(m.Mappings, ";") {
 		var segments []segment
 		generated := 0
 		for text := range strings.SplitSeq(group, ",") {
 			fields := decodeVLQ(text)
-			if len(fields) < 4 { // text that has no origin
+			if len(fields) < 4 { // generated text without an original position
 				continue
 			}
 			generated += fields[0]
@@ -42,8 +42,9 @@ func newSourceMap(text []byte) *sourceMap {
 	return out
 }
 
-// original is where generated text at a line and column comes from, all counted from 1. Line 0 means it has no origin.
-func (m *sourceMap) original(line, column int) (int, int) {
+// findOriginal returns the original position of a generated position, all counted from 1. Line 0 means that there is
+// none.
+func (m *sourceMap) findOriginal(line, column int) (int, int) {
 	if line < 1 || line > len(m.lines) {
 		return 0, 0
 	}
@@ -55,7 +56,7 @@ func (m *sourceMap) original(line, column int) (int, int) {
 	return segments[i-1].line + 1, segments[i-1].source + 1
 }
 
-// decodeVLQ reads the base-64 numbers of one segment.
+// decodeVLQ decodes the base64 VLQ numbers of one segment. It returns nil if they are invalid.
 func decodeVLQ(text string) []int {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	var out []int

@@ -21,24 +21,25 @@ import (
 //go:embed prelude.js
 var prelude string
 
-// Supported says whether there is an engine for this kind of machine.
+// Supported reports whether the engine supports this platform.
 const Supported = true
 
-const preludeName = "reeve:prelude" // scriptFile makes no such name
+const preludeName = "reeve:prelude" // file name in stack traces; scriptFile never returns it
 
-// Serve is the whole life of a worker process: get ready, take one script, run it to its end.
+// Serve is the main function of a worker process. It prepares the engine, receives one script and runs it. It does not
+// return.
 func Serve(in io.Reader, out io.Writer) {
-	// The Go side of a worker only holds frames: a small heap, collected often, keeps two hundred of them small.
+	// The Go heap of a worker holds only frames. Frequent collections keep it small.
 	debug.SetGCPercent(50)
-	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pending{},
-		functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
+	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pendingCall{},
+		functions: map[uint32]value{}, thrown: map[uint32]value{}, delegated: map[uint32]uint32{}}
 	e, err := newEngine()
 	if err != nil {
 		os.Exit(exitEngine)
 	}
 	w.engine = e
-	w.prepare()
-	debug.FreeOSMemory() // what the start of the program left behind
+	w.loadPrelude()
+	debug.FreeOSMemory() // garbage of the program's initialization
 	w.send(wire.Ready(Version()))
 	w.flush()
 	f, err := wire.ReadFrame(w.in)
@@ -49,9 +50,9 @@ func Serve(in io.Reader, out io.Writer) {
 		os.Exit(exitHost)
 	}
 	time.AfterFunc(w.start.Time, func() { e.stop.Store(true) })
-	watchOver(w.start.Time)
-	// What the engine counts, what its allocator wastes, the stack of the deepest recursion while it is copied, and
-	// frames.
+	startWatchdogs(w.start.Time)
+	// The engine's own limit, half of it again for allocator overhead, the Go stack of the deepest recursion while it
+	// is copied, and frames.
 	memory := uint64(w.start.Memory+w.start.Memory/2) + uint64(w.start.Stack)<<14 + 96<<20
 	if err := lock.Restrict(memory); err != nil {
 		os.Exit(exitLock)
@@ -59,17 +60,16 @@ func Serve(in io.Reader, out io.Writer) {
 	w.run()
 }
 
-// How a worker ends that does not get as far as saying so.
+// Exit codes of a worker that cannot report an error to its host.
 const (
 	exitEngine = 80 + iota // the engine did not start
-	exitHost               // the host is gone or does not keep to the protocol
-	exitLock               // the process could not be locked down
-	exitLate               // the host should have ended this process long ago
+	exitHost               // the host is gone or violated the protocol
+	exitLock               // lock.Restrict failed
+	exitLate               // the host did not end this process in time
 )
 
-// watchOver ends a worker that its host has left behind: soon after the host is gone, and some time after the run's
-// last moment.
-func watchOver(limit time.Duration) {
+// startWatchdogs ends the process soon after the host has ended, and 10*Grace after the time limit of the run.
+func startWatchdogs(limit time.Duration) {
 	time.AfterFunc(limit+10*Grace, func() { os.Exit(exitLate) })
 	lock.WatchHost(func() { os.Exit(exitHost) })
 }
@@ -81,53 +81,54 @@ type worker struct {
 	engine *engine
 	start  wire.Start
 	source *source
-	hooks  struct{ fix, describe, fail, invoke, watch value }
+	hooks  struct{ fix, describe, fail, handleInvoke, watch value }
 
-	calls       map[uint32]*pending
+	calls       map[uint32]*pendingCall
 	pendingSize int // bytes of arguments of calls
 	lastCall    uint32
-	functions   map[uint32]value // handed to the host, by handle
+	functions   map[uint32]value // functions passed to the host, by handle
 	lastHandle  uint32
-	invocations int               // functions of the script's that the host has called and that have not settled
-	thrown      map[uint32]value  // what invocations threw, until the call ends that they belong to
-	last        map[uint32]uint32 // invocations whose outcome is that of a call
-	printed     int64             // bytes of console output
+	invocations int               // invocations by the host that have not settled
+	thrown      map[uint32]value  // values that invocations threw, by invocation, until their host call ends
+	delegated   map[uint32]uint32 // invocation to the host call whose result it provides
+	outputSize  int64             // bytes of console output
 
-	settled bool   // the script has come to its end
-	result  []byte // its value
+	hasResult bool   // the script has ended with a value
+	result    []byte // the value as JSON
 }
 
-// prepare does everything that needs no script, while the worker waits for one.
-func (w *worker) prepare() {
+// loadPrelude evaluates prelude.js and reads its hooks. It runs before a script arrives.
+func (w *worker) loadPrelude() {
 	e := w.engine
 	setup := e.eval(preludeName, prelude, quickjs.MJS_EVAL_TYPE_GLOBAL)
-	natives := e.object()
-	for name, f := range map[string]native{"log": w.log, "returned": w.returned, "threw": w.threw, "done": w.done,
-		"failed": w.failed} {
-		e.define(natives, name, e.function(f, 0), quickjs.MJS_PROP_ENUMERABLE)
+	natives := e.newObject()
+	for name, f := range map[string]native{"log": w.onLog, "returned": w.onReturned, "threw": w.onThrew,
+		"done":   w.onDone,
+		"failed": w.onFailed} {
+		e.defineProperty(natives, name, e.newFunction(f, 0), quickjs.MJS_PROP_ENUMERABLE)
 	}
 	hooks := e.call(setup, natives)
 	if isException(hooks) {
 		os.Exit(exitEngine)
 	}
 	for name, v := range map[string]*value{"fix": &w.hooks.fix, "describe": &w.hooks.describe, "fail": &w.hooks.fail,
-		"invoke": &w.hooks.invoke, "watch": &w.hooks.watch} {
-		*v = e.get(hooks, name)
+		"invoke": &w.hooks.handleInvoke, "watch": &w.hooks.watch} {
+		*v = e.getProperty(hooks, name)
 	}
 	e.free(setup, natives, hooks)
 }
 
-// run takes the script from its first line to its end. It does not return.
+// run runs the script to its end. It does not return.
 func (w *worker) run() {
 	e, s := w.engine, &w.start
-	e.limit(s.Memory, int(s.Stack))
-	w.populate()
+	e.setLimits(s.Memory, int(s.Stack))
+	w.defineGlobals()
 	code := w.compile()
-	promise := e.run(code)
-	w.check(promise)
-	e.free(w.check(e.call(w.hooks.watch, promise)), promise)
+	promise := e.runCode(code)
+	w.must(promise)
+	e.free(w.must(e.call(w.hooks.watch, promise)), promise)
 	for {
-		if exception, ok := e.drain(); !ok {
+		if exception, ok := e.runJobs(); !ok {
 			w.fail(w.describe(wire.Thrown, exception))
 		}
 		if len(w.calls) == 0 && w.invocations == 0 {
@@ -138,13 +139,14 @@ func (w *worker) run() {
 		if err != nil {
 			os.Exit(exitHost)
 		}
-		if err := w.handle(f); err != nil {
+		if err := w.handleFrame(f); err != nil {
 			os.Exit(exitHost)
 		}
 	}
 }
 
-// compile reads the script. One with a return at its top level is the body of a function.
+// compile translates and compiles the script. If that fails, it tries again with the script as the body of a function,
+// which allows a return at the top level.
 func (w *worker) compile() value {
 	e := w.engine
 	src, problem := newSource(w.start.Name, w.start.Language, w.start.Source)
@@ -156,7 +158,7 @@ func (w *worker) compile() value {
 	if !isException(code) {
 		return code
 	}
-	first := w.describe(wire.Syntax, e.exception())
+	first := w.describe(wire.Syntax, e.takeException())
 	src.wrap()
 	if code = e.compile(src.file, src.text); isException(code) {
 		w.fail(first)
@@ -164,18 +166,18 @@ func (w *worker) compile() value {
 	return code
 }
 
-// populate gives the script its clock, its chance, its input and its functions.
-func (w *worker) populate() {
+// defineGlobals sets the script's clock and random seed, and defines its input and host functions.
+func (w *worker) defineGlobals() {
 	e, s := w.engine, &w.start
 	h := fnv.New128a()
-	_ = binary.Write(h, binary.LittleEndian, s.Seed) // never fails
+	_ = binary.Write(h, binary.LittleEndian, s.Seed) // writing to a hash does not fail
 	var seed [4]value
 	for i := range seed {
-		seed[i] = e.int(int(int32(binary.LittleEndian.Uint32(h.Sum(nil)[4*i:]))))
+		seed[i] = e.newInt(int(int32(binary.LittleEndian.Uint32(h.Sum(nil)[4*i:]))))
 	}
-	w.check(e.call(w.hooks.fix, e.number(s.Now), seed[0], seed[1], seed[2], seed[3]))
+	w.must(e.call(w.hooks.fix, e.newNumber(s.Now), seed[0], seed[1], seed[2], seed[3]))
 	if len(s.Input) > 0 {
-		e.define(e.global, "input", w.check(e.parse(s.Input)),
+		e.defineProperty(e.global, "input", w.must(e.parseJSON(s.Input)),
 			quickjs.MJS_PROP_CONFIGURABLE|quickjs.MJS_PROP_ENUMERABLE)
 	}
 	spaces := map[string]value{"": e.global}
@@ -188,14 +190,14 @@ func (w *worker) populate() {
 			}
 			inner := strings.TrimPrefix(space+"."+part, ".")
 			if _, ok := spaces[inner]; !ok {
-				spaces[inner] = e.object()
-				e.define(spaces[space], part, e.dup(spaces[inner]), w.fixed(space))
+				spaces[inner] = e.newObject()
+				e.defineProperty(spaces[space], part, e.dup(spaces[inner]), w.propertyFlags(space))
 			}
 			space, rest = inner, after
 		}
-		f := e.function(w.call, int32(i))
-		e.define(f, "name", e.string(rest), quickjs.MJS_PROP_CONFIGURABLE)
-		e.define(spaces[space], rest, f, w.fixed(space))
+		f := e.newFunction(w.callHost, int32(i))
+		e.defineProperty(f, "name", e.newString(rest), quickjs.MJS_PROP_CONFIGURABLE)
+		e.defineProperty(spaces[space], rest, f, w.propertyFlags(space))
 	}
 	for space, v := range spaces {
 		if space != "" {
@@ -205,41 +207,41 @@ func (w *worker) populate() {
 	}
 }
 
-// fixed are the flags of a property that a script cannot change by mistake. A global can still be shadowed by a
-// declaration.
-func (w *worker) fixed(space string) int32 {
+// propertyFlags returns the flags of a host function's property, which is read-only. A global is configurable, so that
+// the script can shadow it by a declaration.
+func (w *worker) propertyFlags(space string) int32 {
 	if space == "" {
 		return quickjs.MJS_PROP_CONFIGURABLE | quickjs.MJS_PROP_ENUMERABLE
 	}
 	return quickjs.MJS_PROP_ENUMERABLE
 }
 
-// send queues a frame for the host. Frames are written together when the script waits.
+// send buffers a frame for the host. The run loop flushes the buffer when the script waits.
 func (w *worker) send(frame []byte) {
 	if _, err := w.out.Write(frame); err != nil {
 		os.Exit(exitHost)
 	}
 }
 
-// flush writes the queued frames.
+// flush writes the buffered frames.
 func (w *worker) flush() {
 	if err := w.out.Flush(); err != nil {
 		os.Exit(exitHost)
 	}
 }
 
-// handle takes one message of the host's.
-func (w *worker) handle(f wire.Frame) error {
+// handleFrame handles a frame from the host.
+func (w *worker) handleFrame(f wire.Frame) error {
 	switch f.Kind {
 	case wire.KindResolve, wire.KindReject:
-		return w.answer(f)
+		return w.handleAnswer(f)
 	case wire.KindInvoke:
-		return w.invoke(f)
+		return w.handleInvoke(f)
 	case wire.KindStop:
-		w.late()
+		w.handleStop()
 		return nil
 	case wire.KindAbort:
-		w.abort(f.ID)
+		w.handleAbort(f.ID)
 		return nil
 	case wire.KindStart, wire.KindReady, wire.KindCall, wire.KindReturned, wire.KindThrew, wire.KindLog, wire.KindDone,
 		wire.KindFailed:

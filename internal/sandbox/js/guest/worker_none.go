@@ -4,8 +4,8 @@ package guest
 
 import "io"
 
-// Supported says whether there is an engine for this kind of machine.
+// Supported reports whether the engine supports this platform.
 const Supported = false
 
-// Serve does nothing here.
+// Serve does nothing on this platform.
 func Serve(io.Reader, io.Writer) {}

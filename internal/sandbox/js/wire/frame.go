@@ -1,6 +1,8 @@
-// Package wire is what a script's host and its worker say to each other, and how it looks on the pipe between them.
-// Neither side trusts the other's arithmetic: a frame longer than [MaxFrame], or a body that does not add up, ends the
-// conversation.
+// Package wire defines the messages between a host and its worker process, and their encoding on the pipe.
+//
+// A message is a [Frame]. Types such as [Start], [Call] and [Fault] encode and decode the bodies. Both sides check
+// every length: a frame longer than [MaxFrame] or a body that does not decode gives [ErrMalformed], and the reader then
+// ends the run. The workers of package js use all messages; those of package py use Start, Ready, Log and Done.
 package wire
 
 import (
@@ -11,124 +13,124 @@ import (
 	"io"
 )
 
-// A frame is four bytes of length, one of kind, four of id, and a body. Numbers in bodies are varints, and everything
-// of variable length says its length first.
+// A frame consists of four bytes of length, one byte of kind, four bytes of id, and a body. Numbers in bodies are
+// varints. Values of variable length are preceded by their length.
 const (
-	MaxFrame  = 16 << 20 // kind, id and body
-	MaxBody   = 8 << 20  // what one message may carry: the arguments of a call, a result, a source
+	MaxFrame  = 16 << 20 // bytes of kind, id and body
+	MaxBody   = 8 << 20  // bytes of a source, a result or the arguments of one call
 	MaxArgs   = 256      // arguments of one call
-	MaxPlaces = 50       // of a stack
+	MaxPlaces = 50       // lines of a stack trace
 
-	// MaxPending bounds the bytes of arguments of all calls that wait at once, which the host's process has to hold.
+	// MaxPending is the maximum size of the arguments of all host calls in progress, which the host holds in memory.
 	MaxPending = 32 << 20
 
-	head = 4 + 1 + 4
+	headerSize = 4 + 1 + 4
 )
 
-// Kind says what a frame means.
+// Kind is the type of a frame.
 type Kind byte
 
 // The kinds.
-
 const (
-	// From the host.
+	// Sent by the host.
 	KindStart   Kind = iota + 1 // the script and its limits
-	KindResolve                 // a call's result
-	KindReject                  // a call's error
-	KindInvoke                  // call a function that the script handed over
-	KindStop                    // the time is over
-	KindAbort                   // the run ends for what a call did: say where that was made, and nothing else
+	KindResolve                 // the result of a host call
+	KindReject                  // the error of a host call
+	KindInvoke                  // call a function that the script passed to a host call
+	KindStop                    // the time limit is exceeded
+	KindAbort                   // a host call ends the run; the worker reports the position of the call and ends
 
-	// From the worker.
-	KindReady    // it can take a script
-	KindCall     // the script called the host
-	KindReturned // a function that the host called has returned
-	KindThrew    // a function that the host called has thrown
-	KindLog      // a line on the console
+	// Sent by the worker.
+	KindReady    // the worker is ready for a script
+	KindCall     // the script called a host function
+	KindReturned // an invoked function returned
+	KindThrew    // an invoked function threw
+	KindLog      // a line of console output
 	KindDone     // the script's value
-	KindFailed   // how the script failed
+	KindFailed   // the script failed
 )
 
 // Frame is one message between host and worker.
 type Frame struct {
 	Kind Kind
-	ID   uint32 // of the call or invocation, the level of a log; 0 where there is none
+	ID   uint32 // id of the call or invocation, or level of a log line; otherwise 0
 	Body []byte
 }
 
-// ErrMalformed says that a frame does not add up.
+// ErrMalformed means that a frame is invalid.
 var ErrMalformed = errors.New("malformed frame")
 
-// ReadFrame reads the next frame. It takes memory as bytes arrive, not as the length promises.
+// ReadFrame reads the next frame. It allocates memory as bytes arrive, so a false length costs nothing.
 func ReadFrame(r io.Reader) (Frame, error) {
-	var h [head]byte
+	var h [headerSize]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		return Frame{}, err
 	}
 	n := binary.LittleEndian.Uint32(h[:4])
-	if n < head-4 || n > MaxFrame {
+	if n < headerSize-4 || n > MaxFrame {
 		return Frame{}, fmt.Errorf("%w: length %d", ErrMalformed, n)
 	}
 	f := Frame{Kind: Kind(h[4]), ID: binary.LittleEndian.Uint32(h[5:])}
 	if f.Kind == 0 || f.Kind > KindFailed {
 		return Frame{}, fmt.Errorf("%w: kind %d", ErrMalformed, f.Kind)
 	}
-	size := int(n) - (head - 4)
+	size := int(n) - (headerSize - 4)
 	if size <= 64<<10 {
 		f.Body = make([]byte, size)
 		_, err := io.ReadFull(r, f.Body)
-		return f, noEOF(err)
+		return f, unexpectedEOF(err)
 	}
 	var b bytes.Buffer
 	if _, err := io.CopyN(&b, r, int64(size)); err != nil {
-		return Frame{}, noEOF(err)
+		return Frame{}, unexpectedEOF(err)
 	}
 	f.Body = b.Bytes()
 	return f, nil
 }
 
-// noEOF keeps a frame cut in the middle from looking like a clean end.
-func noEOF(err error) error {
+// unexpectedEOF turns io.EOF into io.ErrUnexpectedEOF, for a frame that ends early.
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// builder puts a frame together: begin, then fields, then bytes.
-type builder struct{ b []byte }
+// frameBuilder encodes a frame: newFrame, then one method call per field, then bytes.
+type frameBuilder struct{ b []byte }
 
-func newFrame(k Kind, id uint32) *builder {
-	b := &builder{b: make([]byte, head, 64)}
+func newFrame(k Kind, id uint32) *frameBuilder {
+	b := &frameBuilder{b: make([]byte, headerSize, 64)}
 	b.b[4] = byte(k)
 	binary.LittleEndian.PutUint32(b.b[5:], id)
 	return b
 }
 
-func (b *builder) number(n int64) { b.b = binary.AppendVarint(b.b, n) }
-func (b *builder) text(s string)  { b.number(int64(len(s))); b.b = append(b.b, s...) }
-func (b *builder) block(p []byte) { b.number(int64(len(p))); b.b = append(b.b, p...) }
-func (b *builder) rest(p []byte)  { b.b = append(b.b, p...) }
-func (b *builder) texts(s []string) {
+func (b *frameBuilder) number(n int64) { b.b = binary.AppendVarint(b.b, n) }
+func (b *frameBuilder) text(s string)  { b.number(int64(len(s))); b.b = append(b.b, s...) }
+func (b *frameBuilder) block(p []byte) { b.number(int64(len(p))); b.b = append(b.b, p...) }
+func (b *frameBuilder) raw(p []byte)   { b.b = append(b.b, p...) }
+func (b *frameBuilder) texts(s []string) {
 	b.number(int64(len(s)))
 	for _, t := range s {
 		b.text(t)
 	}
 }
 
-// bytes is the whole frame.
-func (b *builder) bytes() []byte {
+// bytes sets the length and returns the encoded frame.
+func (b *frameBuilder) bytes() []byte {
 	binary.LittleEndian.PutUint32(b.b, uint32(len(b.b)-4))
 	return b.b
 }
 
-// body takes a frame's body apart. After the first field that does not add up, bad is set and every field is zero.
-type body struct {
+// bodyReader decodes the fields of a frame's body. After the first invalid field, bad is true and all further fields
+// are zero.
+type bodyReader struct {
 	b   []byte
 	bad bool
 }
 
-func (r *body) number() int64 {
+func (r *bodyReader) number() int64 {
 	n, k := binary.Varint(r.b)
 	if k <= 0 {
 		r.b, r.bad = nil, true
@@ -138,7 +140,7 @@ func (r *body) number() int64 {
 	return n
 }
 
-func (r *body) block() []byte {
+func (r *bodyReader) block() []byte {
 	n := r.number()
 	if n < 0 || n > int64(len(r.b)) {
 		r.b, r.bad = nil, true
@@ -149,11 +151,11 @@ func (r *body) block() []byte {
 	return p
 }
 
-func (r *body) text() string { return string(r.block()) }
+func (r *bodyReader) text() string { return string(r.block()) }
 
-func (r *body) texts() []string {
+func (r *bodyReader) texts() []string {
 	n := r.number()
-	if n < 0 || n > int64(len(r.b)) { // each takes a byte at least
+	if n < 0 || n > int64(len(r.b)) { // each text needs at least one byte
 		r.b, r.bad = nil, true
 		return nil
 	}
@@ -164,8 +166,8 @@ func (r *body) texts() []string {
 	return out
 }
 
-// end says whether everything added up and nothing is left over.
-func (r *body) end() error {
+// checkEnd returns ErrMalformed if a field was invalid or bytes are left.
+func (r *bodyReader) checkEnd() error {
 	if r.bad || len(r.b) != 0 {
 		return ErrMalformed
 	}

@@ -6,36 +6,36 @@ import (
 	"unicode/utf8"
 )
 
-// Ready is a worker's first word: that it can take a script, and which version of the worker it is.
+// Ready returns the frame by which a worker reports that it is ready, with its version.
 func Ready(version string) []byte {
 	b := newFrame(KindReady, 0)
-	b.rest([]byte(version))
+	b.raw([]byte(version))
 	return b.bytes()
 }
 
-// Stop tells a worker that its time is over.
+// Stop returns the frame by which the host reports that the time limit is exceeded.
 func Stop() []byte { return newFrame(KindStop, 0).bytes() }
 
-// Abort tells a worker that its run ends because of a call.
+// Abort returns the frame by which the host ends a run because of a host call.
 func Abort(call uint32) []byte { return newFrame(KindAbort, call).bytes() }
 
-// Start is everything a worker learns about its run.
+// Start is the message that starts a run.
 type Start struct {
-	Name      string // the script's
+	Name      string // name of the script
 	Language  string
 	Source    string
-	Functions []string // names the script can call, by their index
-	Input     []byte   // JSON for the global input; empty means there is none
-	Now       int64    // what the clock says, in milliseconds
-	Seed      int64    // where chance begins
-	Memory    int64
+	Functions []string // names of the host functions; a call refers to them by index
+	Input     []byte   // JSON of the global input; empty means none
+	Now       int64    // current time that the script sees, in milliseconds since 1970
+	Seed      int64    // seed of Math.random
+	Memory    int64    // limits, see js.Limits
 	Stack     int64
 	Time      time.Duration
 	Output    int64
 	Calls     int64
 }
 
-// Encode makes the frame.
+// Encode returns the frame of s.
 func (s *Start) Encode() []byte {
 	b := newFrame(KindStart, 0)
 	b.text(s.Name)
@@ -49,22 +49,22 @@ func (s *Start) Encode() []byte {
 	return b.bytes()
 }
 
-// DecodeStart reads one.
+// DecodeStart decodes a Start frame.
 func DecodeStart(f Frame) (Start, error) {
-	r := body{b: f.Body}
+	r := bodyReader{b: f.Body}
 	s := Start{Name: r.text(), Language: r.text(), Source: r.text(), Functions: r.texts(), Input: r.block()}
 	s.Now, s.Seed, s.Memory, s.Stack = r.number(), r.number(), r.number(), r.number()
 	s.Time, s.Output, s.Calls = time.Duration(r.number()), r.number(), r.number()
-	return s, r.end()
+	return s, r.checkEnd()
 }
 
-// Argument is a value on its way between the processes: JSON, nothing (undefined), or a function by its handle.
+// Argument is an argument of a call: JSON, a function, or undefined if both fields are empty.
 type Argument struct {
 	JSON     []byte
-	Function uint32 // 0 means it is none
+	Function uint32 // handle of the function; 0 means none
 }
 
-func encodeArguments(b *builder, args []Argument) {
+func encodeArguments(b *frameBuilder, args []Argument) {
 	b.number(int64(len(args)))
 	for _, a := range args {
 		b.number(int64(a.Function))
@@ -74,8 +74,8 @@ func encodeArguments(b *builder, args []Argument) {
 	}
 }
 
-// arguments reads what encodeArguments wrote, and sees to it that what should be JSON is.
-func (r *body) arguments() []Argument {
+// arguments decodes arguments and checks that each is a handle or valid JSON.
+func (r *bodyReader) arguments() []Argument {
 	n := r.number()
 	if n < 0 || n > MaxArgs {
 		r.b, r.bad = nil, true
@@ -88,15 +88,15 @@ func (r *body) arguments() []Argument {
 			r.b, r.bad = nil, true
 			return nil
 		} else if a.Function = uint32(h); h == 0 {
-			a.JSON = r.json(r.block())
+			a.JSON = r.checkJSON(r.block())
 		}
 		out = append(out, a)
 	}
 	return out
 }
 
-// json passes text on if it is JSON, or nothing.
-func (r *body) json(text []byte) []byte {
+// checkJSON returns text if it is empty or valid JSON of an allowed size. Otherwise it sets bad and returns nil.
+func (r *bodyReader) checkJSON(text []byte) []byte {
 	if len(text) > 0 && (len(text) > MaxBody || !json.Valid(text) || !utf8.Valid(text)) {
 		r.b, r.bad = nil, true
 		return nil
@@ -104,13 +104,13 @@ func (r *body) json(text []byte) []byte {
 	return text
 }
 
-// Call is a call of the host by the script.
+// Call is the message by which a script calls a host function.
 type Call struct {
 	Function int64 // index in Start.Functions
 	Args     []Argument
 }
 
-// Encode makes the frame.
+// Encode returns the frame of c.
 func (c *Call) Encode(id uint32) []byte {
 	b := newFrame(KindCall, id)
 	b.number(c.Function)
@@ -118,22 +118,22 @@ func (c *Call) Encode(id uint32) []byte {
 	return b.bytes()
 }
 
-// DecodeCall reads one.
+// DecodeCall decodes a Call frame.
 func DecodeCall(f Frame) (Call, error) {
-	r := body{b: f.Body}
+	r := bodyReader{b: f.Body}
 	c := Call{Function: r.number(), Args: r.arguments()}
-	return c, r.end()
+	return c, r.checkEnd()
 }
 
-// Invoke is a call of the script by the host.
+// Invoke is the message by which the host calls a function of the script.
 type Invoke struct {
-	Function uint32
-	// what it comes to is what the host call comes to that the function was given to: no answer to that follows
+	Function uint32 // handle of the function
+	// the function's result becomes the result of the host call that received it; no Resolve or Reject follows
 	Last bool
 	Args []Argument
 }
 
-// Encode makes the frame.
+// Encode returns the frame of m.
 func (m *Invoke) Encode(id uint32) []byte {
 	b := newFrame(KindInvoke, id)
 	b.number(int64(m.Function))
@@ -146,20 +146,21 @@ func (m *Invoke) Encode(id uint32) []byte {
 	return b.bytes()
 }
 
-// DecodeInvoke reads one.
+// DecodeInvoke decodes an Invoke frame.
 func DecodeInvoke(f Frame) (Invoke, error) {
-	r := body{b: f.Body}
+	r := bodyReader{b: f.Body}
 	m := Invoke{Function: uint32(r.number()), Last: r.number() == 1, Args: r.arguments()}
-	return m, r.end()
+	return m, r.checkEnd()
 }
 
-// Reject is a host's error: either words, or what an invocation threw, to be thrown on unchanged.
+// Reject is the error of a host call. It is either a new error with a message, or the value that an invocation threw,
+// which the script receives unchanged.
 type Reject struct {
-	Invocation          uint32 // 0 means words
+	Invocation          uint32 // id of the invocation that threw; 0 means a new error
 	Message, Code, Hint string
 }
 
-// Encode makes the frame.
+// Encode returns the frame of m.
 func (m *Reject) Encode(id uint32) []byte {
 	b := newFrame(KindReject, id)
 	b.number(int64(m.Invocation))
@@ -169,14 +170,14 @@ func (m *Reject) Encode(id uint32) []byte {
 	return b.bytes()
 }
 
-// DecodeReject reads one.
+// DecodeReject decodes a Reject frame.
 func DecodeReject(f Frame) (Reject, error) {
-	r := body{b: f.Body}
+	r := bodyReader{b: f.Body}
 	m := Reject{Invocation: uint32(r.number()), Message: r.text(), Code: r.text(), Hint: r.text()}
-	return m, r.end()
+	return m, r.checkEnd()
 }
 
-// Failure says how a script failed, as far as its worker can tell. Package js says what each means.
+// Failure is the way in which a script failed, as its worker reports it. Kind of package js describes the values.
 type Failure string
 
 // The failures.
@@ -191,26 +192,32 @@ const (
 	Output    Failure = "OUTPUT"
 )
 
-// Fault is something thrown, taken apart.
+// Messages of faults that both the worker and the host report.
+const (
+	TimeoutMessage = "time limit exceeded"
+	OutputMessage  = "output limit exceeded"
+)
+
+// Fault describes a thrown value or another failure of a script.
 type Fault struct {
 	Failure Failure
 	Name    string
 	Message string
 	Stack   []Place // innermost first
-	Call    uint32  // the host call whose error it is, or Refused; 0 means the script's own
+	Call    uint32  // host call that returned the error, or Refused; 0 means an error of the script itself
 }
 
-// Refused stands for every call that the worker did not make, because it or its arguments are beyond bounds.
+// Refused is the Call of a Fault for host calls that the worker did not send, because a limit was exceeded.
 const Refused = 1<<32 - 1
 
-// Place is one line of a stack, in the script as written.
+// Place is one line of a stack trace, as a position in the script as written.
 type Place struct {
 	Function string // empty at the top level
-	Line     int    // both count from 1
-	Column   int
+	Line     int    // counted from 1
+	Column   int    // counted from 1
 }
 
-// Encode makes a frame of kind Failed or Threw.
+// Encode returns the frame of t, of kind Failed or Threw.
 func (t *Fault) Encode(k Kind, id uint32) []byte {
 	b := newFrame(k, id)
 	b.text(string(t.Failure))
@@ -226,9 +233,9 @@ func (t *Fault) Encode(k Kind, id uint32) []byte {
 	return b.bytes()
 }
 
-// DecodeFault reads one.
+// DecodeFault decodes a Failed or Threw frame.
 func DecodeFault(f Frame) (Fault, error) {
-	r := body{b: f.Body}
+	r := bodyReader{b: f.Body}
 	t := Fault{Failure: Failure(r.text()), Name: r.text(), Message: r.text(), Stack: r.places()}
 	t.Call = uint32(r.number())
 	switch t.Failure {
@@ -236,10 +243,10 @@ func DecodeFault(f Frame) (Fault, error) {
 	default:
 		r.bad = true
 	}
-	return t, r.end()
+	return t, r.checkEnd()
 }
 
-func (r *body) places() []Place {
+func (r *bodyReader) places() []Place {
 	n := r.number()
 	if n < 0 || n > MaxPlaces {
 		r.b, r.bad = nil, true
@@ -252,26 +259,26 @@ func (r *body) places() []Place {
 	return out
 }
 
-// JSON makes a frame whose body is nothing but JSON, or empty for undefined.
+// JSON returns a frame whose body is JSON, or empty for undefined.
 func JSON(k Kind, id uint32, text []byte) []byte {
 	b := newFrame(k, id)
-	b.rest(text)
+	b.raw(text)
 	return b.bytes()
 }
 
-// DecodeJSON reads one, and sees to it that it is JSON.
+// DecodeJSON decodes a frame whose body is JSON. It returns ErrMalformed if the body is invalid.
 func DecodeJSON(f Frame) (json.RawMessage, error) {
-	r := body{}
-	text := r.json(f.Body)
-	return text, r.end()
+	r := bodyReader{}
+	text := r.checkJSON(f.Body)
+	return text, r.checkEnd()
 }
 
-// Levels of the console, by their number in a log frame's id.
+// Levels are the console's log levels. The id of a log frame is an index of Levels.
 var Levels = []string{"debug", "log", "info", "warn", "error"}
 
-// Log makes the frame of a line on the console.
+// Log returns the frame of a line of console output.
 func Log(level uint32, text []byte) []byte {
 	b := newFrame(KindLog, level)
-	b.rest(text)
+	b.raw(text)
 	return b.bytes()
 }

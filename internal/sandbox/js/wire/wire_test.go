@@ -25,7 +25,7 @@ func same[T any](t *testing.T, got T, err error, want T) {
 	}
 }
 
-func TestMessagesSurviveTheWire(t *testing.T) {
+func TestMessagesRoundTrip(t *testing.T) {
 	s := Start{Name: "a.ts", Language: "ts", Source: "1", Functions: []string{"A.b", "c"}, Input: []byte(`{}`), Now: -5,
 		Seed: 1 << 62, Memory: 1, Stack: 2,
 		Time: 3 * time.Hour, Output: 4, Calls: 5}
@@ -50,7 +50,7 @@ func TestMessagesSurviveTheWire(t *testing.T) {
 	}
 }
 
-func TestFramesThatDoNotAddUp(t *testing.T) {
+func TestReadFrameRejectsInvalidFrames(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"too short": {1, 0, 0, 0, 1, 0, 0, 0, 0}, "too long": {1, 0, 0, 1, 1, 0, 0, 0, 0},
 		"no kind": {5, 0, 0, 0, 0, 0, 0, 0, 0}, "unknown kind": {5, 0, 0, 0, 200, 0, 0, 0, 0},
@@ -68,14 +68,14 @@ func TestFramesThatDoNotAddUp(t *testing.T) {
 	if _, err := ReadFrame(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
 		t.Errorf("nothing: %v", err)
 	}
-	// A length that promises much costs nothing until the bytes arrive.
+	// ReadFrame allocates as bytes arrive, so a large length alone costs nothing.
 	promise := []byte{0, 0, 0, 1, byte(KindDone), 0, 0, 0, 0}
 	if n := testing.AllocsPerRun(10, func() { _, _ = ReadFrame(bytes.NewReader(promise)) }); n > 20 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-// FuzzFrame decodes whatever arrives as every message there is. What decodes must survive another trip.
+// FuzzFrame decodes random bytes as each kind of message. A message that decodes must survive a round trip.
 func FuzzFrame(f *testing.F) {
 	f.Add((&Start{Name: "a", Functions: []string{"b"}}).Encode())
 	f.Add((&Call{Function: 1, Args: []Argument{{JSON: []byte(`{"a":[1]}`)}, {Function: 2}}}).Encode(1))

@@ -1,6 +1,5 @@
-// Command worker runs one script for a host that started it. It is the same worker that every program with
-// host.ServeWorker in its main can be, without the rest of that program: a quarter of the memory and of the time to
-// start. make build puts it into the reeve binary.
+// Command worker runs one script for the host process that started it. A program that calls host.ServeWorker can do
+// the same, but this program needs less memory and starts faster. make build embeds it in the reeve binary.
 package main
 
 import (

@@ -1,13 +1,13 @@
-// Command freeze turns CPython for WASI into the interpreter that Reeve carries along:
+// Command freeze turns CPython for WASI into the interpreter that is embedded in Reeve:
 //
 //	freeze python.wasm python.gz
 //
-// It writes python.sha256 too, the checksum of what is packed.
+// It also writes python.sha256, the checksum of the uncompressed content.
 //
-// CPython takes a sixth of a second to start and to import what code may import, and it can import much more. So it is
-// started here, once: prepare.py readies it, and then the machine is stopped in the middle of a call and its memory is
-// written into a new module. That one begins ready, and is entered by the function run. The same input gives the same
-// output, bit by bit.
+// CPython needs a sixth of a second to start and import the modules that code may use, and it could import many more.
+// So freeze starts it once. It runs prepare.py, stops the machine in the middle of a call, and stores its memory with a
+// modified module. A machine of that module is ready at once, and its function run executes code. The same input gives
+// the same output, bit for bit.
 package main
 
 import (
@@ -69,79 +69,81 @@ func run(from, to string) error {
 	if err := os.WriteFile(to+".part", packed.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return os.Rename(to+".part", to) // last: that it is there means that all is
+	return os.Rename(to+".part", to) // last, so that make sees the file only if everything is written
 }
 
-// image is a machine at rest.
+// image is the state of a stopped machine.
 type image struct {
 	memory  []byte
-	stack   int32  // where the stack of the interpreter's C code ends
-	entry   uint32 // the Python function to enter by
-	process uint32 // the function that calls Python functions, by its place in the table
+	stack   int32  // stack pointer of the interpreter's C code
+	entry   uint32 // address of the Python function run
+	process uint32 // table index of the C function that calls Python functions
 }
 
-// Where CPython 3.12 keeps, in a function object on a 32 bit machine, the place of the function that calls it: behind
-// the object's head and fourteen pointers.
+// vectorcall is the offset, in a function object of CPython 3.12 on a 32-bit machine, of the pointer to the C function
+// that calls it. It follows the object's header and fourteen pointers.
 const vectorcall = 8 + 14*4
 
-// memoryLimit is for the interpreter while it is readied.
+// memoryLimit is the memory limit of the interpreter while prepare.py runs.
 const memoryLimit = 48 << 20
 
-// freeze starts an interpreter, readies it, and gives it as the memory that it then had and a module that goes on from
-// there.
+// freeze starts an interpreter and runs prepare.py in it. It returns the memory after that, and a module that continues
+// from there.
 func freeze(program []byte) (memory, frozen []byte, err error) {
-	m, err := parse(program)
+	m, err := parseModule(program)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := m.export(stackName, kindGlobal, 0); err != nil {
+	if err := m.addExport(stackName, kindGlobal, 0); err != nil {
 		return nil, nil, err
 	}
-	at, err := start(m.bytes())
+	at, err := captureImage(m.encode())
 	if err != nil {
 		return nil, nil, err
 	}
-	target, err := m.element(uint64(at.process))
+	target, err := m.findElement(uint64(at.process))
 	if err != nil {
 		return nil, nil, err
 	}
-	if m, err = m.restart(len(at.memory), at.stack); err != nil {
+	if m, err = m.setInitialState(len(at.memory), at.stack); err != nil {
 		return nil, nil, err
 	}
-	entry, err := m.caller(target, int32(at.entry), 0, 0, 0) // of no positional arguments and no others
+	entry, err := m.addCaller(target, int32(at.entry), 0, 0, 0) // without arguments
 	if err != nil {
 		return nil, nil, err
 	}
-	err = errors.Join(m.set(sectionExport, []byte{0}), m.export(guest.Entry, kindFunction, entry),
-		m.export("memory", kindMemory, 0))
-	return at.memory, m.bytes(), err
+	err = errors.Join(m.set(sectionExport, []byte{0}), m.addExport(guest.Entry, kindFunction, entry),
+		m.addExport("memory", kindMemory, 0))
+	return at.memory, m.encode(), err
 }
 
 const stackName = "stack"
 
-// errTaken stops the machine when its image has been taken.
-var errTaken = errors.New("the image has been taken")
+// errCaptured stops the machine once its image has been captured.
+var errCaptured = errors.New("the image has been captured")
 
-// launch gives the code of prepare.py a name, by which prepare.py leaves itself out of tracebacks, and built-in
-// functions of its own, so that it goes on working when code changes those that all others share.
-const launch = "import builtins, sys; exec(compile(sys.stdin.read(), '<host>', 'exec'), {'__builtins__': " +
+// bootstrap is the Python code that executes prepare.py. It names the file <host>, by which prepare.py removes its own
+// frames from tracebacks. It gives prepare.py a copy of the built-in functions, so that code that changes the shared
+// ones cannot affect it.
+const bootstrap = "import builtins, sys; exec(compile(sys.stdin.read(), '<host>', 'exec'), {'__builtins__': " +
 	"dict(vars(builtins))})"
 
-// start runs an interpreter until it is ready.
-func start(program []byte) (at image, err error) {
+// captureImage runs an interpreter until prepare.py reads the clock at its end, and returns the state of the machine.
+func captureImage(program []byte) (at image, err error) {
 	ctx := context.Background()
 	engine, err := guest.NewEngine(ctx, program, nil, "")
 	if err != nil {
 		return at, err
 	}
-	var said [3]bytes.Buffer
-	s := &guest.System{Args: []string{"python", "-I", "-S", "-B", "-X", "utf8", "-c", launch}, Input: []byte(prepare),
-		Write: func(fd int, p []byte) { said[fd].Write(p) }}
+	var written [3]bytes.Buffer // by descriptor
+	s := &guest.System{Args: []string{"python", "-I", "-S", "-B", "-X", "utf8", "-c", bootstrap},
+		Input: []byte(prepare),
+		Write: func(fd int, p []byte) { written[fd].Write(p) }}
 	s.Clock = func(m api.Module) {
-		if said[guest.Host].Len() == 0 {
-			return // the interpreter's own start
+		if written[guest.Host].Len() == 0 {
+			return // called during the interpreter's own start
 		}
-		id, e := strconv.ParseUint(said[guest.Host].String(), 10, 32)
+		id, e := strconv.ParseUint(written[guest.Host].String(), 10, 32)
 		if err = e; err == nil {
 			all, _ := m.Memory().Read(0, m.Memory().Size())
 			process, ok := m.Memory().ReadUint32Le(uint32(id) + vectorcall)
@@ -151,11 +153,11 @@ func start(program []byte) (at image, err error) {
 			at = image{memory: bytes.Clone(all), stack: int32(m.ExportedGlobal(stackName).Get()), entry: uint32(id),
 				process: process}
 		}
-		panic(errTaken)
+		panic(errCaptured)
 	}
-	ended := engine.Call(ctx, s, memoryLimit, "_start")
+	callErr := engine.Call(ctx, s, memoryLimit, "_start")
 	if at.memory == nil && err == nil {
-		err = fmt.Errorf("the interpreter ended before it was ready: %w\n%s", ended, said[guest.Stderr].String())
+		err = fmt.Errorf("the interpreter ended before it was ready: %w\n%s", callErr, written[guest.Stderr].String())
 	}
 	return at, err
 }

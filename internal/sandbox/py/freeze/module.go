@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Sections of a WebAssembly module, by their numbers.
+// Numbers of the sections of a WebAssembly module.
 const (
 	sectionCustom   = 0
 	sectionType     = 1
@@ -37,25 +37,25 @@ const (
 
 var header = []byte("\x00asm\x01\x00\x00\x00")
 
-var errModule = errors.New("not a WebAssembly module of the kind expected")
+var errModule = errors.New("unexpected WebAssembly module")
 
-// section is a part of a module.
+// section is one section of a module.
 type section struct {
 	id   byte
 	body []byte
 }
 
-// module is a program, in its sections.
+// module is a WebAssembly module.
 type module []section
 
-// parse takes a module apart, and leaves out custom sections, which only debuggers read.
-func parse(b []byte) (m module, err error) {
+// parseModule splits a module into its sections, without the custom ones, which only debuggers read.
+func parseModule(b []byte) (m module, err error) {
 	b, ok := bytes.CutPrefix(b, header)
 	if !ok {
 		return nil, errModule
 	}
 	for r := (reader{b: b}); len(r.b) > 0; {
-		s := section{id: r.byte(), body: r.take(int(r.number()))}
+		s := section{id: r.byte(), body: r.bytes(int(r.number()))}
 		if r.bad {
 			return nil, errModule
 		}
@@ -66,16 +66,16 @@ func parse(b []byte) (m module, err error) {
 	return m, nil
 }
 
-// bytes puts a module together.
-func (m module) bytes() []byte {
+// encode returns the module in binary form.
+func (m module) encode() []byte {
 	out := slices.Clone(header)
 	for _, s := range m {
-		out = append(number(append(out, s.id), uint64(len(s.body))), s.body...)
+		out = append(appendUnsigned(append(out, s.id), uint64(len(s.body))), s.body...)
 	}
 	return out
 }
 
-// get is a section's content; nil if there is none.
+// get returns the content of a section, or nil if there is none.
 func (m module) get(id byte) []byte {
 	for _, s := range m {
 		if s.id == id {
@@ -85,7 +85,7 @@ func (m module) get(id byte) []byte {
 	return nil
 }
 
-// set replaces a section.
+// set replaces the content of a section.
 func (m module) set(id byte, body []byte) error {
 	for i := range m {
 		if m[i].id == id {
@@ -96,31 +96,33 @@ func (m module) set(id byte, body []byte) error {
 	return fmt.Errorf("%w: section %d is missing", errModule, id)
 }
 
-// add appends an entry to a section that is a list.
-func (m module) add(id byte, entry []byte) (index uint64, err error) {
+// addEntry appends an entry to a section that is a list, and returns its index.
+func (m module) addEntry(id byte, entry []byte) (index uint64, err error) {
 	r := reader{b: m.get(id)}
 	n := r.number()
 	if r.bad {
 		return 0, fmt.Errorf("%w: section %d", errModule, id)
 	}
-	return n, m.set(id, append(append(number(nil, n+1), r.b...), entry...))
+	return n, m.set(id, append(append(appendUnsigned(nil, n+1), r.b...), entry...))
 }
 
-// export gives something a name.
-func (m module) export(name string, kind byte, index uint64) error {
-	_, err := m.add(sectionExport, number(append(append(number(nil, uint64(len(name))), name...), kind), index))
+// addExport exports a function, memory or global variable under a name.
+func (m module) addExport(name string, kind byte, index uint64) error {
+	_, err := m.addEntry(sectionExport, appendUnsigned(append(append(appendUnsigned(nil, uint64(len(name))), name...),
+		kind), index))
 	return err
 }
 
-// imports counts the functions that come from outside, which have the first numbers. The modules at hand import nothing
-// else.
-func (m module) imports() uint64 {
+// countImports returns the number of imported functions, which have the first indexes. The interpreter imports only
+// functions.
+func (m module) countImports() uint64 {
 	r := reader{b: m.get(sectionImport)}
 	return r.number()
 }
 
-// element is the function at a place of the table. The modules at hand have one segment of plain function numbers.
-func (m module) element(at uint64) (function uint64, err error) {
+// findElement returns the index of the function at a position of the table. The interpreter's table has one segment of
+// plain function indexes.
+func (m module) findElement(at uint64) (function uint64, err error) {
 	r := reader{b: m.get(sectionElement)}
 	segments, flags := r.number(), r.number()
 	op, first, end := r.byte(), r.number(), r.byte()
@@ -137,29 +139,29 @@ func (m module) element(at uint64) (function uint64, err error) {
 	return function, nil
 }
 
-// caller adds a function without arguments or results that calls another one with these arguments and forgets what it
-// gives.
-func (m module) caller(function uint64, args ...int32) (index uint64, err error) {
-	kind, err := m.add(sectionType, []byte{typeFunc, 0, 0})
+// addCaller adds a function without parameters that calls another one with args and discards its result. It returns the
+// index of the new function.
+func (m module) addCaller(function uint64, args ...int32) (index uint64, err error) {
+	kind, err := m.addEntry(sectionType, []byte{typeFunc, 0, 0})
 	if err != nil {
 		return 0, err
 	}
-	defined, err := m.add(sectionFunction, number(nil, kind))
+	defined, err := m.addEntry(sectionFunction, appendUnsigned(nil, kind))
 	if err != nil {
 		return 0, err
 	}
 	body := []byte{0} // no local variables
 	for _, a := range args {
-		body = signed(append(body, opI32Const), a)
+		body = appendSigned(append(body, opI32Const), a)
 	}
-	body = append(number(append(body, opCall), function), opDrop, opEnd)
-	_, err = m.add(sectionCode, append(number(nil, uint64(len(body))), body...))
-	return m.imports() + defined, err
+	body = append(appendUnsigned(append(body, opCall), function), opDrop, opEnd)
+	_, err = m.addEntry(sectionCode, append(appendUnsigned(nil, uint64(len(body))), body...))
+	return m.countImports() + defined, err
 }
 
-// restart makes a module begin where a machine stands: with memory of this size, which is filled by others, and this
-// number in the global variable that is its only one.
-func (m module) restart(memory int, stack int32) (module, error) {
+// setInitialState returns a module whose machines start with memory of this size and with stack in the only global
+// variable. The content of the memory is not part of the module.
+func (m module) setInitialState(memory int, stack int32) (module, error) {
 	r := reader{b: m.get(sectionMemory)}
 	if n, flags := r.number(), r.number(); r.bad || n != 1 || flags != 0 {
 		return nil, fmt.Errorf("%w: memory", errModule)
@@ -169,17 +171,17 @@ func (m module) restart(memory int, stack int32) (module, error) {
 		return nil, fmt.Errorf("%w: global variables", errModule)
 	}
 	m = slices.DeleteFunc(m, func(s section) bool { return s.id == sectionData })
-	return m, errors.Join(m.set(sectionMemory, number([]byte{1, 0}, uint64(memory>>16))),
-		m.set(sectionGlobal, append(signed([]byte{1, typeI32, 1, opI32Const}, stack), opEnd)))
+	return m, errors.Join(m.set(sectionMemory, appendUnsigned([]byte{1, 0}, uint64(memory>>16))),
+		m.set(sectionGlobal, append(appendSigned([]byte{1, typeI32, 1, opI32Const}, stack), opEnd)))
 }
 
-// reader takes bytes apart. After the first thing that does not add up, bad is set and everything is zero.
+// reader decodes a section. After the first invalid value, bad is true and all further values are zero.
 type reader struct {
 	b   []byte
 	bad bool
 }
 
-func (r *reader) take(n int) []byte {
+func (r *reader) bytes(n int) []byte {
 	if n < 0 || n > len(r.b) {
 		r.b, r.bad = nil, true
 		return nil
@@ -190,7 +192,7 @@ func (r *reader) take(n int) []byte {
 }
 
 func (r *reader) byte() byte {
-	if p := r.take(1); p != nil {
+	if p := r.bytes(1); p != nil {
 		return p[0]
 	}
 	return 0
@@ -206,11 +208,11 @@ func (r *reader) number() uint64 {
 	return n
 }
 
-// number appends a number as WebAssembly writes those without a sign.
-func number(b []byte, n uint64) []byte { return binary.AppendUvarint(b, n) }
+// appendUnsigned appends a number in unsigned LEB128 encoding.
+func appendUnsigned(b []byte, n uint64) []byte { return binary.AppendUvarint(b, n) }
 
-// signed appends a number as WebAssembly writes those with one.
-func signed(b []byte, n int32) []byte {
+// appendSigned appends a number in signed LEB128 encoding.
+func appendSigned(b []byte, n int32) []byte {
 	for {
 		c := byte(n & 0x7f)
 		n >>= 7

@@ -1,7 +1,7 @@
-# Runs once, when the interpreter is frozen, and readies it for code that nobody vouches for. What stands here is courtesy: it gives
-# clear errors early. What holds is the machine around the interpreter, which has no files, no network, no processes and no clock.
+# This file runs once, when the interpreter is frozen, and prepares the interpreter for untrusted code. Its restrictions only give clear
+# errors early. Security depends on the WebAssembly machine, which has no files, network, processes or clock.
 #
-# Everything is inside a function, so that nothing of it is a global of anybody's. CPython calls it from a file named <host>.
+# Everything is inside a function, so that no code sees its names as globals. The file is compiled under the name <host>.
 def prepare():
     import builtins, codecs, gc, io, json, json.decoder, json.encoder, json.scanner, linecache, os, posix, re, sys, time, traceback, types, typing, unicodedata, warnings
     import _imp, _io, _thread
@@ -11,13 +11,13 @@ def prepare():
               "mac-roman", "koi8-r", "unicode-escape", "raw-unicode-escape", "punycode", "rot13")
     NAME, HOST = "<python>", "<host>"
 
-    # What the library would import when it is first needed has to be there now.
+    # Load everything that the library would import lazily.
     for codec in CODECS:
         codecs.lookup(codec)
     exec("'\\N{BULLET}'")
     typing._lazy_load_getattr_static()
 
-    # Modules as code sees them: all that they define, without the modules that they use themselves.
+    # The public modules as code sees them: all their definitions, without the modules that they import.
     module = types.ModuleType
     facades = {}
     for name in PUBLIC:
@@ -29,7 +29,7 @@ def prepare():
         if dot:
             setattr(facades[package], tail, facades[name])
 
-    # The library's own modules import what is loaded, and only that. They are told by their globals.
+    # The library's own modules may import every loaded module. They are recognized by their globals.
     private = {name: m for name, m in sys.modules.items() if name not in ("_imp", "_io", "_thread", "gc", "io", "marshal", "os", "os.path", "posix", "posixpath", "sys", "time")}
     inside = {id(vars(m)) for m in private.values()}
 
@@ -42,24 +42,24 @@ def prepare():
             parents = package.split(".")
             name = ".".join(parents[:len(parents) - level + 1] + ([name] if name else []))
         if name not in table:
-            raise ModuleNotFoundError("'%s' cannot be imported here; json, re and typing can" % (name,), name=str(name))
+            raise ModuleNotFoundError("'%s' cannot be imported here; import only json, re and typing" % (name,), name=str(name))
         return table[name if fromlist else name.partition(".")[0]]
 
     def refuse(*args, **kwargs):
-        raise PermissionError("there are no files here, no network and no processes")
+        raise PermissionError("files, network and processes are not available here")
 
     def leave(code=None):
         raise SystemExit(code)
 
-    # Nothing that the interpreter announces happens, but for this. A hook cannot be taken out again.
+    # The audit hook refuses all events except these. A hook cannot be removed.
     fine = frozenset(("builtins.id", "builtins.input", "builtins.input/result", "code.__new__", "compile", "exec", "function.__new__", "object.__delattr__", "object.__getattr__",
                       "object.__setattr__", "sys._getframe", "sys._getframemodulename", "sys.excepthook", "sys.unraisablehook"))
 
     def hook(event, args):
         if event not in fine:
-            raise PermissionError("%s is not possible here" % event)
+            raise PermissionError("%s is not allowed here" % event)
 
-    # What the run needs, out of the modules before they are emptied.
+    # Functions that run needs, read before their modules are emptied.
     read, write, clock, collect, freeze = posix.read, posix.write, time.time, gc.collect, gc.freeze
     quote, frames, clear = json.encoder.c_encode_basestring_ascii, traceback.TracebackException.from_exception, traceback.clear_frames
     cache, purge, modules = linecache.cache, re.purge, sys.modules
@@ -85,8 +85,8 @@ def prepare():
         return line
 
     def trim(e):
-        """trim takes our own frames out of the tracebacks of an exception and of those that led to it."""
-        for _ in range(100):  # they may go in circles
+        """trim removes the frames of this file from the tracebacks of an exception and of its causes."""
+        for _ in range(100):  # the chain of causes may be cyclic
             if e is None:
                 break
             tb = e.__traceback__
@@ -103,11 +103,11 @@ def prepare():
         try:
             return "" + str(e)[:2000]
         except BaseException:
-            return "an exception that cannot be shown"
+            return "the exception cannot be converted to text"
 
-    def tell(e, globals):
-        """tell says on stderr how the code failed, and gives it as JSON."""
-        if isinstance(e, MemoryError):  # there is nothing left to say it with, unless the code's things go
+    def report(e, globals):
+        """report writes the traceback of an exception to stderr, and returns the exception as JSON."""
+        if isinstance(e, MemoryError):  # free the code's objects to get memory for the report
             globals.clear()
             clear(e.__traceback__)
         name, message, line = type(e).__name__[:200], short(e), where(e)
@@ -123,7 +123,7 @@ def prepare():
         return '{"exit": 1, "error": {"type": %s, "message": %s, "line": %d}}' % (quote(name), quote(message), line)
 
     def status(e):
-        """status is what SystemExit means, as python itself takes it."""
+        """status returns the exit code of a SystemExit, as python does."""
         if e.code is None:
             return 0
         if isinstance(e.code, int):
@@ -132,7 +132,7 @@ def prepare():
         return 1
 
     def execute(source):
-        """execute runs code, and gives how it ended, as JSON."""
+        """execute runs code, and returns how it ended as JSON."""
         main = modules["__main__"] = module("__main__")
         globals = vars(main)
         globals["__builtins__"] = builtins
@@ -145,9 +145,9 @@ def prepare():
             try:
                 end = '{"exit": %d}' % status(e)
             except BaseException as worse:
-                end = tell(worse, globals)
+                end = report(worse, globals)
         except BaseException as e:
-            end = tell(e, globals)
+            end = report(e, globals)
         for s in (out, err):
             try:
                 s.flush()
@@ -156,13 +156,13 @@ def prepare():
         return end
 
     def run():
-        """run is what the frozen interpreter is entered by: code comes from 0, output goes to 1 and 2, how it ended back to 0."""
+        """run is the entry point of the frozen interpreter. It reads code from file 0 and writes how it ended to file 0."""
         parts = []
         while part := read(0, 65536):
             parts.append(part)
         write(0, execute(b"".join(parts)).encode())
 
-    # A rehearsal, so that what is done lazily is done: with errors of several kinds.
+    # Run some code, with errors of several kinds, so that the interpreter does its lazy initialization now.
     for source in (b"import json, re, typing\nprint(json.dumps(json.loads('[1, {\"a\": null}]'), indent=1), re.findall(r'(\\w+)', 'a b'), typing.Optional[int])",
                    b"def f(n):\n    return 1 / n\ntry:\n    f(0)\nexcept ZeroDivisionError:\n    {}['\xc3\xa9']", b"def f(:", b"class A:\n    x: int = 1\nprnt(A)", b"'\\d'", b"raise SystemExit('x')"):
         execute(source)
@@ -192,7 +192,7 @@ def prepare():
     collect()
     freeze()
     write(0, b"%d" % id(run))
-    clock()  # the image is taken here
+    clock()  # command freeze captures the image here
 
 
 prepare()

@@ -1,8 +1,10 @@
-// Package guest is the inside of a Python worker: the machine that the frozen interpreter runs on, and the loop that
-// gives it code.
+// Package guest runs inside a Python worker process. It contains the WebAssembly machine that executes the frozen
+// interpreter, and the loop that runs code in it.
 //
-// The machine is WebAssembly. All that it can reach of its surroundings are the functions in system.go: it is given its
-// code, gives back output, and ends. There is no file, no socket, no process, no clock and no chance behind any of
-// them. Each run has a machine of its own, made from the same image: what one run does to its memory is gone before the
-// next begins.
+// [Serve] is the main function of a worker. [Engine] holds the compiled interpreter, [Image] the memory with which each
+// machine starts, and [System] the host functions of one machine.
+//
+// A machine can call only the functions in system.go, which read its code, write its output and end it. None of them
+// gives access to a file, socket, process, clock or source of random numbers. Each run has a machine of its own that
+// starts from the same image, so a run cannot affect the next one.
 package guest

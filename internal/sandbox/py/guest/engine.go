@@ -8,18 +8,19 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// Entry is the name of the function by which a frozen interpreter is entered.
+// Entry is the name of the exported function that runs code in a frozen interpreter.
 const Entry = "run"
 
-// Engine holds an interpreter in machine code, ready to be run any number of times.
+// Engine holds an interpreter in machine code. It can run any number of machines.
 type Engine struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
 	image    *Image
 }
 
-// NewEngine translates an interpreter to machine code, which takes seconds, or takes what an earlier call left in the
-// cache directory. Its machines begin with the image, if there is one.
+// NewEngine compiles an interpreter to machine code, which takes seconds, or loads the machine code that an earlier
+// call stored in the cache directory. An empty cache means that nothing is stored. The engine's machines start with the
+// memory of image, which may be nil.
 func NewEngine(ctx context.Context, module []byte, image *Image, cache string) (*Engine, error) {
 	config := wazero.NewRuntimeConfig()
 	if cache != "" {
@@ -30,7 +31,7 @@ func NewEngine(ctx context.Context, module []byte, image *Image, cache string) (
 		config = config.WithCompilationCache(c)
 	}
 	e := &Engine{runtime: wazero.NewRuntimeWithConfig(ctx, config), image: image}
-	if err := provide(ctx, e.runtime); err != nil {
+	if err := provideSystem(ctx, e.runtime); err != nil {
 		return nil, err
 	}
 	var err error
@@ -38,19 +39,19 @@ func NewEngine(ctx context.Context, module []byte, image *Image, cache string) (
 	return e, err
 }
 
-// Call makes a fresh machine with so much memory at the most, and calls one of its functions. Nothing of the machine is
-// left afterwards.
+// Call creates a machine with at most memory bytes, calls one of its functions, and frees the machine.
 func (e *Engine) Call(ctx context.Context, s *System, memory uint64, function string) error {
 	ctx = context.WithValue(ctx, systemKey{}, s)
-	room := experimental.WithMemoryAllocator(ctx,
+	withMemory := experimental.WithMemoryAllocator(ctx,
 		experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
-			return e.image.memory(min(memory, most))
+			return e.image.newMemory(min(memory, most))
 		}))
-	m, err := e.runtime.InstantiateModule(room, e.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	m, err := e.runtime.InstantiateModule(withMemory, e.compiled, config)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = m.Close(ctx) }() // it holds nothing that could fail to be let go
+	defer func() { _ = m.Close(ctx) }() // the machine holds nothing whose closing could fail
 	f := m.ExportedFunction(function)
 	if f == nil {
 		return ErrFile
@@ -59,5 +60,5 @@ func (e *Engine) Call(ctx context.Context, s *System, memory uint64, function st
 	return err
 }
 
-// Close lets go of the machine code.
+// Close frees the machine code.
 func (e *Engine) Close(ctx context.Context) error { return e.runtime.Close(ctx) }

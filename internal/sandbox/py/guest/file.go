@@ -8,16 +8,16 @@ import (
 	"io"
 )
 
-// A frozen interpreter is one file: the memory that its machines begin with, then the module with their code, then how
-// long the first is, in eight bytes. Memory comes first so that it can be mapped.
+// A frozen interpreter is one file. It contains the initial memory of its machines, the WebAssembly module, and the
+// length of the memory in eight bytes. The memory comes first so that it can be mapped.
 
-// ErrFile says that a file is not the frozen interpreter that it should be.
-var ErrFile = errors.New("the file of the interpreter is not what it should be")
+// ErrFile means that a file is not a frozen interpreter, or not the expected one.
+var ErrFile = errors.New("the interpreter's file is invalid")
 
-// page is how memory is counted, and what every system's own pages divide.
+// page is the size of a WebAssembly page. It is a multiple of every system's page size.
 const page = 64 << 10
 
-// WriteFile writes a frozen interpreter.
+// WriteFile writes a frozen interpreter to w.
 func WriteFile(w io.Writer, memory, module []byte) error {
 	for _, p := range [][]byte{memory, module, binary.LittleEndian.AppendUint64(nil, uint64(len(memory)))} {
 		if _, err := w.Write(p); err != nil {
@@ -27,8 +27,9 @@ func WriteFile(w io.Writer, memory, module []byte) error {
 	return nil
 }
 
-// split finds the two parts of a frozen interpreter, if it is the one with this checksum.
-func split(file []byte, sum string) (memory, module []byte, err error) {
+// splitFile returns the memory and the module of a frozen interpreter. It returns ErrFile if the checksum or the format
+// is wrong.
+func splitFile(file []byte, sum string) (memory, module []byte, err error) {
 	if got := sha256.Sum256(file); hex.EncodeToString(got[:]) != sum || len(file) < 8 {
 		return nil, nil, ErrFile
 	}

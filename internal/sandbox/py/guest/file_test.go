@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestOnlyTheRightFileIsOpened writes files that are nearly right.
-func TestOnlyTheRightFileIsOpened(t *testing.T) {
+// TestOpenRejectsInvalidFiles opens files that are almost valid.
+func TestOpenRejectsInvalidFiles(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteFile(&b, make([]byte, 2*page), []byte("module")); err != nil {
 		t.Fatal(err)

@@ -8,10 +8,11 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// Image is what the memory of a frozen interpreter's machines begins with. A nil image is empty.
+// Image is the initial memory of a frozen interpreter's machines. A nil image is empty.
 type Image struct{ bytes []byte }
 
-// Open opens the frozen interpreter with this checksum: its machines' memory, and its module.
+// Open opens the frozen interpreter at path and returns its image and its module. It returns ErrFile if the checksum is
+// not sum.
 func Open(path, sum string) (*Image, []byte, error) {
 	all, err := os.ReadFile(path)
 	if err != nil {
@@ -21,24 +22,25 @@ func Open(path, sum string) (*Image, []byte, error) {
 	return &Image{memory}, module, err
 }
 
-type slice []byte
+// heapMemory is a machine's memory on the Go heap.
+type heapMemory []byte
 
-// memory makes memory of up to limit bytes that begins with the image.
-func (i *Image) memory(limit uint64) experimental.LinearMemory {
-	m := make(slice, limit)
+// newMemory returns memory of at most limit bytes that starts with the image.
+func (i *Image) newMemory(limit uint64) experimental.LinearMemory {
+	m := make(heapMemory, limit)
 	if i != nil {
 		copy(m, i.bytes)
 	}
 	return m
 }
 
-// Reallocate gives memory of another size, or nil beyond the limit.
-func (m slice) Reallocate(size uint64) []byte {
+// Reallocate returns the memory with another size, or nil if size exceeds the limit.
+func (m heapMemory) Reallocate(size uint64) []byte {
 	if size > uint64(len(m)) {
 		return nil
 	}
 	return m[:size]
 }
 
-// Free leaves it to the collector.
-func (m slice) Free() {}
+// Free does nothing. The garbage collector frees the memory.
+func (m heapMemory) Free() {}

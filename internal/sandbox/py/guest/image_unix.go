@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Image is what the memory of a frozen interpreter's machines begins with. It is mapped into each, so that a machine
-// costs only what it changes. A nil image is empty.
+// Image is the initial memory of a frozen interpreter's machines. It is mapped copy-on-write into each machine, so a
+// machine uses only the memory that it changes. A nil image is empty.
 type Image struct {
 	file *os.File
 	size int
 }
 
-// Open opens the frozen interpreter with this checksum: its machines' memory, and its module. Both stay mapped for as
-// long as the process lives.
+// Open opens the frozen interpreter at path and returns its image and its module. Both stay mapped until the process
+// ends. Open returns ErrFile if the checksum is not sum.
 func Open(path, sum string) (*Image, []byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -35,21 +35,22 @@ func Open(path, sum string) (*Image, []byte, error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("mmap", err)
 	}
-	memory, module, err := split(all, sum)
+	memory, module, err := splitFile(all, sum)
 	return &Image{file: f, size: len(memory)}, module, err
 }
 
-// mapped is a machine's memory, outside of Go's heap: it is there at once, takes only what is touched, never moves as
-// it grows, and is given back to the system when the run is over.
-type mapped struct{ all []byte }
+// mappedMemory is a machine's memory outside the Go heap. It uses only the pages that the machine touches, does not
+// move when it grows, and is unmapped at the end of the run.
+type mappedMemory struct{ all []byte }
 
-// memory makes memory of up to limit bytes that begins with the image.
-func (i *Image) memory(limit uint64) experimental.LinearMemory {
+// newMemory returns memory of at most limit bytes that starts with the image. If it cannot be mapped, the memory is
+// empty and cannot grow.
+func (i *Image) newMemory(limit uint64) experimental.LinearMemory {
 	all, err := unix.Mmap(-1, 0, int(limit), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return &mapped{}
+		return &mappedMemory{}
 	}
-	m := &mapped{all}
+	m := &mappedMemory{all}
 	if i == nil {
 		return m
 	}
@@ -64,18 +65,18 @@ func (i *Image) memory(limit uint64) experimental.LinearMemory {
 	return m
 }
 
-// Reallocate gives memory of another size, or nil beyond the limit.
-func (m *mapped) Reallocate(size uint64) []byte {
+// Reallocate returns the memory with another size, or nil if size exceeds the limit.
+func (m *mappedMemory) Reallocate(size uint64) []byte {
 	if size > uint64(len(m.all)) {
 		return nil
 	}
 	return m.all[:size:len(m.all)]
 }
 
-// Free gives it back.
-func (m *mapped) Free() {
+// Free unmaps the memory.
+func (m *mappedMemory) Free() {
 	if m.all != nil {
-		_ = unix.Munmap(m.all) // it was mapped, whole, by us
+		_ = unix.Munmap(m.all) // does not fail for a complete mapping
 		m.all = nil
 	}
 }

@@ -26,21 +26,22 @@ import (
 //go:embed *.go
 var files embed.FS
 
-// How a worker ends that does not get as far as saying so.
+// Exit codes of a worker that cannot report an error to its host.
 const (
-	exitUsage = 80 + iota // it was not started by a host
-	exitStart             // the interpreter did not start; standard error says why
-	exitHost              // the host is gone or does not keep to the protocol
-	exitLock              // the process could not be locked down
-	exitLate              // the host should have ended this process long ago
+	exitUsage = 80 + iota // the arguments are invalid
+	exitStart             // the interpreter did not start; standard error has the reason
+	exitHost              // the host is gone or violated the protocol
+	exitLock              // lock.Restrict failed
+	exitLate              // the host did not end this process in time
 )
 
-// lateness is how long after a run's last moment a worker still waits to be killed by its host.
-const lateness = 5 * time.Second
+// killGrace is how long after the time limit of a run a worker waits for its host to kill it, before it exits.
+const killGrace = 5 * time.Second
 
-// Serve is the whole life of a worker process: get ready, lock itself in, and run code until the host has no more. Its
-// arguments are the folder of the frozen interpreter, its checksum, and the most memory that a run will ask for. It
-// writes nothing there.
+// Serve is the main function of a worker process. It loads the interpreter, restricts the process, and runs code until
+// the host ends. Its arguments are the folder of the frozen interpreter, its checksum, and the maximum memory of a run.
+// It does not write to the folder. With the first argument report.Translate, it only compiles the interpreter. Serve
+// does not return.
 func Serve(in io.Reader, out io.Writer, args []string) {
 	lock.WatchHost(func() { os.Exit(exitHost) })
 	if len(args) == 4 && args[0] == report.Translate {
@@ -62,29 +63,29 @@ func Serve(in io.Reader, out io.Writer, args []string) {
 		filepath.Join(args[0], report.CodeName)); err != nil {
 		fail(err)
 	}
-	letGo(args[0])
-	if err := w.rehearse(most); err != nil {
+	closeFolder(args[0])
+	if err := w.warmUp(most); err != nil {
 		fail(err)
 	}
-	// Go cannot stop while the machine computes, so that a collection which began meanwhile would stop everything else,
-	// the eye on the host too. Collections are between runs.
+	// The Go runtime cannot preempt the machine. A garbage collection during a run would block all other goroutines,
+	// including the one that watches the host. So collections happen only between runs.
 	debug.SetGCPercent(-1)
 	debug.FreeOSMemory()
-	// A machine's memory, and what it nests: the deepest stack while it is copied, and what Go wastes.
+	// The machine's memory, the deepest stack while it is copied, and overhead of the Go runtime.
 	if err := lock.Restrict(most + 256<<20); err != nil {
 		os.Exit(exitLock)
 	}
 	w.send(wire.Ready(wire.Version("py", files, ".")))
 	w.flush()
-	for most := allocated() + garbage; ; {
-		w.serve()
+	for most := allocated() + maxGarbage; ; {
+		w.serveRun()
 		if allocated() > most {
 			debug.FreeOSMemory()
 		}
 	}
 }
 
-// translate makes the machine code of an interpreter, says so, and ends.
+// translate compiles an interpreter to machine code in dir, reports that it is ready, and exits.
 func translate(out io.Writer, file, sum, dir string) {
 	_, module, err := Open(file, sum)
 	if err != nil {
@@ -99,17 +100,17 @@ func translate(out io.Writer, file, sum, dir string) {
 	os.Exit(0)
 }
 
-// letGo closes a folder that has no path for this process, but was opened for it.
-func letGo(folder string) {
+// closeFolder closes the interpreter's folder if the process inherited it as an open file.
+func closeFolder(folder string) {
 	if fd, err := strconv.Atoi(strings.TrimPrefix(folder, "/proc/self/fd/")); err == nil {
-		_ = os.NewFile(uintptr(fd), folder).Close() // nothing was written to it
+		_ = os.NewFile(uintptr(fd), folder).Close() // an error does not matter, because nothing was written
 	}
 }
 
-// garbage is how much runs may leave before it is collected: a collection takes longer than most runs.
-const garbage = 24 << 20
+// maxGarbage is the garbage that runs may leave before it is collected. A collection takes longer than most runs.
+const maxGarbage = 24 << 20
 
-// allocated is what Go's heap holds, garbage included.
+// allocated returns the bytes on the Go heap, including garbage.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -117,19 +118,19 @@ func allocated() uint64 {
 }
 
 func fail(err error) {
-	_, _ = os.Stderr.WriteString(err.Error() + "\n") // there is nowhere else to say it
+	_, _ = os.Stderr.WriteString(err.Error() + "\n") // an error of this write cannot be reported anywhere
 	os.Exit(exitStart)
 }
 
-// worker is the process that runs code.
+// worker is the state of a worker process.
 type worker struct {
 	engine *Engine
 	in     *bufio.Reader
 	out    *bufio.Writer
 }
 
-// rehearse runs nothing once, so that the first run finds everything in its place.
-func (w *worker) rehearse(memory uint64) error {
+// warmUp runs empty code once, so that the first run is as fast as later ones.
+func (w *worker) warmUp(memory uint64) error {
 	return w.engine.Call(context.Background(), &System{Write: func(int, []byte) {}}, memory, Entry)
 }
 
@@ -145,8 +146,8 @@ func (w *worker) flush() {
 	}
 }
 
-// serve runs one piece of code.
-func (w *worker) serve() {
+// serveRun receives code from the host, runs it, and sends its output and how it ended.
+func (w *worker) serveRun() {
 	f, err := wire.ReadFrame(w.in)
 	if err != nil || f.Kind != wire.KindStart {
 		os.Exit(exitHost)
@@ -155,17 +156,17 @@ func (w *worker) serve() {
 	if err != nil {
 		os.Exit(exitHost)
 	}
-	w.send(wire.Ready("")) // that it has the code
+	w.send(wire.Ready("")) // reports that the worker has received the code
 	w.flush()
-	late := time.AfterFunc(start.Time+lateness, func() { os.Exit(exitLate) })
+	late := time.AfterFunc(start.Time+killGrace, func() { os.Exit(exitLate) })
 	defer late.Stop()
-	var said [3]int64
-	var last bytes.Buffer
+	var written [3]int64 // by descriptor
+	var ending bytes.Buffer
 	s := &System{Input: []byte(start.Source), Write: func(fd int, p []byte) {
-		left := start.Output - said[fd]
-		said[fd] += int64(len(p))
+		left := start.Output - written[fd]
+		written[fd] += int64(len(p))
 		if fd == Host {
-			last.Write(p[:min(int64(len(p)), max(left, 0))])
+			ending.Write(p[:min(int64(len(p)), max(left, 0))])
 			return
 		}
 		for p = p[:min(int64(len(p)), max(left, 0))]; len(p) > 0; {
@@ -173,10 +174,10 @@ func (w *worker) serve() {
 			w.send(wire.Log(uint32(fd), p[:n]))
 			p = p[n:]
 		}
-		w.flush() // what a run that never ends has said so far is not lost
+		w.flush() // the host must have the output even if it kills the run later
 	}}
-	end := ending(w.engine.Call(context.Background(), s, uint64(start.Memory), Entry), last.Bytes())
-	end.Stdout, end.Stderr = said[Stdout], said[Stderr]
+	end := newEnding(w.engine.Call(context.Background(), s, uint64(start.Memory), Entry), ending.Bytes())
+	end.Stdout, end.Stderr = written[Stdout], written[Stderr]
 	body, err := json.Marshal(end)
 	if err != nil {
 		os.Exit(exitHost)
@@ -184,12 +185,12 @@ func (w *worker) serve() {
 	w.send(wire.JSON(wire.KindDone, 0, body))
 	w.flush()
 	if end.Broken {
-		os.Exit(0) // the machine is gone; let the process go with it
+		os.Exit(0) // a machine that broke down may have left the process in a bad state
 	}
 }
 
-// ending puts together what the interpreter reported and what became of its machine.
-func ending(err error, said []byte) (end report.Ending) {
+// newEnding returns the Ending of a run, given the error of its machine and the JSON that the interpreter reported.
+func newEnding(err error, reported []byte) (end report.Ending) {
 	var exit *sys.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -197,8 +198,8 @@ func ending(err error, said []byte) (end report.Ending) {
 	case err != nil:
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		return report.Ending{Exit: 134, Error: &report.Exception{Type: "SystemError",
-			Message: "the interpreter broke down: " + line}, Broken: true}
-	case json.Unmarshal(said, &end) != nil: // there was not even enough memory to say so
+			Message: "the interpreter crashed: " + line}, Broken: true}
+	case json.Unmarshal(reported, &end) != nil: // there was no memory left to report the error
 		return report.Ending{Exit: 1, Error: &report.Exception{Type: "MemoryError", Message: "out of memory"},
 			Broken: true}
 	}

@@ -8,38 +8,38 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// The files that are open when the interpreter starts. There are no others, and none can be opened.
+// The open files of the interpreter. It cannot open others.
 const (
-	Host   = 0 // code is read from it, and how it ended is written to it
+	Host   = 0 // the interpreter reads its code from it and writes how the code ended
 	Stdout = 1
 	Stderr = 2
 )
 
-// Answers of the system, by their numbers in WASI.
+// Error numbers and other constants of WASI.
 const (
-	success       = 0
-	badFile       = 8
-	fault         = 21
-	invalid       = 28
-	noSeek        = 70
-	notCapable    = 76
-	character     = 2       // the kind of file that all of them are
-	everything    = 1 << 29 // one more than all rights that a file can have
-	timeAtStart   = 1e18
-	clockFineness = 1000
+	success         = 0
+	badFile         = 8
+	fault           = 21
+	invalid         = 28
+	noSeek          = 70
+	notCapable      = 76
+	characterDevice = 2         // file type of all open files
+	allRights       = 1<<29 - 1 // all rights that a file can have
+	fixedTime       = 1e18
+	clockResolution = 1000
 )
 
-// System is what one machine sees of its surroundings.
+// System implements the host functions of one machine.
 type System struct {
 	Args  []string                 // the command line
-	Input []byte                   // what is left to read
-	Write func(fd int, p []byte)   // takes output; p is the machine's own memory
-	Clock func(machine api.Module) // is told when somebody asks for the time; may be nil
+	Input []byte                   // the rest of the input of Host
+	Write func(fd int, p []byte)   // receives output; p is the machine's own memory
+	Clock func(machine api.Module) // called when the machine reads the time; may be nil
 }
 
 type systemKey struct{}
 
-// call is one call of the system.
+// call is one call of a host function.
 type call struct {
 	system *System
 	memory api.Memory
@@ -49,19 +49,19 @@ type call struct {
 
 func (c *call) arg(i int) uint32 { return api.DecodeU32(c.args[i]) }
 
-// put writes a number into the machine's memory.
-func (c *call) put(at, v uint32) bool { return c.memory.WriteUint32Le(at, v) }
+// writeUint32 writes a number to the machine's memory. It returns false if the address is invalid.
+func (c *call) writeUint32(at, v uint32) bool { return c.memory.WriteUint32Le(at, v) }
 
-// answer is success, or a fault if something did not fit into the machine's memory.
-func answer(ok bool) uint32 {
+// resultOf returns success, or fault if an address was not in the machine's memory.
+func resultOf(ok bool) uint32 {
 	if ok {
 		return success
 	}
 	return fault
 }
 
-// always gives one answer.
-func always(n uint32) func(*call) uint32 { return func(*call) uint32 { return n } }
+// alwaysReturn returns a host function with a constant result.
+func alwaysReturn(n uint32) func(*call) uint32 { return func(*call) uint32 { return n } }
 
 const (
 	i32 = api.ValueTypeI32
@@ -70,8 +70,8 @@ const (
 
 type types = []api.ValueType
 
-// functions are all that the machine can call, by their names in WASI preview 1. What is not capable here cannot be
-// reached by any argument.
+// functions are all host functions except proc_exit, by their names in WASI preview 1. A function that returns
+// notCapable does so for all arguments.
 var functions = map[string]struct {
 	params types
 	do     func(*call) uint32
@@ -79,52 +79,52 @@ var functions = map[string]struct {
 	"args_get":       {types{i32, i32}, (*call).argsGet},
 	"args_sizes_get": {types{i32, i32}, (*call).argsSizesGet},
 	"clock_res_get": {types{i32, i32},
-		func(c *call) uint32 { return answer(c.memory.WriteUint64Le(c.arg(1), clockFineness)) }},
+		func(c *call) uint32 { return resultOf(c.memory.WriteUint64Le(c.arg(1), clockResolution)) }},
 	"clock_time_get": {types{i32, i64, i32}, (*call).clockTimeGet},
-	"environ_get":    {types{i32, i32}, always(success)},
+	"environ_get":    {types{i32, i32}, alwaysReturn(success)},
 	"environ_sizes_get": {types{i32, i32},
-		func(c *call) uint32 { return answer(c.put(c.arg(0), 0) && c.put(c.arg(1), 0)) }},
-	"fd_close":        {types{i32}, always(success)},
+		func(c *call) uint32 { return resultOf(c.writeUint32(c.arg(0), 0) && c.writeUint32(c.arg(1), 0)) }},
+	"fd_close":        {types{i32}, alwaysReturn(success)},
 	"fd_fdstat_get":   {types{i32, i32}, (*call).fdstatGet},
 	"fd_filestat_get": {types{i32, i32}, (*call).filestatGet},
 	"fd_read":         {types{i32, i32, i32, i32}, (*call).fdRead},
 	"fd_write":        {types{i32, i32, i32, i32}, (*call).fdWrite},
 	"random_get":      {types{i32, i32}, (*call).randomGet},
-	"sched_yield":     {nil, always(success)},
+	"sched_yield":     {nil, alwaysReturn(success)},
 
-	"fd_advise":               {types{i32, i64, i64, i32}, always(notCapable)},
-	"fd_allocate":             {types{i32, i64, i64}, always(notCapable)},
-	"fd_datasync":             {types{i32}, always(notCapable)},
-	"fd_fdstat_set_flags":     {types{i32, i32}, always(notCapable)},
-	"fd_filestat_set_size":    {types{i32, i64}, always(notCapable)},
-	"fd_filestat_set_times":   {types{i32, i64, i64, i32}, always(notCapable)},
-	"fd_pread":                {types{i32, i32, i32, i64, i32}, always(notCapable)},
-	"fd_prestat_dir_name":     {types{i32, i32, i32}, always(badFile)},
-	"fd_prestat_get":          {types{i32, i32}, always(badFile)},
-	"fd_pwrite":               {types{i32, i32, i32, i64, i32}, always(notCapable)},
-	"fd_readdir":              {types{i32, i32, i32, i64, i32}, always(notCapable)},
-	"fd_seek":                 {types{i32, i64, i32, i32}, always(noSeek)},
-	"fd_sync":                 {types{i32}, always(notCapable)},
-	"fd_tell":                 {types{i32, i32}, always(noSeek)},
-	"path_create_directory":   {types{i32, i32, i32}, always(notCapable)},
-	"path_filestat_get":       {types{i32, i32, i32, i32, i32}, always(notCapable)},
-	"path_filestat_set_times": {types{i32, i32, i32, i32, i64, i64, i32}, always(notCapable)},
-	"path_link":               {types{i32, i32, i32, i32, i32, i32, i32}, always(notCapable)},
-	"path_open":               {types{i32, i32, i32, i32, i32, i64, i64, i32, i32}, always(notCapable)},
-	"path_readlink":           {types{i32, i32, i32, i32, i32, i32}, always(notCapable)},
-	"path_remove_directory":   {types{i32, i32, i32}, always(notCapable)},
-	"path_rename":             {types{i32, i32, i32, i32, i32, i32}, always(notCapable)},
-	"path_symlink":            {types{i32, i32, i32, i32, i32}, always(notCapable)},
-	"path_unlink_file":        {types{i32, i32, i32}, always(notCapable)},
-	"poll_oneoff":             {types{i32, i32, i32, i32}, always(notCapable)},
-	"sock_accept":             {types{i32, i32, i32}, always(notCapable)},
-	"sock_recv":               {types{i32, i32, i32, i32, i32, i32}, always(notCapable)},
-	"sock_send":               {types{i32, i32, i32, i32, i32}, always(notCapable)},
-	"sock_shutdown":           {types{i32, i32}, always(notCapable)},
+	"fd_advise":               {types{i32, i64, i64, i32}, alwaysReturn(notCapable)},
+	"fd_allocate":             {types{i32, i64, i64}, alwaysReturn(notCapable)},
+	"fd_datasync":             {types{i32}, alwaysReturn(notCapable)},
+	"fd_fdstat_set_flags":     {types{i32, i32}, alwaysReturn(notCapable)},
+	"fd_filestat_set_size":    {types{i32, i64}, alwaysReturn(notCapable)},
+	"fd_filestat_set_times":   {types{i32, i64, i64, i32}, alwaysReturn(notCapable)},
+	"fd_pread":                {types{i32, i32, i32, i64, i32}, alwaysReturn(notCapable)},
+	"fd_prestat_dir_name":     {types{i32, i32, i32}, alwaysReturn(badFile)},
+	"fd_prestat_get":          {types{i32, i32}, alwaysReturn(badFile)},
+	"fd_pwrite":               {types{i32, i32, i32, i64, i32}, alwaysReturn(notCapable)},
+	"fd_readdir":              {types{i32, i32, i32, i64, i32}, alwaysReturn(notCapable)},
+	"fd_seek":                 {types{i32, i64, i32, i32}, alwaysReturn(noSeek)},
+	"fd_sync":                 {types{i32}, alwaysReturn(notCapable)},
+	"fd_tell":                 {types{i32, i32}, alwaysReturn(noSeek)},
+	"path_create_directory":   {types{i32, i32, i32}, alwaysReturn(notCapable)},
+	"path_filestat_get":       {types{i32, i32, i32, i32, i32}, alwaysReturn(notCapable)},
+	"path_filestat_set_times": {types{i32, i32, i32, i32, i64, i64, i32}, alwaysReturn(notCapable)},
+	"path_link":               {types{i32, i32, i32, i32, i32, i32, i32}, alwaysReturn(notCapable)},
+	"path_open":               {types{i32, i32, i32, i32, i32, i64, i64, i32, i32}, alwaysReturn(notCapable)},
+	"path_readlink":           {types{i32, i32, i32, i32, i32, i32}, alwaysReturn(notCapable)},
+	"path_remove_directory":   {types{i32, i32, i32}, alwaysReturn(notCapable)},
+	"path_rename":             {types{i32, i32, i32, i32, i32, i32}, alwaysReturn(notCapable)},
+	"path_symlink":            {types{i32, i32, i32, i32, i32}, alwaysReturn(notCapable)},
+	"path_unlink_file":        {types{i32, i32, i32}, alwaysReturn(notCapable)},
+	"poll_oneoff":             {types{i32, i32, i32, i32}, alwaysReturn(notCapable)},
+	"sock_accept":             {types{i32, i32, i32}, alwaysReturn(notCapable)},
+	"sock_recv":               {types{i32, i32, i32, i32, i32, i32}, alwaysReturn(notCapable)},
+	"sock_send":               {types{i32, i32, i32, i32, i32}, alwaysReturn(notCapable)},
+	"sock_shutdown":           {types{i32, i32}, alwaysReturn(notCapable)},
 }
 
-// provide gives the machines of a runtime their system.
-func provide(ctx context.Context, r wazero.Runtime) error {
+// provideSystem defines the host functions for the machines of a runtime.
+func provideSystem(ctx context.Context, r wazero.Runtime) error {
 	b := r.NewHostModuleBuilder("wasi_snapshot_preview1")
 	for name, f := range functions {
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module,
@@ -149,13 +149,13 @@ func (c *call) argsSizesGet() uint32 {
 	for _, a := range c.system.Args {
 		n += len(a) + 1
 	}
-	return answer(c.put(c.arg(0), uint32(len(c.system.Args))) && c.put(c.arg(1), uint32(n)))
+	return resultOf(c.writeUint32(c.arg(0), uint32(len(c.system.Args))) && c.writeUint32(c.arg(1), uint32(n)))
 }
 
 func (c *call) argsGet() uint32 {
 	list, text := c.arg(0), c.arg(1)
 	for _, a := range c.system.Args {
-		if !c.put(list, text) || !c.memory.WriteString(text, a+"\x00") {
+		if !c.writeUint32(list, text) || !c.memory.WriteString(text, a+"\x00") {
 			return fault
 		}
 		list, text = list+4, text+uint32(len(a))+1
@@ -163,21 +163,22 @@ func (c *call) argsGet() uint32 {
 	return success
 }
 
-// clockTimeGet stands still: the same code does the same whenever it is run.
+// clockTimeGet returns a constant time, so that runs are deterministic.
 func (c *call) clockTimeGet() uint32 {
 	if c.system.Clock != nil {
 		c.system.Clock(c.module)
 	}
-	return answer(c.memory.WriteUint64Le(c.arg(2), timeAtStart))
+	return resultOf(c.memory.WriteUint64Le(c.arg(2), fixedTime))
 }
 
-// randomGet is no chance either. All that asks for it is the interpreter's start, for the seed of its hashes.
+// randomGet returns constant bytes, so that runs are deterministic. Only the start of the interpreter calls it, for the
+// seed of its hashes.
 func (c *call) randomGet() uint32 {
 	p, ok := c.memory.Read(c.arg(0), c.arg(1))
 	for i := range p {
 		p[i] = byte(i)
 	}
-	return answer(ok)
+	return resultOf(ok)
 }
 
 func (c *call) fdstatGet() uint32 {
@@ -185,9 +186,9 @@ func (c *call) fdstatGet() uint32 {
 		return badFile
 	}
 	var stat [24]byte
-	stat[0] = character
+	stat[0] = characterDevice
 	at := c.arg(1)
-	return answer(c.memory.Write(at, stat[:]) && c.memory.WriteUint64Le(at+8, everything-1))
+	return resultOf(c.memory.Write(at, stat[:]) && c.memory.WriteUint64Le(at+8, allRights))
 }
 
 func (c *call) filestatGet() uint32 {
@@ -195,12 +196,12 @@ func (c *call) filestatGet() uint32 {
 		return badFile
 	}
 	var stat [64]byte
-	stat[16] = character
-	return answer(c.memory.Write(c.arg(1), stat[:]))
+	stat[16] = characterDevice
+	return resultOf(c.memory.Write(c.arg(1), stat[:]))
 }
 
-// vectors calls do with each piece of memory that a read or write names, until one is not all used.
-func (c *call) vectors(do func(p []byte) int) uint32 {
+// eachVector calls do with each buffer of a read or write. It stops when do uses less than the whole buffer.
+func (c *call) eachVector(do func(p []byte) int) uint32 {
 	at, total := c.arg(1), uint32(0)
 	for range c.arg(2) {
 		base, ok1 := c.memory.ReadUint32Le(at)
@@ -219,14 +220,14 @@ func (c *call) vectors(do func(p []byte) int) uint32 {
 		}
 		at += 8
 	}
-	return answer(c.put(c.arg(3), total))
+	return resultOf(c.writeUint32(c.arg(3), total))
 }
 
 func (c *call) fdRead() uint32 {
 	if c.arg(0) != Host {
 		return badFile
 	}
-	return c.vectors(func(p []byte) int {
+	return c.eachVector(func(p []byte) int {
 		n := copy(p, c.system.Input)
 		c.system.Input = c.system.Input[n:]
 		return n
@@ -238,7 +239,7 @@ func (c *call) fdWrite() uint32 {
 	if fd > Stderr {
 		return badFile
 	}
-	return c.vectors(func(p []byte) int {
+	return c.eachVector(func(p []byte) int {
 		c.system.Write(int(fd), p)
 		return len(p)
 	})

@@ -1,6 +1,6 @@
-// Command worker runs Python for a host that started it. It is a program of its own because of memory: the engine,
-// linked into the server, would add eight megabytes to what an idle server holds, whether anybody uses Python or not.
-// make build puts it into the reeve binary.
+// Command worker runs Python for the host process that started it. It is a separate program because the engine, linked
+// into the server, would add 8 MB to the memory of an idle server, even if Python is never used. make build embeds it
+// in the reeve binary.
 package main
 
 import (

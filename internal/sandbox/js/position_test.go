@@ -10,7 +10,7 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-func TestK24_ErrorsCarryTheScriptsOwnPlace(t *testing.T) {
+func TestK24_ErrorsHaveScriptPositions(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for name, c := range map[string]struct {
 		language     js.Language
@@ -101,13 +101,13 @@ func TestValueOfAScript(t *testing.T) {
 	contains(t, e.Message, "waits")
 	e = fails(t, p, `throw {why: 'because'}`, js.Limits{}, js.Thrown)
 	contains(t, e.Message, "because")
-	// A promise that gets a listener late was handled after all.
+	// A promise that gets a handler late counts as handled.
 	want(t, p, `const p = refuse(); await echo(1); await echo(2); try { await p } catch (e) { e.code }`, `"NOT_FOUND"`)
 	fails(t, p, `refuse(); 1`, js.Limits{}, js.Unhandled)
 }
 
-// TestK24_EndlessMicrotasksHaveALine stops scripts that never stay in one place: each job is over before anybody could
-// ask where it is.
+// TestK24_EndlessMicrotasksHaveALine stops scripts that consist of endless short jobs. The error must still have a
+// line, although each job ends before the interrupt handler runs.
 func TestK24_EndlessMicrotasksHaveALine(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for name, c := range map[string]struct {

@@ -13,8 +13,8 @@ import (
 	"reeve/internal/sandbox/confine/cell"
 )
 
-// TestSmallProgram builds the program that make build puts into the reeve binary, and confines commands with it, in
-// every mode that this machine has, as a binary that carries it does. One of another version is not taken.
+// TestSmallProgram builds the program that make build embeds in the reeve binary, and confines commands with it in
+// every mode that this machine supports. A program of another version is not used.
 func TestSmallProgram(t *testing.T) {
 	best, reason := Available()
 	if best == Off {
@@ -37,12 +37,12 @@ func TestSmallProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if v := versionOf(path); v != cell.Version() {
+	if v := readVersion(path); v != cell.Version() {
 		t.Errorf("it is %s, not %s", v, cell.Version())
 	}
-	was := carried
-	defer func() { carried = was }()
-	carried = func() string { return path }
+	was := smallWorkerPath
+	defer func() { smallWorkerPath = was }()
+	smallWorkerPath = func() string { return path }
 	dir := t.TempDir()
 	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o711); err != nil {

@@ -12,7 +12,7 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// lie is a worker that says it is ready, hears the script, and then does not keep to the protocol.
+// lie is a worker that reports that it is ready, receives the script, and then violates the protocol.
 func lie(how string) {
 	say := func(b []byte) { _, _ = os.Stdout.Write(b) }
 	if how == "other version" {

@@ -13,8 +13,8 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// keeper is a host whose function "each" hands over "old" for what it knows, and the key and the note for everything
-// else.
+// keeper is a host whose function each passes "old" to its callback for known keys, and the key and the note for all
+// others.
 type keeper struct {
 	*host
 	mu    sync.Mutex
@@ -62,9 +62,9 @@ func (s *keeper) run(t *testing.T, p *js.Pool, source string) (string, error) {
 	return runWith(t, p, js.Script{Source: source}, js.Limits{}, s.host)
 }
 
-// TestHandedOverCallsAreHeardInOrder: a call that is handed over to the script's function has that function's outcome,
-// and the host hears everything in the order in which it happened.
-func TestHandedOverCallsAreHeardInOrder(t *testing.T) {
+// TestDelegatedCallsAreOrdered checks that a delegated call has the outcome of the script's function, and that the host
+// sees all events in the order in which they happened.
+func TestDelegatedCallsAreOrdered(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for source, want := range map[string]string{
 		`const got = []; for (const k of ['a', 'b', 'c', 'd', 'b', 'z', 'é', 'skip']) got.push(await each(k, 'n', (x) => x.note ? x.key + x.note : x)); got.join()`: `"an,old,cn,dn,again,zn,én,passed over"`,
@@ -90,8 +90,8 @@ func TestHandedOverCallsAreHeardInOrder(t *testing.T) {
 	}
 }
 
-// TestCallsWithFunctionsBeginInOrder makes calls that are each given a function, and do not wait for each other: the
-// host hears of the second before it hears what became of the first.
+// TestCallsWithFunctionsBeginInOrder makes two calls with function arguments without awaiting the first. The host sees
+// the second call before the outcome of the first.
 func TestCallsWithFunctionsBeginInOrder(t *testing.T) {
 	p := newPool(t, js.Config{})
 	for range 20 {
@@ -107,9 +107,9 @@ func TestCallsWithFunctionsBeginInOrder(t *testing.T) {
 	}
 }
 
-// TestCallsRunSideBySide holds each call back until another has begun: a call that the script does not wait for must
-// not wait for another.
-func TestCallsRunSideBySide(t *testing.T) {
+// TestCallsRunConcurrently blocks each call until another has begun. Calls that the script does not await must run
+// concurrently.
+func TestCallsRunConcurrently(t *testing.T) {
 	p := newPool(t, js.Config{})
 	h := standard()
 	meet := make(chan struct{})

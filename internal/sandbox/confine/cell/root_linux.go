@@ -12,63 +12,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what every command may read: programs, libraries, and the few settings that they look for.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache",
+// systemPaths are the paths that every command may read: programs, libraries and the settings that they need.
+var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache",
 	"/etc/alternatives", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
 	"/etc/nsswitch.conf", "/etc/localtime", "/etc/mime.types", "/etc/services", "/etc/protocols", "/nix/store"}
 
-// names is what programs need besides to find other machines.
-var names = []string{"/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf"}
+// networkPaths are the additional paths that programs need to resolve host names.
+var networkPaths = []string{"/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf"}
 
-// devices hold nothing and lead nowhere.
+// devices are the device files that every command may use.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// readable is what a job may read of the machine besides its workspace.
-func readable(j Job) []string {
+// readablePaths returns the system's paths that a job may read.
+func readablePaths(j Job) []string {
 	if j.Network {
-		return append(append([]string(nil), system...), names...)
+		return append(append([]string(nil), systemPaths...), networkPaths...)
 	}
-	return system
+	return systemPaths
 }
 
-// part is a piece of the machine on its way into the command's world.
-type part struct {
-	path     string // where it goes
-	fd       int    // what is mounted there; -1 for a link
-	link     string
+// mount is a file, folder or symbolic link to be placed in the private root.
+type mount struct {
+	path     string // path in the private root
+	fd       int    // open tree to mount there; -1 for a symbolic link
+	link     string // target of the symbolic link
 	dir      bool
 	readOnly bool
 	device   bool
 }
 
-// world replaces all that this process sees by a small file system of its own: the system's folders to read, the
-// workspace to write, a fresh /proc and /tmp.
-func world(j Job, at string) error {
-	parts, err := collect(j, at)
+// buildRoot replaces the file system of this process by a private one: the system's folders read-only, the workspace at
+// path at, and a private /proc and /tmp.
+func buildRoot(j Job, at string) error {
+	parts, err := collectMounts(j, at)
 	if err != nil {
 		return err
 	}
-	if err := pivot("size=1m,mode=755"); err != nil {
+	if err := pivotRoot("size=1m,mode=755"); err != nil {
 		return err
 	}
-	if err := fresh(j); err != nil {
+	if err := createPrivateFiles(j); err != nil {
 		return err
 	}
 	for _, p := range parts {
-		if err := p.place(); err != nil {
+		if err := p.attach(); err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
 	}
 	_ = unix.Sethostname([]byte("sandbox"))
-	return seal()
+	return sealRoot()
 }
 
-// pivot makes an empty file system the root, with the old one at /old.
-func pivot(options string) error {
+// pivotRoot makes an empty file system the root. The old root is then at /old.
+func pivotRoot(options string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return os.NewSyscallError("mount private", err)
 	}
-	// The new root is built on top of /proc, which is there on every machine, and takes the place of the old one.
+	// The new root is mounted on /proc first, because that folder exists on every machine.
 	if err := unix.Mount("tmpfs", "/proc", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		return os.NewSyscallError("mount root", err)
 	}
@@ -87,8 +87,8 @@ func pivot(options string) error {
 	return nil
 }
 
-// seal takes the old root away, and lets the new one be written no more.
-func seal() error {
+// sealRoot unmounts the old root and makes the new one read-only.
+func sealRoot() error {
 	if err := unix.Unmount("/old", unix.MNT_DETACH); err != nil {
 		return os.NewSyscallError("umount", err)
 	}
@@ -99,11 +99,11 @@ func seal() error {
 		unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, ""))
 }
 
-// collect takes hold of everything while its names still mean what they mean outside.
-func collect(j Job, at string) ([]part, error) {
-	var parts []part
-	for _, p := range readable(j) {
-		got, err := take(p)
+// collectMounts opens all files and folders of the private root, before the root changes.
+func collectMounts(j Job, at string) ([]mount, error) {
+	var parts []mount
+	for _, p := range readablePaths(j) {
+		got, err := openMount(p)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -113,7 +113,7 @@ func collect(j Job, at string) ([]part, error) {
 		parts = append(parts, got)
 	}
 	for _, p := range devices {
-		got, err := take(p)
+		got, err := openMount(p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p, err)
 		}
@@ -122,9 +122,9 @@ func collect(j Job, at string) ([]part, error) {
 	}
 	own := append([]string{j.Root}, j.ReadOnly...)
 	for i, p := range own {
-		got, err := part{path: p, fd: TreeFile + i, dir: true, readOnly: i > 0}, error(nil)
+		got, err := mount{path: p, fd: TreeFile + i, dir: true, readOnly: i > 0}, error(nil)
 		if j.Trees == 0 {
-			got, err = take(p)
+			got, err = openMount(p)
 			got.readOnly = i > 0
 		} else {
 			var s unix.Stat_t
@@ -132,7 +132,7 @@ func collect(j Job, at string) ([]part, error) {
 			got.dir = s.Mode&unix.S_IFMT == unix.S_IFDIR
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the workspace: %w", bare(err))
+			return nil, fmt.Errorf("the workspace: %w", withoutPath(err))
 		}
 		if i == 0 {
 			got.path = at
@@ -142,14 +142,14 @@ func collect(j Job, at string) ([]part, error) {
 	return parts, nil
 }
 
-// take takes hold of a file, a folder or a link.
-func take(path string) (part, error) {
+// openMount opens a file, folder or symbolic link to be attached at the same path.
+func openMount(path string) (mount, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return part{}, err
+		return mount{}, err
 	}
-	p := part{path: path, fd: -1, dir: info.IsDir(), readOnly: true}
-	if info.Mode()&os.ModeSymlink != 0 && path != "/etc/resolv.conf" { // which often leads into /run
+	p := mount{path: path, fd: -1, dir: info.IsDir(), readOnly: true}
+	if info.Mode()&os.ModeSymlink != 0 && path != "/etc/resolv.conf" { // often a link into /run, so follow it
 		p.link, err = os.Readlink(path)
 		return p, err
 	}
@@ -157,7 +157,8 @@ func take(path string) (part, error) {
 	return p, os.NewSyscallError("open_tree", err)
 }
 
-func (p part) place() error {
+// attach creates the mount point or symbolic link at p.path, and mounts the open tree there.
+func (p mount) attach() error {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
 		return err
 	}
@@ -186,14 +187,14 @@ func (p part) place() error {
 	return os.NewSyscallError("mount_setattr", unix.MountSetattr(unix.AT_FDCWD, p.path, unix.AT_RECURSIVE, &attr))
 }
 
-// fresh makes what is the command's own: /proc, /tmp, /dev and who it is.
-func fresh(j Job) error {
+// createPrivateFiles creates the command's own /proc, /tmp and /dev, and its entries in /etc/passwd and /etc/group.
+func createPrivateFiles(j Job) error {
 	for _, d := range []string{"/proc", "/tmp", "/dev", "/etc"} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			return err
 		}
 	}
-	// A container may hide parts of its /proc; the kernel then gives no fresh one, and the command does without.
+	// In a container that hides parts of /proc, the kernel refuses to mount a new one. The command then has none.
 	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 	if err != nil && !errors.Is(err, unix.EPERM) {
 		return os.NewSyscallError("mount proc", err)
@@ -206,8 +207,9 @@ func fresh(j Job) error {
 	if home == "" {
 		home = j.Root
 	}
-	for path, text := range map[string]string{"/etc/passwd": fmt.Sprintf("agent:x:%d:%d::%s:/bin/sh\n", Inside, Inside,
-		home), "/etc/group": fmt.Sprintf("agent:x:%d:\n", Inside)} {
+	for path, text := range map[string]string{"/etc/passwd": fmt.Sprintf("agent:x:%d:%d::%s:/bin/sh\n", InsideID,
+		InsideID,
+		home), "/etc/group": fmt.Sprintf("agent:x:%d:\n", InsideID)} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -226,7 +228,7 @@ func fresh(j Job) error {
 	return nil
 }
 
-// OpenTree takes a copy of what is mounted at a path, to be put elsewhere.
+// OpenTree returns a descriptor of a copy of the mounts at a path, to be mounted elsewhere.
 func OpenTree(path string) (int, error) {
 	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 }

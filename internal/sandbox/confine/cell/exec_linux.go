@@ -16,69 +16,69 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Become turns this process into the sandbox of the job that it finds open, and then into its command. It does not
-// return.
-func Become() {
-	// rights belong to threads; the one that gives them up must be the one that becomes the command
+// Exec restricts this process and executes the command of the inherited job, or the program of its command line. It
+// does not return.
+func Exec() {
+	// Privileges belong to threads, so the thread that drops them must be the one that calls exec.
 	runtime.LockOSThread()
 	if len(os.Args) > 1 {
-		_, _ = os.Stderr.WriteString(becomeProgram(os.Args[1]).Error())
+		_, _ = os.Stderr.WriteString(execProgram(os.Args[1]).Error())
 		os.Exit(126)
 	}
 	status := os.NewFile(StatusFile, "status")
-	if err := become(); err != nil {
+	if err := execCommand(); err != nil {
 		_, _ = io.WriteString(status, err.Error())
 		os.Exit(126)
 	}
 	os.Exit(0)
 }
 
-// become makes this process the command. It returns only if it cannot, or if there is no command.
-func become() error {
+// execCommand restricts this process and executes its command. It returns only an error, or nil for the command Trial.
+func execCommand() error {
 	var j Job
 	if err := json.NewDecoder(os.NewFile(JobFile, "job")).Decode(&j); err != nil {
-		return fmt.Errorf("its job: %w", err)
+		return fmt.Errorf("decode job: %w", err)
 	}
 	if err := closeOnExec(JobFile); err != nil {
 		return err
 	}
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // it goes first when the machine runs out of memory
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 5)                   // the server, which watches it, goes before it
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // the kernel kills it first when memory runs out
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 5)                   // the server, which supervises it, has priority
 	at, temp := j.Root, j.TempDir
 	if j.Namespaces {
 		if j.At != "" {
 			at = j.At
 		}
 		temp = "/tmp"
-		if err := world(j, at); err != nil {
+		if err := buildRoot(j, at); err != nil {
 			return err
 		}
 	}
 	if err := os.Chdir(filepath.Join(at, j.Dir)); err != nil {
-		return fmt.Errorf("dir: %w", bare(err))
+		return fmt.Errorf("dir: %w", withoutPath(err))
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no_new_privs", err)
 	}
-	if err := dropRights(); err != nil {
+	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	if err := restrict(j, at, temp); err != nil {
+	if err := restrictFiles(j, at, temp); err != nil {
 		return err
 	}
-	path, lookup := find(j.Args[0])
+	path, lookup := findProgram(j.Args[0])
 	env := append([]string{"PATH=" + Path, "HOME=" + at, "TMPDIR=" + temp, "LANG=C.UTF-8",
 		"PWD=" + filepath.Join(at, j.Dir)}, j.Env...)
-	program := filter(j)
+	program := buildFilter(j)
 	if j.Kept {
 		if err := unix.Dup3(TreeFile+j.Trees, KeepFile, 0); err != nil {
 			return os.NewSyscallError("dup", err)
 		}
 	}
-	if err := limit(j); err != nil {
+	if err := setLimits(j); err != nil {
 		return err
 	}
-	if err := install(program); err != nil {
+	if err := installFilter(program); err != nil {
 		return err
 	}
 	if j.Args[0] == Trial {
@@ -90,13 +90,13 @@ func become() error {
 	return fmt.Errorf("command: %s: %w", j.Args[0], syscall.Exec(path, j.Args, env))
 }
 
-// closeOnExec closes a file and all that have higher numbers when this process becomes another.
+// closeOnExec marks the descriptor first and all higher ones to be closed by exec.
 func closeOnExec(first uint) error {
 	return os.NewSyscallError("close_range", unix.CloseRange(first, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC))
 }
 
-// bare is an error without the path, which is not the caller's to know.
-func bare(err error) error {
+// withoutPath returns the error without its path, because the caller must not see paths outside the workspace.
+func withoutPath(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
 		return p.Err
@@ -104,8 +104,8 @@ func bare(err error) error {
 	return err
 }
 
-// find looks a program up, as a shell would.
-func find(name string) (string, error) {
+// findProgram returns the path of a program, which it looks up in Path like a shell.
+func findProgram(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
@@ -115,13 +115,13 @@ func find(name string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", errors.New("there is no such program")
+	return "", errors.New("program not found")
 }
 
-// dropRights gives up every capability, for good.
-func dropRights() error {
+// dropCapabilities drops every capability for good.
+func dropCapabilities() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		// without the right to, there is nothing in it to lose: no_new_privs holds
+		// A process that may not drop it needs not: no_new_privs prevents gaining capabilities.
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 	}
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
@@ -132,8 +132,8 @@ func dropRights() error {
 	return nil
 }
 
-// limit sets what the kernel counts for each process.
-func limit(j Job) error {
+// setLimits sets the resource limits that the kernel enforces per process.
+func setLimits(j Job) error {
 	for _, r := range []struct {
 		what  int
 		value uint64

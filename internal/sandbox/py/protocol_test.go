@@ -14,10 +14,10 @@ import (
 	"reeve/internal/sandbox/py"
 )
 
-// lieVariable makes this binary a worker that does not keep to the protocol.
+// lieVariable makes this binary a worker that violates the protocol.
 const lieVariable = "REEVE_TEST_LIE"
 
-// lie is a worker that says it is ready, hears the code, and then does not keep to the protocol.
+// lie is a worker that reports that it is ready, receives the code, and then violates the protocol.
 func lie(how string) {
 	say := func(b []byte) { _, _ = os.Stdout.Write(b) }
 	done := func(text string) []byte { return wire.JSON(wire.KindDone, 0, []byte(text)) }
@@ -72,7 +72,7 @@ func lie(how string) {
 
 const guestVariable = "REEVE_TEST_GUEST"
 
-// lying makes a pool whose workers lie.
+// lying returns a pool whose workers violate the protocol.
 func lying(t *testing.T, how string) *py.Pool {
 	self, err := os.Executable()
 	if err != nil {
@@ -89,7 +89,8 @@ func lying(t *testing.T, how string) *py.Pool {
 	}})
 }
 
-// TestWorkerThatLiesOrDies is found out, and ended.
+// TestWorkerThatLiesOrDies checks that a run fails if its worker violates the protocol or dies, and that the worker
+// ends.
 func TestWorkerThatLiesOrDies(t *testing.T) {
 	for _, how := range []string{"does not take it", "dies", "rubbish", "endless frame", "half a frame", "not JSON",
 		"nothing", "odd exit", "huge exit", "counts too little", "long exception", "negative line",
