@@ -1,4 +1,4 @@
-// Package toolgen shows tools that are written as plain functions.
+// Package toolgen is an example of tools that toolgen generates from plain functions.
 package toolgen
 
 //go:generate go tool toolgen
@@ -28,7 +28,7 @@ func Convert(ctx context.Context, degrees float64, from string) (string, error) 
 	return "", reeve.Errorf(reeve.ToolFailed, "%q is not a unit: say C or F", from)
 }
 
-// Extremes is the answer of SummarizeReadings.
+// Extremes is the result of SummarizeReadings.
 type Extremes struct {
 	Place string  `json:"place"`
 	Count int     `json:"count"`

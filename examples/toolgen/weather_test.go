@@ -10,7 +10,7 @@ import (
 	"reeve/examples/toolgen"
 )
 
-// tool gives one of the package's tools.
+// tool returns one of the package's tools.
 func tool(t *testing.T, id string) reeve.Tool {
 	t.Helper()
 	for _, have := range toolgen.Tools() {
@@ -51,7 +51,7 @@ func TestO22_FunctionsAreCalledAsTools(t *testing.T) {
 }
 
 func TestO22_NamesCommentsAndTypesAreTheSchema(t *testing.T) {
-	// What somebody would have written as a typed handler instead.
+	// The equivalent typed handler, written by hand.
 	type args struct {
 		Place       string    `json:"place"`
 		Readings    []float64 `json:"readings" doc:"temperatures in degrees Celsius"`
