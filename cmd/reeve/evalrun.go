@@ -266,7 +266,10 @@ func (x *evaluator) waitForTurn(ctx context.Context, id string) (limit string, e
 	began := reeve.Monotonic()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var run reeve.Run
-		if err := client.RetryTransient(ctx, func() error { run, err = x.client.Runs().Get(ctx, id); return err }); err != nil {
+		if err := client.RetryTransient(ctx, func() error {
+			run, err = x.client.Runs().Get(ctx, id)
+			return err
+		}); err != nil {
 			return limit, err
 		}
 		if run.State.Final() || run.State == reeve.RunParked && limit == "" {
